@@ -1,0 +1,255 @@
+import { decodeJson } from '../json.ts'
+
+/** What an answer, or its absence, means for the one who asked. Pure, and every text in it may be logged. */
+
+export type RetryCause = 'throttled' | 'server' | 'timeout' | 'transport' | 'garbled' | 'unreachable'
+
+export type Outcome =
+  | {
+      kind: 'answer'
+      /** Decoded JSON; numbers that no double holds are LosslessNumbers. */
+      value: unknown
+      /** Size of the body after decompression. */
+      bytes: number
+      /** The server's clock from its `Date` header in ms since the epoch, whole seconds. */
+      serverTime: number | undefined
+    }
+  /** 400, 403, 404 and every other 4xx that a repetition does not cure. The caller knows whether it is expected. */
+  | { kind: 'refused'; status: number; message: string }
+  | {
+      kind: 'retry'
+      cause: RetryCause
+      status?: number
+      /** How long the API asks to wait, 1 ms to 24 h; absent when it does not say. */
+      waitMs?: number
+      message: string
+    }
+  /** 401: the key is missing, invalid, revoked or expired. */
+  | { kind: 'unauthorized'; message: string }
+  /** Neither an answer nor cured by asking again: `redirect`, `response-too-large`, `bad-request-setup`. */
+  | { kind: 'fault'; message: string; code: string }
+
+/** What came over the wire, the body decompressed. */
+export interface HttpAnswer {
+  status: number
+  /** Names in lower case. */
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  text: string
+  bytes: number
+}
+
+/** No wait is kept longer than this. */
+const LONGEST_WAIT_MS = 24 * 3_600_000
+
+/** The most of a server's message that is passed on. */
+const MESSAGE_LENGTH = 200
+
+/** @param now this machine's clock in ms, against which dates are measured only when the server gives no `Date`. */
+export function classifyAnswer(answer: HttpAnswer, now: number): Outcome {
+  const { status } = answer
+  if (status >= 200 && status < 300) return readAnswer(answer)
+  if (status >= 300 && status < 400) return redirected(status)
+  if (status === 401) return { kind: 'unauthorized', message: serverMessage(answer) }
+  const cause = retryCause(status)
+  if (cause === undefined) return { kind: 'refused', status, message: serverMessage(answer) }
+  const waitMs = readWait(answer, now)
+  return {
+    kind: 'retry',
+    cause,
+    status,
+    message: serverMessage(answer),
+    ...(waitMs !== undefined && { waitMs }),
+  }
+}
+
+function readAnswer({ status, headers, text, bytes }: HttpAnswer): Outcome {
+  try {
+    return { kind: 'answer', value: decodeJson(text).value, bytes, serverTime: serverTime(headers) }
+  } catch {
+    // The parser's message would quote the body.
+    return { kind: 'retry', cause: 'garbled', status, message: `The answer is not JSON (${bytes} bytes)` }
+  }
+}
+
+function redirected(status: number): Outcome {
+  return {
+    kind: 'fault',
+    code: 'redirect',
+    message: `The API answered with a redirect (${status}), which is never followed since the key would go with it: check api.base_url`,
+  }
+}
+
+/** Statuses that the same request may not give again. */
+const RETRIED_STATUS: Readonly<Record<number, RetryCause>> = {
+  408: 'timeout',
+  425: 'server',
+  429: 'throttled',
+}
+
+function retryCause(status: number): RetryCause | undefined {
+  return RETRIED_STATUS[status] ?? (status >= 500 ? 'server' : undefined)
+}
+
+/** `message` of the v1 error body or `error.message` of the v2 one (spec: Errors), on one line, or the bare status. */
+function serverMessage({ status, text }: HttpAnswer): string {
+  const message = errorMessage(text)
+    .replace(/[\p{Cc}\p{Cs}\u2028\u2029]+/gu, ' ')
+    .trim()
+  return message === '' ? `HTTP status ${status}` : message.slice(0, MESSAGE_LENGTH)
+}
+
+function errorMessage(text: string): string {
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    return ''
+  }
+  const message = fieldOf(body, 'message') ?? fieldOf(fieldOf(body, 'error'), 'message')
+  // Validation errors come as a list of sentences.
+  const sentences = Array.isArray(message) ? message : [message]
+  return sentences.filter(sentence => typeof sentence === 'string').join('; ')
+}
+
+function fieldOf(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined
+  return Object.entries(value).find(([name]) => name === key)?.[1]
+}
+
+/** `Retry-After`, and with a 429 also the headers that tell when the limit starts anew. */
+function readWait({ status, headers }: HttpAnswer, now: number): number | undefined {
+  const today = serverTime(headers) ?? now
+  const readings = [retryAfter(header(headers, 'retry-after'), today)]
+  if (status === 429) for (const name of RESET_HEADERS) readings.push(reset(header(headers, name), today))
+  const wait = readings.find(reading => reading !== undefined && reading > 0)
+  return wait === undefined ? undefined : Math.min(Math.ceil(wait), LONGEST_WAIT_MS)
+}
+
+const RESET_HEADERS = ['ratelimit-reset', 'x-ratelimit-reset', 'x-rate-limit-reset']
+
+function retryAfter(text: string, today: number): number | undefined {
+  const seconds = decimal(text)
+  if (seconds !== undefined) return seconds * 1000
+  const date = httpDate(text)
+  return date === undefined ? undefined : date - today
+}
+
+/** Seconds from now, or an instant in seconds or milliseconds since the epoch: told apart by size. */
+function reset(text: string, today: number): number | undefined {
+  const value = decimal(text)
+  if (value === undefined || value < 1e9) return value === undefined ? undefined : value * 1000
+  return (value < 1e11 ? value * 1000 : value) - today
+}
+
+function serverTime(headers: HttpAnswer['headers']): number | undefined {
+  return httpDate(header(headers, 'date'))
+}
+
+function header(headers: HttpAnswer['headers'], name: string): string {
+  const value = headers[name]
+  return (typeof value === 'string' ? value : (value?.[0] ?? '')).trim()
+}
+
+function decimal(text: string): number | undefined {
+  return /^\d{1,15}(\.\d{1,9})?$/.test(text) ? Number(text) : undefined
+}
+
+/** The three forms of an HTTP date, of which the oldest (asctime) names no zone, and an RFC 3339 instant. */
+function httpDate(text: string): number | undefined {
+  if (!/^([A-Z][a-z]{2,8},? |\d{4}-\d\d-\d\dT)/.test(text)) return undefined
+  const zoned = /(GMT|UTC|Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text} GMT`
+  const time = Date.parse(zoned)
+  return Number.isNaN(time) ? undefined : time
+}
+
+/** What a code of the socket, TLS or HTTP layer means. The texts are ours: an error's own could hold headers. */
+interface FailureMeaning {
+  cause: RetryCause
+  message: string
+}
+
+const FAILURES: Readonly<Record<string, FailureMeaning>> = {
+  ECONNREFUSED: { cause: 'unreachable', message: 'The API cannot be reached: connection refused' },
+  ENOTFOUND: { cause: 'unreachable', message: 'The API cannot be reached: its host name is not known' },
+  EAI_AGAIN: { cause: 'unreachable', message: 'The API cannot be reached: name resolution failed' },
+  EHOSTUNREACH: { cause: 'unreachable', message: 'The API cannot be reached: no route to its host' },
+  ENETUNREACH: { cause: 'unreachable', message: 'The API cannot be reached: the network is unreachable' },
+  UND_ERR_CONNECT_TIMEOUT: {
+    cause: 'unreachable',
+    message: 'The API cannot be reached: connecting timed out',
+  },
+  ETIMEDOUT: { cause: 'unreachable', message: 'The API cannot be reached: connecting timed out' },
+  UND_ERR_HEADERS_TIMEOUT: { cause: 'timeout', message: 'The API did not begin to answer in time' },
+  UND_ERR_BODY_TIMEOUT: { cause: 'timeout', message: 'The answer stalled' },
+  UND_ERR_SOCKET: { cause: 'transport', message: 'The connection was closed before the answer was complete' },
+  ECONNRESET: { cause: 'transport', message: 'The connection was reset' },
+  EPIPE: { cause: 'transport', message: 'The connection was closed while asking' },
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: {
+    cause: 'garbled',
+    message: 'The answer is shorter or longer than it says',
+  },
+  UND_ERR_HEADERS_OVERFLOW: { cause: 'garbled', message: 'The headers of the answer are too large' },
+  Z_BUF_ERROR: { cause: 'garbled', message: 'The compressed answer is cut off' },
+  Z_DATA_ERROR: { cause: 'garbled', message: 'The compressed answer is damaged' },
+}
+
+/** Families of codes, tried in order. */
+const FAILURE_FAMILIES: readonly { pattern: RegExp; meaning(code: string): FailureMeaning }[] = [
+  {
+    pattern: /^(ERR_TLS|ERR_SSL|EPROTO$|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|INVALID_CA)/,
+    meaning: code => ({ cause: 'unreachable', message: `The API cannot be reached: TLS failed (${code})` }),
+  },
+  {
+    pattern: /^HPE_/,
+    meaning: code => ({ cause: 'garbled', message: `What answered does not speak HTTP (${code})` }),
+  },
+]
+
+/** Classifies a failed attempt by the codes of its error and of that error's causes; nothing else of it is read. */
+export function classifyFailure(error: unknown): Outcome {
+  const code = failureCode(error)
+  if (/^UND_ERR_INVALID_ARG|^ERR_INVALID/.test(code)) return badSetup()
+  const family = FAILURE_FAMILIES.find(({ pattern }) => pattern.test(code))
+  const meaning = FAILURES[code] ?? family?.meaning(code)
+  return { kind: 'retry', ...(meaning ?? { cause: 'transport', message: `The request failed (${code})` }) }
+}
+
+/** The whole-request timeout of ours ran out. */
+export function timedOut(timeoutMs: number): Outcome {
+  return { kind: 'retry', cause: 'timeout', message: `No complete answer within ${timeoutMs / 1000} s` }
+}
+
+export function tooLarge(maxResponseBytes: number): Outcome {
+  return {
+    kind: 'fault',
+    code: 'response-too-large',
+    message: `The answer is larger than ${maxResponseBytes} bytes: raise api.max_response_bytes if it is right`,
+  }
+}
+
+/** A key, workspace id or path that HTTP cannot carry. */
+function badSetup(): Outcome {
+  return {
+    kind: 'fault',
+    code: 'bad-request-setup',
+    message: 'The request cannot be written as HTTP: check api.key and api.workspace_id for stray characters',
+  }
+}
+
+/** The code of an error or, where it has none, of what caused it: several addresses tried give a list. */
+function failureCode(error: unknown, depth = 0): string {
+  if (typeof error !== 'object' || error === null || depth > 5) return 'unknown'
+  if (isInterruptedHandshake(error)) return 'ERR_TLS_HANDSHAKE'
+  if ('code' in error && typeof error.code === 'string' && /^[A-Z][A-Z0-9_]{1,60}$/.test(error.code)) {
+    return error.code
+  }
+  if ('cause' in error && error.cause !== undefined) return failureCode(error.cause, depth + 1)
+  return 'errors' in error && Array.isArray(error.errors)
+    ? failureCode(error.errors[0], depth + 1)
+    : 'unknown'
+}
+
+/** A reset in the TLS handshake has the code of any other reset. */
+function isInterruptedHandshake(error: object): boolean {
+  return error instanceof Error && error.message.includes('before secure TLS connection was established')
+}
