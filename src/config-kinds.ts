@@ -1,0 +1,183 @@
+import { resolve } from 'node:path'
+
+/** What a value may depend on beside itself. */
+export interface Within {
+  /** Relative paths start here. */
+  cwd: string
+  /** The resources that a list may name; undefined where nobody needs the list to be right. */
+  resourceNames?: readonly string[] | undefined
+}
+
+/** A kind of value: one place says what is allowed and reads it, so that the two cannot differ. */
+export interface Kind<T> {
+  /** What a value may be, as a phrase that follows "expected". */
+  allowed(within?: Within): string
+  /** What TOML would have given for this text from the environment or a flag; the text itself where it fits nothing. */
+  fromText(text: string): unknown
+  /** The value as the program uses it, or undefined when it is not allowed. */
+  read(value: unknown, within: Within): T | undefined
+}
+
+const asText = (text: string): unknown => text
+const asNumber = (text: string): unknown =>
+  /^-?\d+(\.\d+)?(e-?\d+)?$/i.test(text.trim()) ? Number(text) : text
+
+/** `above` is excluded from the range, `min` and `max` belong to it. */
+export function number(range: {
+  whole?: boolean
+  above?: number
+  min?: number
+  max: number
+  unit?: string
+}): Kind<number> {
+  const from = range.above === undefined ? `from ${range.min ?? 0}` : `greater than ${range.above}, up`
+  const unit = range.unit === undefined ? '' : ` (${range.unit})`
+  return {
+    allowed: () => `a ${range.whole ? 'whole ' : ''}number ${from} to ${range.max}${unit}`,
+    fromText: asNumber,
+    read: value => {
+      if (typeof value !== 'number' || !Number.isFinite(value)) return undefined
+      if (range.whole && !Number.isSafeInteger(value)) return undefined
+      if (range.above === undefined ? value < (range.min ?? 0) : value <= range.above) return undefined
+      return value <= range.max ? value : undefined
+    },
+  }
+}
+
+export const boolean: Kind<boolean> = {
+  allowed: () => 'true or false',
+  fromText: text => (text === 'true' ? true : text === 'false' ? false : text),
+  read: value => (typeof value === 'boolean' ? value : undefined),
+}
+
+export function oneOf<const T extends string>(...words: readonly T[]): Kind<T> {
+  return {
+    allowed: () => `one of ${words.join(', ')}`,
+    fromText: asText,
+    read: value => words.find(word => word === value),
+  }
+}
+
+/** A word instead of a value of another kind. */
+export function orWord<T, const W extends string>(kind: Kind<T>, word: W): Kind<T | W> {
+  return {
+    allowed: within => `${kind.allowed(within)}, or "${word}"`,
+    fromText: kind.fromText,
+    read: (value, within) => (value === word ? word : kind.read(value, within)),
+  }
+}
+
+export function text(allowed: string, pattern: RegExp): Kind<string> {
+  return {
+    allowed: () => allowed,
+    fromText: asText,
+    read: value => (typeof value === 'string' && pattern.test(value) ? value : undefined),
+  }
+}
+
+/** Read as an absolute path. */
+export const path: Kind<string> = {
+  allowed: () => 'the path of a file',
+  fromText: asText,
+  read: (value, { cwd }) =>
+    typeof value === 'string' && value !== '' && !value.endsWith('/') && !value.includes('\0')
+      ? resolve(cwd, value)
+      : undefined,
+}
+
+/** Read without the slashes at its end, so that `/v1/…` can follow. */
+export const baseUrl: Kind<string> = {
+  allowed: () => 'an http or https URL without user name, password, query and fragment',
+  fromText: asText,
+  read: value => {
+    if (typeof value !== 'string' || !/^https?:\/\//i.test(value) || !URL.canParse(value)) return undefined
+    const url = new URL(value)
+    const bare = url.username === '' && url.password === '' && !/[?#]/.test(value)
+    return bare ? url.href.replace(/\/+$/, '') : undefined
+  },
+}
+
+const SIZE_UNITS = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 } as const
+
+/** Read as a number of bytes. */
+export function size(min: string, max: string): Kind<number> {
+  return {
+    allowed: () => `a number of bytes, or text such as "32MiB" (KiB, MiB, GiB), from ${min} to ${max}`,
+    fromText: asNumber,
+    read: value => {
+      const bytes = bytesOf(value)
+      return bytes >= bytesOf(min) && bytes <= bytesOf(max) ? bytes : undefined
+    },
+  }
+}
+
+function bytesOf(value: unknown): number {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? value : Number.NaN
+  const match = /^(\d+) ?(KiB|MiB|GiB)$/.exec(String(value))
+  const unit = Object.entries(SIZE_UNITS).find(([name]) => name === match?.[2])
+  return unit === undefined ? Number.NaN : Number(match?.[1]) * unit[1]
+}
+
+/** Read as the mode's number. The owner must be able to read and write, and nobody executes a database. */
+export const fileMode: Kind<number> = {
+  allowed: () => 'an octal file mode as text, from "0600" to "0666" and with 6 for the owner',
+  fromText: asText,
+  read: value =>
+    typeof value === 'string' && /^(0|0o)?6[0246]{2}$/.test(value)
+      ? Number.parseInt(value.slice(-3), 8)
+      : undefined,
+}
+
+/** Read as an instant of the warehouse's form, `YYYY-MM-DDTHH:MM:SS.mmmZ`; finer digits are cut. */
+export const instant: Kind<string> = {
+  allowed: () => 'a UTC day such as 2025-01-31, or a full RFC 3339 instant such as 2025-01-31T08:00:00Z',
+  fromText: asText,
+  read: value => (typeof value === 'string' ? readInstant(value.toUpperCase()) : undefined),
+}
+
+const INSTANT = /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}:\d{2}:\d{2})(?:\.(\d+))?(Z|[+-]\d{2}:\d{2}))?$/
+
+function readInstant(value: string): string | undefined {
+  const [, day = '', time = '00:00:00', digits = '', offset = 'Z'] = INSTANT.exec(value) ?? []
+  const local = `${day}T${time}.${digits.slice(0, 3).padEnd(3, '0')}`
+  const asUtc = new Date(`${local}Z`)
+  // Days that the month does not have, such as the 30th of February, would roll over to another day.
+  if (Number.isNaN(asUtc.getTime()) || asUtc.toISOString() !== `${local}Z`) return undefined
+  const moment = new Date(local + offset)
+  return Number.isNaN(moment.getTime()) ? undefined : moment.toISOString()
+}
+
+/** A list of resources' names without repetition; text separates them by commas. */
+export const resourceList: Kind<readonly string[]> = {
+  allowed: within =>
+    within?.resourceNames === undefined
+      ? 'a list of names of resources'
+      : `a list of names from ${within.resourceNames.join(', ')}`,
+  fromText: list => list.split(',').map(name => name.trim()),
+  read: (value, { resourceNames }) => {
+    const names = Array.isArray(value) ? value : []
+    const known = (name: unknown) =>
+      typeof name === 'string' && (resourceNames?.includes(name) ?? /^[a-z_]+$/.test(name))
+    return names.length > 0 && names.every(known) ? [...new Set<string>(names)] : undefined
+  },
+}
+
+/** Where a server listens, if it does. */
+export type Listen =
+  | { readonly at: 'port'; readonly host: string; readonly port: number }
+  | { readonly at: 'socket'; readonly path: string }
+  | { readonly at: 'off' }
+
+export const listen: Kind<Listen> = {
+  allowed: () => 'ADDRESS:PORT such as 127.0.0.1:8787 or [::1]:8787, unix:PATH, or off',
+  fromText: asText,
+  read: (value, { cwd }) => {
+    if (value === 'off') return { at: 'off' }
+    if (typeof value !== 'string') return undefined
+    const socket = /^unix:(.+)$/.exec(value)?.[1]
+    if (socket !== undefined) return { at: 'socket', path: resolve(cwd, socket) }
+    const [, bracketed, plain, port] = /^(?:\[([0-9a-f:.]+)\]|([\w.-]+)):(\d{1,5})$/i.exec(value) ?? []
+    const host = bracketed ?? plain
+    return host !== undefined && Number(port) <= 65_535 ? { at: 'port', host, port: Number(port) } : undefined
+  },
+}

@@ -1,0 +1,263 @@
+import type { Kind } from './config-kinds.ts'
+import * as kinds from './config-kinds.ts'
+
+/** One setting: all that is known of it, for reading it and for explaining it. */
+export interface Setting {
+  kind: Kind<unknown>
+  /** As a settings file would give it; undefined where there is none. */
+  default: string | number | boolean | undefined
+  /** What stands for the default in documents when there is none. */
+  without?: string
+  unit?: string
+  description: string
+  /** The name in the environment where it is not `PARLEY_SECTION_KEY`. */
+  environment?: string
+  flag: string
+  /** What the flag's value is called in help. */
+  placeholder: string
+  /** As TOML. */
+  example: string
+  /** The value is never shown, and the flag takes the path of a file that holds it. */
+  secret?: true
+}
+
+/** The sections in the order of the documents, each with what it is about. */
+export const SECTIONS = {
+  api: 'The API that is read.',
+  database: 'The warehouse.',
+  sync: 'What is read and how often.',
+  access_log: 'The log of API requests that the API itself keeps.',
+  transcripts: 'Transcripts of meetings.',
+  search: 'Full-text search.',
+  http: 'The status server of `parley daemon`.',
+  retention: 'How long things are kept.',
+  log: 'The log on standard error.',
+} as const
+
+/** Every setting there is. Reading, flags, environment names, the documents and `parley init` all follow from it. */
+export const SETTINGS = {
+  'api.base_url': {
+    kind: kinds.baseUrl,
+    default: undefined,
+    without: 'required',
+    description: 'Where the API lives: the address under which `/v1` and `/v2` are found.',
+    environment: 'PARLEY_BASE_URL',
+    flag: '--base-url',
+    placeholder: 'url',
+    example: '"https://api.example.com"',
+  },
+  'api.key': {
+    kind: kinds.text('a key of printable ASCII characters without spaces', /^[\x21-\x7e]+$/),
+    default: undefined,
+    without: 'required',
+    description:
+      'The API key. Better than here it is kept in a file of its own that only the service can read: name it in `PARLEY_API_KEY_FILE` or with `--api-key-file`, or pass it as the systemd credential `api_key`. It is never printed, logged or stored, and no flag takes the key itself, since other users could see it in the list of processes.',
+    environment: 'PARLEY_API_KEY',
+    flag: '--api-key-file',
+    placeholder: 'file',
+    example: '"…"',
+    secret: true,
+  },
+  'api.workspace_id': {
+    kind: kinds.text('an id of printable ASCII characters without spaces', /^[\x21-\x7e]+$/),
+    default: undefined,
+    without: 'required',
+    description: 'The id of the workspace to read, the one that the key belongs to.',
+    environment: 'PARLEY_WORKSPACE_ID',
+    flag: '--workspace-id',
+    placeholder: 'id',
+    example: '"0b0e7d9e-5f6c-4c0e-9d55-1f1d6f3f8c11"',
+  },
+  'api.max_requests_per_second': {
+    kind: kinds.number({ min: 0.01, max: 1000 }),
+    default: undefined,
+    without: 'none',
+    unit: 'requests per second',
+    description:
+      'A ceiling of yours that is never exceeded. Without one, parley learns from the answers what the API allows.',
+    flag: '--max-requests-per-second',
+    placeholder: 'number',
+    example: '5',
+  },
+  'api.max_concurrency': {
+    kind: kinds.number({ whole: true, min: 1, max: 1000 }),
+    default: undefined,
+    without: 'none',
+    unit: 'requests at the same time',
+    description: 'A ceiling of yours for requests in flight together.',
+    flag: '--max-concurrency',
+    placeholder: 'number',
+    example: '4',
+  },
+  'api.max_requests_per_day': {
+    kind: kinds.number({ whole: true, min: 1, max: 1_000_000_000 }),
+    default: undefined,
+    without: 'none',
+    unit: 'requests per day',
+    description: 'A ceiling of yours for a day. When it is reached, requests wait.',
+    flag: '--max-requests-per-day',
+    placeholder: 'number',
+    example: '50000',
+  },
+  'api.max_response_bytes': {
+    kind: kinds.size('1KiB', '500MiB'),
+    default: '32MiB',
+    unit: 'bytes',
+    description:
+      'The longest answer that is accepted, counted after decompression. A longer one is cut off while it streams: that request fails and the rest goes on.',
+    flag: '--max-response-bytes',
+    placeholder: 'size',
+    example: '"64MiB"',
+  },
+  'api.timeout_seconds': {
+    kind: kinds.number({ above: 0, max: 3600 }),
+    default: 60,
+    unit: 'seconds',
+    description:
+      'How long a whole request may take. Connecting and the wait for headers have shorter limits of their own.',
+    flag: '--timeout-seconds',
+    placeholder: 'seconds',
+    example: '90',
+  },
+  'api.give_up_seconds': {
+    kind: kinds.number({ above: 0, max: 604_800 }),
+    default: 120,
+    unit: 'seconds',
+    description:
+      'A backfill that gets no answer from the API for so long ends with status 69. When the very first request cannot even connect, it ends after 10 seconds.',
+    flag: '--give-up-seconds',
+    placeholder: 'seconds',
+    example: '600',
+  },
+  'database.path': {
+    kind: kinds.path,
+    default: 'parley.db',
+    description: 'The SQLite file. A relative path starts at the working directory.',
+    environment: 'PARLEY_DATABASE',
+    flag: '--database',
+    placeholder: 'file',
+    example: '"/var/lib/parley/parley.db"',
+  },
+  'database.mode': {
+    kind: kinds.fileMode,
+    default: '0600',
+    unit: 'octal file mode',
+    description: 'The mode of the file and of its `-wal` and `-shm`. With "0640" the group can read.',
+    flag: '--database-mode',
+    placeholder: 'mode',
+    example: '"0640"',
+  },
+  'sync.poll_seconds': {
+    kind: kinds.number({ min: 1, max: 604_800 }),
+    default: 60,
+    unit: 'seconds',
+    description: 'How often the daemon reads the newest end of activities and messages.',
+    flag: '--poll-seconds',
+    placeholder: 'seconds',
+    example: '30',
+  },
+  'sync.interval_scale': {
+    kind: kinds.number({ above: 0, max: 100 }),
+    default: 1,
+    description:
+      'Multiplies every interval and deadline of audits, snapshots, re-reads, readiness and unavailable resources, never below one second; polls, retries, timeouts, calendar work and retention stay as they are. 0.001 makes days into minutes, for trials and tests.',
+    flag: '--interval-scale',
+    placeholder: 'number',
+    example: '0.001',
+  },
+  'sync.since': {
+    kind: kinds.instant,
+    default: undefined,
+    without: 'everything',
+    unit: 'UTC day or RFC 3339 instant',
+    description:
+      'Reads no activities, messages and access log entries from before this day or instant, and no details of meetings known to have started before it. A later run without it loads the rest.',
+    flag: '--since',
+    placeholder: 'day',
+    example: '2025-01-01',
+  },
+  'sync.resources': {
+    kind: kinds.resourceList,
+    default: undefined,
+    without: 'all',
+    description:
+      'The resources to read; the parents that they need are added. In the environment and after the flag, the names are separated by commas.',
+    flag: '--only',
+    placeholder: 'names',
+    example: '["activities", "messages"]',
+  },
+  'access_log.end_parameter': {
+    kind: kinds.text('the name of a query parameter', /^[A-Za-z][\w.-]{0,63}$/),
+    default: 'to',
+    description:
+      "The name of the query parameter for a period's end, which the API's description does not give.",
+    flag: '--access-log-end-parameter',
+    placeholder: 'name',
+    example: '"until"',
+  },
+  'transcripts.words': {
+    kind: kinds.boolean,
+    default: true,
+    description: 'Keeps the time of every single word of a transcript.',
+    flag: '--transcript-words',
+    placeholder: 'true|false',
+    example: 'false',
+  },
+  'search.enabled': {
+    kind: kinds.boolean,
+    default: true,
+    description: 'Keeps the full-text indices.',
+    flag: '--search',
+    placeholder: 'true|false',
+    example: 'false',
+  },
+  'http.listen': {
+    kind: kinds.listen,
+    default: '127.0.0.1:8787',
+    description:
+      'Where it listens: address and port, `unix:PATH`, or `off`. A port that is taken is a warning, and the sync goes on.',
+    flag: '--listen',
+    placeholder: 'address',
+    example: '"unix:/run/parley/acme.sock"',
+  },
+  'retention.withdrawn_days': {
+    kind: kinds.orWord(kinds.number({ whole: true, min: 0, max: 36_500 }), 'never'),
+    default: 30,
+    unit: 'days',
+    description: 'When the content of what was withdrawn from the API is erased; "never" keeps it.',
+    flag: '--withdrawn-days',
+    placeholder: 'days',
+    example: '"never"',
+  },
+  'retention.runs_days': {
+    kind: kinds.number({ whole: true, min: 1, max: 36_500 }),
+    default: 90,
+    unit: 'days',
+    description: 'How long the history of runs is kept.',
+    flag: '--runs-days',
+    placeholder: 'days',
+    example: '30',
+  },
+  'log.level': {
+    kind: kinds.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    default: 'info',
+    description: 'The least important level that is written.',
+    flag: '--log-level',
+    placeholder: 'level',
+    example: '"debug"',
+  },
+} as const satisfies Record<`${keyof typeof SECTIONS}.${string}`, Setting>
+
+export type SettingKey = keyof typeof SETTINGS
+
+/** The table with every setting seen the same way, in its order. */
+export const SETTING_LIST: readonly (readonly [SettingKey, Setting])[] = Object.entries(SETTINGS).map(
+  ([key, setting]) => [key as SettingKey, setting],
+)
+
+export const settingOf = (key: SettingKey): Setting => SETTINGS[key]
+
+/** `api.max_concurrency` is `PARLEY_API_MAX_CONCURRENCY`, but for those with a name of their own. */
+export function environmentName(key: SettingKey): string {
+  return settingOf(key).environment ?? `PARLEY_${key.replace('.', '_').toUpperCase()}`
+}

@@ -1,0 +1,356 @@
+/** Settings: from the file, the environment and flags to one checked object. The only reader of process.env. */
+
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parse, TomlDate, TomlError } from 'smol-toml'
+import type { Kind, Within } from './config-kinds.ts'
+import {
+  environmentName,
+  SECTIONS,
+  SETTING_LIST,
+  type SETTINGS,
+  type SettingKey,
+  settingOf,
+} from './config-settings.ts'
+import { EXIT_STATUS, StopError } from './errors.ts'
+import { nearest } from './nearest.ts'
+
+type Camel<Text extends string> = Text extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Text
+type Section = keyof typeof SECTIONS
+type Read<Key extends SettingKey> =
+  (typeof SETTINGS)[Key]['kind'] extends Kind<infer T>
+    ? (typeof SETTINGS)[Key]['default'] extends undefined
+      ? T | undefined
+      : T
+    : never
+
+/** Every setting under its section, both in camelCase: `api.max_concurrency` is `settings.api.maxConcurrency`. */
+export type Settings = {
+  readonly [S in Section as Camel<S>]: {
+    readonly [Key in SettingKey as Key extends `${S}.${infer Name}` ? Camel<Name> : never]: Read<Key>
+  }
+}
+
+/** Settings with which the API can be asked. */
+export type ApiSettings = Settings & {
+  readonly api: { readonly baseUrl: string; readonly key: string; readonly workspaceId: string }
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Flags as given; that of `api.key` is the path of a file that holds the key. */
+export type SettingFlags = { readonly [Key in SettingKey | 'config']?: string | undefined }
+
+export interface SettingsRequest {
+  flags: SettingFlags
+  env: Environment
+  cwd: string
+  /** Whether the API is to be asked: without it no API setting need be there and no key file is read. */
+  requireApi: boolean
+  /** The names that `sync.resources` may hold; without them it is not checked against any. */
+  resourceNames?: readonly string[]
+}
+
+export interface LoadedSettings<S extends Settings = Settings> {
+  settings: S
+  /** Sentences for the operator about settings that work but should not be so. */
+  warnings: string[]
+  /** Where each value came from: a file's path, `environment NAME`, `flag --name`, or `default`. */
+  sources: Readonly<Record<SettingKey, string>>
+  /** The settings file that was read, if there was one. */
+  file: string | undefined
+}
+
+const DEFAULT_FILE = 'config/parley.toml'
+/** Names in the environment that are not a setting's own. */
+const OTHER_NAMES = ['PARLEY_CONFIG', 'PARLEY_API_KEY_FILE']
+
+export function processEnvironment(): Environment {
+  return process.env
+}
+
+/** A value and where it is from. With `keyFile` it is a path, and the value stands in that file. */
+interface Given {
+  value: unknown
+  source: string
+  keyFile?: { mustBePrivate: boolean }
+}
+type Layer = Map<SettingKey, Given>
+
+/** What is found wrong, gathered so that one run tells everything. */
+interface Findings {
+  problems: string[]
+  warnings: string[]
+}
+
+/**
+ * Reads all settings; a flag wins over the environment, that over the file, that over the default.
+ * @throws StopError `bad-settings` (status 78) that tells all that is wrong at once
+ */
+export function loadSettings(request: SettingsRequest & { requireApi: true }): LoadedSettings<ApiSettings>
+export function loadSettings(request: SettingsRequest): LoadedSettings
+export function loadSettings(request: SettingsRequest): LoadedSettings {
+  const found: Findings = { problems: [], warnings: [] }
+  const file = readSettingsFile(request)
+  const layers = [
+    flagLayer(request.flags),
+    environmentLayer(request.env, found),
+    file === undefined ? new Map() : fileLayer(file, found),
+  ]
+  const { settings, sources } = settle(layers, request, found)
+  if (request.requireApi) requireApi(sources, file?.path, found)
+  warnOfPlainHttp(settings.api.baseUrl, found)
+  if (found.problems.length > 0) throw badSettings(found.problems)
+  return { settings, warnings: found.warnings, sources, file: file?.path }
+}
+
+/** The settings file that would be read or written, as the operator named it; `chosen` when it was named at all. */
+export function settingsFilePath({ flags, env }: Pick<SettingsRequest, 'flags' | 'env'>): {
+  path: string
+  chosen: boolean
+} {
+  const path = flags.config ?? given(env, 'PARLEY_CONFIG')
+  return { path: path ?? DEFAULT_FILE, chosen: path !== undefined }
+}
+
+interface SettingsFile {
+  path: string
+  text: string
+  openToAll: boolean
+}
+
+function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
+  const { path, chosen } = settingsFilePath(request)
+  const absolute = resolve(request.cwd, path)
+  try {
+    return { path, text: readFileSync(absolute, 'utf8'), openToAll: openToOthers(absolute) }
+  } catch (error) {
+    if (!chosen && reasonOf(error) === 'ENOENT') return undefined
+    throw badSettings([`the settings file ${path} cannot be read: ${reasonOf(error)}`])
+  }
+}
+
+function flagLayer(flags: SettingFlags): Layer {
+  const layer: Layer = new Map()
+  for (const [key, setting] of SETTING_LIST) {
+    const text = flags[key]
+    if (text === undefined) continue
+    const source = `flag ${setting.flag}`
+    layer.set(
+      key,
+      setting.secret
+        ? { value: text, source, keyFile: { mustBePrivate: true } }
+        : { value: setting.kind.fromText(text), source },
+    )
+  }
+  return layer
+}
+
+function environmentLayer(env: Environment, found: Findings): Layer {
+  const layer: Layer = new Map()
+  for (const [key, setting] of SETTING_LIST) {
+    const name = environmentName(key)
+    const text = given(env, name)
+    if (text !== undefined)
+      layer.set(key, { value: setting.kind.fromText(text), source: `environment ${name}` })
+  }
+  if (!layer.has('api.key')) {
+    const key = keyFileOf(env)
+    if (key !== undefined) layer.set('api.key', key)
+  }
+  found.problems.push(...strangeNames(env))
+  return layer
+}
+
+/** systemd shows a credential to its unit alone, whatever the file's mode looks like. */
+function keyFileOf(env: Environment): Given | undefined {
+  const named = given(env, 'PARLEY_API_KEY_FILE')
+  if (named !== undefined)
+    return { value: named, source: 'environment PARLEY_API_KEY_FILE', keyFile: { mustBePrivate: true } }
+  const folder = given(env, 'CREDENTIALS_DIRECTORY')
+  const credential = folder === undefined ? undefined : join(folder, 'api_key')
+  if (credential === undefined || !existsSync(credential)) return undefined
+  return { value: credential, source: 'systemd credential api_key', keyFile: { mustBePrivate: false } }
+}
+
+/** Names that begin like a section's or are nearly a setting's. Others may be anyone's and mean nothing here. */
+function strangeNames(env: Environment): string[] {
+  const known = [...OTHER_NAMES, ...SETTING_LIST.map(([key]) => environmentName(key))]
+  const sections = Object.keys(SECTIONS).map(section => `PARLEY_${section.toUpperCase()}_`)
+  return Object.keys(env)
+    .filter(name => name.startsWith('PARLEY_') && given(env, name) !== undefined && !known.includes(name))
+    .flatMap(name => {
+      const regular = SETTING_LIST.find(
+        ([key]) => name === `PARLEY_${key.replace('.', '_').toUpperCase()}`,
+      )?.[0]
+      const meant = regular === undefined ? nearest(name, known) : environmentName(regular)
+      const suspicious = meant !== undefined || sections.some(section => name.startsWith(section))
+      return suspicious ? [`environment ${name} is not a setting${suggestion(meant)}`] : []
+    })
+}
+
+function fileLayer(file: SettingsFile, found: Findings): Layer {
+  const layer: Layer = new Map()
+  for (const [section, content] of Object.entries(parseToml(file))) {
+    if (!Object.hasOwn(SECTIONS, section)) {
+      const meant = nearest(section, Object.keys(SECTIONS))
+      found.problems.push(`[${section}] in ${file.path} is not a section${suggestion(meant && `[${meant}]`)}`)
+    } else if (!isTable(content)) {
+      found.problems.push(
+        `${section} in ${file.path} is not a section: expected [${section}] and keys below it`,
+      )
+    } else {
+      for (const [name, value] of Object.entries(content)) {
+        const key = SETTING_LIST.find(([known]) => known === `${section}.${name}`)?.[0]
+        if (key !== undefined) layer.set(key, { value: plain(value), source: file.path })
+        else found.problems.push(strangeKey(`${section}.${name}`, file.path))
+      }
+    }
+  }
+  if (layer.has('api.key') && file.openToAll) found.warnings.push(openKeyWarning(file.path))
+  return layer
+}
+
+function strangeKey(key: string, path: string): string {
+  const keys = SETTING_LIST.map(([known]) => known)
+  const name = key.slice(key.indexOf('.') + 1)
+  const elsewhere = keys.find(known => known.endsWith(`.${name}`))
+  return `${key} in ${path} is not a setting${suggestion(elsewhere ?? nearest(key, keys))}`
+}
+
+/** The parser's own message goes on with the lines of the file around the fault, and these may hold the key. */
+function parseToml({ path, text }: SettingsFile): Record<string, unknown> {
+  try {
+    return parse(text)
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error
+    const fault = error.message.split('\n')[0]?.replace(/^Invalid TOML document: /, '')
+    throw badSettings([`${path}, line ${error.line}, column ${error.column}: ${fault}`])
+  }
+}
+
+function settle(
+  layers: readonly Layer[],
+  within: SettingsRequest,
+  found: Findings,
+): Pick<LoadedSettings, 'settings' | 'sources'> {
+  const settings: Record<string, Record<string, unknown>> = {}
+  const sources: Partial<Record<SettingKey, string>> = {}
+  for (const [key, setting] of SETTING_LIST) {
+    const candidates = layers.flatMap(layer => layer.get(key) ?? [])
+    // What a higher place overrules is checked as well: it would turn up as an error on the day it no longer is.
+    const values = candidates.map((candidate, rank) => read(key, candidate, rank === 0, within, found))
+    sources[key] = candidates[0]?.source ?? 'default'
+    const [section, name] = key.split('.').map(camel)
+    settings[section ?? ''] = {
+      ...settings[section ?? ''],
+      [name ?? '']: candidates.length > 0 ? values[0] : setting.kind.read(setting.default, within),
+    }
+  }
+  return { settings: settings as Settings, sources: sources as Record<SettingKey, string> }
+}
+
+/** The checked value, or undefined with the problem noted. Of several key files only the one that counts is read. */
+function read(
+  key: SettingKey,
+  { value, source, keyFile }: Given,
+  counts: boolean,
+  within: SettingsRequest,
+  found: Findings,
+): unknown {
+  const { kind, secret } = settingOf(key)
+  let content = value
+  if (keyFile !== undefined) {
+    if (!counts || !within.requireApi) return undefined
+    content = readKeyFile(String(value), source, keyFile.mustBePrivate, within, found)
+    if (content === undefined) return undefined
+  }
+  const result = kind.read(content, within)
+  if (result === undefined)
+    found.problems.push(
+      `${key} is ${secret ? 'something else (not shown)' : shown(content)} in ${source}: expected ${kind.allowed(within)}`,
+    )
+  return result
+}
+
+function readKeyFile(
+  path: string,
+  source: string,
+  mustBePrivate: boolean,
+  { cwd }: Within,
+  found: Findings,
+): string | undefined {
+  const absolute = resolve(cwd, path)
+  try {
+    const key = readFileSync(absolute, 'utf8').trim()
+    if (mustBePrivate && openToOthers(absolute)) found.warnings.push(openKeyWarning(path))
+    return key
+  } catch (error) {
+    found.problems.push(`the API key's file ${path} (${source}) cannot be read: ${reasonOf(error)}`)
+    return undefined
+  }
+}
+
+function requireApi(sources: LoadedSettings['sources'], file: string | undefined, found: Findings): void {
+  const place = file ?? DEFAULT_FILE
+  const ways = {
+    'api.base_url': `give --base-url, PARLEY_BASE_URL, or base_url under [api] in ${place}`,
+    'api.key': `put it in PARLEY_API_KEY, or in a file named by PARLEY_API_KEY_FILE (or --api-key-file, or the systemd credential api_key), or as key under [api] in ${place}`,
+    'api.workspace_id': `give --workspace-id, PARLEY_WORKSPACE_ID, or workspace_id under [api] in ${place}`,
+  } as const satisfies { [Key in SettingKey]?: string }
+  for (const [key, way] of Object.entries(ways)) {
+    if (sources[key as keyof typeof ways] === 'default') found.problems.push(`${key} is not set: ${way}`)
+  }
+}
+
+function warnOfPlainHttp(baseUrl: string | undefined, found: Findings): void {
+  if (baseUrl === undefined) return
+  const { protocol, hostname } = new URL(baseUrl)
+  const loopback = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
+  if (protocol === 'http:' && !loopback)
+    found.warnings.push(`api.base_url is ${baseUrl}: the key goes over the network unencrypted; use https`)
+}
+
+function badSettings(problems: readonly string[]): StopError {
+  const message =
+    problems.length === 1
+      ? `the settings are wrong: ${problems[0]}`
+      : `the settings are wrong in ${problems.length} places:\n${problems.map(problem => `  ${problem}`).join('\n')}`
+  return new StopError(message, {
+    code: 'bad-settings',
+    exitStatus: EXIT_STATUS.settings,
+    hint: 'config/README.md explains every setting, and `parley init` writes a settings file to start from',
+  })
+}
+
+const openKeyWarning = (path: string) =>
+  `${path} holds the API key and others can read it: run chmod 600 on it`
+
+/** Whether the group or everybody may read the file. */
+const openToOthers = (path: string): boolean => (statSync(path).mode & 0o044) !== 0
+
+/** An empty environment variable counts as not set. */
+const given = (env: Environment, name: string): string | undefined => env[name] || undefined
+
+const suggestion = (meant: string | undefined): string => (meant ? `; did you mean ${meant}?` : '')
+
+const camel = (name: string): string => name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
+
+const isTable = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof TomlDate)
+
+/** TOML's own dates as the text that they were written as. */
+const plain = (value: unknown): unknown => (value instanceof TomlDate ? value.toISOString() : value)
+
+/** A URL may hold a password, and whoever mixes up two values may have put anything into this one. */
+function shown(value: unknown): string {
+  if (typeof value === 'string' && /\/\/[^/]*@/.test(value)) return 'a URL with a user name (not shown)'
+  const text = typeof value === 'number' ? String(value) : JSON.stringify(value)
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+}
