@@ -1,0 +1,334 @@
+/**
+ * The declaration language: what a resource is, as types and data, without any I/O.
+ * A resource has tables and feeds. A table says where each of its columns stands in a payload; from it come the
+ * schema, the parser, the upsert, the views and the documentation. A feed is one way in which the API tells of the
+ * resource: a sync mode with its endpoint, its paging and the answers that are no faults.
+ */
+
+export type ColumnKind = 'text' | 'integer' | 'real' | 'boolean' | 'timestamp' | 'date' | 'json'
+
+/**
+ * Where a column's value comes from: the payload; a column of the parent's row (children); the index in the API's
+ * array; the scope or key of the request; or parley itself, in which case the payload has no say.
+ */
+export type ColumnSource =
+  | { from: 'payload'; path: readonly string[] }
+  | { from: 'parent'; column: string }
+  | { from: 'position' }
+  | { from: 'request'; path?: readonly string[] }
+  | { from: 'parley' }
+
+export interface Column {
+  kind: ColumnKind
+  source: ColumnSource
+  /** One sentence for analysts: what the value means. */
+  about: string
+  notNull?: boolean
+  /** An SQL literal. Only for columns that parley fills. */
+  default?: string
+}
+
+export interface Index {
+  name: string
+  columns: readonly string[]
+  /** SQL condition of a partial index. */
+  where?: string
+}
+
+export interface Table {
+  name: string
+  about: string
+  /** Entity tables carry `_first_seen_at`, `_synced_at`, `_deleted_at`; every table but a link table has `_extra`. */
+  kind: 'entity' | 'child' | 'link'
+  columns: Readonly<Record<string, Column>>
+  /** Unique; for an entity its last column is what tasks and tombstones call the key. */
+  key: readonly string[]
+  /** `rowid` where an integer key of ours is wanted (large tables with several indices), else keyed by `key` alone. */
+  storage: 'rowid' | 'clustered'
+  indices: readonly Index[]
+  /** Lists inside the payload, each a table of its own, replaced together with the row. */
+  children: readonly Child[]
+  /** Payload fields that a feed takes itself, so that they are neither a column nor unknown. */
+  taken: readonly string[]
+  /** True where two endpoints show different sets of fields: then unknown fields of the other one are kept. */
+  mergesExtra: boolean
+}
+
+export interface Child {
+  table: Table
+  /** Path of the list in the parent's payload. */
+  list: readonly string[]
+  /** `scalar`: the list holds plain values, which the child calls `value`. */
+  items: 'object' | 'scalar'
+}
+
+interface ColumnOptions {
+  /** Dot-separated path in the payload where it is not the column's own name. */
+  from?: string
+}
+
+type ColumnBuilder = (about: string, options?: ColumnOptions) => (name: string) => Column
+
+const payloadColumn =
+  (kind: ColumnKind): ColumnBuilder =>
+  (about, options) =>
+  name => ({ kind, about, source: { from: 'payload', path: (options?.from ?? name).split('.') } })
+
+export const text = payloadColumn('text')
+export const integer = payloadColumn('integer')
+export const real = payloadColumn('real')
+export const boolean = payloadColumn('boolean')
+export const timestamp = payloadColumn('timestamp')
+export const date = payloadColumn('date')
+export const json = payloadColumn('json')
+
+/** A column that repeats one of the parent row's, such as `meeting_id` in every table below a meeting. */
+export const parent = (column: string, kind: ColumnKind, about: string) => (): Column => ({
+  kind,
+  about,
+  source: { from: 'parent', column },
+  notNull: true,
+})
+
+/** The 0-based index in the API's array. */
+export const position =
+  (about = "0-based index in the API's array") =>
+  (): Column => ({
+    kind: 'integer',
+    about,
+    source: { from: 'position' },
+    notNull: true,
+  })
+
+/** The scope or key that the request named. A payload field at `from` is expected to say the same. */
+export const requested = (about: string, options?: ColumnOptions) => (): Column => ({
+  kind: 'text',
+  about,
+  source: options?.from ? { from: 'request', path: options.from.split('.') } : { from: 'request' },
+  notNull: true,
+})
+
+/** A column that parley fills. */
+export const own =
+  (kind: ColumnKind, about: string, options: { notNull?: boolean; default?: string } = {}) =>
+  (): Column => ({ kind, about, source: { from: 'parley' }, ...options })
+
+interface TableOptions {
+  about: string
+  key: readonly string[]
+  columns: Readonly<Record<string, (name: string) => Column>>
+  storage?: Table['storage']
+  indices?: Readonly<Record<string, { on: readonly string[]; where?: string }>>
+  children?: readonly Child[]
+  taken?: readonly string[]
+  mergesExtra?: boolean
+}
+
+function table(kind: Table['kind'], name: string, options: TableOptions): Table {
+  const columns = Object.fromEntries(
+    Object.entries(options.columns).map(([column, build]) => [column, build(column)]),
+  )
+  for (const column of options.key) {
+    const declared = columns[column]
+    if (!declared) throw new TypeError(`${name}: key column ${column} is not declared`)
+    columns[column] = { ...declared, notNull: true }
+  }
+  return {
+    name,
+    about: options.about,
+    kind,
+    columns,
+    key: options.key,
+    storage: options.storage ?? 'clustered',
+    indices: Object.entries(options.indices ?? {}).map(([suffix, { on, where }]) => ({
+      name: `${name}_${suffix}`,
+      columns: on,
+      ...(where === undefined ? {} : { where }),
+    })),
+    children: options.children ?? [],
+    taken: options.taken ?? [],
+    mergesExtra: options.mergesExtra ?? false,
+  }
+}
+
+export const entity = (name: string, options: TableOptions): Table => table('entity', name, options)
+
+/** A list of parley's own making from keys that the API names; it has no payload, so nothing can be unknown. */
+export const link = (name: string, options: TableOptions): Table => table('link', name, options)
+
+export const child = (
+  name: string,
+  options: TableOptions & { list: string; items?: Child['items'] },
+): Child => ({
+  table: table('child', name, options),
+  list: options.list.split('.'),
+  items: options.items ?? 'object',
+})
+
+// ---------------------------------------------------------------------------------------------- feeds
+
+export type PagingStyle = 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'any'
+
+/** What a status that is usually a fault means here. `absent`: the thing asked for is not published. */
+export type Expected = Readonly<Partial<Record<number, 'absent' | 'withheld' | 'unavailable'>>>
+
+export interface ListRequest {
+  /** Route template; `{scope}` is filled with the scope's key. */
+  path: string
+  paging: PagingStyle
+  query?: Readonly<Record<string, string>>
+  /** A query parameter that carries the scope, where the path does not. */
+  scopeParameter?: string
+}
+
+export interface ReadRequest {
+  /** Route template; `{key}` (and `{scope}`) are filled. */
+  path: string
+  /** Where the record stands in the answer: at the top, in `data`, or as the spec does not say, in either. */
+  placement: 'bare' | 'data' | 'either'
+  /** The payload field that must repeat the key; an answer for something else is no answer. */
+  identity?: string
+}
+
+/** How to find out whether rows that a list no longer shows still exist. */
+export type Evidence =
+  | { by: 'single'; read: ReadRequest }
+  /** One list request for up to 100 keys, all of them UUIDs. */
+  | { by: 'ids'; path: string }
+  /** The detail feed of the same resource reads each missing key and its answer decides. */
+  | { by: 'detail' }
+  /** No evidence is to be had: a second complete pass, begun after the first ended, must miss it too. */
+  | { by: 'second-pass' }
+  /** The list itself is the fact, once it was read to its end. */
+  | { by: 'list' }
+
+/** Newest-first list that can only be filtered by event time; kept by a ledger of time segments. */
+export interface TimelineFeed {
+  mode: 'timeline'
+  list: ListRequest
+  table: string
+  /** The column of the event time, and the names of the inclusive bounds in the query. */
+  time: string
+  bounds: { from: string; to: string }
+  evidence: Evidence
+  expected?: Expected
+}
+
+/** The whole set in every pass. */
+export interface SnapshotFeed {
+  mode: 'snapshot'
+  list: ListRequest
+  table: string
+  /** `rows`: each item is the whole payload; `keys`: the list only tells which exist, and the detail feed reads them. */
+  lists: 'rows' | 'keys'
+  /** The payload fields that may hold the key, first match wins. */
+  keyFields: readonly string[]
+  /** For `keys`: the payload field with the event time, where the list shows it. */
+  timeField?: string
+  /** One pass for each row of another table. `always` are asked for even when that table has no such row. */
+  scope?: { table: string; column: string; always?: readonly string[] }
+  evidence: Evidence
+  expected?: Expected
+}
+
+/** One request a row, newest first. */
+export interface ItemFeed {
+  mode: 'item'
+  read: ReadRequest | ListRequest
+  /** What the answer is stored as; the engine has one handler for each. */
+  stores: 'row' | 'body' | 'transcript' | 'results' | 'setting' | 'links'
+  table: string
+  /** First reads: rows of this table for which the condition holds (a partial index serves it). */
+  pending?: { table: string; key: string; where: string; time: string; behind?: ResourceName }
+  /** True where every backfill reads all of them again; else only what is missing, changed or due. */
+  everyRound: boolean
+  expected?: Expected
+}
+
+/** A log read in periods with an exclusive end. */
+export interface PeriodicFeed {
+  mode: 'periodic'
+  list: ListRequest
+  table: string
+  time: string
+  from: string
+  expected?: Expected
+}
+
+/** One document. */
+export interface SingletonFeed {
+  mode: 'singleton'
+  read: ReadRequest
+  table: string
+  /** `row`: the document is mapped to columns; `document`: it is kept whole in the column `document`. */
+  stores: 'row' | 'document'
+  expected?: Expected
+}
+
+export type Feed = TimelineFeed | SnapshotFeed | ItemFeed | PeriodicFeed | SingletonFeed
+
+export const RESOURCE_NAMES = [
+  'members',
+  'teams',
+  'collections',
+  'collection_meetings',
+  'activities',
+  'messages',
+  'message_bodies',
+  'meetings',
+  'transcripts',
+  'playbook_results',
+  'playbooks',
+  'crm_objects',
+  'crm_records',
+  'crm_record_links',
+  'access_logs',
+  'bot_definition',
+  'integrations',
+] as const
+
+export type ResourceName = (typeof RESOURCE_NAMES)[number]
+
+/** A copy as the merge sees it: the source table's columns by name. */
+export type SourceRow = Readonly<Record<string, string | number | null>>
+
+/**
+ * A table made from another one's live rows, one row a group. `merge` is pure and must give the same whatever order
+ * the rows arrived in; the store hands them over in canonical order.
+ */
+export interface Derivation {
+  from: string
+  into: string
+  /** Rows with the same non-empty value here are one group; a row without one is a group of its own. */
+  groupBy: string
+  /** Canonical order: earliest `time`, then smallest `key`. */
+  time: string
+  key: string
+  merge(rows: readonly SourceRow[]): Readonly<Record<string, string | number | null>>
+}
+
+/** Every key of a JSON column whose value changed from one observation to the next gives a row. */
+export interface History {
+  of: string
+  column: string
+  into: string
+}
+
+export interface Resource {
+  name: ResourceName
+  about: string
+  /** Resources whose rows this one is asked for by. */
+  parents: readonly ResourceName[]
+  /** Tables that this resource owns, children not repeated. */
+  tables: readonly Table[]
+  derivation?: Derivation
+  history?: History
+  /** By name; tasks and log lines say `resource.feed`. */
+  feeds: Readonly<Record<string, Feed>>
+  /** SQL expressions over the warehouse for `sync_status`. */
+  status: { live: string; deleted?: string; newest?: string }
+  /** A payload as the specification shows it, for tests and documentation; by feed name. */
+  example: Readonly<Record<string, unknown>>
+}
+
+export const resource = (declaration: Resource): Resource => declaration

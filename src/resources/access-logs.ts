@@ -1,0 +1,52 @@
+import { entity, integer, own, resource, text, timestamp } from '../resource.ts'
+
+const accessLogs = entity('access_logs', {
+  about: "The workspace's own use of the API. Entries that the API no longer lists stay.",
+  key: ['id'],
+  columns: {
+    id: own('text', 'Ours: a digest of all fields and of the number among entries alike in every field.'),
+    occurred_at: timestamp('When the request was made.'),
+    operation: text('Display name of the operation.'),
+    method: text('HTTP method.'),
+    route: text('Route template.'),
+    path: text('Path that was asked for.'),
+    status_code: integer('HTTP status.'),
+    duration_ms: integer('Milliseconds that it took.'),
+    response_size_bytes: integer('Bytes of the answer.'),
+    api_key_suffix: text('Last characters of the key that was used.'),
+    completion: text('The API does not state its values.'),
+  },
+  indices: { by_time: { on: ['occurred_at'] } },
+})
+
+export const accessLogsResource = resource({
+  name: 'access_logs',
+  about: 'The access log of the API itself',
+  parents: [],
+  tables: [accessLogs],
+  feeds: {
+    log: {
+      mode: 'periodic',
+      list: { path: '/v1/public-api-access-logs', paging: 'v1-cursor' },
+      table: 'access_logs',
+      time: 'occurred_at',
+      from: 'from',
+      expected: { 403: 'unavailable', 404: 'unavailable' },
+    },
+  },
+  status: { live: 'access_logs', newest: 'occurred_at' },
+  example: {
+    log: {
+      occurred_at: '2026-03-04T05:06:07.123Z',
+      operation: 'List messages',
+      method: 'GET',
+      route: '/v2/messages',
+      path: '/v2/messages',
+      status_code: 200,
+      duration_ms: 42,
+      response_size_bytes: 18034,
+      api_key_suffix: 'x9Qz',
+      completion: 'COMPLETED',
+    },
+  },
+})

@@ -1,0 +1,76 @@
+import { child, entity, parent, resource, text, timestamp } from '../resource.ts'
+
+const activityLinks = child('activity_links', {
+  about: 'The public company, contact and deal records that an activity belongs to.',
+  list: 'links',
+  key: ['activity_id', 'context_type', 'context_id', 'origin'],
+  columns: {
+    activity_id: parent('id', 'text', 'Activity.'),
+    context_type: text('`company`, `contact` or `deal`.'),
+    context_id: text('Id of the CRM record (`crm_records.id`).'),
+    origin: text(
+      '`DIRECT`: the activity itself points there; `DERIVED`: inferred from another linked record.',
+    ),
+  },
+  indices: { by_context: { on: ['context_type', 'context_id'] } },
+})
+
+const activities = entity('activities', {
+  about: 'The unified timeline: meetings, messages and changes of CRM objects.',
+  key: ['id'],
+  storage: 'rowid',
+  columns: {
+    id: text('Activity id.'),
+    type: text('Kind of activity; the API does not state its values.'),
+    source_type: text('`MEETING`, `MESSAGE` or `OBJECT_CHANGE_EVENT`.'),
+    source_id: text(
+      'Id of the originating record: `meetings.id` for MEETING, `message_copies.id` for MESSAGE.',
+    ),
+    occurred_at: timestamp('When it happened.'),
+    created_via: text('How it was created; NULL when unobtainable.'),
+    actor_kind: text('`member` or `system`.', { from: 'actor.kind' }),
+    actor_id: text('`members.id` when the actor is a member.', { from: 'actor.id' }),
+  },
+  indices: {
+    by_time: { on: ['occurred_at'] },
+    by_source: { on: ['source_id'] },
+  },
+  children: [activityLinks],
+  mergesExtra: true,
+})
+
+export const activitiesResource = resource({
+  name: 'activities',
+  about: 'The timeline of meetings, messages and CRM changes',
+  parents: [],
+  tables: [activities],
+  feeds: {
+    list: {
+      mode: 'timeline',
+      list: { path: '/v2/activities', paging: 'v2-cursor' },
+      table: 'activities',
+      time: 'occurred_at',
+      bounds: { from: 'occurred_from', to: 'occurred_to' },
+      evidence: {
+        by: 'single',
+        read: { path: '/v2/activities/{key}', placement: 'either', identity: 'id' },
+      },
+    },
+  },
+  status: { live: 'activities', newest: 'occurred_at' },
+  example: {
+    list: {
+      id: '0b6c1f0e-6f43-4b4e-9a51-0a4d9f3c1a01',
+      type: 'email_sent',
+      source_type: 'MESSAGE',
+      source_id: '5d1c7f8e-2b1a-4f0c-8d3e-9a0b1c2d3e4f',
+      occurred_at: '2026-03-04T05:06:07.123Z',
+      created_via: null,
+      actor: { kind: 'member', id: 'mem_1' },
+      links: [
+        { context_type: 'deal', context_id: 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d', origin: 'DIRECT' },
+        { context_type: 'company', context_id: 'd3b2f7c5-1e9f-4068-8c4b-6f802b3c4d5e', origin: 'DERIVED' },
+      ],
+    },
+  },
+})

@@ -1,0 +1,62 @@
+import { boolean, child, entity, json, own, position, real, resource, text } from '../resource.ts'
+
+const hints = child('bot_transcription_hints', {
+  about: 'Words that the transcription is told to expect.',
+  list: 'transcription_hints',
+  key: ['position'],
+  columns: {
+    position: position(),
+    hint: text('The word.'),
+    intensity: real('How strongly it is expected. The API does not state its unit.'),
+    language: text('Language code.'),
+    pronunciations: json('How it may sound.'),
+    replacements: json('What it replaces.'),
+  },
+})
+
+const bot = entity('bot_definition', {
+  about: 'The AI bot of the workspace.',
+  key: ['id'],
+  columns: {
+    id: own('integer', 'Always 1.'),
+    name: text('Name of the bot.'),
+    message_on_join_active: boolean('1 when it greets on joining.', { from: 'message_on_join.active' }),
+    message_on_join_frequency: text('How often. The API does not state the values.', {
+      from: 'message_on_join.frequency',
+    }),
+    message_on_join_message: text('What it says.', { from: 'message_on_join.message' }),
+  },
+  children: [hints],
+})
+
+export const botDefinitionResource = resource({
+  name: 'bot_definition',
+  about: 'The AI bot and its transcription hints',
+  parents: [],
+  tables: [bot],
+  feeds: {
+    read: {
+      mode: 'singleton',
+      read: { path: '/v1/bot-definition', placement: 'data' },
+      table: 'bot_definition',
+      stores: 'row',
+      expected: { 403: 'unavailable', 404: 'unavailable' },
+    },
+  },
+  status: { live: 'bot_definition' },
+  example: {
+    read: {
+      name: 'Notetaker',
+      transcription_hints: [
+        {
+          hint: 'parley',
+          intensity: 0.8,
+          language: 'en',
+          pronunciations: ['par-lee'],
+          replacements: ['barley'],
+        },
+      ],
+      message_on_join: { active: true, frequency: 'EVERY_TIME', message: 'I take notes' },
+    },
+  },
+})

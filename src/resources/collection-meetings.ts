@@ -1,0 +1,33 @@
+import { link, requested, resource } from '../resource.ts'
+
+const collectionMeetings = link('collection_meetings', {
+  about: 'Which meetings a collection holds, as the meeting list filtered by `collection_id` tells.',
+  key: ['collection_id', 'meeting_id'],
+  columns: {
+    collection_id: requested('Collection.'),
+    meeting_id: requested('Meeting.'),
+  },
+  indices: { by_meeting: { on: ['meeting_id'] } },
+})
+
+export const collectionMeetingsResource = resource({
+  name: 'collection_meetings',
+  about: 'The meetings of each collection',
+  parents: ['collections'],
+  tables: [collectionMeetings],
+  feeds: {
+    list: {
+      mode: 'snapshot',
+      list: { path: '/v1/meetings', paging: 'any', scopeParameter: 'collection_id' },
+      table: 'collection_meetings',
+      lists: 'rows',
+      keyFields: ['meeting_id', 'id'],
+      scope: { table: 'collections', column: 'id' },
+      evidence: { by: 'list' },
+      // A collection that went away while its meetings were being asked for.
+      expected: { 404: 'absent' },
+    },
+  },
+  status: { live: 'collection_meetings' },
+  example: { list: { meeting_id: 'mtg_1' } },
+})

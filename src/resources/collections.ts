@@ -1,0 +1,45 @@
+import { entity, resource, text, timestamp } from '../resource.ts'
+
+const collections = entity('collections', {
+  about: 'Published, active collections of meetings.',
+  key: ['id'],
+  columns: {
+    id: text('Collection id.'),
+    name: text('Name.'),
+    description: text('Description.'),
+    visibility: text('Visibility as the API names it.'),
+    created_at: timestamp('When it was created.'),
+    updated_at: timestamp('When it was last changed.'),
+  },
+})
+
+export const collectionsResource = resource({
+  name: 'collections',
+  about: 'Collections of meetings',
+  parents: [],
+  tables: [collections],
+  feeds: {
+    list: {
+      mode: 'snapshot',
+      list: { path: '/v1/collections', paging: 'v1-cursor' },
+      table: 'collections',
+      lists: 'rows',
+      keyFields: ['id'],
+      evidence: {
+        by: 'single',
+        read: { path: '/v1/collections/{key}', placement: 'either', identity: 'id' },
+      },
+    },
+  },
+  status: { live: 'collections', newest: 'created_at' },
+  example: {
+    list: {
+      id: 'col_1',
+      name: 'Onboarding',
+      description: 'Calls worth listening to',
+      visibility: 'WORKSPACE',
+      created_at: '2026-01-05T09:00:00Z',
+      updated_at: '2026-02-01T10:30:00.250Z',
+    },
+  },
+})

@@ -1,0 +1,90 @@
+import { boolean, child, entity, json, parent, position, resource, text } from '../resource.ts'
+
+const fields = child('crm_fields', {
+  about: 'The fields of each CRM object.',
+  list: 'fields',
+  key: ['object', 'name'],
+  columns: {
+    object: parent('name', 'text', 'Object (`crm_objects.name`).'),
+    name: text("Field name: a key of `crm_records.fields`, as the CRM's administrators chose it."),
+    position: position(),
+    label: text('What people see.'),
+    type: text('Type as the API names it.'),
+    is_nullable: boolean('1 when it may be empty.'),
+    is_unique: boolean('1 when values do not repeat.'),
+    is_custom: boolean('1 for a field of this workspace.'),
+    is_active: boolean('1 while in use.'),
+    options: json('Choices and other settings, free-form.'),
+    relation_type: text('`MANY_TO_ONE` for a field that points at another record.', {
+      from: 'relation.type',
+    }),
+    relation_target_object: text('Object it points at.', { from: 'relation.target_object' }),
+    relation_target_resource: text('Resource it points at, such as `members`.', {
+      from: 'relation.target_resource',
+    }),
+  },
+})
+
+const objects = entity('crm_objects', {
+  about: 'The CRM objects of the workspace.',
+  key: ['name'],
+  columns: {
+    name: text('API name, such as `deal`.'),
+    name_plural: text('API name in the plural.'),
+    label: text('What people see.'),
+    label_plural: text('What people see, in the plural.'),
+    is_custom: boolean('1 for an object of this workspace.'),
+    is_active: boolean('1 while in use.'),
+  },
+  children: [fields],
+})
+
+export const crmObjectsResource = resource({
+  name: 'crm_objects',
+  about: 'CRM objects and their fields',
+  parents: [],
+  tables: [objects],
+  feeds: {
+    list: {
+      mode: 'snapshot',
+      list: { path: '/v2/objects', paging: 'any' },
+      table: 'crm_objects',
+      lists: 'keys',
+      keyFields: ['name'],
+      evidence: { by: 'detail' },
+    },
+    detail: {
+      mode: 'item',
+      read: { path: '/v2/objects/{key}', placement: 'either', identity: 'name' },
+      stores: 'row',
+      table: 'crm_objects',
+      everyRound: true,
+      expected: { 404: 'absent' },
+    },
+  },
+  status: { live: 'crm_objects' },
+  example: {
+    list: { name: 'deal' },
+    detail: {
+      name: 'deal',
+      name_plural: 'deals',
+      label: 'Deal',
+      label_plural: 'Deals',
+      is_custom: false,
+      is_active: true,
+      fields: [
+        {
+          name: 'owner_id',
+          label: 'Owner',
+          type: 'relation',
+          is_nullable: true,
+          is_unique: false,
+          is_custom: false,
+          is_active: true,
+          options: null,
+          relation: { type: 'MANY_TO_ONE', target_object: null, target_resource: 'members' },
+        },
+      ],
+    },
+  },
+})

@@ -1,0 +1,32 @@
+import { link, own, resource } from '../resource.ts'
+
+const links = link('crm_record_links', {
+  about: 'Which records belong together: deal–company, deal–contact, company–contact, each pair once.',
+  key: ['object', 'record_id', 'related_object', 'related_id'],
+  columns: {
+    object: own('text', '`deal` or `company`.'),
+    record_id: own('text', 'Record.'),
+    related_object: own('text', '`company` or `contact`.'),
+    related_id: own('text', 'Related record.'),
+  },
+  indices: { by_related: { on: ['related_object', 'related_id'] } },
+})
+
+export const crmRecordLinksResource = resource({
+  name: 'crm_record_links',
+  about: 'Links between deals, companies and contacts',
+  parents: ['crm_records'],
+  tables: [links],
+  feeds: {
+    read: {
+      mode: 'item',
+      read: { path: '/v2/objects/{scope}/records', paging: 'v2-cursor', scopeParameter: 'related_id' },
+      stores: 'links',
+      table: 'crm_record_links',
+      everyRound: true,
+      expected: { 404: 'unavailable' },
+    },
+  },
+  status: { live: 'crm_record_links' },
+  example: { read: { id: 'd3b2f7c5-1e9f-4068-8c4b-6f802b3c4d5e', object: 'company' } },
+})

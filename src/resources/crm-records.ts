@@ -1,0 +1,67 @@
+import { entity, json, link, own, requested, resource, text, timestamp } from '../resource.ts'
+
+const records = entity('crm_records', {
+  about: 'Deals, companies, contacts and every other CRM record that is published to the workspace.',
+  key: ['object', 'id'],
+  storage: 'rowid',
+  columns: {
+    object: requested('Object (`crm_objects.name`).', { from: 'object' }),
+    id: text('Record id.'),
+    visibility: text('`workspace` for everything that the API lists.'),
+    fields: json('Field values by field name, every digit as the API wrote it.'),
+    created_at: timestamp('When it was created.'),
+    updated_at: timestamp('When it was last changed.'),
+    created_by_kind: text('`member`, or another kind.', { from: 'created_by.kind' }),
+    created_by_name: text('Who created it.', { from: 'created_by.name' }),
+    updated_by_kind: text('`member`, or another kind.', { from: 'updated_by.kind' }),
+    updated_by_name: text('Who last changed it.', { from: 'updated_by.name' }),
+  },
+  indices: { by_id: { on: ['id'] }, by_update: { on: ['updated_at'] } },
+})
+
+const changes = link('crm_record_changes', {
+  about: 'What parley saw change in a record from one reading to the next. It only grows.',
+  key: ['object', 'record_id', 'field', 'observed_at'],
+  columns: {
+    object: own('text', 'Object.'),
+    record_id: own('text', 'Record.'),
+    field: own('text', 'Key of `crm_records.fields`.'),
+    observed_at: own('timestamp', 'When parley read the new value.'),
+    old_value: own('json', 'JSON; SQL NULL when the field was absent.'),
+    new_value: own('json', 'JSON; SQL NULL when the field is absent.'),
+  },
+})
+
+export const crmRecordsResource = resource({
+  name: 'crm_records',
+  about: 'CRM records of every object, and their changes',
+  parents: ['crm_objects'],
+  tables: [records, changes],
+  history: { of: 'crm_records', column: 'fields', into: 'crm_record_changes' },
+  feeds: {
+    list: {
+      mode: 'snapshot',
+      list: { path: '/v2/objects/{scope}/records', paging: 'v2-cursor' },
+      table: 'crm_records',
+      lists: 'rows',
+      keyFields: ['id'],
+      // Companies and contacts are linked to everything, yet the object list need not name them.
+      scope: { table: 'crm_objects', column: 'name', always: ['company', 'contact'] },
+      evidence: { by: 'ids', path: '/v2/objects/{scope}/records' },
+      expected: { 404: 'unavailable' },
+    },
+  },
+  status: { live: 'crm_records', newest: 'updated_at' },
+  example: {
+    list: {
+      id: 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d',
+      object: 'deal',
+      visibility: 'workspace',
+      fields: { name: 'Acme renewal', amount: 1200000, stage_id: 'f5d4b9e7-30b1-4280-8e6d-81a24d5e6f70' },
+      created_at: '2026-01-05T09:00:00Z',
+      updated_at: '2026-02-01T10:30:00Z',
+      created_by: { kind: 'member', name: 'Aiko Tanaka' },
+      updated_by: { kind: 'member', name: 'Aiko Tanaka' },
+    },
+  },
+})

@@ -1,0 +1,271 @@
+import {
+  boolean,
+  child,
+  date,
+  entity,
+  integer,
+  json,
+  own,
+  parent,
+  position,
+  real,
+  resource,
+  text,
+  timestamp,
+} from '../resource.ts'
+
+const meetingId = parent('id', 'text', 'Meeting.')
+const UNIT = 'The API does not state its unit.'
+
+const ownerTeams = child('meeting_owner_teams', {
+  about: 'Teams of the meeting’s owner.',
+  list: 'meeting_owner.teams',
+  key: ['meeting_id', 'team_id'],
+  columns: { meeting_id: meetingId, team_id: text('Team.'), name: text('Team name at that time.') },
+})
+
+const attendeeTeams = child('meeting_attendee_teams', {
+  about: 'Teams of the attendees who are members.',
+  list: 'teams',
+  key: ['meeting_id', 'attendee_position', 'team_id'],
+  columns: {
+    meeting_id: parent('meeting_id', 'text', 'Meeting.'),
+    attendee_position: parent('position', 'integer', 'Attendee (`meeting_attendees.position`).'),
+    team_id: text('Team.'),
+    name: text('Team name at that time.'),
+  },
+})
+
+const attendees = child('meeting_attendees', {
+  about: 'Who took part.',
+  list: 'attendees',
+  key: ['meeting_id', 'position'],
+  columns: {
+    meeting_id: meetingId,
+    position: position(),
+    name: text('Name.', { from: 'attendee_user_name' }),
+    email: text('Mail address.', { from: 'attendee_user_email' }),
+    is_workspace_member: boolean('1 for members of the workspace.'),
+    is_internal: boolean('1 for people of our side.'),
+    contact_id: text('CRM contact, where the API knows it.'),
+  },
+  children: [attendeeTeams],
+  indices: { by_email: { on: ['email'] } },
+})
+
+const crmRecords = child('meeting_crm_records', {
+  about: 'CRM records that the meeting is linked to.',
+  list: 'crm_integrations',
+  key: ['meeting_id', 'position'],
+  columns: {
+    meeting_id: meetingId,
+    position: position(),
+    record_id: text('Id of the record in the CRM.'),
+    record_name: text('Its name.'),
+    record_url: text('Its address in the CRM.'),
+    record_object_type: text('Its object type in the CRM.'),
+  },
+})
+
+const relatedObjects = child('meeting_related_objects', {
+  about: 'Companies, contacts and deals that the meeting belongs to.',
+  list: 'related_objects',
+  key: ['meeting_id', 'position'],
+  columns: {
+    meeting_id: meetingId,
+    position: position(),
+    object_type: text('Kind of the object.'),
+    object_id: text('Id of the object (`crm_records.id`).'),
+    display_name: text('Its name.'),
+    is_internal: boolean('1 for an object of our side.', { from: 'fields.is_internal' }),
+    company_ids: json('Ids of the companies it belongs to.', { from: 'fields.company_ids' }),
+    crm_record_id: text('Id of the synchronised CRM record.', { from: 'sync_crm_object.record_id' }),
+    crm_record_name: text('Its name.', { from: 'sync_crm_object.record_name' }),
+    crm_record_url: text('Its address in the CRM.', { from: 'sync_crm_object.record_url' }),
+    crm_record_object_type: text('Its object type.', { from: 'sync_crm_object.record_object_type' }),
+  },
+  indices: { by_object: { on: ['object_id'] } },
+})
+
+const speakers = child('meeting_speakers', {
+  about: 'How much each person spoke.',
+  list: 'speakers',
+  key: ['meeting_id', 'position'],
+  columns: {
+    meeting_id: meetingId,
+    position: position(),
+    speaker_name: text('Name.'),
+    speaker_ratio: real(`Share of the talking. ${UNIT}`),
+  },
+})
+
+const chapterItems = child('meeting_chapter_items', {
+  about: 'The points of a summary’s chapter.',
+  list: 'chapter_items',
+  key: ['meeting_id', 'chapter_position', 'position'],
+  columns: {
+    meeting_id: parent('meeting_id', 'text', 'Meeting.'),
+    chapter_position: parent('position', 'integer', 'Chapter (`meeting_chapters.position`).'),
+    position: position(),
+    item: text('The point.'),
+    time: integer(`Where in the meeting. ${UNIT}`),
+  },
+})
+
+const chapters = child('meeting_chapters', {
+  about: 'Chapters of the generated summary.',
+  list: 'summaries',
+  key: ['meeting_id', 'position'],
+  columns: {
+    meeting_id: meetingId,
+    position: position(),
+    title: text('Title of the chapter.', { from: 'chapter_title' }),
+  },
+  children: [chapterItems],
+})
+
+const actionItems = child('meeting_action_items', {
+  about: 'What was agreed to be done.',
+  list: 'action_items',
+  key: ['meeting_id', 'id'],
+  columns: {
+    meeting_id: meetingId,
+    id: text('Action item id.'),
+    position: position(),
+    text: text('What is to be done.'),
+    detail: text('More about it.'),
+    due_date: date('Day by which it is to be done.'),
+    time: integer(`Where in the meeting it was said. ${UNIT}`),
+    completed: boolean('1 when done.'),
+  },
+})
+
+const meetings = entity('meetings', {
+  about: 'Recorded meetings.',
+  key: ['id'],
+  storage: 'rowid',
+  columns: {
+    id: text('Meeting id.', { from: 'meeting_id' }),
+    url: text('Link to the meeting in the product.', { from: 'service_meeting_url' }),
+    workspace_id: text('Workspace.'),
+    title: text('Title.'),
+    platform: text('Conferencing platform.'),
+    start_time: timestamp('When it began.'),
+    end_time: timestamp('When it ended.'),
+    recording_duration: integer(`Length of the recording. ${UNIT}`),
+    base_type: text('The API does not state its values.'),
+    recording_source: text('The API does not state its values.'),
+    overview_status: text('State of summaries and action items; `COMPLETED` when they are there.'),
+    crm_type: text('Kind of linked CRM.'),
+    meeting_type_name: text('Type of meeting as the workspace names it.'),
+    transcript_languages: json('Language codes of the transcript.', { from: 'transcript_config.languages' }),
+    owner_name: text('Owner.', { from: 'meeting_owner.name' }),
+    owner_email: text('Mail address of the owner.', { from: 'meeting_owner.email' }),
+    access: own('text', '`open`, or `withheld` when the API answers 403.'),
+    transcript_state: own('text', '`pending`, `present`, `empty`, `withheld` (403) or `gone` (404).', {
+      notNull: true,
+      default: "'pending'",
+    }),
+  },
+  indices: {
+    by_time: { on: ['start_time'] },
+    transcript_pending: { on: ['start_time'], where: "transcript_state = 'pending'" },
+  },
+  children: [ownerTeams, attendees, crmRecords, relatedObjects, speakers, chapters, actionItems],
+})
+
+export const meetingsResource = resource({
+  name: 'meetings',
+  about: 'Meetings with attendees, summaries, action items and CRM links',
+  // Meetings are known from their activities at once, and from the list where no public CRM record is linked.
+  parents: ['activities'],
+  tables: [meetings],
+  feeds: {
+    list: {
+      mode: 'snapshot',
+      list: { path: '/v1/meetings', paging: 'any' },
+      table: 'meetings',
+      lists: 'keys',
+      keyFields: ['meeting_id', 'id'],
+      timeField: 'start_time',
+      evidence: { by: 'detail' },
+    },
+    detail: {
+      mode: 'item',
+      read: { path: '/v1/meetings/{key}', placement: 'data', identity: 'meeting_id' },
+      stores: 'row',
+      table: 'meetings',
+      everyRound: true,
+      expected: { 403: 'withheld', 404: 'absent' },
+    },
+  },
+  status: { live: 'meetings', newest: 'start_time' },
+  example: {
+    list: { meeting_id: 'mtg_1', title: 'First call' },
+    detail: {
+      meeting_id: 'mtg_1',
+      service_meeting_url: 'https://app.example.com/meetings/mtg_1',
+      workspace_id: 'ws_1',
+      title: 'First call',
+      platform: 'zoom',
+      start_time: '2026-03-04T05:00:00Z',
+      end_time: '2026-03-04T05:45:00Z',
+      recording_duration: 2700,
+      base_type: 'ONLINE',
+      recording_source: 'BOT',
+      overview_status: 'COMPLETED',
+      crm_type: 'salesforce',
+      meeting_type_name: 'Discovery',
+      transcript_config: { languages: ['ja', 'en'] },
+      meeting_owner: {
+        name: 'Aiko Tanaka',
+        email: 'aiko@example.com',
+        teams: [{ team_id: 'team_1', name: 'Sales East' }],
+      },
+      attendees: [
+        {
+          attendee_user_name: 'Aiko Tanaka',
+          attendee_user_email: 'aiko@example.com',
+          is_workspace_member: true,
+          is_internal: true,
+          teams: [{ team_id: 'team_1', name: 'Sales East' }],
+          contact_id: null,
+        },
+      ],
+      crm_integrations: [
+        {
+          record_id: '006A',
+          record_name: 'Acme renewal',
+          record_url: 'https://crm.example.com/006A',
+          record_object_type: 'Opportunity',
+        },
+      ],
+      related_objects: [
+        {
+          display_name: 'Acme',
+          object_id: 'd3b2f7c5-1e9f-4068-8c4b-6f802b3c4d5e',
+          object_type: 'company',
+          fields: { company_ids: ['d3b2f7c5-1e9f-4068-8c4b-6f802b3c4d5e'], is_internal: false },
+          sync_crm_object: {
+            record_id: '001A',
+            record_name: 'Acme',
+            record_url: 'https://crm.example.com/001A',
+            record_object_type: 'Account',
+          },
+        },
+      ],
+      speakers: [{ speaker_name: 'Aiko Tanaka', speaker_ratio: 0.61 }],
+      summaries: [{ chapter_title: 'Budget', chapter_items: [{ item: 'Budget is approved', time: 120 }] }],
+      action_items: [
+        {
+          id: 'act_1',
+          text: 'Send the offer',
+          detail: 'With three options',
+          due_date: '2026-03-11',
+          time: 2400,
+          completed: false,
+        },
+      ],
+    },
+  },
+})

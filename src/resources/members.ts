@@ -1,0 +1,31 @@
+import { entity, resource, text } from '../resource.ts'
+
+const members = entity('members', {
+  about: 'People of the workspace. The API lists only active ones.',
+  key: ['id'],
+  columns: {
+    id: text('Member id; `activities.actor_id` and `team_members.member_id` point here.'),
+    name: text('Display name.'),
+    email: text('Mail address.'),
+    role: text('Role in the workspace; the API does not state its values.'),
+  },
+})
+
+export const membersResource = resource({
+  name: 'members',
+  about: 'Workspace members',
+  parents: [],
+  tables: [members],
+  feeds: {
+    list: {
+      mode: 'snapshot',
+      list: { path: '/v1/members', paging: 'v1-page' },
+      table: 'members',
+      lists: 'rows',
+      keyFields: ['id'],
+      evidence: { by: 'second-pass' },
+    },
+  },
+  status: { live: 'members' },
+  example: { list: { id: 'mem_1', name: 'Aiko Tanaka', email: 'aiko@example.com', role: 'admin' } },
+})

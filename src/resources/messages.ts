@@ -1,0 +1,136 @@
+import {
+  boolean,
+  child,
+  entity,
+  own,
+  parent,
+  position,
+  resource,
+  type SourceRow,
+  text,
+  timestamp,
+} from '../resource.ts'
+
+const participants = child('message_copy_participants', {
+  about: 'Senders and receivers of each copy, in the order of the API: FROM, TO, CC, BCC, then by address.',
+  list: 'participants',
+  key: ['message_id', 'position'],
+  columns: {
+    message_id: parent('id', 'text', 'Copy (`message_copies.id`).'),
+    position: position(),
+    role: text('`FROM`, `TO`, `CC` or `BCC`.'),
+    handle: text('Mail address.'),
+    display_name: text('Name as written in the mail.'),
+    contact_id: text('CRM contact, where the API knows it.'),
+  },
+})
+
+const messageCopies = entity('message_copies', {
+  about:
+    'Every copy of every e-mail, one for each mailbox it was imported from. The text stands in `messages`.',
+  key: ['id'],
+  storage: 'rowid',
+  columns: {
+    id: text("The API's message id; `activities.source_id` of a MESSAGE activity points here."),
+    header_message_id: text('RFC 5322 Message-ID; the same for all copies of one e-mail.'),
+    thread_id: text('Thread.'),
+    subject: text('NULL when hidden by the share settings or really empty; the API does not tell which.'),
+    received_at: timestamp('When it was sent or received.'),
+    is_internal: boolean('1 when every FROM, TO and CC is a member.'),
+    is_group_email: boolean('1 for mailing lists and group addresses.'),
+    text_state: own('text', '`pending`, `present`, `empty` (read, and null) or `gone` (404).', {
+      notNull: true,
+      default: "'pending'",
+    }),
+    _text_due: own('integer', 'Internal: 1 while this copy is the next of its e-mail to have its text read.'),
+  },
+  indices: {
+    by_header: { on: ['header_message_id'] },
+    by_time: { on: ['received_at'] },
+    text_due: { on: ['received_at'], where: '_text_due = 1' },
+  },
+  children: [participants],
+  taken: ['text'],
+  mergesExtra: true,
+})
+
+const messages = entity('messages', {
+  about: 'One row per e-mail: its live copies merged.',
+  key: ['header_message_id'],
+  storage: 'rowid',
+  columns: {
+    header_message_id: own('text', 'RFC 5322 Message-ID, or `id:` and the message id where it has none.'),
+    id: own('text', 'Id of the canonical copy: earliest `received_at`, then smallest id.'),
+    copy_count: own('integer', 'Number of live copies.'),
+    thread_id: own('text', 'Thread.'),
+    subject: own('text', 'Subject of the first copy that shows one.'),
+    received_at: own('timestamp', 'When it was sent or received.'),
+    is_internal: own('boolean', '1 when every FROM, TO and CC is a member.'),
+    is_group_email: own('boolean', '1 for mailing lists and group addresses.'),
+    text: own('text', 'Full plain text of the first copy that gives one.'),
+    text_state: own('text', '`present` where the text is known, else the canonical copy’s state.'),
+    _text_from: own('integer', 'Internal: rowid of the copy that gave the text.'),
+  },
+  indices: {
+    by_time: { on: ['received_at'] },
+    by_thread: { on: ['thread_id', 'received_at'] },
+  },
+})
+
+const MERGED = ['thread_id', 'subject', 'received_at', 'is_internal', 'is_group_email'] as const
+
+/** A field that the canonical copy has as null is taken from the next copy that has it. */
+function merge(copies: readonly SourceRow[]) {
+  const firstKnown = (column: string) => copies.find(copy => copy[column] != null)?.[column] ?? null
+  return {
+    id: copies[0]?.['id'] ?? null,
+    copy_count: copies.length,
+    ...Object.fromEntries(MERGED.map(column => [column, firstKnown(column)])),
+  }
+}
+
+export const messagesResource = resource({
+  name: 'messages',
+  about: 'E-mails, all their copies, and the merge of these',
+  parents: [],
+  tables: [messageCopies, messages],
+  derivation: {
+    from: 'message_copies',
+    into: 'messages',
+    groupBy: 'header_message_id',
+    time: 'received_at',
+    key: 'id',
+    merge,
+  },
+  feeds: {
+    list: {
+      mode: 'timeline',
+      list: { path: '/v2/messages', paging: 'v2-cursor' },
+      table: 'message_copies',
+      time: 'received_at',
+      bounds: { from: 'received_from', to: 'received_to' },
+      evidence: { by: 'ids', path: '/v2/messages' },
+    },
+  },
+  status: { live: 'messages', newest: 'received_at' },
+  example: {
+    list: {
+      id: '5d1c7f8e-2b1a-4f0c-8d3e-9a0b1c2d3e4f',
+      header_message_id: '<CAF1=abc@mail.example.com>',
+      thread_id: 'thr_1',
+      subject: 'お見積りの件',
+      received_at: '2026-03-04T14:06:07.123456+09:00',
+      is_internal: false,
+      is_group_email: false,
+      participants: [
+        { handle: 'aiko@example.com', display_name: 'Aiko Tanaka', role: 'FROM', contact_id: null },
+        {
+          handle: 'sam@customer.example',
+          display_name: null,
+          role: 'TO',
+          contact_id: 'e4c3a8d6-2fa0-4179-9d5c-70913c4d5e6f',
+        },
+      ],
+    },
+  },
+})

@@ -1,0 +1,64 @@
+import { child, entity, parent, requested, resource, text, timestamp } from '../resource.ts'
+
+const talkPointResults = child('talk_point_results', {
+  about: 'The answer to each of a playbook’s questions.',
+  list: 'talk_point_results',
+  key: ['playbook_result_id', 'id'],
+  columns: {
+    playbook_result_id: parent('id', 'text', 'Result.'),
+    id: text('Id of the answer.'),
+    talk_point_id: text('Question (`playbook_talk_points.id`).'),
+    question: text('The question as it was asked.'),
+    answer: text('The answer.'),
+    created_at: timestamp('When it was answered.'),
+  },
+})
+
+const playbookResults = entity('playbook_results', {
+  about: 'The latest result of each playbook for each meeting.',
+  key: ['id'],
+  columns: {
+    id: text('Result id.'),
+    meeting_id: requested('Meeting.', { from: 'meeting_id' }),
+    playbook_id: text('Playbook.'),
+    playbook_name: text('Its name at that time.'),
+    created_at: timestamp('When it was made.'),
+  },
+  children: [talkPointResults],
+  indices: { by_meeting: { on: ['meeting_id'] } },
+})
+
+export const playbookResultsResource = resource({
+  name: 'playbook_results',
+  about: 'Playbook results of meetings',
+  parents: ['meetings'],
+  tables: [playbookResults],
+  feeds: {
+    read: {
+      mode: 'item',
+      read: { path: '/v1/meetings/{key}/playbook-results', placement: 'data' },
+      stores: 'results',
+      table: 'playbook_results',
+      everyRound: true,
+      expected: { 403: 'withheld', 404: 'absent' },
+    },
+  },
+  status: { live: 'playbook_results', newest: 'created_at' },
+  example: {
+    read: {
+      id: 'res_1',
+      playbook_id: 'pb_1',
+      playbook_name: 'Discovery',
+      created_at: '2026-03-04T06:00:00Z',
+      talk_point_results: [
+        {
+          id: 'tpr_1',
+          talk_point_id: 'tp_1',
+          question: 'Is there a budget?',
+          answer: 'Yes',
+          created_at: '2026-03-04T06:00:00Z',
+        },
+      ],
+    },
+  },
+})

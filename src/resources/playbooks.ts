@@ -1,0 +1,87 @@
+import { boolean, child, entity, integer, own, parent, resource, text, timestamp } from '../resource.ts'
+
+const talkPoints = child('playbook_talk_points', {
+  about: 'The questions of a playbook.',
+  list: 'talk_points',
+  key: ['playbook_id', 'id'],
+  columns: {
+    playbook_id: parent('id', 'text', 'Playbook.'),
+    id: text('Question id.'),
+    question: text('The question.'),
+    description: text('What is meant by it.'),
+    order: integer('Place within the playbook.'),
+    target: text('The API does not state its values.'),
+    data_type: text('The API does not state its values.'),
+    format_style: text('The API does not state its values.'),
+    character_limit: integer('Longest answer, in characters.'),
+  },
+})
+
+const playbooks = entity('playbooks', {
+  about: 'Question templates that are run against meetings.',
+  key: ['id'],
+  columns: {
+    id: text('Playbook id.'),
+    name: text('Name.'),
+    active: boolean('1 while it is in use. The list shows only these; inactive ones stay readable.'),
+    updated_at: timestamp('When it was last changed.'),
+    execution_setting: own('json', 'When it runs by itself, as the API sent it.'),
+  },
+  children: [talkPoints],
+})
+
+export const playbooksResource = resource({
+  name: 'playbooks',
+  about: 'Playbooks, their questions and execution settings',
+  parents: [],
+  tables: [playbooks],
+  feeds: {
+    list: {
+      mode: 'snapshot',
+      list: { path: '/v1/playbooks', paging: 'any' },
+      table: 'playbooks',
+      lists: 'keys',
+      keyFields: ['id', 'playbook_id'],
+      evidence: { by: 'detail' },
+    },
+    detail: {
+      mode: 'item',
+      read: { path: '/v1/playbooks/{key}', placement: 'data', identity: 'id' },
+      stores: 'row',
+      table: 'playbooks',
+      everyRound: true,
+      expected: { 404: 'absent' },
+    },
+    execution_setting: {
+      mode: 'item',
+      read: { path: '/v1/playbooks/{key}/execution-setting', placement: 'either' },
+      stores: 'setting',
+      table: 'playbooks',
+      everyRound: true,
+      expected: { 403: 'absent', 404: 'absent' },
+    },
+  },
+  status: { live: 'playbooks', newest: 'updated_at' },
+  example: {
+    list: { id: 'pb_1', name: 'Discovery' },
+    detail: {
+      id: 'pb_1',
+      name: 'Discovery',
+      active: true,
+      updated_at: '2026-01-01T00:00:00Z',
+      talk_points: [
+        {
+          id: 'tp_1',
+          question: 'Is there a budget?',
+          description: 'Ask early',
+          order: 1,
+          target: 'MEETING',
+          data_type: 'TEXT',
+          format_style: 'PLAIN',
+          character_limit: 400,
+        },
+      ],
+    },
+    execution_setting: { mode: 'AUTO', conditions: [{ meeting_type: 'Discovery' }] },
+  },
+})

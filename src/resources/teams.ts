@@ -1,0 +1,39 @@
+import { child, entity, parent, resource, text } from '../resource.ts'
+
+const teamMembers = child('team_members', {
+  about: 'Which members belong to which team.',
+  list: 'member_ids',
+  items: 'scalar',
+  key: ['team_id', 'member_id'],
+  columns: {
+    team_id: parent('id', 'text', 'Team.'),
+    member_id: text('Member; may be one who is no longer listed.', { from: 'value' }),
+  },
+  indices: { by_member: { on: ['member_id'] } },
+})
+
+const teams = entity('teams', {
+  about: 'Teams of the workspace.',
+  key: ['id'],
+  columns: { id: text('Team id.'), name: text('Team name.') },
+  children: [teamMembers],
+})
+
+export const teamsResource = resource({
+  name: 'teams',
+  about: 'Teams and who is in them',
+  parents: [],
+  tables: [teams],
+  feeds: {
+    list: {
+      mode: 'snapshot',
+      list: { path: '/v1/teams', paging: 'v1-page' },
+      table: 'teams',
+      lists: 'rows',
+      keyFields: ['id'],
+      evidence: { by: 'single', read: { path: '/v1/teams/{key}', placement: 'data', identity: 'id' } },
+    },
+  },
+  status: { live: 'teams' },
+  example: { list: { id: 'team_1', name: 'Sales East', member_ids: ['mem_1', 'mem_2'] } },
+})

@@ -1,0 +1,59 @@
+import { child, json, parent, position, real, resource, text } from '../resource.ts'
+
+const entries = child('transcript_entries', {
+  about: 'What was said, in order.',
+  list: 'entries',
+  key: ['meeting_id', 'position'],
+  storage: 'rowid',
+  columns: {
+    meeting_id: parent('id', 'text', 'Meeting.'),
+    position: position(),
+    speaker_id: text('Speaker within the meeting.'),
+    speaker_name: text('Name.'),
+    contact_id: text('CRM contact, where the API knows it.'),
+    text: text('What was said.'),
+    elapsed_seconds: real('Seconds since the start.'),
+    words: json('Array of `[text, start_time, end_time]`; see the view `transcript_words`.'),
+  },
+})
+
+export const transcriptsResource = resource({
+  name: 'transcripts',
+  about: 'Transcripts with word timings',
+  parents: ['meetings'],
+  tables: [entries.table],
+  feeds: {
+    read: {
+      mode: 'item',
+      read: { path: '/v1/meetings/{key}/transcript', placement: 'data' },
+      stores: 'transcript',
+      table: 'transcript_entries',
+      pending: {
+        table: 'meetings',
+        key: 'id',
+        where: "transcript_state = 'pending' AND access = 'open' AND _deleted_at IS NULL",
+        time: 'start_time',
+      },
+      everyRound: false,
+      expected: { 403: 'withheld', 404: 'absent' },
+    },
+  },
+  status: {
+    live: "meetings WHERE transcript_state = 'present' AND _deleted_at IS NULL",
+    deleted: '0',
+    newest: 'start_time',
+  },
+  example: {
+    read: {
+      speaker_id: 'spk_1',
+      speaker_name: 'Aiko Tanaka',
+      contact_id: null,
+      text: 'Good morning',
+      elapsed_seconds: 1.25,
+      words: [
+        { text: 'Good', start_time: 1.25, end_time: 1.5 },
+        { text: 'morning', start_time: 1.5, end_time: 2 },
+      ],
+    },
+  },
+})
