@@ -1,0 +1,122 @@
+import { type Argument, type Command, Option } from 'commander'
+import {
+  type ApiSettings,
+  type Environment,
+  type LoadedSettings,
+  loadSettings,
+  type SettingFlags,
+} from '../config.ts'
+import { SETTING_LIST, type SettingKey, settingOf } from '../config-settings.ts'
+import type { ExitStatus } from '../errors.ts'
+
+/** The part of a writable stream that commands use. */
+export interface Output {
+  write(text: string): unknown
+  isTTY?: boolean
+  columns?: number
+}
+
+/** Everything a command may take from the process that it runs in. */
+export interface CommandContext {
+  env: Environment
+  cwd: string
+  /** Results. */
+  stdout: Output
+  /** Progress and logs. */
+  stderr: Output
+  /** Aborted by the first SIGTERM or SIGINT; its reason is a StopError of status 75, which a command may throw. */
+  signal: AbortSignal
+}
+
+export interface CommandInput<Options extends object> {
+  /** The arguments in order; those that the definition requires are there. */
+  args: readonly string[]
+  /** What commander makes of the definition's own options. */
+  options: Options
+  /** The settings given as flags. */
+  flags: SettingFlags
+}
+
+/**
+ * A command as data and one function. Heavy imports belong inside `run`, so that help stays quick.
+ * `run` resolves to the exit status or throws: a StopError ends with its own status, a RetryError or ResourceError
+ * with 69, an AbortError after a signal with 75, and anything else is a fault of the program, status 1.
+ */
+export interface CommandDefinition<Options extends object = object> {
+  /** The paragraph under the usage line. */
+  description: string
+  arguments?: readonly Argument[]
+  /** The settings that have a flag here. Any at all bring `--config` with them. */
+  settings: readonly SettingKey[]
+  options: readonly Option[]
+  /** Command lines, each with what it does. */
+  examples: readonly (readonly [line: string, does: string])[]
+  run(context: CommandContext, input: CommandInput<Options>): Promise<ExitStatus>
+}
+
+/** The keys of whole sections, such as `api` and `log`. */
+export function settingsIn(...sections: readonly string[]): SettingKey[] {
+  return SETTING_LIST.map(([key]) => key).filter(key => sections.includes(key.slice(0, key.indexOf('.'))))
+}
+
+/** Gives commander's command all that the definition says but its action. */
+export function equip(command: Command, definition: CommandDefinition): Command {
+  command.description(definition.description)
+  for (const argument of definition.arguments ?? []) command.addArgument(argument)
+  for (const option of definition.options) command.addOption(option)
+  addSettingFlags(command, definition.settings)
+  const examples = definition.examples.map(([line, does]) => `  $ ${line}\n      ${does}`)
+  return command.addHelpText('after', `\nExamples:\n${examples.join('\n')}`)
+}
+
+const CONFIG_OPTION = new Option('--config <file>', 'the settings file; default config/parley.toml')
+
+export function addSettingFlags(command: Command, keys: readonly SettingKey[]): void {
+  if (keys.length > 0) command.addOption(CONFIG_OPTION)
+  for (const key of keys) command.addOption(settingOption(key))
+}
+
+/** The flags of these settings as commander found them. */
+export function settingFlags(command: Command, keys: readonly SettingKey[]): SettingFlags {
+  const values = command.opts<Record<string, string | undefined>>()
+  const flags = keys.map(key => [key, values[settingOption(key).attributeName()]])
+  return { ...Object.fromEntries(flags), config: values[CONFIG_OPTION.attributeName()] }
+}
+
+function settingOption(key: SettingKey): Option {
+  const { flag, placeholder, secret, default: usual } = settingOf(key)
+  const meaning = secret
+    ? `a file that holds ${key}; no flag takes the key itself, since others would see it`
+    : key
+  const option = new Option(
+    `${flag} <${placeholder}>`,
+    usual === undefined ? meaning : `${meaning}; default ${usual}`,
+  )
+  return option.helpGroup('Settings:')
+}
+
+/** Loads the settings and says the warnings on standard error. */
+export function settingsFor(
+  context: CommandContext,
+  input: CommandInput<object>,
+  need: { requireApi: true; resourceNames?: readonly string[] },
+): LoadedSettings<ApiSettings>
+export function settingsFor(
+  context: CommandContext,
+  input: CommandInput<object>,
+  need: { requireApi: boolean; resourceNames?: readonly string[] },
+): LoadedSettings
+export function settingsFor(
+  { env, cwd, stderr }: CommandContext,
+  { flags }: CommandInput<object>,
+  need: { requireApi: boolean; resourceNames?: readonly string[] },
+): LoadedSettings {
+  const loaded = loadSettings({ flags, env, cwd, ...need })
+  for (const warning of loaded.warnings) stderr.write(`parley: warning: ${warning}\n`)
+  return loaded
+}
+
+/** Whether this stream is a terminal on which colours are welcome. */
+export function mayColour(stream: Output, env: Environment): boolean {
+  return stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb'
+}
