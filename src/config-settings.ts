@@ -40,7 +40,7 @@ export const SETTINGS = {
     kind: kinds.baseUrl,
     default: undefined,
     without: 'required',
-    description: 'Where the API lives: the address under which `/v1` and `/v2` are found.',
+    description: 'The address under which `/v1` and `/v2` of the API are found.',
     environment: 'PARLEY_BASE_URL',
     flag: '--base-url',
     placeholder: 'url',
@@ -142,7 +142,7 @@ export const SETTINGS = {
     kind: kinds.fileMode,
     default: '0600',
     unit: 'octal file mode',
-    description: 'The mode of the file and of its `-wal` and `-shm`. With "0640" the group can read.',
+    description: 'The mode of the SQLite file and of its `-wal` and `-shm`. With "0640" the group can read.',
     flag: '--database-mode',
     placeholder: 'mode',
     example: '"0640"',
@@ -160,7 +160,7 @@ export const SETTINGS = {
     kind: kinds.number({ above: 0, max: 100 }),
     default: 1,
     description:
-      'Multiplies every interval and deadline of audits, snapshots, re-reads, readiness and unavailable resources, never below one second; polls, retries, timeouts, calendar work and retention stay as they are. 0.001 makes days into minutes, for trials and tests.',
+      'Multiplies every interval and deadline of audits, snapshots, re-reads, readiness and unavailable resources. None gets shorter than a second; polls, retries, timeouts, calendar work and retention stay as they are. 0.001 makes days into minutes, for trials and tests.',
     flag: '--interval-scale',
     placeholder: 'number',
     example: '0.001',
@@ -171,7 +171,7 @@ export const SETTINGS = {
     without: 'everything',
     unit: 'UTC day or RFC 3339 instant',
     description:
-      'Reads no activities, messages and access log entries from before this day or instant, and no details of meetings known to have started before it. A later run without it loads the rest.',
+      'Leaves out activities, messages and access log entries from before this day or instant, and details of meetings known to have started before it. A later run without it loads the rest.',
     flag: '--since',
     placeholder: 'day',
     example: '2025-01-01',
@@ -181,7 +181,7 @@ export const SETTINGS = {
     default: undefined,
     without: 'all',
     description:
-      'The resources to read; the parents that they need are added. In the environment and after the flag, the names are separated by commas.',
+      'The resources to read. The parents that they need are added. In the environment and after the flag, the names are separated by commas.',
     flag: '--only',
     placeholder: 'names',
     example: '["activities", "messages"]',
@@ -215,7 +215,7 @@ export const SETTINGS = {
     kind: kinds.listen,
     default: '127.0.0.1:8787',
     description:
-      'Where it listens: address and port, `unix:PATH`, or `off`. A port that is taken is a warning, and the sync goes on.',
+      'Where the status server listens: address and port, `unix:PATH`, or `off`. A port that is taken is a warning, and the sync goes on.',
     flag: '--listen',
     placeholder: 'address',
     example: '"unix:/run/parley/acme.sock"',

@@ -111,7 +111,7 @@ export async function createLog({ level, pretty = false, colour = false, stream 
 /** Loaded only where there is a terminal, since it takes longer to load than many a command takes to run. */
 async function prettyFormat(colorize: boolean): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty')
-  return prettyFactory({ colorize, singleLine: true, translateTime: 'SYS:HH:MM:ss' })
+  return prettyFactory({ colorize, singleLine: true, translateTime: 'SYS:HH:MM:ss', errorLikeObjectKeys: [] })
 }
 
 function wrap(logger: Logger): Log {

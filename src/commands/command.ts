@@ -83,16 +83,14 @@ export function settingFlags(command: Command, keys: readonly SettingKey[]): Set
   return { ...Object.fromEntries(flags), config: values[CONFIG_OPTION.attributeName()] }
 }
 
+/** Explained by the first sentence of the setting's description. */
 function settingOption(key: SettingKey): Option {
-  const { flag, placeholder, secret, default: usual } = settingOf(key)
+  const { flag, placeholder, secret, description, default: usual } = settingOf(key)
   const meaning = secret
-    ? `a file that holds ${key}; no flag takes the key itself, since others would see it`
-    : key
-  const option = new Option(
-    `${flag} <${placeholder}>`,
-    usual === undefined ? meaning : `${meaning}; default ${usual}`,
-  )
-  return option.helpGroup('Settings:')
+    ? 'A file that holds the API key; no flag takes the key itself, since others could see it'
+    : description.replace(/\.( .*)?$/s, '').replaceAll('`', '')
+  const note = usual === undefined ? key : `${key}, default ${usual}`
+  return new Option(`${flag} <${placeholder}>`, `${meaning} (${note})`).helpGroup('Settings:')
 }
 
 /** Loads the settings and says the warnings on standard error. */

@@ -1,0 +1,159 @@
+#!/usr/bin/env node
+/** From the command line to an exit status. The only file that ends the process. */
+
+import { readFileSync } from 'node:fs'
+import { Command, CommanderError } from 'commander'
+import type { CommandContext, CommandDefinition } from './commands/command.ts'
+import { EXIT_STATUS, type ExitStatus, ParleyError, ResourceError, RetryError, StopError } from './errors.ts'
+
+interface CommandEntry {
+  summary: string
+  /** Only the command that is run, or explained, is loaded. */
+  load(): Promise<CommandDefinition>
+}
+
+const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  init: {
+    summary: 'write a settings file to start from',
+    load: async () => (await import('./commands/init.ts')).initCommand,
+  },
+}
+
+/** What the action of the command leaves behind, since commander hands nothing on. */
+interface Run {
+  status: ExitStatus
+  signal: AbortSignal | undefined
+}
+
+void main(process.argv.slice(2)).then(leave)
+
+/** Never rejects: whatever goes wrong is said on standard error and becomes a status. */
+async function main(argv: readonly string[]): Promise<ExitStatus> {
+  quietlyLoseReaders()
+  const named = argv.find(argument => !argument.startsWith('-') && argument !== 'help')
+  const run: Run = { status: EXIT_STATUS.done, signal: undefined }
+  try {
+    const program = await programFor(named, run)
+    await program.parseAsync(argv, { from: 'user' })
+    return run.status
+  } catch (error) {
+    const stopped = run.signal?.aborted && error instanceof Error && error.name === 'AbortError'
+    const { status, lines } = explain(stopped ? run.signal?.reason : error, named)
+    if (lines.length > 0) process.stderr.write(`${lines.join('\n')}\n`)
+    return status
+  }
+}
+
+/** What is still on its way to a slow reader is written before the end. */
+function leave(status: ExitStatus): void {
+  process.stdout.write('', () => process.exit(status))
+}
+
+/** A reader such as `head` may close the pipe early. The command still ends as it would have. */
+function quietlyLoseReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', error => {
+      if (!('code' in error) || error.code !== 'EPIPE') throw error
+    })
+  }
+}
+
+/** The whole program with the command that is named in full, and of the others the summary only. */
+async function programFor(named: string | undefined, run: Run): Promise<Command> {
+  const program = new Command('parley')
+    .description('Keeps a local SQLite warehouse true to a conversation-intelligence workspace.')
+    .version(versionOf(new URL('../package.json', import.meta.url)))
+    .exitOverride()
+    .configureOutput({ outputError: () => undefined })
+    .addHelpText('after', '\nExamples:\n  $ parley init\n  $ parley backfill --help')
+  for (const [name, { summary, load }] of Object.entries(COMMANDS)) {
+    const command = program.command(name).summary(summary)
+    if (name === named) await prepare(command, await load(), run)
+  }
+  return program
+}
+
+async function prepare(command: Command, definition: CommandDefinition, run: Run): Promise<void> {
+  const [{ equip, settingFlags }, { processEnvironment }] = await Promise.all([
+    import('./commands/command.ts'),
+    import('./config.ts'),
+  ])
+  equip(command, definition).action(async () => {
+    const signal = stopSignal()
+    run.signal = signal
+    const context: CommandContext = {
+      env: processEnvironment(),
+      cwd: process.cwd(),
+      stdout: process.stdout,
+      stderr: process.stderr,
+      signal,
+    }
+    const flags = settingFlags(command, definition.settings)
+    run.status = await definition.run(context, { args: command.args, options: command.opts(), flags })
+  })
+}
+
+/** The first signal asks the command to end, a second one ends it. */
+function stopSignal(): AbortSignal {
+  const controller = new AbortController()
+  const stop = (name: NodeJS.Signals) => {
+    if (controller.signal.aborted) process.exit(EXIT_STATUS.unfinished)
+    controller.abort(
+      new StopError(`stopped by ${name}`, {
+        code: 'stopped',
+        exitStatus: EXIT_STATUS.unfinished,
+        hint: 'run it again and it goes on where it stopped',
+      }),
+    )
+  }
+  process.on('SIGTERM', stop).on('SIGINT', stop)
+  return controller.signal
+}
+
+interface Explanation {
+  status: ExitStatus
+  /** What is said on standard error. */
+  lines: readonly string[]
+}
+
+function explain(error: unknown, command: string | undefined): Explanation {
+  if (error instanceof CommanderError) return explainUsage(error, command)
+  if (error instanceof ParleyError) {
+    const hint = error.hint === undefined ? [] : [`hint: ${error.hint}`]
+    return { status: statusOf(error), lines: [`parley: ${error.message}`, ...hint] }
+  }
+  const stack = error instanceof Error ? error.stack : String(error)
+  return {
+    status: EXIT_STATUS.fault,
+    lines: [
+      `parley: a fault of the program: ${stack}`,
+      'hint: nothing that was committed is lost; please report this with the lines above',
+    ],
+  }
+}
+
+function statusOf(error: ParleyError): ExitStatus {
+  if (error instanceof StopError) return error.exitStatus
+  const fromTheApi = error instanceof RetryError || error instanceof ResourceError
+  return fromTheApi ? EXIT_STATUS.apiUnavailable : EXIT_STATUS.fault
+}
+
+/** Help and version have been written by commander and are no errors; without a command, help went to standard error. */
+function explainUsage(error: CommanderError, command: string | undefined): Explanation {
+  if (error.exitCode === 0) return { status: EXIT_STATUS.done, lines: [] }
+  if (error.code === 'commander.help') return { status: EXIT_STATUS.usage, lines: [] }
+  const [message = '', suggestion] = error.message.replace(/^error: /, '').split('\n')
+  const program = command !== undefined && Object.hasOwn(COMMANDS, command) ? `parley ${command}` : 'parley'
+  const guess = suggestion === undefined ? '' : `${suggestion.replace(/^\(|\)$/g, '')} `
+  return {
+    status: EXIT_STATUS.usage,
+    lines: [`parley: ${message}`, `hint: ${guess}${program} --help says what there is`],
+  }
+}
+
+function versionOf(file: URL): string {
+  const manifest: unknown = JSON.parse(readFileSync(file, 'utf8'))
+  return typeof manifest === 'object' && manifest !== null && 'version' in manifest
+    ? String(manifest.version)
+    : 'unknown'
+}

@@ -1,0 +1,87 @@
+/** The texts that explain the settings, made from the table of settings so that they cannot differ from it. */
+
+import { environmentName, SECTIONS, SETTING_LIST, type Setting, type SettingKey } from './config-settings.ts'
+
+const WIDTH = 90
+
+/**
+ * A settings file in which every setting is explained and commented out, but for the values given.
+ * @param values TOML by key, such as `{ 'api.base_url': '"https://api.example.com"' }`
+ */
+export function renderSettingsFile(values: { readonly [Key in SettingKey]?: string }): string {
+  const head = comment(
+    'Settings of parley. Every setting stands here; one that is commented out shows an example and keeps its default. An environment variable wins over this file, and a flag over both.',
+  )
+  const sections = Object.entries(SECTIONS).map(([section, about]) => {
+    const settings = settingsOf(section).map(([key, setting]) => renderSetting(key, setting, values[key]))
+    return [`${comment(about)}\n[${section}]`, ...settings].join('\n\n')
+  })
+  return `${[head, ...sections].join('\n\n')}\n`
+}
+
+function renderSetting(key: SettingKey, setting: Setting, value: string | undefined): string {
+  const facts = [
+    setting.without === 'required' ? 'Required.' : `Default: ${defaultText(setting)}.`,
+    setting.unit === undefined ? '' : `Unit: ${setting.unit}.`,
+    `Environment: ${environmentName(key)}.`,
+  ]
+  const name = key.slice(key.indexOf('.') + 1)
+  return [
+    comment(setting.description),
+    comment(facts.filter(fact => fact !== '').join(' ')),
+    value === undefined ? `# ${name} = ${setting.example}` : `${name} = ${value}`,
+  ].join('\n')
+}
+
+/** The reference for operators, in Markdown. */
+export function renderSettingsReference(): string {
+  return `${[
+    '# Settings',
+    'parley reads a settings file in TOML: the one that `--config FILE` names, else `PARLEY_CONFIG`, else `config/parley.toml` where it exists. `parley init` writes it, and `parley.example.toml` beside this page shows it. An environment variable wins over the file, and a flag over both. An empty environment variable counts as not set.',
+    'Only `api.base_url`, `api.key` and `api.workspace_id` must be given, and only to commands that ask the API. What is wrong is told all at once, by the name of the setting and the place it came from, and ends the program with status 78.',
+    '## The API key',
+    'In the order in which they win: the file that `--api-key-file` names, `PARLEY_API_KEY`, the file that `PARLEY_API_KEY_FILE` names, the systemd credential `api_key`, and `key` under `[api]` in the settings file. White space around a key in a file is left out. A file with the key that others can read is warned of. No flag takes the key itself, since other users could see it in the list of processes.',
+    '## All settings',
+    ...Object.entries(SECTIONS).flatMap(([section, about]) => [
+      `### [${section}]`,
+      about,
+      [
+        '| key | default | environment | flag |',
+        '|---|---|---|---|',
+        ...settingsOf(section).map(
+          ([key, setting]) =>
+            `| \`${key}\` | ${defaultCell(setting)} | \`${environmentName(key)}\` | \`${setting.flag}\` |`,
+        ),
+      ].join('\n'),
+      settingsOf(section).map(explained).join('\n'),
+    ]),
+    'This page and `parley.example.toml` are made from the table in `src/config-settings.ts`. After a change there, `npx vitest run --config test/vitest.config.ts -u test/config/documents.test.ts` writes both anew.',
+  ].join('\n\n')}\n`
+}
+
+function explained([key, { kind, unit, description, example }]: readonly [SettingKey, Setting]): string {
+  const inUnit = unit === undefined ? '' : ` Unit: ${unit}.`
+  const name = key.slice(key.indexOf('.') + 1)
+  return `- \`${key}\`: ${description} Expected: ${kind.allowed()}.${inUnit} Example: \`${name} = ${example}\``
+}
+
+const settingsOf = (section: string) => SETTING_LIST.filter(([key]) => key.startsWith(`${section}.`))
+
+const defaultText = (setting: Setting): string => String(setting.default ?? setting.without)
+
+const defaultCell = (setting: Setting): string =>
+  setting.default === undefined ? defaultText(setting) : `\`${setting.default}\``
+
+/** Text as lines of a comment, broken between words. */
+function comment(text: string): string {
+  const lines: string[] = []
+  let line = '#'
+  for (const word of text.split(' ')) {
+    if (line.length + 1 + word.length > WIDTH && line !== '#') {
+      lines.push(line)
+      line = '#'
+    }
+    line += ` ${word}`
+  }
+  return [...lines, line].join('\n')
+}
