@@ -26,6 +26,8 @@ export interface Column {
   notNull?: boolean
   /** An SQL literal. Only for columns that parley fills. */
   default?: string
+  /** For `json`: a list of objects, kept as arrays of these fields' values to save their names' bytes. */
+  tuple?: readonly string[]
 }
 
 export interface Index {
@@ -52,6 +54,16 @@ export interface Table {
   taken: readonly string[]
   /** True where two endpoints show different sets of fields: then unknown fields of the other one are kept. */
   mergesExtra: boolean
+  /** For a child of a list of its own: the table whose live rows keep it live, by this table's columns. */
+  livesWith?: LivesWith
+  /** For an entity: SQL condition under which its children count as live, beside its own `_deleted_at`. */
+  openWhen?: string
+}
+
+export interface LivesWith {
+  table: string
+  /** This table's column → the other table's column. */
+  on: Readonly<Record<string, string>>
 }
 
 export interface Child {
@@ -81,6 +93,10 @@ export const boolean = payloadColumn('boolean')
 export const timestamp = payloadColumn('timestamp')
 export const date = payloadColumn('date')
 export const json = payloadColumn('json')
+
+export const tuples =
+  (about: string, tuple: readonly string[]) =>
+  (name: string): Column => ({ ...payloadColumn('json')(about)(name), tuple })
 
 /** A column that repeats one of the parent row's, such as `meeting_id` in every table below a meeting. */
 export const parent = (column: string, kind: ColumnKind, about: string) => (): Column => ({
@@ -122,6 +138,8 @@ interface TableOptions {
   children?: readonly Child[]
   taken?: readonly string[]
   mergesExtra?: boolean
+  livesWith?: LivesWith
+  openWhen?: string
 }
 
 function table(kind: Table['kind'], name: string, options: TableOptions): Table {
@@ -148,6 +166,8 @@ function table(kind: Table['kind'], name: string, options: TableOptions): Table 
     children: options.children ?? [],
     taken: options.taken ?? [],
     mergesExtra: options.mergesExtra ?? false,
+    ...(options.livesWith ? { livesWith: options.livesWith } : {}),
+    ...(options.openWhen ? { openWhen: options.openWhen } : {}),
   }
 }
 
@@ -314,6 +334,17 @@ export interface History {
   into: string
 }
 
+/** What `sync_status` counts. */
+export interface StatusSource {
+  table: string
+  /** SQL condition: which live rows count. */
+  where?: string
+  /** Column of the event time. */
+  newest?: string
+  /** For a resource that fills rows of another one: the condition under which a live row is still to be read. */
+  pending?: string
+}
+
 export interface Resource {
   name: ResourceName
   about: string
@@ -325,8 +356,7 @@ export interface Resource {
   history?: History
   /** By name; tasks and log lines say `resource.feed`. */
   feeds: Readonly<Record<string, Feed>>
-  /** SQL expressions over the warehouse for `sync_status`. */
-  status: { live: string; deleted?: string; newest?: string }
+  status: StatusSource
   /** A payload as the specification shows it, for tests and documentation; by feed name. */
   example: Readonly<Record<string, unknown>>
 }

@@ -34,7 +34,7 @@ export const accessLogsResource = resource({
       expected: { 403: 'unavailable', 404: 'unavailable' },
     },
   },
-  status: { live: 'access_logs', newest: 'occurred_at' },
+  status: { table: 'access_logs', newest: 'occurred_at' },
   example: {
     log: {
       occurred_at: '2026-03-04T05:06:07.123Z',

@@ -57,7 +57,7 @@ export const activitiesResource = resource({
       },
     },
   },
-  status: { live: 'activities', newest: 'occurred_at' },
+  status: { table: 'activities', newest: 'occurred_at' },
   example: {
     list: {
       id: '0b6c1f0e-6f43-4b4e-9a51-0a4d9f3c1a01',

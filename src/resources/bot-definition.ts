@@ -43,7 +43,7 @@ export const botDefinitionResource = resource({
       expected: { 403: 'unavailable', 404: 'unavailable' },
     },
   },
-  status: { live: 'bot_definition' },
+  status: { table: 'bot_definition' },
   example: {
     read: {
       name: 'Notetaker',

@@ -8,6 +8,7 @@ const collectionMeetings = link('collection_meetings', {
     meeting_id: requested('Meeting.'),
   },
   indices: { by_meeting: { on: ['meeting_id'] } },
+  livesWith: { table: 'collections', on: { collection_id: 'id' } },
 })
 
 export const collectionMeetingsResource = resource({
@@ -28,6 +29,6 @@ export const collectionMeetingsResource = resource({
       expected: { 404: 'absent' },
     },
   },
-  status: { live: 'collection_meetings' },
+  status: { table: 'collection_meetings' },
   example: { list: { meeting_id: 'mtg_1' } },
 })

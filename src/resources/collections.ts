@@ -31,7 +31,7 @@ export const collectionsResource = resource({
       },
     },
   },
-  status: { live: 'collections', newest: 'created_at' },
+  status: { table: 'collections', newest: 'created_at' },
   example: {
     list: {
       id: 'col_1',

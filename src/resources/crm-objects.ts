@@ -62,7 +62,7 @@ export const crmObjectsResource = resource({
       expected: { 404: 'absent' },
     },
   },
-  status: { live: 'crm_objects' },
+  status: { table: 'crm_objects' },
   example: {
     list: { name: 'deal' },
     detail: {

@@ -27,6 +27,6 @@ export const crmRecordLinksResource = resource({
       expected: { 404: 'unavailable' },
     },
   },
-  status: { live: 'crm_record_links' },
+  status: { table: 'crm_record_links' },
   example: { read: { id: 'd3b2f7c5-1e9f-4068-8c4b-6f802b3c4d5e', object: 'company' } },
 })

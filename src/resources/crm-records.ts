@@ -22,6 +22,7 @@ const records = entity('crm_records', {
 const changes = link('crm_record_changes', {
   about: 'What parley saw change in a record from one reading to the next. It only grows.',
   key: ['object', 'record_id', 'field', 'observed_at'],
+  livesWith: { table: 'crm_records', on: { object: 'object', record_id: 'id' } },
   columns: {
     object: own('text', 'Object.'),
     record_id: own('text', 'Record.'),
@@ -51,7 +52,7 @@ export const crmRecordsResource = resource({
       expected: { 404: 'unavailable' },
     },
   },
-  status: { live: 'crm_records', newest: 'updated_at' },
+  status: { table: 'crm_records', newest: 'updated_at' },
   example: {
     list: {
       id: 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d',

@@ -23,6 +23,6 @@ export const integrationsResource = resource({
       expected: { 403: 'unavailable', 404: 'unavailable' },
     },
   },
-  status: { live: 'integrations' },
+  status: { table: 'integrations' },
   example: { read: { crm: { provider: 'salesforce', connected: true } } },
 })

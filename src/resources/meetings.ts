@@ -142,6 +142,7 @@ const actionItems = child('meeting_action_items', {
 
 const meetings = entity('meetings', {
   about: 'Recorded meetings.',
+  openWhen: "access = 'open'",
   key: ['id'],
   storage: 'rowid',
   columns: {
@@ -199,7 +200,7 @@ export const meetingsResource = resource({
       expected: { 403: 'withheld', 404: 'absent' },
     },
   },
-  status: { live: 'meetings', newest: 'start_time' },
+  status: { table: 'meetings', newest: 'start_time' },
   example: {
     list: { meeting_id: 'mtg_1', title: 'First call' },
     detail: {

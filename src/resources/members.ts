@@ -26,6 +26,6 @@ export const membersResource = resource({
       evidence: { by: 'second-pass' },
     },
   },
-  status: { live: 'members' },
+  status: { table: 'members' },
   example: { list: { id: 'mem_1', name: 'Aiko Tanaka', email: 'aiko@example.com', role: 'admin' } },
 })

@@ -23,9 +23,10 @@ export const messageBodiesResource = resource({
     },
   },
   status: {
-    live: "messages WHERE text_state = 'present' AND _deleted_at IS NULL",
-    deleted: '0',
+    table: 'messages',
+    where: "text_state = 'present'",
     newest: 'received_at',
+    pending: "text_state = 'pending'",
   },
   example: {
     read: {

@@ -43,7 +43,7 @@ export const playbookResultsResource = resource({
       expected: { 403: 'withheld', 404: 'absent' },
     },
   },
-  status: { live: 'playbook_results', newest: 'created_at' },
+  status: { table: 'playbook_results', newest: 'created_at' },
   example: {
     read: {
       id: 'res_1',

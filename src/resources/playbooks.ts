@@ -61,7 +61,7 @@ export const playbooksResource = resource({
       expected: { 403: 'absent', 404: 'absent' },
     },
   },
-  status: { live: 'playbooks', newest: 'updated_at' },
+  status: { table: 'playbooks', newest: 'updated_at' },
   example: {
     list: { id: 'pb_1', name: 'Discovery' },
     detail: {

@@ -34,6 +34,6 @@ export const teamsResource = resource({
       evidence: { by: 'single', read: { path: '/v1/teams/{key}', placement: 'data', identity: 'id' } },
     },
   },
-  status: { live: 'teams' },
+  status: { table: 'teams' },
   example: { list: { id: 'team_1', name: 'Sales East', member_ids: ['mem_1', 'mem_2'] } },
 })

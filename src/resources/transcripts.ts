@@ -1,10 +1,11 @@
-import { child, json, parent, position, real, resource, text } from '../resource.ts'
+import { child, parent, position, real, resource, text, tuples } from '../resource.ts'
 
 const entries = child('transcript_entries', {
   about: 'What was said, in order.',
   list: 'entries',
   key: ['meeting_id', 'position'],
   storage: 'rowid',
+  livesWith: { table: 'meetings', on: { meeting_id: 'id' } },
   columns: {
     meeting_id: parent('id', 'text', 'Meeting.'),
     position: position(),
@@ -13,7 +14,11 @@ const entries = child('transcript_entries', {
     contact_id: text('CRM contact, where the API knows it.'),
     text: text('What was said.'),
     elapsed_seconds: real('Seconds since the start.'),
-    words: json('Array of `[text, start_time, end_time]`; see the view `transcript_words`.'),
+    words: tuples('Array of `[text, start_time, end_time]`; see the view `transcript_words`.', [
+      'text',
+      'start_time',
+      'end_time',
+    ]),
   },
 })
 
@@ -39,9 +44,10 @@ export const transcriptsResource = resource({
     },
   },
   status: {
-    live: "meetings WHERE transcript_state = 'present' AND _deleted_at IS NULL",
-    deleted: '0',
+    table: 'meetings',
+    where: "transcript_state = 'present'",
     newest: 'start_time',
+    pending: "transcript_state = 'pending' AND access = 'open'",
   },
   example: {
     read: {

@@ -1,0 +1,59 @@
+import Database from 'better-sqlite3'
+import { EXIT_STATUS, StopError } from '../errors.ts'
+import { databaseError, isBusy, openDatabase } from './open.ts'
+
+export interface WriterLock {
+  release(): void
+}
+
+/** Who writes to a database, as it said itself when it took the lock. */
+export interface Writer {
+  pid: number
+  command: string
+  since: string
+}
+
+/**
+ * One writer per database. The lock is an open transaction on a small file beside it, which the system ends with
+ * the process, even on SIGKILL; a file with a process id in it would stay behind.
+ * @throws StopError (75) when another process holds it
+ */
+export function lockDatabase(path: string): WriterLock {
+  const file = `${path}-lock`
+  let lock: Database.Database | undefined
+  try {
+    lock = new Database(file, { timeout: 0 })
+    // In memory, so that the transaction leaves no file of its own beside this one.
+    lock.pragma('journal_mode = MEMORY')
+    lock.exec('BEGIN IMMEDIATE')
+  } catch (error) {
+    lock?.close()
+    throw isBusy(error) ? heldBy(path) : databaseError(error, path)
+  }
+  const held = lock
+  return { release: () => held.close() }
+}
+
+function heldBy(path: string): StopError {
+  const writer = readWriter(path)
+  const who = writer
+    ? `process ${writer.pid} (parley ${writer.command}) since ${writer.since}`
+    : 'another process'
+  return new StopError(`${path} is being written by ${who}`, {
+    code: 'database-locked',
+    hint: 'Only one process may write a warehouse. Wait for that one or stop it, then run this again.',
+    exitStatus: EXIT_STATUS.unfinished,
+  })
+}
+
+function readWriter(path: string): Writer | undefined {
+  try {
+    const db = openDatabase({ path, readonly: true })
+    const value = db.prepare("SELECT value FROM sync_meta WHERE key = 'writer'").pluck().get()
+    db.close()
+    return typeof value === 'string' ? (JSON.parse(value) as Writer) : undefined
+  } catch {
+    // The holder may still be making the database; that it is held is news enough.
+    return undefined
+  }
+}

@@ -1,0 +1,169 @@
+import { chmodSync, closeSync, existsSync, openSync, statfsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import Database from 'better-sqlite3'
+import { EXIT_STATUS, StopError } from '../errors.ts'
+import { appliedMigrations, migrate, newestMigration } from './migrate.ts'
+import { ensureViews } from './views.ts'
+
+export type Sqlite = Database.Database
+export type Statement = Database.Statement<unknown[]>
+
+/** In every warehouse's header, so that `file` and parley know one: the letters `parl`. */
+const APPLICATION_ID = 0x7061726c
+
+export interface OpenOptions {
+  path: string
+  /** Mode of the file and its `-wal` and `-shm`, as an octal number. */
+  mode?: number
+  readonly?: boolean
+}
+
+/**
+ * Opens the warehouse, making or migrating it when it is opened for writing.
+ * @throws StopError (73) when it cannot be opened, is no parley database or was made by a newer version
+ */
+export function openDatabase({ path, mode = 0o600, readonly = false }: OpenOptions): Sqlite {
+  const file = resolve(path)
+  try {
+    if (!readonly) createFile(file, mode)
+    const db = new Database(file, { readonly, fileMustExist: true })
+    try {
+      configure(db, readonly)
+      recognise(db, file)
+      if (!readonly) prepare(db, file)
+    } catch (error) {
+      db.close()
+      throw error
+    }
+    return db
+  } catch (error) {
+    throw databaseError(error, file)
+  }
+}
+
+/** SQLite gives `-wal` and `-shm` the mode of the database file, so that setting one is enough. */
+function createFile(file: string, mode: number): void {
+  const isNew = !existsSync(file)
+  closeSync(openSync(file, 'a', mode))
+  if (isNew) chmodSync(file, mode)
+}
+
+function configure(db: Sqlite, readonly: boolean): void {
+  // The wait happens on the event loop, so it is short here and repeated through the clock.
+  db.pragma('busy_timeout = 100')
+  if (readonly) return
+  db.pragma('journal_mode = WAL')
+  db.pragma('synchronous = NORMAL')
+  db.pragma('foreign_keys = ON')
+  db.pragma('temp_store = MEMORY')
+  db.pragma('cache_size = -32000')
+  db.pragma('journal_size_limit = 67108864')
+}
+
+/** A stranger's database is refused and not touched; an empty file is ours to fill. */
+function recognise(db: Sqlite, file: string): void {
+  if (db.pragma('application_id', { simple: true }) === APPLICATION_ID) {
+    const newest = newestMigration()
+    const unknown = appliedMigrations(db).find(applied => applied > newest)
+    if (unknown !== undefined) {
+      throw new StopError(`${file} was made by a newer version of parley`, {
+        code: 'database-newer',
+        hint: 'Install that version again, or choose another file with database.path.',
+        exitStatus: EXIT_STATUS.databaseUnavailable,
+      })
+    }
+    return
+  }
+  const objects = db.prepare('SELECT count(*) FROM sqlite_master').pluck().get()
+  if (objects === 0) return
+  throw new StopError(`${file} is a database, but not one of parley`, {
+    code: 'database-foreign',
+    hint: 'Choose another file with database.path; this one was not touched.',
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+function prepare(db: Sqlite, file: string): void {
+  migrate(db, file)
+  if (db.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
+    db.pragma(`application_id = ${APPLICATION_ID}`)
+  }
+  ensureViews(db)
+}
+
+/** What each SQLite result code means for a person. */
+const DATABASE_FAULTS: readonly { codes: RegExp; says: string; hint: string }[] = [
+  {
+    codes: /^(SQLITE_FULL|ENOSPC|EDQUOT)/,
+    says: 'the disk is full',
+    hint: 'Free some space and run it again; it goes on where it stopped.',
+  },
+  {
+    codes: /^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM|EROFS)/,
+    says: 'no permission to open or write it',
+    hint: 'Check the owner and mode of the file and its folder, or choose another file with database.path.',
+  },
+  {
+    codes: /^(ENOENT|ENOTDIR|EISDIR)/,
+    says: 'there is no such file or folder',
+    hint: 'Check database.path.',
+  },
+  { codes: /^SQLITE_NOTADB/, says: 'it is not a database', hint: 'Choose another file with database.path.' },
+  {
+    codes: /^SQLITE_CORRUPT/,
+    says: 'it is damaged',
+    hint: 'Restore a backup, or move the file away and read everything again.',
+  },
+  {
+    codes: /^(SQLITE_IOERR|EIO|EFBIG)/,
+    says: 'reading or writing it failed',
+    hint: 'Check the disk, its free space and any limit on file sizes.',
+  },
+]
+
+/** Errors of SQLite and of the file system as a StopError (73); every other error as it is. */
+export function databaseError(error: unknown, file: string): unknown {
+  if (error instanceof StopError || !(error instanceof Error) || !('code' in error)) return error
+  const code = String(error.code)
+  const fault = DATABASE_FAULTS.find(({ codes }) => codes.test(code))
+  if (!fault) return error
+  const full = fault.codes.test('SQLITE_IOERR') && isDiskFull(file) ? DATABASE_FAULTS[0] : undefined
+  const { says, hint } = full ?? fault
+  return new StopError(`Cannot use the database ${file}: ${says} (${code})`, {
+    code: 'database-unavailable',
+    hint,
+    cause: error,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+/** Some writes report a full disk as a plain input/output error. */
+function isDiskFull(file: string): boolean {
+  try {
+    return statfsSync(dirname(file)).bavail < 16
+  } catch {
+    return false
+  }
+}
+
+export function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY')
+}
+
+/**
+ * Closes the database so that its `-wal` and `-shm` stay: without these, a reader who may not write the folder
+ * cannot open a WAL database. The last connection to close must be a read-only one.
+ */
+export function closeDatabase(db: Sqlite): void {
+  const { name, readonly, memory } = db
+  if (readonly || memory) {
+    db.close()
+    return
+  }
+  db.pragma('wal_checkpoint(TRUNCATE)')
+  const last = new Database(name, { readonly: true, fileMustExist: true })
+  // It holds the files open only after it has read something.
+  last.prepare('SELECT count(*) FROM sqlite_master').get()
+  db.close()
+  last.close()
+}
