@@ -34,7 +34,9 @@ async function main(argv: readonly string[]): Promise<ExitStatus> {
   const run: Run = { status: EXIT_STATUS.done, signal: undefined }
   try {
     const program = await programFor(named, run)
-    await program.parseAsync(argv, { from: 'user' })
+    // Asked for help on a command that it does not know, commander would explain the whole program instead.
+    const known = named === undefined || Object.hasOwn(COMMANDS, named)
+    await program.parseAsync(known ? argv : [named], { from: 'user' })
     return run.status
   } catch (error) {
     const stopped = run.signal?.aborted && error instanceof Error && error.name === 'AbortError'

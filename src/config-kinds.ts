@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { canonicalInstant, isDay } from './instant.ts'
 
 /** What a value may depend on beside itself. */
 export interface Within {
@@ -23,17 +24,10 @@ const asNumber = (text: string): unknown =>
   /^-?\d+(\.\d+)?(e-?\d+)?$/i.test(text.trim()) ? Number(text) : text
 
 /** `above` is excluded from the range, `min` and `max` belong to it. */
-export function number(range: {
-  whole?: boolean
-  above?: number
-  min?: number
-  max: number
-  unit?: string
-}): Kind<number> {
+export function number(range: { whole?: boolean; above?: number; min?: number; max: number }): Kind<number> {
   const from = range.above === undefined ? `from ${range.min ?? 0}` : `greater than ${range.above}, up`
-  const unit = range.unit === undefined ? '' : ` (${range.unit})`
   return {
-    allowed: () => `a ${range.whole ? 'whole ' : ''}number ${from} to ${range.max}${unit}`,
+    allowed: () => `a ${range.whole ? 'whole ' : ''}number ${from} to ${range.max}`,
     fromText: asNumber,
     read: value => {
       if (typeof value !== 'number' || !Number.isFinite(value)) return undefined
@@ -132,19 +126,10 @@ export const fileMode: Kind<number> = {
 export const instant: Kind<string> = {
   allowed: () => 'a UTC day such as 2025-01-31, or a full RFC 3339 instant such as 2025-01-31T08:00:00Z',
   fromText: asText,
-  read: value => (typeof value === 'string' ? readInstant(value.toUpperCase()) : undefined),
-}
-
-const INSTANT = /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}:\d{2}:\d{2})(?:\.(\d+))?(Z|[+-]\d{2}:\d{2}))?$/
-
-function readInstant(value: string): string | undefined {
-  const [, day = '', time = '00:00:00', digits = '', offset = 'Z'] = INSTANT.exec(value) ?? []
-  const local = `${day}T${time}.${digits.slice(0, 3).padEnd(3, '0')}`
-  const asUtc = new Date(`${local}Z`)
-  // Days that the month does not have, such as the 30th of February, would roll over to another day.
-  if (Number.isNaN(asUtc.getTime()) || asUtc.toISOString() !== `${local}Z`) return undefined
-  const moment = new Date(local + offset)
-  return Number.isNaN(moment.getTime()) ? undefined : moment.toISOString()
+  read: value => {
+    if (typeof value !== 'string') return undefined
+    return isDay(value) ? `${value}T00:00:00.000Z` : canonicalInstant(value)
+  },
 }
 
 /** A list of resources' names without repetition; text separates them by commas. */

@@ -270,7 +270,7 @@ function read(
   const result = kind.read(content, within)
   if (result === undefined)
     found.problems.push(
-      `${key} is ${secret ? 'something else (not shown)' : shown(content)} in ${source}: expected ${kind.allowed(within)}`,
+      `${key} is ${secret ? 'wrong (not shown)' : shown(content)} in ${source}: expected ${kind.allowed(within)}`,
     )
   return result
 }
@@ -308,7 +308,7 @@ function requireApi(sources: LoadedSettings['sources'], file: string | undefined
 function warnOfPlainHttp(baseUrl: string | undefined, found: Findings): void {
   if (baseUrl === undefined) return
   const { protocol, hostname } = new URL(baseUrl)
-  const loopback = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
+  const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
   if (protocol === 'http:' && !loopback)
     found.warnings.push(`api.base_url is ${baseUrl}: the key goes over the network unencrypted; use https`)
 }

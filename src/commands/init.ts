@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { devNull } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { Option } from 'commander'
@@ -74,6 +74,7 @@ function writePrivately(path: string, absolute: string, text: string, force: boo
     writeFileSync(unfinished, text, { mode: 0o600, flag: 'wx' })
     renameSync(unfinished, absolute)
   } catch (error) {
+    rmSync(unfinished, { force: true })
     throw new StopError(`${path} cannot be written: ${error instanceof Error ? error.message : error}`, {
       code: 'settings-file-unwritable',
       exitStatus: EXIT_STATUS.settings,

@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { parley } from './parley.ts'
+
+const manifest: { version: string } = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+)
+
+test('--version prints the version alone', async () => {
+  expect(await parley(['--version'])).toEqual({ status: 0, stdout: `${manifest.version}\n`, stderr: '' })
+})
+
+test.each([['--help'], ['-h'], ['help']])('parley %s goes to standard output', async flag => {
+  const { status, stdout, stderr } = await parley([flag])
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  expect(stdout).toMatch(/^Usage: parley/)
+  expect(stdout).toMatch(/\n {2}init +\S/)
+})
+
+test('parley alone is wrong usage and prints the help to standard error', async () => {
+  const { status, stdout, stderr } = await parley([])
+  expect({ status, stdout }).toEqual({ status: EXIT_STATUS.usage, stdout: '' })
+  expect(stderr).toMatch(/^Usage: parley/)
+})
+
+test('the help of every command has an example, and parley help COMMAND says the same', async () => {
+  const { stdout } = await parley(['--help'])
+  const section = /\nCommands:\n(.*?)\n\n/s.exec(stdout)?.[1] ?? ''
+  const commands = [...section.matchAll(/^ {2}([a-z]+) /gm)].flatMap(([, name]) => name ?? [])
+  const explained = commands.filter(name => name !== 'help')
+  expect(explained).toContain('init')
+  for (const name of explained) {
+    const help = await parley([name, '--help'])
+    expect(help.status).toBe(0)
+    expect(help.stdout).toMatch(new RegExp(`\\nExamples:\\n  \\$ parley ${name}\\b`))
+    expect(await parley(['help', name])).toEqual(help)
+  }
+})
+
+test.each<[args: string[], message: string, hint: string]>([
+  [['ini'], "unknown command 'ini'", 'Did you mean init? parley --help says what there is'],
+  [['nonsense', '--help'], "unknown command 'nonsense'", 'parley --help says what there is'],
+  [['help', 'nonsense'], "unknown command 'nonsense'", 'parley --help says what there is'],
+  [['--nonsense'], "unknown option '--nonsense'", 'parley --help says what there is'],
+  [
+    ['init', '--forc'],
+    "unknown option '--forc'",
+    'Did you mean --force? parley init --help says what there is',
+  ],
+  [
+    ['init', 'x'],
+    "too many arguments for 'init'. Expected 0 arguments but got 1.",
+    'parley init --help says what there is',
+  ],
+  [
+    ['init', '--config'],
+    "option '--config <file>' argument missing",
+    'parley init --help says what there is',
+  ],
+])('%j is wrong usage, with a hint', async (args, message, hint) => {
+  expect(await parley(args)).toEqual({
+    status: EXIT_STATUS.usage,
+    stdout: '',
+    stderr: `parley: ${message}\nhint: ${hint}\n`,
+  })
+})
+
+test('a reader that goes away early is no error', async () => {
+  expect(await parley(['init', '--stdout'], { deaf: true })).toEqual({ status: 0, stdout: '', stderr: '' })
+})

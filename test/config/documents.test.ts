@@ -1,0 +1,51 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { loadSettings } from '../../src/config.ts'
+import { renderSettingsFile, renderSettingsReference } from '../../src/config-documents.ts'
+import { SETTING_LIST, SETTINGS } from '../../src/config-settings.ts'
+
+const FOLDER = new URL('../../config/', import.meta.url).pathname
+
+test('the reference in config/ says what the table of settings says', async () => {
+  await expect(renderSettingsReference()).toMatchFileSnapshot(join(FOLDER, 'README.md'))
+})
+
+test('the example file in config/ says what the table of settings says', async () => {
+  await expect(renderSettingsFile({})).toMatchFileSnapshot(join(FOLDER, 'parley.example.toml'))
+})
+
+function load(text: string) {
+  const cwd = mkdtempSync(join(tmpdir(), 'parley-documents-'))
+  writeFileSync(join(cwd, 'parley.toml'), text)
+  return loadSettings({ flags: { config: 'parley.toml' }, env: {}, cwd, requireApi: false })
+}
+
+test('the example file as it is changes nothing', () => {
+  expect(new Set(Object.values(load(renderSettingsFile({})).sources))).toEqual(new Set(['default']))
+})
+
+test('with every comment sign before a setting taken away, the example file is valid', () => {
+  const active = renderSettingsFile({})
+    .replace(/^# (\w+ = )/gm, '$1')
+    .replace('"…"', '"a-key"')
+  const { sources, settings } = load(active)
+  expect(new Set(Object.values(sources))).toEqual(new Set(['parley.toml']))
+  expect(settings.sync.since).toBe('2025-01-01T00:00:00.000Z')
+})
+
+test('values given to the file stand in it and are read again', () => {
+  const { settings } = load(renderSettingsFile({ 'api.max_concurrency': '7', 'log.level': '"warn"' }))
+  expect([settings.api.maxConcurrency, settings.log.level]).toEqual([7, 'warn'])
+})
+
+test.each(SETTING_LIST)('the default of %s is allowed', (_, { kind, default: usual, without }) => {
+  if (usual === undefined) expect(without).toBeDefined()
+  else expect(kind.read(usual, { cwd: '/' })).toBeDefined()
+})
+
+test('no two settings share a flag', () => {
+  const flags = Object.values(SETTINGS).map(({ flag }) => flag)
+  expect(new Set(flags).size).toBe(flags.length)
+})

@@ -1,0 +1,353 @@
+import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { loadSettings, type SettingFlags } from '../../src/config.ts'
+import type { SettingKey } from '../../src/config-settings.ts'
+import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+
+const API = {
+  PARLEY_BASE_URL: 'https://api.example.com',
+  PARLEY_API_KEY: 'the-key',
+  PARLEY_WORKSPACE_ID: 'acme',
+}
+
+let cwd: string
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'parley-settings-'))
+})
+
+function file(name: string, text: string, mode = 0o600): void {
+  mkdirSync(join(cwd, name, '..'), { recursive: true })
+  writeFileSync(join(cwd, name), text)
+  chmodSync(join(cwd, name), mode)
+}
+
+interface Given {
+  flags?: SettingFlags
+  env?: Record<string, string>
+  resourceNames?: readonly string[]
+}
+
+const load = ({ flags = {}, env = {}, ...rest }: Given = {}) =>
+  loadSettings({ flags, env, cwd, requireApi: false, ...rest })
+const loadForApi = ({ flags = {}, env = {}, ...rest }: Given = {}) =>
+  loadSettings({ flags, env, cwd, requireApi: true, ...rest })
+
+function complaint(attempt: () => unknown): string {
+  try {
+    attempt()
+  } catch (error) {
+    if (
+      error instanceof StopError &&
+      error.code === 'bad-settings' &&
+      error.exitStatus === EXIT_STATUS.settings
+    )
+      return error.message
+    throw error
+  }
+  throw new Error('these settings were accepted')
+}
+
+describe('where a value comes from', () => {
+  test('a flag wins over the environment, that over the file, that over the default', () => {
+    file('config/parley.toml', '[sync]\npoll_seconds = 11\ninterval_scale = 0.5\n[api]\ntimeout_seconds = 12')
+    const { settings, sources } = load({
+      flags: { 'sync.poll_seconds': '31' },
+      env: { PARLEY_SYNC_POLL_SECONDS: '21', PARLEY_SYNC_INTERVAL_SCALE: '0.25' },
+    })
+    expect(settings.sync).toMatchObject({ pollSeconds: 31, intervalScale: 0.25 })
+    expect(settings.api.timeoutSeconds).toBe(12)
+    expect(settings.api.giveUpSeconds).toBe(120)
+    expect(sources).toMatchObject({
+      'sync.poll_seconds': 'flag --poll-seconds',
+      'sync.interval_scale': 'environment PARLEY_SYNC_INTERVAL_SCALE',
+      'api.timeout_seconds': 'config/parley.toml',
+      'api.give_up_seconds': 'default',
+    })
+  })
+
+  test('an empty environment variable counts as not set, also one of an unknown name', () => {
+    file('config/parley.toml', '[log]\nlevel = "warn"')
+    const { settings } = load({ env: { PARLEY_LOG_LEVEL: '', PARLEY_CONFIG: '', PARLEY_LOG_NOISE: '' } })
+    expect(settings.log.level).toBe('warn')
+  })
+
+  test('--config wins over PARLEY_CONFIG, that over config/parley.toml', () => {
+    file('config/parley.toml', '[log]\nlevel = "debug"')
+    file('named.toml', '[log]\nlevel = "warn"')
+    file('flagged.toml', '[log]\nlevel = "error"')
+    const env = { PARLEY_CONFIG: 'named.toml' }
+    expect(load().settings.log.level).toBe('debug')
+    expect(load({ env }).settings.log.level).toBe('warn')
+    const last = load({ env, flags: { config: 'flagged.toml' } })
+    expect([last.settings.log.level, last.file]).toEqual(['error', 'flagged.toml'])
+  })
+
+  test.each([{ flags: { config: 'none.toml' } }, { env: { PARLEY_CONFIG: 'none.toml' } }])(
+    'a settings file that is named but is not there is an error: %j',
+    given => {
+      expect(complaint(() => load(given))).toContain('the settings file none.toml cannot be read: ENOENT')
+    },
+  )
+
+  test('the names of the environment that are not PARLEY_SECTION_KEY are understood', () => {
+    const { settings } = loadForApi({ env: { ...API, PARLEY_DATABASE: 'acme.db' } })
+    expect(settings.api).toMatchObject({
+      baseUrl: 'https://api.example.com',
+      key: 'the-key',
+      workspaceId: 'acme',
+    })
+    expect(settings.database.path).toBe(join(cwd, 'acme.db'))
+  })
+})
+
+describe('what a value may be', () => {
+  const cases: [key: SettingKey, text: string, read: unknown][] = [
+    ['api.max_requests_per_second', '0.5', 0.5],
+    ['api.max_requests_per_second', '0', undefined],
+    ['api.max_concurrency', '4', 4],
+    ['api.max_concurrency', '1.5', undefined],
+    ['api.max_concurrency', '0x10', undefined],
+    ['api.max_concurrency', ' ', undefined],
+    ['api.max_concurrency', 'Infinity', undefined],
+    ['api.max_response_bytes', '2048', 2048],
+    ['api.max_response_bytes', '64MiB', 64 * 2 ** 20],
+    ['api.max_response_bytes', '1GiB', undefined],
+    ['api.max_response_bytes', '64MB', undefined],
+    ['api.base_url', 'http://127.0.0.1:9000/base//', 'http://127.0.0.1:9000/base'],
+    ['api.base_url', 'https://API.example.com', 'https://api.example.com'],
+    ['api.base_url', 'ftp://api.example.com', undefined],
+    ['api.base_url', 'api.example.com', undefined],
+    ['api.base_url', 'https://api.example.com/?a=b', undefined],
+    ['api.workspace_id', 'two words', undefined],
+    ['database.mode', '0640', 0o640],
+    ['database.mode', '600', 0o600],
+    ['database.mode', '0644', 0o644],
+    ['database.mode', '0700', undefined],
+    ['database.mode', '0400', undefined],
+    ['sync.poll_seconds', '0.5', undefined],
+    ['sync.interval_scale', '0.001', 0.001],
+    ['sync.interval_scale', '0', undefined],
+    ['sync.since', '2025-01-31', '2025-01-31T00:00:00.000Z'],
+    ['sync.since', '2025-01-31T08:00:00.1239+09:00', '2025-01-30T23:00:00.123Z'],
+    ['sync.since', '2025-02-30', undefined],
+    ['sync.since', '2025-01-31T08:00:00', undefined],
+    ['sync.since', 'yesterday', undefined],
+    ['access_log.end_parameter', 'until', 'until'],
+    ['access_log.end_parameter', 'a&b', undefined],
+    ['transcripts.words', 'false', false],
+    ['transcripts.words', '0', undefined],
+    ['http.listen', 'off', { at: 'off' }],
+    ['http.listen', '[::1]:80', { at: 'port', host: '::1', port: 80 }],
+    ['http.listen', 'localhost:0', { at: 'port', host: 'localhost', port: 0 }],
+    ['http.listen', 'unix:/run/a.sock', { at: 'socket', path: '/run/a.sock' }],
+    ['http.listen', '8787', undefined],
+    ['http.listen', 'localhost:65536', undefined],
+    ['retention.withdrawn_days', 'never', 'never'],
+    ['retention.withdrawn_days', '0', 0],
+    ['retention.withdrawn_days', '1.5', undefined],
+    ['log.level', 'loud', undefined],
+  ]
+
+  test.each(cases)('%s from %j', (key, text, read) => {
+    if (read === undefined) {
+      const message = complaint(() => load({ flags: { [key]: text } }))
+      expect(message.replaceAll('"', '')).toContain(`${key} is ${text} in flag --`)
+    } else {
+      const [section = '', name = ''] = key
+        .split('.')
+        .map(part => part.replace(/_(.)/g, (_, c) => c.toUpperCase()))
+      const settings: Record<string, Record<string, unknown>> = load({ flags: { [key]: text } }).settings
+      expect(settings[section]?.[name]).toEqual(read)
+    }
+  })
+
+  test('TOML gives numbers, truth values, dates and lists of its own', () => {
+    file(
+      'config/parley.toml',
+      '[sync]\nsince = 2025-01-31T08:00:00+09:00\nresources = ["teams", "members", "teams"]\n[search]\nenabled = false',
+    )
+    const { settings } = load({ resourceNames: ['members', 'teams'] })
+    expect(settings.sync.since).toBe('2025-01-30T23:00:00.000Z')
+    expect(settings.sync.resources).toEqual(['teams', 'members'])
+    expect(settings.search.enabled).toBe(false)
+  })
+
+  test.each([
+    'max_concurrency = "4"',
+    'max_concurrency = true',
+    'max_concurrency = [4]',
+    'max_concurrency = nan',
+  ])('a value of the wrong type in the file is an error: %s', line => {
+    file('config/parley.toml', `[api]\n${line}`)
+    expect(complaint(() => load())).toMatch(
+      /api\.max_concurrency is .* in config\/parley\.toml: expected a whole/,
+    )
+  })
+
+  test('resources are checked against the names that there are', () => {
+    const attempt = () =>
+      load({ flags: { 'sync.resources': 'members,robots' }, resourceNames: ['members', 'teams'] })
+    expect(complaint(attempt)).toBe(
+      'the settings are wrong: sync.resources is ["members","robots"] in flag --only: expected a list of names from members, teams',
+    )
+    expect(complaint(() => load({ flags: { 'sync.resources': '' } }))).toContain('sync.resources')
+  })
+})
+
+describe('what is wrong', () => {
+  test('is told all at once, with the key, the place, the value and what is allowed', () => {
+    file('config/parley.toml', '[sync]\npoll_second = 5\n[databse]\npath = "x"\n[log]\nlevel = 3\n')
+    const message = complaint(() =>
+      loadForApi({
+        flags: { 'api.max_concurrency': 'many' },
+        env: { PARLEY_RETENTION_RUNS_DAYS: '-1', PARLEY_SYNC_SINC: 'x' },
+      }),
+    )
+    expect(message.split('\n').map(line => line.trim())).toEqual([
+      'the settings are wrong in 9 places:',
+      'environment PARLEY_SYNC_SINC is not a setting; did you mean PARLEY_SYNC_SINCE?',
+      'sync.poll_second in config/parley.toml is not a setting; did you mean sync.poll_seconds?',
+      '[databse] in config/parley.toml is not a section; did you mean [database]?',
+      'api.max_concurrency is "many" in flag --max-concurrency: expected a whole number from 1 to 1000',
+      'retention.runs_days is -1 in environment PARLEY_RETENTION_RUNS_DAYS: expected a whole number from 1 to 36500',
+      'log.level is 3 in config/parley.toml: expected one of trace, debug, info, warn, error, fatal, silent',
+      expect.stringContaining('api.base_url is not set: give --base-url, PARLEY_BASE_URL'),
+      expect.stringContaining(
+        'api.key is not set: put it in PARLEY_API_KEY, or in a file named by PARLEY_API_KEY_FILE',
+      ),
+      expect.stringContaining('api.workspace_id is not set: give --workspace-id, PARLEY_WORKSPACE_ID'),
+    ])
+  })
+
+  test('includes a wrong value that another place overrules', () => {
+    file('config/parley.toml', '[log]\nlevel = "loud"')
+    expect(complaint(() => load({ flags: { 'log.level': 'info' } }))).toContain(
+      '"loud" in config/parley.toml',
+    )
+  })
+
+  test.each([
+    ['PARLEY_API_BASE_URL', 'PARLEY_BASE_URL'],
+    ['PARLEY_DATABASE_PATH', 'PARLEY_DATABASE'],
+    ['PARLEY_WORKSPACE', 'PARLEY_WORKSPACE_ID'],
+  ])('%s in the environment is taken for a mistake', (name, meant) => {
+    expect(complaint(() => load({ env: { [name]: 'x' } }))).toContain(
+      `environment ${name} is not a setting; did you mean ${meant}?`,
+    )
+  })
+
+  test('a name in the environment that resembles nothing is left alone', () => {
+    expect(load({ env: { PARLEY_SERVICE_PORT_HTTPS_METRICS: '1' } }).warnings).toEqual([])
+  })
+
+  test('a key in the wrong section is pointed to the right one', () => {
+    file('config/parley.toml', '[api]\npoll_seconds = 5')
+    expect(complaint(() => load())).toContain('did you mean sync.poll_seconds?')
+  })
+
+  test('a key outside of any section is an error', () => {
+    file('config/parley.toml', 'api = "x"\nlevel = "info"')
+    const message = complaint(() => load())
+    expect(message).toContain('api in config/parley.toml is not a section')
+    expect(message).toContain('[level] in config/parley.toml is not a section')
+  })
+
+  test('of TOML itself is told with file, line and column, and no line of the file is shown', () => {
+    file('config/parley.toml', '[api]\nkey = "very-secret\n')
+    const message = complaint(() => load())
+    expect(message).toMatch(/config\/parley\.toml, line 2, column \d+: ./)
+    expect(message).not.toContain('very-secret')
+  })
+
+  test('never shows the key, whatever is wrong with it', () => {
+    const env = { PARLEY_API_KEY: 'húsh' }
+    expect(complaint(() => load({ env }))).toBe(
+      'the settings are wrong: api.key is wrong (not shown) in environment PARLEY_API_KEY: expected a key of printable ASCII characters without spaces',
+    )
+    for (const line of ['key = "hush hush"', 'key = ["hush"]', 'ky = "hush"', 'key = { hush = 1 }']) {
+      file('config/parley.toml', `[api]\n${line}`)
+      expect(complaint(() => load())).not.toContain('hush')
+    }
+    expect(complaint(() => load({ env: { PARLEY_API_KEYS: 'hush' } }))).not.toContain('hush')
+  })
+
+  test('never shows a password in a URL', () => {
+    const message = complaint(() => load({ env: { PARLEY_BASE_URL: 'https://me:hush@api.example.com' } }))
+    expect(message).toContain('api.base_url is a URL with a user name (not shown)')
+    expect(message).not.toContain('hush')
+  })
+})
+
+describe('the API key', () => {
+  const { PARLEY_API_KEY: _, ...rest } = API
+
+  test('comes from --api-key-file, PARLEY_API_KEY, PARLEY_API_KEY_FILE, the credential or the settings file, in this order', () => {
+    file('flagged', 'from-flag\n')
+    file('named', 'from-named\n')
+    file('credentials/api_key', 'from-credential\n')
+    file('config/parley.toml', '[api]\nkey = "from-settings"')
+    const flags = { 'api.key': 'flagged' }
+    const env: Record<string, string> = {
+      ...API,
+      PARLEY_API_KEY_FILE: 'named',
+      CREDENTIALS_DIRECTORY: join(cwd, 'credentials'),
+    }
+    const seen = [loadForApi({ flags, env }), loadForApi({ env })]
+    for (const name of ['PARLEY_API_KEY', 'PARLEY_API_KEY_FILE', 'CREDENTIALS_DIRECTORY']) {
+      delete env[name]
+      seen.push(loadForApi({ env }))
+    }
+    expect(seen.map(({ settings, sources }) => [settings.api.key, sources['api.key']])).toEqual([
+      ['from-flag', 'flag --api-key-file'],
+      ['the-key', 'environment PARLEY_API_KEY'],
+      ['from-named', 'environment PARLEY_API_KEY_FILE'],
+      ['from-credential', 'systemd credential api_key'],
+      ['from-settings', 'config/parley.toml'],
+    ])
+  })
+
+  test('in a file that cannot be read, or that is empty, is an error that names the file', () => {
+    file('empty', '\n')
+    const load = (name: string) =>
+      complaint(() => loadForApi({ env: { ...rest, PARLEY_API_KEY_FILE: name } }))
+    expect(load('nowhere')).toContain(
+      "the API key's file nowhere (environment PARLEY_API_KEY_FILE) cannot be read: ENOENT",
+    )
+    expect(load('empty')).toContain('api.key is wrong (not shown) in environment PARLEY_API_KEY_FILE')
+  })
+
+  test.each([0o640, 0o604])('in a file of mode %o, that others can read, is warned of', mode => {
+    file('key', 'k', mode)
+    file('config/parley.toml', '[api]\nkey = "k"', mode)
+    expect(loadForApi({ env: { ...rest, PARLEY_API_KEY_FILE: 'key' } }).warnings).toEqual([
+      'config/parley.toml holds the API key and others can read it: run chmod 600 on it',
+      'key holds the API key and others can read it: run chmod 600 on it',
+    ])
+  })
+
+  test('in a private file or a systemd credential is not warned of', () => {
+    file('key', 'k')
+    file('credentials/api_key', 'k', 0o440)
+    expect(loadForApi({ env: { ...rest, PARLEY_API_KEY_FILE: 'key' } }).warnings).toEqual([])
+    expect(
+      loadForApi({ env: { ...rest, CREDENTIALS_DIRECTORY: join(cwd, 'credentials') } }).warnings,
+    ).toEqual([])
+  })
+
+  test('is not even looked for by what does not ask the API', () => {
+    expect(load({ env: { PARLEY_API_KEY_FILE: 'nowhere' } }).settings.api.key).toBeUndefined()
+  })
+})
+
+test.each([
+  ['http://api.example.com', 1],
+  ['https://api.example.com', 0],
+  ['http://127.0.0.1:8000', 0],
+  ['http://localhost:8000', 0],
+  ['http://[::1]:8000', 0],
+  ['http://127.example.com', 1],
+])('the key on its way to %s gives %i warnings', (url, count) => {
+  expect(load({ env: { PARLEY_BASE_URL: url } }).warnings).toHaveLength(count)
+})
