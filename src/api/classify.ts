@@ -44,22 +44,24 @@ const LONGEST_WAIT_MS = 24 * 3_600_000
 /** The most of a server's message that is passed on. */
 const MESSAGE_LENGTH = 200
 
-/** @param now this machine's clock in ms, against which dates are measured only when the server gives no `Date`. */
-export function classifyAnswer(answer: HttpAnswer, now: number): Outcome {
+/** What else the reading of an answer depends on. */
+export interface ReadingContext {
+  /** This machine's clock in ms: dates are measured against it only when the server gives no `Date`. */
+  now: number
+  /** The API key, which is blotted out where a server repeats it in a message. */
+  secret: string
+}
+
+export function classifyAnswer(answer: HttpAnswer, { now, secret }: ReadingContext): Outcome {
   const { status } = answer
   if (status >= 200 && status < 300) return readAnswer(answer)
   if (status >= 300 && status < 400) return redirected(status)
-  if (status === 401) return { kind: 'unauthorized', message: serverMessage(answer) }
+  const message = serverMessage(answer, secret)
+  if (status === 401) return { kind: 'unauthorized', message }
   const cause = retryCause(status)
-  if (cause === undefined) return { kind: 'refused', status, message: serverMessage(answer) }
+  if (cause === undefined) return { kind: 'refused', status, message }
   const waitMs = readWait(answer, now)
-  return {
-    kind: 'retry',
-    cause,
-    status,
-    message: serverMessage(answer),
-    ...(waitMs !== undefined && { waitMs }),
-  }
+  return { kind: 'retry', cause, status, message, ...(waitMs !== undefined && { waitMs }) }
 }
 
 function readAnswer({ status, headers, text, bytes }: HttpAnswer): Outcome {
@@ -91,11 +93,11 @@ function retryCause(status: number): RetryCause | undefined {
 }
 
 /** `message` of the v1 error body or `error.message` of the v2 one (spec: Errors), on one line, or the bare status. */
-function serverMessage({ status, text }: HttpAnswer): string {
+function serverMessage({ status, text }: HttpAnswer, secret: string): string {
   const message = errorMessage(text)
-    .replace(/[\p{Cc}\p{Cs}\u2028\u2029]+/gu, ' ')
-    .trim()
-  return message === '' ? `HTTP status ${status}` : message.slice(0, MESSAGE_LENGTH)
+  const blotted = secret === '' ? message : message.replaceAll(secret, '[key]')
+  const line = blotted.replace(/[\p{Cc}\p{Cs}\u2028\u2029]+/gu, ' ').trim()
+  return line === '' ? `HTTP status ${status}` : line.slice(0, MESSAGE_LENGTH)
 }
 
 function errorMessage(text: string): string {
@@ -137,7 +139,8 @@ function retryAfter(text: string, today: number): number | undefined {
 /** Seconds from now, or an instant in seconds or milliseconds since the epoch: told apart by size. */
 function reset(text: string, today: number): number | undefined {
   const value = decimal(text)
-  if (value === undefined || value < 1e9) return value === undefined ? undefined : value * 1000
+  if (value === undefined) return undefined
+  if (value < 1e9) return value * 1000
   return (value < 1e11 ? value * 1000 : value) - today
 }
 

@@ -1,0 +1,191 @@
+import { setMaxListeners } from 'node:events'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { type Dispatcher, Pool } from 'undici'
+import type { Clock } from '../clock.ts'
+import {
+  classifyAnswer,
+  classifyFailure,
+  type HttpAnswer,
+  type Outcome,
+  timedOut,
+  tooLarge,
+} from './classify.ts'
+import { type ApiRequest, pathWithQuery } from './request.ts'
+
+/** Sends one request once and says what came of it: the only user of undici. */
+
+export interface ClientOptions {
+  /** Where `/v1` and `/v2` live, with or without a path of its own and a trailing slash. */
+  baseUrl: string
+  /** Asked for at every request, so that a key that was changed counts at once. */
+  apiKey: () => string
+  workspaceId: string
+  /** For a whole request; connecting has 10 s and the wait for headers 30 s within it. */
+  timeoutMs: number
+  /** Of a body, after decompression. */
+  maxResponseBytes: number
+  clock: Clock
+  /** Connections kept at most; requests beyond it wait for one. Default 64. */
+  maxSockets?: number
+}
+
+/** An outcome with its times: `startedAt` by this machine's clock before sending, in ms since the epoch. */
+export type Sent = Outcome & { startedAt: number; durationMs: number }
+
+export interface Client {
+  /** One attempt. @throws AbortError when the signal ended it, and nothing else. */
+  send(request: ApiRequest, signal: AbortSignal): Promise<Sent>
+  /** Drops every connection; what is in flight ends as a transport failure. */
+  close(): Promise<void>
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+const HEADERS_TIMEOUT_MS = 30_000
+const IDLE_CONNECTION_MS = 10_000
+
+export function createClient(options: ClientOptions): Client {
+  const { clock, timeoutMs, maxResponseBytes } = options
+  const base = new URL(options.baseUrl)
+  const prefix = base.pathname.replace(/\/+$/, '')
+  const pool = createPool(base.origin, options)
+
+  const exchange = async (request: ApiRequest, secret: string, signal: AbortSignal): Promise<Exchange> => {
+    const response = await pool.request({
+      method: 'GET',
+      path: prefix + pathWithQuery(request),
+      headers: requestHeaders(secret, options.workspaceId),
+      signal,
+    })
+    const body = await readBody(response, maxResponseBytes)
+    return { status: response.statusCode, headers: response.headers, body }
+  }
+
+  const attempt = async (request: ApiRequest, signal: AbortSignal): Promise<Outcome> => {
+    if (signal.aborted) throw aborted()
+    const secret = options.apiKey()
+    const limit = startTimeLimit(clock, timeoutMs, signal)
+    let exchanged: Exchange
+    try {
+      exchanged = await exchange(request, secret, limit.signal)
+    } catch (error) {
+      if (limit.expired()) return timedOut(timeoutMs)
+      if (signal.aborted) throw aborted()
+      return classifyFailure(error)
+    } finally {
+      limit.end()
+    }
+    const answer = decodeText(exchanged)
+    if (answer === undefined) return tooLarge(maxResponseBytes)
+    return classifyAnswer(answer, { now: clock.now(), secret })
+  }
+
+  return {
+    async send(request, signal) {
+      const startedAt = clock.now()
+      const began = clock.elapsed()
+      const outcome = await attempt(request, signal)
+      return { ...outcome, startedAt, durationMs: clock.elapsed() - began }
+    },
+    close: () => pool.destroy(),
+  }
+}
+
+function createPool(origin: string, { timeoutMs, maxSockets = 64 }: ClientOptions): Pool {
+  return new Pool(origin, {
+    connections: maxSockets,
+    pipelining: 1,
+    connect: { timeout: Math.min(timeoutMs, CONNECT_TIMEOUT_MS) },
+    headersTimeout: Math.min(timeoutMs, HEADERS_TIMEOUT_MS),
+    bodyTimeout: timeoutMs,
+    keepAliveTimeout: IDLE_CONNECTION_MS,
+  })
+}
+
+function requestHeaders(apiKey: string, workspaceId: string): Record<string, string> {
+  return {
+    'x-api-key': apiKey,
+    'x-workspace-id': workspaceId,
+    accept: 'application/json',
+    'accept-encoding': 'gzip',
+    'user-agent': 'parley',
+  }
+}
+
+/** An answer whose body is bytes; undefined where the body was larger than allowed. */
+interface Exchange {
+  status: number
+  headers: HttpAnswer['headers']
+  body: Buffer | undefined
+}
+
+/** Of an error only the status counts when its body is too large: undefined means a good answer that is. */
+function decodeText({ status, headers, body }: Exchange): HttpAnswer | undefined {
+  if (body !== undefined) return { status, headers, text: body.toString('utf8'), bytes: body.length }
+  return status < 300 ? undefined : { status, headers, text: '', bytes: 0 }
+}
+
+async function readBody(response: Dispatcher.ResponseData, maxBytes: number): Promise<Buffer | undefined> {
+  const raw = await readRaw(response, maxBytes)
+  const gzipped = /^(x-)?gzip$/i.test(String(response.headers['content-encoding'] ?? ''))
+  return gzipped && raw !== undefined && raw.length > 0 ? decompress(raw, maxBytes) : raw
+}
+
+/** Leaving the loop early destroys the body and with it the connection, so the rest is never received. */
+async function readRaw(
+  { body, headers }: Dispatcher.ResponseData,
+  maxBytes: number,
+): Promise<Buffer | undefined> {
+  let bytes = Number(headers['content-length'] ?? 0) > maxBytes ? Number.POSITIVE_INFINITY : 0
+  const chunks: Buffer[] = []
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > maxBytes) return undefined
+    chunks.push(chunk)
+  }
+  const [first] = chunks
+  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
+}
+
+const gunzipAsync = promisify(gunzip)
+
+async function decompress(raw: Buffer, maxBytes: number): Promise<Buffer | undefined> {
+  try {
+    return await gunzipAsync(raw, { maxOutputLength: maxBytes, chunkSize: 64 * 1024 })
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
+interface TimeLimit {
+  /** Aborted when the time is up or the caller's signal is. */
+  signal: AbortSignal
+  expired(): boolean
+  end(): void
+}
+
+function startTimeLimit(clock: Clock, timeoutMs: number, outer: AbortSignal): TimeLimit {
+  const controller = new AbortController()
+  const abort = () => controller.abort()
+  let expired = false
+  // One signal ends any number of requests in flight; Node would take more than ten listeners for a leak.
+  setMaxListeners(0, outer)
+  outer.addEventListener('abort', abort, { once: true })
+  clock.sleep(timeoutMs, controller.signal).then(() => {
+    expired = !controller.signal.aborted
+    abort()
+  }, abort)
+  return {
+    signal: controller.signal,
+    expired: () => expired,
+    end: () => {
+      outer.removeEventListener('abort', abort)
+      abort()
+    },
+  }
+}
+
+function aborted(): Error {
+  return new DOMException('The request was given up', 'AbortError')
+}

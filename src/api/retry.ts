@@ -1,0 +1,53 @@
+import type { RetryCause } from './classify.ts'
+
+/** How often and how far apart a request is repeated, by what went wrong. Pure; the scheduler waits. */
+
+export interface RetryPolicy {
+  /** Attempts in all, the first included. */
+  attempts: number
+  /** The longest wait after the first failure; it doubles with every further one. */
+  baseMs: number
+  /** The longest wait at all. */
+  capMs: number
+}
+
+const OWN_TROUBLE: RetryPolicy = { attempts: 6, baseMs: 500, capMs: 30_000 }
+
+/**
+ * A throttled request is repeated as soon as the governor lets one go: it alone keeps the pause. How long an
+ * unreachable API is tried is the caller's to end (`api.give_up_seconds`).
+ */
+export const RETRY_POLICIES: Readonly<Record<RetryCause, RetryPolicy>> = {
+  throttled: { attempts: Number.POSITIVE_INFINITY, baseMs: 0, capMs: 0 },
+  server: OWN_TROUBLE,
+  timeout: OWN_TROUBLE,
+  transport: OWN_TROUBLE,
+  garbled: OWN_TROUBLE,
+  unreachable: { attempts: Number.POSITIVE_INFINITY, baseMs: 500, capMs: 10_000 },
+}
+
+export interface FailedAttempt {
+  cause: RetryCause
+  /** Attempts made so far: 1 after the first. */
+  attempt: number
+  /** What the API asked to wait. */
+  waitMs?: number | undefined
+}
+
+export type RetryDecision = { retry: true; delayMs: number } | { retry: false }
+
+/**
+ * Exponential backoff with full jitter, and never before the time that the API asked for (which for a throttled
+ * request the governor keeps).
+ * @param random a number from 0 up to 1
+ */
+export function retryDecision(
+  { cause, attempt, waitMs = 0 }: FailedAttempt,
+  random: () => number,
+): RetryDecision {
+  const { attempts, baseMs, capMs } = RETRY_POLICIES[cause]
+  if (attempt >= attempts) return { retry: false }
+  const longest = Math.min(capMs, baseMs * 2 ** (attempt - 1))
+  const asked = cause === 'throttled' ? 0 : waitMs
+  return { retry: true, delayMs: Math.round(asked + random() * longest) }
+}
