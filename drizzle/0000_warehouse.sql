@@ -101,7 +101,7 @@ CREATE TABLE `message_copies` (
 	`is_internal` integer,
 	`is_group_email` integer,
 	`text_state` text DEFAULT 'pending' NOT NULL,
-	`_text_due` integer,
+	`_text_due` integer DEFAULT 1,
 	`_first_seen_at` text NOT NULL,
 	`_synced_at` text NOT NULL,
 	`_deleted_at` text,

@@ -58,6 +58,15 @@ export interface Table {
   livesWith?: LivesWith
   /** For an entity: SQL condition under which its children count as live, beside its own `_deleted_at`. */
   openWhen?: string
+  /** What goes with a row of this table when it is tombstoned. */
+  cascades: readonly Cascade[]
+}
+
+export interface Cascade {
+  table: string
+  /** The other table's column → this table's column. */
+  on: Readonly<Record<string, string>>
+  effect: 'tombstone' | 'remove'
 }
 
 export interface LivesWith {
@@ -140,6 +149,7 @@ interface TableOptions {
   mergesExtra?: boolean
   livesWith?: LivesWith
   openWhen?: string
+  cascades?: readonly Cascade[]
 }
 
 function table(kind: Table['kind'], name: string, options: TableOptions): Table {
@@ -166,6 +176,7 @@ function table(kind: Table['kind'], name: string, options: TableOptions): Table 
     children: options.children ?? [],
     taken: options.taken ?? [],
     mergesExtra: options.mergesExtra ?? false,
+    cascades: options.cascades ?? [],
     ...(options.livesWith ? { livesWith: options.livesWith } : {}),
     ...(options.openWhen ? { openWhen: options.openWhen } : {}),
   }
@@ -222,6 +233,20 @@ export type Evidence =
   /** The list itself is the fact, once it was read to its end. */
   | { by: 'list' }
 
+/** A read of another feed that a stored row calls for, written in the row's own transaction. */
+export interface Cause {
+  on: readonly ('inserted' | 'changed' | 'revived')[]
+  /** Only for rows with one of these values. */
+  when?: Readonly<Record<string, readonly string[]>>
+  /** `resource.feed` whose task is written. */
+  feed: string
+  /** Columns of the row with the key to read and, for newest first, its event time. */
+  key: string
+  sort?: string
+  /** `add`: a first read, if none was made yet; `demand`: read again as soon as possible. */
+  how: 'add' | 'demand'
+}
+
 /** Newest-first list that can only be filtered by event time; kept by a ledger of time segments. */
 export interface TimelineFeed {
   mode: 'timeline'
@@ -231,6 +256,9 @@ export interface TimelineFeed {
   time: string
   bounds: { from: string; to: string }
   evidence: Evidence
+  causes?: readonly Cause[]
+  /** Keys that rows of another table name and this one lacks: asked for by the evidence's `ids`. */
+  lookup?: { table: string; column: string; where: string }
   expected?: Expected
 }
 
@@ -262,6 +290,7 @@ export interface ItemFeed {
   pending?: { table: string; key: string; where: string; time: string; behind?: ResourceName }
   /** True where every backfill reads all of them again; else only what is missing, changed or due. */
   everyRound: boolean
+  causes?: readonly Cause[]
   expected?: Expected
 }
 

@@ -1,27 +1,12 @@
 import { canonicalInstant, isDay } from '../instant.ts'
 import { encodeJson, exactNumber } from '../json.ts'
 import type { Child, Column, ColumnKind, Table } from '../resource.ts'
+import type { Cell, ParsedItem, ParsedRow } from '../row.ts'
 
 /**
  * From payloads to rows, by the declarations alone and without I/O. What has no column, or does not fit its column,
  * goes to `_extra`; what has no identity is rejected; nothing is dropped.
  */
-
-export type Cell = string | number | null
-
-export interface ParsedRow {
-  /** One cell for each column of the table, in declaration order; null for columns that parley fills. */
-  cells: Cell[]
-  /** JSON object of what has no place in the columns. */
-  extra: string | null
-}
-
-export interface ParsedItem extends ParsedRow {
-  /** Rows of every table below, at any depth, by table name; a table without rows has an empty list. */
-  children: ReadonlyMap<string, ParsedRow[]>
-  /** Payload fields that a feed takes itself. */
-  taken: Readonly<Record<string, unknown>>
-}
 
 export interface ParseReport {
   /** A field without a column, or a value that does not fit. Values are not passed on: they may be anyone's words. */

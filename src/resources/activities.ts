@@ -51,6 +51,16 @@ export const activitiesResource = resource({
       table: 'activities',
       time: 'occurred_at',
       bounds: { from: 'occurred_from', to: 'occurred_to' },
+      causes: [
+        {
+          on: ['inserted', 'changed', 'revived'],
+          when: { source_type: ['MEETING'] },
+          feed: 'meetings.detail',
+          key: 'source_id',
+          sort: 'occurred_at',
+          how: 'add',
+        },
+      ],
       evidence: {
         by: 'single',
         read: { path: '/v2/activities/{key}', placement: 'either', identity: 'id' },

@@ -28,6 +28,7 @@ const fields = child('crm_fields', {
 const objects = entity('crm_objects', {
   about: 'The CRM objects of the workspace.',
   key: ['name'],
+  cascades: [{ table: 'crm_records', on: { object: 'name' }, effect: 'tombstone' }],
   columns: {
     name: text('API name, such as `deal`.'),
     name_plural: text('API name in the plural.'),

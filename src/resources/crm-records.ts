@@ -3,6 +3,10 @@ import { entity, json, link, own, requested, resource, text, timestamp } from '.
 const records = entity('crm_records', {
   about: 'Deals, companies, contacts and every other CRM record that is published to the workspace.',
   key: ['object', 'id'],
+  cascades: [
+    { table: 'crm_record_links', on: { object: 'object', record_id: 'id' }, effect: 'remove' },
+    { table: 'crm_record_links', on: { related_object: 'object', related_id: 'id' }, effect: 'remove' },
+  ],
   storage: 'rowid',
   columns: {
     object: requested('Object (`crm_objects.name`).', { from: 'object' }),

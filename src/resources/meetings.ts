@@ -142,6 +142,7 @@ const actionItems = child('meeting_action_items', {
 
 const meetings = entity('meetings', {
   about: 'Recorded meetings.',
+  cascades: [{ table: 'playbook_results', on: { meeting_id: 'id' }, effect: 'tombstone' }],
   openWhen: "access = 'open'",
   key: ['id'],
   storage: 'rowid',
@@ -197,6 +198,24 @@ export const meetingsResource = resource({
       stores: 'row',
       table: 'meetings',
       everyRound: true,
+      causes: [
+        {
+          on: ['inserted', 'changed', 'revived'],
+          when: { overview_status: ['COMPLETED'] },
+          feed: 'playbook_results.read',
+          key: 'id',
+          sort: 'start_time',
+          how: 'demand',
+        },
+        {
+          on: ['changed', 'revived'],
+          when: { transcript_state: ['present', 'empty', 'withheld', 'gone'] },
+          feed: 'transcripts.read',
+          key: 'id',
+          sort: 'start_time',
+          how: 'demand',
+        },
+      ],
       expected: { 403: 'withheld', 404: 'absent' },
     },
   },

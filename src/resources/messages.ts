@@ -42,7 +42,14 @@ const messageCopies = entity('message_copies', {
       notNull: true,
       default: "'pending'",
     }),
-    _text_due: own('integer', 'Internal: 1 while this copy is the next of its e-mail to have its text read.'),
+    // Most e-mails have one copy, so a new one is next to be read unless the merge finds otherwise.
+    _text_due: own(
+      'integer',
+      'Internal: 1 while this copy is the next of its e-mail to have its text read.',
+      {
+        default: '1',
+      },
+    ),
   },
   indices: {
     by_header: { on: ['header_message_id'] },
@@ -111,6 +118,17 @@ export const messagesResource = resource({
       time: 'received_at',
       bounds: { from: 'received_from', to: 'received_to' },
       evidence: { by: 'ids', path: '/v2/messages' },
+      lookup: { table: 'activities', column: 'source_id', where: "source_type = 'MESSAGE'" },
+      causes: [
+        {
+          on: ['changed'],
+          when: { text_state: ['present', 'empty', 'gone'] },
+          feed: 'message_bodies.read',
+          key: 'id',
+          sort: 'received_at',
+          how: 'demand',
+        },
+      ],
     },
   },
   status: { table: 'messages', newest: 'received_at' },

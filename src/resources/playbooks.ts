@@ -50,6 +50,15 @@ export const playbooksResource = resource({
       stores: 'row',
       table: 'playbooks',
       everyRound: true,
+      causes: [
+        {
+          on: ['inserted', 'revived'],
+          feed: 'playbooks.execution_setting',
+          key: 'id',
+          sort: 'updated_at',
+          how: 'demand',
+        },
+      ],
       expected: { 404: 'absent' },
     },
     execution_setting: {

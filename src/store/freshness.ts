@@ -1,0 +1,45 @@
+/**
+ * Keeps an older answer from overwriting a newer one. Requests get growing tickets when they start; a key that was
+ * written remembers its ticket only while a request that started earlier is still under way, so that in the usual
+ * case nothing is remembered. After a crash nothing older can arrive, so memory is enough.
+ */
+export interface Freshness {
+  begin(): number
+  end(ticket: number): void
+  /** False when a request that started later already wrote this key. */
+  admits(ticket: number, table: string, key: string): boolean
+}
+
+export function createFreshness(): Freshness {
+  let last = 0
+  const underWay = new Set<number>()
+  const written = new Map<string, number>()
+
+  const oldest = () => {
+    // A set keeps the order of insertion, and tickets grow.
+    for (const ticket of underWay) return ticket
+    return Number.POSITIVE_INFINITY
+  }
+
+  return {
+    begin() {
+      last += 1
+      underWay.add(last)
+      return last
+    },
+    end(ticket) {
+      const wasOldest = oldest() === ticket
+      underWay.delete(ticket)
+      if (!wasOldest) return
+      if (underWay.size === 0) written.clear()
+      const limit = oldest()
+      for (const [key, at] of written) if (at <= limit) written.delete(key)
+    },
+    admits(ticket, table, key) {
+      const name = `${table}\u0000${key}`
+      if ((written.get(name) ?? 0) > ticket) return false
+      if (oldest() < ticket) written.set(name, ticket)
+      return true
+    },
+  }
+}

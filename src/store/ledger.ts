@@ -1,0 +1,185 @@
+import type { Prepare } from './statements.ts'
+
+/**
+ * The ledger of walks. A segment is one list query with its checkpoint: a span of event time of a timeline, a period
+ * of a log, or the whole of a snapshot (one for each scope). The segments of a timeline tile the time axis: the
+ * oldest has no `from`, the newest no `to`.
+ */
+export interface Segment {
+  id: number
+  feed: string
+  scope: string
+  from: string | null
+  to: string | null
+  /** The exact query that gave the cursor; a cursor is used with no other. */
+  query: Readonly<Record<string, string>> | null
+  /** Parameters of the next page; null before the first and after the last. */
+  cursor: Readonly<Record<string, string>> | null
+  /** Start of the walk under way, by the server's clock. */
+  passStartedAt: string | null
+  passRound: number | null
+  pages: number
+  rows: number
+  /** Event time of the last row that the walk has had, and the keys that it saw at that very instant. */
+  edgeAt: string | null
+  edgeKeys: readonly string[]
+  totalSize: number | null
+  /** How often this walk had to begin again without getting any further. */
+  restarts: number
+  /** Start of the last walk that reached the end, by the server's clock. */
+  listedAt: string | null
+  /** The round in which that walk began. */
+  listedRound: number
+  closed: boolean
+}
+
+export interface Ledger {
+  /** Newest first. */
+  segments(feed: string, scope?: string): Segment[]
+  add(segment: Pick<Segment, 'feed' | 'scope' | 'from' | 'to'>): Segment
+  save(segment: Segment): void
+  remove(segment: Segment): void
+  /** Cuts a segment at an instant within it: the newer part keeps the row, the older is new. Both ends are inclusive. */
+  cut(segment: Segment, at: string): Segment
+  /** Everything newer than this was listed or walked past; null when the whole axis was, undefined when nothing. */
+  walkedDownTo(feed: string): string | null | undefined
+  /** Notes a key that a walk saw. */
+  see(feed: string, scope: string, key: string): void
+  forgetSeen(feed: string, scope: string): void
+}
+
+const COLUMNS = {
+  feed: 'feed',
+  scope: 'scope',
+  from: 'from_at',
+  to: 'to_at',
+  query: 'query',
+  cursor: 'cursor',
+  passStartedAt: 'pass_started_at',
+  passRound: 'pass_round',
+  pages: 'pages',
+  rows: 'rows',
+  edgeAt: 'edge_at',
+  edgeKeys: 'edge_keys',
+  totalSize: 'total_size',
+  restarts: 'restarts',
+  listedAt: 'listed_at',
+  listedRound: 'listed_round',
+  closed: 'closed',
+} as const satisfies Record<Exclude<keyof Segment, 'id'>, string>
+
+type Cells = Record<string, string | number | null>
+
+function fromRow(row: Cells): Segment {
+  const json = (value: unknown) => (typeof value === 'string' ? JSON.parse(value) : null)
+  return {
+    id: row['id'] as number,
+    feed: row['feed'] as string,
+    scope: row['scope'] as string,
+    from: row['from_at'] as string | null,
+    to: row['to_at'] as string | null,
+    query: json(row['query']),
+    cursor: json(row['cursor']),
+    passStartedAt: row['pass_started_at'] as string | null,
+    passRound: row['pass_round'] as number | null,
+    pages: row['pages'] as number,
+    rows: row['rows'] as number,
+    edgeAt: row['edge_at'] as string | null,
+    edgeKeys: json(row['edge_keys']) ?? [],
+    totalSize: row['total_size'] as number | null,
+    restarts: row['restarts'] as number,
+    listedAt: row['listed_at'] as string | null,
+    listedRound: row['listed_round'] as number,
+    closed: row['closed'] === 1,
+  }
+}
+
+function toCells(segment: Segment): (string | number | null)[] {
+  return (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]).map(name => {
+    const value = segment[name]
+    if (typeof value === 'boolean') return value ? 1 : 0
+    return value !== null && typeof value === 'object' ? JSON.stringify(value) : value
+  })
+}
+
+const FRESH: Omit<Segment, 'id' | 'feed' | 'scope' | 'from' | 'to'> = {
+  query: null,
+  cursor: null,
+  passStartedAt: null,
+  passRound: null,
+  pages: 0,
+  rows: 0,
+  edgeAt: null,
+  edgeKeys: [],
+  totalSize: null,
+  restarts: 0,
+  listedAt: null,
+  listedRound: 0,
+  closed: false,
+}
+
+/** The state of a walk that has not begun. */
+export const NOT_WALKING = {
+  query: null,
+  cursor: null,
+  passStartedAt: null,
+  passRound: null,
+  pages: 0,
+  rows: 0,
+  edgeAt: null,
+  edgeKeys: [],
+  totalSize: null,
+} satisfies Partial<Segment>
+
+export function createLedger(prepare: Prepare): Ledger {
+  const names = Object.values(COLUMNS)
+  const insert = prepare(
+    `INSERT INTO sync_segments (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
+  )
+  const update = prepare(
+    `UPDATE sync_segments SET ${names.map(name => `${name} = ?`).join(', ')} WHERE id = ?`,
+  )
+  const select = prepare(
+    `SELECT * FROM sync_segments WHERE feed = ? AND scope = coalesce(?, scope)
+     ORDER BY scope, to_at IS NOT NULL, to_at DESC, id`,
+  )
+  const remove = prepare('DELETE FROM sync_segments WHERE id = ?')
+  const see = prepare('INSERT OR IGNORE INTO sync_seen (feed, scope, key) VALUES (?, ?, ?)')
+  const forget = prepare('DELETE FROM sync_seen WHERE feed = ? AND scope = ?')
+
+  const segments = (feed: string, scope?: string) => (select.all(feed, scope ?? null) as Cells[]).map(fromRow)
+  const add: Ledger['add'] = segment => {
+    const fresh = { ...FRESH, ...segment, id: 0 }
+    return { ...fresh, id: Number(insert.run(...toCells(fresh)).lastInsertRowid) }
+  }
+  const save: Ledger['save'] = segment => {
+    update.run(...toCells(segment), segment.id)
+  }
+
+  return {
+    segments,
+    add,
+    save,
+    remove: segment => {
+      remove.run(segment.id)
+    },
+    cut(segment, at) {
+      save({ ...segment, from: at })
+      return add({ feed: segment.feed, scope: segment.scope, from: segment.from, to: at })
+    },
+    walkedDownTo(feed) {
+      let reached: string | null | undefined
+      for (const segment of segments(feed)) {
+        if (segment.listedAt === null) return segment.edgeAt ?? reached
+        reached = segment.from
+      }
+      return reached
+    },
+    see: (feed, scope, key) => {
+      see.run(feed, scope, key)
+    },
+    forgetSeen: (feed, scope) => {
+      forget.run(feed, scope)
+    },
+  }
+}

@@ -1,0 +1,192 @@
+import { isDeepStrictEqual } from 'node:util'
+import { descendants, tableNamed } from '../catalog.ts'
+import { decodeJson, encodeJson } from '../json.ts'
+import type { Column, Table } from '../resource.ts'
+import type { Cell, ParsedItem, ParsedRow } from '../row.ts'
+import { placeholders, quote } from './sql.ts'
+import type { Prepare } from './statements.ts'
+
+/** Writes payloads: a row and all rows below it, touching nothing that is already so. */
+
+export type WriteStatus = 'inserted' | 'changed' | 'revived' | 'unchanged'
+
+export interface Written {
+  status: WriteStatus
+  /** The cells that stood there before, in column order; undefined for a new row. */
+  before?: readonly Cell[]
+}
+
+export type RowWriter = (item: ParsedItem, now: string) => Written
+
+interface ChildWriter {
+  name: string
+  same(rootKey: Cell, rows: readonly ParsedRow[]): boolean
+  replace(rootKey: Cell, rows: readonly ParsedRow[]): void
+  insert(rows: readonly ParsedRow[]): void
+}
+
+/**
+ * A writer for one table. Columns that parley fills are left alone unless they are named in `filled`; their values
+ * then stand in the item's cells like any other.
+ */
+export function createRowWriter(prepare: Prepare, table: Table, filled: readonly string[] = []): RowWriter {
+  const all = Object.entries(table.columns)
+  const written = all
+    .map(([name, column], index) => ({ name, column, index }))
+    .filter(({ name, column }) => column.source.from !== 'parley' || filled.includes(name))
+  const keyIndexes = table.key.map(name => all.findIndex(([column]) => column === name))
+  const rootKeyIndex = keyIndexes.at(-1) ?? 0
+  const sql = rowSql(
+    table,
+    written.map(({ name }) => name),
+  )
+  const insert = prepare(sql.insert)
+  const select = prepare(sql.select).raw()
+  const update = prepare(sql.update)
+  const children = descendants(table).map(({ table: child }) => createChildWriter(prepare, child))
+
+  return (item, now) => {
+    const values = written.map(({ index }) => item.cells[index] ?? null)
+    if (insert.run(...values, item.extra, now, now).changes === 1) {
+      for (const child of children) child.insert(item.children.get(child.name) ?? [])
+      return { status: 'inserted' }
+    }
+    const key = keyIndexes.map(index => item.cells[index] ?? null)
+    const found = select.get(...key) as Cell[]
+    const extra = table.mergesExtra ? mergeExtra(table, found[all.length] ?? null, item.extra) : item.extra
+    const rootKey = item.cells[rootKeyIndex] ?? null
+    const outdated = children.filter(child => !child.same(rootKey, item.children.get(child.name) ?? []))
+    const deleted = found[all.length + 1] != null
+    const same =
+      outdated.length === 0 &&
+      sameJson(found[all.length] ?? null, extra) &&
+      written.every(({ column, index }, at) => sameCell(column, found[index] ?? null, values[at] ?? null))
+    if (same && !deleted) return { status: 'unchanged', before: found }
+    update.run(...values, extra, now, ...key)
+    // From the top down: what hangs on a replaced row goes with it, so it must come after.
+    if (outdated.length > 0)
+      for (const child of children) child.replace(rootKey, item.children.get(child.name) ?? [])
+    return { status: deleted ? 'revived' : 'changed', before: found }
+  }
+}
+
+function rowSql(table: Table, written: readonly string[]) {
+  const name = quote(table.name)
+  const columns = [...written, '_extra', '_first_seen_at', '_synced_at'].map(quote)
+  const key = table.key.map(column => `${quote(column)} = ?`).join(' AND ')
+  const sets = [...written, '_extra', '_synced_at'].map(column => `${quote(column)} = ?`)
+  return {
+    insert: `INSERT INTO ${name} (${columns.join(', ')}) VALUES (${placeholders(columns.length)})
+      ON CONFLICT DO NOTHING`,
+    select: `SELECT ${Object.keys(table.columns).map(quote).join(', ')}, _extra, _deleted_at FROM ${name} WHERE ${key}`,
+    update: `UPDATE ${name} SET ${sets.join(', ')}, _deleted_at = NULL WHERE ${key}`,
+  }
+}
+
+/** A child is found by the root's key, which is the first column of its own; without one, the whole table is. */
+function createChildWriter(prepare: Prepare, table: Table): ChildWriter {
+  const columns = Object.entries(table.columns)
+  const [first = ''] = table.key
+  const inherits = table.columns[first]?.source.from === 'parent'
+  const where = inherits ? `WHERE ${quote(first)} = ?` : ''
+  const key = (rootKey: Cell) => (inherits ? [rootKey] : [])
+  const names = [...columns.map(([name]) => name), '_extra'].map(quote).join(', ')
+  const insertRow = prepare(
+    `INSERT INTO ${quote(table.name)} (${names}) VALUES (${placeholders(columns.length + 1)})`,
+  )
+  const select = prepare(`SELECT ${names} FROM ${quote(table.name)} ${where}`).raw()
+  const remove = prepare(`DELETE FROM ${quote(table.name)} ${where}`)
+  const keyIndexes = table.key.map(name => columns.findIndex(([column]) => column === name))
+  const keyOf = (cells: readonly (Cell | undefined)[]) => keyIndexes.map(index => cells[index]).join('\u0000')
+  const insert = (rows: readonly ParsedRow[]) => {
+    for (const row of rows) insertRow.run(...row.cells, row.extra)
+  }
+  return {
+    name: table.name,
+    insert,
+    same(rootKey, rows) {
+      const present = select.all(...key(rootKey)) as Cell[][]
+      if (present.length !== rows.length) return false
+      if (rows.length === 0) return true
+      const byKey = new Map(present.map(cells => [keyOf(cells), cells]))
+      return rows.every(row => {
+        const stored = byKey.get(keyOf(row.cells))
+        return (
+          stored !== undefined &&
+          sameJson(stored[columns.length] ?? null, row.extra) &&
+          columns.every(([, column], index) =>
+            sameCell(column, stored[index] ?? null, row.cells[index] ?? null),
+          )
+        )
+      })
+    },
+    replace(rootKey, rows) {
+      remove.run(...key(rootKey))
+      insert(rows)
+    },
+  }
+}
+
+function sameCell(column: Column, stored: Cell, given: Cell): boolean {
+  return stored === given || (column.kind === 'json' && sameJson(stored, given))
+}
+
+/** The API may write the fields of an object in another order, which changes nothing. */
+function sameJson(stored: Cell, given: Cell): boolean {
+  if (stored === given) return true
+  if (typeof stored !== 'string' || typeof given !== 'string') return false
+  return isDeepStrictEqual(decodeJson(stored).value, decodeJson(given).value)
+}
+
+/** What another endpoint showed beyond this one's fields stays; what this one shows, or has a column for, does not. */
+function mergeExtra(table: Table, stored: Cell, given: string | null): string | null {
+  if (typeof stored !== 'string') return given
+  const kept = Object.entries(decodeJson(stored).value as object).filter(
+    ([name]) => !declaredFields(table).has(name),
+  )
+  if (kept.length === 0) return given
+  const fresh = given === null ? [] : Object.entries(decodeJson(given).value as object)
+  return encodeJson(Object.fromEntries([...kept, ...fresh]))
+}
+
+const DECLARED = new Map<string, ReadonlySet<string>>()
+
+function declaredFields(table: Table): ReadonlySet<string> {
+  const known = DECLARED.get(table.name)
+  if (known) return known
+  const fields = new Set(
+    Object.values(table.columns).flatMap(({ source }) =>
+      source.from === 'payload' ? source.path.slice(0, 1) : [],
+    ),
+  )
+  for (const { list } of table.children) if (list[0] !== undefined) fields.add(list[0])
+  DECLARED.set(table.name, fields)
+  return fields
+}
+
+export interface RowWriters {
+  /** The writer of a table; the same one for the same columns. */
+  to(table: string, filled?: readonly string[]): RowWriter
+  /** Rows of a child table whose payload is read by itself, such as a transcript. */
+  replaceChildren(table: string, rootKey: string, rows: readonly ParsedRow[]): boolean
+}
+
+export function createRowWriters(prepare: Prepare): RowWriters {
+  const writers = new Map<string, RowWriter>()
+  const childWriters = new Map<string, ChildWriter>()
+  return {
+    to(table, filled = []) {
+      const name = [table, ...filled].join(' ')
+      const writer = writers.get(name) ?? createRowWriter(prepare, tableNamed(table), filled)
+      writers.set(name, writer)
+      return writer
+    },
+    replaceChildren(table, rootKey, rows) {
+      const writer = childWriters.get(table) ?? createChildWriter(prepare, tableNamed(table))
+      childWriters.set(table, writer)
+      if (writer.same(rootKey, rows)) return false
+      writer.replace(rootKey, rows)
+      return true
+    },
+  }
+}

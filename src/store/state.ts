@@ -1,0 +1,125 @@
+import { RESOURCE_NAMES, type ResourceName } from '../resource.ts'
+import type { Prepare } from './statements.ts'
+
+/** What is known of each resource as a whole, and a few values of the database as a whole. */
+export interface ResourceState {
+  resource: ResourceName
+  /** Rounds count the complete readings of a resource; 0 before the first. */
+  round: number
+  /** True from a round's begin until all its feeds have ended, be it in a later process. */
+  roundOpen: boolean
+  roundStartedAt: string | null
+  firstCompleteAt: string | null
+  unavailableSince: string | null
+  failingSince: string | null
+  reason: string | null
+  heldSince: string | null
+}
+
+export interface State {
+  get(resource: ResourceName): ResourceState
+  beginRound(resource: ResourceName, now: string): number
+  /** A round that reached its end; `asOf` is the start of the reading of the newest end. */
+  endRound(resource: ResourceName, end: { complete: boolean; now: string }): void
+  fresh(resource: ResourceName, asOf: string): void
+  failing(resource: ResourceName, reason: string, now: string): void
+  unavailable(resource: ResourceName, reason: string, now: string): void
+  /** Clears what an earlier run found wrong, with an optional remark that stays in view. */
+  healthy(resource: ResourceName, reason?: string | null): void
+  hold(resource: ResourceName, since: string | null): void
+  meta(key: string): string | undefined
+  setMeta(key: string, value: string): void
+}
+
+interface StateRow {
+  resource: ResourceName
+  round: number
+  round_open: number
+  round_started_at: string | null
+  first_complete_at: string | null
+  unavailable_since: string | null
+  failing_since: string | null
+  reason: string | null
+  held_since: string | null
+}
+
+export function createState(prepare: Prepare): State {
+  const find = prepare('SELECT * FROM sync_resources WHERE resource = ?')
+  const begin = prepare(
+    `UPDATE sync_resources SET round = round + 1, round_open = 1, round_started_at = ? WHERE resource = ?`,
+  )
+  const end = prepare(
+    `UPDATE sync_resources SET round_open = 0,
+       last_success_at = iif(@complete, @now, last_success_at),
+       complete_as_of = iif(@complete, round_started_at, complete_as_of),
+       first_complete_at = iif(@complete, coalesce(first_complete_at, @now), first_complete_at)
+     WHERE resource = @resource`,
+  )
+  const fresh = prepare('UPDATE sync_resources SET fresh_as_of = ? WHERE resource = ?')
+  const failing = prepare(
+    'UPDATE sync_resources SET failing_since = coalesce(failing_since, ?), reason = ? WHERE resource = ?',
+  )
+  const unavailable = prepare(
+    `UPDATE sync_resources SET unavailable_since = coalesce(unavailable_since, ?), failing_since = NULL, reason = ?
+     WHERE resource = ?`,
+  )
+  const healthy = prepare(
+    'UPDATE sync_resources SET unavailable_since = NULL, failing_since = NULL, reason = ? WHERE resource = ?',
+  )
+  const hold = prepare('UPDATE sync_resources SET held_since = ? WHERE resource = ?')
+  const meta = prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
+  const setMeta = prepare(
+    'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = ?',
+  )
+
+  const get = (resource: ResourceName): ResourceState => {
+    const row = find.get(resource) as StateRow
+    return {
+      resource,
+      round: row.round,
+      roundOpen: row.round_open === 1,
+      roundStartedAt: row.round_started_at,
+      firstCompleteAt: row.first_complete_at,
+      unavailableSince: row.unavailable_since,
+      failingSince: row.failing_since,
+      reason: row.reason,
+      heldSince: row.held_since,
+    }
+  }
+
+  return {
+    get,
+    beginRound(resource, now) {
+      begin.run(now, resource)
+      return get(resource).round
+    },
+    endRound: (resource, { complete, now }) => {
+      end.run({ resource, complete: complete ? 1 : 0, now })
+    },
+    fresh: (resource, asOf) => {
+      fresh.run(asOf, resource)
+    },
+    failing: (resource, reason, now) => {
+      failing.run(now, reason, resource)
+    },
+    unavailable: (resource, reason, now) => {
+      unavailable.run(now, reason, resource)
+    },
+    healthy: (resource, reason = null) => {
+      healthy.run(reason, resource)
+    },
+    hold: (resource, since) => {
+      hold.run(since, resource)
+    },
+    meta: key => meta.get(key) as string | undefined,
+    setMeta: (key, value) => {
+      setMeta.run(key, value, value)
+    },
+  }
+}
+
+/** A row for every resource from the start, so that `sync_status` always has them all. */
+export function seedResources(prepare: Prepare): void {
+  const insert = prepare('INSERT OR IGNORE INTO sync_resources (resource) VALUES (?)')
+  for (const resource of RESOURCE_NAMES) insert.run(resource)
+}

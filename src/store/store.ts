@@ -1,0 +1,211 @@
+import { CATALOG, tableNamed } from '../catalog.ts'
+import { type Clock, isoInstant } from '../clock.ts'
+import type { ParsedItem } from '../row.ts'
+import { type Absences, createAbsences } from './absences.ts'
+import { createFreshness, type Freshness } from './freshness.ts'
+import { createHistory, type NoteChanges } from './history.ts'
+import { createLedger, type Ledger } from './ledger.ts'
+import { lockDatabase } from './lock.ts'
+import { createMessageMerge, type Group, type MessageMerge } from './message-merge.ts'
+import { closeDatabase, databaseError, isBusy, openDatabase, type Sqlite } from './open.ts'
+import { createRejects, type Rejects } from './rejects.ts'
+import { createRowWriters, type RowWriters, type Written } from './rows.ts'
+import { createRuns, type Runs } from './runs.ts'
+import { createState, type State, seedResources } from './state.ts'
+import { type Prepare, statementCache } from './statements.ts'
+import { createTasks, type Tasks } from './tasks.ts'
+import { createTombstone, type Tombstone } from './tombstones.ts'
+
+export interface StoredItem {
+  item: ParsedItem
+  written: Written
+}
+
+export interface WriteOptions {
+  /** Ticket of the request that brought the items: an older answer never overwrites a newer one. */
+  ticket: number
+  now: string
+  /** Columns of parley's own whose values stand in the items' cells. */
+  filled?: readonly string[]
+}
+
+/** The warehouse as the engine sees it. Everything but `transaction` is called inside one. */
+export interface Store {
+  db: Sqlite
+  prepare: Prepare
+  freshness: Freshness
+  ledger: Ledger
+  tasks: Tasks
+  absences: Absences
+  rejects: Rejects
+  runs: Runs
+  state: State
+  rows: RowWriters
+  merge: MessageMerge
+  tombstone: Tombstone
+  /** Runs `work` so that all of it is stored or nothing is. No network may be waited for inside. */
+  transaction<T>(work: () => T): Promise<T>
+  /** Stores payloads of one table; those that a later request has already written are left out. */
+  write(table: string, items: readonly ParsedItem[], options: WriteOptions): StoredItem[]
+  /** Frees the file for others; the last connection closed is a read-only one. */
+  close(): void
+}
+
+export interface StoreOptions {
+  path: string
+  mode: number
+  /** What this process says of itself to others that want the database. */
+  command: string
+  pid: number
+  clock: Clock
+}
+
+/** How long a transaction waits for another connection that writes, which only a stranger's could be. */
+const BUSY_PATIENCE_MS = 10_000
+
+/**
+ * Opens the warehouse as its only writer.
+ * @throws StopError 73 when it cannot be opened, 75 when another process writes it
+ */
+export function openStore({ path, mode, command, pid, clock }: StoreOptions): Store {
+  const lock = lockDatabase(path)
+  try {
+    const db = openDatabase({ path, mode })
+    const prepare = statementCache(db)
+    const store = { ...createStore(db, prepare, clock, path), close: () => closeAll(db, lock.release) }
+    seedResources(prepare)
+    store.state.setMeta('writer', JSON.stringify({ pid, command, since: isoInstant(clock.now()) }))
+    store.runs.closeInterrupted(isoInstant(clock.now()))
+    return store
+  } catch (error) {
+    lock.release()
+    throw databaseError(error, path)
+  }
+}
+
+function closeAll(db: Sqlite, release: () => void): void {
+  try {
+    closeDatabase(db)
+  } finally {
+    release()
+  }
+}
+
+function createStore(db: Sqlite, prepare: Prepare, clock: Clock, path: string): Omit<Store, 'close'> {
+  const freshness = createFreshness()
+  const absences = createAbsences(prepare)
+  const rows = createRowWriters(prepare)
+  const { merge, merges } = createMerges(prepare)
+  const histories = createHistories(prepare)
+
+  const write: Store['write'] = (name, items, { ticket, now, filled }) => {
+    const table = tableNamed(name)
+    const writer = rows.to(name, filled)
+    const keyIndexes = table.key.map(column => Object.keys(table.columns).indexOf(column))
+    const merged = merges.get(name)
+    const history = histories.get(name)
+    const missing = absences.any(name)
+    const stored: StoredItem[] = []
+    const groups: Group[] = []
+    for (const item of items) {
+      const key = keyIndexes.map(index => item.cells[index])
+      if (!freshness.admits(ticket, name, key.join('\u0000'))) continue
+      const written = writer(item, now)
+      if (missing) absences.clear(name, key.length > 1 ? String(key[0]) : '', String(key.at(-1)))
+      if (written.status !== 'unchanged') {
+        if (merged) groups.push(...groupsOf(merged, item, written))
+        if (written.status === 'revived' && merged) merged.merge.resetText(String(key.at(-1)))
+        history?.(item, written, now)
+      }
+      stored.push({ item, written })
+    }
+    merged?.merge.refresh(groups, now)
+    return stored
+  }
+
+  return {
+    db,
+    prepare,
+    freshness,
+    absences,
+    rows,
+    merge,
+    write,
+    ledger: createLedger(prepare),
+    tasks: createTasks(prepare),
+    rejects: createRejects(prepare),
+    runs: createRuns(prepare),
+    state: createState(prepare),
+    tombstone: createTombstone({ prepare, merges }),
+    transaction: createTransaction(db, clock, path),
+  }
+}
+
+function createTransaction(db: Sqlite, clock: Clock, path: string): Store['transaction'] {
+  return async work => {
+    const begun = clock.elapsed()
+    for (;;) {
+      try {
+        return db.transaction(work).immediate()
+      } catch (error) {
+        if (!isBusy(error) || clock.elapsed() - begun > BUSY_PATIENCE_MS) throw databaseError(error, path)
+      }
+      await clock.sleep(50)
+    }
+  }
+}
+
+interface MergedTable {
+  merge: MessageMerge
+  groupBy: string
+  /** Places of the group's column and of the key among the cells. */
+  groupIndex: number
+  keyIndex: number
+}
+
+function createMerges(prepare: Prepare) {
+  const merges = new Map<string, MergedTable>()
+  for (const { derivation } of CATALOG) {
+    if (!derivation) continue
+    const columns = Object.keys(tableNamed(derivation.from).columns)
+    merges.set(derivation.from, {
+      merge: createMessageMerge(prepare, derivation),
+      groupBy: derivation.groupBy,
+      groupIndex: columns.indexOf(derivation.groupBy),
+      keyIndex: columns.indexOf(derivation.key),
+    })
+  }
+  const [first] = merges.values()
+  if (!first) throw new TypeError('No resource declares a merge')
+  return { merges, merge: first.merge }
+}
+
+/** The group that a row is in now and the one that it was in before. */
+function groupsOf({ groupIndex, keyIndex }: MergedTable, item: ParsedItem, { before }: Written): Group[] {
+  return [item.cells, ...(before ? [before] : [])].map(cells => ({
+    header: (cells[groupIndex] ?? null) as string | null,
+    id: String(cells[keyIndex]),
+  }))
+}
+
+type NoteRow = (item: ParsedItem, written: Written, now: string) => void
+
+function createHistories(prepare: Prepare): ReadonlyMap<string, NoteRow> {
+  const histories = new Map<string, NoteRow>()
+  for (const { history } of CATALOG) {
+    if (!history) continue
+    const columns = Object.keys(tableNamed(history.of).columns)
+    histories.set(history.of, noteRow(createHistory(prepare, history), columns, history.column))
+  }
+  return histories
+}
+
+function noteRow(note: NoteChanges, columns: readonly string[], column: string): NoteRow {
+  const [object, id, value] = ['object', 'id', column].map(name => columns.indexOf(name))
+  return ({ cells }, { before }, now) => {
+    if (!before) return
+    const text = (from: readonly unknown[]) => String(from[value ?? -1] ?? '{}')
+    const record = { object: String(cells[object ?? -1]), id: String(cells[id ?? -1]) }
+    note(record, text(before), text(cells), now)
+  }
+}

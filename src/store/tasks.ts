@@ -1,0 +1,122 @@
+import type { Prepare } from './statements.ts'
+
+/** Reads of single keys that are to be made: first reads, retries, probes and re-reads. A restart forgets none. */
+export interface Task {
+  feed: string
+  scope: string
+  key: string
+  /** Event time of what is read, for newest first. */
+  sortAt: string | null
+  attempts: number
+  deadline: string | null
+  waiting: boolean
+}
+
+export interface TaskKey {
+  feed: string
+  scope?: string
+  key: string
+}
+
+export interface DueQuery {
+  feed: string
+  /** Keys that were read in this round already are not read again. */
+  round: number
+  /** True to read all of them again each round; else only those that wait for the API or are due at `now`. */
+  everyRound: boolean
+  now: string
+  /** Leaves out what is known to have happened before. */
+  since: string | null
+  limit: number
+}
+
+export interface Tasks {
+  /** Adds a first read; an existing task is left as it is. */
+  add(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
+  /** Has a key read as soon as possible, whether it was read before or not. */
+  demand(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
+  due(query: DueQuery): Task[]
+  find(task: TaskKey): Task | undefined
+  /** Notes that a key was read in a round and when it is due again. */
+  done(task: TaskKey, next: Reread): void
+  remove(task: TaskKey): void
+  /** Keys that wait for something that the API has not ready yet. */
+  countWaiting(feed: string): number
+}
+
+export interface Reread {
+  round: number
+  dueAt: string
+  attempts?: number
+  deadline?: string | null
+  waiting?: boolean
+  sortAt?: string | null
+}
+
+interface TaskRow {
+  feed: string
+  scope: string
+  key: string
+  sort_at: string | null
+  attempts: number
+  deadline: string | null
+  waiting: number
+}
+
+const toTask = (row: TaskRow): Task => ({
+  feed: row.feed,
+  scope: row.scope,
+  key: row.key,
+  sortAt: row.sort_at,
+  attempts: row.attempts,
+  deadline: row.deadline,
+  waiting: row.waiting === 1,
+})
+
+export function createTasks(prepare: Prepare): Tasks {
+  const columns = 'feed, scope, key, sort_at, attempts, deadline, waiting'
+  const add = prepare(
+    'INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)',
+  )
+  const demand = prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET round = 0, due_at = excluded.due_at, sort_at = coalesce(excluded.sort_at, sort_at)`,
+  )
+  const due = prepare(
+    `SELECT ${columns} FROM sync_tasks
+     WHERE feed = @feed AND round < @round AND (@everyRound OR waiting OR due_at <= @now)
+       AND (@since IS NULL OR sort_at IS NULL OR sort_at >= @since)
+     ORDER BY sort_at DESC LIMIT @limit`,
+  )
+  const find = prepare(`SELECT ${columns} FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?`)
+  const done = prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, round, due_at, attempts, deadline, waiting, sort_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, attempts = excluded.attempts,
+       deadline = excluded.deadline, waiting = excluded.waiting, sort_at = coalesce(excluded.sort_at, sort_at)`,
+  )
+  const remove = prepare('DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?')
+  const waiting = prepare('SELECT count(*) FROM sync_tasks WHERE feed = ? AND waiting').pluck()
+
+  return {
+    add: ({ feed, scope = '', key, sortAt = null, dueAt }) => {
+      add.run(feed, scope, key, sortAt, dueAt)
+    },
+    demand: ({ feed, scope = '', key, sortAt = null, dueAt }) => {
+      demand.run(feed, scope, key, sortAt, dueAt)
+    },
+    due: query => (due.all({ ...query, everyRound: query.everyRound ? 1 : 0 }) as TaskRow[]).map(toTask),
+    find: ({ feed, scope = '', key }) => {
+      const row = find.get(feed, scope, key) as TaskRow | undefined
+      return row && toTask(row)
+    },
+    done: ({ feed, scope = '', key }, next) => {
+      const { round, dueAt, attempts = 0, deadline = null, sortAt = null } = next
+      done.run(feed, scope, key, round, dueAt, attempts, deadline, next.waiting ? 1 : 0, sortAt)
+    },
+    remove: ({ feed, scope = '', key }) => {
+      remove.run(feed, scope, key)
+    },
+    countWaiting: feed => waiting.get(feed) as number,
+  }
+}
