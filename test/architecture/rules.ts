@@ -1,0 +1,176 @@
+import type { Import, Source } from './source.ts'
+
+/** Says what breaks the rule, each as a sentence that names the file; nothing when all is well. */
+export type Rule = (sources: readonly Source[]) => string[]
+
+/** From the top down; those of one line are neighbours that do not know each other. Other files are the ground. */
+const LAYERS = [
+  ['cli'],
+  ['commands'],
+  ['app'],
+  ['engine'],
+  ['api', 'store'],
+  ['catalog'],
+  ['resources'],
+  ['resource'],
+]
+
+/** The only files that may import a package. Its types may be named anywhere. */
+const OWNERS: Readonly<Record<string, readonly string[]>> = {
+  'better-sqlite3': ['store/open.ts', 'store/lock.ts'],
+  bottleneck: ['api/governor.ts'],
+  commander: ['cli.ts', 'commands/'],
+  croner: ['engine/scheduler.ts'],
+  'lossless-json': ['json.ts'],
+  'p-queue': ['engine/scheduler.ts'],
+  pino: ['log.ts'],
+  'pino-pretty': ['log.ts'],
+  'smol-toml': ['config.ts'],
+  undici: ['api/client.ts'],
+}
+
+/** Packages in which schemas are written: they are a language here, and no service. */
+const SCHEMA_LIBRARIES = ['drizzle-orm', 'zod']
+
+const TIME = ['clock.ts', 'simulator/']
+/** The only files that may use a part of the platform. A path that ends with a slash stands for the whole folder. */
+const PLATFORM: Readonly<Record<string, readonly string[]>> = {
+  'process.env': ['config.ts'],
+  'process.exit': ['cli.ts'],
+  'process.exitCode': ['cli.ts'],
+  'process.abort': [],
+  'process.hrtime': TIME,
+  'Date.now': TIME,
+  'new Date()': TIME,
+  'performance.now': TIME,
+  'AbortSignal.timeout': TIME,
+  setTimeout: TIME,
+  setInterval: TIME,
+  'node:timers': TIME,
+  'node:timers/promises': TIME,
+  'node:process': [],
+}
+
+const EMPTY_NAMES = ['utils', 'util', 'helpers', 'helper', 'common', 'manager', 'index', 'misc', 'shared']
+
+const within = (path: string, places: readonly string[]): boolean =>
+  places.some(place => (place.endsWith('/') ? path.startsWith(place) : path === place))
+
+const isOurs = ({ module }: Import): boolean => module.endsWith('.ts')
+
+/** The first folder, or the file's name without its ending: what the layers are made of. */
+const unitOf = (path: string): string => path.replace(/(\/.*|\.ts)$/, '')
+
+const rankOf = (unit: string): number => {
+  const rank = LAYERS.findIndex(layer => layer.includes(unit))
+  return rank < 0 ? LAYERS.length : rank
+}
+
+const perImport =
+  (judge: (source: Source, found: Import) => string | undefined): Rule =>
+  sources =>
+    sources.flatMap(source =>
+      source.imports.flatMap(found => {
+        const wrong = judge(source, found)
+        return wrong === undefined ? [] : [`${source.path} imports ${found.module}: ${wrong}`]
+      }),
+    )
+
+const layers = perImport((source, found) => {
+  const [from, to] = [unitOf(source.path), unitOf(found.module)]
+  if (!isOurs(found) || from === to || from === 'simulator' || to === 'simulator') return undefined
+  if (rankOf(from) === LAYERS.length && rankOf(to) === LAYERS.length) return undefined
+  if (rankOf(from) > rankOf(to)) return `${from} lies below ${to} and must not know it`
+  return rankOf(from) === rankOf(to) ? `${from} and ${to} must never meet` : undefined
+})
+
+const commandLine = perImport(({ path }, found) => {
+  const rank = rankOf(unitOf(found.module))
+  const allowed = unitOf(found.module) === 'commands' || rank === LAYERS.length
+  return path === 'cli.ts' && isOurs(found) && !allowed ? 'the command line knows commands only' : undefined
+})
+
+const resources = perImport(({ path }, { module }) =>
+  path.startsWith('resources/') && ![...SCHEMA_LIBRARIES, 'resource.ts'].includes(module)
+    ? `a resource imports resource.ts, ${SCHEMA_LIBRARIES.join(' and ')} only`
+    : undefined,
+)
+
+const simulatorAlone = perImport(({ path }, found) =>
+  path.startsWith('simulator/') &&
+  isOurs(found) &&
+  !within(found.module, ['simulator/', 'errors.ts', 'clock.ts'])
+    ? 'the simulator is the other side and knows nothing of parley but errors.ts and clock.ts'
+    : undefined,
+)
+
+const simulatorUnknown = perImport(({ path }, { module }) =>
+  module.startsWith('simulator/') && !within(path, ['simulator/', 'commands/simulate.ts', 'commands/demo.ts'])
+    ? 'only the commands simulate and demo know the simulator'
+    : undefined,
+)
+
+const owners = perImport((source, found) => {
+  const { module } = found
+  if (isOurs(found) || found.typeOnly || /^node:|^\./.test(module) || SCHEMA_LIBRARIES.includes(module)) {
+    return undefined
+  }
+  const places = Object.hasOwn(OWNERS, module) ? OWNERS[module] : undefined
+  if (places === undefined) return 'this package has no owner yet; name one in test/architecture/rules.ts'
+  return within(source.path, places) ? undefined : `only ${places.join(' and ')} may`
+})
+
+const platform: Rule = sources =>
+  sources.flatMap(({ path, uses, imports }) =>
+    [...new Set([...uses, ...imports.map(({ module }) => module)])].flatMap(use => {
+      const places = Object.hasOwn(PLATFORM, use) ? PLATFORM[use] : undefined
+      if (places === undefined || within(path, places)) return []
+      return [
+        `${path} uses ${use}: ${places.length === 0 ? 'nothing may' : `only ${places.join(' and ')} may`}`,
+      ]
+    }),
+  )
+
+const names: Rule = sources =>
+  sources.flatMap(({ path }) => {
+    const empty = path
+      .replace(/\.ts$/, '')
+      .split('/')
+      .find(part => EMPTY_NAMES.includes(part))
+    return empty === undefined ? [] : [`${path}: "${empty}" says nothing about what is in it`]
+  })
+
+/** Types may name each other both ways: nothing is left of that in the running program. */
+const noCycles: Rule = sources => {
+  const graph = new Map(
+    sources.map(({ path, imports }) => [
+      path,
+      imports.filter(found => isOurs(found) && !found.typeOnly).map(({ module }) => module),
+    ]),
+  )
+  const done = new Set<string>()
+  const cycles: string[] = []
+  const walk = (path: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(path)
+    if (start >= 0) cycles.push([...trail.slice(start), path].join(' → '))
+    if (start >= 0 || done.has(path)) return
+    for (const next of graph.get(path) ?? []) walk(next, [...trail, path])
+    done.add(path)
+  }
+  for (const path of graph.keys()) walk(path, [])
+  return cycles
+}
+
+/** Each rule by the sentence that it holds. A rule about a file that does not exist holds. */
+export const RULES: Readonly<Record<string, Rule>> = {
+  'cli → commands → app → engine → api, store → catalog → resources → resource: imports go down only, and api and store never meet':
+    layers,
+  'cli.ts imports commands and the ground only': commandLine,
+  'resources import resource.ts and their schema libraries only, never each other': resources,
+  'the simulator knows nothing of parley': simulatorAlone,
+  'nothing but the commands simulate and demo knows the simulator': simulatorUnknown,
+  'every package has one owner': owners,
+  'the environment, the end of the process, the clock and timers have one owner each': platform,
+  'a name says what is in the file': names,
+  'no files of the running program need each other in a circle': noCycles,
+}

@@ -1,0 +1,82 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, posix, sep } from 'node:path'
+import ts from 'typescript'
+
+export interface Import {
+  /** A path from src/ for files of ours, else the package's name or `node:…`. */
+  module: string
+  /** Nothing is left of it in the running program. */
+  typeOnly: boolean
+}
+
+export interface Source {
+  /** From src/, such as `store/open.ts`. */
+  path: string
+  imports: readonly Import[]
+  /** Names of the platform that the code reads, such as `process.env` or `setTimeout`, comments and texts left out. */
+  uses: readonly string[]
+}
+
+/** Every source file below a folder. */
+export function readSources(folder: string): Source[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.ts'))
+    .map(name => name.split(sep).join('/'))
+    .map(path => sourceOf(path, readFileSync(join(folder, path), 'utf8')))
+}
+
+export function sourceOf(path: string, text: string): Source {
+  const imports: Import[] = []
+  const uses = new Set<string>()
+  const visit = (node: ts.Node): void => {
+    const found = importOf(node)
+    if (found !== undefined) imports.push({ module: resolved(path, found.module), typeOnly: found.typeOnly })
+    const used = useOf(node)
+    if (used !== undefined) uses.add(used)
+    ts.forEachChild(node, visit)
+  }
+  visit(ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, true))
+  return { path, imports, uses: [...uses] }
+}
+
+function importOf(node: ts.Node): Import | undefined {
+  if (ts.isImportDeclaration(node)) {
+    return literal(node.moduleSpecifier, isTypeOnly(node.importClause))
+  }
+  if (ts.isExportDeclaration(node)) return literal(node.moduleSpecifier, node.isTypeOnly)
+  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
+    return literal(node.argument.literal, true)
+  }
+  const loads =
+    ts.isCallExpression(node) &&
+    (node.expression.kind === ts.SyntaxKind.ImportKeyword || node.expression.getText() === 'require')
+  return loads ? literal(node.arguments[0], false) : undefined
+}
+
+/** `import { type A }` does not count: this compiler leaves `import {}` of it, which loads the module. */
+const isTypeOnly = (clause: ts.ImportClause | undefined): boolean =>
+  clause?.phaseModifier === ts.SyntaxKind.TypeKeyword
+
+const literal = (node: ts.Node | undefined, typeOnly: boolean): Import | undefined =>
+  node !== undefined && ts.isStringLiteralLike(node) ? { module: node.text, typeOnly } : undefined
+
+/** What stands for itself (`setTimeout`), or is read from an object (`process.env`, `process['env']`). */
+function useOf(node: ts.Node): string | undefined {
+  if (ts.isPropertyAccessExpression(node)) return `${node.expression.getText()}.${node.name.text}`
+  if (ts.isElementAccessExpression(node) && ts.isStringLiteralLike(node.argumentExpression)) {
+    return `${node.expression.getText()}.${node.argumentExpression.text}`
+  }
+  if (ts.isNewExpression(node) && (node.arguments?.length ?? 0) === 0)
+    return `new ${node.expression.getText()}()`
+  if (!ts.isIdentifier(node)) return undefined
+  const { parent } = node
+  const isProperty = ts.isPropertyAccessExpression(parent) && parent.name === node
+  return isProperty || ts.isImportSpecifier(parent) ? undefined : node.text
+}
+
+function resolved(path: string, module: string): string {
+  if (module.startsWith('.')) return posix.join(posix.dirname(path), module)
+  if (module.startsWith('node:')) return module
+  const [scope, name] = module.split('/')
+  return module.startsWith('@') ? `${scope}/${name}` : (scope ?? module)
+}
