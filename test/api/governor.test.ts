@@ -1,0 +1,189 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { createGovernor, type Governor, type GovernorOptions, type Permit } from '../../src/api/governor.ts'
+import { systemClock } from '../../src/clock.ts'
+import { virtualClock } from './virtual-clock.ts'
+
+const START = Date.UTC(2025, 5, 1, 23, 59)
+const MINUTE = 60_000
+/** Without pacing a permit is given at once, so that what does wait waits for the reason under test. */
+const UNPACED = { ratePerSecond: 1000, concurrency: 4, limited: false }
+const ACCEPTED = { kind: 'accepted', durationMs: 5 } as const
+
+const governors: Governor[] = []
+afterEach(() => {
+  for (const governor of governors.splice(0)) governor.close()
+})
+
+function govern(options: Partial<GovernorOptions> = {}) {
+  const clock = virtualClock(START)
+  const governor = createGovernor({ clock, random: () => 0.5, ceilings: {}, initial: UNPACED, ...options })
+  governors.push(governor)
+  return { clock, governor }
+}
+
+async function granted(asked: Promise<Permit | undefined>): Promise<Permit> {
+  const permit = await asked
+  if (permit === undefined) throw new Error('No permit was given')
+  return permit
+}
+
+describe('permits', () => {
+  it('are given up to the concurrency, and the next when one is settled', async () => {
+    const { governor } = govern({ ceilings: { concurrency: 2 } })
+    const order: string[] = []
+    const first = await granted(governor.permit())
+    await granted(governor.permit())
+    const third = granted(governor.permit()).then(() => order.push('third'))
+    await new Promise(setImmediate)
+    order.push('settled')
+    first.settle(ACCEPTED)
+    await third
+    expect(order).toEqual(['settled', 'third'])
+    expect(governor.state()).toMatchObject({ inFlight: 2, accepted: 1, concurrency: 2 })
+  })
+
+  it('are given in the order in which they were asked for', async () => {
+    const { governor } = govern({ ceilings: { concurrency: 1 } })
+    const order: number[] = []
+    await Promise.all(
+      [1, 2, 3, 4].map(async number => {
+        const permit = await granted(governor.permit())
+        order.push(number)
+        permit.settle(ACCEPTED)
+      }),
+    )
+    expect(order).toEqual([1, 2, 3, 4])
+  })
+
+  it('count once however often they are settled', async () => {
+    const { governor } = govern()
+    const permit = await granted(governor.permit())
+    permit.settle(ACCEPTED)
+    permit.settle({ kind: 'throttled', durationMs: 5 })
+    permit.cancel()
+    expect(governor.state()).toMatchObject({ accepted: 1, throttled: 0, inFlight: 0, usedToday: 1 })
+  })
+
+  it('that are cancelled were never used', async () => {
+    const { governor } = govern()
+    const permit = await granted(governor.permit())
+    permit.cancel()
+    expect(governor.state()).toMatchObject({ accepted: 0, inFlight: 0, usedToday: 0 })
+  })
+
+  it('are not given to those who gave up, and hold nobody else up', async () => {
+    const { governor } = govern({ ceilings: { concurrency: 1 } })
+    const first = await granted(governor.permit())
+    const controller = new AbortController()
+    const quitters = Array.from({ length: 20 }, () => governor.permit(controller.signal))
+    const patient = governor.permit()
+    controller.abort()
+    expect(await Promise.all(quitters)).toEqual(Array(20).fill(undefined))
+    expect(await governor.permit(controller.signal)).toBeUndefined()
+    first.settle(ACCEPTED)
+    await granted(patient)
+    expect(governor.state()).toMatchObject({ inFlight: 1 })
+  })
+
+  it('are refused to all once it is closed', async () => {
+    const { governor } = govern({ ceilings: { concurrency: 1 } })
+    await granted(governor.permit())
+    const waiting = governor.permit()
+    governor.close()
+    expect(await waiting).toBeUndefined()
+    expect(await governor.permit()).toBeUndefined()
+  })
+})
+
+describe('a 429', () => {
+  it('holds back even what was asked for before it, for all of the time that the API asked for', async () => {
+    const { governor, clock } = govern({ ceilings: { concurrency: 1 } })
+    const first = await granted(governor.permit())
+    const next = granted(governor.permit()).then(() => clock.elapsed())
+    first.settle({ kind: 'throttled', durationMs: 5, waitMs: 10 * MINUTE })
+    expect(governor.state()).toMatchObject({
+      pausedUntil: START + 10 * MINUTE,
+      pauseReason: 'asked',
+      throttled: 1,
+    })
+    await clock.advance(10 * MINUTE - 1)
+    await clock.advance(1)
+    expect(await next).toBeGreaterThanOrEqual(10 * MINUTE)
+    expect(governor.state()).not.toHaveProperty('pausedUntil')
+  })
+
+  it('that comes in a pause and asks for more prolongs it', async () => {
+    const { governor, clock } = govern()
+    const first = await granted(governor.permit())
+    const second = await granted(governor.permit())
+    first.settle({ kind: 'throttled', durationMs: 5, waitMs: MINUTE })
+    const next = granted(governor.permit()).then(() => clock.elapsed())
+    second.settle({ kind: 'throttled', durationMs: 5, waitMs: 5 * MINUTE })
+    for (let minute = 0; minute < 5; minute++) await clock.advance(MINUTE)
+    expect(await next).toBeGreaterThanOrEqual(5 * MINUTE)
+  })
+
+  it('without a wait pauses for one of our own', async () => {
+    const { governor } = govern()
+    const permit = await granted(governor.permit())
+    permit.settle({ kind: 'throttled', durationMs: 5 })
+    expect(governor.state()).toMatchObject({ pausedUntil: START + 500, pauseReason: 'throttled' })
+  })
+
+  it('is learned from, so that the next process starts slower', async () => {
+    const { governor } = govern()
+    const permit = await granted(governor.permit())
+    permit.settle({ kind: 'throttled', durationMs: 5 })
+    expect(governor.learned()).toEqual({ ratePerSecond: 5, concurrency: 2, limited: true })
+  })
+
+  it('is no verdict of timeouts and server errors', async () => {
+    const { governor } = govern()
+    const permit = await granted(governor.permit())
+    permit.settle({ kind: 'other', durationMs: 5 })
+    expect(governor.state()).toMatchObject({ accepted: 0, throttled: 0 })
+    expect(governor.learned()).toEqual(UNPACED)
+  })
+})
+
+describe("the owner's ceilings", () => {
+  it('of a day hold until the next UTC day, over restarts', async () => {
+    const { governor, clock } = govern({ ceilings: { requestsPerDay: 3 }, usedToday: 2 })
+    const last = await granted(governor.permit())
+    last.settle(ACCEPTED)
+    const next = granted(governor.permit()).then(() => clock.elapsed())
+    expect(governor.state()).toMatchObject({
+      usedToday: 3,
+      pausedUntil: START + MINUTE,
+      pauseReason: 'requests-per-day',
+    })
+    await clock.advance(MINUTE - 1)
+    await clock.advance(1)
+    expect(await next).toBe(MINUTE)
+    expect(governor.state()).toMatchObject({ usedToday: 1 })
+  })
+
+  it('of a day get back what was cancelled', async () => {
+    const { governor } = govern({ ceilings: { requestsPerDay: 1 } })
+    const unused = await granted(governor.permit())
+    const next = governor.permit()
+    unused.cancel()
+    await granted(next)
+    expect(governor.state()).toMatchObject({ usedToday: 1 })
+  })
+
+  it('of a second keep requests apart, however many are asked for at once', async () => {
+    const clock = systemClock()
+    const { governor } = govern({ clock, ceilings: { requestsPerSecond: 50 }, initial: UNPACED })
+    const times = await Promise.all(
+      Array.from({ length: 15 }, async () => {
+        const permit = await granted(governor.permit())
+        const at = clock.elapsed()
+        permit.settle(ACCEPTED)
+        return at
+      }),
+    )
+    const gaps = times.slice(1).map((at, index) => at - (times[index] ?? at))
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(19)
+  })
+})

@@ -1,0 +1,136 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { decodeJson, encodeJson, exactNumber, isLosslessNumber } from '../../src/json.ts'
+
+/** What a list with one literal in it becomes after reading and writing. */
+const throughBoth = (literal: string) => encodeJson(decodeJson(`[${literal}]`).value)
+
+describe('JSON numbers', () => {
+  it.each([
+    '12345678901234567890',
+    '-12345678901234567890',
+    '9007199254740993',
+    '1234567890.12345678901',
+    '0.1234567890123456789',
+    '1e400',
+    '-1E-400',
+    '1.000000000000000001e5',
+    '99999999999999999999.99',
+  ])('keeps every digit of %s', literal => {
+    const { value, exact } = decodeJson(`{"amount": ${literal}}`)
+    expect(exact).toBe(true)
+    expect(encodeJson(value)).toBe(`{"amount":${literal}}`)
+  })
+
+  it.each([
+    ['0', 0],
+    ['-1.5', -1.5],
+    ['1.2999999999999998', 1.2999999999999998],
+    ['9007199254740992', 9007199254740992],
+    ['1e5', 1e5],
+    ['1.50E-3', 0.0015],
+    ['1000000000000000000000', 1e21],
+    ['0.00000000000000000', 0],
+    ['100.0000000000000000', 100],
+  ])('gives %s as a plain number, since a double holds it', (literal, number) => {
+    expect(decodeJson(`[${literal}]`).value).toEqual([number])
+    expect(decodeJson(literal).value).toBe(number)
+  })
+
+  it('reads digits inside strings plainly', () => {
+    const text = JSON.stringify({
+      id: '12345678-3e45-4e5e-9e1e-123456789012',
+      big: '12345678901234567890',
+      version: 'see 1.2.3.4.5.6.7.8.9.10.11.12, or so',
+    })
+    expect(decodeJson(text)).toEqual({ value: JSON.parse(text), exact: false })
+  })
+
+  it('gives the text of a number that no double holds, and of nothing else', () => {
+    expect(exactNumber(decodeJson('12345678901234567890').value)).toEqual({ text: '12345678901234567890' })
+    for (const other of [1, '1', null, {}, { value: '1', isLosslessNumber: true }]) {
+      expect(exactNumber(other)).toBeUndefined()
+      expect(isLosslessNumber(other)).toBe(false)
+    }
+  })
+
+  it('never changes the value of any decimal literal', () => {
+    const literal = fc
+      .tuple(
+        fc.constantFrom('', '-'),
+        fc.bigInt({ min: 1n, max: 10n ** 30n }),
+        fc.nat(25),
+        fc.integer({ min: -40, max: 40 }),
+      )
+      .map(
+        ([sign, digits, zeros, exponent]) =>
+          `${sign}${digits}.${'0'.repeat(zeros)}${digits % 1000n}e${exponent}`,
+      )
+    fc.assert(
+      fc.property(literal, text => {
+        expect(scaled(throughBoth(text).slice(1, -1))).toBe(scaled(text))
+      }),
+    )
+  })
+})
+
+/** The exact value of a literal as an integer of 10^-200, computed independently of the code under test. */
+function scaled(literal: string): bigint {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? []
+  const power = 200 + Number(exponent) - fraction.length
+  return BigInt(`${sign}${whole}${fraction}`) * 10n ** BigInt(power)
+}
+
+describe('JSON text', () => {
+  const lossless = '"n":12345678901234567890'
+
+  it('comes out as JSON.stringify writes it', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), value => {
+        expect(encodeJson(decodeJson(JSON.stringify(value)).value)).toBe(JSON.stringify(value))
+        const besideExact = { value, ...Object(decodeJson(`{${lossless}}`).value) }
+        expect(encodeJson(besideExact)).toBe(`{"value":${JSON.stringify(value)},${lossless}}`)
+      }),
+    )
+  })
+
+  it('leaves out what JSON cannot express, beside exact numbers too', () => {
+    const big = decodeJson('12345678901234567890').value
+    expect(encodeJson(undefined)).toBe('null')
+    expect(encodeJson({ a: undefined, big, list: [undefined] })).toBe(
+      '{"big":12345678901234567890,"list":[null]}',
+    )
+  })
+
+  it('takes no data for an exact number because it looks like one', () => {
+    const text = '{"value":"12","isLosslessNumber":true}'
+    expect(encodeJson(decodeJson(text).value)).toBe(text)
+  })
+
+  it.each([
+    ['plainly', ''],
+    ['losslessly', `,${lossless}`],
+  ])('keeps __proto__ an ordinary key and takes the last of repeated keys when read %s', (_, extra) => {
+    const { value } = decodeJson(`{"__proto__":{"admin":true},"a":1,"a":[2]${extra}}`)
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
+    expect(encodeJson(value)).toBe(`{"__proto__":{"admin":true},"a":[2]${extra}}`)
+  })
+
+  it('reads past a byte order mark', () => {
+    expect(decodeJson('\ufeff{"a":1}').value).toEqual({ a: 1 })
+  })
+
+  it('writes any depth, and refuses as no JSON what is too deep to be read losslessly', () => {
+    const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`
+    expect(encodeJson(decodeJson(deep).value)).toBe(deep)
+    expect(() => decodeJson(deep.replace('[]', '[12345678901234567890]'))).toThrow(SyntaxError)
+  })
+
+  it.each(['', '{', '<html>', '{"a":01}', '[1,]', 'NaN', '[12345678901234567890,]', "{'a':1}"])(
+    'refuses %j',
+    text => {
+      expect(() => decodeJson(text)).toThrow(SyntaxError)
+    },
+  )
+})

@@ -1,0 +1,283 @@
+import { describe, expect, it } from 'vitest'
+import {
+  createCursorGuard,
+  type PagingStyle,
+  readDataList,
+  readPage,
+  readSingle,
+} from '../../src/api/paging.ts'
+import { RetryError } from '../../src/errors.ts'
+import { decodeJson } from '../../src/json.ts'
+
+const items = [{ id: 'a' }, { id: 'b' }]
+
+/** Runs and gives the error, so that both its class and its code can be told. */
+function failure(run: () => unknown): unknown {
+  try {
+    run()
+  } catch (error) {
+    return error
+  }
+  return undefined
+}
+
+function expectBroken(run: () => unknown) {
+  const error = failure(run)
+  expect(error).toBeInstanceOf(RetryError)
+  expect(error).toMatchObject({ code: 'broken-envelope' })
+}
+
+describe('a page of v2', () => {
+  const page = (page_info: unknown) => readPage('v2-cursor', { data: items, page_info }, {})
+
+  it('has a next one when has_next_page says so', () => {
+    expect(page({ end_cursor: 'c', has_next_page: true })).toEqual({
+      items,
+      next: { cursor: 'c' },
+      checkpoint: 'c',
+    })
+  })
+
+  it('is the last one when has_next_page says so, whatever its cursor, which stays a checkpoint', () => {
+    expect(page({ end_cursor: 'c', has_next_page: false })).toEqual({ items, next: null, checkpoint: 'c' })
+  })
+
+  it.each([null, undefined, ''])('gives no checkpoint with end_cursor %j', end_cursor => {
+    expect(page({ end_cursor, has_next_page: false })).toEqual({ items, next: null })
+  })
+
+  it.each([
+    ['a next page without a cursor', { end_cursor: null, has_next_page: true }],
+    ['a next page with an empty cursor', { end_cursor: '', has_next_page: true }],
+    ['a next page with a cursor that is no text', { end_cursor: { a: 1 }, has_next_page: true }],
+    ['no has_next_page', { end_cursor: 'c' }],
+    ['a has_next_page that is no boolean', { end_cursor: 'c', has_next_page: 'false' }],
+    ['no page_info', undefined],
+    ['a null page_info', null],
+  ])('is broken with %s', (_, page_info) => {
+    expectBroken(() => page(page_info))
+  })
+})
+
+describe('a page of v1 by cursor', () => {
+  const page = (pagination: unknown) => readPage('v1-cursor', { data: items, pagination }, {})
+
+  it('has a next one when there is a cursor', () => {
+    expect(page({ next_cursor: 'c' })).toEqual({ items, next: { cursor: 'c' } })
+  })
+
+  it('passes a cursor on digit for digit, even one that is a number', () => {
+    const value = decodeJson('{"data":[],"pagination":{"next_cursor":12345678901234567890}}').value
+    expect(readPage('v1-cursor', value, {}).next).toEqual({ cursor: '12345678901234567890' })
+    expect(page({ next_cursor: 7 }).next).toEqual({ cursor: '7' })
+  })
+
+  it.each([{ next_cursor: null }, {}, { next_cursor: '' }])('is the last one with %j', pagination => {
+    expect(page(pagination)).toEqual({ items, next: null })
+  })
+
+  it.each([undefined, null, 'c', [], { next_cursor: true }])('is broken with pagination %j', pagination => {
+    expectBroken(() => page(pagination))
+  })
+})
+
+describe('a page of v1 by number', () => {
+  const page = (pagination: unknown, sent: Record<string, string> = {}, data: unknown = items) =>
+    readPage('v1-page', { data, pagination }, sent)
+
+  it.each<[string, object, Record<string, string>, object | null]>([
+    [
+      'fewer than all pages',
+      { page: 1, limit: 2, total_size: 5, total_pages: 3 },
+      { page: '1' },
+      { page: '2' },
+    ],
+    ['the first page by default', { total_pages: 2 }, {}, { page: '2' }],
+    ['all pages', { page: 3, limit: 2, total_size: 5, total_pages: 3 }, { page: '3' }, null],
+    ['more pages than there are by now', { page: 4, total_pages: 3 }, { page: '4' }, null],
+    ['a page that the server does not heed', { page: 1, total_pages: 2 }, { page: '2' }, null],
+    ['no total_pages but a size and limit', { limit: 2, total_size: 5 }, { page: '2' }, { page: '3' }],
+    ['no total_pages and all of the size', { limit: 2, total_size: 5 }, { page: '3' }, null],
+    ['no total_pages and the limit sent', { total_size: 5 }, { page: '2', limit: '2' }, { page: '3' }],
+    ['no total at all', {}, { page: '7' }, { page: '8' }],
+    ['nothing', { total_size: 0, total_pages: 0 }, {}, null],
+  ])('with %s leads to the right next one', (_, pagination, sent, next) => {
+    expect(page(pagination, sent).next).toEqual(next)
+  })
+
+  it('is the last one when it is empty and there is no total', () => {
+    expect(page({}, { page: '9' }, []).next).toBeNull()
+  })
+
+  it('tells the size of the list', () => {
+    expect(page({ total_size: 5, total_pages: 3 })).toMatchObject({ totalSize: 5 })
+  })
+
+  it.each([undefined, null, 3])('is broken with pagination %j', pagination => {
+    expectBroken(() => page(pagination))
+  })
+})
+
+describe('a page of any described style', () => {
+  const pagings = { page_info: { has_next_page: false }, pagination: { total_pages: 1 } }
+
+  it.each<PagingStyle>(['v2-cursor', 'v1-cursor', 'v1-page'])('(%s) passes on items of every kind', style => {
+    const odd = [1, null, 'x', [], {}]
+    expect(readPage(style, { data: odd, ...pagings }, {}).items).toEqual(odd)
+  })
+
+  it.each<PagingStyle>(['v2-cursor', 'v1-cursor', 'v1-page'])(
+    '(%s) is broken without a list in data',
+    style => {
+      for (const data of [undefined, null, {}, 'text', { items }]) {
+        expectBroken(() => readPage(style, { data, ...pagings }, {}))
+      }
+      for (const value of [null, 3, 'text', items, {}]) expectBroken(() => readPage(style, value, {}))
+    },
+  )
+
+  it('never quotes a value in its error', () => {
+    const error = failure(() => readPage('v2-cursor', { data: 'Hello Ada', 'Ada Lovelace <x>': 'Ada' }, {}))
+    expect(error).toMatchObject({ message: expect.stringContaining('an object with data') })
+    expect(String(error)).not.toContain('Ada')
+  })
+})
+
+describe('a list of unknown shape', () => {
+  const read = (value: unknown, sent = {}) => readPage('any', value, sent)
+  const v2 = { end_cursor: 'c', has_next_page: true }
+  const v1 = { next_cursor: 'c' }
+  const numbered = { page: 1, limit: 2, total_size: 4, total_pages: 2 }
+
+  it.each<[string, unknown, object]>([
+    ['a bare array', items, { next: null, recognised: 'bare' }],
+    ['data alone', { data: items }, { next: null, recognised: 'bare' }],
+    ['a list of another name alone', { meetings: items, count: 2 }, { next: null, recognised: 'bare' }],
+    ['a list of another name in data', { data: { meetings: items } }, { next: null, recognised: 'bare' }],
+    [
+      'v2',
+      { data: items, page_info: v2 },
+      { next: { cursor: 'c' }, checkpoint: 'c', recognised: 'v2-cursor' },
+    ],
+    ['v1 by cursor', { data: items, pagination: v1 }, { next: { cursor: 'c' }, recognised: 'v1-cursor' }],
+    [
+      'v1 by number',
+      { data: items, pagination: numbered },
+      { next: { page: '2' }, totalSize: 4, recognised: 'v1-page' },
+    ],
+    [
+      'another name beside its paging',
+      { meetings: items, pagination: v1 },
+      { next: { cursor: 'c' }, recognised: 'v1-cursor' },
+    ],
+    [
+      'another name in data',
+      { data: { meetings: items }, page_info: v2 },
+      { next: { cursor: 'c' }, checkpoint: 'c', recognised: 'v2-cursor' },
+    ],
+    [
+      'paging in data',
+      { data: { meetings: items, pagination: v1 } },
+      { next: { cursor: 'c' }, recognised: 'v1-cursor' },
+    ],
+    [
+      'paging keys beside the list',
+      { data: items, next_cursor: 'c' },
+      { next: { cursor: 'c' }, recognised: 'v1-cursor' },
+    ],
+    ['an empty paging object', { data: items, pagination: {} }, { next: null, recognised: 'bare' }],
+    ['a null paging object', { data: items, pagination: null }, { next: null, recognised: 'bare' }],
+    ['other lists beside data', { data: items, warnings: [] }, { next: null, recognised: 'bare' }],
+  ])('is recognised: %s', (_, value, page) => {
+    expect(read(value)).toEqual({ items, ...page })
+  })
+
+  it('goes on by number from the page that was asked for', () => {
+    expect(read({ data: items, pagination: numbered }, { page: '2' }).next).toBeNull()
+  })
+
+  it.each([
+    ['no list', { data: { id: 'a' } }],
+    ['nothing', {}],
+    ['null', null],
+    ['null in data', { data: null }],
+    ['two lists', { meetings: [], people: [] }],
+    ['two lists in data', { data: { meetings: [], people: [] } }],
+    ['an error', { statusCode: 500, message: 'sorry' }],
+    ['paging that is not understood', { data: items, pagination: { has_more: true } }],
+    ['a broken page of a known style', { data: items, page_info: { has_next_page: true } }],
+  ])('is broken, never empty, with %s', (_, value) => {
+    expectBroken(() => read(value))
+  })
+})
+
+describe('a single read', () => {
+  const single = { id: 'a', name: 'n' }
+
+  it.each([
+    ['bare', single],
+    ['data', { data: single }],
+    ['either', single],
+    ['either', { data: single }],
+  ] as const)('placed %s gives the object', (placement, value) => {
+    expect(readSingle(value, placement)).toEqual(single)
+  })
+
+  it('keeps an object that carries its id and happens to have data', () => {
+    const value = { id: 'a', data: { id: 'b' } }
+    expect(readSingle(value, 'either', 'id')).toEqual(value)
+    expect(readSingle(value, 'bare')).toEqual(value)
+    expect(readSingle(value, 'either')).toEqual({ id: 'b' })
+  })
+
+  it('takes an object whose data is a plain value as it is', () => {
+    expect(readSingle({ name: 'n', data: 5 }, 'either', 'id')).toEqual({ name: 'n', data: 5 })
+  })
+
+  it('takes a list where the shape is not shown', () => {
+    expect(readSingle({ data: [1] }, 'either')).toEqual([1])
+    expect(readPage('single', { data: single }, {})).toEqual({ items: [single], next: null })
+  })
+
+  it.each([
+    ['bare', null],
+    ['bare', 'text'],
+    ['data', single],
+    ['data', { data: null }],
+    ['either', 7],
+    ['either', decodeJson('12345678901234567890').value],
+  ] as const)('placed %s is broken with %j', (placement, value) => {
+    expectBroken(() => readSingle(value, placement))
+  })
+})
+
+describe('a list read at once', () => {
+  it.each([[items], [{ data: items }]])('is found in %j', value => {
+    expect(readDataList(value)).toEqual(items)
+    expect(readPage('data-list', value, {})).toEqual({ items, next: null })
+  })
+
+  it.each([null, {}, { data: null }, { data: {} }, 'text'])('is broken with %j', value => {
+    expectBroken(() => readDataList(value))
+  })
+})
+
+describe('the cursor guard', () => {
+  it('notices a cursor that comes again, at once or later', () => {
+    const guard = createCursorGuard()
+    expect(['a', 'b', 'c', 'b', 'b', 'd'].map(guard.repeats)).toEqual([
+      false,
+      false,
+      false,
+      true,
+      true,
+      false,
+    ])
+  })
+
+  it('forgets only the oldest when it is full', () => {
+    const guard = createCursorGuard(2)
+    for (const cursor of ['a', 'b', 'c']) guard.repeats(cursor)
+    expect(['b', 'c', 'a'].map(guard.repeats)).toEqual([true, true, false])
+  })
+})

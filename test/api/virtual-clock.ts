@@ -1,0 +1,38 @@
+import type { Clock } from '../../src/clock.ts'
+
+export interface VirtualClock extends Clock {
+  /** Moves time on and ends every sleep that is due by then, the earliest first. */
+  advance(ms: number): Promise<void>
+}
+
+/** A clock that stands still until it is moved. */
+export function virtualClock(start: number): VirtualClock {
+  let elapsed = 0
+  const sleepers = new Set<{ until: number; wake: () => void }>()
+  return {
+    now: () => start + elapsed,
+    elapsed: () => elapsed,
+    sleep: (ms, signal) =>
+      new Promise(resolve => {
+        const sleeper = { until: elapsed + ms, wake: resolve }
+        sleepers.add(sleeper)
+        signal?.addEventListener('abort', () => {
+          sleepers.delete(sleeper)
+          resolve()
+        })
+      }),
+    advance: async ms => {
+      const target = elapsed + ms
+      const due = () =>
+        [...sleepers].filter(({ until }) => until <= target).sort((a, b) => a.until - b.until)[0]
+      for (let sleeper = due(); sleeper !== undefined; sleeper = due()) {
+        sleepers.delete(sleeper)
+        elapsed = Math.max(elapsed, sleeper.until)
+        sleeper.wake()
+        // What the sleeper does next may be another sleep that is due as well.
+        await new Promise(setImmediate)
+      }
+      elapsed = target
+    },
+  }
+}
