@@ -45,17 +45,18 @@ export function renderSettingsReference(): string {
     ...Object.entries(SECTIONS).flatMap(([section, about]) => [
       `### [${section}]`,
       about,
-      [
-        '| key | default | environment | flag |',
-        '|---|---|---|---|',
-        ...settingsOf(section).map(
-          ([key, setting]) =>
-            `| \`${key}\` | ${defaultCell(setting)} | \`${environmentName(key)}\` | \`${setting.flag}\` |`,
-        ),
-      ].join('\n'),
+      table(
+        ['key', 'default', 'environment', 'flag'],
+        settingsOf(section).map(([key, setting]) => [
+          `\`${key}\``,
+          defaultCell(setting),
+          `\`${environmentName(key)}\``,
+          `\`${setting.flag}\``,
+        ]),
+      ),
       settingsOf(section).map(explained).join('\n'),
     ]),
-    'This page and `parley.example.toml` are made from the table in `src/config-settings.ts`. After a change there, `npx vitest run --config test/vitest.config.ts -u test/config/documents.test.ts` writes both anew.',
+    'This page and `parley.example.toml` are made from the table in `src/config-settings.ts`. After a change there, `npx vitest run --config test/vitest.config.ts test/config/documents.test.ts -u` writes both anew.',
   ].join('\n\n')}\n`
 }
 
@@ -71,6 +72,14 @@ const defaultText = (setting: Setting): string => String(setting.default ?? sett
 
 const defaultCell = (setting: Setting): string =>
   setting.default === undefined ? defaultText(setting) : `\`${setting.default}\``
+
+/** A table whose columns line up. */
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map(row => row[column]?.length ?? 0)))
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`
+  return [head, widths.map(width => '-'.repeat(width)), ...rows].map(line).join('\n')
+}
 
 /** Text as lines of a comment, broken between words. */
 function comment(text: string): string {

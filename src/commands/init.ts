@@ -74,7 +74,7 @@ function writePrivately(path: string, absolute: string, text: string, force: boo
     writeFileSync(unfinished, text, { mode: 0o600, flag: 'wx' })
     renameSync(unfinished, absolute)
   } catch (error) {
-    rmSync(unfinished, { force: true })
+    if (existsSync(unfinished)) rmSync(unfinished)
     throw new StopError(`${path} cannot be written: ${error instanceof Error ? error.message : error}`, {
       code: 'settings-file-unwritable',
       exitStatus: EXIT_STATUS.settings,
