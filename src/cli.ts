@@ -124,14 +124,21 @@ function explain(error: unknown, command: string | undefined): Explanation {
     const hint = error.hint === undefined ? [] : [`hint: ${error.hint}`]
     return { status: statusOf(error), lines: [`parley: ${error.message}`, ...hint] }
   }
-  const stack = error instanceof Error ? error.stack : String(error)
   return {
     status: EXIT_STATUS.fault,
     lines: [
-      `parley: a fault of the program: ${stack}`,
+      `parley: a fault of the program: ${faultOf(error)}`,
       'hint: nothing that was committed is lost; please report this with the lines above',
     ],
   }
+}
+
+/** The stack. The message of a SyntaxError is left out: it quotes what was parsed, which may be anybody's words. */
+function faultOf(error: unknown): string {
+  if (!(error instanceof Error)) return `a thrown ${typeof error}`
+  const stack = error.stack ?? error.name
+  const frames = stack.split('\n').filter(line => /^\s+at /.test(line))
+  return error instanceof SyntaxError ? [error.name, ...frames].join('\n') : stack
 }
 
 function statusOf(error: ParleyError): ExitStatus {
