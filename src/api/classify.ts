@@ -242,7 +242,8 @@ function badSetup(): Outcome {
 /** The code of an error or, where it has none, of what caused it: several addresses tried give a list. */
 function failureCode(error: unknown, depth = 0): string {
   if (typeof error !== 'object' || error === null || depth > 5) return 'unknown'
-  if (isInterruptedHandshake(error)) return 'ERR_TLS_HANDSHAKE'
+  const known = codeOfKind(error)
+  if (known !== undefined) return known
   if ('code' in error && typeof error.code === 'string' && /^[A-Z][A-Z0-9_]{1,60}$/.test(error.code)) {
     return error.code
   }
@@ -252,7 +253,9 @@ function failureCode(error: unknown, depth = 0): string {
     : 'unknown'
 }
 
-/** A reset in the TLS handshake has the code of any other reset. */
-function isInterruptedHandshake(error: object): boolean {
-  return error instanceof Error && error.message.includes('before secure TLS connection was established')
+/** A code for errors whose own says too little: a reset within the TLS handshake, and a parser's that has none. */
+function codeOfKind(error: object): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  if (error.message.includes('before secure TLS connection was established')) return 'ERR_TLS_HANDSHAKE'
+  return error.name === 'HTTPParserError' ? 'HPE_INVALID' : undefined
 }

@@ -70,6 +70,7 @@ export interface Governor {
 }
 
 interface Waiter {
+  /** The last thing that held it back. */
   waitedFor: WaitedFor
   answer(permit: Permit | undefined): void
 }
@@ -93,14 +94,14 @@ export function createGovernor({
   const pump = () => {
     for (const waiter of waiting) {
       if (inFlight >= learning.concurrency) {
-        waiter.waitedFor ??= 'concurrency'
+        waiter.waitedFor = 'concurrency'
         return
       }
       const holdMs = Math.max(learning.pausedUntil - clock.elapsed(), day.holdMs())
       if (holdMs > 0) return wakeAfter(holdMs)
       const rhythm = pacing(learning)
       if (rhythm.minTime > 0 && !turns.take()) {
-        if (turns.ask(rhythm, pump)) waiter.waitedFor ??= 'pace'
+        if (turns.ask(rhythm, pump)) waiter.waitedFor = 'pace'
         return
       }
       waiting.delete(waiter)
@@ -215,13 +216,20 @@ interface Turns {
  * for at a time and it belongs to no request, so that nothing ever queues inside Bottleneck.
  */
 function createTurns(clock: Clock): Turns {
-  const limiter = new Bottleneck()
+  let limiter = new Bottleneck()
   let appliedMinTime = 0
+  let wallTime = clock.now()
   let lastTurnAt = Number.NEGATIVE_INFINITY
   let credit = 0
   let asked = false
 
   const request = ({ minTime, batch }: Pacing, then: () => void) => {
+    // Bottleneck goes by the wall clock: set back by an hour, it would wait for an hour.
+    if (clock.now() < wallTime) {
+      limiter = new Bottleneck()
+      appliedMinTime = 0
+    }
+    wallTime = clock.now()
     if (minTime !== appliedMinTime) void limiter.updateSettings({ minTime })
     appliedMinTime = minTime
     void limiter.schedule(async () => {

@@ -38,7 +38,7 @@ export interface PaceState extends Readonly<LearnedRate> {
   readonly throttled: number
 }
 
-/** What a request had to wait for before it was let go, other than a pause. */
+/** What held a request back last before it was let go, other than a pause. */
 export type WaitedFor = 'pace' | 'concurrency' | undefined
 
 export type PaceEvent =

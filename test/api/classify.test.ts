@@ -164,6 +164,15 @@ describe('a failed attempt', () => {
     },
   )
 
+  it('within the TLS handshake is no mere reset', () => {
+    const message = 'Client network socket disconnected before secure TLS connection was established'
+    const error = Object.assign(new Error(message), { code: 'ECONNRESET' })
+    expect(classifyFailure(error)).toMatchObject({
+      cause: 'unreachable',
+      message: expect.stringContaining('TLS'),
+    })
+  })
+
   it('that could never be sent is a fault', () => {
     const error = Object.assign(new Error('invalid x-api-key header'), { code: 'UND_ERR_INVALID_ARG' })
     expect(classifyFailure(error)).toMatchObject({ kind: 'fault', code: 'bad-request-setup' })

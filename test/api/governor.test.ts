@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createGovernor, type Governor, type GovernorOptions, type Permit } from '../../src/api/governor.ts'
 import { systemClock } from '../../src/clock.ts'
 import { virtualClock } from './virtual-clock.ts'
@@ -172,18 +172,48 @@ describe("the owner's ceilings", () => {
     expect(governor.state()).toMatchObject({ usedToday: 1 })
   })
 
-  it('of a second keep requests apart, however many are asked for at once', async () => {
+  it('of a second keep requests apart and are nearly reached, however many are asked for at once', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
     const clock = systemClock()
     const { governor } = govern({ clock, ceilings: { requestsPerSecond: 50 }, initial: UNPACED })
-    const times = await Promise.all(
-      Array.from({ length: 15 }, async () => {
-        const permit = await granted(governor.permit())
-        const at = clock.elapsed()
+    const times: number[] = []
+    const ask = async () => {
+      for (;;) {
+        const permit = await governor.permit()
+        if (permit === undefined) return
+        times.push(clock.elapsed())
         permit.settle(ACCEPTED)
-        return at
-      }),
-    )
+      }
+    }
+    const askers = Promise.all(Array.from({ length: 8 }, ask))
+    await vi.advanceTimersByTimeAsync(10_000)
+    governor.close()
+    await askers
     const gaps = times.slice(1).map((at, index) => at - (times[index] ?? at))
-    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(19)
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(20)
+    expect(times.length).toBeGreaterThan(450)
+  })
+
+  it.each([
+    ['forward', 3_600_000],
+    ['back', -3_600_000],
+  ])('of a second hold, and no more than they ask, when the wall clock is set %s', async (_, jump) => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const clock = systemClock()
+    const { governor } = govern({ clock, ceilings: { requestsPerSecond: 1 }, initial: UNPACED })
+    const times: number[] = []
+    const asked = Array.from({ length: 5 }, async () => {
+      const permit = await granted(governor.permit())
+      times.push(clock.elapsed())
+      permit.settle(ACCEPTED)
+    })
+    await vi.advanceTimersByTimeAsync(1200)
+    vi.setSystemTime(Date.now() + jump)
+    await vi.advanceTimersByTimeAsync(10_000)
+    await Promise.all(asked)
+    const gaps = times.slice(1).map((at, index) => at - (times[index] ?? at))
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1000)
   })
 })
