@@ -1,0 +1,215 @@
+/** The CRM objects of the workspace with their fields: standard ones, custom ones, and names that are hard on SQL. */
+
+export type FieldKind =
+  | 'text'
+  | 'integer'
+  | 'decimal'
+  | 'huge'
+  | 'date'
+  | 'datetime'
+  | 'boolean'
+  | 'options'
+  | 'list'
+  | 'relation'
+
+export interface FieldDefinition {
+  /** The name its values are drawn by; stays when the field is renamed. */
+  key?: string
+  name: string
+  label: string
+  type: string
+  kind: FieldKind
+  isNullable?: boolean
+  isUnique?: boolean
+  isCustom?: boolean
+  isActive?: boolean
+  options?: readonly string[]
+  target?: { object: string; resource?: string }
+}
+
+export interface ObjectDefinition {
+  name: string
+  plural: string
+  label: string
+  labelPlural: string
+  isCustom: boolean
+  isActive: boolean
+  /** Named by the object list. */
+  listed: boolean
+  /** False: its record list answers 404 although the object list names it. */
+  readable: boolean
+  fields: FieldDefinition[]
+}
+
+const text = (name: string, label: string, more: Partial<FieldDefinition> = {}): FieldDefinition => ({
+  name,
+  label,
+  type: 'TEXT',
+  kind: 'text',
+  isNullable: true,
+  ...more,
+})
+const relation = (name: string, label: string, object: string, resource?: string): FieldDefinition => ({
+  name,
+  label,
+  type: 'RELATION',
+  kind: 'relation',
+  isNullable: true,
+  target: resource === undefined ? { object } : { object, resource },
+})
+const custom = (name: string, kind: FieldKind, type: string): FieldDefinition => ({
+  name,
+  label: name.slice(0, 40),
+  type,
+  kind,
+  isCustom: true,
+  isNullable: true,
+})
+
+export const LONG_FIELD_NAME = `long_${'x'.repeat(295)}`
+
+/** A fresh copy, since metadata can change while the simulator runs. */
+export function objectDefinitions(): ObjectDefinition[] {
+  return [...standardObjects(), ...customObjects()]
+}
+
+function standard(
+  name: string,
+  plural: string,
+  label: string,
+  fields: FieldDefinition[],
+  listed = true,
+): ObjectDefinition {
+  return {
+    name,
+    plural,
+    label,
+    labelPlural: `${label}s`,
+    isCustom: false,
+    isActive: true,
+    listed,
+    readable: true,
+    fields,
+  }
+}
+
+function standardObjects(): ObjectDefinition[] {
+  return [
+    standard('deal', 'deals', 'Deal', [
+      text('name', 'Name', { isNullable: false }),
+      { name: 'amount', label: 'Amount', type: 'NUMBER', kind: 'decimal', isNullable: true },
+      { name: 'close_date', label: 'Close date', type: 'DATE', kind: 'date', isNullable: true },
+      relation('pipeline_id', 'Pipeline', 'pipeline'),
+      relation('stage_id', 'Stage', 'stage'),
+      relation('company_id', 'Company', 'company'),
+      relation('owner_id', 'Owner', 'member', 'members'),
+      { name: 'is_closed', label: 'Closed', type: 'BOOLEAN', kind: 'boolean' },
+      text('next_step', 'Next step'),
+      custom('external_ref', 'huge', 'NUMBER'),
+      custom('select', 'options', 'SELECT'),
+      custom('Group By', 'text', 'TEXT'),
+      custom('it\'s "quoted"', 'text', 'TEXT'),
+      custom('契約 種別', 'options', 'SELECT'),
+      custom('Amount', 'integer', 'NUMBER'),
+      custom(LONG_FIELD_NAME, 'text', 'TEXT'),
+      custom('tags', 'list', 'MULTI_SELECT'),
+      custom('a.b[0]->$', 'datetime', 'DATETIME'),
+      { ...custom('old_score', 'decimal', 'NUMBER'), isActive: false },
+    ]),
+    standard('pipeline', 'pipelines', 'Pipeline', [
+      text('name', 'Name', { isNullable: false }),
+      { name: 'position', label: 'Position', type: 'NUMBER', kind: 'integer' },
+    ]),
+    standard('stage', 'stages', 'Stage', [
+      text('name', 'Name', { isNullable: false }),
+      { name: 'position', label: 'Position', type: 'NUMBER', kind: 'integer' },
+      relation('pipeline_id', 'Pipeline', 'pipeline'),
+      { name: 'probability', label: 'Probability', type: 'NUMBER', kind: 'decimal' },
+    ]),
+    standard(
+      'company',
+      'companies',
+      'Company',
+      [
+        text('name', 'Name', { isNullable: false }),
+        text('domain', 'Domain', { isUnique: true }),
+        { name: 'employees', label: 'Employees', type: 'NUMBER', kind: 'integer', isNullable: true },
+        { name: 'revenue', label: 'Revenue', type: 'NUMBER', kind: 'huge', isNullable: true },
+        relation('owner_id', 'Owner', 'member', 'members'),
+      ],
+      false,
+    ),
+    standard(
+      'contact',
+      'contacts',
+      'Contact',
+      [
+        text('name', 'Name', { isNullable: false }),
+        text('email', 'E-mail', { isUnique: true }),
+        text('phone', 'Phone'),
+        relation('company_id', 'Company', 'company'),
+        custom('opt-in?', 'boolean', 'BOOLEAN'),
+      ],
+      false,
+    ),
+  ]
+}
+
+function customObject(
+  name: string,
+  label: string,
+  fields: FieldDefinition[],
+  more: Partial<ObjectDefinition> = {},
+): ObjectDefinition {
+  return {
+    name,
+    plural: `${name}s`,
+    label,
+    labelPlural: `${label}s`,
+    isCustom: true,
+    isActive: true,
+    listed: true,
+    readable: true,
+    fields: [text('name', 'Name', { isNullable: false }), ...fields],
+    ...more,
+  }
+}
+
+function customObjects(): ObjectDefinition[] {
+  return [
+    customObject('renewal', 'Renewal', [
+      { ...custom('value', 'decimal', 'CURRENCY') },
+      relation('deal_id', 'Deal', 'deal'),
+      custom('due', 'date', 'DATE'),
+    ]),
+    customObject('order', 'Order', [
+      custom('select', 'options', 'SELECT'),
+      custom('SELECT', 'integer', 'NUMBER'),
+    ]),
+    customObject('Order', 'Order (old)', [custom('total', 'huge', 'NUMBER')]),
+    customObject('site visit', 'Site visit', [custom('visited at', 'datetime', 'DATETIME')]),
+    customObject('x"; drop table members; --', 'Quoted "object"', [custom('note', 'text', 'TEXT')]),
+    customObject('契約書', '契約書', [custom('金額', 'decimal', 'NUMBER'), custom('締結日', 'date', 'DATE')]),
+    customObject(`o_${'y'.repeat(298)}`, 'Object with a long name', [custom('note', 'text', 'TEXT')]),
+    customObject('legacy_ticket', 'Legacy ticket', [custom('state', 'options', 'SELECT')], {
+      readable: false,
+      isActive: false,
+    }),
+  ]
+}
+
+export const PIPELINES = ['New business', 'Renewals'] as const
+export const STAGES = [
+  ['Qualified', 'Demo done', 'Proposal', 'Negotiation', 'Won', 'Lost'],
+  ['Upcoming', 'Contacted', 'Quote sent', 'Renewed', 'Churned'],
+] as const
+export const DEAL_TOPICS = [
+  'Pilot',
+  'Rollout',
+  'Annual licence',
+  'Expansion',
+  'Add-on seats',
+  'Renewal 2026',
+  '本格導入',
+] as const
+export const OPTION_VALUES = ['New', 'Existing', 'Partner', '更新', 'Other / unknown'] as const

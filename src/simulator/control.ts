@@ -1,0 +1,99 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Change, ChangeResult } from './changes.ts'
+import type { Faults } from './faults.ts'
+import type { LimitModel } from './limits.ts'
+import type { RequestLog } from './requests.ts'
+import { isTruthKind, TRUTH_KINDS, type TruthKind } from './world/truth.ts'
+import type { World } from './world/world.ts'
+
+/** Paths that are no part of the API and need no key. */
+export const CONTROL_PREFIX = '/_simulator/'
+
+export interface Controls {
+  world: World
+  requests: RequestLog
+  apply(change: Change): ChangeResult
+  setFaults(faults: Faults): void
+  setLimit(limit: LimitModel): void
+  setApiKey(key: string): void
+}
+
+type Handler = (controls: Controls, body: string) => unknown
+
+/** Method and path, and what it gives as JSON. Posted bodies are what the functions of the simulator take. */
+const HANDLERS: Record<string, Handler> = {
+  'GET /_simulator/requests': ({ requests }) => ({
+    total: requests.total(),
+    counts: requests.counts(),
+    recent: requests.recent().slice(-100),
+  }),
+  'DELETE /_simulator/requests': ({ requests }) => requests.clear(),
+  'GET /_simulator/truth': ({ world }) => {
+    const truth = world.truth()
+    return Object.fromEntries(TRUTH_KINDS.map(kind => [kind, truth.count(kind)]))
+  },
+  'POST /_simulator/changes': ({ apply }, body) => {
+    const given: Change | Change[] = JSON.parse(body)
+    return Array.isArray(given) ? given.map(apply) : apply(given)
+  },
+  'POST /_simulator/faults': ({ setFaults }, body) => setFaults(JSON.parse(body)),
+  'POST /_simulator/limit': ({ setLimit }, body) => setLimit(JSON.parse(body)),
+  'POST /_simulator/key': ({ setApiKey }, body) => setApiKey(JSON.parse(body).key),
+}
+
+const TRUTH = /^\/_simulator\/truth\/(\w+)$/
+
+export async function answerControl(
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+  controls: Controls,
+): Promise<void> {
+  const kind = TRUTH.exec(path)?.[1]
+  if (request.method === 'GET' && kind !== undefined && isTruthKind(kind)) {
+    await sendTruth(response, controls.world, kind)
+    return
+  }
+  const handler = HANDLERS[`${request.method} ${path}`]
+  if (!handler) {
+    sendJson(response, 404, { message: `no control at ${request.method} ${path}` })
+    return
+  }
+  try {
+    sendJson(response, 200, handler(controls, await readBody(request)) ?? {})
+  } catch (error) {
+    sendJson(response, 400, { message: error instanceof Error ? error.message : 'not understood' })
+  }
+}
+
+function sendJson(response: ServerResponse, status: number, value: unknown): void {
+  response.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8' })
+  response.end(JSON.stringify(value))
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
+const LINES_AT_ONCE = 200
+
+/** Newline-delimited JSON, made as it is read. */
+async function sendTruth(response: ServerResponse, world: World, kind: TruthKind): Promise<void> {
+  response.writeHead(200, { 'Content-Type': 'application/x-ndjson; charset=utf-8' })
+  let lines: string[] = []
+  const flush = async (): Promise<void> => {
+    if (lines.length === 0 || response.destroyed) return
+    const hasRoom = response.write(`${lines.join('\n')}\n`)
+    lines = []
+    if (!hasRoom) await new Promise(resolve => response.once('drain', resolve).once('close', resolve))
+  }
+  for (const line of world.truth().lines(kind)) {
+    lines.push(line)
+    if (lines.length >= LINES_AT_ONCE) await flush()
+    if (response.destroyed) return
+  }
+  await flush()
+  response.end()
+}

@@ -1,0 +1,49 @@
+import { notFound } from '../answers.ts'
+import { isUuid } from '../ids.ts'
+import { v2Page } from '../paging.ts'
+import type { Call, Operation } from '../routes.ts'
+import { CONTEXT_TYPES, type Link, SOURCE_TYPES } from '../world/activities.ts'
+
+export const activityOperations: readonly Operation[] = [
+  { name: 'List activities', template: '/v2/activities', handle: list },
+  { name: 'Get activity', template: '/v2/activities/{activityId}', handle: read },
+]
+
+function list({ query, world, cursors }: Call): string {
+  const contextType = query.oneOf('context_type', CONTEXT_TYPES)
+  const contextId = query.word('context_id')
+  if (contextId !== undefined && contextType === undefined) {
+    throw query.refuse('context_type is required when context_id is given')
+  }
+  const sourceType = query.oneOf('source_type', SOURCE_TYPES)
+  const oldest = query.instant('occurred_from')
+  const newest = query.instant('occurred_to')
+  const contextIndex =
+    contextId === undefined || contextType === undefined
+      ? undefined
+      : (world.records.shelf(contextType)?.find(contextId) ?? -1)
+  const wanted = (links: readonly Link[]): boolean =>
+    contextType === undefined
+      ? links.length > 0
+      : links.some(link => link.type === contextType && (contextIndex ?? link.index) === link.index)
+  const { activities } = world
+  return v2Page(query, cursors, `activities?${query.filter()}`, {
+    positionOf: index => ({ at: activities.timeline.timeOf(index), index }),
+    json: index => activities.json(index),
+    walk: (after, visit) => {
+      if (contextIndex === -1) return
+      activities.timeline.walk({ after, oldest, newest }, index => {
+        if (!activities.shelf.isPublished(index)) return true
+        if (sourceType !== undefined && activities.sourceTypeOf(index) !== sourceType) return true
+        return wanted(activities.linksOf(index)) ? visit(index) : true
+      })
+    },
+  })
+}
+
+function read({ parameters: [id = ''], query, world: { activities } }: Call): string {
+  if (!isUuid(id)) throw query.refuse('activityId must be a UUID')
+  const index = activities.shelf.find(id)
+  if (!activities.shelf.isPublished(index)) throw notFound('Activity not found')
+  return activities.json(index)
+}

@@ -1,0 +1,30 @@
+import { notFound } from '../answers.ts'
+import { arrayListing, v1CursorPage } from '../paging.ts'
+import type { Call, Operation } from '../routes.ts'
+import type { Collections } from '../world/collections.ts'
+
+export const collectionOperations: readonly Operation[] = [
+  { name: 'List collections', template: '/v1/collections', handle: list },
+  { name: 'Get collection', template: '/v1/collections/{collectionId}', handle: read },
+]
+
+function list({ query, world: { collections }, cursors }: Call): string {
+  return v1CursorPage(
+    query,
+    cursors,
+    `collections?${query.filter()}`,
+    arrayListing(collections.order(), collections.json, (index, last) => isBehind(collections, index, last)),
+  )
+}
+
+function isBehind({ createdAt, shelf }: Collections, index: number, last: number): boolean {
+  const difference = createdAt(index) - createdAt(last)
+  return difference < 0 || (difference === 0 && shelf.ids.of(index) < shelf.ids.of(last))
+}
+
+function read({ parameters: [id = ''], world: { collections }, variants }: Call): string {
+  const index = collections.shelf.find(id)
+  if (!collections.shelf.isPublished(index)) throw notFound('Collection not found')
+  const json = collections.json(index)
+  return variants.unstatedSingle === 'data' ? `{"data":${json}}` : json
+}

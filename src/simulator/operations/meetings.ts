@@ -1,0 +1,73 @@
+import { forbidden, notFound } from '../answers.ts'
+import { shapedPage } from '../paging.ts'
+import type { Call, Operation } from '../routes.ts'
+import { resultsOf } from '../world/truth.ts'
+
+export const meetingOperations: readonly Operation[] = [
+  { name: 'List meetings', template: '/v1/meetings', handle: list },
+  { name: 'Get meeting', template: '/v1/meetings/{meetingId}', handle: read },
+  { name: 'Get transcript', template: '/v1/meetings/{meetingId}/transcript', handle: readTranscript },
+  {
+    name: 'List playbook results',
+    template: '/v1/meetings/{meetingId}/playbook-results',
+    handle: listResults,
+  },
+  {
+    name: 'Get playbook result',
+    template: '/v1/meetings/{meetingId}/playbook-results/{playbookId}',
+    handle: readResult,
+  },
+]
+
+function list({ query, world: { meetings, collections }, variants, cursors }: Call): string {
+  const collectionId = query.word('collection_id')
+  const crm = query.oneOf('has_crm_integrations', ['true', 'false'])
+  const collection = collectionId === undefined ? undefined : collections.shelf.find(collectionId)
+  const isWanted = (index: number): boolean =>
+    meetings.shelf.isPublished(index) &&
+    (collection === undefined || collections.holds(collection, index)) &&
+    (crm === undefined || meetings.hasCrm(index) === (crm === 'true'))
+  const isNowhere = collection !== undefined && !collections.shelf.isPublished(collection)
+  return shapedPage(variants.meetingList, query, cursors, `meetings?${query.filter()}`, {
+    walk: (after, visit) => {
+      if (isNowhere) return
+      meetings.timeline.walk({ after }, index => (isWanted(index) ? visit(index) : true))
+    },
+    positionOf: index => ({ at: meetings.timeline.timeOf(index), index }),
+    json: index => meetings.listJson(index, variants.meetingListId),
+  })
+}
+
+/** The index of a readable meeting: ATTENDEES_ONLY is 403, everything else that is not returned 404. */
+function meetingOf({ parameters: [id = ''], world: { meetings } }: Call): number {
+  const index = meetings.shelf.find(id)
+  if (index >= 0 && meetings.shelf.state(index) === 'hidden') throw forbidden()
+  if (!meetings.shelf.isPublished(index)) throw notFound('Meeting not found')
+  return index
+}
+
+function read(call: Call): string {
+  return `{"data":${call.world.meetings.detailJson(meetingOf(call))}}`
+}
+
+function readTranscript(call: Call): string {
+  return `{"data":${call.world.meetings.transcriptJson(meetingOf(call))}}`
+}
+
+function listResults(call: Call): string {
+  const index = meetingOf(call)
+  if (call.world.meetings.isOverviewReady(index))
+    return `{"data":[${resultsOf(call.world, index).join(',')}]}`
+  if (call.variants.unreadyResults === 'not-found') throw notFound('Playbook result not found')
+  return '{"data":[]}'
+}
+
+function readResult(call: Call): string {
+  const index = meetingOf(call)
+  const { meetings, playbooks } = call.world
+  const playbook = playbooks.shelf.find(call.parameters[1] ?? '')
+  const position = playbooks.runsIn(index).indexOf(playbook)
+  const result = meetings.isOverviewReady(index) ? resultsOf(call.world, index)[position] : undefined
+  if (result === undefined) throw notFound('Playbook result not found')
+  return `{"data":${result}}`
+}

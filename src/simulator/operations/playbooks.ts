@@ -1,0 +1,40 @@
+import { notFound } from '../answers.ts'
+import { arrayListing, shapedPage } from '../paging.ts'
+import type { Call, Operation } from '../routes.ts'
+import { published } from '../world/people.ts'
+
+export const playbookOperations: readonly Operation[] = [
+  { name: 'List playbooks', template: '/v1/playbooks', handle: list },
+  { name: 'Get playbook', template: '/v1/playbooks/{playbookId}', handle: read },
+  {
+    name: 'Get playbook execution setting',
+    template: '/v1/playbooks/{playbookId}/execution-setting',
+    handle: readSetting,
+  },
+]
+
+function list({ query, world: { playbooks }, variants, cursors }: Call): string {
+  return shapedPage(
+    variants.playbookList,
+    query,
+    cursors,
+    `playbooks?${query.filter()}`,
+    arrayListing(published(playbooks.shelf), playbooks.listJson, (index, last) => index > last),
+  )
+}
+
+/** Inactive playbooks are readable too. */
+function playbookOf({ parameters: [id = ''], world: { playbooks } }: Call): number {
+  const index = playbooks.shelf.find(id)
+  if (index < 0 || playbooks.shelf.state(index) === 'deleted') throw notFound('Playbook not found')
+  return index
+}
+
+function read(call: Call): string {
+  return `{"data":${call.world.playbooks.json(playbookOf(call))}}`
+}
+
+function readSetting(call: Call): string {
+  const json = call.world.playbooks.settingJson(playbookOf(call))
+  return call.variants.unstatedSingle === 'data' ? `{"data":${json}}` : json
+}

@@ -1,0 +1,288 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type Clock, systemClock } from '../clock.ts'
+import { type Answer, generalError, Refusal } from './answers.ts'
+import { type Change, type ChangeResult, createChanges } from './changes.ts'
+import { answerControl, CONTROL_PREFIX } from './control.ts'
+import { createFaultPlan, type Fault, type Faults } from './faults.ts'
+import { DAY, parseInstant } from './instants.ts'
+import { type Admission, createLimiter, type LimitModel, limitHeaders } from './limits.ts'
+import { ACCESS_LOG_ROUTE } from './operations/workspace.ts'
+import { plainCursors } from './paging.ts'
+import { createQuery } from './query.ts'
+import { createRequestLog, type RequestLog } from './requests.ts'
+import { findRoute, ok, type Route, type Variants } from './routes.ts'
+import { type Delivery, deliver, SPOILED } from './send.ts'
+import type { Scene, Sizes } from './world/scene.ts'
+import { createWorld, sizesOf, type World } from './world/world.ts'
+
+export interface SimulatorOptions extends Partial<Sizes> {
+  /** Default 1. */
+  seed?: number
+  /** Default 0: any free port. */
+  port?: number
+  apiKey?: string
+  workspaceId?: string
+  /** Waited before every answer. */
+  latencyMs?: number
+  limit?: LimitModel
+  faults?: Faults
+  envelopes?: Partial<Omit<Variants, 'accessLogEndParameter' | 'securityOption'>>
+  /** Whether the access log is offered. Default true. */
+  securityOption?: boolean
+  botConfigured?: boolean
+  integrations?: boolean
+  /** Default `to`. */
+  accessLogEndParameter?: string
+  /** Adds the simulator's own requests to its access log. Default false, so that the truth stays the same. */
+  logRequests?: boolean
+  /** End of the made-up history and start of the service's clock: an instant, or `real`. Default 2026-06-30T12:00:00Z. */
+  now?: string
+  historyDays?: number
+  /** Unready overviews become COMPLETED so long after the start. Default: only by a change. */
+  overviewsCompleteAfterMs?: number
+  /** What a workspace id that is not the key's gets. Default 403. */
+  foreignWorkspaceStatus?: 401 | 403 | 404
+  /** Serves `/_simulator/…`. Default false. */
+  control?: boolean
+  clock?: Clock
+}
+
+export interface Simulator {
+  /** Without a slash at the end. */
+  url: string
+  /** The key that it started with. */
+  apiKey: string
+  workspaceId: string
+  world: World
+  requests: RequestLog
+  apply(change: Change): ChangeResult
+  setFaults(faults: Faults): void
+  setLimit(limit: LimitModel): void
+  /** From now on only this key is good. */
+  setApiKey(key: string): void
+  /** Closes every connection. */
+  close(): Promise<void>
+}
+
+const DEFAULT_KEY = 'demo-key'
+const DEFAULT_NOW = '2026-06-30T12:00:00Z'
+
+/** Listens on 127.0.0.1. Throws a RangeError on a `now` that is no instant. */
+export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  const scene = createScene(options)
+  const world = createWorld(scene, {
+    overviewsCompleteAfterMs: options.overviewsCompleteAfterMs,
+    botConfigured: options.botConfigured ?? true,
+    integrations: options.integrations ?? true,
+  })
+  const service = createService(scene, world, options)
+  const server = createServer((request, response) => {
+    service.handle(request, response).catch(() => response.destroy())
+  })
+  server.keepAliveTimeout = 60_000
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port ?? 0, '127.0.0.1', resolve)
+  })
+  const address = server.address()
+  const port = address !== null && typeof address === 'object' ? address.port : 0
+  return {
+    url: `http://127.0.0.1:${port}`,
+    apiKey: options.apiKey ?? DEFAULT_KEY,
+    workspaceId: scene.workspaceId,
+    world,
+    ...service.controls,
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+function createScene(options: SimulatorOptions): Scene {
+  const clock = options.clock ?? systemClock()
+  const begun = clock.now()
+  const now = options.now ?? DEFAULT_NOW
+  const end = now === 'real' ? begun * 1_000 : parseInstant(now)
+  if (end === undefined)
+    throw new RangeError(`now must be an RFC 3339 date-time or "real", not ${JSON.stringify(now)}`)
+  return {
+    seed: options.seed ?? 1,
+    start: end - (options.historyDays ?? 730) * DAY,
+    end,
+    sizes: sizesOf(options),
+    workspaceId: options.workspaceId ?? 'demo-workspace',
+    now: () => end + (clock.now() - begun) * 1_000,
+  }
+}
+
+interface Service {
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+  controls: Pick<Simulator, 'requests' | 'apply' | 'setFaults' | 'setLimit' | 'setApiKey'>
+}
+
+const UNLIMITED: LimitModel = { kind: 'none' }
+
+function createService(scene: Scene, world: World, options: SimulatorOptions): Service {
+  const clock = options.clock ?? systemClock()
+  const variants: Variants = {
+    meetingList: 'v1-cursor',
+    playbookList: 'v1-cursor',
+    objectList: 'v2',
+    meetingListId: 'meeting_id',
+    unstatedSingle: 'data',
+    unreadyResults: 'empty',
+    ...options.envelopes,
+    accessLogEndParameter: options.accessLogEndParameter ?? 'to',
+    securityOption: options.securityOption ?? true,
+  }
+  let apiKey = options.apiKey ?? DEFAULT_KEY
+  let model = options.limit ?? UNLIMITED
+  let limiter = createLimiter(model)
+  let plan = createFaultPlan(options.faults ?? [], scene.seed)
+  const requests = createRequestLog()
+  const plain = plainCursors()
+  const changes = createChanges(world)
+  const nowMs = (): number => Math.floor(scene.now() / 1_000)
+  const date = createDateHeader()
+
+  const controls: Service['controls'] = {
+    requests,
+    apply: changes.apply,
+    setFaults: faults => {
+      plan = createFaultPlan(faults, scene.seed)
+    },
+    setLimit: limit => {
+      model = limit
+      limiter = createLimiter(limit)
+    },
+    setApiKey: key => {
+      apiKey = key
+    },
+  }
+
+  function gate(request: IncomingMessage, admission: Admission): Answer | undefined {
+    if (!admission.isAllowed) return generalError(429, 'Too Many Requests')
+    const key = request.headers['x-api-key']
+    if (key === undefined || key === '') return generalError(401, 'Missing X-Api-Key header')
+    if (key !== apiKey) return generalError(401, 'Invalid API key')
+    const workspace = request.headers['x-workspace-id']
+    if (workspace === undefined || workspace === '') return generalError(400, 'Missing X-Workspace-Id header')
+    if (workspace !== scene.workspaceId)
+      return generalError(options.foreignWorkspaceStatus ?? 403, 'Forbidden')
+    return undefined
+  }
+
+  function perform(target: Target, method: string, struck: readonly Fault[]): Answer {
+    const { route, query: raw } = target
+    if (!route || method !== 'GET') return generalError(404, `Cannot ${method} ${target.path}`)
+    const { operation } = route
+    try {
+      const query = createQuery(raw, operation.template.startsWith('/v2') ? 'v2' : 'v1')
+      const given = struck.length === 0 ? undefined : query.text('cursor')
+      const cursors = plan.cursors(plain, struck, given, nowMs())
+      return ok(operation.handle({ parameters: route.parameters, query, world, variants, cursors }))
+    } catch (error) {
+      if (error instanceof Refusal) return error.answer
+      throw error
+    }
+  }
+
+  function logAccess(target: Target, method: string, answer: Answer, begun: number): void {
+    const { route } = target
+    if (!options.logRequests || !route) return
+    if (method === 'GET' && route.operation.template === ACCESS_LOG_ROUTE) return
+    world.accessLog.append({
+      at: Math.floor(scene.now()),
+      operation: route.operation.name,
+      method,
+      route: route.operation.template,
+      path: target.path,
+      status: answer.status,
+      durationMs: Math.round(clock.elapsed() - begun),
+      bytes: Buffer.byteLength(answer.body),
+      keySuffix: apiKey.slice(-4),
+    })
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const begun = clock.elapsed()
+    const method = request.method ?? 'GET'
+    const target = createTarget(request.url ?? '/')
+    if (options.control && target.path.startsWith(CONTROL_PREFIX)) {
+      await answerControl(request, response, target.path, { world, ...controls })
+      return
+    }
+    // The body of a request means nothing here, but must be read for the connection to be used again.
+    request.resume()
+    if (options.latencyMs) await clock.sleep(options.latencyMs)
+    const template = target.route?.operation.template ?? target.path
+    const admission = limiter.admit(clock.elapsed())
+    const ruling = limiter
+    if (admission.isAllowed) response.once('close', () => ruling.release())
+    const refusal = gate(request, admission)
+    const struck = admission.isAllowed ? plan.strike(template) : []
+    const answer = refusal ?? perform(target, method, struck)
+    const headers = { ...limitHeaders(model, admission, nowMs()), Date: date(nowMs()) }
+    const delivery: Delivery = {
+      answer,
+      headers,
+      acceptsGzip: String(request.headers['accept-encoding'] ?? '').includes('gzip'),
+    }
+    if (!refusal) logAccess(target, method, answer, begun)
+    const status = await dispatch(response, delivery, struck)
+    requests.record({ route: template, path: target.path, query: target.query, status })
+  }
+
+  return { handle, controls }
+}
+
+async function dispatch(
+  response: ServerResponse,
+  delivery: Delivery,
+  struck: readonly Fault[],
+): Promise<number> {
+  for (const fault of struck) {
+    const spoil = SPOILED[fault.kind]
+    if (spoil) return spoil(response, delivery, fault)
+  }
+  await deliver(response, delivery)
+  return delivery.answer.status
+}
+
+interface Target {
+  path: string
+  query: string
+  route: Route | undefined
+}
+
+function createTarget(url: string): Target {
+  const mark = url.indexOf('?')
+  const raw = mark < 0 ? url : url.slice(0, mark)
+  const query = mark < 0 ? '' : url.slice(mark + 1)
+  const route = findRoute(raw)
+  return { path: raw, query, route: route && { ...route, parameters: route.parameters.map(decodeParameter) } }
+}
+
+/** A malformed escape is left as it is, and then names nothing. */
+function decodeParameter(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function createDateHeader(): (ms: number) => string {
+  let second = -1
+  let text = ''
+  return ms => {
+    const now = Math.floor(ms / 1_000)
+    if (now !== second) {
+      second = now
+      text = new Date(ms).toUTCString()
+    }
+    return text
+  }
+}

@@ -1,0 +1,128 @@
+/** A place in a list that is ordered newest first: after the item `index` at the instant `at`. */
+export interface Position {
+  at: number
+  index: number
+}
+
+/** Items in time order, newest first, equal times by falling index. Built once, then changed a little. */
+export interface Timeline {
+  timeOf(index: number): number
+  /** Gives a new or an old item a time; it takes its place in the order. */
+  place(index: number, micros: number): void
+  /**
+   * Calls `visit` from the newest item, or from behind `after`, with every item not newer than `newest`
+   * and not older than `oldest`, until it returns false.
+   */
+  walk(range: TimelineRange, visit: (index: number) => boolean): void
+}
+
+export interface TimelineRange {
+  after?: Position | undefined
+  oldest?: number | undefined
+  newest?: number | undefined
+}
+
+export function createTimeline(times: Float64Array): Timeline {
+  const order = sortedByTime(times)
+  const placed = new Map<number, number>()
+  /** Items that were placed after the start, oldest first. */
+  const late: Position[] = []
+  const timeOf = (index: number): number => placed.get(index) ?? times[index] ?? 0
+
+  const baseBefore = (position: Position): number => {
+    let low = 0
+    let high = order.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const index = order[middle] ?? 0
+      if (isOlder(times[index] ?? 0, index, position)) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  return {
+    timeOf,
+    place: (index, micros) => {
+      if (placed.has(index)) {
+        late.splice(
+          late.findIndex(each => each.index === index),
+          1,
+        )
+      }
+      placed.set(index, micros)
+      late.splice(lateBefore(late, { at: micros, index }), 0, { at: micros, index })
+    },
+    walk: ({ after, oldest, newest }, visit) => {
+      const start = startOf(after, newest)
+      let base = baseBefore(start) - 1
+      let added = lateBefore(late, start) - 1
+      for (;;) {
+        while (base >= 0 && placed.has(order[base] ?? 0)) base--
+        const fromBase = order[base]
+        const fromLate = late[added]
+        if (fromBase === undefined && fromLate === undefined) return
+        const takeBase =
+          fromLate === undefined ||
+          (fromBase !== undefined && !isOlder(times[fromBase] ?? 0, fromBase, fromLate))
+        const index = takeBase ? (fromBase ?? 0) : (fromLate?.index ?? 0)
+        if (oldest !== undefined && timeOf(index) < oldest) return
+        if (!visit(index)) return
+        if (takeBase) base--
+        else added--
+      }
+    },
+  }
+}
+
+function startOf(after: Position | undefined, newest: number | undefined): Position {
+  const top = { at: newest ?? Number.POSITIVE_INFINITY, index: Number.POSITIVE_INFINITY }
+  return after && isOlder(after.at, after.index, top) ? after : top
+}
+
+function isOlder(at: number, index: number, than: Position): boolean {
+  return at < than.at || (at === than.at && index < than.index)
+}
+
+function lateBefore(late: readonly Position[], position: Position): number {
+  let low = 0
+  let high = late.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const each = late[middle]
+    if (each && isOlder(each.at, each.index, position)) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+const DIGIT = 65_536
+
+/** Indices by rising time, equal times by rising index: a radix sort, since a million comparisons by callback are slow. */
+export function sortedByTime(times: Float64Array): Uint32Array {
+  let least = Number.POSITIVE_INFINITY
+  let most = Number.NEGATIVE_INFINITY
+  for (const time of times) {
+    if (time < least) least = time
+    if (time > most) most = time
+  }
+  let order = Uint32Array.from(times.keys())
+  let spare = new Uint32Array(times.length)
+  for (let unit = 1; unit <= most - least; unit *= DIGIT) {
+    const starts = new Uint32Array(DIGIT + 1)
+    const digit = (index: number): number => Math.floor(((times[index] ?? 0) - least) / unit) % DIGIT
+    for (const index of order) {
+      const slot = digit(index) + 1
+      starts[slot] = (starts[slot] ?? 0) + 1
+    }
+    for (let i = 1; i <= DIGIT; i++) starts[i] = (starts[i] ?? 0) + (starts[i - 1] ?? 0)
+    for (const index of order) {
+      const slot = digit(index)
+      const target = starts[slot] ?? 0
+      spare[target] = index
+      starts[slot] = target + 1
+    }
+    ;[order, spare] = [spare, order]
+  }
+  return order
+}

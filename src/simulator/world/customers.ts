@@ -1,0 +1,100 @@
+import { companyName, personName } from '../content/people.ts'
+import { mix, mixBelow } from '../draw.ts'
+import { createShelf, type Shelf } from '../shelf.ts'
+import { SALT, type Scene } from './scene.ts'
+
+/** Companies, contacts and deals, and who belongs to whom. */
+export interface Customers {
+  companies: Shelf
+  contacts: Shelf
+  deals: Shelf
+  companyName(index: number): string
+  companyDomain(index: number): string
+  contactName(index: number): string
+  contactEmail(index: number): string
+  /** -1 when the contact belongs to no company. */
+  companyOfContact(contact: number): number
+  contactsOfCompany(company: number): readonly number[]
+  companyOfDeal(deal: number): number
+  dealsOfCompany(company: number): readonly number[]
+  contactsOfDeal(deal: number): readonly number[]
+  dealsOfContact(contact: number): readonly number[]
+  /** Appends a record and links it. */
+  add(object: 'company' | 'contact' | 'deal', micros: number): number
+}
+
+const NONE: readonly number[] = []
+
+export function createCustomers({ seed, sizes }: Scene): Customers {
+  const restricted = (salt: number) => (index: number) =>
+    mix(seed, salt, index) % 100 < 3 ? 'hidden' : 'published'
+  const shelf = (salt: number, count: number): Shelf =>
+    createShelf({ seed, salt, shape: 'uuid', count, initial: restricted(salt + 50) })
+  const companies = shelf(SALT.company, sizes.companies)
+  const contacts = shelf(SALT.contact, sizes.contacts)
+  const deals = shelf(SALT.deal, sizes.deals)
+  const contactsOf: number[][] = []
+  const dealsOf: number[][] = []
+  const dealsWith: number[][] = []
+  const contactNames: string[] = []
+  const companyNames: { name: string; domain: string }[] = []
+
+  const naming = (index: number) => {
+    companyNames[index] ??= companyName(seed, SALT.company + 10, index)
+    return companyNames[index]
+  }
+  const companyOfContact = (contact: number): number =>
+    mix(seed, SALT.contact + 20, contact) % 100 < 3 ? -1 : contact % Math.max(1, sizes.companies)
+  const companyOfDeal = (deal: number): number =>
+    mixBelow(seed, SALT.deal + 20, deal, Math.max(1, sizes.companies))
+  const contactsOfDeal = (deal: number): readonly number[] => {
+    const all = contactsOf[companyOfDeal(deal)] ?? NONE
+    const count = 1 + mixBelow(seed, SALT.deal + 21, deal, 3)
+    return all.slice(0, sizes.contacts === 0 ? 0 : count).filter(contact => contact < sizes.contacts)
+  }
+  const link = {
+    company: () => undefined,
+    contact: (contact: number) => push(contactsOf, companyOfContact(contact), contact),
+    deal: (deal: number) => {
+      push(dealsOf, companyOfDeal(deal), deal)
+      for (const contact of contactsOfDeal(deal)) push(dealsWith, contact, deal)
+    },
+  }
+  for (let contact = 0; contact < sizes.contacts; contact++) link.contact(contact)
+  for (let deal = 0; deal < sizes.deals; deal++) link.deal(deal)
+
+  return {
+    companies,
+    contacts,
+    deals,
+    companyName: index => naming(index).name,
+    companyDomain: index => naming(index).domain,
+    contactName: index => {
+      contactNames[index] ??= personName(seed, SALT.contact + 10, index).name
+      return contactNames[index]
+    },
+    contactEmail: index => {
+      const { local } = personName(seed, SALT.contact + 10, index)
+      const company = companyOfContact(index)
+      return `${local}${index}@${company < 0 ? 'mail.example' : naming(company).domain}`
+    },
+    companyOfContact,
+    contactsOfCompany: company => contactsOf[company] ?? NONE,
+    companyOfDeal,
+    dealsOfCompany: company => dealsOf[company] ?? NONE,
+    contactsOfDeal,
+    dealsOfContact: contact => dealsWith[contact] ?? NONE,
+    add: (object, micros) => {
+      const index = { company: companies, contact: contacts, deal: deals }[object].add(micros)
+      link[object](index)
+      return index
+    },
+  }
+}
+
+function push(lists: number[][], key: number, value: number): void {
+  if (key < 0) return
+  const list = lists[key]
+  if (list) list.push(value)
+  else lists[key] = [value]
+}

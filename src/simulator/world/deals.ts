@@ -1,0 +1,72 @@
+import { PIPELINES, STAGES } from '../content/objects.ts'
+import { mixBelow } from '../draw.ts'
+import { coarsen } from '../instants.ts'
+import type { Customers } from './customers.ts'
+import { SALT, type Scene, spread } from './scene.ts'
+
+/** How deals move through stages and pipelines over time. */
+export interface DealHistory {
+  createdAt(deal: number): number
+  /** How many stage changes the made-up history has. */
+  steps(deal: number): number
+  /** When the change number `step`, from 0, happened. */
+  stepAt(deal: number, step: number): number
+  stageOf(deal: number): Stage
+}
+
+export interface Stage {
+  /** Index of the stage record. */
+  stage: number
+  pipeline: number
+  isClosed: boolean
+}
+
+/** Stage records in order: those of the first pipeline, then those of the second. */
+export const STAGE_ROWS: readonly (Stage & { name: string; position: number })[] = STAGES.flatMap(
+  (names, pipeline) =>
+    names.map((name, position) => ({
+      name,
+      position,
+      pipeline,
+      stage: (pipeline === 0 ? 0 : STAGES[0].length) + position,
+      isClosed: position >= names.length - 2,
+    })),
+)
+
+/** Ways through the stages: new business won, new business lost, renewed, and won and then up for renewal. */
+const PATHS: readonly (readonly number[])[] = [
+  [0, 1, 2, 3, 4],
+  [0, 1, 2, 5],
+  [6, 7, 8, 9],
+  [0, 1, 2, 3, 4, 6, 7, 8, 9],
+]
+
+export const PIPELINE_COUNT = PIPELINES.length
+
+export function createDealHistory(scene: Scene, { deals }: Customers): DealHistory {
+  const { seed } = scene
+  const path = (deal: number): readonly number[] =>
+    PATHS[mixBelow(seed, SALT.deal + 30, deal, PATHS.length)] ?? [0]
+  const createdAt = (deal: number): number => {
+    const part = mixBelow(seed, SALT.deal + 31, deal, 1_000_000) / 1_050_000
+    return deals.addedAt(deal) ?? coarsen(spread(scene, part), deal)
+  }
+  const steps = (deal: number): number =>
+    deals.addedAt(deal) === undefined ? mixBelow(seed, SALT.deal + 32, deal, path(deal).length) : 0
+  return {
+    createdAt,
+    steps,
+    stepAt: (deal, step) => {
+      const jitter = mixBelow(seed, SALT.deal + 33 + step, deal, 1_000) / 1_000
+      return coarsen(
+        spread(scene, (step + 0.3 + jitter * 0.6) / (steps(deal) + 1), createdAt(deal)),
+        deal + step,
+      )
+    },
+    stageOf: deal => {
+      const way = path(deal)
+      const row = STAGE_ROWS[way[Math.min(way.length - 1, steps(deal) + deals.revision(deal))] ?? 0]
+      return row ?? { stage: 0, pipeline: 0, isClosed: false }
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import { personName } from '../content/people.ts'
+import { at, mix, mixBelow } from '../draw.ts'
+import { createShelf, type Shelf } from '../shelf.ts'
+import { quote, SALT, type Scene } from './scene.ts'
+
+export const WORKSPACE_DOMAIN = 'parley-demo.example'
+const ROLES = ['ADMIN', 'MANAGER', 'MEMBER', 'MEMBER', 'MEMBER', 'VIEWER'] as const
+const TEAM_NAMES = [
+  'Sales EMEA',
+  'Sales Japan',
+  'Customer success',
+  'Solutions',
+  'Partnerships',
+  'エンタープライズ営業',
+  'SDR',
+]
+const MARRIED = ['Stone', 'Rivera', 'Holm', 'Okada', 'Lang'] as const
+
+export interface People {
+  members: Shelf
+  teams: Shelf
+  memberName(index: number): string
+  memberEmail(index: number): string
+  memberJson(index: number): string
+  /** Published members in the list's order: by name, equal names by id. */
+  memberOrder(): number[]
+  teamName(index: number): string
+  teamJson(index: number): string
+  teamOrder(): number[]
+  /** The published team of a member, -1 when there is none. */
+  teamOf(member: number): number
+}
+
+export function createPeople({ seed, sizes }: Scene): People {
+  const members = createShelf({
+    seed,
+    salt: SALT.member,
+    shape: 'uuid',
+    count: sizes.members,
+    // Some who left, never the first, so that there always is somebody.
+    initial: index => (index % 9 === 8 ? 'hidden' : 'published'),
+  })
+  const teams = createShelf({ seed, salt: SALT.team, shape: 'hex16', count: sizes.teams })
+  const memberName = (index: number): string => {
+    const revision = members.revision(index)
+    const { name } = personName(seed, SALT.member + 10, index)
+    return revision === 0 ? name : `${name}-${at(MARRIED, revision - 1)}`
+  }
+  const memberEmail = (index: number): string => {
+    const { local } = personName(seed, SALT.member + 10, index)
+    return `${local}${index > 0 && index % 5 === 0 ? index : ''}.${index + 1}@${WORKSPACE_DOMAIN}`
+  }
+  const teamName = (index: number): string => {
+    const number = Math.floor(index / TEAM_NAMES.length)
+    const revision = teams.revision(index)
+    return `${at(TEAM_NAMES, index)}${number > 0 ? ` ${number + 1}` : ''}${revision > 0 ? ` (${2025 + revision})` : ''}`
+  }
+  const belongs = (member: number, team: number): boolean =>
+    mixBelow(seed, SALT.team + 10, member, Math.max(1, sizes.teams)) === team ||
+    mixBelow(seed, SALT.team + 11 + teams.revision(team), member * 1_009 + team, 9) === 0
+
+  return {
+    members,
+    teams,
+    memberName,
+    memberEmail,
+    memberJson: index => {
+      const role = at(ROLES, mix(seed, SALT.member + 20, index) + members.revision(index))
+      const extra = index % 7 === 3 ? ',"locale":"ja-JP"' : ''
+      return `{"id":"${members.ids.of(index)}","name":${quote(memberName(index))},"email":${quote(memberEmail(index))},"role":"${role}"${extra}}`
+    },
+    memberOrder: () => byName(members, memberName),
+    teamName,
+    teamJson: index => {
+      const ids = published(members)
+        .filter(member => belongs(member, index))
+        .map(member => members.ids.of(member))
+      return JSON.stringify({ id: teams.ids.of(index), name: teamName(index), member_ids: ids })
+    },
+    teamOrder: () => byName(teams, teamName),
+    teamOf: member => {
+      const team = mixBelow(seed, SALT.team + 10, member, Math.max(1, sizes.teams))
+      return teams.isPublished(team) ? team : -1
+    },
+  }
+}
+
+export function published(shelf: Shelf): number[] {
+  const found: number[] = []
+  for (let index = 0; index < shelf.count(); index++) if (shelf.isPublished(index)) found.push(index)
+  return found
+}
+
+function byName(shelf: Shelf, name: (index: number) => string): number[] {
+  const rows = published(shelf).map(index => ({ index, name: name(index), id: shelf.ids.of(index) }))
+  rows.sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id))
+  return rows.map(row => row.index)
+}
+
+export function compare<T extends string | number>(a: T, b: T): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

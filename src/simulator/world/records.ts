@@ -1,0 +1,239 @@
+import {
+  DEAL_TOPICS,
+  type FieldDefinition,
+  type ObjectDefinition,
+  OPTION_VALUES,
+  objectDefinitions,
+  PIPELINES,
+} from '../content/objects.ts'
+import { at, createDraw, type Draw, mix } from '../draw.ts'
+import { coarsen, formatDay, formatInstant } from '../instants.ts'
+import { createShelf, type Shelf } from '../shelf.ts'
+import type { Customers } from './customers.ts'
+import { type DealHistory, STAGE_ROWS } from './deals.ts'
+import type { People } from './people.ts'
+import { quote, SALT, type Scene, spread } from './scene.ts'
+
+export interface Records {
+  /** Every object that the workspace has, listed or not. */
+  objects(): readonly ObjectDefinition[]
+  object(name: string): ObjectDefinition | undefined
+  /** undefined for an object without records, known or not. */
+  shelf(name: string): Shelf | undefined
+  objectJson(object: ObjectDefinition): string
+  recordJson(object: ObjectDefinition, index: number): string
+  /** Makes a record of the object, with its links when it is a deal, company or contact. */
+  add(name: string, micros: number): number
+  /** Takes an object out of the workspace: from the list, and 404 everywhere else. */
+  retire(name: string): void
+}
+
+const RELATED = ['company', 'contact', 'deal'] as const
+
+interface Parts {
+  people: People
+  customers: Customers
+  history: DealHistory
+}
+
+type Value = (index: number, draw: Draw, field: FieldDefinition) => string | undefined
+
+export function createRecords(scene: Scene, parts: Parts): Records {
+  const { seed, sizes } = scene
+  let definitions = objectDefinitions()
+  const shelves = new Map<string, Shelf>()
+  definitions.forEach((object, position) => {
+    if (!object.readable) return
+    shelves.set(object.name, shelfOf(object, position))
+  })
+
+  function shelfOf(object: ObjectDefinition, position: number): Shelf {
+    const own = {
+      company: parts.customers.companies,
+      contact: parts.customers.contacts,
+      deal: parts.customers.deals,
+    }
+    const related = RELATED.find(name => name === object.name)
+    if (related) return own[related]
+    const counts: Record<string, number> = { pipeline: PIPELINES.length, stage: STAGE_ROWS.length }
+    const salt = SALT.object + position * 100
+    return createShelf({
+      seed,
+      salt,
+      shape: 'uuid',
+      count: counts[object.name] ?? sizes.customRecords,
+      initial: index => (object.isCustom && mix(seed, salt + 50, index) % 100 < 4 ? 'hidden' : 'published'),
+    })
+  }
+
+  const values = specialValues(parts, shelves)
+  const shelf = (name: string): Shelf | undefined => shelves.get(name)
+  const object = (name: string): ObjectDefinition | undefined => definitions.find(each => each.name === name)
+
+  const createdAt = (name: string, index: number): number => {
+    if (name === 'deal') return parts.history.createdAt(index)
+    return (
+      shelf(name)?.addedAt(index) ??
+      coarsen(spread(scene, (mix(seed, SALT.record, index) % 9_000) / 10_000), index)
+    )
+  }
+  const updatedAt = (name: string, index: number): number => {
+    const edited = shelf(name)?.editedAt(index)
+    if (edited !== undefined) return edited
+    const steps = name === 'deal' ? parts.history.steps(index) : 0
+    return steps > 0 ? parts.history.stepAt(index, steps - 1) : createdAt(name, index)
+  }
+  const author = (index: number, salt: number): string => {
+    const draw = mix(seed, salt, index)
+    return draw % 10 === 0
+      ? 'null'
+      : `{"kind":"member","name":${quote(parts.people.memberName(draw % sizes.members))}}`
+  }
+
+  return {
+    objects: () => definitions,
+    object,
+    shelf,
+    objectJson,
+    recordJson: (definition, index) => {
+      const { name } = definition
+      const revision = shelf(name)?.revision(index) ?? 0
+      const fields: string[] = []
+      definition.fields.forEach((field, position) => {
+        const salt = SALT.record + 100 + nameSalt(`${name}.${field.key ?? field.name}`)
+        const draw = createDraw(seed, salt + (position % 2 === 1 ? 0 : revision), index)
+        const special = values[`${name}.${field.name}`]
+        const value = special ? special(index, draw, field) : plainValue(scene, field, draw, revision)
+        if (value !== undefined) fields.push(`${quote(field.name)}:${value}`)
+      })
+      const created = createdAt(name, index)
+      const id = shelf(name)?.ids.of(index) ?? ''
+      const extra = mix(seed, SALT.record + 1, index) % 50 === 0 ? ',"source_system":"import"' : ''
+      return (
+        `{"id":"${id}","object":${quote(name)},"visibility":"workspace","fields":{${fields.join(',')}}` +
+        `,"created_at":${index % 31 === 30 ? 'null' : `"${formatInstant(created, index)}"`}` +
+        `,"updated_at":"${formatInstant(updatedAt(name, index), index >>> 3)}"` +
+        `,"created_by":${author(index, SALT.record + 2)},"updated_by":${author(index + revision, SALT.record + 3)}${extra}}`
+      )
+    },
+    add: (name, micros) => {
+      const related = RELATED.find(each => each === name)
+      if (related) return parts.customers.add(related, micros)
+      const target = shelf(name)
+      if (!target) throw new RangeError(`object ${quote(name)} has no records to add to`)
+      return target.add(micros)
+    },
+    retire: name => {
+      definitions = definitions.filter(each => each.name !== name)
+      shelves.delete(name)
+    },
+  }
+}
+
+/** Values that mean something; all others are drawn by the field's kind. */
+function specialValues(
+  { people, customers, history }: Parts,
+  shelves: Map<string, Shelf>,
+): Record<string, Value> {
+  const id = (object: string, index: number): string =>
+    index < 0 ? 'null' : quote(shelves.get(object)?.ids.of(index) ?? '')
+  const owner: Value = (_, draw) =>
+    draw.chance(0.1) ? 'null' : quote(people.members.ids.of(draw.below(people.members.count())))
+  return {
+    'deal.name': (index, draw) =>
+      quote(`${customers.companyName(customers.companyOfDeal(index))} – ${draw.pick(DEAL_TOPICS)}`),
+    'deal.pipeline_id': index => id('pipeline', history.stageOf(index).pipeline),
+    'deal.stage_id': index => id('stage', history.stageOf(index).stage),
+    'deal.company_id': index => id('company', customers.companyOfDeal(index)),
+    'deal.is_closed': index => String(history.stageOf(index).isClosed),
+    'deal.owner_id': owner,
+    'company.owner_id': owner,
+    'company.name': index => quote(customers.companyName(index)),
+    'company.domain': index => quote(customers.companyDomain(index)),
+    'contact.name': index => quote(customers.contactName(index)),
+    'contact.email': index => quote(customers.contactEmail(index)),
+    'contact.company_id': index => id('company', customers.companyOfContact(index)),
+    'pipeline.name': index => quote(at(PIPELINES, index)),
+    'pipeline.position': index => String(index),
+    'stage.name': index => quote(STAGE_ROWS[index]?.name ?? ''),
+    'stage.position': index => String(STAGE_ROWS[index]?.position ?? 0),
+    'stage.pipeline_id': index => id('pipeline', STAGE_ROWS[index]?.pipeline ?? 0),
+    'renewal.deal_id': (_, draw) =>
+      id('deal', customers.deals.count() === 0 ? -1 : draw.below(customers.deals.count())),
+  }
+}
+
+const NOTES = [
+  'Waiting for the order form',
+  'Send the revised quote',
+  'Call procurement on Thursday',
+  '見積書の確認待ち',
+  'None',
+  'Workshop with IT 👩‍💻',
+  'Said "maybe in Q3"',
+  "Director's approval pending",
+  'C:\\exports\\deal.csv',
+  'first line\nsecond line',
+] as const
+
+function plainValue(scene: Scene, field: FieldDefinition, draw: Draw, revision: number): string | undefined {
+  if (field.isCustom && draw.chance(0.05)) return undefined
+  if (field.isNullable && draw.chance(0.12)) return 'null'
+  return PLAIN[field.kind](draw, scene, revision)
+}
+
+const digits = (draw: Draw, count: number): string =>
+  Array.from({ length: count }, () => draw.below(10)).join('')
+
+/** JSON texts, since the digits of numbers matter. */
+const PLAIN: Record<FieldDefinition['kind'], (draw: Draw, scene: Scene, revision: number) => string> = {
+  text: (draw, _, revision) => quote(`${draw.pick(NOTES)}${revision > 0 ? ` (${revision})` : ''}`),
+  integer: draw => String(draw.below(5_000)),
+  decimal: draw => `${1 + draw.below(900_000)}.${digits(draw, draw.chance(0.2) ? 22 : 2)}`,
+  huge: draw => (draw.chance(0.03) ? '1.25e+21' : `${1 + draw.below(9)}${digits(draw, 16 + draw.below(6))}`),
+  date: (draw, scene) => quote(formatDay(spread(scene, draw.below(1_000) / 900))),
+  datetime: (draw, scene) => quote(formatInstant(spread(scene, draw.below(1_000) / 1_000), draw.below(8))),
+  boolean: draw => String(draw.chance(0.5)),
+  options: draw => quote(draw.pick(OPTION_VALUES)),
+  list: draw => JSON.stringify(OPTION_VALUES.filter(() => draw.chance(0.4))),
+  relation: () => 'null',
+}
+
+function nameSalt(name: string): number {
+  let salt = 0
+  for (const letter of name) salt = (Math.imul(salt, 31) + (letter.codePointAt(0) ?? 0)) >>> 0
+  return salt % 1_000_000_007
+}
+
+function objectJson(object: ObjectDefinition): string {
+  return JSON.stringify({
+    name: object.name,
+    name_plural: object.plural,
+    label: object.label,
+    label_plural: object.labelPlural,
+    is_custom: object.isCustom,
+    is_active: object.isActive,
+    fields: object.fields.map(fieldShape),
+  })
+}
+
+function fieldShape(field: FieldDefinition): Record<string, unknown> {
+  const hasOptions = field.kind === 'options' || field.kind === 'list'
+  return {
+    name: field.name,
+    label: field.label,
+    type: field.type,
+    is_nullable: field.isNullable ?? false,
+    is_unique: field.isUnique ?? false,
+    is_custom: field.isCustom ?? false,
+    is_active: field.isActive ?? true,
+    options: hasOptions ? OPTION_VALUES.map((label, order) => ({ label, order })) : null,
+    ...(field.target && {
+      relation: {
+        type: 'MANY_TO_ONE',
+        target_object: field.target.object,
+        ...(field.target.resource !== undefined && { target_resource: field.target.resource }),
+      },
+    }),
+  }
+}

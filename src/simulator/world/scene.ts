@@ -1,0 +1,61 @@
+/** What all parts of the made-up workspace share: its seed, its sizes and its time. */
+export interface Scene {
+  seed: number
+  /** The made-up history runs from here to `end`, in microseconds. */
+  start: number
+  end: number
+  sizes: Sizes
+  workspaceId: string
+  /** Microseconds by the service's clock, which starts at `end`. */
+  now(): number
+}
+
+/** How many of each there are; some of them are not published. */
+export interface Sizes {
+  messages: number
+  meetings: number
+  deals: number
+  companies: number
+  contacts: number
+  members: number
+  teams: number
+  collections: number
+  playbooks: number
+  /** Records of each custom object. */
+  customRecords: number
+  accessLogs: number
+  /** Turns in the longest transcripts. */
+  transcriptTurns: number
+}
+
+/** Keeps the draws of the parts apart. Distances leave room for several draws each. */
+export const SALT = {
+  member: 1_000,
+  team: 2_000,
+  company: 3_000,
+  contact: 4_000,
+  deal: 5_000,
+  record: 6_000,
+  thread: 7_000,
+  message: 8_000,
+  mail: 9_000,
+  meeting: 10_000,
+  transcript: 11_000,
+  playbook: 12_000,
+  result: 13_000,
+  collection: 14_000,
+  activity: 15_000,
+  accessLog: 16_000,
+  change: 17_000,
+  fault: 18_000,
+  object: 20_000,
+} as const
+
+/** An instant in the history, evenly spread, at whole microseconds. */
+export function spread(scene: Scene, part: number, from: number = scene.start): number {
+  return Math.floor(from + part * (scene.end - from))
+}
+
+export const quote = (text: string): string => JSON.stringify(text)
+export const quoteOrNull = (text: string | null | undefined): string =>
+  text == null ? 'null' : JSON.stringify(text)

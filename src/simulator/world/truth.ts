@@ -1,0 +1,201 @@
+import type { Customers } from './customers.ts'
+import { published } from './people.ts'
+import type { World } from './world.ts'
+
+/**
+ * Everything that the API publishes now, as the JSON text of each item in the API's shape, so that no digit is lost.
+ * Kinds that are no item of the API:
+ * `unlisted_activities`, `inactive_playbooks`: what only single reads return;
+ * `withheld_meetings`: `{meeting_id}` of those that answer 403;
+ * `collection_meetings`: `{collection_id, meeting_id}`;
+ * `transcripts`: `{meeting_id, entries}`; `playbook_results`: `{meeting_id, results}`;
+ * `execution_settings`: `{playbook_id, setting}`;
+ * `crm_record_links`: `{object, record_id, related_object, related_id}`, each pair once.
+ */
+export const TRUTH_KINDS = [
+  'members',
+  'teams',
+  'collections',
+  'collection_meetings',
+  'activities',
+  'unlisted_activities',
+  'messages',
+  'meetings',
+  'withheld_meetings',
+  'transcripts',
+  'playbook_results',
+  'playbooks',
+  'inactive_playbooks',
+  'execution_settings',
+  'crm_objects',
+  'crm_records',
+  'crm_record_links',
+  'access_logs',
+  'bot_definition',
+  'integrations',
+] as const
+
+export type TruthKind = (typeof TRUTH_KINDS)[number]
+
+export interface Truth {
+  /** JSON text of each item, generated one at a time. */
+  lines(kind: TruthKind): Generator<string>
+  /** The same, parsed; numbers beyond a double lose digits. */
+  items(kind: TruthKind): Generator<Record<string, unknown>>
+  count(kind: TruthKind): number
+}
+
+export function createTruth(world: World): Truth {
+  const lines = (kind: TruthKind): Generator<string> => SOURCES[kind](world)
+  return {
+    lines,
+    items: function* (kind) {
+      for (const line of lines(kind)) yield JSON.parse(line)
+    },
+    count: kind => {
+      let count = 0
+      for (const _ of lines(kind)) count++
+      return count
+    },
+  }
+}
+
+export function isTruthKind(text: string): text is TruthKind {
+  return TRUTH_KINDS.some(kind => kind === text)
+}
+
+const SOURCES: Record<TruthKind, (world: World) => Generator<string>> = {
+  *members({ people }) {
+    for (const index of people.memberOrder()) yield people.memberJson(index)
+  },
+  *teams({ people }) {
+    for (const index of people.teamOrder()) yield people.teamJson(index)
+  },
+  *collections({ collections }) {
+    for (const index of collections.order()) yield collections.json(index)
+  },
+  *collection_meetings({ collections, meetings }) {
+    for (const collection of collections.order()) {
+      for (const meeting of published(meetings.shelf)) {
+        if (!collections.holds(collection, meeting)) continue
+        yield JSON.stringify({
+          collection_id: collections.shelf.ids.of(collection),
+          meeting_id: meetings.shelf.ids.of(meeting),
+        })
+      }
+    }
+  },
+  *activities(world) {
+    yield* activityLines(world, true)
+  },
+  *unlisted_activities(world) {
+    yield* activityLines(world, false)
+  },
+  *messages({ messages }) {
+    for (const index of each(messages.shelf)) yield messages.json(index)
+  },
+  *meetings({ meetings }) {
+    for (const index of each(meetings.shelf)) yield meetings.detailJson(index)
+  },
+  *withheld_meetings({ meetings: { shelf } }) {
+    for (let index = 0; index < shelf.count(); index++) {
+      if (shelf.state(index) === 'hidden') yield `{"meeting_id":"${shelf.ids.of(index)}"}`
+    }
+  },
+  *transcripts({ meetings }) {
+    for (const index of each(meetings.shelf)) {
+      yield `{"meeting_id":"${meetings.shelf.ids.of(index)}","entries":${meetings.transcriptJson(index)}}`
+    }
+  },
+  *playbook_results(world) {
+    const { meetings } = world
+    for (const index of each(meetings.shelf)) {
+      if (!meetings.isOverviewReady(index)) continue
+      yield `{"meeting_id":"${meetings.shelf.ids.of(index)}","results":[${resultsOf(world, index).join(',')}]}`
+    }
+  },
+  *playbooks({ playbooks }) {
+    for (const index of each(playbooks.shelf)) yield playbooks.json(index)
+  },
+  *inactive_playbooks({ playbooks }) {
+    for (let index = 0; index < playbooks.shelf.count(); index++) {
+      if (playbooks.shelf.state(index) === 'hidden') yield playbooks.json(index)
+    }
+  },
+  *execution_settings({ playbooks }) {
+    for (let index = 0; index < playbooks.shelf.count(); index++) {
+      if (playbooks.shelf.state(index) === 'deleted') continue
+      yield `{"playbook_id":"${playbooks.shelf.ids.of(index)}","setting":${playbooks.settingJson(index)}}`
+    }
+  },
+  *crm_objects({ records }) {
+    for (const object of records.objects()) yield records.objectJson(object)
+  },
+  *crm_records({ records }) {
+    for (const object of records.objects()) {
+      const shelf = records.shelf(object.name)
+      if (shelf) for (const index of each(shelf)) yield records.recordJson(object, index)
+    }
+  },
+  *crm_record_links({ customers, records }) {
+    for (const [object, relatedObject, partners] of LINKED) {
+      const [from, to] = [records.shelf(object), records.shelf(relatedObject)]
+      if (!from || !to) continue
+      for (const index of each(from)) {
+        for (const partner of partners(customers, index)) {
+          if (!to.isPublished(partner)) continue
+          yield JSON.stringify({
+            object,
+            record_id: from.ids.of(index),
+            related_object: relatedObject,
+            related_id: to.ids.of(partner),
+          })
+        }
+      }
+    }
+  },
+  *access_logs({ accessLog }) {
+    for (let position = 0; position < accessLog.count(); position++) yield accessLog.json(position)
+  },
+  *bot_definition(world) {
+    const bot = world.bot()
+    if (bot !== undefined) yield bot
+  },
+  *integrations(world) {
+    const integrations = world.integrations()
+    if (integrations !== undefined) yield integrations
+  },
+}
+
+const LINKED: readonly [
+  'company' | 'deal',
+  string,
+  (customers: Customers, index: number) => readonly number[],
+][] = [
+  ['deal', 'company', (customers, deal) => [customers.companyOfDeal(deal)]],
+  ['deal', 'contact', (customers, deal) => customers.contactsOfDeal(deal)],
+  ['company', 'contact', (customers, company) => customers.contactsOfCompany(company)],
+]
+
+function* each(shelf: { count(): number; isPublished(index: number): boolean }): Generator<number> {
+  for (let index = 0; index < shelf.count(); index++) if (shelf.isPublished(index)) yield index
+}
+
+function* activityLines({ activities }: World, listed: boolean): Generator<string> {
+  for (const index of each(activities.shelf)) {
+    const links = activities.linksOf(index)
+    if (links.length > 0 === listed) yield activities.json(index, links)
+  }
+}
+
+/** The latest result of each playbook that was run in the meeting. */
+export function resultsOf({ meetings, playbooks }: World, meeting: number): string[] {
+  return playbooks.runsIn(meeting).map(playbook =>
+    playbooks.resultJson({
+      meeting,
+      playbook,
+      version: meetings.shelf.revision(meeting),
+      endedAt: meetings.endOf(meeting),
+    }),
+  )
+}

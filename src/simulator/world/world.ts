@@ -1,0 +1,92 @@
+import { type AccessLog, createAccessLog } from './access-log.ts'
+import { type Activities, createActivities } from './activities.ts'
+import { type Collections, createCollections } from './collections.ts'
+import { type Customers, createCustomers } from './customers.ts'
+import { createDealHistory } from './deals.ts'
+import { createMeetings, type Meetings } from './meetings.ts'
+import { createMessages, type Messages } from './messages.ts'
+import { createPeople, type People } from './people.ts'
+import { createPlaybooks, type Playbooks } from './playbooks.ts'
+import { createRecords, type Records } from './records.ts'
+import type { Scene, Sizes } from './scene.ts'
+import { botDefinition, integrationSettings } from './settings.ts'
+import { createTruth, type Truth } from './truth.ts'
+
+/** The made-up workspace. Items are generated when they are asked for; only times, order and changes are kept. */
+export interface World {
+  scene: Scene
+  people: People
+  customers: Customers
+  records: Records
+  messages: Messages
+  meetings: Meetings
+  playbooks: Playbooks
+  collections: Collections
+  activities: Activities
+  accessLog: AccessLog
+  /** JSON of the bot definition; undefined when the workspace has none. */
+  bot(): string | undefined
+  integrations(): string | undefined
+  editSettings(): void
+  /** What the API publishes now, before any fault. */
+  truth(): Truth
+}
+
+export interface WorldOptions {
+  overviewsCompleteAfterMs?: number | undefined
+  botConfigured: boolean
+  integrations: boolean
+}
+
+export function createWorld(scene: Scene, options: WorldOptions): World {
+  const people = createPeople(scene)
+  const customers = createCustomers(scene)
+  const history = createDealHistory(scene, customers)
+  const records = createRecords(scene, { people, customers, history })
+  const messages = createMessages(scene, people, customers)
+  const meetings = createMeetings(scene, people, customers, options)
+  const playbooks = createPlaybooks(scene)
+  const collections = createCollections(scene)
+  const activities = createActivities(scene, { people, customers, history, messages, meetings })
+  const accessLog = createAccessLog(scene)
+  let settingsRevision = 0
+  const world: World = {
+    scene,
+    people,
+    customers,
+    records,
+    messages,
+    meetings,
+    playbooks,
+    collections,
+    activities,
+    accessLog,
+    bot: () => (options.botConfigured ? botDefinition(settingsRevision) : undefined),
+    integrations: () => (options.integrations ? integrationSettings(settingsRevision) : undefined),
+    editSettings: () => {
+      settingsRevision++
+    },
+    truth: () => createTruth(world),
+  }
+  return world
+}
+
+export function sizesOf(given: Partial<Sizes>): Sizes {
+  const messages = given.messages ?? 2_000
+  const deals = given.deals ?? 80
+  const companies = given.companies ?? Math.ceil(deals * 0.6) + 10
+  return {
+    messages,
+    deals,
+    companies,
+    contacts: given.contacts ?? companies * 3,
+    meetings: given.meetings ?? 120,
+    members: Math.max(1, given.members ?? 20),
+    teams: given.teams ?? 5,
+    collections: given.collections ?? 14,
+    playbooks: given.playbooks ?? 6,
+    customRecords: given.customRecords ?? 40,
+    accessLogs: given.accessLogs ?? 1_500,
+    transcriptTurns: given.transcriptTurns ?? 80,
+  }
+}
