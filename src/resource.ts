@@ -258,7 +258,7 @@ export interface TimelineFeed {
   evidence: Evidence
   causes?: readonly Cause[]
   /** Keys that rows of another table name and this one lacks: asked for by the evidence's `ids`. */
-  lookup?: { table: string; column: string; where: string }
+  lookup?: { resource: ResourceName; table: string; column: string; where: string }
   expected?: Expected
 }
 
@@ -290,6 +290,8 @@ export interface ItemFeed {
   pending?: { table: string; key: string; where: string; time: string; behind?: ResourceName }
   /** True where every backfill reads all of them again; else only what is missing, changed or due. */
   everyRound: boolean
+  /** The answer is not final until this column holds this value; until then it is asked for again. */
+  readyWhen?: { column: string; is: string }
   causes?: readonly Cause[]
   expected?: Expected
 }

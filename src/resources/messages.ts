@@ -118,7 +118,12 @@ export const messagesResource = resource({
       time: 'received_at',
       bounds: { from: 'received_from', to: 'received_to' },
       evidence: { by: 'ids', path: '/v2/messages' },
-      lookup: { table: 'activities', column: 'source_id', where: "source_type = 'MESSAGE'" },
+      lookup: {
+        resource: 'activities',
+        table: 'activities',
+        column: 'source_id',
+        where: "source_type = 'MESSAGE'",
+      },
       causes: [
         {
           on: ['changed'],

@@ -1,0 +1,193 @@
+import type { Client } from '../api/client.ts'
+import type { Governor } from '../api/governor.ts'
+import { CATALOG } from '../catalog.ts'
+import type { Clock } from '../clock.ts'
+import { StopError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import type { Resource, ResourceName } from '../resource.ts'
+import type { RunCounts, RunOutcome } from '../store/runs.ts'
+import type { Store } from '../store/store.ts'
+import { createContext, type EngineContext, type EngineOptions } from './context.ts'
+import type { Source } from './job.ts'
+import { createScheduler, type Scheduler, type SchedulerProgress } from './scheduler.ts'
+import { settleAbsences } from './settle.ts'
+import { createSources } from './sources.ts'
+
+/** One complete reading of the chosen resources, or what is left of one that was interrupted. */
+export interface Backfill {
+  run(): Promise<BackfillResult>
+  progress(): BackfillProgress
+}
+
+export interface BackfillProgress extends SchedulerProgress {
+  resources: readonly ResourceProgress[]
+}
+
+export interface ResourceProgress {
+  resource: ResourceName
+  counts: Readonly<RunCounts>
+  finished: boolean
+}
+
+export interface ResourceResult extends RunCounts {
+  resource: ResourceName
+  outcome: RunOutcome
+  reason?: string
+}
+
+export interface BackfillResult {
+  /** True when every chosen resource was read to its end. */
+  complete: boolean
+  /** True when a signal ended it before. */
+  interrupted: boolean
+  resources: readonly ResourceResult[]
+  requests: number
+  throttled: number
+}
+
+export interface BackfillDeps {
+  store: Store
+  client: Client
+  governor: Governor
+  clock: Clock
+  log: Log
+  random: () => number
+  options: EngineOptions
+  /** In catalogue order, parents included. */
+  resources: readonly ResourceName[]
+  giveUpMs: number
+  soft: AbortSignal
+  hard: AbortSignal
+}
+
+export function createBackfill(deps: BackfillDeps): Backfill {
+  const { store, clock, log, options } = deps
+  const chosen = CATALOG.filter(({ name }) => deps.resources.includes(name))
+  const sources = new Map<ResourceName, Source[]>()
+  const context = createContext({ store, clock, log, options, isFinished: name => isFinished(name) })
+  let scheduler: Scheduler | undefined
+
+  const isFinished = (name: ResourceName): boolean => {
+    const resource = chosen.find(candidate => candidate.name === name)
+    if (!resource) return true
+    return resource.parents.every(isFinished) && (sources.get(name) ?? []).every(source => source.finished())
+  }
+
+  return {
+    progress: () => ({
+      ...(scheduler?.progress ?? { requests: 0, throttled: 0, accepted: 0, refused: 0, inFlight: 0 }),
+      resources: chosen.map(({ name }) => ({
+        resource: name,
+        counts: context.counts(name),
+        finished: sources.size > 0 && isFinished(name),
+      })),
+    }),
+    async run() {
+      const runs = await store.transaction(() => beginRound(context, chosen))
+      await store.transaction(() => {
+        for (const resource of chosen) sources.set(resource.name, createSources(context, resource))
+      })
+      scheduler = createScheduler({ ...deps, context, sources: [...sources.values()].flat() })
+      let stopped: unknown
+      try {
+        await scheduler.run()
+      } catch (error) {
+        stopped = error
+      }
+      const ended = await store.transaction(() => {
+        const interrupted = stopped !== undefined || deps.soft.aborted
+        return chosen.map(resource =>
+          endRound(context, resource, { interrupted, finished: isFinished(resource.name) }),
+        )
+      })
+      await store.transaction(() => closeRuns(context, runs, ended, stopped))
+      if (stopped !== undefined) throw stopped
+      return {
+        complete: ended.every(({ outcome }) => outcome === 'complete' || outcome === 'unavailable'),
+        interrupted: ended.some(({ outcome }) => outcome === 'stopped'),
+        resources: ended,
+        requests: scheduler.progress.requests,
+        throttled: scheduler.progress.throttled,
+      }
+    },
+  }
+}
+
+/**
+ * A round that was interrupted goes on, and resources that were read to their end in it are left alone; else a new
+ * one begins for all.
+ */
+function beginRound(context: EngineContext, chosen: readonly Resource[]): ReadonlyMap<ResourceName, number> {
+  const { state, runs } = context.store
+  const states = chosen.map(({ name }) => state.get(name))
+  const goesOn = states.some(({ roundOpen }) => roundOpen)
+  for (const { resource, round } of states) {
+    if (!goesOn || round === 0) state.beginRound(resource, context.now())
+  }
+  return new Map(
+    states.map(({ resource, firstCompleteAt }) => [
+      resource,
+      runs.begin(resource, firstCompleteAt === null ? 'history' : 'audit', context.now()),
+    ]),
+  )
+}
+
+interface Ending {
+  interrupted: boolean
+  finished: boolean
+}
+
+function endRound(
+  context: EngineContext,
+  { name, feeds }: Resource,
+  { interrupted, finished }: Ending,
+): ResourceResult {
+  const { state, rejects } = context.store
+  const now = context.now()
+  const { roundStartedAt } = state.get(name)
+  const result = (outcome: RunOutcome, reason?: string): ResourceResult => ({
+    resource: name,
+    outcome,
+    ...context.counts(name),
+    ...(reason === undefined ? {} : { reason }),
+  })
+  if (!finished) return result('stopped')
+  if (!context.failure(name)) settleAbsences(context, name)
+  const failure = context.failure(name)
+  if (failure) {
+    // Left open when the run was cut short: the next one goes on with it.
+    if (!interrupted) state.endRound(name, { complete: false, now })
+    return result('failed', failure.message)
+  }
+  for (const feed of Object.keys(feeds)) rejects.resolve(`${name}.${feed}`, null, roundStartedAt ?? now, now)
+  const reason = context.unavailability(name)
+  const whole = reason !== undefined && isWhollyUnavailable(context, name)
+  if (whole) state.unavailable(name, reason, now)
+  else state.healthy(name, reason ?? null)
+  state.endRound(name, { complete: true, now })
+  return whole ? result('unavailable', reason) : result('complete', reason)
+}
+
+/** A resource of several scopes is offered as long as one of them is. */
+function isWhollyUnavailable({ counts }: EngineContext, name: ResourceName): boolean {
+  return counts(name).rowsRead === 0
+}
+
+function closeRuns(
+  context: EngineContext,
+  runs: ReadonlyMap<ResourceName, number>,
+  ended: readonly ResourceResult[],
+  stopped: unknown,
+): void {
+  for (const { resource, outcome, reason, ...counts } of ended) {
+    const id = runs.get(resource)
+    if (id === undefined) continue
+    const error = outcome === 'stopped' && stopped instanceof StopError ? stopped.message : reason
+    context.store.runs.end(id, {
+      outcome,
+      counts,
+      now: context.now(),
+      ...(error === undefined ? {} : { error }),
+    })
+  }
+}

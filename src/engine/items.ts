@@ -1,0 +1,182 @@
+import { fillPath } from '../api/request.ts'
+import type { ParleyError } from '../errors.ts'
+import type { ItemFeed, Resource } from '../resource.ts'
+import { quote } from '../store/sql.ts'
+import type { Task } from '../store/tasks.ts'
+import { type EngineContext, HOUR } from './context.ts'
+import { refusal } from './expected.ts'
+import { ITEM_ANSWERS, type ItemWork } from './item-answers.ts'
+import type { Job, Source } from './job.ts'
+
+/** One request a row, newest first: rows that are still pending, then tasks that are due. */
+
+/** Keys are taken from the database in lots, so that a million pending rows cost no memory. */
+const LOT = 500
+
+/** So many failures in a row, and the feed is given up for this run: the next would fail too. */
+const FAILURES_IN_A_ROW = 10
+
+export function createItems(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: ItemFeed,
+): Source {
+  const { store } = context
+  const id = `${resource.name}.${name}`
+  const where = { resource: resource.name, feed: id }
+  const underWay = new Set<string>()
+  const scopesLeftOut = new Set<string>()
+  const handler = ITEM_ANSWERS[feed.stores]
+  /** Items whose own list goes on on another page. */
+  const continued: { task: Task; work: ItemWork }[] = []
+  let planned = false
+  let lot: Task[] = []
+  let failures = 0
+  let ended = false
+
+  const nameOf = ({ scope, key }: Task) => `${scope}\u0000${key}`
+  const free = (task: Task) => !underWay.has(nameOf(task)) && !scopesLeftOut.has(task.scope)
+
+  const refill = () => {
+    lot = [...pendingTasks(context, id, feed), ...dueTasks(context, resource, id, feed)].filter(free)
+  }
+
+  const ready = () => {
+    if (!handler.plan || planned) return true
+    if (!resource.parents.every(context.isFinished)) return false
+    handler.plan(context, id)
+    planned = true
+    return true
+  }
+
+  const readJob = (task: Task, work: ItemWork): Job => {
+    return {
+      ...where,
+      request: {
+        resource: resource.name,
+        route: feed.read.path,
+        path: fillPath(feed.read.path, { key: task.key, ...handler.params?.(task) }),
+        ...(handler.query ? { query: handler.query(work) } : {}),
+      },
+      answer(value, reply) {
+        store.rejects.resolve(id, task.key, reply.sentAt, context.now())
+        handler.answer(context, work, value, reply)
+        failures = 0
+      },
+      refused(status, message) {
+        const meaning = feed.expected?.[status]
+        if (meaning === undefined) throw refusal(status, message)
+        if (meaning === 'unavailable') {
+          scopesLeftOut.add(task.scope)
+          context.unavailable(resource.name, `${task.scope}: the API answers ${status}: ${message}`)
+        } else handler.absent(context, work, meaning)
+        failures = 0
+      },
+      failed(error) {
+        failures += 1
+        if (failures >= FAILURES_IN_A_ROW) ended = true
+        giveUp(context, where, task, error)
+      },
+      over() {
+        underWay.delete(nameOf(task))
+        if (work.more && !ended) {
+          work.more = false
+          continued.push({ task, work })
+          underWay.add(nameOf(task))
+        }
+      },
+    }
+  }
+
+  return {
+    ...where,
+    lane: () => 'items',
+    next() {
+      if (ended || !ready()) return undefined
+      const going = continued.shift()
+      if (going) return readJob(going.task, going.work)
+      if (lot.length === 0) refill()
+      const task = lot.shift()
+      if (!task) return undefined
+      underWay.add(nameOf(task))
+      return readJob(task, { resource, id, feed, task, more: false, cursor: null, gathered: [] })
+    },
+    finished() {
+      if (ended) return true
+      if (!ready() || underWay.size > 0 || lot.length > 0) return false
+      refill()
+      return lot.length === 0
+    },
+  }
+}
+
+/** Rows whose first read is outstanding, unless a task says when they are to be tried again. */
+function pendingTasks(context: EngineContext, id: string, { pending }: ItemFeed): Task[] {
+  if (!pending) return []
+  const { store, options } = context
+  const time = `t.${quote(pending.time)}`
+  const rows = store
+    .prepare(
+      `SELECT t.${quote(pending.key)} AS key, ${time} AS at FROM ${quote(pending.table)} t
+       WHERE ${pending.where} AND (? IS NULL OR ${time} > ?) AND (? IS NULL OR ${time} >= ?)
+         AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = ? AND s.scope = '' AND s.key = t.${quote(pending.key)})
+       ORDER BY ${time} DESC LIMIT ${LOT}`,
+    )
+    .all(...twice(heldBackBefore(context, pending.behind)), ...twice(options.since), id) as PendingRow[]
+  return rows.map(({ key, at }) => ({
+    feed: id,
+    scope: '',
+    key,
+    sortAt: at,
+    attempts: 0,
+    deadline: null,
+    waiting: false,
+  }))
+}
+
+interface PendingRow {
+  key: string
+  at: string | null
+}
+
+const twice = (value: string | null): [string | null, string | null] => [value, value]
+
+/** Copies of one e-mail lie close together in time, and the earliest counts: so its day is listed first. */
+const COPIES_APART_MS = 24 * HOUR
+
+/** Rows older than this are held back, since earlier copies may still come; null when nothing is. */
+function heldBackBefore({ store }: EngineContext, behind: string | undefined): string | null {
+  if (behind === undefined) return null
+  const reached = store.ledger.walkedDownTo(`${behind}.list`)
+  if (reached === null) return null
+  return reached === undefined ? '~' : new Date(Date.parse(reached) + COPIES_APART_MS).toISOString()
+}
+
+function dueTasks(context: EngineContext, resource: Resource, id: string, feed: ItemFeed): Task[] {
+  return context.store.tasks.due({
+    feed: id,
+    round: context.round(resource.name),
+    everyRound: feed.everyRound,
+    now: context.now(),
+    since: context.options.since,
+    limit: LOT,
+  })
+}
+
+/** A key that could not be read stays a task, so that neither this run nor a restart forgets it. */
+function giveUp(
+  context: EngineContext,
+  where: { resource: Resource['name']; feed: string },
+  task: Task,
+  error: ParleyError,
+): void {
+  const attempts = task.attempts + 1
+  context.store.tasks.done(task, {
+    round: context.round(where.resource),
+    dueAt: context.after(Math.min(HOUR * 2 ** attempts, 24 * HOUR)),
+    attempts,
+    waiting: true,
+  })
+  context.fail(where, error)
+}

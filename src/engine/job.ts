@@ -1,0 +1,47 @@
+import type { ApiRequest } from '../api/request.ts'
+import type { ParleyError } from '../errors.ts'
+import type { ResourceName } from '../resource.ts'
+
+/**
+ * The unit of work: one request and what to do with its answer. Lists are walked page by page with the checkpoint in
+ * the database, so every page is a job of its own and nothing waits for anything but its own answer.
+ */
+export interface Job {
+  resource: ResourceName
+  feed: string
+  request: ApiRequest
+  /**
+   * Stores the answer; runs inside a transaction, and again from the start when the database was busy.
+   * @throws RetryError when the answer is none, ResourceError when the resource cannot go on
+   */
+  answer(value: unknown, reply: Reply): void
+  /** Stores what a 4xx means, inside a transaction. @throws ResourceError when it was not expected */
+  refused(status: number, message: string): void
+  /** The job is given up: its attempts are used up or the fault is lasting. Runs inside a transaction. */
+  failed(error: ParleyError): void
+  /** Whatever happened, the job is over. */
+  over(): void
+}
+
+export interface Reply {
+  /** Order of the request among all. */
+  ticket: number
+  /** When the request was sent: by this machine's clock and, as far as known, by the server's. */
+  sentAt: string
+  serverSentAt: string
+}
+
+export const LANES = ['head', 'retry', 'items', 'history', 'audit'] as const
+
+export type Lane = (typeof LANES)[number]
+
+/** Where jobs come from: one for each feed. */
+export interface Source {
+  resource: ResourceName
+  feed: string
+  lane(): Exclude<Lane, 'retry'>
+  /** The next request that can be made now, if there is one. */
+  next(): Job | undefined
+  /** True when nothing is to be done any more in this run, by what is known now. */
+  finished(): boolean
+}

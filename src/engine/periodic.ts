@@ -1,0 +1,257 @@
+import { createHash } from 'node:crypto'
+import { PAGING, readPage } from '../api/paging.ts'
+import { tableNamed } from '../catalog.ts'
+import { ResourceError } from '../errors.ts'
+import type { PeriodicFeed, Resource } from '../resource.ts'
+import type { ParsedItem } from '../row.ts'
+import type { Segment } from '../store/ledger.ts'
+import { DAY, type EngineContext, HOUR } from './context.ts'
+import { expectedOrFault } from './expected.ts'
+import type { Job, Reply, Source } from './job.ts'
+import { begun, fromTheTop, isDue, listed, type Query, setbackError } from './walk.ts'
+
+/**
+ * A log read in periods with an exclusive end (spec: access logs). The newest period is an hour, so that only an
+ * hour or two are ever read again; before it lie periods of 31 days, back until three in a row are empty.
+ */
+
+/** The longest span that a request may name (spec: Limits). */
+const LONGEST_PERIOD_MS = 31 * DAY
+
+/** A period is closed when it was read at least so long after it ended. */
+const SETTLED_AFTER_MS = HOUR
+
+const EMPTY_IN_A_ROW = 3
+
+export function createPeriodic(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: PeriodicFeed,
+): Source {
+  const { store, options } = context
+  const id = `${resource.name}.${name}`
+  const where = { resource: resource.name, feed: id }
+  let underWay = false
+  let ended = false
+  let endIgnored = false
+  let planned = false
+
+  const due = () => {
+    const round = context.round(resource.name)
+    return store.ledger.segments(id, '').find(period => isDue(period, round))
+  }
+
+  const job = (period: Segment): Job => {
+    const end = endIgnored || period.to === null ? {} : { [options.accessLogEndParameter]: period.to }
+    const from = period.from === null ? {} : { [feed.from]: period.from }
+    const query = { limit: String(PAGING[feed.list.paging].maxLimit), ...from, ...end, ...period.cursor }
+    return {
+      ...where,
+      request: { resource: resource.name, route: feed.list.path, path: feed.list.path, query },
+      answer(value, reply) {
+        const work = { resource, id, feed, period, query }
+        if (!applyPage(context, work, value, reply, endIgnored)) return
+        endIgnored = true
+        context.fail(where, endNotUnderstood(options.accessLogEndParameter))
+      },
+      refused(status, message) {
+        if (status === 400 && period.cursor && period.restarts === 0) {
+          store.ledger.save(fromTheTop(period))
+          return
+        }
+        if (status === 400 && !endIgnored && !period.cursor && period.to !== null) {
+          endIgnored = true
+          context.fail(where, endNotUnderstood(options.accessLogEndParameter))
+          return
+        }
+        expectedOrFault(context, where, feed.expected, status, message)
+        ended = true
+      },
+      failed(error) {
+        ended = true
+        context.fail(where, error)
+      },
+      over() {
+        underWay = false
+      },
+    }
+  }
+
+  return {
+    ...where,
+    lane: () => (store.state.get(resource.name).firstCompleteAt === null ? 'history' : 'audit'),
+    next() {
+      if (ended || underWay) return undefined
+      if (!planned) planPeriods(context, id)
+      planned = true
+      const period = due()
+      if (!period) return undefined
+      underWay = true
+      return job(period)
+    },
+    finished: () => ended || (planned && !underWay && due() === undefined),
+  }
+}
+
+function endNotUnderstood(parameter: string): ResourceError {
+  return new ResourceError(`The API does not understand the end of a period as ?${parameter}=`, {
+    code: 'end-parameter',
+    hint: 'Set access_log.end_parameter to the name that the API uses; until then the log is read from its start.',
+  })
+}
+
+/** Tiles the time since the newest period; at first the last hour and the 31 days before it. */
+function planPeriods(context: EngineContext, id: string): void {
+  const { store } = context
+  const end = context.serverNow()
+  const periods = store.ledger.segments(id, '')
+  const newest = periods[0]?.to
+  const start = newest ? Date.parse(newest) : end - HOUR - LONGEST_PERIOD_MS
+  const unfinished = periods.some(({ listedAt }) => listedAt === null)
+  if (end > start && !(unfinished && end - start < HOUR)) {
+    const bounds = [end]
+    for (let at = end - HOUR; at > start; at -= LONGEST_PERIOD_MS) bounds.push(at)
+    bounds.push(start)
+    bounds.slice(1).forEach((from, index) => {
+      addPeriod(context, id, from, bounds[index] ?? end)
+    })
+  }
+  extendBack(context, id)
+}
+
+function addPeriod({ store, options }: EngineContext, id: string, from: number, to: number): void {
+  const earliest = options.since === null ? from : Math.max(from, Date.parse(options.since))
+  if (earliest >= to) return
+  const bounds = { from: new Date(earliest).toISOString(), to: new Date(to).toISOString() }
+  store.ledger.add({ feed: id, scope: '', ...bounds })
+}
+
+/** Once the oldest period is read, the one before it follows, until three in a row are empty. */
+function extendBack(context: EngineContext, id: string): void {
+  const oldest = context.store.ledger.segments(id, '').slice(-EMPTY_IN_A_ROW)
+  const last = oldest.at(-1)
+  if (!last?.from || last.listedAt === null) return
+  if (
+    oldest.length === EMPTY_IN_A_ROW &&
+    oldest.every(({ rows, listedAt }) => rows === 0 && listedAt !== null)
+  )
+    return
+  const to = Date.parse(last.from)
+  addPeriod(context, id, to - LONGEST_PERIOD_MS, to)
+}
+
+interface PeriodWork {
+  resource: Resource
+  id: string
+  feed: PeriodicFeed
+  period: Segment
+  query: Query
+}
+
+/** Returns true when the page shows that the end parameter is not understood. */
+function applyPage(
+  context: EngineContext,
+  work: PeriodWork,
+  value: unknown,
+  reply: Reply,
+  endIgnored: boolean,
+): boolean {
+  const { store } = context
+  const { resource, id, feed, query } = work
+  const where = { resource: resource.name, feed: id }
+  const page = readPage(feed.list.paging, value, query)
+  const period = begun(work.period, context, where, reply)
+  const parse = context.parser(feed.table)
+  const report = context.report(where, '')
+  const columns = Object.keys(tableNamed(feed.table).columns)
+  const timeAt = columns.indexOf(feed.time)
+  const timeOf = ({ cells }: ParsedItem) => (typeof cells[timeAt] === 'string' ? cells[timeAt] : null)
+  const entries = page.items.flatMap(item => parse(item, report) ?? [])
+  const beyond = entries.some(entry => isBeyond(timeOf(entry), period))
+  if (beyond && !endIgnored) return true
+
+  const inside = entries.filter(entry => isInside(timeOf(entry), period))
+  const numbered = identify(inside, timeOf, period)
+  context.write(where, feed.table, numbered.items, {
+    ticket: reply.ticket,
+    now: context.now(),
+    filled: ['id'],
+  })
+  const reached: Segment = {
+    ...period,
+    cursor: page.next,
+    pages: period.pages + 1,
+    rows: (period.pages === 0 ? 0 : period.rows) + inside.length,
+    edgeAt: numbered.edgeAt,
+    edgeKeys: numbered.edgeKeys,
+  }
+  const past =
+    endIgnored && entries.length > 0 && entries.every(entry => (timeOf(entry) ?? '') < (period.from ?? ''))
+  if (page.next === null || past) endPeriod(context, work, reached)
+  else if (page.next['cursor'] === query['cursor']) {
+    if (period.restarts > 0) throw setbackError('repeated')
+    store.ledger.save(fromTheTop(period))
+  } else store.ledger.save(reached)
+  return false
+}
+
+/** Entries at or after the exclusive end. */
+function isBeyond(time: string | null, { to }: Segment): boolean {
+  return time !== null && to !== null && time >= to
+}
+
+/** Entries without a time cannot be placed, so they are taken as listed. */
+function isInside(time: string | null, { from, to }: Segment): boolean {
+  if (time === null) return true
+  return (from === null || time >= from) && (to === null || time < to)
+}
+
+interface Numbered {
+  items: ParsedItem[]
+  edgeAt: string | null
+  edgeKeys: string[]
+}
+
+/**
+ * The API gives entries no id, so theirs is a digest of all fields and of the number among those alike. Entries
+ * alike in every field have the same time and so lie together, perhaps across two pages: the digests at the last
+ * page's end are kept with the checkpoint.
+ */
+function identify(
+  entries: readonly ParsedItem[],
+  timeOf: (entry: ParsedItem) => string | null,
+  period: Segment,
+): Numbered {
+  const counted = new Map<string, number>()
+  for (const digest of period.edgeKeys) counted.set(digest, (counted.get(digest) ?? 0) + 1)
+  const digests = entries.map(({ cells, extra }) => digestOf(JSON.stringify([...cells.slice(1), extra])))
+  const items = entries.map((entry, index) => {
+    const digest = digests[index] ?? ''
+    const number = counted.get(digest) ?? 0
+    counted.set(digest, number + 1)
+    return { ...entry, cells: [digestOf(`${digest} ${number}`), ...entry.cells.slice(1)] }
+  })
+  const last = entries.at(-1)
+  const edgeAt = (last && timeOf(last)) ?? period.edgeAt
+  const atEdge = digests.filter((_, index) => {
+    const time = entries[index] ? timeOf(entries[index]) : null
+    return time === edgeAt || time === null
+  })
+  const carried = edgeAt === period.edgeAt ? period.edgeKeys : []
+  return { items, edgeAt, edgeKeys: [...carried, ...atEdge] }
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 32)
+}
+
+function endPeriod(context: EngineContext, { resource, id }: PeriodWork, period: Segment): void {
+  const { store } = context
+  const ended = listed(period)
+  const settledAt = Date.parse(period.to ?? '') + SETTLED_AFTER_MS
+  store.ledger.save({ ...ended, closed: Date.parse(ended.listedAt ?? '') >= settledAt })
+  const [newest] = store.ledger.segments(id, '')
+  if (newest?.id === period.id && ended.listedAt) store.state.fresh(resource.name, ended.listedAt)
+  extendBack(context, id)
+}

@@ -1,0 +1,324 @@
+import PQueue from 'p-queue'
+import type { RetryCause } from '../api/classify.ts'
+import type { Client, Sent } from '../api/client.ts'
+import type { Governor, Permit, PermitResult } from '../api/governor.ts'
+import { retryDecision } from '../api/retry.ts'
+import { isoInstant } from '../clock.ts'
+import { EXIT_STATUS, ParleyError, ResourceError, RetryError, StopError } from '../errors.ts'
+import type { EngineContext } from './context.ts'
+import { type Job, LANES, type Lane, type Source } from './job.ts'
+
+/**
+ * Chooses which job's request goes next. A permit is waited for first and the job chosen then, so that nothing
+ * stands in a queue before something more urgent. Lanes get shares of the requests, and what one leaves the others
+ * have.
+ */
+export interface Scheduler {
+  /** Runs until no source has anything left, or until it is stopped. @throws the StopError that ended it */
+  run(): Promise<void>
+  /** Takes no new job; those under way may finish until `hard` is aborted. */
+  readonly progress: SchedulerProgress
+}
+
+export interface SchedulerProgress {
+  requests: number
+  throttled: number
+  accepted: number
+  /** 403 and 404. */
+  refused: number
+  inFlight: number
+}
+
+export interface SchedulerDeps {
+  context: EngineContext
+  client: Client
+  governor: Governor
+  sources: readonly Source[]
+  random: () => number
+  giveUpMs: number
+  /** Ends the taking of new jobs. */
+  soft: AbortSignal
+  /** Ends the requests under way. */
+  hard: AbortSignal
+}
+
+/** Of requests, while every lane has some to make. */
+const SHARES: Readonly<Record<Lane, number>> = { head: 8, retry: 4, items: 3, history: 3, audit: 2 }
+
+interface Attempt {
+  job: Job
+  attempt: number
+}
+
+interface Delayed extends Attempt {
+  /** By `clock.elapsed`. */
+  notBefore: number
+}
+
+/** The first request of all must at least connect within this time. */
+const FIRST_CONNECTION_MS = 10_000
+
+export function createScheduler(deps: SchedulerDeps): Scheduler {
+  const { context, client, governor, sources, soft, hard } = deps
+  const { clock, store, log } = context
+  const queue = new PQueue({ concurrency: Number.POSITIVE_INFINITY })
+  const progress: SchedulerProgress = { requests: 0, throttled: 0, accepted: 0, refused: 0, inFlight: 0 }
+  const lanes = createLanes(sources)
+  const silence = createSilence(deps)
+  const delayed: Delayed[] = []
+  let stopped: unknown
+  let wake: () => void = () => undefined
+  const ending = new AbortController()
+
+  const stop = (reason: unknown) => {
+    stopped ??= reason
+    ending.abort()
+    wake()
+  }
+
+  const choose = (): Attempt | undefined => {
+    const due = delayed.findIndex(({ notBefore }) => notBefore <= clock.elapsed())
+    return lanes.choose(lane => {
+      if (lane !== 'retry') return undefined
+      return due < 0 ? undefined : delayed.splice(due, 1)[0]
+    })
+  }
+
+  /** Resolves when a job is over or a retry falls due. */
+  const change = async () => {
+    const nearest = Math.min(...delayed.map(({ notBefore }) => notBefore - clock.elapsed()), 60_000)
+    const timer = new AbortController()
+    await new Promise<void>(resolve => {
+      wake = resolve
+      void clock
+        .sleep(Math.max(nearest, 1), AbortSignal.any([timer.signal, soft, ending.signal]))
+        .then(resolve)
+    })
+    timer.abort()
+  }
+
+  const perform = async ({ job, attempt }: Attempt, permit: Permit) => {
+    const ticket = store.freshness.begin()
+    try {
+      const sent = await client.send(job.request, hard)
+      count(context, progress, job, sent)
+      permit.settle(permitResult(sent))
+      silence.heard(sent)
+      if (progress.accepted === 0 && progress.refused >= REFUSED_FROM_THE_START) throw accessGone()
+      await settle({ job, attempt }, sent, ticket)
+    } catch (error) {
+      permit.cancel()
+      job.over()
+      if (!hard.aborted) stop(error)
+    } finally {
+      store.freshness.end(ticket)
+    }
+  }
+
+  const settle = async (tried: Attempt, sent: Sent, ticket: number) => {
+    const { job } = tried
+    const error = await applied(context, job, sent, ticket)
+    if (error === undefined) {
+      job.over()
+      return
+    }
+    if (error instanceof StopError) throw error
+    if (error instanceof RetryError) {
+      const cause = sent.kind === 'retry' ? sent.cause : 'garbled'
+      if (retryLater(tried, cause, sent.kind === 'retry' ? sent.waitMs : undefined)) return
+    }
+    await store.transaction(() => job.failed(error))
+    job.over()
+  }
+
+  const retryLater = ({ job, attempt }: Attempt, cause: RetryCause, waitMs: number | undefined) => {
+    const decision = retryDecision({ cause, attempt, waitMs }, deps.random)
+    if (!decision.retry) return false
+    log.debug('A request is made again', {
+      resource: job.resource,
+      route: job.request.route,
+      attempt,
+      reason: cause,
+    })
+    delayed.push({
+      job,
+      attempt: attempt + (cause === 'throttled' ? 0 : 1),
+      notBefore: clock.elapsed() + decision.delayMs,
+    })
+    return true
+  }
+
+  const step = async (): Promise<boolean> => {
+    const asked = clock.elapsed()
+    const permit = await governor.permit(AbortSignal.any([soft, ending.signal]))
+    silence.excuse(clock.elapsed() - asked)
+    if (!permit) return false
+    const error = silence.tooLong()
+    if (error) {
+      permit.cancel()
+      stop(error)
+      return false
+    }
+    const chosen = choose()
+    if (chosen) {
+      progress.inFlight += 1
+      void queue
+        .add(() => perform(chosen, permit))
+        .finally(() => {
+          progress.inFlight -= 1
+          wake()
+        })
+      return true
+    }
+    permit.cancel()
+    if (progress.inFlight === 0 && delayed.length === 0) return false
+    await change()
+    return true
+  }
+
+  return {
+    progress,
+    async run() {
+      while (!soft.aborted && stopped === undefined && (await step()));
+      await queue.onIdle()
+      for (const { job } of delayed) job.over()
+      if (stopped !== undefined) throw stopped
+      if (progress.accepted === 0 && progress.refused > 0 && !soft.aborted) throw accessGone()
+    },
+  }
+}
+
+/** Applies an outcome to its job inside a transaction. Returns what went wrong, if anything did. */
+async function applied(
+  context: EngineContext,
+  job: Job,
+  sent: Sent,
+  ticket: number,
+): Promise<ParleyError | undefined> {
+  if (sent.kind === 'retry') return new RetryError(sent.message, { code: sent.cause })
+  if (sent.kind === 'fault') return new ResourceError(sent.message, { code: sent.code })
+  if (sent.kind === 'unauthorized') return unauthorized(sent.message)
+  if (sent.kind === 'answer' && sent.serverTime !== undefined) {
+    context.observeServerTime(sent.serverTime, sent.startedAt + sent.durationMs)
+  }
+  const reply = {
+    ticket,
+    sentAt: isoInstant(sent.startedAt),
+    serverSentAt: isoInstant(context.toServerTime(sent.startedAt)),
+  }
+  try {
+    await context.store.transaction(() => {
+      if (sent.kind === 'answer') job.answer(sent.value, reply)
+      else job.refused(sent.status, sent.message)
+    })
+    return undefined
+  } catch (error) {
+    if (error instanceof ParleyError) return error
+    throw error
+  }
+}
+
+/** So many 403 and 404 before any answer, and the rest need not be asked. */
+const REFUSED_FROM_THE_START = 8
+
+/** When everything answers 403 or 404, it is not the things that are gone. */
+function accessGone(): StopError {
+  return new StopError('The API answers 403 or 404 to everything', {
+    code: 'access-gone',
+    hint: 'Check api.workspace_id and api.base_url, and what the key may read. Nothing was marked as deleted.',
+    exitStatus: EXIT_STATUS.refused,
+  })
+}
+
+function unauthorized(message: string): StopError {
+  return new StopError(`The API refuses the key: ${message}`, {
+    code: 'unauthorized',
+    hint: 'Check api.key (or PARLEY_API_KEY, or the file in PARLEY_API_KEY_FILE): it is wrong, expired or revoked.',
+    exitStatus: EXIT_STATUS.refused,
+  })
+}
+
+function permitResult(sent: Sent): PermitResult {
+  const { durationMs } = sent
+  if (sent.kind !== 'retry') return { kind: 'accepted', durationMs }
+  if (sent.cause !== 'throttled') return { kind: 'other', durationMs }
+  return { kind: 'throttled', durationMs, waitMs: sent.waitMs }
+}
+
+function count(context: EngineContext, progress: SchedulerProgress, job: Job, sent: Sent): void {
+  const counts = context.counts(job.resource)
+  counts.requests += 1
+  progress.requests += 1
+  if (sent.kind === 'answer') progress.accepted += 1
+  if (sent.kind === 'refused' && sent.status !== 400) progress.refused += 1
+  if (sent.kind === 'retry' && sent.cause === 'throttled') {
+    counts.throttled += 1
+    progress.throttled += 1
+  }
+}
+
+/** Weighted shares: the lane with the least requests for its share goes first, and what it cannot use others take. */
+function createLanes(sources: readonly Source[]) {
+  const used = new Map<Lane, number>(LANES.map(lane => [lane, 0]))
+  let turn = 0
+
+  const fromSources = (lane: Lane): Attempt | undefined => {
+    for (let step = 0; step < sources.length; step += 1) {
+      const source = sources[(turn + step) % sources.length]
+      if (!source || source.lane() !== lane) continue
+      const job = source.next()
+      if (!job) continue
+      turn = (turn + step + 1) % sources.length
+      return { job, attempt: 1 }
+    }
+    return undefined
+  }
+
+  return {
+    choose(retries: (lane: Lane) => Attempt | undefined): Attempt | undefined {
+      const order = [...LANES].sort((one, other) => (used.get(one) ?? 0) - (used.get(other) ?? 0))
+      for (const lane of order) {
+        const chosen = retries(lane) ?? fromSources(lane)
+        if (!chosen) continue
+        const share = (used.get(lane) ?? 0) + 1 / SHARES[lane]
+        used.set(lane, share)
+        // A lane that was idle must not make up for it later at the others' cost.
+        for (const [other, others] of used) used.set(other, Math.max(others, share - 1))
+        return chosen
+      }
+      return undefined
+    },
+  }
+}
+
+/** Notices when nothing answers any more. A wait that the API asked for is no silence. */
+function createSilence({ context, giveUpMs }: SchedulerDeps) {
+  const { clock } = context
+  let heardAt = clock.elapsed()
+  let everConnected = false
+  let last = ''
+  return {
+    heard(sent: Sent) {
+      const silent = sent.kind === 'retry' && sent.status === undefined
+      if (silent) last = sent.message
+      else {
+        heardAt = clock.elapsed()
+        last = ''
+      }
+      if (!silent || sent.cause !== 'unreachable') everConnected = true
+    },
+    /** Waiting for a permit is the governor's doing. */
+    excuse(ms: number) {
+      heardAt += ms
+    },
+    tooLong(): StopError | undefined {
+      const patience = everConnected ? giveUpMs : Math.min(giveUpMs, FIRST_CONNECTION_MS)
+      if (last === '' || clock.elapsed() - heardAt < patience) return undefined
+      return new StopError(last, {
+        code: 'api-silent',
+        hint: 'Check api.base_url and the network, then run it again; it goes on where it stopped.',
+        exitStatus: EXIT_STATUS.apiUnavailable,
+      })
+    },
+  }
+}

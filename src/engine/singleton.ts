@@ -1,0 +1,88 @@
+import { readSingle } from '../api/paging.ts'
+import { tableNamed } from '../catalog.ts'
+import { encodeJson } from '../json.ts'
+import type { Resource, SingletonFeed } from '../resource.ts'
+import type { ParsedItem } from '../row.ts'
+import type { EngineContext } from './context.ts'
+import { expectedOrFault } from './expected.ts'
+import type { Job, Reply, Source } from './job.ts'
+
+/** One document, read once each round. Its row always has the id 1. */
+export function createSingleton(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: SingletonFeed,
+): Source {
+  const { store } = context
+  const id = `${resource.name}.${name}`
+  const where = { resource: resource.name, feed: id }
+  let underWay = false
+  let ended = false
+
+  const due = () => (store.ledger.segments(id, '')[0]?.listedRound ?? 0) < context.round(resource.name)
+
+  const noteRead = (reply: Reply | undefined) => {
+    const segment =
+      store.ledger.segments(id, '')[0] ?? store.ledger.add({ feed: id, scope: '', from: null, to: null })
+    const listedAt = reply?.serverSentAt ?? segment.listedAt
+    store.ledger.save({ ...segment, listedAt, listedRound: context.round(resource.name) })
+    if (reply) store.state.fresh(resource.name, reply.serverSentAt)
+  }
+
+  const job: Job = {
+    ...where,
+    request: { resource: resource.name, route: feed.read.path, path: feed.read.path },
+    answer(value, reply) {
+      const item = toItem(context, where.resource, id, feed, value)
+      if (item) {
+        const filled = feed.stores === 'document' ? ['id', 'document'] : ['id']
+        context.write(where, feed.table, [item], { ticket: reply.ticket, now: context.now(), filled })
+      }
+      noteRead(reply)
+    },
+    refused(status, message) {
+      expectedOrFault(context, where, feed.expected, status, message)
+      noteRead(undefined)
+    },
+    failed(error) {
+      ended = true
+      context.fail(where, error)
+    },
+    over() {
+      underWay = false
+    },
+  }
+
+  return {
+    ...where,
+    lane: () => (store.state.get(resource.name).firstCompleteAt === null ? 'history' : 'audit'),
+    next() {
+      if (ended || underWay || !due()) return undefined
+      underWay = true
+      return job
+    },
+    finished: () => ended || (!underWay && !due()),
+  }
+}
+
+function toItem(
+  context: EngineContext,
+  resource: Resource['name'],
+  id: string,
+  feed: SingletonFeed,
+  value: unknown,
+): ParsedItem | undefined {
+  const record = readSingle(value, feed.read.placement)
+  const columns = Object.keys(tableNamed(feed.table).columns)
+  const item =
+    feed.stores === 'document'
+      ? { cells: columns.map(() => null), extra: null, children: new Map(), taken: {} }
+      : context.parser(feed.table)(record, context.report({ resource, feed: id }, ''))
+  if (!item) return undefined
+  const cells = columns.map((column, index) => {
+    if (column === 'id') return 1
+    return column === 'document' ? encodeJson(record) : (item.cells[index] ?? null)
+  })
+  return { ...item, cells }
+}

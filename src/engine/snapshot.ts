@@ -1,0 +1,315 @@
+import { PAGING, type Page, readPage } from '../api/paging.ts'
+import { fillPath } from '../api/request.ts'
+import { tableNamed } from '../catalog.ts'
+import { canonicalInstant } from '../instant.ts'
+import type { Resource, SnapshotFeed } from '../resource.ts'
+import { NOT_WALKING, type Segment } from '../store/ledger.ts'
+import { quote } from '../store/sql.ts'
+import type { EngineContext } from './context.ts'
+import { expectedOrFault } from './expected.ts'
+import type { Job, Reply, Source } from './job.ts'
+import { begun, fromTheTop, isDue, listed, type Query, setbackError } from './walk.ts'
+
+/**
+ * The whole set in every pass, one pass for each scope. Keys seen are noted on the way; what was not seen by the
+ * end is missing, and the declared evidence decides whether it is gone.
+ */
+export function createSnapshot(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: SnapshotFeed,
+): Source {
+  const { store } = context
+  const id = `${resource.name}.${name}`
+  const where = { resource: resource.name, feed: id }
+  const underWay = new Set<string>()
+  /** Scopes that are not offered, or failed, in this run. */
+  const leftOut = new Set<string>()
+  const limits = new Map<string, 'accepted' | 'refused'>()
+  let scopes: readonly string[] | undefined
+  let ended = false
+
+  const ready = () => resource.parents.every(parent => !feed.scope || context.isFinished(parent))
+  const passes = (): Segment[] => {
+    scopes ??= ensurePasses(context, id, feed)
+    const round = context.round(resource.name)
+    return store.ledger
+      .segments(id)
+      .filter(({ scope }) => scopes?.includes(scope) && !leftOut.has(scope))
+      .filter(segment => isDue(segment, round))
+  }
+
+  const pageJob = (pass: Segment): Job => {
+    const query = {
+      ...feed.list.query,
+      ...scopeQuery(feed, pass.scope),
+      ...limitQuery(feed, pass),
+      ...pass.cursor,
+    }
+    const work: PassWork = { resource, id, feed, pass, query, limits }
+    return {
+      ...where,
+      request: {
+        resource: resource.name,
+        route: feed.list.path,
+        path: fillPath(feed.list.path, { scope: pass.scope }),
+        query,
+      },
+      answer: (value, reply) => applyPage(context, work, value, reply),
+      refused(status, message) {
+        if (status === 400 && retryOtherwise(context, work)) return
+        if (feed.expected?.[status] === 'absent') store.ledger.remove(pass)
+        else if (feed.scope && feed.expected?.[status] === 'unavailable') {
+          scopeUnavailable(context, work, status, message)
+        } else expectedOrFault(context, where, feed.expected, status, message)
+        leftOut.add(pass.scope)
+      },
+      failed(error) {
+        // Without a scope the list is the resource; with one the other scopes go on.
+        if (feed.scope) leftOut.add(pass.scope)
+        else ended = true
+        context.fail(where, error)
+      },
+      over: () => underWay.delete(pass.scope),
+    }
+  }
+
+  return {
+    ...where,
+    lane: () => (store.state.get(resource.name).firstCompleteAt === null ? 'history' : 'audit'),
+    next() {
+      if (ended || !ready()) return undefined
+      const pass = passes().find(candidate => !underWay.has(candidate.scope))
+      if (!pass) return undefined
+      underWay.add(pass.scope)
+      return pageJob(pass)
+    },
+    finished: () => ended || (ready() && underWay.size === 0 && passes().length === 0),
+  }
+}
+
+interface PassWork {
+  resource: Resource
+  id: string
+  feed: SnapshotFeed
+  pass: Segment
+  query: Query
+  /** What is known of `limit` on lists whose parameters the spec does not show, by scope. */
+  limits: Map<string, 'accepted' | 'refused'>
+}
+
+/** A pass for each scope; passes of scopes that are gone go too. */
+function ensurePasses({ store }: EngineContext, id: string, { scope }: SnapshotFeed): readonly string[] {
+  const scopes = scope
+    ? [...new Set([...(scope.always ?? []), ...liveKeys(store.prepare, scope.table, scope.column)])]
+    : ['']
+  const passes = store.ledger.segments(id)
+  for (const pass of passes) if (!scopes.includes(pass.scope)) store.ledger.remove(pass)
+  for (const wanted of scopes) {
+    if (passes.some(pass => pass.scope === wanted)) continue
+    store.ledger.add({ feed: id, scope: wanted, from: null, to: null })
+  }
+  return scopes
+}
+
+function liveKeys(prepare: EngineContext['store']['prepare'], table: string, column: string): string[] {
+  const sql = `SELECT ${quote(column)} FROM ${quote(table)} WHERE _deleted_at IS NULL ORDER BY 1`
+  return prepare(sql).pluck().all() as string[]
+}
+
+function scopeQuery({ list }: SnapshotFeed, scope: string): Query {
+  return list.scopeParameter === undefined ? {} : { [list.scopeParameter]: scope }
+}
+
+/** A list of unknown shape is first asked for without any parameter. */
+function limitQuery({ list }: SnapshotFeed, pass: Segment): Query {
+  if (list.paging === 'any') return pass.query ?? {}
+  return { limit: String(PAGING[list.paging].maxLimit) }
+}
+
+function scopeUnavailable(context: EngineContext, work: PassWork, status: number, message: string): void {
+  const { resource, pass } = work
+  context.log.info('A CRM object offers no records here', {
+    resource: resource.name,
+    object: pass.scope,
+    status,
+  })
+  // Kept as a pass without a listing: it is asked for again next time, and what is stored of it stays.
+  context.store.ledger.remove(pass)
+  context.unavailable(resource.name, `${pass.scope}: the API answers ${status}: ${message}`)
+}
+
+/** A 400 may mean the `limit` that was tried, or a cursor that has expired. Returns whether there is another way. */
+function retryOtherwise({ store }: EngineContext, { feed, pass, limits }: PassWork): boolean {
+  if (feed.list.paging === 'any' && pass.query?.['limit'] !== undefined && pass.cursor === null) {
+    limits.set(pass.scope, 'refused')
+    store.ledger.save({ ...pass, ...NOT_WALKING })
+    return true
+  }
+  if (pass.cursor === null) return false
+  if (pass.restarts > 0) throw setbackError('refused')
+  store.ledger.save({ ...fromTheTop(pass), query: pass.query })
+  return true
+}
+
+/** How often a page-numbered list is walked again because its size changed on the way. */
+const MOST_RESIZES = 3
+
+function applyPage(context: EngineContext, work: PassWork, value: unknown, reply: Reply): void {
+  const { store } = context
+  const { resource, id, feed, query, limits } = work
+  const where = { resource: resource.name, feed: id }
+  const page = readPage(feed.list.paging, value, query)
+  const pass = begun(work.pass, context, where, reply)
+  if (pass.pages === 0) store.ledger.forgetSeen(id, pass.scope)
+  for (const key of storeItems(context, work, page, reply)) store.ledger.see(id, pass.scope, key)
+
+  const limit = biggerLimit(page, pass, limits)
+  const resized = pass.totalSize !== null && page.totalSize !== undefined && page.totalSize !== pass.totalSize
+  const reached: Segment = {
+    ...pass,
+    cursor: page.next,
+    pages: pass.pages + 1,
+    rows: (pass.pages === 0 ? 0 : pass.rows) + page.items.length,
+    totalSize: page.totalSize ?? null,
+  }
+  if (limit !== undefined) {
+    limits.set(pass.scope, 'accepted')
+    store.ledger.save({ ...pass, ...NOT_WALKING, query: { limit } })
+  } else if (resized && pass.restarts < MOST_RESIZES) {
+    store.ledger.save({ ...fromTheTop(pass), query: pass.query })
+  } else if (page.next === null) {
+    endPass(context, work, reached, { resized, endedAt: reply.serverSentAt })
+  } else if (page.next['cursor'] !== undefined && page.next['cursor'] === query['cursor']) {
+    if (pass.restarts > 0) throw setbackError('repeated')
+    store.ledger.save({ ...fromTheTop(pass), query: pass.query })
+  } else {
+    store.ledger.save(reached)
+  }
+}
+
+/**
+ * A list of unknown shape that turns out to have more pages is begun again with the largest pages that its style
+ * allows, since a cursor is used with no other query than the one that gave it.
+ */
+function biggerLimit(page: Page, pass: Segment, limits: PassWork['limits']): string | undefined {
+  const { next, recognised } = page
+  if (
+    !next ||
+    !recognised ||
+    recognised === 'bare' ||
+    pass.pages > 0 ||
+    pass.query?.['limit'] !== undefined
+  ) {
+    return undefined
+  }
+  if (limits.get(pass.scope) === 'refused') return undefined
+  return String(PAGING[recognised].maxLimit)
+}
+
+/** Stores what a page holds; returns the keys on it. */
+function storeItems(context: EngineContext, work: PassWork, page: Page, reply: Reply): string[] {
+  const { resource, id, feed, pass } = work
+  const where = { resource: resource.name, feed: id }
+  const report = context.report(where, pass.scope)
+  const table = tableNamed(feed.table)
+  if (feed.lists === 'rows' && table.kind === 'entity') {
+    const parse = context.parser(feed.table)
+    const items = page.items.flatMap(item => parse(item, report, pass.scope) ?? [])
+    context.write(where, feed.table, items, { ticket: reply.ticket, now: context.now() })
+    const keyAt = Object.keys(table.columns).indexOf(table.key.at(-1) ?? '')
+    return items.map(({ cells }) => String(cells[keyAt]))
+  }
+  const keys = page.items.flatMap(item => {
+    const key = keyOf(item, feed.keyFields)
+    if (key === undefined)
+      report.reject(feed.table, item, `no identity: ${feed.keyFields.join(' or ')} is missing`)
+    return key === undefined ? [] : [{ key, sortAt: timeOf(item, feed.timeField) }]
+  })
+  context.counts(resource.name).rowsRead += keys.length
+  for (const { key, sortAt } of keys) {
+    if (feed.lists === 'keys') {
+      context.store.tasks.add({ feed: `${resource.name}.detail`, key, sortAt, dueAt: context.now() })
+    } else {
+      const columns = table.key.map(quote).join(', ')
+      const added = context.store
+        .prepare(`INSERT OR IGNORE INTO ${quote(table.name)} (${columns}) VALUES (?, ?)`)
+        .run(pass.scope, key)
+      context.counts(resource.name).rowsChanged += added.changes
+    }
+  }
+  return keys.map(({ key }) => key)
+}
+
+/** The key of a list's item, which may be the bare key. Pure. */
+export function keyOf(item: unknown, fields: readonly string[]): string | undefined {
+  if (typeof item === 'string') return item === '' ? undefined : item
+  if (typeof item !== 'object' || item === null) return undefined
+  const entries = new Map(Object.entries(item))
+  const keys = fields.map(field => entries.get(field))
+  return keys.find((key): key is string => typeof key === 'string' && key !== '')
+}
+
+function timeOf(item: unknown, field: string | undefined): string | null {
+  if (field === undefined || typeof item !== 'object' || item === null) return null
+  const time = new Map(Object.entries(item)).get(field)
+  return typeof time === 'string' ? (canonicalInstant(time) ?? null) : null
+}
+
+interface PassEnd {
+  resized: boolean
+  /** By the server's clock. */
+  endedAt: string
+}
+
+function endPass(context: EngineContext, work: PassWork, pass: Segment, { resized, endedAt }: PassEnd): void {
+  const { store } = context
+  const { resource, id, feed } = work
+  // A list that keeps changing its size may have hidden a row between two pages: nothing is believed missing.
+  const again = resized ? false : missing(context, work, pass, endedAt)
+  const ended = listed(pass)
+  store.ledger.save(again ? { ...ended, listedRound: 0 } : ended)
+  store.ledger.forgetSeen(id, pass.scope)
+  if (pass.passStartedAt && !feed.scope) store.state.fresh(resource.name, pass.passStartedAt)
+}
+
+/** Deals with rows that the pass did not see. Returns whether another pass is wanted at once. */
+function missing(context: EngineContext, work: PassWork, pass: Segment, endedAt: string): boolean {
+  const { store, now } = context
+  const { id, feed } = work
+  const table = tableNamed(feed.table)
+  const key = quote(table.key.at(-1) ?? '')
+  const scope = table.key.length > 1 ? `${quote(table.key[0] ?? '')} = ?` : "? = ''"
+  const unseen = `${scope} AND NOT EXISTS (
+    SELECT 1 FROM sync_seen s WHERE s.feed = ? AND s.scope = ? AND s.key = ${quote(table.name)}.${key})`
+  const values = [pass.scope, id, pass.scope]
+  if (feed.evidence.by === 'list') {
+    const gone = store.prepare(`DELETE FROM ${quote(table.name)} WHERE ${unseen}`).run(...values)
+    context.counts(work.resource.name).rowsDeleted += gone.changes
+    return false
+  }
+  const keys = store
+    .prepare(`SELECT ${key} FROM ${quote(table.name)} WHERE ${unseen} AND _deleted_at IS NULL`)
+    .pluck()
+    .all(...values) as string[]
+  if (feed.evidence.by === 'second-pass') return suspect(context, { table: feed.table, pass, endedAt }, keys)
+  const probe = feed.evidence.by === 'detail' ? `${work.resource.name}.detail` : `${id}.probe`
+  const scopeOfProbe = feed.evidence.by === 'detail' ? '' : pass.scope
+  for (const missed of keys) store.tasks.add({ feed: probe, scope: scopeOfProbe, key: missed, dueAt: now() })
+  return false
+}
+
+/** Without a single read, a row is believed gone when a second pass, begun after the first ended, misses it too. */
+function suspect(
+  { store, now }: EngineContext,
+  { table, pass, endedAt }: { table: string; pass: Segment; endedAt: string },
+  keys: readonly string[],
+): boolean {
+  const before = new Set(store.absences.suspectedBefore(table, pass.scope, pass.passStartedAt ?? ''))
+  for (const key of keys) {
+    if (before.has(key)) store.absences.confirm(table, pass.scope, key, now())
+    else store.absences.suspect(table, pass.scope, key, endedAt)
+  }
+  return keys.some(key => !before.has(key))
+}

@@ -1,0 +1,58 @@
+import type { Feed, Resource } from '../resource.ts'
+import type { EngineContext } from './context.ts'
+import { createItems } from './items.ts'
+import type { Source } from './job.ts'
+import { createPeriodic } from './periodic.ts'
+import { createLookup, createProbes } from './probes.ts'
+import { createSingleton } from './singleton.ts'
+import { createSnapshot } from './snapshot.ts'
+import { createTimeline, tileAxis } from './timeline.ts'
+
+type ModeOf<M extends Feed['mode']> = Extract<Feed, { mode: M }>
+
+type Factories = {
+  [M in Feed['mode']]: (
+    context: EngineContext,
+    resource: Resource,
+    name: string,
+    feed: ModeOf<M>,
+  ) => (Source | undefined)[]
+}
+
+/** What each sync mode needs: its own source, and those that look after what it misses. */
+const SOURCES: Factories = {
+  timeline(context, resource, name, feed) {
+    tileAxis(context, `${resource.name}.${name}`)
+    const list = createTimeline(context, resource, name, feed)
+    const others = feed.lookup ? [feed.lookup.resource] : []
+    const isListed = () => list.finished() && others.every(context.isFinished)
+    return [
+      list,
+      createProbes(context, resource, name, feed),
+      createLookup(context, resource, name, feed, isListed),
+    ]
+  },
+  snapshot: (context, resource, name, feed) => [
+    createSnapshot(context, resource, name, feed),
+    createProbes(context, resource, name, feed),
+  ],
+  item: (context, resource, name, feed) => [createItems(context, resource, name, feed)],
+  periodic: (context, resource, name, feed) => [createPeriodic(context, resource, name, feed)],
+  singleton: (context, resource, name, feed) => [createSingleton(context, resource, name, feed)],
+}
+
+export function createSources(context: EngineContext, resource: Resource): Source[] {
+  return Object.entries(resource.feeds)
+    .flatMap(([name, feed]) => createFeed(context, resource, name, feed))
+    .filter(source => source !== undefined)
+}
+
+function createFeed<M extends Feed['mode']>(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: ModeOf<M>,
+): (Source | undefined)[] {
+  const create: Factories[M] = SOURCES[feed.mode as M]
+  return create(context, resource, name, feed)
+}

@@ -1,0 +1,200 @@
+import { PAGING, readPage } from '../api/paging.ts'
+import { tableNamed } from '../catalog.ts'
+import type { Resource, TimelineFeed } from '../resource.ts'
+import type { ParsedItem } from '../row.ts'
+import type { Segment } from '../store/ledger.ts'
+import { quote } from '../store/sql.ts'
+import type { EngineContext } from './context.ts'
+import { expectedOrFault } from './expected.ts'
+import type { Job, Reply, Source } from './job.ts'
+import { begun, cutWhereItStands, isDue, listed, type Query } from './walk.ts'
+
+/**
+ * Newest-first lists that filter on event time alone. One ledger of segments tiles the time axis; a walk goes down a
+ * segment page by page, and finds rows of ours that the list no longer shows as it passes them.
+ */
+export function createTimeline(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: TimelineFeed,
+): Source {
+  const { store, options } = context
+  const id = `${resource.name}.${name}`
+  const where = { resource: resource.name, feed: id }
+  const underWay = new Set<number>()
+  let ended = false
+
+  const due = () => {
+    const round = context.round(resource.name)
+    return store.ledger
+      .segments(id, '')
+      .filter(segment => isDue(segment, round) && isWanted(segment, options.since))
+  }
+
+  const pageJob = (segment: Segment): Job => {
+    const base = segment.query ?? baseQuery(feed, segment)
+    const query = { ...base, ...segment.cursor }
+    return {
+      ...where,
+      request: { resource: resource.name, route: feed.list.path, path: feed.list.path, query },
+      answer: (value, reply) =>
+        applyPage(context, { resource, id, feed, segment, base, query }, value, reply),
+      refused(status, message) {
+        if (status === 400 && segment.cursor) cutWhereItStands(store.ledger, segment, 'refused')
+        else expectedOrFault(context, where, feed.expected, status, message)
+      },
+      failed(error) {
+        ended = true
+        context.fail(where, error)
+      },
+      over: () => underWay.delete(segment.id),
+    }
+  }
+
+  return {
+    ...where,
+    lane: () => (due().some(segment => segment.listedAt === null) ? 'history' : 'audit'),
+    next() {
+      if (ended) return undefined
+      const segment = due().find(candidate => !underWay.has(candidate.id))
+      if (!segment) return undefined
+      underWay.add(segment.id)
+      return pageJob(segment)
+    },
+    finished: () => ended || (underWay.size === 0 && due().length === 0),
+  }
+}
+
+/** Makes the axis one segment at first, and cuts what was never listed where the owner's bound lies. */
+export function tileAxis(context: EngineContext, feed: string): void {
+  const { store, options } = context
+  if (store.ledger.segments(feed, '').length === 0)
+    store.ledger.add({ feed, scope: '', from: null, to: null })
+  const { since } = options
+  if (since === null) return
+  for (const segment of store.ledger.segments(feed, '')) {
+    if (segment.listedAt !== null || !spans(segment, since)) continue
+    // A cursor belongs to its query, so what is under way is cut where it stands and the rest at the bound.
+    if (segment.edgeAt !== null) {
+      if (segment.edgeAt <= since) continue
+      const rest = store.ledger.cut(segment, segment.edgeAt)
+      store.ledger.save({ ...listed(segment), from: segment.edgeAt })
+      store.ledger.cut(rest, since)
+    } else {
+      store.ledger.cut({ ...segment, query: null, cursor: null }, since)
+    }
+  }
+}
+
+function spans({ from, to }: Segment, at: string): boolean {
+  return (from === null || from < at) && (to === null || to > at)
+}
+
+function isWanted({ to }: Segment, since: string | null): boolean {
+  return since === null || to === null || to > since
+}
+
+function baseQuery({ list, bounds }: TimelineFeed, { from, to }: Segment): Query {
+  return {
+    ...list.query,
+    limit: String(PAGING[list.paging].maxLimit),
+    ...(from === null ? {} : { [bounds.from]: from }),
+    ...(to === null ? {} : { [bounds.to]: to }),
+  }
+}
+
+interface PageWork {
+  resource: Resource
+  id: string
+  feed: TimelineFeed
+  segment: Segment
+  base: Query
+  query: Query
+}
+
+function applyPage(context: EngineContext, work: PageWork, value: unknown, reply: Reply): void {
+  const { store } = context
+  const { resource, id, feed, base, query } = work
+  const where = { resource: resource.name, feed: id }
+  const page = readPage(feed.list.paging, value, query)
+  const segment = begun(work.segment, context, where, reply)
+  const report = context.report(where, '')
+  const parse = context.parser(feed.table)
+  const items = page.items.flatMap(item => parse(item, report) ?? [])
+  context.write(where, feed.table, items, { ticket: reply.ticket, now: context.now() }, feed.causes)
+  const edge = passEdge(feed, segment, items, page.next === null)
+  probeMissing(context, work, edge, reply)
+  const reached: Segment = {
+    ...segment,
+    query: base,
+    cursor: page.next,
+    pages: segment.pages + 1,
+    rows: (segment.pages === 0 ? 0 : segment.rows) + page.items.length,
+    edgeAt: edge.reached,
+    edgeKeys: edge.keysAtEdge,
+  }
+  if (page.next === null) {
+    store.ledger.save(listed(reached))
+    if (segment.to === null && segment.passStartedAt) store.state.fresh(resource.name, segment.passStartedAt)
+  } else if (page.next['cursor'] === query['cursor']) {
+    cutWhereItStands(store.ledger, reached, 'repeated')
+  } else {
+    store.ledger.save(reached)
+  }
+}
+
+/** The span of event time that a page has settled, and which keys were seen in it. */
+interface Edge {
+  /** Rows at this instant and older than `below` are settled; null for the end of the axis. */
+  above: string | null
+  aboveIncluded: boolean
+  below: string | null
+  belowIncluded: boolean
+  seen: ReadonlySet<string>
+  reached: string | null
+  keysAtEdge: readonly string[]
+}
+
+/**
+ * Rows at the very instant of a page's end may go on on the next one, so they are settled once that has passed it.
+ * The lower bound of a segment is inclusive also when times are cut to the millisecond; the upper is not, since a
+ * row within that millisecond may lie above it, where the neighbour lists it.
+ */
+function passEdge(feed: TimelineFeed, segment: Segment, items: readonly ParsedItem[], isLast: boolean): Edge {
+  const columns = Object.keys(tableNamed(feed.table).columns)
+  const [timeAt, keyAt] = [columns.indexOf(feed.time), columns.indexOf('id')]
+  const times = items.flatMap(({ cells }) => (typeof cells[timeAt] === 'string' ? [cells[timeAt]] : []))
+  const [oldest] = [...times, ...(segment.edgeAt === null ? [] : [segment.edgeAt])].sort()
+  const reached = oldest ?? null
+  const first = segment.pages === 0
+  const atEdge = items
+    .filter(({ cells }) => cells[timeAt] === reached)
+    .map(({ cells }) => String(cells[keyAt]))
+  return {
+    above: first ? segment.to : segment.edgeAt,
+    aboveIncluded: !first,
+    below: isLast ? segment.from : reached,
+    belowIncluded: isLast,
+    seen: new Set([...items.map(({ cells }) => String(cells[keyAt])), ...segment.edgeKeys]),
+    reached,
+    keysAtEdge: reached === segment.edgeAt ? [...new Set([...segment.edgeKeys, ...atEdge])] : atEdge,
+  }
+}
+
+/** Rows of ours within the span that the list did not show, and that were there before it was asked. */
+function probeMissing({ store, now }: EngineContext, { id, feed }: PageWork, edge: Edge, reply: Reply): void {
+  const time = quote(feed.time)
+  const above = edge.aboveIncluded ? '<=' : '<'
+  const below = edge.belowIncluded ? '>=' : '>'
+  const candidates = store
+    .prepare(
+      `SELECT id, ${time} AS at FROM ${quote(feed.table)}
+       WHERE ${time} ${above} ? AND ${time} ${below} ? AND _deleted_at IS NULL AND _first_seen_at < ?`,
+    )
+    .all(edge.above ?? '~', edge.below ?? '', reply.sentAt) as { id: string; at: string }[]
+  const probe = `${id}.probe`
+  for (const { id: key, at } of candidates) {
+    if (!edge.seen.has(key)) store.tasks.add({ feed: probe, key, sortAt: at, dueAt: now() })
+  }
+}

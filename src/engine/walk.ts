@@ -1,0 +1,75 @@
+import { ResourceError } from '../errors.ts'
+import { type Ledger, NOT_WALKING, type Segment } from '../store/ledger.ts'
+import type { EngineContext, FeedName } from './context.ts'
+import type { Reply } from './job.ts'
+
+/** What all walks along a list share: their begin, their end, and what to do when a cursor leads nowhere. */
+
+export type Query = Readonly<Record<string, string>>
+
+/** The walk's begin by the server's clock and its round, kept from the first page on. */
+export function begun(segment: Segment, context: EngineContext, feed: FeedName, reply: Reply): Segment {
+  return {
+    ...segment,
+    passStartedAt: segment.passStartedAt ?? reply.serverSentAt,
+    passRound: segment.passRound ?? context.round(feed.resource),
+  }
+}
+
+/** The walk reached the end. */
+export function listed(segment: Segment): Segment {
+  return {
+    ...segment,
+    ...NOT_WALKING,
+    rows: segment.rows,
+    restarts: 0,
+    listedAt: segment.passStartedAt,
+    listedRound: segment.passRound ?? 0,
+  }
+}
+
+export function isDue(segment: Segment, round: number): boolean {
+  return !segment.closed && segment.listedRound < round
+}
+
+/** The walk is to begin again at the top; what it stored stays. */
+export function fromTheTop(segment: Segment): Segment {
+  return { ...segment, ...NOT_WALKING, restarts: segment.restarts + 1 }
+}
+
+export type Setback = 'refused' | 'repeated'
+
+const SETBACKS: Readonly<Record<Setback, { code: string; says: string }>> = {
+  refused: {
+    code: 'cursor-refused',
+    says: 'The API refused a cursor that it had given, also after a new start',
+  },
+  repeated: { code: 'paging-stuck', says: 'The API gave the same cursor twice, also after a new start' },
+}
+
+export function setbackError(setback: Setback): ResourceError {
+  const { code, says } = SETBACKS[setback]
+  return new ResourceError(says, {
+    code,
+    hint: 'Run it again later; when it stays so, the list cannot be read to its end at present.',
+  })
+}
+
+/**
+ * A timeline's cursor leads nowhere. What was walked so far has been read without a gap, so the segment is cut
+ * there: the part above counts as listed, and the rest gets a query of its own, which no cursor is needed for. Where
+ * the walk had not got anywhere yet, it begins again, once.
+ * @throws ResourceError when it had begun again already
+ */
+export function cutWhereItStands(ledger: Ledger, segment: Segment, setback: Setback): void {
+  const { edgeAt, to } = segment
+  const moved =
+    edgeAt !== null && (to === null || edgeAt < to) && (segment.from === null || edgeAt > segment.from)
+  if (moved) {
+    ledger.cut(segment, edgeAt)
+    ledger.save({ ...listed(segment), from: edgeAt })
+    return
+  }
+  if (segment.restarts > 0) throw setbackError(setback)
+  ledger.save(fromTheTop(segment))
+}
