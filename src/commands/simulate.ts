@@ -1,0 +1,240 @@
+import { once } from 'node:events'
+import { InvalidArgumentError, Option } from 'commander'
+import { EXIT_STATUS, StopError } from '../errors.ts'
+import { FAULT_KINDS, type Fault } from '../simulator/faults.ts'
+import type { LimitModel, LimitRule } from '../simulator/limits.ts'
+import { ENVELOPES, type Envelope } from '../simulator/paging.ts'
+import type { Simulator, SimulatorOptions } from '../simulator/server.ts'
+import type { CommandDefinition } from './command.ts'
+
+interface Flags {
+  port: number
+  key: string
+  workspace: string
+  seed: number
+  messages?: number
+  meetings?: number
+  deals?: number
+  companies?: number
+  contacts?: number
+  members?: number
+  accessLogs?: number
+  customRecords?: number
+  transcriptTurns?: number
+  historyDays?: number
+  now?: string
+  latency: number
+  limit?: LimitRule
+  hint: 'retry-after-seconds' | 'retry-after-date' | 'none'
+  rateHeaders?: boolean
+  fault: Fault[]
+  meetingList?: Envelope
+  playbookList?: Envelope
+  objectList?: Envelope
+  meetingListId?: 'meeting_id' | 'id'
+  unstatedSingle?: 'bare' | 'data'
+  unreadyResults?: 'empty' | 'not-found'
+  accessLogEndParameter?: string
+  overviewsAfter?: number
+  security: boolean
+  bot: boolean
+  integrations: boolean
+  logRequests?: boolean
+  control?: boolean
+  json?: boolean
+}
+
+/** Serves a made-up workspace until the first signal, and then ends with 0: it has nothing to finish. */
+export const simulateCommand: CommandDefinition<Flags> = {
+  description:
+    'Serves the whole API from a made-up workspace, for trying parley out and for tests. The same seed and sizes give the same answers. Where it listens is said on standard output as soon as it does.',
+  settings: [],
+  options: [...serviceOptions(), ...sizeOptions(), ...behaviourOptions()],
+  examples: [
+    ['parley simulate', 'a small workspace on port 8765, key demo-key, workspace demo-workspace'],
+    [
+      'parley simulate --messages 100000 --limit token-bucket:50,100 --latency 20',
+      'a larger one that allows 50 requests a second',
+    ],
+    [
+      'parley simulate --port 0 --json --control --fault status:0.02:503 --fault stall:0.001',
+      'faults, any free port, and the control plane',
+    ],
+  ],
+
+  async run({ stdout, stderr, signal }, { options }) {
+    stderr.write(`Making up a workspace with ${options.messages ?? 2_000} messages\n`)
+    const simulator = await start(options)
+    const ready = { url: simulator.url, key: simulator.apiKey, workspace_id: simulator.workspaceId }
+    stdout.write(
+      options.json
+        ? `${JSON.stringify(ready)}\n`
+        : `url ${ready.url}\nkey ${ready.key}\nworkspace ${ready.workspace_id}\n`,
+    )
+    if (!signal.aborted) await once(signal, 'abort')
+    stderr.write(`Closing after ${simulator.requests.total()} requests\n`)
+    await simulator.close()
+    return EXIT_STATUS.done
+  },
+}
+
+function serviceOptions(): Option[] {
+  return [
+    number('--port <number>', 'port on 127.0.0.1; 0 takes any free one').default(8765),
+    new Option('--key <key>', 'the API key that is accepted').default('demo-key'),
+    new Option('--workspace <id>', 'the workspace id that is accepted').default('demo-workspace'),
+    new Option('--json', 'say where it listens as one line of JSON'),
+    new Option(
+      '--control',
+      'also serve, without a key: GET /_simulator/truth (counts) and /_simulator/truth/KIND (every item as a line of JSON), GET and DELETE /_simulator/requests, POST /_simulator/changes, faults, limit and key',
+    ),
+  ].map(option => option.helpGroup('Service:'))
+}
+
+function sizeOptions(): Option[] {
+  return [
+    number('--seed <number>', 'another seed, another workspace').default(1),
+    number('--messages <count>', 'messages, each with an activity (default 2000)'),
+    number('--meetings <count>', 'meetings (default 120)'),
+    number('--deals <count>', 'deals (default 80)'),
+    number('--companies <count>', 'companies (default by the number of deals)'),
+    number('--contacts <count>', 'contacts (default three for each company)'),
+    number('--members <count>', 'members, one in nine inactive (default 20)'),
+    number('--access-logs <count>', 'entries of the access log (default 1500)'),
+    number('--custom-records <count>', 'records of each custom object (default 40)'),
+    number('--transcript-turns <count>', 'turns in the longest transcripts (default 80)'),
+    number('--history-days <days>', 'how far the history goes back (default 730)'),
+    new Option(
+      '--now <instant>',
+      'where the history ends: RFC 3339 or "real" (default 2026-06-30T12:00:00Z)',
+    ),
+  ].map(option => option.helpGroup('Workspace:'))
+}
+
+function behaviourOptions(): Option[] {
+  const shape = (flags: string, what: string): Option =>
+    new Option(flags, `how ${what} comes, which the API's description leaves open`).choices(ENVELOPES)
+  return [
+    number('--latency <ms>', 'wait before every answer').default(0),
+    new Option(
+      '--limit <model>',
+      'rate limit: token-bucket:RATE,BURST fixed-window:COUNT,MS sliding-window:COUNT,MS or concurrency:MAX',
+    ).argParser(limitRule),
+    new Option('--hint <kind>', 'how a 429 says when to come back')
+      .choices(['retry-after-seconds', 'retry-after-date', 'none'])
+      .default('retry-after-seconds'),
+    new Option('--rate-headers', 'send RateLimit-* headers'),
+    new Option(
+      '--fault <fault>',
+      `KIND[:PROBABILITY[:STATUS]] or a JSON object as for POST /_simulator/faults; may be given several times; kinds: ${FAULT_KINDS.join(', ')}`,
+    )
+      .argParser(faultOf)
+      .default([], 'none'),
+    shape('--meeting-list <envelope>', 'the meeting list'),
+    shape('--playbook-list <envelope>', 'the playbook list'),
+    shape('--object-list <envelope>', 'the object list'),
+    new Option('--meeting-list-id <name>', 'name of the id in the meeting list').choices([
+      'meeting_id',
+      'id',
+    ]),
+    new Option('--unstated-single <shape>', 'single reads of unstated shape').choices(['bare', 'data']),
+    new Option('--unready-results <answer>', 'playbook results while the overview is not ready').choices([
+      'empty',
+      'not-found',
+    ]),
+    new Option('--access-log-end-parameter <name>', 'name of the end of the access log period (default to)'),
+    number('--overviews-after <ms>', 'unready overviews become ready so long after the start'),
+    new Option('--no-security', 'a workspace without the access log'),
+    new Option('--no-bot', 'a workspace without a bot definition'),
+    new Option('--no-integrations', 'a workspace without integrations'),
+    new Option('--log-requests', "put the simulator's own requests into its access log"),
+  ].map(option => option.helpGroup('Behaviour:'))
+}
+
+function number(flags: string, description: string): Option {
+  return new Option(flags, description).argParser(whole)
+}
+
+function whole(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('expected a whole number, 0 or more')
+  return Number(text)
+}
+
+function limitRule(text: string): LimitRule {
+  const [kind = '', numbers = ''] = text.split(':')
+  const [a = Number.NaN, b = Number.NaN] = numbers.split(',').map(Number)
+  const isSet = (...values: number[]): boolean => values.every(value => value > 0)
+  if (kind === 'token-bucket' && isSet(a, b)) return { kind, rate: a, burst: b }
+  if ((kind === 'fixed-window' || kind === 'sliding-window') && isSet(a, b))
+    return { kind, count: a, windowMs: b }
+  if (kind === 'concurrency' && isSet(a)) return { kind, max: a }
+  throw new InvalidArgumentError('expected a model with its numbers, such as token-bucket:50,100')
+}
+
+function faultOf(text: string, before: Fault[]): Fault[] {
+  const given: Partial<Fault> = text.startsWith('{') ? parseJson(text) : shortFault(text)
+  const kind = FAULT_KINDS.find(each => each === given.kind)
+  const probability = given.probability ?? 1
+  if (kind === undefined) throw new InvalidArgumentError(`expected one of ${FAULT_KINDS.join(', ')}`)
+  if (!(probability >= 0 && probability <= 1))
+    throw new InvalidArgumentError('expected a probability from 0 to 1')
+  return [...before, { ...given, kind, probability }]
+}
+
+function shortFault(text: string): Partial<Fault> {
+  const [name, probability, status] = text.split(':')
+  const kind = FAULT_KINDS.find(each => each === name)
+  return {
+    ...(kind && { kind }),
+    ...(probability !== undefined && { probability: Number(probability) }),
+    ...(status !== undefined && { status: whole(status) }),
+  }
+}
+
+function parseJson(text: string): Partial<Fault> {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new InvalidArgumentError('expected a JSON object')
+  }
+}
+
+function optionsOf(flags: Flags): SimulatorOptions {
+  const { key, workspace, latency, limit, hint, fault, security, bot, overviewsAfter, ...same } = flags
+  const { meetingList, playbookList, objectList, meetingListId, unstatedSingle, unreadyResults } = flags
+  const envelopes = { meetingList, playbookList, objectList, meetingListId, unstatedSingle, unreadyResults }
+  const model: LimitModel | undefined = limit && { ...limit, hint, rateHeaders: flags.rateHeaders ?? false }
+  return {
+    ...same,
+    apiKey: key,
+    workspaceId: workspace,
+    latencyMs: latency,
+    faults: fault,
+    securityOption: security,
+    botConfigured: bot,
+    envelopes: Object.fromEntries(Object.entries(envelopes).filter(([, value]) => value !== undefined)),
+    ...(model && { limit: model }),
+    ...(overviewsAfter !== undefined && { overviewsCompleteAfterMs: overviewsAfter }),
+  }
+}
+
+async function start(flags: Flags): Promise<Simulator> {
+  const { startSimulator } = await import('../simulator/server.ts')
+  try {
+    return await startSimulator(optionsOf(flags))
+  } catch (cause) {
+    const isPort = cause instanceof Error && 'code' in cause
+    throw new StopError(isPort ? `cannot listen on port ${flags.port}` : messageOf(cause), {
+      code: 'simulator-not-started',
+      exitStatus: EXIT_STATUS.usage,
+      hint: isPort
+        ? 'give another --port, or 0 for any free one'
+        : 'parley simulate --help says what is expected',
+      cause,
+    })
+  }
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : 'the simulator could not start'
+}
