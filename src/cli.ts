@@ -13,6 +13,10 @@ interface CommandEntry {
 }
 
 const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  backfill: {
+    summary: 'read everything into the warehouse, and exit',
+    load: async () => (await import('./commands/backfill.ts')).backfillCommand,
+  },
   init: {
     summary: 'write a settings file to start from',
     load: async () => (await import('./commands/init.ts')).initCommand,

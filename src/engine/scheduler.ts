@@ -86,7 +86,8 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
 
   /** Resolves when a job is over or a retry falls due. */
   const change = async () => {
-    const nearest = Math.min(...delayed.map(({ notBefore }) => notBefore - clock.elapsed()), 60_000)
+    const waits = delayed.map(({ notBefore }) => notBefore - clock.elapsed())
+    const nearest = Math.min(...waits, silence.patienceLeft())
     const timer = new AbortController()
     await new Promise<void>(resolve => {
       wake = resolve
@@ -297,6 +298,10 @@ function createSilence({ context, giveUpMs }: SchedulerDeps) {
   let heardAt = clock.elapsed()
   let everConnected = false
   let last = ''
+  const patienceLeft = () => {
+    const patience = everConnected ? giveUpMs : Math.min(giveUpMs, FIRST_CONNECTION_MS)
+    return heardAt + patience - clock.elapsed()
+  }
   return {
     heard(sent: Sent) {
       const silent = sent.kind === 'retry' && sent.status === undefined
@@ -311,9 +316,9 @@ function createSilence({ context, giveUpMs }: SchedulerDeps) {
     excuse(ms: number) {
       heardAt += ms
     },
+    patienceLeft,
     tooLong(): StopError | undefined {
-      const patience = everConnected ? giveUpMs : Math.min(giveUpMs, FIRST_CONNECTION_MS)
-      if (last === '' || clock.elapsed() - heardAt < patience) return undefined
+      if (last === '' || patienceLeft() > 0) return undefined
       return new StopError(last, {
         code: 'api-silent',
         hint: 'Check api.base_url and the network, then run it again; it goes on where it stopped.',

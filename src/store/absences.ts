@@ -4,8 +4,8 @@ import type { Prepare } from './statements.ts'
 /** Rows that lists no longer show: suspected until there is evidence, confirmed until the round ends. */
 export interface Absences {
   suspect(table: string, scope: string, key: string, now: string): void
-  /** Keys suspected before an instant, that is before a pass began. */
-  suspectedBefore(table: string, scope: string, before: string): string[]
+  /** Keys suspected up to an instant, the begin of a pass. */
+  suspectedBefore(table: string, scope: string, began: string): string[]
   confirm(table: string, scope: string, key: string, now: string): void
   confirmed(table: string): { scope: string; key: string }[]
   /** A key that was seen again, or that evidence shows to exist. */
@@ -22,7 +22,7 @@ export function createAbsences(prepare: Prepare): Absences {
     'INSERT OR IGNORE INTO sync_absences (table_name, scope, key, missing_since) VALUES (?, ?, ?, ?)',
   )
   const before = prepare(
-    'SELECT key FROM sync_absences WHERE table_name = ? AND scope = ? AND missing_since < ?',
+    'SELECT key FROM sync_absences WHERE table_name = ? AND scope = ? AND missing_since <= ?',
   ).pluck()
   const confirm = prepare(
     `INSERT INTO sync_absences (table_name, scope, key, missing_since, confirmed) VALUES (?, ?, ?, ?, 1)

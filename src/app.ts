@@ -1,0 +1,116 @@
+import { type Client, createClient } from './api/client.ts'
+import { createGovernor, type Governor } from './api/governor.ts'
+import type { LearnedRate } from './api/pace.ts'
+import { type Clock, isoInstant, systemClock } from './clock.ts'
+import type { ApiSettings } from './config.ts'
+import { type Backfill, createBackfill } from './engine/backfill.ts'
+import type { Log } from './log.ts'
+import type { ResourceName } from './resource.ts'
+import { openStore, type Store } from './store/store.ts'
+
+/** Puts the parts together for a process that reads the API into the warehouse. */
+export interface App {
+  clock: Clock
+  store: Store
+  governor: Governor
+  client: Client
+  backfill(resources: readonly ResourceName[], since: string | null): Backfill
+  /** Notes what was learned of the API and closes everything, the last opened first. */
+  close(): Promise<void>
+}
+
+export interface AppOptions {
+  settings: ApiSettings
+  log: Log
+  /** What this process says of itself to others that want the database. */
+  command: string
+  pid: number
+  /** Ends the taking of new work, then the work under way. */
+  soft: AbortSignal
+  hard: AbortSignal
+}
+
+const LEARNED = 'learned_rate'
+const USED_TODAY = 'requests_today'
+
+/** @throws StopError 73 or 75 when the database cannot be had */
+export function openApp({ settings, log, command, pid, soft, hard }: AppOptions): App {
+  const clock = systemClock()
+  const { api, database } = settings
+  const store = openStore({ path: database.path, mode: database.mode, command, pid, clock })
+  const governor = createGovernor({
+    clock,
+    random: Math.random,
+    ceilings: {
+      requestsPerSecond: api.maxRequestsPerSecond,
+      concurrency: api.maxConcurrency,
+      requestsPerDay: api.maxRequestsPerDay,
+    },
+    initial: readMeta<LearnedRate>(store, LEARNED),
+    usedToday: usedToday(store, clock),
+  })
+  const client = createApiClient(settings, clock)
+  return {
+    clock,
+    store,
+    governor,
+    client,
+    backfill: (resources, since) =>
+      createBackfill({
+        store,
+        client,
+        governor,
+        clock,
+        log,
+        random: Math.random,
+        resources,
+        giveUpMs: api.giveUpSeconds * 1000,
+        soft,
+        hard,
+        options: {
+          since,
+          intervalScale: settings.sync.intervalScale,
+          accessLogEndParameter: settings.accessLog.endParameter,
+          words: settings.transcripts.words,
+        },
+      }),
+    async close() {
+      await client.close()
+      await store.transaction(() => {
+        store.state.setMeta(LEARNED, JSON.stringify(governor.learned()))
+        store.state.setMeta(
+          USED_TODAY,
+          JSON.stringify({ day: today(clock), used: governor.state().usedToday }),
+        )
+      })
+      governor.close()
+      store.close()
+    },
+  }
+}
+
+/** The client alone, for commands that ask the API without a warehouse. */
+export function createApiClient({ api }: ApiSettings, clock: Clock): Client {
+  return createClient({
+    baseUrl: api.baseUrl,
+    apiKey: () => api.key,
+    workspaceId: api.workspaceId,
+    timeoutMs: api.timeoutSeconds * 1000,
+    maxResponseBytes: api.maxResponseBytes,
+    clock,
+  })
+}
+
+function readMeta<T>(store: Store, key: string): T | undefined {
+  const text = store.state.meta(key)
+  return text === undefined ? undefined : (JSON.parse(text) as T)
+}
+
+function usedToday(store: Store, clock: Clock): number {
+  const noted = readMeta<{ day: string; used: number }>(store, USED_TODAY)
+  return noted?.day === today(clock) ? noted.used : 0
+}
+
+function today(clock: Clock): string {
+  return isoInstant(clock.now()).slice(0, 10)
+}
