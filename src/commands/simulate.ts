@@ -18,6 +18,9 @@ interface Flags {
   companies?: number
   contacts?: number
   members?: number
+  teams?: number
+  collections?: number
+  playbooks?: number
   accessLogs?: number
   customRecords?: number
   transcriptTurns?: number
@@ -100,6 +103,9 @@ function sizeOptions(): Option[] {
     number('--companies <count>', 'companies (default by the number of deals)'),
     number('--contacts <count>', 'contacts (default three for each company)'),
     number('--members <count>', 'members, one in nine inactive (default 20)'),
+    number('--teams <count>', 'teams (default 5)'),
+    number('--collections <count>', 'collections of meetings (default 14)'),
+    number('--playbooks <count>', 'playbooks, one in three inactive (default 6)'),
     number('--access-logs <count>', 'entries of the access log (default 1500)'),
     number('--custom-records <count>', 'records of each custom object (default 40)'),
     number('--transcript-turns <count>', 'turns in the longest transcripts (default 80)'),

@@ -77,7 +77,11 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   })
   const service = createService(scene, world, options)
   const server = createServer((request, response) => {
-    service.handle(request, response).catch(() => response.destroy())
+    service.handle(request, response).catch((fault: unknown) => {
+      // A fault of the simulator itself must not look like one that was asked for.
+      if (response.headersSent) response.destroy()
+      else response.writeHead(500).end(`simulator: ${fault instanceof Error ? fault.stack : 'fault'}`)
+    })
   })
   server.keepAliveTimeout = 60_000
   await new Promise<void>((resolve, reject) => {
@@ -191,13 +195,13 @@ function createService(scene: Scene, world: World, options: SimulatorOptions): S
 
   function logAccess(target: Target, method: string, answer: Answer, begun: number): void {
     const { route } = target
-    if (!options.logRequests || !route) return
-    if (method === 'GET' && route.operation.template === ACCESS_LOG_ROUTE) return
+    if (!options.logRequests) return
+    if (method === 'GET' && route?.operation.template === ACCESS_LOG_ROUTE) return
     world.accessLog.append({
       at: Math.floor(scene.now()),
-      operation: route.operation.name,
+      operation: route?.operation.name ?? 'Unknown',
       method,
-      route: route.operation.template,
+      route: route?.operation.template ?? target.path,
       path: target.path,
       status: answer.status,
       durationMs: Math.round(clock.elapsed() - begun),

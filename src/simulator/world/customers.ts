@@ -12,6 +12,9 @@ export interface Customers {
   companyDomain(index: number): string
   contactName(index: number): string
   contactEmail(index: number): string
+  /** Ids as mails and meetings wrote them down: null for a record that was restricted from the start. */
+  contactIdThen(index: number): string | null
+  companyIdThen(index: number): string | null
   /** -1 when the contact belongs to no company. */
   companyOfContact(contact: number): number
   contactsOfCompany(company: number): readonly number[]
@@ -26,10 +29,15 @@ export interface Customers {
 const NONE: readonly number[] = []
 
 export function createCustomers({ seed, sizes }: Scene): Customers {
-  const restricted = (salt: number) => (index: number) =>
-    mix(seed, salt, index) % 100 < 3 ? 'hidden' : 'published'
+  const isRestricted = (salt: number, index: number): boolean => mix(seed, salt + 50, index) % 100 < 3
   const shelf = (salt: number, count: number): Shelf =>
-    createShelf({ seed, salt, shape: 'uuid', count, initial: restricted(salt + 50) })
+    createShelf({
+      seed,
+      salt,
+      shape: 'uuid',
+      count,
+      initial: index => (isRestricted(salt, index) ? 'hidden' : 'published'),
+    })
   const companies = shelf(SALT.company, sizes.companies)
   const contacts = shelf(SALT.contact, sizes.contacts)
   const deals = shelf(SALT.deal, sizes.deals)
@@ -78,6 +86,8 @@ export function createCustomers({ seed, sizes }: Scene): Customers {
       const company = companyOfContact(index)
       return `${local}${index}@${company < 0 ? 'mail.example' : naming(company).domain}`
     },
+    contactIdThen: index => (index < 0 || isRestricted(SALT.contact, index) ? null : contacts.ids.of(index)),
+    companyIdThen: index => (index < 0 || isRestricted(SALT.company, index) ? null : companies.ids.of(index)),
     companyOfContact,
     contactsOfCompany: company => contactsOf[company] ?? NONE,
     companyOfDeal,

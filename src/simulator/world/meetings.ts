@@ -98,8 +98,8 @@ export function createMeetings(
   }
   const endOf = (index: number): number => timeline.timeOf(index) + duration(index) * SECOND
   const teamsOf = (member: number): { team_id: string; name: string }[] => {
-    const team = people.teamOf(member)
-    return team < 0 ? [] : [{ team_id: people.teams.ids.of(team), name: people.teamName(team) }]
+    const team = people.teamThen(member)
+    return team ? [team] : []
   }
   const contactsIn = (index: number): number[] => {
     const { company, contact } = about(index)
@@ -109,10 +109,8 @@ export function createMeetings(
       .filter(each => each !== contact && mix(seed, SALT.meeting + 12, index * 31 + each) % 4 === 0)
     return contact < 0 ? [] : [contact, ...more.slice(0, 3)]
   }
-  const publicContact = (contact: number): string | null =>
-    customers.contacts.isPublished(contact) ? customers.contacts.ids.of(contact) : null
   const speakers = (index: number): { name: string; contact: number }[] => [
-    { name: people.memberName(owner(index)), contact: -1 },
+    { name: people.nameThen(owner(index)), contact: -1 },
     ...contactsIn(index).map(contact => ({ name: customers.contactName(contact), contact })),
   ]
   const crmItem = (deal: number) => ({
@@ -143,7 +141,7 @@ export function createMeetings(
   function attendees(index: number) {
     const member = owner(index)
     const inside = {
-      attendee_user_name: people.memberName(member),
+      attendee_user_name: people.nameThen(member),
       attendee_user_email: people.memberEmail(member),
       is_workspace_member: true,
       is_internal: true,
@@ -156,7 +154,7 @@ export function createMeetings(
       is_workspace_member: false,
       is_internal: false,
       teams: [],
-      contact_id: publicContact(contact),
+      contact_id: customers.contactIdThen(contact),
     }))
     return [inside, ...outside]
   }
@@ -164,22 +162,24 @@ export function createMeetings(
   function relatedObjects(index: number) {
     const { company, contact } = about(index)
     const items = []
-    if (company >= 0 && customers.companies.isPublished(company)) {
+    const companyId = customers.companyIdThen(company)
+    const contactId = customers.contactIdThen(contact)
+    if (companyId !== null) {
       items.push({
         display_name: customers.companyName(company),
-        object_id: customers.companies.ids.of(company),
+        object_id: companyId,
         object_type: 'company',
         fields: { company_ids: [], is_internal: false },
         sync_crm_object: null,
       })
     }
-    if (contact >= 0 && customers.contacts.isPublished(contact)) {
-      const of = customers.companyOfContact(contact)
+    if (contactId !== null) {
+      const of = customers.companyIdThen(customers.companyOfContact(contact))
       items.push({
         display_name: customers.contactName(contact),
-        object_id: customers.contacts.ids.of(contact),
+        object_id: contactId,
         object_type: 'contact',
-        fields: { company_ids: of < 0 ? [] : [customers.companies.ids.of(of)], is_internal: false },
+        fields: { company_ids: of === null ? [] : [of], is_internal: false },
         sync_crm_object: hasCrm(index) ? crmItem(about(index).deal) : null,
       })
     }
@@ -216,7 +216,7 @@ export function createMeetings(
       ...summary(index),
       transcript_config: { languages: index % 5 === 0 ? ['ja', 'en'] : ['en'] },
       meeting_owner: {
-        name: people.memberName(member),
+        name: people.nameThen(member),
         email: people.memberEmail(member),
         teams: teamsOf(member),
       },
@@ -281,7 +281,7 @@ export function createMeetings(
         clock = end + 0.04
       }
       clock += 0.6
-      const contact = voice.contact < 0 ? null : publicContact(voice.contact)
+      const contact = customers.contactIdThen(voice.contact)
       entries.push(
         `{"speaker_id":"speaker_${number}","speaker_name":${JSON.stringify(voice.name)},"contact_id":${contact === null ? 'null' : `"${contact}"`}` +
           `,"text":${JSON.stringify(text)},"elapsed_seconds":${begin.toFixed(2)},"words":[${words.join(',')}]}`,

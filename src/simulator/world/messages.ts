@@ -113,7 +113,7 @@ export function createMessages(scene: Scene, people: People, customers: Customer
   })
   const memberParty = (member: number): Party => ({
     handle: memberPart(member),
-    name: people.memberName(member),
+    name: people.nameThen(member),
     contact: -1,
   })
 
@@ -149,10 +149,8 @@ export function createMessages(scene: Scene, people: People, customers: Customer
     const blind = mix(seed, SALT.message + 2, index) % 20 === 0
     let json = ''
     for (const { role, party } of partiesOf(index)) {
-      const contact =
-        blind || party.contact < 0 || !customers.contacts.isPublished(party.contact)
-          ? 'null'
-          : `"${customers.contacts.ids.of(party.contact)}"`
+      const id = blind ? null : customers.contactIdThen(party.contact)
+      const contact = id === null ? 'null' : `"${id}"`
       json += `${json === '' ? '' : ','}{"handle":${party.handle},"display_name":${quoteOrNull(party.name)},"role":"${role}","contact_id":${contact}}`
     }
     return json
@@ -200,7 +198,7 @@ export function createMessages(scene: Scene, people: People, customers: Customer
     const draw = mailSeed(source)
     if (draw % 100 === 99) return null
     const { contact, company } = about(index)
-    const member = people.memberName(memberAt(source.thread, 0))
+    const member = people.nameThen(memberAt(source.thread, 0))
     const customer = contact < 0 ? 'Alex Morgan' : customers.contactName(contact)
     const customerCompany = company < 0 ? 'Independent' : customers.companyName(company)
     const sent = isSentBy(draw)

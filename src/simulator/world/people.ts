@@ -20,6 +20,8 @@ export interface People {
   members: Shelf
   teams: Shelf
   memberName(index: number): string
+  /** As it was when mails were sent and meetings held: a later change of name does not reach back. */
+  nameThen(member: number): string
   memberEmail(index: number): string
   memberJson(index: number): string
   /** Published members in the list's order: by name, equal names by id. */
@@ -27,8 +29,8 @@ export interface People {
   teamName(index: number): string
   teamJson(index: number): string
   teamOrder(): number[]
-  /** The published team of a member, -1 when there is none. */
-  teamOf(member: number): number
+  /** The team of a member by id and name, as it was when meetings were held. */
+  teamThen(member: number): { team_id: string; name: string } | undefined
 }
 
 export function createPeople({ seed, sizes }: Scene): People {
@@ -41,9 +43,10 @@ export function createPeople({ seed, sizes }: Scene): People {
     initial: index => (index % 9 === 8 ? 'hidden' : 'published'),
   })
   const teams = createShelf({ seed, salt: SALT.team, shape: 'hex16', count: sizes.teams })
+  const nameThen = (index: number): string => personName(seed, SALT.member + 10, index).name
   const memberName = (index: number): string => {
     const revision = members.revision(index)
-    const { name } = personName(seed, SALT.member + 10, index)
+    const name = nameThen(index)
     return revision === 0 ? name : `${name}-${at(MARRIED, revision - 1)}`
   }
   const memberEmail = (index: number): string => {
@@ -63,6 +66,7 @@ export function createPeople({ seed, sizes }: Scene): People {
     members,
     teams,
     memberName,
+    nameThen,
     memberEmail,
     memberJson: index => {
       const role = at(ROLES, mix(seed, SALT.member + 20, index) + members.revision(index))
@@ -78,9 +82,10 @@ export function createPeople({ seed, sizes }: Scene): People {
       return JSON.stringify({ id: teams.ids.of(index), name: teamName(index), member_ids: ids })
     },
     teamOrder: () => byName(teams, teamName),
-    teamOf: member => {
-      const team = mixBelow(seed, SALT.team + 10, member, Math.max(1, sizes.teams))
-      return teams.isPublished(team) ? team : -1
+    teamThen: member => {
+      if (sizes.teams === 0) return undefined
+      const team = mixBelow(seed, SALT.team + 10, member, sizes.teams)
+      return { team_id: teams.ids.of(team), name: at(TEAM_NAMES, team) }
     },
   }
 }

@@ -37,8 +37,7 @@ export function createPlaybooks(scene: Scene): Playbooks {
   const resultIds = createIds(seed, SALT.result, 'uuid')
   const answerIds = createIds(seed, SALT.result + 1, 'uuid')
 
-  const name = (index: number): string => {
-    const revision = shelf.revision(index)
+  const name = (index: number, revision: number): string => {
     return `${at(PLAYBOOK_NAMES, index)}${index >= PLAYBOOK_NAMES.length ? ` ${index}` : ''}${revision > 0 ? ` v${revision + 1}` : ''}`
   }
   const updatedAt = (index: number): number =>
@@ -47,13 +46,13 @@ export function createPlaybooks(scene: Scene): Playbooks {
     Math.floor(spread(scene, mixBelow(seed, SALT.playbook + 2, index, 90) / 100))
   const head = (index: number) => ({
     id: shelf.ids.of(index),
-    name: name(index),
+    name: name(index, shelf.revision(index)),
     active: shelf.isPublished(index),
     updated_at: formatInstant(updatedAt(index), index),
   })
   /** Question numbers of a playbook; an edit adds one. */
-  const questions = (index: number): number[] => {
-    const count = 3 + mixBelow(seed, SALT.playbook + 3, index, 4) + shelf.revision(index)
+  const questions = (index: number, revision: number): number[] => {
+    const count = 3 + mixBelow(seed, SALT.playbook + 3, index, 4) + revision
     return Array.from({ length: count }, (_, n) => n)
   }
   const question = (index: number, number: number) => at(QUESTIONS, index + number)
@@ -64,7 +63,7 @@ export function createPlaybooks(scene: Scene): Playbooks {
     json: index =>
       JSON.stringify({
         ...head(index),
-        talk_points: questions(index).map(number => ({
+        talk_points: questions(index, shelf.revision(index)).map(number => ({
           id: pointIds.of(index * 64 + number),
           question: question(index, number).question,
           description: number % 3 === 0 ? null : 'Answer in one sentence, in the language of the meeting.',
@@ -102,9 +101,10 @@ export function createPlaybooks(scene: Scene): Playbooks {
       return JSON.stringify({
         id: resultIds.of(key),
         playbook_id: shelf.ids.of(playbook),
-        playbook_name: name(playbook),
+        // Results stay as they were when the playbook is edited later.
+        playbook_name: name(playbook, 0),
         created_at: made,
-        talk_point_results: questions(playbook).map(number => ({
+        talk_point_results: questions(playbook, 0).map(number => ({
           id: answerIds.of((mix(seed, SALT.result + 5, key) ^ number) >>> 0),
           talk_point_id: pointIds.of(playbook * 64 + number),
           question: question(playbook, number).question,

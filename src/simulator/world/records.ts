@@ -87,7 +87,7 @@ export function createRecords(scene: Scene, parts: Parts): Records {
     const draw = mix(seed, salt, index)
     return draw % 10 === 0
       ? 'null'
-      : `{"kind":"member","name":${quote(parts.people.memberName(draw % sizes.members))}}`
+      : `{"kind":"member","name":${quote(parts.people.nameThen(draw % sizes.members))}}`
   }
 
   return {
@@ -102,7 +102,7 @@ export function createRecords(scene: Scene, parts: Parts): Records {
       definition.fields.forEach((field, position) => {
         const salt = SALT.record + 100 + nameSalt(`${name}.${field.key ?? field.name}`)
         const draw = createDraw(seed, salt + (position % 2 === 1 ? 0 : revision), index)
-        const special = values[`${name}.${field.name}`]
+        const special = values[`${name}.${field.key ?? field.name}`]
         const value = special ? special(index, draw, field) : plainValue(scene, field, draw, revision)
         if (value !== undefined) fields.push(`${quote(field.name)}:${value}`)
       })
