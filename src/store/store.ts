@@ -7,7 +7,7 @@ import { createHistory, type NoteChanges } from './history.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { lockDatabase } from './lock.ts'
 import { createMessageMerge, type Group, type MessageMerge } from './message-merge.ts'
-import { closeDatabase, databaseError, isBusy, openDatabase, type Sqlite } from './open.ts'
+import { closeDatabase, databaseError, openDatabase, type Sqlite } from './open.ts'
 import { createRejects, type Rejects } from './rejects.ts'
 import { createRowWriters, type RowWriters, type Written } from './rows.ts'
 import { createRuns, type Runs } from './runs.ts'
@@ -15,6 +15,7 @@ import { createState, type State, seedResources } from './state.ts'
 import { type Prepare, statementCache } from './statements.ts'
 import { createTasks, type Tasks } from './tasks.ts'
 import { createTombstone, type Tombstone } from './tombstones.ts'
+import { createTransaction, type Transaction } from './transaction.ts'
 
 export interface StoredItem {
   item: ParsedItem
@@ -43,8 +44,7 @@ export interface Store {
   rows: RowWriters
   merge: MessageMerge
   tombstone: Tombstone
-  /** Runs `work` so that all of it is stored or nothing is. No network may be waited for inside. */
-  transaction<T>(work: () => T): Promise<T>
+  transaction: Transaction
   /** Stores payloads of one table; those that a later request has already written are left out. */
   write(table: string, items: readonly ParsedItem[], options: WriteOptions): StoredItem[]
   /** Frees the file for others; the last connection closed is a read-only one. */
@@ -59,9 +59,6 @@ export interface StoreOptions {
   pid: number
   clock: Clock
 }
-
-/** How long a transaction waits for another connection that writes, which only a stranger's could be. */
-const BUSY_PATIENCE_MS = 10_000
 
 /**
  * Opens the warehouse as its only writer.
@@ -138,20 +135,6 @@ function createStore(db: Sqlite, prepare: Prepare, clock: Clock, path: string): 
     state: createState(prepare),
     tombstone: createTombstone({ prepare, merges }),
     transaction: createTransaction(db, clock, path),
-  }
-}
-
-function createTransaction(db: Sqlite, clock: Clock, path: string): Store['transaction'] {
-  return async work => {
-    const begun = clock.elapsed()
-    for (;;) {
-      try {
-        return db.transaction(work).immediate()
-      } catch (error) {
-        if (!isBusy(error) || clock.elapsed() - begun > BUSY_PATIENCE_MS) throw databaseError(error, path)
-      }
-      await clock.sleep(50)
-    }
   }
 }
 

@@ -1,0 +1,82 @@
+import type { Clock } from '../clock.ts'
+import { databaseError, isBusy, type Sqlite } from './open.ts'
+
+/**
+ * Runs `work` so that all of it is stored or nothing is; resolves when it is. No network may be waited for inside.
+ * What is asked for in the same turn of the event loop shares one commit, each in a savepoint of its own: with
+ * thirty answers in flight that is the difference between one write to the disk and thirty.
+ */
+export type Transaction = <T>(work: () => T) => Promise<T>
+
+/** How long a transaction waits for another connection that writes, which only a stranger's could be. */
+const BUSY_PATIENCE_MS = 10_000
+const BUSY_PAUSE_MS = 50
+
+interface Waiting {
+  work: () => unknown
+  resolve(value: unknown): void
+  reject(error: unknown): void
+}
+
+/** How one piece of work ended inside its savepoint. */
+type Settled = { value: unknown } | { error: unknown }
+
+export function createTransaction(db: Sqlite, clock: Clock, path: string): Transaction {
+  let waiting: Waiting[] = []
+  let flushing = false
+
+  const runOne = ({ work }: Waiting): Settled => {
+    try {
+      return { value: db.transaction(work)() }
+    } catch (error) {
+      // A full disk and its like undo the whole transaction, not just the savepoint.
+      if (!db.inTransaction) throw error
+      return { error }
+    }
+  }
+  const runAll = db.transaction((batch: readonly Waiting[]) => batch.map(runOne))
+
+  const commit = async (batch: readonly Waiting[]): Promise<Settled[]> => {
+    const begun = clock.elapsed()
+    for (;;) {
+      try {
+        return runAll.immediate(batch)
+      } catch (error) {
+        if (!isBusy(error) || clock.elapsed() - begun > BUSY_PATIENCE_MS) throw error
+      }
+      await clock.sleep(BUSY_PAUSE_MS)
+    }
+  }
+
+  const flush = async () => {
+    await nextTurn()
+    while (waiting.length > 0) {
+      const batch = waiting
+      waiting = []
+      try {
+        const settled = await commit(batch)
+        batch.forEach((entry, index) => {
+          const result = settled[index]
+          if (result && 'value' in result) entry.resolve(result.value)
+          else entry.reject(databaseError(result?.error, path))
+        })
+      } catch (error) {
+        for (const entry of batch) entry.reject(databaseError(error, path))
+      }
+    }
+    flushing = false
+  }
+
+  return <T>(work: () => T) =>
+    new Promise<T>((resolve, reject) => {
+      waiting.push({ work, resolve: value => resolve(value as T), reject })
+      if (flushing) return
+      flushing = true
+      void flush()
+    })
+}
+
+/** After the answers that have arrived by now were taken up. */
+function nextTurn(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
+}
