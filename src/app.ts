@@ -76,15 +76,18 @@ export function openApp({ settings, log, command, pid, soft, hard }: AppOptions)
       }),
     async close() {
       await client.close()
-      await store.transaction(() => {
-        store.state.setMeta(LEARNED, JSON.stringify(governor.learned()))
-        store.state.setMeta(
-          USED_TODAY,
-          JSON.stringify({ day: today(clock), used: governor.state().usedToday }),
-        )
-      })
       governor.close()
-      store.close()
+      try {
+        await store.transaction(() => {
+          store.state.setMeta(LEARNED, JSON.stringify(governor.learned()))
+          const used = { day: today(clock), used: governor.state().usedToday }
+          store.state.setMeta(USED_TODAY, JSON.stringify(used))
+        })
+      } catch {
+        // What was learned is a convenience; why the database cannot be written was said where it was noticed.
+      } finally {
+        store.close()
+      }
     },
   }
 }

@@ -185,8 +185,10 @@ export function readDataList(value: unknown): readonly unknown[] {
 }
 
 export interface CursorGuard {
-  /** Notes a cursor and tells whether this pass had it before. */
-  repeats(cursor: string): boolean
+  /** Notes a cursor that is about to be sent. */
+  sent(cursor: string): void
+  /** Whether this pass has sent a cursor before. */
+  wasSent(cursor: string): boolean
 }
 
 /**
@@ -195,16 +197,15 @@ export interface CursorGuard {
  */
 export function createCursorGuard(capacity = 100_000): CursorGuard {
   const seen = new Set<string>()
+  const digest = (cursor: string) => createHash('sha1').update(cursor).digest('base64').slice(0, 12)
   return {
-    repeats(cursor) {
-      const digest = createHash('sha1').update(cursor).digest('base64').slice(0, 12)
-      if (seen.has(digest)) return true
-      seen.add(digest)
+    sent(cursor) {
+      seen.add(digest(cursor))
       // A set keeps the order of insertion: its first is the oldest.
       const [oldest] = seen.size > capacity ? seen : []
       if (oldest !== undefined) seen.delete(oldest)
-      return false
     },
+    wasSent: cursor => seen.has(digest(cursor)),
   }
 }
 

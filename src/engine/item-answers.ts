@@ -10,6 +10,7 @@ import { DAY, type EngineContext, HOUR, MINUTE, WEEK } from './context.ts'
 import type { Reply } from './job.ts'
 import { compileParser, type ItemParser } from './parse.ts'
 import { keyOf } from './snapshot.ts'
+import { setbackError } from './walk.ts'
 
 /** What the answer of a single read is stored as: one handler for each kind of item. */
 export interface ItemHandler {
@@ -32,6 +33,8 @@ export interface ItemWork {
   more: boolean
   cursor: Readonly<Record<string, string>> | null
   gathered: string[]
+  /** Cursors of its pages so far. */
+  asked: string[]
 }
 
 export const ITEM_ANSWERS: Readonly<Record<ItemFeed['stores'], ItemHandler>> = {
@@ -101,11 +104,25 @@ function rowAbsent(context: EngineContext, work: ItemWork, meaning: 'absent' | '
     .get(task.key)
   if (live) {
     context.store.absences.confirm(feed.table, '', task.key, context.now())
+    dropParts(context, work)
     readAgain(context, work, WEEK)
-  } else {
+  } else if (isStored(context, work)) {
+    // Gone for good, as far as is known: a list or an activity that names it again brings the task back.
+    context.store.tasks.remove(task)
+  } else if (feed.readyWhen) {
     // Known by name only: it may be published later.
     waitFor(context, work)
-  }
+  } else readAgain(context, work, DAY)
+}
+
+function isStored({ store }: EngineContext, { feed, task }: ItemWork): boolean {
+  const key = quote(tableNamed(feed.table).key.at(-1) ?? '')
+  return store.prepare(`SELECT 1 FROM ${quote(feed.table)} WHERE ${key} = ?`).get(task.key) !== undefined
+}
+
+/** What hangs on a row that is not to be read is not asked for either; its next change brings it back. */
+function dropParts({ store }: EngineContext, { feed, task }: ItemWork): void {
+  for (const cause of feed.causes ?? []) store.tasks.remove({ feed: cause.feed, key: task.key })
 }
 
 /** 403 on a meeting: it is known to be there, and no more. */
@@ -128,6 +145,7 @@ function withhold(context: EngineContext, work: ItemWork): void {
   for (const { id } of results.all(task.key) as { id: string }[]) {
     store.absences.confirm('playbook_results', '', id, now)
   }
+  dropParts(context, work)
   readAgain(context, work, rereadAfter(context, task.sortAt))
 }
 
@@ -328,12 +346,11 @@ function storeLinks(context: EngineContext, work: ItemWork, value: unknown, repl
   const keys = page.items.flatMap(item => keyOf(item, ['id']) ?? [])
   context.counts(resource.name).rowsRead += keys.length
   const gathered = [...new Set([...work.gathered, ...keys])]
-  if (page.next !== null && page.next['cursor'] === work.cursor?.['cursor']) {
-    throw new RetryError('The API gave the same cursor twice', { code: 'paging-stuck' })
-  }
+  if (page.next !== null && work.asked.includes(page.next['cursor'] ?? '')) throw setbackError('repeated')
   if (page.next !== null) {
     work.more = true
     work.cursor = page.next
+    work.asked.push(page.next['cursor'] ?? '')
     work.gathered = gathered
     return
   }

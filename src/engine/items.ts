@@ -69,6 +69,10 @@ export function createItems(
         if (meaning === undefined) throw refusal(status, message)
         if (meaning === 'unavailable') {
           scopesLeftOut.add(task.scope)
+          store.tasks.skipScope(id, task.scope, {
+            round: context.round(resource.name),
+            dueAt: context.after(24 * HOUR),
+          })
           context.unavailable(resource.name, `${task.scope}: the API answers ${status}: ${message}`)
         } else handler.absent(context, work, meaning)
         failures = 0
@@ -100,7 +104,7 @@ export function createItems(
       const task = lot.shift()
       if (!task) return undefined
       underWay.add(nameOf(task))
-      return readJob(task, { resource, id, feed, task, more: false, cursor: null, gathered: [] })
+      return readJob(task, { resource, id, feed, task, more: false, cursor: null, gathered: [], asked: [] })
     },
     finished() {
       if (ended) return true
@@ -119,7 +123,7 @@ function pendingTasks(context: EngineContext, id: string, { pending }: ItemFeed)
   const rows = store
     .prepare(
       `SELECT t.${quote(pending.key)} AS key, ${time} AS at FROM ${quote(pending.table)} t
-       WHERE ${pending.where} AND (? IS NULL OR ${time} > ?) AND (? IS NULL OR ${time} >= ?)
+       WHERE ${pending.where} AND (? IS NULL OR ${time} > ?) AND (? IS NULL OR ${time} IS NULL OR ${time} >= ?)
          AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = ? AND s.scope = '' AND s.key = t.${quote(pending.key)})
        ORDER BY ${time} DESC LIMIT ${LOT}`,
     )
@@ -146,10 +150,14 @@ const twice = (value: string | null): [string | null, string | null] => [value, 
 const COPIES_APART_MS = 24 * HOUR
 
 /** Rows older than this are held back, since earlier copies may still come; null when nothing is. */
-function heldBackBefore({ store }: EngineContext, behind: string | undefined): string | null {
+function heldBackBefore(
+  { store, options: { since } }: EngineContext,
+  behind: string | undefined,
+): string | null {
   if (behind === undefined) return null
   const reached = store.ledger.walkedDownTo(`${behind}.list`)
-  if (reached === null) return null
+  // What lies before the owner's bound is not listed in this run, so nothing is to be waited for.
+  if (reached === null || (reached !== undefined && since !== null && reached <= since)) return null
   return reached === undefined ? '~' : new Date(Date.parse(reached) + COPIES_APART_MS).toISOString()
 }
 

@@ -8,7 +8,16 @@ import type { Segment } from '../store/ledger.ts'
 import { DAY, type EngineContext, HOUR } from './context.ts'
 import { expectedOrFault } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
-import { begun, fromTheTop, isDue, listed, type Query, setbackError } from './walk.ts'
+import {
+  begun,
+  createLoopGuards,
+  fromTheTop,
+  isDue,
+  type LoopGuards,
+  listed,
+  type Query,
+  setbackError,
+} from './walk.ts'
 
 /**
  * A log read in periods with an exclusive end (spec: access logs). The newest period is an hour, so that only an
@@ -35,6 +44,7 @@ export function createPeriodic(
   let underWay = false
   let ended = false
   let endIgnored = false
+  const guards = createLoopGuards()
   let planned = false
 
   const due = () => {
@@ -50,7 +60,7 @@ export function createPeriodic(
       ...where,
       request: { resource: resource.name, route: feed.list.path, path: feed.list.path, query },
       answer(value, reply) {
-        const work = { resource, id, feed, period, query }
+        const work = { resource, id, feed, period, query, guards }
         if (!applyPage(context, work, value, reply, endIgnored)) return
         endIgnored = true
         context.fail(where, endNotUnderstood(options.accessLogEndParameter))
@@ -88,6 +98,7 @@ export function createPeriodic(
       const period = due()
       if (!period) return undefined
       underWay = true
+      guards.asking(period)
       return job(period)
     },
     finished: () => ended || (planned && !underWay && due() === undefined),
@@ -147,6 +158,7 @@ interface PeriodWork {
   feed: PeriodicFeed
   period: Segment
   query: Query
+  guards: LoopGuards
 }
 
 /** Returns true when the page shows that the end parameter is not understood. */
@@ -189,7 +201,7 @@ function applyPage(
   const past =
     endIgnored && entries.length > 0 && entries.every(entry => (timeOf(entry) ?? '') < (period.from ?? ''))
   if (page.next === null || past) endPeriod(context, work, reached)
-  else if (page.next['cursor'] === query['cursor']) {
+  else if (work.guards.repeats(period, page.next)) {
     if (period.restarts > 0) throw setbackError('repeated')
     store.ledger.save(fromTheTop(period))
   } else store.ledger.save(reached)

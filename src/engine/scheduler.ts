@@ -101,7 +101,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const perform = async ({ job, attempt }: Attempt, permit: Permit) => {
     const ticket = store.freshness.begin()
     try {
-      const sent = await client.send(job.request, hard)
+      const sent = await client.send(job.request, AbortSignal.any([hard, ending.signal]))
       count(context, progress, job, sent)
       permit.settle(permitResult(sent))
       silence.heard(sent)
@@ -110,7 +110,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     } catch (error) {
       permit.cancel()
       job.over()
-      if (!hard.aborted) stop(error)
+      if (!hard.aborted && !ending.signal.aborted) stop(error)
     } finally {
       store.freshness.end(ticket)
     }

@@ -8,7 +8,16 @@ import { quote } from '../store/sql.ts'
 import type { EngineContext } from './context.ts'
 import { expectedOrFault } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
-import { begun, fromTheTop, isDue, listed, type Query, setbackError } from './walk.ts'
+import {
+  begun,
+  createLoopGuards,
+  fromTheTop,
+  isDue,
+  type LoopGuards,
+  listed,
+  type Query,
+  setbackError,
+} from './walk.ts'
 
 /**
  * The whole set in every pass, one pass for each scope. Keys seen are noted on the way; what was not seen by the
@@ -27,6 +36,7 @@ export function createSnapshot(
   /** Scopes that are not offered, or failed, in this run. */
   const leftOut = new Set<string>()
   const limits = new Map<string, 'accepted' | 'refused'>()
+  const guards = createLoopGuards()
   let scopes: readonly string[] | undefined
   let ended = false
 
@@ -47,7 +57,7 @@ export function createSnapshot(
       ...limitQuery(feed, pass),
       ...pass.cursor,
     }
-    const work: PassWork = { resource, id, feed, pass, query, limits }
+    const work: PassWork = { resource, id, feed, pass, query, limits, guards }
     return {
       ...where,
       request: {
@@ -83,6 +93,7 @@ export function createSnapshot(
       const pass = passes().find(candidate => !underWay.has(candidate.scope))
       if (!pass) return undefined
       underWay.add(pass.scope)
+      guards.asking(pass)
       return pageJob(pass)
     },
     finished: () => ended || (ready() && underWay.size === 0 && passes().length === 0),
@@ -97,6 +108,7 @@ interface PassWork {
   query: Query
   /** What is known of `limit` on lists whose parameters the spec does not show, by scope. */
   limits: Map<string, 'accepted' | 'refused'>
+  guards: LoopGuards
 }
 
 /** A pass for each scope; passes of scopes that are gone go too. */
@@ -181,7 +193,7 @@ function applyPage(context: EngineContext, work: PassWork, value: unknown, reply
     store.ledger.save({ ...fromTheTop(pass), query: pass.query })
   } else if (page.next === null) {
     endPass(context, work, reached, { resized, endedAt: reply.serverSentAt })
-  } else if (page.next['cursor'] !== undefined && page.next['cursor'] === query['cursor']) {
+  } else if (work.guards.repeats(pass, page.next)) {
     if (pass.restarts > 0) throw setbackError('repeated')
     store.ledger.save({ ...fromTheTop(pass), query: pass.query })
   } else {

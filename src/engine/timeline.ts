@@ -7,7 +7,15 @@ import { quote } from '../store/sql.ts'
 import type { EngineContext } from './context.ts'
 import { expectedOrFault } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
-import { begun, cutWhereItStands, isDue, listed, type Query } from './walk.ts'
+import {
+  begun,
+  createLoopGuards,
+  cutWhereItStands,
+  isDue,
+  type LoopGuards,
+  listed,
+  type Query,
+} from './walk.ts'
 
 /**
  * Newest-first lists that filter on event time alone. One ledger of segments tiles the time axis; a walk goes down a
@@ -23,6 +31,7 @@ export function createTimeline(
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const underWay = new Set<number>()
+  const guards = createLoopGuards()
   let ended = false
 
   const due = () => {
@@ -39,7 +48,7 @@ export function createTimeline(
       ...where,
       request: { resource: resource.name, route: feed.list.path, path: feed.list.path, query },
       answer: (value, reply) =>
-        applyPage(context, { resource, id, feed, segment, base, query }, value, reply),
+        applyPage(context, { resource, id, feed, segment, base, query, guards }, value, reply),
       refused(status, message) {
         if (status === 400 && segment.cursor) cutWhereItStands(store.ledger, segment, 'refused')
         else expectedOrFault(context, where, feed.expected, status, message)
@@ -60,6 +69,7 @@ export function createTimeline(
       const segment = due().find(candidate => !underWay.has(candidate.id))
       if (!segment) return undefined
       underWay.add(segment.id)
+      guards.asking(segment)
       return pageJob(segment)
     },
     finished: () => ended || (underWay.size === 0 && due().length === 0),
@@ -111,6 +121,7 @@ interface PageWork {
   segment: Segment
   base: Query
   query: Query
+  guards: LoopGuards
 }
 
 function applyPage(context: EngineContext, work: PageWork, value: unknown, reply: Reply): void {
@@ -137,7 +148,7 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
   if (page.next === null) {
     store.ledger.save(listed(reached))
     if (segment.to === null && segment.passStartedAt) store.state.fresh(resource.name, segment.passStartedAt)
-  } else if (page.next['cursor'] === query['cursor']) {
+  } else if (work.guards.repeats(segment, page.next)) {
     cutWhereItStands(store.ledger, reached, 'repeated')
   } else {
     store.ledger.save(reached)

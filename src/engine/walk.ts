@@ -1,3 +1,4 @@
+import { type CursorGuard, createCursorGuard } from '../api/paging.ts'
 import { ResourceError } from '../errors.ts'
 import { type Ledger, NOT_WALKING, type Segment } from '../store/ledger.ts'
 import type { EngineContext, FeedName } from './context.ts'
@@ -35,6 +36,30 @@ export function isDue(segment: Segment, round: number): boolean {
 /** The walk is to begin again at the top; what it stored stays. */
 export function fromTheTop(segment: Segment): Segment {
   return { ...segment, ...NOT_WALKING, restarts: segment.restarts + 1 }
+}
+
+export interface LoopGuards {
+  /** Notes what is about to be asked for; a walk that begins anew is forgotten first. */
+  asking(segment: Segment): void
+  /** Whether the next page is one that this walk has asked for before. */
+  repeats(segment: Segment, next: Query | null): boolean
+}
+
+/**
+ * Notices walks that turn in circles. Kept in memory: after a restart a circle is walked once more at most. Asking
+ * again for the same page, because its answer was lost, is no circle.
+ */
+export function createLoopGuards(): LoopGuards {
+  const guards = new Map<number, CursorGuard>()
+  return {
+    asking({ id, cursor }) {
+      if (cursor === null) guards.delete(id)
+      const guard = guards.get(id) ?? createCursorGuard()
+      guards.set(id, guard)
+      if (cursor !== null) guard.sent(JSON.stringify(cursor))
+    },
+    repeats: ({ id }, next) => next !== null && guards.get(id)?.wasSent(JSON.stringify(next)) === true,
+  }
 }
 
 export type Setback = 'refused' | 'repeated'

@@ -163,7 +163,11 @@ export function closeDatabase(db: Sqlite): void {
     db.close()
     return
   }
-  db.pragma('wal_checkpoint(TRUNCATE)')
+  try {
+    db.pragma('wal_checkpoint(TRUNCATE)')
+  } catch {
+    // On a full disk the WAL stays as it is: nothing is lost, the next opening takes it up.
+  }
   const last = new Database(name, { readonly: true, fileMustExist: true })
   // It holds the files open only after it has read something.
   last.prepare('SELECT count(*) FROM sqlite_master').get()

@@ -40,6 +40,8 @@ export interface Tasks {
   /** Notes that a key was read in a round and when it is due again. */
   done(task: TaskKey, next: Reread): void
   remove(task: TaskKey): void
+  /** Leaves a whole scope alone for this round. */
+  skipScope(feed: string, scope: string, next: Pick<Reread, 'round' | 'dueAt'>): void
   /** Keys that wait for something that the API has not ready yet. */
   countWaiting(feed: string): number
 }
@@ -96,6 +98,7 @@ export function createTasks(prepare: Prepare): Tasks {
        deadline = excluded.deadline, waiting = excluded.waiting, sort_at = coalesce(excluded.sort_at, sort_at)`,
   )
   const remove = prepare('DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?')
+  const skip = prepare('UPDATE sync_tasks SET round = ?, due_at = ? WHERE feed = ? AND scope = ?')
   const waiting = prepare('SELECT count(*) FROM sync_tasks WHERE feed = ? AND waiting').pluck()
 
   return {
@@ -116,6 +119,9 @@ export function createTasks(prepare: Prepare): Tasks {
     },
     remove: ({ feed, scope = '', key }) => {
       remove.run(feed, scope, key)
+    },
+    skipScope: (feed, scope, { round, dueAt }) => {
+      skip.run(round, dueAt, feed, scope)
     },
     countWaiting: feed => waiting.get(feed) as number,
   }

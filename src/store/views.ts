@@ -122,7 +122,8 @@ function statusOf(resource: Resource): string {
   (SELECT count(*) FROM sync_rejects j WHERE j.resource = '${name}' AND j.resolved_at IS NULL) AS rejected,
   s.last_success_at, s.next_run_at
 FROM sync_resources s JOIN (
-  SELECT coalesce(sum(waiting), 0) AS waiting, coalesce(sum(waiting OR round = 0 OR attempts > 0), 0) AS open
+  SELECT coalesce(sum(waiting AND coalesce(deadline, '~') > strftime('%Y-%m-%dT%H:%M:%fZ', 'now')), 0) AS waiting,
+     coalesce(sum(waiting OR round = 0 OR attempts > 0), 0) AS open
   FROM sync_tasks WHERE feed >= '${name}.' AND feed < '${name}/'
 ) w WHERE s.resource = '${name}'`
 }

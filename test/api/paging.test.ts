@@ -265,19 +265,13 @@ describe('a list read at once', () => {
 describe('the cursor guard', () => {
   it('notices a cursor that comes again, at once or later', () => {
     const guard = createCursorGuard()
-    expect(['a', 'b', 'c', 'b', 'b', 'd'].map(guard.repeats)).toEqual([
-      false,
-      false,
-      false,
-      true,
-      true,
-      false,
-    ])
+    for (const cursor of ['a', 'b']) guard.sent(cursor)
+    expect(['a', 'b', 'c'].map(guard.wasSent)).toEqual([true, true, false])
   })
 
   it('forgets only the oldest when it is full', () => {
     const guard = createCursorGuard(2)
-    for (const cursor of ['a', 'b', 'c']) guard.repeats(cursor)
-    expect(['b', 'c', 'a'].map(guard.repeats)).toEqual([true, true, false])
+    for (const cursor of ['a', 'b', 'c']) guard.sent(cursor)
+    expect(['b', 'c', 'a'].map(guard.wasSent)).toEqual([true, true, false])
   })
 })
