@@ -1,0 +1,140 @@
+import { Command } from 'commander'
+import { expect, test } from 'vitest'
+import { equip } from '../../src/commands/command.ts'
+import { simulateCommand } from '../../src/commands/simulate.ts'
+import { startSimulator } from '../../src/simulator/server.ts'
+import { TRUTH_KINDS } from '../../src/simulator/world/truth.ts'
+import { SMALL, withSimulator } from './ask.ts'
+
+const post = (url: string, path: string, body: unknown): Promise<Response> =>
+  fetch(`${url}/_simulator/${path}`, { method: 'POST', body: JSON.stringify(body) })
+
+test('the control plane is off unless it was asked for', () =>
+  withSimulator(SMALL, async ({ url }) => {
+    expect((await fetch(`${url}/_simulator/requests`)).status).toBe(401)
+  }))
+
+test('the truth comes as lines of JSON with every digit, and as counts', () =>
+  withSimulator({ ...SMALL, control: true }, async ({ url, world }) => {
+    const counts = await (await fetch(`${url}/_simulator/truth`)).json()
+    for (const kind of TRUTH_KINDS) {
+      const text = await (await fetch(`${url}/_simulator/truth/${kind}`)).text()
+      const lines = text.split('\n').filter(line => line !== '')
+      expect(lines).toEqual([...world.truth().lines(kind)])
+      expect(counts).toHaveProperty(kind, lines.length)
+    }
+    expect((await fetch(`${url}/_simulator/truth/nothing`)).status).toBe(404)
+  }))
+
+test('requests are counted and forgotten; control requests are no part of them', () =>
+  withSimulator({ ...SMALL, control: true }, async ({ url }, ask) => {
+    await ask('/v1/members')
+    const requests = async () => (await fetch(`${url}/_simulator/requests`)).json()
+    expect(await requests()).toMatchObject({
+      total: 1,
+      counts: [{ route: '/v1/members', status: 200, count: 1 }],
+    })
+    await fetch(`${url}/_simulator/requests`, { method: 'DELETE' })
+    expect(await requests()).toMatchObject({ total: 0 })
+  }))
+
+test('changes, faults, limit and key are set over HTTP', () =>
+  withSimulator({ ...SMALL, control: true }, async ({ url, requests }, ask) => {
+    const changed = await post(url, 'changes', { kind: 'publish', resource: 'messages', count: 2 })
+    const { ids }: { ids: string[] } = JSON.parse(await changed.text())
+    expect((await ask('/v2/messages', { limit: '2' })).body.data?.map(row => row['id'])).toEqual(
+      ids.reverse(),
+    )
+    await post(url, 'faults', [{ kind: 'status', status: 503 }])
+    expect((await ask('/v1/members')).status).toBe(503)
+    await post(url, 'faults', [])
+    await post(url, 'limit', { kind: 'fixed-window', count: 1, windowMs: 1_000_000_000 })
+    await ask('/v1/members')
+    expect((await ask('/v1/members')).status).toBe(429)
+    await post(url, 'limit', { kind: 'none' })
+    await post(url, 'key', { key: 'next' })
+    expect((await ask('/v1/members')).status).toBe(401)
+    expect(requests.total()).toBe(5)
+  }))
+
+test('a control request that is not understood is 400 and says why', () =>
+  withSimulator({ ...SMALL, control: true }, async ({ url }) => {
+    const answer = await post(url, 'changes', { kind: 'edit', resource: 'messages', id: 'nobody' })
+    expect(answer.status).toBe(400)
+    expect(await answer.text()).toContain('nobody')
+  }))
+
+function outputs() {
+  const written = { stdout: '', stderr: '' }
+  const sink = (name: 'stdout' | 'stderr') => ({
+    write: (text: string) => {
+      written[name] += text
+    },
+  })
+  return { written, stdout: sink('stdout'), stderr: sink('stderr') }
+}
+
+type Options = Parameters<typeof simulateCommand.run>[1]['options']
+
+function optionsFor(...argv: string[]): Options {
+  return equip(new Command('simulate'), simulateCommand).parse(argv, { from: 'user' }).opts<Options>()
+}
+
+test('the command says where it listens, serves, and ends with 0 when it is stopped', async () => {
+  const stop = new AbortController()
+  const { written, stdout, stderr } = outputs()
+  const options = optionsFor('--port', '0', '--messages', '50', '--json', '--key', 'a key')
+  const running = simulateCommand.run(
+    { env: {}, cwd: '.', stdout, stderr, signal: stop.signal },
+    { args: [], flags: {}, options },
+  )
+  while (written.stdout === '') await new Promise(resolve => setImmediate(resolve))
+  const { url, key, workspace_id: workspace } = JSON.parse(written.stdout)
+  const answer = await fetch(`${url}/v1/members`, {
+    headers: { 'x-api-key': key, 'x-workspace-id': workspace },
+  })
+  expect(answer.status).toBe(200)
+  stop.abort()
+  expect(await running).toBe(0)
+  await expect(fetch(url)).rejects.toThrow()
+  expect(written.stderr).toContain('1 requests')
+})
+
+test('a port that is taken and a history that ends nowhere are wrong usage', async () => {
+  const taken = await startSimulator(SMALL)
+  const context = { env: {}, cwd: '.', ...outputs(), signal: AbortSignal.abort() }
+  const attempt = (...argv: string[]) =>
+    simulateCommand.run(context, { args: [], flags: {}, options: optionsFor(...argv) })
+  await expect(attempt('--port', new URL(taken.url).port)).rejects.toMatchObject({ exitStatus: 64 })
+  await expect(attempt('--port', '0', '--now', 'yesterday')).rejects.toThrow('yesterday')
+  await taken.close()
+})
+
+test('limits and faults are read from flags, and nonsense is refused', () => {
+  const options = optionsFor(
+    '--limit',
+    'token-bucket:5,10',
+    '--fault',
+    'status:0.5:503',
+    '--fault',
+    '{"kind":"reset"}',
+  )
+  expect(options).toMatchObject({
+    limit: { kind: 'token-bucket', rate: 5, burst: 10 },
+    fault: [
+      { kind: 'status', probability: 0.5, status: 503 },
+      { kind: 'reset', probability: 1 },
+    ],
+  })
+  for (const bad of [
+    ['--limit', 'fast'],
+    ['--fault', 'earthquake'],
+    ['--fault', 'reset:2'],
+    ['--port', 'x'],
+  ]) {
+    const command = equip(new Command('simulate'), simulateCommand)
+      .exitOverride()
+      .configureOutput({ writeErr: () => undefined })
+    expect(() => command.parse(bad, { from: 'user' })).toThrow()
+  }
+})

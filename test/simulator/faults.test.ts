@@ -1,0 +1,143 @@
+import { expect, test } from 'vitest'
+import { FAULT_KINDS, type Fault } from '../../src/simulator/faults.ts'
+import { askOf, SMALL, walk, withSimulator } from './ask.ts'
+
+const statuses = async (fault: Fault, requests: number): Promise<number[]> =>
+  withSimulator({ ...SMALL, faults: [fault] }, async (_, ask) => {
+    const seen: number[] = []
+    for (let n = 0; n < requests; n++) seen.push((await ask('/v1/members')).status)
+    return seen
+  })
+
+test('a status fault has the status asked for, with HTML when a gateway answers', () =>
+  withSimulator(SMALL, async (simulator, ask) => {
+    for (const status of [500, 502, 503, 504]) {
+      simulator.setFaults([{ kind: 'status', status, retryAfter: 3 }])
+      const answer = await ask('/v2/messages')
+      expect(answer.status).toBe(status)
+      expect(answer.headers.get('retry-after')).toBe('3')
+      expect(answer.headers.get('content-type')).toContain(status === 502 || status === 504 ? 'html' : 'json')
+    }
+  }))
+
+test('a fault waits for the first requests to pass and happens so many times', async () => {
+  expect(await statuses({ kind: 'status', afterRequests: 2, first: 2 }, 6)).toEqual([
+    200, 200, 500, 500, 200, 200,
+  ])
+})
+
+test('a probability is drawn by seed: the same requests are struck again', async () => {
+  const once = await statuses({ kind: 'status', probability: 0.4 }, 40)
+  expect(await statuses({ kind: 'status', probability: 0.4 }, 40)).toEqual(once)
+  expect(new Set(once)).toEqual(new Set([200, 500]))
+})
+
+test('a fault of one route leaves the others alone', () =>
+  withSimulator(
+    { ...SMALL, faults: [{ kind: 'html', route: '/v2/messages/{messageId}' }] },
+    async (simulator, ask) => {
+      expect((await ask('/v2/messages')).status).toBe(200)
+      const { shelf } = simulator.world.messages
+      const struck = await ask(`/v2/messages/${shelf.ids.of(0)}`)
+      expect(struck.status).toBe(200)
+      expect(struck.headers.get('content-type')).toContain('html')
+    },
+  ))
+
+test('a reset ends the connection, before the answer or in the middle of it', () =>
+  withSimulator(SMALL, async (simulator, ask) => {
+    for (const kind of ['reset', 'reset-in-body'] as const) {
+      simulator.setFaults([{ kind }])
+      await expect(ask('/v2/messages')).rejects.toThrow()
+    }
+    simulator.setFaults([])
+    expect((await ask('/v2/messages')).status).toBe(200)
+  }))
+
+test('a truncated answer is a whole 200 with half of its JSON', () =>
+  withSimulator({ ...SMALL, faults: [{ kind: 'truncate' }] }, async (_, ask) => {
+    const { status, text } = await ask('/v2/messages')
+    expect(status).toBe(200)
+    expect(() => JSON.parse(text)).toThrow()
+  }))
+
+test('the wrong type comes with the right body', () =>
+  withSimulator({ ...SMALL, faults: [{ kind: 'wrong-type' }] }, async (_, ask) => {
+    const { headers, text } = await ask('/v1/members')
+    expect(headers.get('content-type')).toBe('text/plain')
+    expect(JSON.parse(text)).toHaveProperty('data')
+  }))
+
+test('a stall gives no headers, or stops in the body, until the client gives up', () =>
+  withSimulator({ ...SMALL, faults: [{ kind: 'stall' }] }, async simulator => {
+    const headers = { 'x-api-key': simulator.apiKey, 'x-workspace-id': simulator.workspaceId }
+    const stalled = fetch(`${simulator.url}/v1/members`, { headers, signal: AbortSignal.timeout(150) })
+    await expect(stalled).rejects.toThrow()
+    simulator.setFaults([{ kind: 'stall-in-body' }])
+    const begun = await fetch(`${simulator.url}/v1/members`, { headers, signal: AbortSignal.timeout(1_500) })
+    expect(begun.status).toBe(200)
+    await expect(begun.text()).rejects.toThrow()
+  }))
+
+test('an endless body goes on for longer than any reader wants', () =>
+  withSimulator({ ...SMALL, faults: [{ kind: 'endless' }] }, async simulator => {
+    const headers = { 'x-api-key': simulator.apiKey, 'x-workspace-id': simulator.workspaceId }
+    const { body } = await fetch(`${simulator.url}/v2/messages`, { headers })
+    let bytes = 0
+    for await (const chunk of body ?? []) {
+      bytes += chunk.length
+      if (bytes > 20_000_000) break
+    }
+    expect(bytes).toBeGreaterThan(20_000_000)
+  }))
+
+test('a repeated cursor names the page that was just read', () =>
+  withSimulator({ ...SMALL, faults: [{ kind: 'repeat-cursor' }] }, async (_, ask) => {
+    for (const path of ['/v2/messages', '/v1/collections']) {
+      const cursorOf = async (query: Record<string, string>) => {
+        const { page_info: v2, pagination: v1 } = (await ask(path, { limit: '2', ...query })).body
+        return v2?.end_cursor ?? v1?.next_cursor ?? ''
+      }
+      const cursor = await cursorOf({})
+      expect(cursor).not.toBe('')
+      expect(await cursorOf({ cursor })).toBe(cursor)
+    }
+  }))
+
+test('a cursor expires after so many uses, or with age', async () => {
+  let now = 0
+  const clock = { now: () => now, elapsed: () => now, sleep: async () => undefined }
+  await withSimulator(
+    { ...SMALL, clock, faults: [{ kind: 'expire-cursor', uses: 1 }] },
+    async (simulator, ask) => {
+      const cursorOf = async () => (await ask('/v2/messages')).body.page_info?.end_cursor ?? ''
+      const worn = await cursorOf()
+      expect((await ask('/v2/messages', { cursor: worn })).status).toBe(200)
+      expect((await ask('/v2/messages', { cursor: worn })).status).toBe(400)
+      simulator.setFaults([{ kind: 'expire-cursor', ageMs: 1_000 }])
+      const old = await cursorOf()
+      now = 999
+      expect((await ask('/v2/messages', { cursor: old })).status).toBe(200)
+      now = 1_000
+      expect((await ask('/v2/messages', { cursor: old })).status).toBe(400)
+    },
+  )
+})
+
+test('a redirect leads to a path that would see the key', () =>
+  withSimulator({ ...SMALL, faults: [{ kind: 'redirect', first: 1 }] }, async (simulator, ask) => {
+    const { status, headers } = await ask('/v1/members')
+    expect(status).toBe(302)
+    expect(headers.get('location')).toBe('/elsewhere')
+    expect(simulator.requests.count('/elsewhere')).toBe(0)
+  }))
+
+test('with no fault set every kind is absent, and the truth is the same with and without faults', () =>
+  withSimulator({ ...SMALL, faults: FAULT_KINDS.map(kind => ({ kind, probability: 0.1 })) }, async struck => {
+    const lines = [...struck.world.truth().lines('messages')]
+    struck.setFaults([])
+    expect(await walk(askOf(struck), '/v2/messages')).toHaveLength(lines.length)
+    await withSimulator(SMALL, async plain => {
+      expect([...plain.world.truth().lines('messages')]).toEqual(lines)
+    })
+  }))
