@@ -5,7 +5,7 @@ import type { ContextType } from './world/activities.ts'
 import { SALT } from './world/scene.ts'
 import type { World } from './world/world.ts'
 
-export const CHANGED_RESOURCES = [
+const CHANGED_RESOURCES = [
   'messages',
   'activities',
   'meetings',
@@ -95,6 +95,9 @@ export function createChanges(world: World): Changes {
   }
 
   const shelfOf = (choice: Choice): Shelf => {
+    if (!CHANGED_RESOURCES.includes(choice.resource)) {
+      throw new RangeError(`resource must be one of ${CHANGED_RESOURCES.join(', ')}, not ${choice.resource}`)
+    }
     const { people, messages, meetings, activities, collections, playbooks, records } = world
     if (choice.resource === 'crm_records') {
       const shelf = records.shelf(choice.object ?? 'deal')

@@ -55,7 +55,7 @@ export function createShelf({ seed, salt, shape, count, initial }: ShelfOptions)
     edit: (index, micros) => {
       edits.set(index, { times: (edits.get(index)?.times ?? 0) + 1, at: micros })
     },
-    addedAt: index => additions[index - count],
+    addedAt: index => (index < count ? undefined : additions[index - count]),
     add: micros => {
       additions.push(micros)
       if (length === states.length) {

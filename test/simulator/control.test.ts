@@ -62,6 +62,9 @@ test('a control request that is not understood is 400 and says why', () =>
     const answer = await post(url, 'changes', { kind: 'edit', resource: 'messages', id: 'nobody' })
     expect(answer.status).toBe(400)
     expect(await answer.text()).toContain('nobody')
+    expect(await (await post(url, 'changes', { kind: 'edit', resource: 'emails' })).text()).toContain(
+      'messages',
+    )
   }))
 
 function outputs() {

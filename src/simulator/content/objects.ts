@@ -66,7 +66,7 @@ const custom = (name: string, kind: FieldKind, type: string): FieldDefinition =>
   isNullable: true,
 })
 
-export const LONG_FIELD_NAME = `long_${'x'.repeat(295)}`
+const LONG_FIELD_NAME = `long_${'x'.repeat(295)}`
 
 /** A fresh copy, since metadata can change while the simulator runs. */
 export function objectDefinitions(): ObjectDefinition[] {

@@ -1,4 +1,4 @@
-import { PIPELINES, STAGES } from '../content/objects.ts'
+import { STAGES } from '../content/objects.ts'
 import { mixBelow } from '../draw.ts'
 import { coarsen } from '../instants.ts'
 import type { Customers } from './customers.ts'
@@ -40,8 +40,6 @@ const PATHS: readonly (readonly number[])[] = [
   [6, 7, 8, 9],
   [0, 1, 2, 3, 4, 6, 7, 8, 9],
 ]
-
-export const PIPELINE_COUNT = PIPELINES.length
 
 export function createDealHistory(scene: Scene, { deals }: Customers): DealHistory {
   const { seed } = scene

@@ -100,8 +100,7 @@ export function createRecords(scene: Scene, parts: Parts): Records {
       const revision = shelf(name)?.revision(index) ?? 0
       const fields: string[] = []
       definition.fields.forEach((field, position) => {
-        const salt = SALT.record + 100 + nameSalt(`${name}.${field.key ?? field.name}`)
-        const draw = createDraw(seed, salt + (position % 2 === 1 ? 0 : revision), index)
+        const draw = createDraw(seed, saltOf(definition, field) + (position % 2 === 1 ? 0 : revision), index)
         const special = values[`${name}.${field.key ?? field.name}`]
         const value = special ? special(index, draw, field) : plainValue(scene, field, draw, revision)
         if (value !== undefined) fields.push(`${quote(field.name)}:${value}`)
@@ -182,8 +181,11 @@ function plainValue(scene: Scene, field: FieldDefinition, draw: Draw, revision: 
   return PLAIN[field.kind](draw, scene, revision)
 }
 
-const digits = (draw: Draw, count: number): string =>
-  Array.from({ length: count }, () => draw.below(10)).join('')
+function digits(draw: Draw, count: number): string {
+  let text = ''
+  while (text.length < count) text += String(draw.below(1_000_000_000)).padStart(9, '0')
+  return text.slice(0, count)
+}
 
 /** JSON texts, since the digits of numbers matter. */
 const PLAIN: Record<FieldDefinition['kind'], (draw: Draw, scene: Scene, revision: number) => string> = {
@@ -199,10 +201,19 @@ const PLAIN: Record<FieldDefinition['kind'], (draw: Draw, scene: Scene, revision
   relation: () => 'null',
 }
 
-function nameSalt(name: string): number {
+const salts = new WeakMap<FieldDefinition, number>()
+
+/** Keeps the draws of the fields apart; stays when a field is renamed or another is added. */
+function saltOf(object: ObjectDefinition, field: FieldDefinition): number {
+  const known = salts.get(field)
+  if (known !== undefined) return known
   let salt = 0
-  for (const letter of name) salt = (Math.imul(salt, 31) + (letter.codePointAt(0) ?? 0)) >>> 0
-  return salt % 1_000_000_007
+  for (const letter of `${object.name}.${field.key ?? field.name}`) {
+    salt = (Math.imul(salt, 31) + (letter.codePointAt(0) ?? 0)) >>> 0
+  }
+  salt = SALT.record + 100 + (salt % 1_000_000_007)
+  salts.set(field, salt)
+  return salt
 }
 
 function objectJson(object: ObjectDefinition): string {
