@@ -271,6 +271,8 @@ export interface SnapshotFeed {
   lists: 'rows' | 'keys'
   /** The payload fields that may hold the key, first match wins. */
   keyFields: readonly string[]
+  /** For `keys`: read even when the list does not name them. */
+  always?: readonly string[]
   /** For `keys`: the payload field with the event time, where the list shows it. */
   timeField?: string
   /** One pass for each row of another table. `always` are asked for even when that table has no such row. */

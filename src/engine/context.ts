@@ -14,8 +14,10 @@ export interface EngineContext {
   clock: Clock
   log: Log
   options: EngineOptions
-  /** The number of the round that a resource is in. */
+  /** The number of the round that a resource is in; it does not change while the context lives. */
   round(resource: ResourceName): number
+  /** The lane of a resource's lists: history until it was complete once. */
+  listLane(resource: ResourceName): 'history' | 'audit'
   /** True when no feed of the resource has anything left to do in this run. */
   isFinished(resource: ResourceName): boolean
   counts(resource: ResourceName): RunCounts
@@ -79,6 +81,7 @@ export function createContext({ store, clock, log, options, isFinished }: Contex
   const parsers = new Map<string, ItemParser>()
   const drifted = new Set<string>()
   const counts = new Map<ResourceName, RunCounts>()
+  const rounds = new Map<ResourceName, number>()
   const failures = new Map<ResourceName, ParleyError>()
   const unavailable = new Map<ResourceName, string>()
   /** A `Date` is never ahead of the server's clock, so the largest difference seen is the nearest. */
@@ -97,7 +100,14 @@ export function createContext({ store, clock, log, options, isFinished }: Contex
     observeServerTime(serverMs, receivedMs) {
       serverAhead = Math.max(serverAhead ?? Number.NEGATIVE_INFINITY, serverMs - receivedMs)
     },
-    round: resource => store.state.get(resource).round,
+    round(resource) {
+      const known = rounds.get(resource)
+      if (known !== undefined) return known
+      const { round } = store.state.get(resource)
+      rounds.set(resource, round)
+      return round
+    },
+    listLane: resource => (store.state.get(resource).firstCompleteAt === null ? 'history' : 'audit'),
     counts(resource) {
       const known = counts.get(resource)
       if (known) return known

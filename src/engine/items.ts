@@ -95,7 +95,7 @@ export function createItems(
 
   return {
     ...where,
-    lane: () => 'items',
+    lane: 'items',
     next() {
       if (ended || !ready()) return undefined
       const going = continued.shift()

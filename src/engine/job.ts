@@ -39,7 +39,7 @@ export type Lane = (typeof LANES)[number]
 export interface Source {
   resource: ResourceName
   feed: string
-  lane(): Exclude<Lane, 'retry'>
+  lane: Exclude<Lane, 'retry'>
   /** The next request that can be made now, if there is one. */
   next(): Job | undefined
   /** True when nothing is to be done any more in this run, by what is known now. */

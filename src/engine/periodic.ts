@@ -90,7 +90,7 @@ export function createPeriodic(
 
   return {
     ...where,
-    lane: () => (store.state.get(resource.name).firstCompleteAt === null ? 'history' : 'audit'),
+    lane: context.listLane(resource.name),
     next() {
       if (ended || underWay) return undefined
       if (!planned) planPeriods(context, id)

@@ -164,7 +164,7 @@ function createAsking(
 
   return {
     ...where,
-    lane: () => purpose.lane,
+    lane: purpose.lane,
     next() {
       if (ended || !purpose.ready()) return undefined
       const tasks = take()

@@ -63,12 +63,14 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const { clock, store, log } = context
   const queue = new PQueue({ concurrency: Number.POSITIVE_INFINITY })
   const progress: SchedulerProgress = { requests: 0, throttled: 0, accepted: 0, refused: 0, inFlight: 0 }
-  const lanes = createLanes(sources)
+  const lanes = createLanes(sources, store.transaction.commits)
   const silence = createSilence(deps)
   const delayed: Delayed[] = []
   let stopped: unknown
   let wake: () => void = () => undefined
   const ending = new AbortController()
+  const noMore = AbortSignal.any([soft, ending.signal])
+  const atOnce = AbortSignal.any([hard, ending.signal])
 
   const stop = (reason: unknown) => {
     stopped ??= reason
@@ -91,9 +93,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     const timer = new AbortController()
     await new Promise<void>(resolve => {
       wake = resolve
-      void clock
-        .sleep(Math.max(nearest, 1), AbortSignal.any([timer.signal, soft, ending.signal]))
-        .then(resolve)
+      void clock.sleep(Math.max(nearest, 1), AbortSignal.any([timer.signal, noMore])).then(resolve)
     })
     timer.abort()
   }
@@ -101,7 +101,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const perform = async ({ job, attempt }: Attempt, permit: Permit) => {
     const ticket = store.freshness.begin()
     try {
-      const sent = await client.send(job.request, AbortSignal.any([hard, ending.signal]))
+      const sent = await client.send(job.request, atOnce)
       count(context, progress, job, sent)
       permit.settle(permitResult(sent))
       silence.heard(sent)
@@ -151,7 +151,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
 
   const step = async (): Promise<boolean> => {
     const asked = clock.elapsed()
-    const permit = await governor.permit(AbortSignal.any([soft, ending.signal]))
+    const permit = await governor.permit(noMore)
     silence.excuse(clock.elapsed() - asked)
     if (!permit) return false
     const error = silence.tooLong()
@@ -167,12 +167,13 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
         .add(() => perform(chosen, permit))
         .finally(() => {
           progress.inFlight -= 1
+          lanes.askAgain(chosen.job.feed)
           wake()
         })
       return true
     }
     permit.cancel()
-    if (progress.inFlight === 0 && delayed.length === 0) return false
+    if (progress.inFlight === 0 && delayed.length === 0) return lanes.askAllAgain()
     await change()
     return true
   }
@@ -258,16 +259,28 @@ function count(context: EngineContext, progress: SchedulerProgress, job: Job, se
   }
 }
 
-/** Weighted shares: the lane with the least requests for its share goes first, and what it cannot use others take. */
-function createLanes(sources: readonly Source[]) {
+/**
+ * Weighted shares: the lane with the least requests for its share goes first, and what it cannot use others take.
+ * A source that had nothing is asked again when something was committed or a job of its own is over, since asking
+ * all of them at every step would cost more than the work itself.
+ */
+function createLanes(sources: readonly Source[], commits: () => number) {
   const used = new Map<Lane, number>(LANES.map(lane => [lane, 0]))
+  const idleAt = new Map<string, number>()
   let turn = 0
+  let allAsked = false
+
+  const ask = (source: Source): Job | undefined => {
+    if (idleAt.get(source.feed) === commits()) return undefined
+    const job = source.next()
+    if (!job) idleAt.set(source.feed, commits())
+    return job
+  }
 
   const fromSources = (lane: Lane): Attempt | undefined => {
     for (let step = 0; step < sources.length; step += 1) {
       const source = sources[(turn + step) % sources.length]
-      if (!source || source.lane() !== lane) continue
-      const job = source.next()
+      const job = source?.lane === lane ? ask(source) : undefined
       if (!job) continue
       turn = (turn + step + 1) % sources.length
       return { job, attempt: 1 }
@@ -281,6 +294,7 @@ function createLanes(sources: readonly Source[]) {
       for (const lane of order) {
         const chosen = retries(lane) ?? fromSources(lane)
         if (!chosen) continue
+        allAsked = false
         const share = (used.get(lane) ?? 0) + 1 / SHARES[lane]
         used.set(lane, share)
         // A lane that was idle must not make up for it later at the others' cost.
@@ -288,6 +302,16 @@ function createLanes(sources: readonly Source[]) {
         return chosen
       }
       return undefined
+    },
+    askAgain(feed: string) {
+      idleAt.delete(feed)
+    },
+    /** Before the end all are asked once more, since one may have waited for another to end. False at the end. */
+    askAllAgain(): boolean {
+      if (allAsked) return false
+      idleAt.clear()
+      allAsked = true
+      return true
     },
   }
 }

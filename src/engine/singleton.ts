@@ -56,7 +56,7 @@ export function createSingleton(
 
   return {
     ...where,
-    lane: () => (store.state.get(resource.name).firstCompleteAt === null ? 'history' : 'audit'),
+    lane: context.listLane(resource.name),
     next() {
       if (ended || underWay || !due()) return undefined
       underWay = true

@@ -87,7 +87,7 @@ export function createSnapshot(
 
   return {
     ...where,
-    lane: () => (store.state.get(resource.name).firstCompleteAt === null ? 'history' : 'audit'),
+    lane: context.listLane(resource.name),
     next() {
       if (ended || !ready()) return undefined
       const pass = passes().find(candidate => !underWay.has(candidate.scope))
@@ -280,6 +280,9 @@ function endPass(context: EngineContext, work: PassWork, pass: Segment, { resize
   const { resource, id, feed } = work
   // A list that keeps changing its size may have hidden a row between two pages: nothing is believed missing.
   const again = resized ? false : missing(context, work, pass, endedAt)
+  for (const key of feed.always ?? []) {
+    store.tasks.add({ feed: `${resource.name}.detail`, key, dueAt: context.now() })
+  }
   const ended = listed(pass)
   store.ledger.save(again ? { ...ended, listedRound: 0 } : ended)
   store.ledger.forgetSeen(id, pass.scope)

@@ -63,7 +63,7 @@ export function createTimeline(
 
   return {
     ...where,
-    lane: () => (due().some(segment => segment.listedAt === null) ? 'history' : 'audit'),
+    lane: context.listLane(resource.name),
     next() {
       if (ended) return undefined
       const segment = due().find(candidate => !underWay.has(candidate.id))

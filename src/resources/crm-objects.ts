@@ -52,6 +52,8 @@ export const crmObjectsResource = resource({
       table: 'crm_objects',
       lists: 'keys',
       keyFields: ['name'],
+      // Companies and contacts are linked to everything, yet the list need not name them.
+      always: ['company', 'contact'],
       evidence: { by: 'detail' },
     },
     detail: {

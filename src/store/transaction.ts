@@ -6,7 +6,11 @@ import { databaseError, isBusy, type Sqlite } from './open.ts'
  * What is asked for in the same turn of the event loop shares one commit, each in a savepoint of its own: with
  * thirty answers in flight that is the difference between one write to the disk and thirty.
  */
-export type Transaction = <T>(work: () => T) => Promise<T>
+export interface Transaction {
+  <T>(work: () => T): Promise<T>
+  /** Grows with every commit: what was found in the database before it may no longer hold. */
+  commits(): number
+}
 
 /** How long a transaction waits for another connection that writes, which only a stranger's could be. */
 const BUSY_PATIENCE_MS = 10_000
@@ -24,6 +28,7 @@ type Settled = { value: unknown } | { error: unknown }
 export function createTransaction(db: Sqlite, clock: Clock, path: string): Transaction {
   let waiting: Waiting[] = []
   let flushing = false
+  let commits = 0
 
   const runOne = ({ work }: Waiting): Settled => {
     try {
@@ -55,6 +60,7 @@ export function createTransaction(db: Sqlite, clock: Clock, path: string): Trans
       waiting = []
       try {
         const settled = await commit(batch)
+        commits += 1
         batch.forEach((entry, index) => {
           const result = settled[index]
           if (result && 'value' in result) entry.resolve(result.value)
@@ -67,13 +73,14 @@ export function createTransaction(db: Sqlite, clock: Clock, path: string): Trans
     flushing = false
   }
 
-  return <T>(work: () => T) =>
+  const transaction = <T>(work: () => T) =>
     new Promise<T>((resolve, reject) => {
       waiting.push({ work, resolve: value => resolve(value as T), reject })
       if (flushing) return
       flushing = true
       void flush()
     })
+  return Object.assign(transaction, { commits: () => commits })
 }
 
 /** After the answers that have arrived by now were taken up. */

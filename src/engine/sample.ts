@@ -1,0 +1,244 @@
+/**
+ * How many rows a newest-first list holds that tells no total, from a handful of its pages. Pure: a generator that
+ * yields what is to be asked and is given what came. Times are milliseconds since the epoch.
+ */
+
+/** Both bounds are inclusive; without one the list goes on to its end. */
+export interface Span {
+  from: number | undefined
+  to: number | undefined
+}
+
+/** One page of at most `PAGE_ROWS` rows. */
+export interface Sighting {
+  /** Newest first. */
+  times: readonly number[]
+  /** Whether the list goes on below. */
+  more: boolean
+  /** What else is counted on the page, such as the bodies that its messages call for. */
+  extra: number
+}
+
+export interface Estimate {
+  rows: number
+  /** The whole list's, by the shares on the pages seen. */
+  extra: number
+  /** True when every row was seen. */
+  exact: boolean
+  /** The oldest row's time, as far as it was found out. */
+  oldest: number | undefined
+}
+
+export interface SampleOptions {
+  /** Requests at most. */
+  budget: number
+  /** Where the oldest row may be looked for first: another list's. */
+  oldestHint?: number | undefined
+}
+
+export const PAGE_ROWS = 100
+
+/** Undefined as an answer: the page could not be had; the estimate is then made from what was seen. */
+export type Sampling = Generator<Span, Estimate, Sighting | undefined>
+
+const DAY = 86_400_000
+const WEEK = 7 * DAY
+/** Nothing that parley reads is older: 1990. */
+const OLDEST_POSSIBLE = Date.UTC(1990, 0)
+const STEP_GROWTH = 8
+/** The oldest row's place is known well enough when the doubt is about less than this share of all rows. */
+const DOUBT = 0.04
+/** Cells that the span is cut into at first. */
+const FIRST_CELLS = 7
+const FEWEST_REQUESTS = 6
+
+/** A page that was asked for from `at` downwards. */
+interface Sample extends Sighting {
+  at: number
+}
+
+/** A part of the time axis, counted by the samples that begin in it. */
+interface Cell {
+  above: number
+  below: number
+  samples: readonly Sample[]
+  /** The densest that was seen in it or in what it was cut from. */
+  peak: number
+}
+
+export function* sampleList(span: Span, { budget, oldestHint }: SampleOptions): Sampling {
+  let used = 0
+  let phase = 0.5
+  const look = function* (at: number | undefined): Generator<Span, Sample | undefined, Sighting | undefined> {
+    used += 1
+    const seen = yield { from: span.from, to: at }
+    return seen && { ...seen, at: at ?? seen.times[0] ?? 0 }
+  }
+
+  const newest = yield* look(span.to)
+  const first = newest?.times.at(-1)
+  if (!newest || first === undefined) return { rows: 0, extra: 0, exact: true, oldest: undefined }
+  if (!newest.more) return { rows: newest.times.length, extra: newest.extra, exact: true, oldest: first }
+
+  const samples: Sample[] = []
+  const bottom =
+    span.from === undefined
+      ? yield* findOldest(newest, samples, { look, hint: oldestHint, left: () => budget / 2 - used })
+      : { below: span.from, doubt: 0 }
+
+  /** Spread over the week as evenly as over the whole, since nights and week-ends are empty. */
+  const placeIn = ({ above, below }: Cell): number => {
+    phase = (phase + 0.618_034) % 1
+    const play = Math.min(WEEK, above - below)
+    return Math.round((above + below) / 2 + (phase - 0.5) * play)
+  }
+  const seeInto = function* (cell: Cell): Generator<Span, Cell, Sighting | undefined> {
+    if (cell.samples.length > 0 || cell.above <= cell.below) return cell
+    const sample = yield* look(placeIn(cell))
+    return sample
+      ? { ...cell, samples: [sample], peak: Math.max(cell.peak, density(sample, cell.below).rows) }
+      : cell
+  }
+
+  let cells: readonly Cell[] = []
+  for (const cell of evenCells(first, bottom.below, samples)) {
+    cells = [...cells, used < budget ? yield* seeInto(cell) : cell]
+  }
+  const limit = Math.min(budget, Math.max(FEWEST_REQUESTS, Math.ceil(rowsOf(cells) / PAGE_ROWS / 2)))
+  while (used + 2 <= limit) {
+    const chosen = mostDoubtful(cells, density(newest, Number.NEGATIVE_INFINITY).rows)
+    if (!chosen) break
+    const halves: Cell[] = []
+    for (const half of halve(chosen)) halves.push(yield* seeInto(half))
+    cells = cells.flatMap(cell => (cell === chosen ? halves : [cell]))
+  }
+  return sumUp(newest, cells, bottom)
+}
+
+interface Bottom {
+  below: number
+  /** How far above `below` the oldest row may lie at most. */
+  doubt: number
+}
+
+interface Search {
+  look(at: number): Generator<Span, Sample | undefined, Sighting | undefined>
+  hint: number | undefined
+  left(): number
+}
+
+/** Looks back in growing steps until nothing is found, then halves the doubt. Every page seen is also a sample. */
+function* findOldest(
+  newest: Sample,
+  samples: Sample[],
+  { look, hint, left }: Search,
+): Generator<Span, Bottom, Sighting | undefined> {
+  const top = newest.at
+  let oldest = newest.times.at(-1) ?? top
+  let empty: number | undefined
+  let step = Math.max(10 * (top - oldest), DAY)
+  const margin = hint === undefined ? 0 : Math.max((top - hint) * DOUBT * 0.5, DAY)
+  const hints = hint === undefined || hint >= oldest ? [] : [hint - margin, hint + margin]
+  while (left() >= 1) {
+    const tried: number = hints.shift() ?? (empty === undefined ? oldest - step : (oldest + empty) / 2)
+    const at = Math.round(Math.max(tried, OLDEST_POSSIBLE))
+    if (at >= oldest || (empty !== undefined && at <= empty)) continue
+    const sample = yield* look(at)
+    if (!sample) break
+    const last = sample.times.at(-1)
+    if (last === undefined) empty = at
+    else {
+      samples.push(sample)
+      oldest = last
+      if (!sample.more) return { below: last, doubt: 0 }
+      step *= STEP_GROWTH
+    }
+    if (empty !== undefined && hints.length === 0 && oldest - empty < (top - oldest) * DOUBT) break
+    if (at === OLDEST_POSSIBLE) break
+  }
+  return empty === undefined
+    ? { below: oldest, doubt: 0 }
+    : { below: (oldest + empty) / 2, doubt: (oldest - empty) / 2 }
+}
+
+function evenCells(above: number, below: number, samples: readonly Sample[]): Cell[] {
+  const width = Math.max(0, above - below) / FIRST_CELLS
+  return Array.from({ length: FIRST_CELLS }, (_, number) => {
+    const top = above - number * width
+    const isLast = number === FIRST_CELLS - 1
+    const below = top - width
+    const within = samples.filter(({ at }) => at <= top && (isLast || at > below))
+    const peak = Math.max(0, ...within.map(sample => density(sample, below).rows))
+    return { above: top, below, samples: within, peak }
+  })
+}
+
+/**
+ * Both halves are sampled anew: the sample that had the cell chosen is dropped, or the choice of what looks dense
+ * would make dense parts count for less.
+ */
+function halve({ above, below, peak }: Cell): readonly Cell[] {
+  const middle = (above + below) / 2
+  return [
+    { above, below: middle, samples: [], peak: peak * FADING },
+    { above: middle, below, samples: [], peak: peak * FADING },
+  ]
+}
+
+/** How much of a peak counts for the halves of its cell, which may have been cut at the peak's edge. */
+const FADING = 0.5
+
+/** The widest cell for the densest that was seen there or next to it: what else was seen may have been a quiet night. */
+function mostDoubtful(cells: readonly Cell[], newestDensity: number): Cell | undefined {
+  const doubts = cells.map(({ above, below, peak }, number) => {
+    const over = number === 0 ? newestDensity : (cells[number - 1]?.peak ?? 0)
+    return (above - below) * Math.max(peak, over, cells[number + 1]?.peak ?? 0)
+  })
+  const most = Math.max(...doubts)
+  return most > 0 ? cells[doubts.indexOf(most)] : undefined
+}
+
+interface Counts {
+  rows: number
+  extra: number
+}
+
+/**
+ * Rows per millisecond below a sample's beginning. The gap between rows in which it begins is as likely to be cut
+ * anywhere, so it counts twice what is seen of it; without that, a sample that begins in a quiet night would count
+ * as a busy one.
+ */
+function density(sample: Sample, below: number): Counts {
+  const { at, times, more, extra } = sample
+  const last = times.at(-1)
+  const newest = times[0]
+  if (last === undefined || newest === undefined) return { rows: 0, extra: 0 }
+  const each = extra / times.length
+  const reached = last < below || !more
+  const inside = reached ? times.filter(time => time >= below).length : times.length
+  const lasting = reached ? at - below : 2 * (at - newest) + newest - last
+  const rows = inside / Math.max(1, lasting)
+  return { rows, extra: rows * each }
+}
+
+function rowsIn({ above, below, samples }: Cell): Counts {
+  const width = above - below
+  const all = samples.map(sample => density(sample, below))
+  const mean = (of: (counts: Counts) => number) =>
+    all.length === 0 ? 0 : (all.reduce((sum, counts) => sum + of(counts), 0) / all.length) * width
+  return { rows: mean(({ rows }) => rows), extra: mean(({ extra }) => extra) }
+}
+
+function rowsOf(cells: readonly Cell[]): number {
+  return cells.reduce((sum, cell) => sum + rowsIn(cell).rows, 0)
+}
+
+function sumUp(newest: Sample, cells: readonly Cell[], bottom: Bottom): Estimate {
+  const counted = cells.map(rowsIn)
+  return {
+    rows: Math.round(counted.reduce((sum, { rows }) => sum + rows, newest.times.length)),
+    extra: Math.round(counted.reduce((sum, { extra }) => sum + extra, newest.extra)),
+    exact: false,
+    oldest: bottom.below,
+  }
+}

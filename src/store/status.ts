@@ -1,0 +1,82 @@
+import { existsSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { EXIT_STATUS, StopError } from '../errors.ts'
+import type { ResourceName } from '../resource.ts'
+import { databaseError, openDatabase, type Sqlite } from './open.ts'
+
+/** What a warehouse says of itself, read without changing anything. */
+export interface Status {
+  database: { path: string; bytes: number; walBytes: number }
+  resources: readonly StatusRow[]
+  /** Runs that no process has ended: those under way, or of one that died. */
+  openRuns: number
+  /** Values of the database as a whole, as they were stored. */
+  meta: ReadonlyMap<string, string>
+}
+
+/** A row of the view `sync_status` (WAREHOUSE: Sync state). */
+export interface StatusRow {
+  resource: ResourceName
+  state: 'ok' | 'backfilling' | 'waiting' | 'unavailable' | 'failing'
+  reason: string | null
+  rows_live: number
+  rows_deleted: number
+  newest_at: string | null
+  fresh_as_of: string | null
+  complete_as_of: string | null
+  backfill_done: number
+  backfill_total: number | null
+  pending_tasks: number
+  rejected: number
+  last_success_at: string | null
+  next_run_at: string | null
+}
+
+/** In the order of the catalogue. */
+export function readStatus(db: Sqlite): StatusRow[] {
+  return db.prepare('SELECT * FROM sync_status').all() as StatusRow[]
+}
+
+/** @throws StopError (73) when there is no warehouse at this path, or it cannot be read */
+export function readWarehouse(path: string): Status {
+  const file = resolve(path)
+  requireWarehouse(file)
+  try {
+    const db = openDatabase({ path: file, readonly: true })
+    try {
+      return db.transaction(() => readAll(db, file))()
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    throw databaseError(error, file)
+  }
+}
+
+function readAll(db: Sqlite, file: string): Status {
+  if (!db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get()) throw nothingThere(file)
+  const meta = db.prepare('SELECT key, value FROM sync_meta').raw().all() as [string, string][]
+  return {
+    database: { path: file, bytes: sizeOf(file), walBytes: sizeOf(`${file}-wal`) },
+    resources: readStatus(db),
+    openRuns: db.prepare('SELECT count(*) FROM sync_runs WHERE ended_at IS NULL').pluck().get() as number,
+    meta: new Map(meta),
+  }
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+/** @throws StopError (73) when there is no file */
+export function requireWarehouse(file: string): void {
+  if (!existsSync(file)) throw nothingThere(file)
+}
+
+function nothingThere(file: string): StopError {
+  return new StopError(`There is no warehouse at ${file} yet`, {
+    code: 'no-database',
+    hint: 'parley backfill makes it and reads everything into it; --database names another file.',
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
