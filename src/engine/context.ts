@@ -41,6 +41,8 @@ export interface EngineContext {
   now(): string
   /** The server's clock in ms, as far as its answers have told it; else this machine's. */
   serverNow(): number
+  /** False until an answer has told it. */
+  knowsServerTime(): boolean
   /** What an instant of this machine's clock is by the server's. */
   toServerTime(ms: number): number
   /** Takes the server's clock from an answer's `Date`, which is cut to the second. */
@@ -96,6 +98,7 @@ export function createContext({ store, clock, log, options, isFinished }: Contex
     isFinished,
     now,
     serverNow: () => clock.now() + (serverAhead ?? 0),
+    knowsServerTime: () => serverAhead !== undefined,
     toServerTime: ms => ms + (serverAhead ?? 0),
     observeServerTime(serverMs, receivedMs) {
       serverAhead = Math.max(serverAhead ?? Number.NEGATIVE_INFINITY, serverMs - receivedMs)

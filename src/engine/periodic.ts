@@ -88,11 +88,40 @@ export function createPeriodic(
     }
   }
 
+  /** Periods go by the server's clock, so where no answer has told it yet, one is asked for. */
+  const clockJob: Job = {
+    ...where,
+    request: {
+      resource: resource.name,
+      route: feed.list.path,
+      path: feed.list.path,
+      query: { limit: '1', [feed.from]: new Date(context.serverNow() - HOUR).toISOString() },
+    },
+    answer: () => {
+      if (!context.knowsServerTime()) context.observeServerTime(context.clock.now(), context.clock.now())
+    },
+    refused(status, message) {
+      ended = true
+      expectedOrFault(context, where, feed.expected, status, message)
+    },
+    failed(error) {
+      ended = true
+      context.fail(where, error)
+    },
+    over() {
+      underWay = false
+    },
+  }
+
   return {
     ...where,
     lane: context.listLane(resource.name),
     next() {
       if (ended || underWay) return undefined
+      if (!planned && !context.knowsServerTime()) {
+        underWay = true
+        return clockJob
+      }
       if (!planned) planPeriods(context, id)
       planned = true
       const period = due()

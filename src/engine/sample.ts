@@ -186,7 +186,7 @@ function halve({ above, below, peak }: Cell): readonly Cell[] {
 }
 
 /** How much of a peak counts for the halves of its cell, which may have been cut at the peak's edge. */
-const FADING = 0.5
+const FADING = 1
 
 /** The widest cell for the densest that was seen there or next to it: what else was seen may have been a quiet night. */
 function mostDoubtful(cells: readonly Cell[], newestDensity: number): Cell | undefined {
