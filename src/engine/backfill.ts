@@ -1,7 +1,7 @@
 import type { Client } from '../api/client.ts'
 import type { Governor } from '../api/governor.ts'
 import { CATALOG } from '../catalog.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Resource, ResourceName } from '../resource.ts'
@@ -144,7 +144,8 @@ function endRound(
 ): ResourceResult {
   const { state, rejects } = context.store
   const now = context.now()
-  const { roundStartedAt } = state.get(name)
+  const roundStartedAt = state.get(name).roundStartedAt ?? now
+  const asOf = isoInstant(context.toServerTime(Date.parse(roundStartedAt)))
   const result = (outcome: RunOutcome, reason?: string): ResourceResult => ({
     resource: name,
     outcome,
@@ -156,15 +157,15 @@ function endRound(
   const failure = context.failure(name)
   if (failure) {
     // Left open when the run was cut short: the next one goes on with it.
-    if (!interrupted) state.endRound(name, { complete: false, now })
+    if (!interrupted) state.endRound(name, { complete: false, asOf, now })
     return result('failed', failure.message)
   }
-  for (const feed of Object.keys(feeds)) rejects.resolve(`${name}.${feed}`, null, roundStartedAt ?? now, now)
+  for (const feed of Object.keys(feeds)) rejects.resolve(`${name}.${feed}`, null, roundStartedAt, now)
   const reason = context.unavailability(name)
   const whole = reason !== undefined && isWhollyUnavailable(context, name)
   if (whole) state.unavailable(name, reason, now)
   else state.healthy(name, reason ?? null)
-  state.endRound(name, { complete: true, now })
+  state.endRound(name, { complete: true, asOf, now })
   return whole ? result('unavailable', reason) : result('complete', reason)
 }
 

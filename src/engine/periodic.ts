@@ -12,6 +12,7 @@ import {
   begun,
   createLoopGuards,
   fromTheTop,
+  givenUp,
   isDue,
   type LoopGuards,
   listed,
@@ -80,6 +81,7 @@ export function createPeriodic(
       },
       failed(error) {
         ended = true
+        store.ledger.save(givenUp(period, error))
         context.fail(where, error)
       },
       over() {

@@ -50,7 +50,7 @@ const STEP_GROWTH = 8
 const DOUBT = 0.04
 /** Cells that the span is cut into at first. */
 const FIRST_CELLS = 7
-const FEWEST_REQUESTS = 6
+const FEWEST_REQUESTS = 12
 
 /** A page that was asked for from `at` downwards. */
 interface Sample extends Sighting {
@@ -186,7 +186,7 @@ function halve({ above, below, peak }: Cell): readonly Cell[] {
 }
 
 /** How much of a peak counts for the halves of its cell, which may have been cut at the peak's edge. */
-const FADING = 1
+const FADING = 0.5
 
 /** The widest cell for the densest that was seen there or next to it: what else was seen may have been a quiet night. */
 function mostDoubtful(cells: readonly Cell[], newestDensity: number): Cell | undefined {

@@ -12,6 +12,7 @@ import {
   begun,
   createLoopGuards,
   fromTheTop,
+  givenUp,
   isDue,
   type LoopGuards,
   listed,
@@ -79,6 +80,7 @@ export function createSnapshot(
         // Without a scope the list is the resource; with one the other scopes go on.
         if (feed.scope) leftOut.add(pass.scope)
         else ended = true
+        store.ledger.save(givenUp(pass, error))
         context.fail(where, error)
       },
       over: () => underWay.delete(pass.scope),

@@ -11,6 +11,7 @@ import {
   begun,
   createLoopGuards,
   cutWhereItStands,
+  givenUp,
   isDue,
   type LoopGuards,
   listed,
@@ -55,6 +56,7 @@ export function createTimeline(
       },
       failed(error) {
         ended = true
+        store.ledger.save(givenUp(segment, error))
         context.fail(where, error)
       },
       over: () => underWay.delete(segment.id),
@@ -110,8 +112,13 @@ function baseQuery({ list, bounds }: TimelineFeed, { from, to }: Segment): Query
     ...list.query,
     limit: String(PAGING[list.paging].maxLimit),
     ...(from === null ? {} : { [bounds.from]: from }),
-    ...(to === null ? {} : { [bounds.to]: to }),
+    ...(to === null ? {} : { [bounds.to]: nextMillisecond(to) }),
   }
+}
+
+/** Bounds are cut to the millisecond while real times have finer digits, so an upper bound is asked for rounded up. */
+function nextMillisecond(instant: string): string {
+  return new Date(Date.parse(instant) + 1).toISOString()
 }
 
 interface PageWork {

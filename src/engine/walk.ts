@@ -1,5 +1,5 @@
 import { type CursorGuard, createCursorGuard } from '../api/paging.ts'
-import { ResourceError } from '../errors.ts'
+import { type ParleyError, ResourceError } from '../errors.ts'
 import { type Ledger, NOT_WALKING, type Segment } from '../store/ledger.ts'
 import type { EngineContext, FeedName } from './context.ts'
 import type { Reply } from './job.ts'
@@ -36,6 +36,15 @@ export function isDue(segment: Segment, round: number): boolean {
 /** The walk is to begin again at the top; what it stored stays. */
 export function fromTheTop(segment: Segment): Segment {
   return { ...segment, ...NOT_WALKING, restarts: segment.restarts + 1 }
+}
+
+/**
+ * What is kept of a walk that failed: its checkpoint, unless that is what failed, or every later run would ask with
+ * the same dead cursor.
+ */
+export function givenUp(segment: Segment, error: ParleyError): Segment {
+  const isDead = Object.values(SETBACKS).some(({ code }) => code === error.code)
+  return isDead ? { ...segment, ...NOT_WALKING, restarts: 0 } : segment
 }
 
 export interface LoopGuards {

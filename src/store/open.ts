@@ -28,8 +28,11 @@ export function openDatabase({ path, mode = 0o600, readonly = false }: OpenOptio
     if (!readonly) createFile(file, mode)
     const db = new Database(file, { readonly, fileMustExist: true })
     try {
-      configure(db, readonly)
+      // The wait happens on the event loop, so it is short here and repeated through the clock.
+      db.pragma('busy_timeout = 100')
+      // Before anything that writes: even choosing the journal mode changes a stranger's file.
       recognise(db, file)
+      configure(db, readonly)
       if (!readonly) prepare(db, file)
     } catch (error) {
       db.close()
@@ -49,8 +52,6 @@ function createFile(file: string, mode: number): void {
 }
 
 function configure(db: Sqlite, readonly: boolean): void {
-  // The wait happens on the event loop, so it is short here and repeated through the clock.
-  db.pragma('busy_timeout = 100')
   if (readonly) return
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = NORMAL')

@@ -19,8 +19,8 @@ export interface ResourceState {
 export interface State {
   get(resource: ResourceName): ResourceState
   beginRound(resource: ResourceName, now: string): number
-  /** A round that reached its end; `asOf` is the start of the reading of the newest end. */
-  endRound(resource: ResourceName, end: { complete: boolean; now: string }): void
+  /** A round that reached its end; `asOf` is its begin by the server's clock. */
+  endRound(resource: ResourceName, end: { complete: boolean; asOf: string; now: string }): void
   fresh(resource: ResourceName, asOf: string): void
   failing(resource: ResourceName, reason: string, now: string): void
   unavailable(resource: ResourceName, reason: string, now: string): void
@@ -51,7 +51,7 @@ export function createState(prepare: Prepare): State {
   const end = prepare(
     `UPDATE sync_resources SET round_open = 0,
        last_success_at = iif(@complete, @now, last_success_at),
-       complete_as_of = iif(@complete, round_started_at, complete_as_of),
+       complete_as_of = iif(@complete, @asOf, complete_as_of),
        first_complete_at = iif(@complete, coalesce(first_complete_at, @now), first_complete_at)
      WHERE resource = @resource`,
   )
@@ -93,8 +93,8 @@ export function createState(prepare: Prepare): State {
       begin.run(now, resource)
       return get(resource).round
     },
-    endRound: (resource, { complete, now }) => {
-      end.run({ resource, complete: complete ? 1 : 0, now })
+    endRound: (resource, { complete, asOf, now }) => {
+      end.run({ resource, complete: complete ? 1 : 0, asOf, now })
     },
     fresh: (resource, asOf) => {
       fresh.run(asOf, resource)
