@@ -24,6 +24,7 @@ type Handler = (controls: Controls, body: string) => unknown
 const HANDLERS: Record<string, Handler> = {
   'GET /_simulator/requests': ({ requests }) => ({
     total: requests.total(),
+    bytes: requests.bytes(),
     counts: requests.counts(),
     recent: requests.recent().slice(-100),
   }),

@@ -4,6 +4,8 @@ export interface RequestLog {
   /** Of one route template, or all; of one status, or all. */
   count(template?: string, status?: number): number
   counts(): { route: string; status: number; count: number }[]
+  /** Bytes of JSON that were answered, before compression; faults count as the answers that they spoiled. */
+  bytes(): number
   recent(): readonly LoggedRequest[]
   clear(): void
 }
@@ -17,12 +19,14 @@ export interface LoggedRequest {
 }
 
 export interface RequestRecorder extends RequestLog {
-  record(request: LoggedRequest): void
+  /** `bytes` is the length of the answer before compression. */
+  record(request: LoggedRequest, bytes: number): void
 }
 
 export function createRequestLog(keep = 1_000): RequestRecorder {
   let counts = new Map<string, Map<number, number>>()
   let recent: LoggedRequest[] = []
+  let answered = 0
   const rows = () =>
     [...counts].flatMap(([route, statuses]) =>
       [...statuses].map(([status, count]) => ({ route, status, count })),
@@ -39,12 +43,15 @@ export function createRequestLog(keep = 1_000): RequestRecorder {
     total: () => count(),
     count,
     counts: rows,
+    bytes: () => answered,
     recent: () => recent,
     clear: () => {
       counts = new Map()
       recent = []
+      answered = 0
     },
-    record: request => {
+    record: (request, bytes) => {
+      answered += bytes
       const statuses = counts.get(request.route) ?? new Map<number, number>()
       statuses.set(request.status, (statuses.get(request.status) ?? 0) + 1)
       counts.set(request.route, statuses)

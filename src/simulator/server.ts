@@ -236,7 +236,8 @@ function createService(scene: Scene, world: World, options: SimulatorOptions): S
     }
     if (!refusal) logAccess(target, method, answer, begun)
     const status = await dispatch(response, delivery, struck)
-    requests.record({ route: template, path: target.path, query: target.query, status })
+    const asked = { route: template, path: target.path, query: target.query, status }
+    requests.record(asked, Buffer.byteLength(answer.body))
   }
 
   return { handle, controls }

@@ -28,14 +28,15 @@ test('the truth comes as lines of JSON with every digit, and as counts', () =>
 
 test('requests are counted and forgotten; control requests are no part of them', () =>
   withSimulator({ ...SMALL, control: true }, async ({ url }, ask) => {
-    await ask('/v1/members')
+    const { text } = await ask('/v1/members')
     const requests = async () => (await fetch(`${url}/_simulator/requests`)).json()
     expect(await requests()).toMatchObject({
       total: 1,
+      bytes: Buffer.byteLength(text),
       counts: [{ route: '/v1/members', status: 200, count: 1 }],
     })
     await fetch(`${url}/_simulator/requests`, { method: 'DELETE' })
-    expect(await requests()).toMatchObject({ total: 0 })
+    expect(await requests()).toMatchObject({ total: 0, bytes: 0 })
   }))
 
 test('changes, faults, limit and key are set over HTTP', () =>
