@@ -21,6 +21,18 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'write a settings file to start from',
     load: async () => (await import('./commands/init.ts')).initCommand,
   },
+  resync: {
+    summary: 'have one resource read again from the start',
+    load: async () => (await import('./commands/resync.ts')).resyncCommand,
+  },
+  simulate: {
+    summary: 'serve the whole API from a made-up workspace',
+    load: async () => (await import('./commands/simulate.ts')).simulateCommand,
+  },
+  status: {
+    summary: 'show what is in the warehouse and how fresh it is',
+    load: async () => (await import('./commands/status.ts')).statusCommand,
+  },
 }
 
 /** What the action of the command leaves behind, since commander hands nothing on. */

@@ -1,7 +1,11 @@
 import { Option } from 'commander'
-import { EXIT_STATUS, StopError } from '../errors.ts'
+import { systemClock } from '../clock.ts'
+import type { BackfillResult } from '../engine/backfill.ts'
+import { EXIT_STATUS, type ExitStatus } from '../errors.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../resource.ts'
-import { type CommandContext, type CommandDefinition, settingsFor, settingsIn } from './command.ts'
+import { type CommandDefinition, mayColour, settingsFor, settingsIn } from './command.ts'
+import { createLiveArea, isLive } from './live-area.ts'
+import { resourceCalled } from './resource-name.ts'
 
 export interface BackfillOptions {
   skip?: string
@@ -25,38 +29,72 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
   ],
   async run(context, input) {
     const { settings } = settingsFor(context, input, { requireApi: true, resourceNames: RESOURCE_NAMES })
-    const { openApp } = await import('../app.ts')
-    const { createLog } = await import('../log.ts')
-    const log = await createLog({ level: settings.log.level, pretty: context.stderr.isTTY === true })
     const resources = await chosenResources(settings.sync.resources, input.options.skip)
-    const hard = hardStop(context)
-    const app = openApp({
-      settings,
-      log,
-      command: 'backfill',
-      pid: process.pid,
-      soft: context.signal,
-      hard,
-    })
+    const [{ openApp }, { createLog }, { createProgress }, { forPeople, forPrograms, summarize }] =
+      await Promise.all([
+        import('../app.ts'),
+        import('../log.ts'),
+        import('./progress.ts'),
+        import('./summary.ts'),
+      ])
+    const { stdout, stderr, env, signal } = context
+    const area = isLive(stderr, env) ? createLiveArea(stderr) : undefined
+    const colour = mayColour(stderr, env)
+    const { level } = settings.log
+    const log = await createLog({ level, pretty: area !== undefined, colour, stream: area ?? stderr })
+    const hard = hardStop(signal, () => log.warn(STOPPING, { wait_ms: GRACE_MS }))
+    const app = openApp({ settings, log, command: 'backfill', pid: process.pid, soft: signal, hard })
     try {
-      const result = await app.backfill(resources, settings.sync.since ?? null).run()
-      if (input.options.json) context.stdout.write(`${JSON.stringify(result)}\n`)
-      if (result.interrupted) return EXIT_STATUS.unfinished
-      return result.complete ? EXIT_STATUS.done : EXIT_STATUS.apiUnavailable
+      const backfill = app.backfill(resources, settings.sync.since ?? null)
+      const began = app.clock.elapsed()
+      const ended = new AbortController()
+      const progress = createProgress({ app, backfill, log, area, colour, stopping: signal })
+      const [shown, end] = await Promise.all([
+        outcomeOf(progress.show(ended.signal)),
+        outcomeOf(backfill.run().finally(() => ended.abort())),
+      ])
+      const summary = summarize({ app, backfill, end, durationMs: app.clock.elapsed() - began })
+      if (summary) {
+        stderr.write(forPeople(summary, stderr.columns))
+        if (input.options.json) stdout.write(`${JSON.stringify(forPrograms(summary))}\n`)
+      }
+      if ('error' in end) throw end.error
+      if ('error' in shown) throw shown.error
+      return statusOf(end.result)
     } finally {
       await app.close()
     }
   },
 }
 
+function statusOf({ complete, interrupted }: BackfillResult): ExitStatus {
+  if (interrupted) return EXIT_STATUS.unfinished
+  return complete ? EXIT_STATUS.done : EXIT_STATUS.apiUnavailable
+}
+
+async function outcomeOf<T>(work: Promise<T>): Promise<{ result: T } | { error: unknown }> {
+  try {
+    return { result: await work }
+  } catch (error) {
+    return { error }
+  }
+}
+
 /** What is under way may finish for so long after a signal. */
 const GRACE_MS = 10_000
 
-function hardStop({ signal }: CommandContext): AbortSignal {
+const STOPPING = 'Stopping: what is under way is finished first; a second signal ends it at once'
+
+function hardStop(signal: AbortSignal, say: () => void): AbortSignal {
   const hard = new AbortController()
-  signal.addEventListener('abort', () => {
-    setTimeout(() => hard.abort(), GRACE_MS).unref()
-  })
+  const end = () => {
+    say()
+    void systemClock()
+      .sleep(GRACE_MS)
+      .then(() => hard.abort())
+  }
+  if (signal.aborted) end()
+  else signal.addEventListener('abort', end, { once: true })
   return hard.signal
 }
 
@@ -65,15 +103,11 @@ async function chosenResources(
   skip: string | undefined,
 ): Promise<readonly ResourceName[]> {
   const { withParents } = await import('../catalog.ts')
-  const skipped = (skip ?? '').split(',').filter(name => name !== '')
-  const unknown = skipped.filter(name => !RESOURCE_NAMES.some(known => known === name))
-  if (unknown.length > 0) {
-    throw new StopError(`--skip names no resource: ${unknown.join(', ')}`, {
-      code: 'unknown-resource',
-      hint: `The resources are ${RESOURCE_NAMES.join(', ')}.`,
-      exitStatus: EXIT_STATUS.usage,
-    })
-  }
+  const skipped = (skip ?? '')
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+    .map(name => resourceCalled(name, '--skip names'))
   const wanted = RESOURCE_NAMES.filter(name => only === undefined || only.includes(name))
   return withParents(wanted).filter(name => !skipped.includes(name))
 }

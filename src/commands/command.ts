@@ -14,6 +14,7 @@ export interface Output {
   write(text: string): unknown
   isTTY?: boolean
   columns?: number
+  rows?: number
 }
 
 /** Everything a command may take from the process that it runs in. */

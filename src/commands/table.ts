@@ -1,0 +1,43 @@
+import { wrap } from './wording.ts'
+
+export interface TableColumn<Row> {
+  title: string
+  align?: 'left' | 'right'
+  cell(row: Row): string
+  /** Left out of the table when this says so of every row. */
+  isIdle?(row: Row): boolean
+}
+
+/** Lines of aligned text, the titles first. Pure. */
+export function table<Row>(columns: readonly TableColumn<Row>[], rows: readonly Row[]): string[] {
+  const shown = columns.filter(({ isIdle }) => isIdle === undefined || !rows.every(isIdle))
+  const body = rows.map(row => shown.map(({ cell }) => cell(row)))
+  return aligned(
+    [shown.map(({ title }) => title), ...body],
+    shown.map(({ align }) => align ?? 'left'),
+  )
+}
+
+/** Rows of cells as one text with every column as wide as its widest cell. Pure. */
+export function alignTable(rows: readonly (readonly string[])[]): string {
+  return aligned(rows, []).join('\n')
+}
+
+function aligned(rows: readonly (readonly string[])[], aligns: readonly ('left' | 'right')[]): string[] {
+  const widths = rows.reduce<number[]>(
+    (widest, cells) => cells.map((cell, index) => Math.max(cell.length, widest[index] ?? 0)),
+    [],
+  )
+  const pad = (cell: string, index: number) => {
+    const width = widths[index] ?? 0
+    return aligns[index] === 'right' ? cell.padStart(width) : cell.padEnd(width)
+  }
+  return rows.map(cells => cells.map(pad).join('  ').trimEnd())
+}
+
+/** `name: sentence`, wrapped to the width and indented below its name. Pure. */
+export function remark(name: string, sentence: string, width: number): string[] {
+  return wrap(`${name}: ${sentence}`, Math.max(width - 4, 20)).map((line, index) =>
+    index === 0 ? `  ${line}` : `    ${line}`,
+  )
+}

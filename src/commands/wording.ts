@@ -1,0 +1,88 @@
+/** Numbers, times and sizes as people read them. Pure. */
+
+const NUMBERS = new Intl.NumberFormat('en-US')
+
+/** With thousands separators, whatever the machine's language. */
+export function wholeNumber(value: number): string {
+  return NUMBERS.format(value)
+}
+
+/** `1 row`, `1,200 rows`. */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${wholeNumber(value)} ${value === 1 ? one : many}`
+}
+
+/** A rate with the digits that matter: 0.03, 4.2, 45. */
+export function perSecond(rate: number): string {
+  if (rate >= 10) return wholeNumber(Math.round(rate))
+  return String(Number(rate.toFixed(rate >= 1 ? 1 : 2)))
+}
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** The two largest units, such as `3 min 4 s`; below a second in milliseconds. */
+export function duration(ms: number): string {
+  if (ms < SECOND) return `${Math.round(ms)} ms`
+  const parts: [number, string][] = [
+    [Math.floor(ms / DAY), 'd'],
+    [Math.floor((ms % DAY) / HOUR), 'h'],
+    [Math.floor((ms % HOUR) / MINUTE), 'min'],
+    [Math.floor((ms % MINUTE) / SECOND), 's'],
+  ]
+  const first = parts.findIndex(([value]) => value > 0)
+  return parts
+    .slice(first, first + 2)
+    .filter(([value]) => value > 0)
+    .map(([value, unit]) => `${value} ${unit}`)
+    .join(' ')
+}
+
+const UNITS: readonly [number, string][] = [
+  [365 * DAY, 'year'],
+  [30 * DAY, 'month'],
+  [DAY, 'day'],
+  [HOUR, 'h'],
+  [MINUTE, 'min'],
+  [SECOND, 's'],
+]
+
+/** `3 min ago`, `in 2 days`, `now`; a dash where there is no instant. */
+export function ago(instant: string | null, now: number): string {
+  if (instant === null) return '-'
+  const ms = now - Date.parse(instant)
+  const unit = UNITS.find(([size]) => Math.abs(ms) >= size)
+  if (unit === undefined) return 'now'
+  const [size, name] = unit
+  const value = Math.floor(Math.abs(ms) / size)
+  const length = `${value} ${name}${name.length > 3 && value !== 1 ? 's' : ''}`
+  return ms > 0 ? `${length} ago` : `in ${length}`
+}
+
+const SIZES = ['kB', 'MB', 'GB', 'TB'] as const
+
+export function bytes(value: number): string {
+  let size = value
+  let unit = 'bytes'
+  for (const larger of SIZES) {
+    if (size < 1000) break
+    size /= 1000
+    unit = larger
+  }
+  return `${unit === 'bytes' || size >= 100 ? wholeNumber(Math.round(size)) : size.toFixed(1)} ${unit}`
+}
+
+/** Lines of at most so many characters, broken between words; a longer word has a line of its own. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(/\s+/).filter(part => part !== '')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line)
+      line = word
+    } else line = line === '' ? word : `${line} ${word}`
+  }
+  return line === '' ? lines : [...lines, line]
+}
