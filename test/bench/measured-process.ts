@@ -1,0 +1,39 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+
+/** What a process took from its start to its end. */
+export interface Usage {
+  wallMs: number
+  userMs: number
+  systemMs: number
+  /** Peak of the resident memory. */
+  peakKiB: number
+}
+
+export interface MeasuredProcess {
+  child: ChildProcess
+  /** Rejects with what it wrote to standard error when it ends with another status than 0. */
+  ended: Promise<Usage>
+}
+
+const EXIT_REPORT = new URL('exit-report.mjs', import.meta.url).href
+
+/** Starts a Node program whose memory and time are measured from the inside. */
+export function startMeasured(args: readonly string[], env: NodeJS.ProcessEnv): MeasuredProcess {
+  const began = performance.now()
+  const child = spawn(process.execPath, ['--import', EXIT_REPORT, ...args], {
+    env,
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+  })
+  const complaints = child.stderr ? text(child.stderr) : ''
+  const fromInside = child.stdio[3]
+  const report = fromInside instanceof Readable ? text(fromInside) : Promise.resolve('')
+  const ended = once(child, 'close').then(async ([status]) => {
+    const wallMs = performance.now() - began
+    if (status !== 0) throw new Error(`status ${status}: ${(await complaints).slice(-2000)}`)
+    return { wallMs, ...(JSON.parse(await report) as Omit<Usage, 'wallMs'>) }
+  })
+  return { child, ended }
+}

@@ -1,0 +1,86 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { type BareResult, writeBare } from './bare-loop.ts'
+import { type LeastRequests, leastRequests } from './least-requests.ts'
+import { startMeasured, type Usage } from './measured-process.ts'
+import { measureWarehouse, type WarehouseSize } from './warehouse-size.ts'
+import type { Served, Workspace } from './workspace.ts'
+
+export interface TrialOptions {
+  folder: string
+  /** The built command line program. */
+  program: string
+  withTexts: boolean
+  repeat: number
+  /** Whether the bare loop is measured too. */
+  withBare: boolean
+}
+
+/** A backfill of one size, each figure the best of its repetitions, which were made in turns. */
+export interface Trial {
+  parley: Usage
+  size: WarehouseSize
+  served: Pick<Served, 'total' | 'bytes'>
+  least: LeastRequests
+  bare: BareResult | undefined
+}
+
+/** What grows with the number of messages; all else in the workspace is small. */
+const LISTS = ['activities', 'messages']
+
+export async function runTrial(workspace: Workspace, options: TrialOptions): Promise<Trial> {
+  const database = join(options.folder, 'parley.db')
+  const bareDatabase = join(options.folder, 'bare.db')
+  const runs: Usage[] = []
+  const bareRuns: BareResult[] = []
+  for (let turn = 0; turn < options.repeat; turn += 1) {
+    removeDatabase(database)
+    await workspace.forgetRequests()
+    runs.push(await backfill(workspace, options, database))
+    if (!options.withBare) continue
+    bareRuns.push(writeBare(database, bareDatabase))
+    removeDatabase(bareDatabase)
+  }
+  const { total, bytes } = await workspace.requests()
+  const size = measureWarehouse(database)
+  removeDatabase(database)
+  return {
+    parley: { ...fastest(runs), peakKiB: Math.max(...runs.map(({ peakKiB }) => peakKiB)) },
+    size,
+    served: { total, bytes },
+    least: await leastRequests(workspace, options.withTexts),
+    bare: bareRuns.length > 0 ? fastest(bareRuns) : undefined,
+  }
+}
+
+function backfill(workspace: Workspace, options: TrialOptions, database: string): Promise<Usage> {
+  const resources = options.withTexts ? [...LISTS, 'message_bodies'] : LISTS
+  const { child, ended } = startMeasured(
+    [
+      options.program,
+      'backfill',
+      '--only',
+      resources.join(','),
+      '--database',
+      database,
+      '--log-level',
+      'error',
+    ],
+    {
+      PATH: process.env['PATH'],
+      PARLEY_BASE_URL: workspace.url,
+      PARLEY_API_KEY: workspace.apiKey,
+      PARLEY_WORKSPACE_ID: workspace.workspaceId,
+    },
+  )
+  child.stdout?.resume()
+  return ended
+}
+
+function fastest<T extends { wallMs: number }>(runs: readonly T[]): T {
+  return runs.reduce((best, run) => (run.wallMs < best.wallMs ? run : best))
+}
+
+function removeDatabase(path: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-lock']) rmSync(path + suffix, { force: true })
+}

@@ -1,0 +1,58 @@
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
+import { startMeasured, type Usage } from './measured-process.ts'
+
+/** A made-up workspace that is served without a limit, in a process of its own. */
+export interface Workspace {
+  url: string
+  apiKey: string
+  workspaceId: string
+  requests(): Promise<Served>
+  forgetRequests(): Promise<void>
+  /** How many of each kind there are. */
+  counts(): Promise<Record<string, number>>
+  /** The items of one kind, as JSON. */
+  lines(kind: string): AsyncIterable<string>
+  close(): Promise<Usage>
+}
+
+export interface Served {
+  total: number
+  /** Of JSON, before compression. */
+  bytes: number
+  counts: readonly { route: string; status: number; count: number }[]
+}
+
+const SERVE = new URL('serve.mjs', import.meta.url).pathname
+
+export async function startWorkspace(messages: number): Promise<Workspace> {
+  const { child, ended } = startMeasured([SERVE, String(messages)], process.env)
+  if (!child.stdout) throw new Error('the simulator has no standard output')
+  const line = once(createInterface({ input: child.stdout }), 'line')
+  const [ready] = await Promise.race([line, ended.then(() => [''])])
+  const { url, apiKey, workspaceId } = JSON.parse(String(ready)) as Workspace
+  const control = async (path: string, method = 'GET') => {
+    const response = await fetch(`${url}/_simulator/${path}`, { method })
+    if (!response.ok) throw new Error(`the simulator answers ${response.status} to ${method} ${path}`)
+    return response
+  }
+  return {
+    url,
+    apiKey,
+    workspaceId,
+    requests: async () => (await (await control('requests')).json()) as Served,
+    forgetRequests: async () => {
+      await control('requests', 'DELETE')
+    },
+    counts: async () => (await (await control('truth')).json()) as Record<string, number>,
+    async *lines(kind) {
+      const { body } = await control(`truth/${kind}`)
+      if (body) yield* createInterface({ input: Readable.fromWeb(body) })
+    },
+    close: () => {
+      child.stdin?.end()
+      return ended
+    },
+  }
+}
