@@ -1,0 +1,475 @@
+import { describe, expect, test } from 'vitest'
+import { numberedPage, refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+import { scriptedList } from '../support/scripted-lists.ts'
+import { message, minutesBack, outcomeOf, startTrial, stateOf, uuid } from './trial-backfill.ts'
+
+const live = (table: string, key = 'id') =>
+  `SELECT ${key} FROM ${table} WHERE _deleted_at IS NULL ORDER BY 1`
+
+const member = (id: string) => ({ id, name: id, email: null, role: null })
+const activity = (number: number, more = {}) => ({
+  id: uuid(number),
+  type: 'call',
+  source_type: 'OBJECT_CHANGE_EVENT',
+  source_id: 'x',
+  occurred_at: minutesBack(number),
+  created_via: null,
+  actor: null,
+  links: [],
+  ...more,
+})
+
+const MESSAGES = { time: 'received_at', from: 'received_from', to: 'received_to' } as const
+const ACTIVITIES = { time: 'occurred_at', from: 'occurred_from', to: 'occurred_to' } as const
+
+describe('evidence by a second pass (members)', () => {
+  test('a member missed by two passes in a row is tombstoned, and revived when it comes back', async () => {
+    const api = await startScriptedApi()
+    let members = ['a', 'b']
+    api.on('/v1/members', () => numberedPage(members.map(member)))
+    const trial = await startTrial(api)
+    await trial.run(['members'])
+    members = ['a']
+    const before = api.requests.length
+    expect((await trial.run(['members'])).resources[0]?.rowsDeleted).toBe(1)
+    expect(api.requests.length - before).toBe(2)
+    expect(trial.column(live('members'))).toEqual(['a'])
+    members = ['a', 'b']
+    await trial.run(['members'])
+    expect(trial.column(live('members'))).toEqual(['a', 'b'])
+  })
+
+  test('a member that the second pass shows again stays', async () => {
+    const api = await startScriptedApi()
+    let pass = 0
+    api.on('/v1/members', () => numberedPage(pass++ === 1 ? [member('a')] : [member('a'), member('b')]))
+    const trial = await startTrial(api)
+    await trial.run(['members'])
+    expect((await trial.run(['members'])).complete).toBe(true)
+    expect(pass).toBe(3)
+    expect(trial.column(live('members'))).toEqual(['a', 'b'])
+  })
+
+  test('passes that miss another member each time come to an end', async () => {
+    const api = await startScriptedApi()
+    const all = ['a', 'b', 'c'].map(member)
+    let pass = 0
+    api.on('/v1/members', () => {
+      pass += 1
+      if (pass === 1 || pass > 100) return numberedPage(all)
+      return numberedPage(pass % 2 === 0 ? [...all.slice(0, 2)] : [...all.slice(1)])
+    })
+    const trial = await startTrial(api)
+    await trial.run(['members'])
+    await trial.run(['members'])
+    expect(pass).toBeLessThan(20)
+    expect(trial.column(live('members'))).toEqual(['a', 'b', 'c'])
+  })
+
+  test('a page-numbered list whose size changes on the way is walked again and nothing is believed missing', async () => {
+    const api = await startScriptedApi()
+    const page = (number: number, size: number, ids: string[]) => ({
+      body: {
+        data: ids.map(member),
+        pagination: { page: number, limit: 2, total_size: size, total_pages: 2 },
+      },
+    })
+    const answers = [page(1, 4, ['a', 'b']), page(2, 3, ['d']), page(1, 3, ['b', 'c']), page(2, 3, ['d'])]
+    let complete = true
+    api.on('/v1/members', ({ query }) => {
+      if (complete) return query['page'] === '2' ? page(2, 4, ['c', 'd']) : page(1, 4, ['a', 'b'])
+      return answers.shift() ?? page(Number(query['page'] ?? 1), 3, query['page'] === '2' ? ['d'] : ['b', 'c'])
+    })
+    const trial = await startTrial(api)
+    await trial.run(['members'])
+    complete = false
+    expect((await trial.run(['members'])).complete).toBe(true)
+    expect(trial.column(live('members'))).toEqual(['b', 'c', 'd'])
+  })
+})
+
+describe('evidence by a single read (teams, collections, activities)', () => {
+  test('a team that the list misses is asked for, and tombstoned on 404 alone', async () => {
+    const api = await startScriptedApi()
+    let teams = ['a', 'b', 'c']
+    const team = (id: string) => ({ id, name: id, member_ids: ['m'] })
+    api.on('/v1/teams', () => numberedPage(teams.map(team)))
+    api.on('/v1/teams/{id}', ({ params: [id = ''] }) => (id === 'b' ? { body: { data: team('b') } } : refused(404)))
+    const trial = await startTrial(api)
+    await trial.run(['teams'])
+    teams = ['a']
+    expect((await trial.run(['teams'])).complete).toBe(true)
+    expect(trial.column(live('teams'))).toEqual(['a', 'b'])
+    expect(api.asked('/v1/teams/{id}').map(({ params }) => params[0]).sort()).toEqual(['b', 'c'])
+    expect(trial.column('SELECT DISTINCT team_id FROM live_team_members ORDER BY 1')).toEqual(['a', 'b'])
+    teams = ['a', 'b', 'c']
+    await trial.run(['teams'])
+    expect(trial.column(live('teams'))).toEqual(['a', 'b', 'c'])
+  })
+
+  test.each([
+    [500, 'failed'],
+    [403, 'failed'],
+    [400, 'failed'],
+  ])('a single read that answers %i is no evidence', async (status, outcome) => {
+    const api = await startScriptedApi()
+    let collections = [{ id: 'a' }, { id: 'b' }]
+    api.on('/v1/collections', () => v1Page(collections))
+    api.on('/v1/collections/{id}', () => refused(status))
+    const trial = await startTrial(api)
+    await trial.run(['collections'])
+    collections = [{ id: 'a' }]
+    expect(outcomeOf(await trial.run(['collections']), 'collections')).toBe(outcome)
+    expect(trial.column(live('collections'))).toEqual(['a', 'b'])
+    expect(stateOf(trial, 'collections')).toBe('failing')
+  })
+
+  test('an answer for another thing than was asked for is no evidence', async () => {
+    const api = await startScriptedApi()
+    let collections = [{ id: 'a' }, { id: 'b' }]
+    api.on('/v1/collections', () => v1Page(collections))
+    api.on('/v1/collections/{id}', () => ({ body: { id: 'something else' } }))
+    const trial = await startTrial(api)
+    await trial.run(['collections'])
+    collections = [{ id: 'a' }]
+    await trial.run(['collections'])
+    expect(trial.column(live('collections'))).toEqual(['a', 'b'])
+  })
+
+  test('an activity that lost all links is kept with what the single read says', async () => {
+    const api = await startScriptedApi()
+    const link = { context_type: 'deal', context_id: 'd', origin: 'DIRECT' }
+    const list = scriptedList({
+      ...ACTIVITIES,
+      rows: [1, 2, 3].map(number => activity(number, { links: [link] })),
+      pageSize: 100,
+    })
+    api.on('/v2/activities', list.handler)
+    api.on('/v2/activities/{id}', ({ params: [id] }) => (id === uuid(2) ? { body: activity(2) } : refused(404)))
+    const trial = await startTrial(api)
+    await trial.run(['activities'])
+    list.rows.splice(1, 2)
+    expect((await trial.run(['activities'])).complete).toBe(true)
+    expect(trial.column(live('activities'))).toEqual([uuid(1), uuid(2)])
+    expect(trial.column('SELECT activity_id FROM live_activity_links ORDER BY 1')).toEqual([uuid(1)])
+    const asked = api.asked('/v2/activities/{id}').length
+    await trial.run(['activities'])
+    expect(api.asked('/v2/activities/{id}')).toHaveLength(asked)
+  })
+})
+
+describe('evidence by ids (messages, CRM records)', () => {
+  test('copies that the list misses are tombstoned when ids does not know them either', async () => {
+    const api = await startScriptedApi()
+    const list = scriptedList({ ...MESSAGES, rows: [1, 2, 3, 4].map(n => message(n)), pageSize: 2 })
+    let hidden: string[] = []
+    api.on('/v2/messages', request => {
+      if (request.query['ids'] !== undefined) return list.handler(request)
+      const all = list.rows
+      list.rows = all.filter(({ id }) => !hidden.includes(id))
+      const answer = list.handler(request)
+      list.rows = all
+      return answer
+    })
+    const trial = await startTrial(api)
+    await trial.run(['messages'])
+    hidden = [uuid(2), uuid(3)]
+    list.rows = list.rows.filter(({ id }) => id !== uuid(3))
+    expect((await trial.run(['messages'])).complete).toBe(true)
+    expect(trial.column(live('message_copies'))).toEqual([uuid(1), uuid(2), uuid(4)])
+    const probes = api.requests.filter(({ query }) => query['ids'] !== undefined)
+    expect(probes).toHaveLength(1)
+    expect(probes[0]?.query['ids']?.split(',').sort()).toEqual([uuid(2), uuid(3)])
+    expect(probes[0]?.query['limit']).toBe('100')
+    hidden = []
+    list.rows.push(message(3))
+    await trial.run(['messages'])
+    expect(trial.column(live('message_copies'))).toEqual([uuid(1), uuid(2), uuid(3), uuid(4)])
+    expect(trial.column(live('messages'))).toEqual([uuid(1), uuid(2), uuid(3), uuid(4)])
+  })
+
+  test('ids that come in several pages are read to the end before anything is believed gone', async () => {
+    const api = await startScriptedApi()
+    const list = scriptedList({ ...MESSAGES, rows: [1, 2, 3].map(n => message(n)), pageSize: 100 })
+    let hiding = false
+    api.on('/v2/messages', request => {
+      const { ids, cursor } = request.query
+      if (ids !== undefined) return cursor === 'more' ? v2Page([message(3)]) : v2Page([message(2)], 'more')
+      return hiding ? v2Page([message(1)]) : list.handler(request)
+    })
+    const trial = await startTrial(api)
+    await trial.run(['messages'])
+    hiding = true
+    await trial.run(['messages'])
+    expect(trial.column(live('message_copies'))).toEqual([uuid(1), uuid(2), uuid(3)])
+  })
+
+  test('a key that is no UUID does not spoil the question for the others', async () => {
+    const api = await startScriptedApi()
+    api.on('/v2/activities', () =>
+      v2Page([
+        activity(1, { source_type: 'MESSAGE', source_id: 'odd one' }),
+        activity(2, { source_type: 'MESSAGE', source_id: uuid(22) }),
+      ]),
+    )
+    api.on('/v2/messages', ({ query: { ids } }) => {
+      if (ids === undefined) return v2Page([])
+      if (!ids.split(',').every(id => /^[0-9a-f-]{36}$/.test(id))) return refused(400)
+      return v2Page([message(22)])
+    })
+    const trial = await startTrial(api)
+    expect((await trial.run(['activities', 'messages'])).complete).toBe(true)
+    expect(trial.column(live('message_copies'))).toEqual([uuid(22)])
+    // Now the odd one is the only one that is left to ask for.
+    expect((await trial.run(['activities', 'messages'])).complete).toBe(true)
+  })
+
+  test('a record that is gone takes its links with it; the other objects stay', async () => {
+    const api = await startScriptedApi()
+    const record = (object: string, number: number) => ({
+      id: uuid(number),
+      object,
+      visibility: 'workspace',
+      fields: {},
+      created_at: null,
+      updated_at: null,
+      created_by: null,
+      updated_by: null,
+    })
+    const stored: Record<string, number[]> = { deal: [1, 2], company: [11, 12], contact: [21] }
+    api.on('/v2/objects', () => ({ body: { data: [{ name: 'deal' }] } }))
+    api.on('/v2/objects/{object}', ({ params: [name] }) => ({ body: { name, fields: [] } }))
+    api.on('/v2/objects/{object}/records', ({ params: [object = ''], query }) => {
+      const all = (stored[object] ?? []).map(number => record(object, number))
+      return v2Page(all.filter(({ id }) => query['ids'] === undefined || query['ids'].includes(id)))
+    })
+    const trial = await startTrial(api)
+    const chosen = ['crm_objects', 'crm_records', 'crm_record_links'] as const
+    expect((await trial.run(chosen)).complete).toBe(true)
+    expect(trial.column('SELECT count(*) FROM crm_record_links')).toEqual([2 * 2 + 2 + 2])
+    stored['deal'] = [1]
+    await trial.run(['crm_objects', 'crm_records'])
+    expect(trial.column(live('crm_records'))).toEqual([1, 11, 12, 21].map(uuid))
+    expect(trial.column(`SELECT count(*) FROM crm_record_links WHERE record_id = '${uuid(2)}'`)).toEqual([0])
+    stored['deal'] = [1, 2]
+    await trial.run(chosen)
+    expect(trial.column('SELECT count(*) FROM crm_record_links')).toEqual([2 * 2 + 2 + 2])
+  })
+})
+
+describe('evidence by the detail (meetings, playbooks, objects)', () => {
+  const meeting = (id: string) => ({ meeting_id: id, title: id, overview_status: 'COMPLETED' })
+  const chosen = ['activities', 'meetings', 'playbook_results'] as const
+
+  test('a meeting that its list misses and whose detail answers 404 is tombstoned with its results', async () => {
+    const api = await startScriptedApi()
+    let listed = ['a', 'b', 'c']
+    const readable = new Set(listed)
+    api.on('/v1/meetings', () => v1Page(listed.map(meeting)))
+    api.on('/v1/meetings/{id}', ({ params: [id = ''] }) =>
+      readable.has(id) ? { body: { data: meeting(id) } } : refused(404),
+    )
+    api.on('/v1/meetings/{id}/playbook-results', ({ params: [id = ''] }) =>
+      readable.has(id) ? { body: { data: [{ id: `result of ${id}` }] } } : refused(404),
+    )
+    const trial = await startTrial(api)
+    expect((await trial.run(chosen)).complete).toBe(true)
+    listed = ['a']
+    readable.delete('c')
+    expect((await trial.run(chosen)).complete).toBe(true)
+    expect(trial.column(live('meetings'))).toEqual(['a', 'b'])
+    expect(trial.column(live('playbook_results'))).toEqual(['result of a', 'result of b'])
+    listed = ['a', 'b', 'c']
+    readable.add('c')
+    expect((await trial.run(chosen)).complete).toBe(true)
+    expect(trial.column(live('meetings'))).toEqual(['a', 'b', 'c'])
+    expect(trial.column(live('playbook_results'))).toEqual(['result of a', 'result of b', 'result of c'])
+  })
+
+  test('an inactive playbook stays live, though the list leaves it out', async () => {
+    const api = await startScriptedApi()
+    let active = true
+    const playbook = () => ({ id: 'p', name: 'p', active, updated_at: null, talk_points: [] })
+    api.on('/v1/playbooks', () => v1Page(active ? [{ id: 'p' }] : []))
+    api.on('/v1/playbooks/{id}', () => ({ body: { data: playbook() } }))
+    const trial = await startTrial(api)
+    await trial.run(['playbooks'])
+    active = false
+    expect((await trial.run(['playbooks'])).complete).toBe(true)
+    expect(trial.all('SELECT id, active FROM live_playbooks')).toEqual([{ id: 'p', active: 0 }])
+  })
+
+  test('an object that left its list and answers 404 goes with its records', async () => {
+    const api = await startScriptedApi()
+    let offered = true
+    api.on('/v2/objects', () => ({ body: offered ? [{ name: 'odd "x"' }] : [] }))
+    api.on('/v2/objects/{object}', ({ params: [name] }) =>
+      offered && name === 'odd "x"' ? { body: { name, fields: [] } } : refused(404),
+    )
+    api.on('/v2/objects/{object}/records', ({ params: [object] }) =>
+      offered && object === 'odd "x"'
+        ? v2Page([{ id: uuid(1), object, visibility: 'workspace', fields: {} }])
+        : refused(404),
+    )
+    const trial = await startTrial(api)
+    expect((await trial.run(['crm_objects', 'crm_records'])).complete).toBe(true)
+    expect(trial.column(live('crm_records'))).toEqual([uuid(1)])
+    offered = false
+    expect((await trial.run(['crm_objects', 'crm_records'])).complete).toBe(true)
+    expect(trial.column(live('crm_objects', 'name'))).toEqual([])
+    expect(trial.column(live('crm_records'))).toEqual([])
+  })
+
+  test('a result that its meeting’s complete answer no longer holds is tombstoned', async () => {
+    const api = await startScriptedApi()
+    let results = ['r1', 'r2']
+    api.on('/v1/meetings', () => v1Page([meeting('a')]))
+    api.on('/v1/meetings/{id}', () => ({ body: { data: meeting('a') } }))
+    api.on('/v1/meetings/{id}/playbook-results', () => ({ body: { data: results.map(id => ({ id })) } }))
+    const trial = await startTrial(api)
+    await trial.run(chosen)
+    results = ['r2']
+    await trial.run(chosen)
+    expect(trial.column(live('playbook_results'))).toEqual(['r2'])
+  })
+})
+
+describe('evidence by the list itself (collection_meetings)', () => {
+  test('a meeting that left the collection goes when the list was read to its end, and not before', async () => {
+    const api = await startScriptedApi()
+    let meetings = ['m1', 'm2', 'm3']
+    let whole = true
+    api.on('/v1/collections', () => v1Page([{ id: 'c' }]))
+    api.on('/v1/meetings', ({ query }) => {
+      if (query['cursor'] !== undefined && !whole) return refused(500)
+      const [first = '', ...rest] = meetings
+      return query['cursor'] === undefined ? v1Page([{ id: first }], 'rest') : v1Page(rest.map(id => ({ id })))
+    })
+    const trial = await startTrial(api)
+    const chosen = ['collections', 'collection_meetings'] as const
+    const rows = 'SELECT meeting_id FROM live_collection_meetings ORDER BY 1'
+    expect((await trial.run(chosen)).complete).toBe(true)
+    expect(trial.column(rows)).toEqual(['m1', 'm2', 'm3'])
+    meetings = ['m1', 'm3']
+    whole = false
+    expect((await trial.run(chosen)).complete).toBe(false)
+    expect(trial.column(rows)).toEqual(['m1', 'm2', 'm3'])
+    whole = true
+    expect((await trial.run(chosen)).complete).toBe(true)
+    expect(trial.column(rows)).toEqual(['m1', 'm3'])
+  })
+})
+
+describe('a pass that is not complete', () => {
+  test('deletes nothing, whatever it did not show', async () => {
+    const api = await startScriptedApi()
+    const rows = [1, 2, 3, 4, 5, 6].map(number => message(number))
+    const list = scriptedList({ ...MESSAGES, rows, pageSize: 2 })
+    let failing = false
+    api.on('/v2/messages', request => {
+      if (!failing) return list.handler(request)
+      if (request.query['ids'] !== undefined) return v2Page([])
+      return request.query['cursor'] === undefined ? v2Page([message(4)], 'more') : refused(500)
+    })
+    const trial = await startTrial(api)
+    await trial.run(['messages'])
+    failing = true
+    expect(outcomeOf(await trial.run(['messages']), 'messages')).toBe('failed')
+    expect(trial.column(live('message_copies'))).toEqual([1, 2, 3, 4, 5, 6].map(uuid))
+    failing = false
+    expect((await trial.run(['messages'])).complete).toBe(true)
+    expect(trial.column(live('message_copies'))).toEqual([1, 2, 3, 4, 5, 6].map(uuid))
+  })
+})
+
+describe('the safety catch', () => {
+  const collections = (count: number) => Array.from({ length: count }, (_, index) => ({ id: `c${index}` }))
+
+  test('holds back when more than 20 and more than a fifth would go, until a second round a day later', async () => {
+    const api = await startScriptedApi()
+    let present = collections(100)
+    api.on('/v1/collections', () => v1Page(present))
+    const trial = await startTrial(api)
+    await trial.run(['collections'])
+    present = collections(79)
+    expect(outcomeOf(await trial.run(['collections']), 'collections')).toBe('failed')
+    expect(trial.column('SELECT count(*) FROM live_collections')).toEqual([100])
+    expect(stateOf(trial, 'collections')).toBe('failing')
+    trial.moveClock(3_600_000)
+    expect(outcomeOf(await trial.run(['collections']), 'collections')).toBe('failed')
+    expect(trial.column('SELECT count(*) FROM live_collections')).toEqual([100])
+    trial.moveClock(24 * 3_600_000)
+    expect(outcomeOf(await trial.run(['collections']), 'collections')).toBe('complete')
+    expect(trial.column('SELECT count(*) FROM live_collections')).toEqual([79])
+    expect(stateOf(trial, 'collections')).toBe('ok')
+  })
+
+  test('lets a fifth go, and twenty of any number', async () => {
+    const api = await startScriptedApi()
+    let present = collections(110)
+    api.on('/v1/collections', () => v1Page(present))
+    const trial = await startTrial(api)
+    await trial.run(['collections'])
+    present = collections(88)
+    await trial.run(['collections'])
+    expect(trial.column('SELECT count(*) FROM live_collections')).toEqual([88])
+    present = collections(68)
+    await trial.run(['collections'])
+    expect(trial.column('SELECT count(*) FROM live_collections')).toEqual([68])
+  })
+
+  test('a first report that turns out wrong does not count for a later one', async () => {
+    const api = await startScriptedApi()
+    let present = collections(100)
+    api.on('/v1/collections', () => v1Page(present))
+    const trial = await startTrial(api)
+    await trial.run(['collections'])
+    present = []
+    await trial.run(['collections'])
+    present = collections(100)
+    expect((await trial.run(['collections'])).complete).toBe(true)
+    trial.moveClock(48 * 3_600_000)
+    present = []
+    expect(outcomeOf(await trial.run(['collections']), 'collections')).toBe('failed')
+    expect(trial.column('SELECT count(*) FROM live_collections')).toEqual([100])
+  })
+})
+
+describe('rows at one instant across the end of a page', () => {
+  test.each([1, 2, 3, 4])('are no candidates while they are listed (%i a page)', async pageSize => {
+    const api = await startScriptedApi()
+    const at = minutesBack(1)
+    const rows = [message(0), ...[1, 2, 3, 4, 5].map(n => message(n, { received_at: at })), message(6)]
+    const list = scriptedList({ ...MESSAGES, rows, pageSize })
+    api.on('/v2/messages', list.handler)
+    const trial = await startTrial(api)
+    await trial.run(['messages'])
+    await trial.run(['messages'])
+    expect(api.requests.filter(({ query }) => query['ids'] !== undefined)).toEqual([])
+    expect(trial.column('SELECT count(*) FROM live_message_copies')).toEqual([7])
+  })
+
+  test.each([
+    [2, 1],
+    [2, 3],
+    [2, 5],
+    [3, 2],
+    [3, 5],
+    [1, 3],
+    [4, 0],
+    [4, 6],
+  ])('%i a page: number %i is found missing', async (pageSize, gone) => {
+    const api = await startScriptedApi()
+    const at = minutesBack(1)
+    const rows = [message(0), ...[1, 2, 3, 4, 5].map(n => message(n, { received_at: at })), message(6)]
+    const list = scriptedList({ ...MESSAGES, rows, pageSize })
+    api.on('/v2/messages', list.handler)
+    const trial = await startTrial(api)
+    await trial.run(['messages'])
+    list.rows = list.rows.filter(({ id }) => id !== uuid(gone))
+    await trial.run(['messages'])
+    expect(trial.column(live('message_copies'))).toEqual(
+      [0, 1, 2, 3, 4, 5, 6].filter(number => number !== gone).map(uuid),
+    )
+  })
+})

@@ -1,0 +1,271 @@
+import { describe, expect, test } from 'vitest'
+import { refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+import { scriptedList } from '../support/scripted-lists.ts'
+import { message, minutesBack, outcomeOf, startTrial, stateOf, uuid } from './trial-backfill.ts'
+
+const BOUNDS = { time: 'received_at', from: 'received_from', to: 'received_to' } as const
+
+const ids = 'SELECT id FROM message_copies ORDER BY id'
+const uuids = (...numbers: number[]) => numbers.map(uuid)
+
+describe('the end of a list', () => {
+  test('has_next_page alone decides: a cursor on the last page is no next page', async () => {
+    const api = await startScriptedApi()
+    api.on('/v2/messages', () => v2Page([message(1), message(2)]))
+    const trial = await startTrial(api)
+    const result = await trial.run(['messages'])
+    expect(result.complete).toBe(true)
+    expect(api.asked('/v2/messages')).toHaveLength(1)
+    expect(trial.column(ids)).toEqual(uuids(1, 2))
+  })
+
+  test('an empty page with has_next_page is not the end', async () => {
+    const api = await startScriptedApi()
+    api.on('/v2/messages', ({ query }) =>
+      query['cursor'] === 'second' ? v2Page([message(1)]) : v2Page([], 'second'),
+    )
+    const trial = await startTrial(api)
+    expect((await trial.run(['messages'])).complete).toBe(true)
+    expect(trial.column(ids)).toEqual(uuids(1))
+  })
+
+  test('has_next_page without a cursor is no answer: the resource fails and the checkpoint stays', async () => {
+    const api = await startScriptedApi()
+    let broken = true
+    api.on('/v2/messages', ({ query }) => {
+      if (query['cursor'] === undefined) return v2Page([message(1)], 'second')
+      if (!broken) return v2Page([message(2)])
+      return { body: { data: [message(2)], page_info: { end_cursor: null, has_next_page: true } } }
+    })
+    const trial = await startTrial(api)
+    expect(outcomeOf(await trial.run(['messages']), 'messages')).toBe('failed')
+    expect(trial.column('SELECT cursor FROM sync_segments')).toEqual(['{"cursor":"second"}'])
+    broken = false
+    const asked = api.requests.length
+    expect((await trial.run(['messages'])).complete).toBe(true)
+    expect(api.requests[asked]?.query['cursor']).toBe('second')
+    expect(trial.column(ids)).toEqual(uuids(1, 2))
+  })
+
+  test('a null next_cursor ends a v1 list', async () => {
+    const api = await startScriptedApi()
+    const collection = (id: string) => ({ id, name: id })
+    api.on('/v1/collections', ({ query }) =>
+      query['cursor'] === 'second' ? v1Page([collection('b')]) : v1Page([collection('a')], 'second'),
+    )
+    const trial = await startTrial(api)
+    expect((await trial.run(['collections'])).complete).toBe(true)
+    expect(trial.column('SELECT id FROM collections ORDER BY 1')).toEqual(['a', 'b'])
+  })
+
+  test('total_pages ends a page-numbered list', async () => {
+    const api = await startScriptedApi()
+    api.on('/v1/members', ({ query }) => {
+      const page = Number(query['page'] ?? 1)
+      const pagination = { page, limit: 1, total_size: 3, total_pages: 3 }
+      return { body: { data: [{ id: `member ${page}`, name: 'x' }], pagination } }
+    })
+    const trial = await startTrial(api)
+    expect((await trial.run(['members'])).complete).toBe(true)
+    expect(trial.column('SELECT id FROM members ORDER BY 1')).toEqual(['member 1', 'member 2', 'member 3'])
+    expect(api.asked('/v1/members')).toHaveLength(3)
+  })
+
+  test('an object in which no list is found is a fault and never an empty list', async () => {
+    const api = await startScriptedApi()
+    api.on('/v1/meetings', () => v1Page([{ meeting_id: 'm1' }]))
+    api.on('/v1/meetings/{id}', () => ({ body: { data: { meeting_id: 'm1', overview_status: 'COMPLETED' } } }))
+    const trial = await startTrial(api)
+    await trial.run(['activities', 'meetings'])
+    api.on('/v1/meetings', () => ({ body: { message: 'try later' } }))
+    expect(outcomeOf(await trial.run(['activities', 'meetings']), 'meetings')).toBe('failed')
+    expect(stateOf(trial, 'meetings')).toBe('failing')
+    expect(trial.column('SELECT id FROM meetings WHERE _deleted_at IS NULL')).toEqual(['m1'])
+  })
+
+  test.each([
+    ['a bare array', (rows: unknown[]) => rows],
+    ['a v2 page', (data: unknown[]) => ({ data, page_info: { end_cursor: 'x', has_next_page: false } })],
+    ['a v1 page', (data: unknown[]) => ({ data, pagination: { next_cursor: null } })],
+    ['a numbered page', (data: unknown[]) => ({ data, pagination: { page: 1, total_pages: 1 } })],
+    ['a list of its own name', (meetings: unknown[]) => ({ meetings })],
+  ])('the meeting list is read from %s, by meeting_id or id', async (_shape, shape) => {
+    const api = await startScriptedApi()
+    api.on('/v1/meetings', () => ({ body: shape([{ meeting_id: 'm1' }, { id: 'm2' }]) }))
+    api.on('/v1/meetings/{id}', ({ params }) => ({ body: { data: { meeting_id: params[0] } } }))
+    const trial = await startTrial(api)
+    expect((await trial.run(['activities', 'meetings'])).complete).toBe(true)
+    expect(trial.column('SELECT id FROM meetings ORDER BY 1')).toEqual(['m1', 'm2'])
+    expect(api.asked('/v1/meetings')[0]?.query).toEqual({})
+  })
+
+  test('a list that refuses limit is read without it', async () => {
+    const api = await startScriptedApi()
+    api.on('/v1/meetings', ({ query }) => {
+      if (query['limit'] !== undefined) return refused(400)
+      return query['cursor'] === 'second'
+        ? v1Page([{ meeting_id: 'm2' }])
+        : v1Page([{ meeting_id: 'm1' }], 'second')
+    })
+    api.on('/v1/meetings/{id}', ({ params }) => ({ body: { data: { meeting_id: params[0] } } }))
+    const trial = await startTrial(api)
+    expect((await trial.run(['activities', 'meetings'])).complete).toBe(true)
+    expect(trial.column('SELECT id FROM meetings ORDER BY 1')).toEqual(['m1', 'm2'])
+  })
+})
+
+describe('a list that goes round in a circle', () => {
+  test.each([
+    ['one page', ['a']],
+    ['two pages', ['a', 'b']],
+    ['three pages', ['a', 'b', 'c']],
+  ])('of %s ends with an error and not in a loop', async (_name, circle) => {
+    const api = await startScriptedApi()
+    const next = (cursor: string | undefined) => circle[(circle.indexOf(cursor ?? '') + 1) % circle.length]
+    const rows = [message(1), message(2), message(3)]
+    const page = ({ query }: { query: Readonly<Record<string, string>> }) =>
+      api.requests.length > 200 ? v2Page([]) : v2Page(rows, next(query['cursor']))
+    api.on('/v2/messages', page)
+    const trial = await startTrial(api)
+    const result = await trial.run(['messages'])
+    expect(api.requests.length).toBeLessThan(60)
+    expect(outcomeOf(result, 'messages')).toBe('failed')
+    expect(result.complete).toBe(false)
+    expect(trial.column('SELECT outcome FROM sync_runs')).toEqual(['failed'])
+    expect(trial.column("SELECT reason FROM sync_status WHERE resource = 'messages'")[0]).toMatch(/cursor twice/)
+  })
+
+  test.each([
+    ['/v1/collections', 'collections', ['collections']],
+    ['/v1/public-api-access-logs', 'access_logs', ['access_logs']],
+  ] as const)('ends with an error on %s too', async (route, resource, resources) => {
+    const api = await startScriptedApi()
+    api.on(route, ({ query }) =>
+      api.requests.length > 200 ? v1Page([]) : v1Page([{ id: 'a' }], query['cursor'] === 'a' ? 'b' : 'a'),
+    )
+    const trial = await startTrial(api)
+    expect(outcomeOf(await trial.run(resources), resource)).toBe('failed')
+    expect(api.requests.length).toBeLessThan(60)
+  })
+
+  test('that is about the links of a record ends with an error too', async () => {
+    const api = await startScriptedApi()
+    const row = (object: string, number: number) => ({ id: uuid(number), object, visibility: 'workspace', fields: {} })
+    api.on('/v2/objects', () => ({ body: { data: [{ name: 'deal' }] } }))
+    api.on('/v2/objects/{object}', ({ params: [name] }) => ({ body: { name, fields: [] } }))
+    api.on('/v2/objects/{object}/records', ({ params: [object = ''], query }) => {
+      if (query['related_id'] === undefined) return v2Page([row(object, object.length)])
+      return api.requests.length > 200 ? v2Page([]) : v2Page([], query['cursor'] === 'a' ? 'b' : 'a')
+    })
+    const trial = await startTrial(api)
+    const result = await trial.run(['crm_objects', 'crm_records', 'crm_record_links'])
+    expect(outcomeOf(result, 'crm_record_links')).toBe('failed')
+    expect(api.requests.length).toBeLessThan(60)
+  })
+})
+
+describe('a cursor that the API refuses with 400', () => {
+  const five = [1, 2, 3, 4, 5].map(number => message(number))
+
+  test('begins the walk again and loses no row', async () => {
+    const api = await startScriptedApi()
+    const list = scriptedList({
+      ...BOUNDS,
+      rows: five,
+      pageSize: 2,
+      instead: ({ number }) => (number === 2 ? refused(400, 'The cursor has expired') : undefined),
+    })
+    api.on('/v2/messages', list.handler)
+    const trial = await startTrial(api)
+    expect((await trial.run(['messages'])).complete).toBe(true)
+    expect(trial.column(ids)).toEqual(uuids(1, 2, 3, 4, 5))
+  })
+
+  test('begins a snapshot again, once', async () => {
+    const api = await startScriptedApi()
+    let refusals = 0
+    api.on('/v1/collections', ({ query }) => {
+      if (query['cursor'] === undefined) return v1Page([{ id: 'a' }], 'second')
+      refusals += 1
+      return refusals === 1 ? refused(400) : v1Page([{ id: 'b' }])
+    })
+    const trial = await startTrial(api)
+    expect((await trial.run(['collections'])).complete).toBe(true)
+    expect(trial.column('SELECT id FROM collections ORDER BY 1')).toEqual(['a', 'b'])
+    expect(api.asked('/v1/collections').map(({ query }) => query['cursor'])).toEqual([
+      undefined,
+      'second',
+      undefined,
+      'second',
+    ])
+  })
+
+  test('and refuses again fails the resource, with all rows kept and nothing deleted', async () => {
+    const api = await startScriptedApi()
+    let refusing = false
+    api.on('/v1/collections', ({ query }) => {
+      if (query['cursor'] === undefined) return v1Page([{ id: 'a' }], 'second')
+      return refusing ? refused(400) : v1Page([{ id: 'b' }])
+    })
+    const trial = await startTrial(api)
+    await trial.run(['collections'])
+    refusing = true
+    const result = await trial.run(['collections'])
+    expect(outcomeOf(result, 'collections')).toBe('failed')
+    expect(api.asked('/v1/collections')).toHaveLength(2 + 4)
+    expect(trial.column('SELECT id FROM collections WHERE _deleted_at IS NULL ORDER BY 1')).toEqual(['a', 'b'])
+  })
+
+  test.each([
+    ['a snapshot', '/v1/collections', 'collections'],
+    ['a log', '/v1/public-api-access-logs', 'access_logs'],
+  ] as const)('in one run does not keep %s from being read in the next', async (_name, route, resource) => {
+    const api = await startScriptedApi()
+    let run = 1
+    api.on(route, ({ query: { cursor } }) => {
+      if (cursor === undefined) return v1Page([{ id: 'a' }], `given in run ${run}`)
+      return run > 1 && cursor === 'given in run 2' ? v1Page([{ id: 'b' }]) : refused(400, 'The cursor has expired')
+    })
+    const trial = await startTrial(api)
+    expect(outcomeOf(await trial.run([resource]), resource)).toBe('failed')
+    run = 2
+    expect(outcomeOf(await trial.run([resource]), resource)).toBe('complete')
+  })
+
+  test('in one run does not keep a timeline whose rows share one instant from being read in the next', async () => {
+    const api = await startScriptedApi()
+    const rows = [1, 2, 3].map(number => message(number, { received_at: minutesBack(0) }))
+    let refusing = true
+    const list = scriptedList({
+      ...BOUNDS,
+      rows,
+      pageSize: 2,
+      instead: ({ query }) => (refusing && query['cursor'] !== undefined ? refused(400) : undefined),
+    })
+    api.on('/v2/messages', list.handler)
+    const trial = await startTrial(api)
+    expect(outcomeOf(await trial.run(['messages']), 'messages')).toBe('failed')
+    refusing = false
+    list.expireCursors()
+    expect(outcomeOf(await trial.run(['messages']), 'messages')).toBe('complete')
+    expect(trial.column(ids)).toEqual(uuids(1, 2, 3))
+  })
+
+  test('loses no row whose time has digits below the millisecond', async () => {
+    const api = await startScriptedApi()
+    const rows = [9, 7, 5, 3, 1].map((digit, index) =>
+      message(index + 1, { received_at: `2026-03-04T12:00:00.000${digit}00Z` }),
+    )
+    rows.push(message(6), message(7))
+    const list = scriptedList({
+      ...BOUNDS,
+      rows,
+      pageSize: 3,
+      instead: ({ number }) => (number === 2 ? refused(400, 'The cursor has expired') : undefined),
+    })
+    api.on('/v2/messages', list.handler)
+    const trial = await startTrial(api)
+    expect((await trial.run(['messages'])).complete).toBe(true)
+    expect(trial.column(ids)).toEqual(uuids(1, 2, 3, 4, 5, 6, 7))
+  })
+})

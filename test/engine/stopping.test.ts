@@ -1,0 +1,322 @@
+import { describe, expect, test } from 'vitest'
+import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { RESOURCE_NAMES } from '../../src/resource.ts'
+import { numberedPage, refused, signal, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+import { message, minutesBack, outcomeOf, startTrial, stateOf, uuid } from './trial-backfill.ts'
+
+const never = new Promise<never>(() => undefined)
+
+/** The StopError that ended a run. */
+async function stopOf(run: Promise<unknown>): Promise<StopError> {
+  const error = await run.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof StopError)) throw new Error(`not stopped: ${error}`)
+  return error
+}
+
+describe('a key that the API refuses', () => {
+  test('ends everything at once with 77', async () => {
+    const api = await startScriptedApi()
+    for (const route of ['/v1/members', '/v2/messages', '/v2/activities']) api.on(route, () => refused(401))
+    const trial = await startTrial(api)
+    const error = await stopOf(trial.run(RESOURCE_NAMES))
+    expect(error.exitStatus).toBe(EXIT_STATUS.refused)
+    expect(error.code).toBe('unauthorized')
+    expect(api.requests.length).toBeLessThanOrEqual(16)
+  })
+
+  test('in the middle ends with 77 as well, and what was stored stays', async () => {
+    const api = await startScriptedApi()
+    api.on('/v2/messages', ({ query }) =>
+      query['cursor'] === undefined ? v2Page([message(1)], 'second') : refused(401),
+    )
+    const trial = await startTrial(api)
+    expect((await stopOf(trial.run(['messages']))).exitStatus).toBe(EXIT_STATUS.refused)
+    expect(trial.column('SELECT id FROM live_message_copies')).toEqual([uuid(1)])
+    expect(trial.column('SELECT outcome FROM sync_runs')).toEqual(['stopped'])
+  })
+})
+
+describe('a workspace that is not to be had', () => {
+  test.each([403, 404])('%i on everything ends with 77, and nothing is tombstoned', async status => {
+    const api = await startScriptedApi()
+    api.on('/v1/members', () => numberedPage([{ id: 'a' }]))
+    api.on('/v1/collections', () => v1Page([{ id: 'c' }]))
+    api.on('/v1/meetings', () => v1Page([{ meeting_id: 'm' }]))
+    api.on('/v1/meetings/{id}', () => ({ body: { data: { meeting_id: 'm' } } }))
+    const trial = await startTrial(api)
+    await trial.run(RESOURCE_NAMES)
+    const routes = ['/v1/members', '/v1/teams', '/v1/collections', '/v1/meetings', '/v1/playbooks']
+    for (const route of [
+      ...routes,
+      '/v1/meetings/{id}',
+      '/v1/public-api-access-logs',
+      '/v2/activities',
+      '/v2/messages',
+      '/v2/objects',
+      '/v2/objects/{object}',
+      '/v2/objects/{object}/records',
+    ]) {
+      api.on(route, () => refused(status))
+    }
+    const error = await stopOf(trial.run(RESOURCE_NAMES))
+    expect(error.exitStatus).toBe(EXIT_STATUS.refused)
+    expect(trial.column('SELECT id FROM live_members')).toEqual(['a'])
+    expect(trial.column('SELECT id FROM live_collections')).toEqual(['c'])
+    expect(trial.column('SELECT id FROM live_meetings')).toEqual(['m'])
+  })
+
+  test('404 on what was left of an interrupted run is no such thing', async () => {
+    const api = await startScriptedApi()
+    const asked = signal()
+    const interrupt = new AbortController()
+    api.on('/v2/messages', () => v2Page([message(1)]))
+    api.on('/v2/messages/{id}', () => {
+      asked.give()
+      return never
+    })
+    const trial = await startTrial(api)
+    const first = trial.run(['messages', 'message_bodies'], { signal: interrupt.signal })
+    await asked.promise
+    interrupt.abort()
+    expect((await first).interrupted).toBe(true)
+    api.on('/v2/messages/{id}', () => refused(404))
+    const result = await trial.run(['messages', 'message_bodies'])
+    expect(result.complete).toBe(true)
+    expect(trial.column('SELECT text_state FROM messages')).toEqual(['gone'])
+  })
+
+  test('meetings that are all withheld do not keep an interrupted run from going on', async () => {
+    const api = await startScriptedApi()
+    const interrupt = new AbortController()
+    const meetings = Array.from({ length: 30 }, (_, index) => ({ meeting_id: `m${index}` }))
+    api.on('/v1/meetings', () => v1Page(meetings))
+    const asked = signal()
+    api.on('/v1/meetings/{id}', () => {
+      asked.give()
+      return never
+    })
+    const trial = await startTrial(api)
+    const first = trial.run(['activities', 'meetings'], { signal: interrupt.signal })
+    await asked.promise
+    interrupt.abort()
+    await first
+    api.on('/v1/meetings/{id}', () => refused(403))
+    expect((await trial.run(['activities', 'meetings'])).complete).toBe(true)
+    expect(trial.column("SELECT count(*) FROM meetings WHERE access = 'withheld'")).toEqual([30])
+  })
+
+  test('a resource that is not offered does not make a run incomplete', async () => {
+    const api = await startScriptedApi()
+    api.on('/v1/public-api-access-logs', () => refused(403))
+    const trial = await startTrial(api)
+    const result = await trial.run(['members', 'access_logs', 'bot_definition', 'integrations'])
+    expect(result.complete).toBe(true)
+    expect(['access_logs', 'bot_definition', 'integrations'].map(name => outcomeOf(result, name as 'access_logs'))).toEqual(
+      ['unavailable', 'unavailable', 'unavailable'],
+    )
+    expect(stateOf(trial, 'access_logs')).toBe('unavailable')
+  })
+
+  test('an object that offers no records leaves the others available, be they empty', async () => {
+    const api = await startScriptedApi()
+    api.on('/v2/objects', () => ({ body: [{ name: 'deal' }] }))
+    api.on('/v2/objects/{object}', ({ params: [name] }) =>
+      name === 'deal' ? { body: { name, fields: [] } } : refused(404),
+    )
+    api.on('/v2/objects/{object}/records', ({ params: [name] }) => (name === 'deal' ? v2Page([]) : refused(404)))
+    const trial = await startTrial(api)
+    const result = await trial.run(['crm_objects', 'crm_records'])
+    expect(outcomeOf(result, 'crm_records')).toBe('complete')
+    expect(stateOf(trial, 'crm_records')).toBe('ok')
+  })
+})
+
+describe('an API that does not answer', () => {
+  test('cannot even be connected to: the run ends with 69', async () => {
+    const api = await startScriptedApi()
+    const trial = await startTrial({ ...api, url: 'http://127.0.0.1:1' })
+    const error = await stopOf(trial.run(['members'], { giveUpMs: 300 }))
+    expect(error.exitStatus).toBe(EXIT_STATUS.apiUnavailable)
+    expect(error.code).toBe('api-silent')
+  })
+
+  test('takes requests and is silent: the run ends with 69', async () => {
+    const api = await startScriptedApi()
+    for (const route of ['/v1/members', '/v1/teams', '/v1/collections', '/v2/activities', '/v2/messages']) {
+      api.on(route, () => never)
+    }
+    const trial = await startTrial(api)
+    const resources = ['members', 'teams', 'collections', 'activities', 'messages'] as const
+    const error = await stopOf(trial.run(resources, { giveUpMs: 400, timeoutMs: 150, concurrency: 2 }))
+    expect(error.exitStatus).toBe(EXIT_STATUS.apiUnavailable)
+    expect(error.code).toBe('api-silent')
+  })
+
+  test('that fails once and recovers is nothing at all', async () => {
+    const api = await startScriptedApi()
+    let tries = 0
+    api.on('/v1/members', () => {
+      tries += 1
+      if (tries === 1) return { cut: true }
+      if (tries === 2) return refused(503)
+      if (tries === 3) return { text: '{"data":' }
+      if (tries === 4) return { body: { nothing: 'that is known' } }
+      if (tries === 5) return refused(429)
+      return numberedPage([{ id: 'a' }])
+    })
+    const trial = await startTrial(api)
+    const result = await trial.run(['members'])
+    expect(result.complete).toBe(true)
+    expect(result.throttled).toBe(1)
+    expect(trial.column('SELECT id FROM members')).toEqual(['a'])
+  })
+})
+
+describe('one failing resource', () => {
+  test('never stops the others, and the run is not complete', async () => {
+    const api = await startScriptedApi()
+    api.on('/v1/members', () => refused(500))
+    api.on('/v1/teams', () => refused(400))
+    api.on('/v1/collections', () => v1Page([{ id: 'c' }]))
+    api.on('/v2/messages', () => v2Page([message(1)]))
+    api.on('/v2/messages/{id}', () => ({ body: { ...message(1), text: 'words' } }))
+    const trial = await startTrial(api)
+    const result = await trial.run(RESOURCE_NAMES)
+    expect(result.complete).toBe(false)
+    expect(result.interrupted).toBe(false)
+    const failed = result.resources.filter(({ outcome }) => outcome === 'failed').map(({ resource }) => resource)
+    expect(failed.sort()).toEqual(['members', 'teams'])
+    expect(trial.column('SELECT id FROM collections')).toEqual(['c'])
+    expect(trial.column('SELECT text FROM messages')).toEqual(['words'])
+    expect([stateOf(trial, 'members'), stateOf(trial, 'teams'), stateOf(trial, 'collections')]).toEqual([
+      'failing',
+      'failing',
+      'ok',
+    ])
+    api.on('/v1/members', () => numberedPage([{ id: 'a' }]))
+    api.on('/v1/teams', () => numberedPage([]))
+    expect((await trial.run(RESOURCE_NAMES)).complete).toBe(true)
+    expect(stateOf(trial, 'members')).toBe('ok')
+  })
+
+  test('an answer that is too large fails that request, and the rest goes on', async () => {
+    const api = await startScriptedApi()
+    api.on('/v2/messages', () => v2Page([1, 2, 3].map(number => message(number))))
+    api.on('/v2/messages/{id}', ({ params: [id] }) => {
+      const number = [1, 2, 3].find(each => uuid(each) === id) ?? 0
+      return { body: { ...message(number), text: number === 1 ? 'x'.repeat(30_000) : 'words' } }
+    })
+    const trial = await startTrial(api)
+    const result = await trial.run(['messages', 'message_bodies'], { maxResponseBytes: 10_000 })
+    expect(outcomeOf(result, 'message_bodies')).toBe('failed')
+    expect(trial.column('SELECT text_state FROM message_copies ORDER BY id')).toEqual([
+      'pending',
+      'present',
+      'present',
+    ])
+    expect(api.asked('/v2/messages/{id}')).toHaveLength(3)
+    const again = await trial.run(['messages', 'message_bodies'])
+    expect(again.complete).toBe(true)
+    expect(trial.column("SELECT count(*) FROM messages WHERE text_state = 'present'")).toEqual([3])
+  })
+})
+
+describe('a round that was interrupted', () => {
+  test('goes on where it stopped, and does not read again what was read', async () => {
+    const api = await startScriptedApi()
+    const asked = signal()
+    const interrupt = new AbortController()
+    api.on('/v1/members', () => numberedPage([{ id: 'a' }]))
+    api.on('/v2/messages', ({ query }) => {
+      if (query['cursor'] === undefined) return v2Page([message(1)], 'second')
+      asked.give()
+      return never
+    })
+    const trial = await startTrial(api)
+    const first = trial.run(['members', 'messages'], { signal: interrupt.signal })
+    await asked.promise
+    interrupt.abort()
+    const result = await first
+    expect(result.complete).toBe(false)
+    expect([outcomeOf(result, 'members'), outcomeOf(result, 'messages')]).toEqual(['complete', 'stopped'])
+    const before = api.requests.length
+    api.on('/v2/messages', () => v2Page([message(2)]))
+    expect((await trial.run(['members', 'messages'])).complete).toBe(true)
+    expect(api.requests.slice(before).map(({ route, query }) => `${route} ${query['cursor']}`)).toEqual([
+      '/v2/messages second',
+    ])
+    expect(trial.column('SELECT id FROM message_copies ORDER BY 1')).toEqual([uuid(1), uuid(2)])
+  })
+
+  test('of some resources does not count as a round of all the others', async () => {
+    const api = await startScriptedApi()
+    const interrupt = new AbortController()
+    const asked = signal()
+    let teams = ['old']
+    api.on('/v1/teams', () => numberedPage(teams.map(id => ({ id, member_ids: [] }))))
+    api.on('/v1/teams/{id}', () => refused(404))
+    const trial = await startTrial(api)
+    await trial.run(['members', 'teams'])
+    api.on('/v1/members', () => {
+      asked.give()
+      return never
+    })
+    const only = trial.run(['members'], { signal: interrupt.signal })
+    await asked.promise
+    interrupt.abort()
+    await only
+    teams = ['new']
+    api.on('/v1/members', () => numberedPage([]))
+    expect((await trial.run(['members', 'teams'])).complete).toBe(true)
+    expect(trial.column('SELECT id FROM live_teams')).toEqual(['new'])
+  })
+})
+
+describe('--since', () => {
+  const range = { since: minutesBack(2 * 24 * 60) }
+
+  test('bounds the requests, and what is older is loaded by a later run without it', async () => {
+    const api = await startScriptedApi()
+    const days = [0.5, 1.5, 2.5, 3.5]
+    const rows = days.map((day, index) => message(index + 1, { received_at: minutesBack(day * 24 * 60) }))
+    api.on('/v2/messages', ({ query: { received_from: from, received_to: to } }) =>
+      v2Page(rows.filter(row => !(from && row.received_at < from) && !(to && row.received_at > to))),
+    )
+    api.on('/v2/messages/{id}', ({ params: [id] }) => ({
+      body: { ...rows.find(row => row.id === id), text: 'words' },
+    }))
+    const trial = await startTrial(api)
+    const state = 'SELECT text_state FROM messages ORDER BY received_at DESC'
+    expect((await trial.run(['messages', 'message_bodies'], range)).complete).toBe(true)
+    expect(api.asked('/v2/messages').map(({ query }) => query['received_from'])).toEqual([range.since])
+    expect(trial.column(state)).toEqual(['present', 'present'])
+    expect((await trial.run(['messages', 'message_bodies'])).complete).toBe(true)
+    expect(trial.column(state)).toEqual(['present', 'present', 'present', 'present'])
+  })
+
+  test('bounds the requests of a run after a complete one too', async () => {
+    const api = await startScriptedApi()
+    api.on('/v2/messages', () => v2Page([message(1)]))
+    const trial = await startTrial(api)
+    await trial.run(['messages'])
+    const before = api.requests.length
+    await trial.run(['messages'], range)
+    expect(api.requests.slice(before).map(({ query }) => query['received_from'])).toEqual([range.since])
+    expect(trial.column('SELECT count(*) FROM live_messages')).toEqual([1])
+  })
+
+  test('tombstones nothing for being older', async () => {
+    const api = await startScriptedApi()
+    const rows = [message(1), message(2, { received_at: minutesBack(10 * 24 * 60) })]
+    api.on('/v2/messages', ({ query: { received_from: from, ids } }) =>
+      ids === undefined ? v2Page(rows.filter(row => !from || row.received_at >= from)) : v2Page([]),
+    )
+    const trial = await startTrial(api)
+    await trial.run(['messages'])
+    await trial.run(['messages'], range)
+    expect(trial.column('SELECT count(*) FROM live_messages')).toEqual([2])
+  })
+})

@@ -1,0 +1,149 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { createClient } from '../../src/api/client.ts'
+import { createGovernor } from '../../src/api/governor.ts'
+import { type Clock, systemClock } from '../../src/clock.ts'
+import { type BackfillResult, createBackfill, type ResourceResult } from '../../src/engine/backfill.ts'
+import { createLog } from '../../src/log.ts'
+import type { ResourceName } from '../../src/resource.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
+import type { ScriptedApi } from '../support/scripted-api.ts'
+
+export const API_KEY = 'key-that-nobody-may-see'
+
+/** A warehouse in a file of its own and everything between it and a scripted API, as the program puts it together. */
+export interface Trial {
+  store: Store
+  path: string
+  /** All log lines so far. */
+  logged(): string
+  /** Moves the wall clock, of which ages and intervals are made; timers are not touched. */
+  moveClock(ms: number): void
+  run(resources: readonly ResourceName[], options?: RunOptions): Promise<BackfillResult>
+  /** The rows of a query as objects. */
+  all(sql: string): Record<string, unknown>[]
+  /** The first column of a query. */
+  column(sql: string): unknown[]
+}
+
+export interface RunOptions {
+  since?: string
+  giveUpMs?: number
+  timeoutMs?: number
+  maxResponseBytes?: number
+  concurrency?: number
+  words?: boolean
+  endParameter?: string
+  /** Ends the taking of new work and the work under way. */
+  signal?: AbortSignal
+}
+
+export async function startTrial(api: ScriptedApi): Promise<Trial> {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-engine-'))
+  const path = join(folder, 'parley.db')
+  const system = systemClock()
+  let moved = 0
+  const clock: Clock = { ...system, now: () => system.now() + moved }
+  const store = openStore({ path, mode: 0o600, command: 'test', pid: process.pid, clock })
+  onTestFinished(() => {
+    store.close()
+    rmSync(folder, { recursive: true })
+  })
+  let lines = ''
+  const log = await createLog({ level: 'trace', stream: { write: (text: string) => (lines += text) } })
+  const all = (sql: string) => store.db.prepare(sql).all() as Record<string, unknown>[]
+  return {
+    store,
+    path,
+    logged: () => lines,
+    moveClock: ms => {
+      moved += ms
+    },
+    all,
+    column: sql => store.db.prepare(sql).pluck().all(),
+    async run(resources, options = {}) {
+      const { giveUpMs = 30_000, timeoutMs = 10_000, maxResponseBytes = 1 << 20, concurrency = 8 } = options
+      // As if it were known to bear anything, so that no time is spent on finding out.
+      const initial = { ratePerSecond: 1000, concurrency, limited: false }
+      const governor = createGovernor({ clock, random: () => 0, ceilings: { concurrency }, initial })
+      const client = createClient({
+        baseUrl: api.url,
+        apiKey: () => API_KEY,
+        workspaceId: 'workspace',
+        timeoutMs,
+        maxResponseBytes,
+        clock,
+      })
+      const ended = options.signal ?? new AbortController().signal
+      try {
+        return await createBackfill({
+          store,
+          client,
+          governor,
+          clock,
+          log,
+          // No jitter: what is tried again is tried at once.
+          random: () => 0,
+          options: {
+            since: options.since ?? null,
+            intervalScale: 1,
+            accessLogEndParameter: options.endParameter ?? 'to',
+            words: options.words ?? true,
+          },
+          resources,
+          giveUpMs,
+          soft: ended,
+          hard: ended,
+        }).run()
+      } finally {
+        governor.close()
+        await client.close()
+      }
+    },
+  }
+}
+
+/** How a resource ended: its outcome, with the reason where there is one. */
+export function outcomeOf({ resources }: BackfillResult, name: ResourceName): string {
+  const result = resources.find(({ resource }: ResourceResult) => resource === name)
+  return result?.outcome ?? 'not run'
+}
+
+/** The state that `sync_status` shows. */
+export function stateOf(trial: Trial, name: ResourceName): unknown {
+  return trial.column(`SELECT state FROM sync_status WHERE resource = '${name}'`)[0]
+}
+
+const pad = (number: number) => String(number).padStart(12, '0')
+
+/** A UUID that is easy to read. */
+export const uuid = (number: number): string => `00000000-0000-4000-8000-${pad(number)}`
+
+export interface MadeMessage {
+  id: string
+  received_at: string
+  [field: string]: unknown
+}
+
+/** A message as the list shows it; `minute` counts back from a fixed instant. */
+export function message(number: number, more: Readonly<Record<string, unknown>> = {}): MadeMessage {
+  return {
+    id: uuid(number),
+    header_message_id: `<${number}@mail.example.com>`,
+    thread_id: null,
+    subject: `Subject ${number}`,
+    received_at: minutesBack(number),
+    is_internal: false,
+    is_group_email: false,
+    participants: [],
+    ...more,
+  }
+}
+
+export const NEWEST = Date.parse('2026-03-04T12:00:00.000Z')
+
+export function minutesBack(minutes: number): string {
+  return new Date(NEWEST - minutes * 60_000).toISOString()
+}

@@ -1,0 +1,136 @@
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+/** A real HTTP server that answers as a test says: an empty workspace, but for the routes that the test scripts. */
+export interface ScriptedApi {
+  url: string
+  /** Every request so far, in the order of arrival. */
+  requests: ScriptedRequest[]
+  /** Scripts a route, such as `/v2/messages/{id}`. The last script of a route counts. */
+  on(route: string, handler: Handler): void
+  /** The requests of one route. */
+  asked(route: string): ScriptedRequest[]
+}
+
+export interface ScriptedRequest {
+  route: string
+  path: string
+  query: Readonly<Record<string, string>>
+  /** What stands at the places of the route's names. */
+  params: readonly string[]
+  headers: Readonly<Record<string, string | string[] | undefined>>
+}
+
+export type Handler = (request: ScriptedRequest) => ScriptedAnswer | Promise<ScriptedAnswer>
+
+export interface ScriptedAnswer {
+  /** 200 where it is not given. */
+  status?: number
+  /** Sent as JSON. */
+  body?: unknown
+  /** Sent as it is, in place of `body`. */
+  text?: string
+  headers?: Readonly<Record<string, string>>
+  /** The connection is cut instead. */
+  cut?: boolean
+}
+
+/** One page of a v2 list; without `next` it is the last, which has a cursor all the same. */
+export function v2Page(data: readonly unknown[], next?: string): ScriptedAnswer {
+  const last = data.length === 0 ? null : 'end'
+  return { body: { data, page_info: { end_cursor: next ?? last, has_next_page: next !== undefined } } }
+}
+
+export function v1Page(data: readonly unknown[], next: string | null = null): ScriptedAnswer {
+  return { body: { data, pagination: { next_cursor: next } } }
+}
+
+/** The only page of a page-numbered list. */
+export function numberedPage(data: readonly unknown[]): ScriptedAnswer {
+  const pagination = { page: 1, limit: 200, total_size: data.length, total_pages: 1 }
+  return { body: { data, pagination } }
+}
+
+export function refused(status: number, message = 'as the test says'): ScriptedAnswer {
+  return { status, body: { statusCode: status, message, error: 'Scripted' } }
+}
+
+const EMPTY_WORKSPACE: Readonly<Record<string, ScriptedAnswer>> = {
+  '/v1/members': numberedPage([]),
+  '/v1/teams': numberedPage([]),
+  '/v1/collections': v1Page([]),
+  '/v1/meetings': v1Page([]),
+  '/v1/playbooks': v1Page([]),
+  '/v1/public-api-access-logs': v1Page([]),
+  '/v2/activities': v2Page([]),
+  '/v2/messages': v2Page([]),
+  '/v2/objects': { body: { data: [] } },
+  '/v2/objects/{object}/records': v2Page([]),
+}
+
+export async function startScriptedApi(): Promise<ScriptedApi> {
+  const handlers = new Map<string, Handler>(
+    Object.entries(EMPTY_WORKSPACE).map(([route, answer]) => [route, () => answer]),
+  )
+  const requests: ScriptedRequest[] = []
+  const server = createServer((incoming, response) => {
+    const url = new URL(incoming.url ?? '/', 'http://scripted')
+    const { route, params, handler } = routeOf(handlers, url.pathname)
+    const query = Object.fromEntries(url.searchParams)
+    const request = { route, path: url.pathname, query, params, headers: incoming.headers }
+    requests.push(request)
+    void Promise.resolve(handler(request)).then(answer => send(response, answer))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    on: (route, handler) => {
+      handlers.set(route, handler)
+    },
+    asked: route => requests.filter(request => request.route === route),
+  }
+}
+
+interface Found {
+  route: string
+  params: string[]
+  handler: Handler
+}
+
+/** A literal route goes before one with names. */
+function routeOf(handlers: ReadonlyMap<string, Handler>, path: string): Found {
+  const literal = handlers.get(path)
+  if (literal) return { route: path, params: [], handler: literal }
+  for (const [route, handler] of handlers) {
+    const pattern = new RegExp(`^${route.replace(/\{\w+\}/g, '([^/]+)')}$`)
+    const match = pattern.exec(path)
+    if (match) return { route, params: match.slice(1).map(decodeURIComponent), handler }
+  }
+  return { route: path, params: [], handler: () => refused(404) }
+}
+
+function send(response: ServerResponse, answer: ScriptedAnswer): void {
+  if (answer.cut) {
+    response.destroy()
+    return
+  }
+  response.writeHead(answer.status ?? 200, { 'content-type': 'application/json', ...answer.headers })
+  response.end(answer.text ?? JSON.stringify(answer.body ?? {}))
+}
+
+/** A promise that a test fulfils when it is time. */
+export function signal(): { promise: Promise<void>; give(): void } {
+  let give: () => void = () => undefined
+  const promise = new Promise<void>(resolve => {
+    give = resolve
+  })
+  return { promise, give }
+}

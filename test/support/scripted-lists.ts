@@ -1,0 +1,65 @@
+import { type Handler, refused, type ScriptedAnswer, v2Page } from './scripted-api.ts'
+
+/** A list, newest first, as the API pages it: bounds are inclusive and compare every digit of a time. */
+export interface ScriptedList<Row extends object> {
+  rows: Row[]
+  handler: Handler
+  /** Cursors given out before this call are refused from now on. */
+  expireCursors(): void
+}
+
+export interface ListOptions<Row> {
+  rows: readonly Row[]
+  /** The field of the event time, and of the names of the bounds. */
+  time: keyof Row & string
+  from: string
+  to: string
+  pageSize: number
+  /** Sees each page before it goes out and may put another answer in its place. */
+  instead?: (page: { query: Readonly<Record<string, string>>; number: number }) => ScriptedAnswer | undefined
+}
+
+export function scriptedList<Row extends { id: string }>(options: ListOptions<Row>): ScriptedList<Row> {
+  const { time, from, to, pageSize } = options
+  const list: ScriptedList<Row> = {
+    rows: [...options.rows],
+    expireCursors: () => {
+      epoch += 1
+    },
+    handler: ({ query }) => {
+      number += 1
+      const other = options.instead?.({ query, number })
+      if (other) return other
+      const { ids, cursor } = query
+      const sorted = [...list.rows].sort(
+        (one, two) => compare(text(two[time]), text(one[time])) || compare(two.id, one.id),
+      )
+      if (ids !== undefined) return v2Page(sorted.filter(({ id }) => ids.split(',').includes(id)))
+      const within = sorted.filter(
+        row => !(instant(row[time]) < instant(query[from])) && !(instant(row[time]) > instant(query[to])),
+      )
+      const [given, afterTime = '', afterId = ''] = (cursor ?? '').split('|')
+      if (cursor !== undefined && given !== String(epoch)) return refused(400, 'The cursor has expired')
+      const left = within.filter(
+        row =>
+          cursor === undefined ||
+          (compare(text(row[time]), afterTime) || compare(row.id, afterId)) < 0,
+      )
+      const page = left.slice(0, pageSize)
+      const last = page.at(-1)
+      return v2Page(page, last && left.length > page.length ? `${epoch}|${last[time]}|${last.id}` : undefined)
+    },
+  }
+  let epoch = 0
+  let number = 0
+  return list
+}
+
+const text = (value: unknown): string => String(value)
+const compare = (one: string, two: string): number => (one < two ? -1 : one > two ? 1 : 0)
+
+/** Times with any number of digits as text that sorts; nothing compares with what is not given. */
+function instant(value: unknown): string | number {
+  if (typeof value !== 'string') return Number.NaN
+  return value.replace(/(\.\d+)?Z$/, (_, digits = '.') => digits.padEnd(10, '0'))
+}
