@@ -20,6 +20,8 @@ export interface Backfill {
 }
 
 export interface BackfillProgress extends SchedulerProgress {
+  /** True once it is known what this run has to do. */
+  begun: boolean
   resources: readonly ResourceProgress[]
 }
 
@@ -76,6 +78,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
   return {
     progress: () => ({
       ...(scheduler?.progress ?? { requests: 0, throttled: 0, accepted: 0, refused: 0, inFlight: 0 }),
+      begun: scheduler !== undefined,
       resources: chosen.map(({ name }) => ({
         resource: name,
         counts: context.counts(name),

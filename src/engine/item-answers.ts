@@ -1,12 +1,12 @@
 import { PAGING, readDataList, readPage, readSingle } from '../api/paging.ts'
 import { tableNamed } from '../catalog.ts'
-import { RetryError } from '../errors.ts'
 import { encodeJson } from '../json.ts'
 import { entity, type ItemFeed, type ReadRequest, type Resource, requested, type Table } from '../resource.ts'
 import type { ParsedItem } from '../row.ts'
 import { quote } from '../store/sql.ts'
 import type { Task } from '../store/tasks.ts'
 import { DAY, type EngineContext, HOUR, MINUTE, WEEK } from './context.ts'
+import { wrongIdentity } from './expected.ts'
 import type { Reply } from './job.ts'
 import { compileParser, type ItemParser } from './parse.ts'
 import { keyOf } from './snapshot.ts'
@@ -60,10 +60,7 @@ function recordOf({ feed, task }: ItemWork, value: unknown): Record<string, unkn
   const record = readSingle(value, read.placement, read.identity)
   if (!Array.isArray(record) && (read.identity === undefined || record[read.identity] === task.key))
     return record
-  throw new RetryError('The answer is for something else than was asked for', {
-    code: 'wrong-identity',
-    hint: 'The API, or something in front of it, mixes up its answers.',
-  })
+  throw wrongIdentity()
 }
 
 // ------------------------------------------------------------------------------------------------ rows

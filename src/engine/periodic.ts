@@ -67,11 +67,12 @@ export function createPeriodic(
         context.fail(where, endNotUnderstood(options.accessLogEndParameter))
       },
       refused(status, message) {
-        if (status === 400 && period.cursor && period.restarts === 0) {
+        if (status === 400 && period.cursor) {
+          if (period.restarts > 0) throw setbackError('refused')
           store.ledger.save(fromTheTop(period))
           return
         }
-        if (status === 400 && !endIgnored && !period.cursor && period.to !== null) {
+        if (status === 400 && !endIgnored && period.to !== null) {
           endIgnored = true
           context.fail(where, endNotUnderstood(options.accessLogEndParameter))
           return

@@ -6,8 +6,9 @@ import type { ParsedItem } from '../row.ts'
 import { quote } from '../store/sql.ts'
 import type { Task } from '../store/tasks.ts'
 import { DAY, type EngineContext, type FeedName, WEEK } from './context.ts'
-import { refusal } from './expected.ts'
+import { refusal, wrongIdentity } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
+import { setbackError } from './walk.ts'
 
 /**
  * Evidence for rows that a list no longer shows, and look-ups of keys that are known by name only. What is found is
@@ -73,7 +74,7 @@ export function createLookup(
     everyRound: true,
     ready() {
       if (!planned && isListed()) {
-        planLookup(context, where.feed, feed.table, lookup)
+        planLookup(context, where.feed, { ...feed, lookup })
         planned = true
       }
       return planned
@@ -88,23 +89,31 @@ export function createLookup(
 function planLookup(
   { store, now }: EngineContext,
   id: string,
-  table: string,
-  lookup: NonNullable<TimelineFeed['lookup']>,
+  { table, lookup, evidence }: TimelineFeed & { lookup: NonNullable<TimelineFeed['lookup']> },
 ): void {
   const known = (key: string) => `EXISTS (SELECT 1 FROM ${quote(table)} t WHERE t.id = ${key})`
   store.prepare(`DELETE FROM sync_tasks WHERE feed = ? AND ${known('sync_tasks.key')}`).run(id)
   const column = `l.${quote(lookup.column)}`
-  store
+  const keys = store
     .prepare(
-      `INSERT OR IGNORE INTO sync_tasks (feed, scope, key, due_at)
-       SELECT DISTINCT ?, '', ${column}, ? FROM ${quote(lookup.table)} l
+      `SELECT DISTINCT ${column} FROM ${quote(lookup.table)} l
        WHERE ${lookup.where} AND l._deleted_at IS NULL AND ${column} IS NOT NULL AND NOT ${known(column)}`,
     )
-    .run(id, now())
+    .pluck()
+    .all() as string[]
+  for (const key of keys) if (isAskable(evidence, key)) store.tasks.add({ feed: id, key, dueAt: now() })
 }
 
 function later(context: EngineContext, { resource }: FeedName, task: Task, ms: number): void {
   context.store.tasks.done(task, { round: context.round(resource), dueAt: context.after(ms) })
+}
+
+/** What is asked for by one request, or by several when its answer comes in pages. */
+interface Question {
+  tasks: readonly Task[]
+  first: Task
+  cursor: Query | null
+  present: ReadonlySet<string>
 }
 
 function createAsking(
@@ -114,12 +123,14 @@ function createAsking(
   purpose: Purpose,
 ): Source {
   const { where } = purpose
+  const kind = ASK[evidence.by]
   const underWay = new Set<string>()
+  const continued: Question[] = []
   let ended = false
   const nameOf = (task: Task) => `${task.scope}\u0000${task.key}`
 
   /** Tasks for one request: as many ids of one scope as it may name, or a single one. */
-  const take = (): Task[] => {
+  const take = (): Question | undefined => {
     const due = context.store.tasks
       .due({
         feed: where.feed,
@@ -131,49 +142,56 @@ function createAsking(
       })
       .filter(task => !underWay.has(nameOf(task)))
     const [first] = due
-    if (!first) return []
-    if (evidence.by === 'single') return [first]
-    return due.filter(task => task.scope === first.scope).slice(0, MOST_IDS)
+    if (!first) return undefined
+    const tasks = due.filter(task => task.scope === first.scope).slice(0, kind.most)
+    return { tasks, first, cursor: null, present: new Set() }
   }
 
-  const askJob = (tasks: readonly Task[], first: Task): Job => ({
-    ...where,
-    request: { resource: where.resource, ...ASK[evidence.by].request(evidence, tasks, first) },
-    answer(value, reply) {
-      const records = ASK[evidence.by].records(evidence, value, first)
-      store(context, feed, purpose, { records, scope: first.scope, reply })
-      const present = new Set(records.flatMap(record => idOf(record) ?? []))
-      for (const task of tasks) {
-        // The API writes ids in lower case, whatever the case they were asked in.
-        if (present.has(task.key.toLowerCase()) || !isAskable(evidence, task)) purpose.found(task)
-        else purpose.missing(task)
-      }
-    },
-    refused(status, message) {
-      if (evidence.by !== 'single' || status !== 404) throw refusal(status, message)
-      purpose.missing(first)
-    },
-    failed(error) {
-      ended = true
-      context.fail(where, error)
-    },
-    over() {
-      for (const task of tasks) underWay.delete(nameOf(task))
-    },
-  })
+  const askJob = (question: Question): Job => {
+    const { tasks, first, cursor } = question
+    let more: Question | undefined
+    return {
+      ...where,
+      request: { resource: where.resource, ...kind.request(evidence, question) },
+      answer(value, reply) {
+        const { records, next } = kind.read(evidence, value, question)
+        store(context, feed, purpose, { records, scope: first.scope, reply })
+        const present = new Set([...question.present, ...records.flatMap(record => idOf(record) ?? [])])
+        if (next !== null && next['cursor'] === cursor?.['cursor']) throw setbackError('repeated')
+        more = next === null ? undefined : { tasks, first, cursor: next, present }
+        if (more) return
+        for (const task of tasks) {
+          // The API writes ids in lower case, whatever the case they were asked in.
+          if (present.has(task.key.toLowerCase())) purpose.found(task)
+          else purpose.missing(task)
+        }
+      },
+      refused(status, message) {
+        if (evidence.by !== 'single' || status !== 404) throw refusal(status, message)
+        purpose.missing(first)
+      },
+      failed(error) {
+        ended = true
+        context.fail(where, error)
+      },
+      over() {
+        if (more && !ended) continued.push(more)
+        else for (const task of tasks) underWay.delete(nameOf(task))
+      },
+    }
+  }
 
   return {
     ...where,
     lane: purpose.lane,
     next() {
       if (ended || !purpose.ready()) return undefined
-      const tasks = take()
-      const [first] = tasks
-      if (!first) return undefined
-      for (const task of tasks) underWay.add(nameOf(task))
-      return askJob(tasks, first)
+      const question = continued.shift() ?? take()
+      if (!question) return undefined
+      for (const task of question.tasks) underWay.add(nameOf(task))
+      return askJob(question)
     },
-    finished: () => ended || (purpose.ready() && underWay.size === 0 && take().length === 0),
+    finished: () => ended || (purpose.ready() && underWay.size === 0 && take() === undefined),
   }
 }
 
@@ -202,9 +220,9 @@ const MOST_IDS = 100
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Anything else than a UUID would have the whole request refused. */
-function isAskable(evidence: Asked, { key }: Task): boolean {
-  return evidence.by === 'single' || UUID.test(key)
+/** Whether a key can be asked for at all: one that is no UUID would have the whole request refused. */
+export function isAskable(evidence: Evidence, key: string): boolean {
+  return evidence.by !== 'ids' || UUID.test(key)
 }
 
 function idOf(record: unknown): string | undefined {
@@ -212,32 +230,48 @@ function idOf(record: unknown): string | undefined {
   return typeof record.id === 'string' ? record.id.toLowerCase() : undefined
 }
 
-interface AskKind<E> {
-  request(
-    evidence: E,
-    tasks: readonly Task[],
-    first: Task,
-  ): { route: string; path: string; query?: Readonly<Record<string, string>> }
-  records(evidence: E, value: unknown, first: Task): readonly unknown[]
+type Query = Readonly<Record<string, string>>
+
+interface AskKind {
+  /** Most tasks in one request. */
+  most: number
+  request(evidence: Asked, question: Question): { route: string; path: string; query?: Query }
+  read(
+    evidence: Asked,
+    value: unknown,
+    question: Question,
+  ): { records: readonly unknown[]; next: Query | null }
 }
 
-const ASK_SINGLY: AskKind<Asked> = {
-  request: (evidence, _tasks, { key }) => {
-    const path = evidence.by === 'single' ? evidence.read.path : evidence.path
-    return { route: path, path: fillPath(path, { key }) }
+const ASK: Readonly<Record<Asked['by'], AskKind>> = {
+  single: {
+    most: 1,
+    request: (evidence, { first: { key } }) => {
+      const path = pathOf(evidence)
+      return { route: path, path: fillPath(path, { key }) }
+    },
+    read(evidence, value, { first: { key } }) {
+      const record =
+        evidence.by === 'single' && readSingle(value, evidence.read.placement, evidence.read.identity)
+      if (idOf(record) !== key.toLowerCase()) throw wrongIdentity()
+      return { records: [record], next: null }
+    },
   },
-  records: (evidence, value) =>
-    evidence.by === 'single' ? [readSingle(value, evidence.read.placement, evidence.read.identity)] : [],
-}
-
-const ASK_BY_IDS: AskKind<Asked> = {
-  request: (evidence, tasks, { scope }) => {
-    const path = evidence.by === 'ids' ? evidence.path : evidence.read.path
-    const ids = tasks.filter(task => isAskable(evidence, task)).map(({ key }) => key)
-    const query = { ids: ids.join(','), limit: String(PAGING['v2-cursor'].maxLimit) }
-    return { route: path, path: fillPath(path, { scope }), query }
+  ids: {
+    most: MOST_IDS,
+    request(evidence, { tasks, first: { scope }, cursor }) {
+      const path = pathOf(evidence)
+      const ids = tasks.map(({ key }) => key).join(',')
+      const query = { ids, limit: String(PAGING['v2-cursor'].maxLimit), ...cursor }
+      return { route: path, path: fillPath(path, { scope }), query }
+    },
+    read(_evidence, value) {
+      const { items, next } = readPage('v2-cursor', value, {})
+      return { records: items, next }
+    },
   },
-  records: (_evidence, value) => readPage('v2-cursor', value, {}).items,
 }
 
-const ASK: Readonly<Record<Asked['by'], AskKind<Asked>>> = { single: ASK_SINGLY, ids: ASK_BY_IDS }
+function pathOf(evidence: Asked): string {
+  return evidence.by === 'single' ? evidence.read.path : evidence.path
+}

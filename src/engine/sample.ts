@@ -23,8 +23,8 @@ export interface Estimate {
   rows: number
   /** The whole list's, by the shares on the pages seen. */
   extra: number
-  /** True when every row was seen. */
-  exact: boolean
+  /** `exact`: every row was seen; `at least`: the requests did not suffice to find the oldest row. */
+  certainty: 'exact' | 'about' | 'at least'
   /** The oldest row's time, as far as it was found out. */
   oldest: number | undefined
 }
@@ -77,14 +77,15 @@ export function* sampleList(span: Span, { budget, oldestHint }: SampleOptions): 
 
   const newest = yield* look(span.to)
   const first = newest?.times.at(-1)
-  if (!newest || first === undefined) return { rows: 0, extra: 0, exact: true, oldest: undefined }
-  if (!newest.more) return { rows: newest.times.length, extra: newest.extra, exact: true, oldest: first }
+  if (!newest || first === undefined) return { rows: 0, extra: 0, certainty: 'exact', oldest: undefined }
+  if (!newest.more)
+    return { rows: newest.times.length, extra: newest.extra, certainty: 'exact', oldest: first }
 
   const samples: Sample[] = []
   const bottom =
     span.from === undefined
       ? yield* findOldest(newest, samples, { look, hint: oldestHint, left: () => budget / 2 - used })
-      : { below: span.from, doubt: 0 }
+      : { below: span.from, found: true }
 
   /** Spread over the week as evenly as over the whole, since nights and week-ends are empty. */
   const placeIn = ({ above, below }: Cell): number => {
@@ -117,8 +118,8 @@ export function* sampleList(span: Span, { budget, oldestHint }: SampleOptions): 
 
 interface Bottom {
   below: number
-  /** How far above `below` the oldest row may lie at most. */
-  doubt: number
+  /** Whether it is known that nothing is older. */
+  found: boolean
 }
 
 interface Search {
@@ -150,15 +151,15 @@ function* findOldest(
     else {
       samples.push(sample)
       oldest = last
-      if (!sample.more) return { below: last, doubt: 0 }
+      if (!sample.more) return { below: last, found: true }
       step *= STEP_GROWTH
     }
     if (empty !== undefined && hints.length === 0 && oldest - empty < (top - oldest) * DOUBT) break
     if (at === OLDEST_POSSIBLE) break
   }
   return empty === undefined
-    ? { below: oldest, doubt: 0 }
-    : { below: (oldest + empty) / 2, doubt: (oldest - empty) / 2 }
+    ? { below: oldest, found: oldest <= OLDEST_POSSIBLE }
+    : { below: (oldest + empty) / 2, found: true }
 }
 
 function evenCells(above: number, below: number, samples: readonly Sample[]): Cell[] {
@@ -238,7 +239,7 @@ function sumUp(newest: Sample, cells: readonly Cell[], bottom: Bottom): Estimate
   return {
     rows: Math.round(counted.reduce((sum, { rows }) => sum + rows, newest.times.length)),
     extra: Math.round(counted.reduce((sum, { extra }) => sum + extra, newest.extra)),
-    exact: false,
+    certainty: bottom.found ? 'about' : 'at least',
     oldest: bottom.below,
   }
 }

@@ -8,6 +8,7 @@ import { quote } from '../store/sql.ts'
 import type { EngineContext } from './context.ts'
 import { expectedOrFault } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
+import { isAskable } from './probes.ts'
 import {
   begun,
   createLoopGuards,
@@ -38,6 +39,7 @@ export function createSnapshot(
   const leftOut = new Set<string>()
   const limits = new Map<string, 'accepted' | 'refused'>()
   const guards = createLoopGuards()
+  const extraPasses = new Map<string, number>()
   let scopes: readonly string[] | undefined
   let ended = false
 
@@ -58,7 +60,7 @@ export function createSnapshot(
       ...limitQuery(feed, pass),
       ...pass.cursor,
     }
-    const work: PassWork = { resource, id, feed, pass, query, limits, guards }
+    const work: PassWork = { resource, id, feed, pass, query, limits, guards, extraPasses }
     return {
       ...where,
       request: {
@@ -111,6 +113,8 @@ interface PassWork {
   /** What is known of `limit` on lists whose parameters the spec does not show, by scope. */
   limits: Map<string, 'accepted' | 'refused'>
   guards: LoopGuards
+  /** Passes of this run that were begun only because the one before missed something, by scope. */
+  extraPasses: Map<string, number>
 }
 
 /** A pass for each scope; passes of scopes that are gone go too. */
@@ -271,6 +275,9 @@ function timeOf(item: unknown, field: string | undefined): string | null {
   return typeof time === 'string' ? (canonicalInstant(time) ?? null) : null
 }
 
+/** An API whose copies disagree may miss something else each time: what is suspected then waits for the next round. */
+const MOST_EXTRA_PASSES = 3
+
 interface PassEnd {
   resized: boolean
   /** By the server's clock. */
@@ -281,7 +288,9 @@ function endPass(context: EngineContext, work: PassWork, pass: Segment, { resize
   const { store } = context
   const { resource, id, feed } = work
   // A list that keeps changing its size may have hidden a row between two pages: nothing is believed missing.
-  const again = resized ? false : missing(context, work, pass, endedAt)
+  const extra = work.extraPasses.get(pass.scope) ?? 0
+  const again = !resized && missing(context, work, pass, endedAt) && extra < MOST_EXTRA_PASSES
+  if (again) work.extraPasses.set(pass.scope, extra + 1)
   for (const key of feed.always ?? []) {
     store.tasks.add({ feed: `${resource.name}.detail`, key, dueAt: context.now() })
   }
@@ -313,7 +322,10 @@ function missing(context: EngineContext, work: PassWork, pass: Segment, endedAt:
   if (feed.evidence.by === 'second-pass') return suspect(context, { table: feed.table, pass, endedAt }, keys)
   const probe = feed.evidence.by === 'detail' ? `${work.resource.name}.detail` : `${id}.probe`
   const scopeOfProbe = feed.evidence.by === 'detail' ? '' : pass.scope
-  for (const missed of keys) store.tasks.add({ feed: probe, scope: scopeOfProbe, key: missed, dueAt: now() })
+  for (const missed of keys) {
+    if (!isAskable(feed.evidence, missed)) continue
+    store.tasks.add({ feed: probe, scope: scopeOfProbe, key: missed, dueAt: now() })
+  }
   return false
 }
 

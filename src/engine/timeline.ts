@@ -7,6 +7,7 @@ import { quote } from '../store/sql.ts'
 import type { EngineContext } from './context.ts'
 import { expectedOrFault } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
+import { isAskable } from './probes.ts'
 import {
   begun,
   createLoopGuards,
@@ -213,6 +214,7 @@ function probeMissing({ store, now }: EngineContext, { id, feed }: PageWork, edg
     .all(edge.above ?? '~', edge.below ?? '', reply.sentAt) as { id: string; at: string }[]
   const probe = `${id}.probe`
   for (const { id: key, at } of candidates) {
-    if (!edge.seen.has(key)) store.tasks.add({ feed: probe, key, sortAt: at, dueAt: now() })
+    if (edge.seen.has(key) || !isAskable(feed.evidence, key)) continue
+    store.tasks.add({ feed: probe, key, sortAt: at, dueAt: now() })
   }
 }
