@@ -4,7 +4,7 @@ import { fillPath } from '../api/request.ts'
 import { resourceNamed } from '../catalog.ts'
 import { canonicalInstant } from '../instant.ts'
 import type { Expected, Feed, ResourceName, TimelineFeed } from '../resource.ts'
-import { type Amount, about, atLeast, bodiesFor, exactly, leastSure, sum } from './estimate.ts'
+import { type Amount, about, atLeast, bodiesFor, exactly, sum } from './estimate.ts'
 import type { Holdings } from './holdings.ts'
 import { type Estimate, type Sampling, type Sighting, sampleList } from './sample.ts'
 import { keyOf } from './snapshot.ts'
@@ -374,7 +374,7 @@ function addEstimates(one: Estimate, other: Estimate): Estimate {
   return {
     rows: one.rows + other.rows,
     extra: one.extra + other.extra,
-    certainty: leastSure(one.certainty, other.certainty) === 'exact' ? 'exact' : 'about',
+    certainty: one.certainty === 'at least' || other.certainty === 'exact' ? one.certainty : other.certainty,
     oldest: other.oldest ?? one.oldest,
   }
 }

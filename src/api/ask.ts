@@ -1,0 +1,158 @@
+import type { Clock } from '../clock.ts'
+import { EXIT_STATUS, ParleyError, RetryError, StopError } from '../errors.ts'
+import type { RetryCause } from './classify.ts'
+import type { Client, Sent } from './client.ts'
+import type { Governor, PermitResult } from './governor.ts'
+import type { ApiRequest } from './request.ts'
+import { retryDecision } from './retry.ts'
+
+/**
+ * One request after another, each until it has an answer: for commands that look at the API without storing
+ * anything. The client, the governor and the retry rules are those of a backfill.
+ */
+export interface Asker {
+  /**
+   * @param read makes something of the answer; its RetryError means that the answer is none, and is asked for again
+   * @throws StopError 77 when the key is refused, 69 when nothing answers; the signal's reason when it is aborted
+   */
+  ask<T>(request: ApiRequest, read: (value: unknown) => T): Promise<Reply<T>>
+  /** Requests sent so far, repeated ones included. */
+  used(): number
+  /** Mean time of an answer in ms; undefined before the first. */
+  answerMs(): number | undefined
+}
+
+export type Reply<T> =
+  | {
+      kind: 'answer'
+      value: T
+      /** The server's clock in ms, whole seconds, and this machine's in the middle of the request. */
+      serverTime: number | undefined
+      localTime: number
+    }
+  /** 400, 403, 404 and every other 4xx that a repetition does not cure. */
+  | { kind: 'refused'; status: number; message: string }
+  /** Asked as often as the rules allow, and still no answer; or a fault that asking again does not cure. */
+  | { kind: 'failed'; code: string; message: string; hint?: string }
+
+export interface AskerDeps {
+  client: Client
+  governor: Governor
+  clock: Clock
+  random: () => number
+  /** So long without any answer, and the API counts as unreachable. */
+  giveUpMs: number
+  signal: AbortSignal
+  /** Told when the API wants a wait that a person would notice. */
+  onPause?(untilMs: number): void
+}
+
+/** The first request of all must at least connect within this time. */
+const FIRST_CONNECTION_MS = 10_000
+
+const NOTICED_PAUSE_MS = 3000
+
+export function createAsker(deps: AskerDeps): Asker {
+  const { client, governor, clock, signal } = deps
+  let used = 0
+  let answers = 0
+  let answerMs = 0
+  let connected = false
+  let heardAt = clock.elapsed()
+
+  const sendOnce = async (request: ApiRequest): Promise<Sent> => {
+    const asked = clock.elapsed()
+    const { pausedUntil } = governor.state()
+    if (pausedUntil !== undefined && pausedUntil - clock.now() > NOTICED_PAUSE_MS) deps.onPause?.(pausedUntil)
+    const permit = await governor.permit(signal)
+    if (!permit) throw signal.reason
+    // Waiting for a permit is no silence.
+    heardAt += clock.elapsed() - asked
+    try {
+      used += 1
+      const sent = await client.send(request, signal)
+      permit.settle(permitResult(sent))
+      return sent
+    } catch (error) {
+      permit.cancel()
+      throw error
+    }
+  }
+
+  const listen = (sent: Sent) => {
+    const silent = sent.kind === 'retry' && sent.status === undefined
+    if (!silent || sent.cause !== 'unreachable') connected = true
+    if (!silent) heardAt = clock.elapsed()
+    const patience = connected ? deps.giveUpMs : Math.min(deps.giveUpMs, FIRST_CONNECTION_MS)
+    if (silent && clock.elapsed() - heardAt >= patience) throw unreachable(sent.message)
+  }
+
+  return {
+    used: () => used,
+    answerMs: () => (answers === 0 ? undefined : answerMs / answers),
+    async ask(request, read) {
+      for (let attempt = 1; ; ) {
+        const sent = await sendOnce(request)
+        listen(sent)
+        if (sent.kind === 'answer') {
+          answers += 1
+          answerMs += sent.durationMs
+        }
+        const outcome = understand(sent, read)
+        if (!('cause' in outcome)) return outcome
+        const decision = retryDecision({ ...outcome, attempt }, deps.random)
+        if (!decision.retry) return outcome.failed
+        if (outcome.cause !== 'throttled') attempt += 1
+        await clock.sleep(decision.delayMs, signal)
+      }
+    },
+  }
+}
+
+interface TryAgain {
+  cause: RetryCause
+  waitMs: number | undefined
+  failed: Extract<Reply<never>, { kind: 'failed' }>
+}
+
+function understand<T>(sent: Sent, read: (value: unknown) => T): Reply<T> | TryAgain {
+  if (sent.kind === 'unauthorized') throw unauthorized(sent.message)
+  if (sent.kind === 'refused') return { kind: 'refused', status: sent.status, message: sent.message }
+  if (sent.kind === 'fault') return { kind: 'failed', code: sent.code, message: sent.message }
+  if (sent.kind === 'retry') {
+    const failed = { kind: 'failed', code: sent.cause, message: sent.message } as const
+    return { cause: sent.cause, waitMs: sent.waitMs, failed }
+  }
+  const { serverTime, startedAt, durationMs } = sent
+  try {
+    return { kind: 'answer', value: read(sent.value), serverTime, localTime: startedAt + durationMs / 2 }
+  } catch (error) {
+    if (!(error instanceof ParleyError)) throw error
+    const { code, message, hint } = error
+    const failed = { kind: 'failed', code, message, ...(hint === undefined ? {} : { hint }) } as const
+    return error instanceof RetryError ? { cause: 'garbled', waitMs: undefined, failed } : failed
+  }
+}
+
+function permitResult(sent: Sent): PermitResult {
+  const { durationMs } = sent
+  if (sent.kind !== 'retry') return { kind: 'accepted', durationMs }
+  if (sent.cause !== 'throttled') return { kind: 'other', durationMs }
+  return { kind: 'throttled', durationMs, waitMs: sent.waitMs }
+}
+
+function unauthorized(message: string): StopError {
+  return new StopError(`The API refuses the key: ${message}`, {
+    code: 'unauthorized',
+    hint: 'Check api.key (or PARLEY_API_KEY, or the file in PARLEY_API_KEY_FILE): it is wrong, expired or revoked.',
+    exitStatus: EXIT_STATUS.refused,
+  })
+}
+
+function unreachable(message: string): StopError {
+  return new StopError(message, {
+    code: 'api-silent',
+    hint: 'Check api.base_url and the network, then run it again.',
+    exitStatus: EXIT_STATUS.apiUnavailable,
+  })
+}

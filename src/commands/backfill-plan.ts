@@ -1,0 +1,236 @@
+import { existsSync } from 'node:fs'
+import { createAsker } from '../api/ask.ts'
+import { createGovernor } from '../api/governor.ts'
+import { createApiClient } from '../app.ts'
+import { isoInstant, systemClock } from '../clock.ts'
+import type { ApiSettings } from '../config.ts'
+import { type Amount, sum } from '../engine/estimate.ts'
+import { type Holdings, readHoldings } from '../engine/holdings.ts'
+import { type DayLimit, type PlanLine, planLines, type Rate, rateOf, secondsFor } from '../engine/plan.ts'
+import { survey } from '../engine/survey.ts'
+import { EXIT_STATUS, type ExitStatus } from '../errors.ts'
+import type { ResourceName } from '../resource.ts'
+import { openDatabase } from '../store/open.ts'
+import { createState } from '../store/state.ts'
+import { statementCache } from '../store/statements.ts'
+import type { CommandContext } from './command.ts'
+
+/** `parley backfill --plan`: what a backfill would cost, before anything is read. */
+
+export interface PlanRequest {
+  settings: ApiSettings
+  resources: readonly ResourceName[]
+  json: boolean
+}
+
+/** Requests that the plan itself makes at most, repeated ones not counted. */
+const MOST_REQUESTS = 60
+
+export async function showPlan(
+  context: CommandContext,
+  { settings, resources, json }: PlanRequest,
+): Promise<ExitStatus> {
+  const clock = systemClock()
+  const { api, sync } = settings
+  const since = sync.since ?? null
+  const held = lookInto(settings, resources, isoInstant(clock.now()))
+  const governor = createGovernor({
+    clock,
+    random: Math.random,
+    ceilings: {
+      requestsPerSecond: api.maxRequestsPerSecond,
+      concurrency: api.maxConcurrency,
+      requestsPerDay: api.maxRequestsPerDay,
+    },
+    initial: held?.learned,
+    usedToday: held?.usedToday ?? 0,
+  })
+  const client = createApiClient(settings, clock)
+  const asker = createAsker({
+    client,
+    governor,
+    clock,
+    random: Math.random,
+    giveUpMs: api.giveUpSeconds * 1000,
+    signal: context.signal,
+    onPause: until => context.stderr.write(`parley: the API asks to wait until ${isoInstant(until)}\n`),
+  })
+  try {
+    const found = await survey(asker, {
+      chosen: resources,
+      held: held?.holdings,
+      since,
+      accessLogEndParameter: settings.accessLog.endParameter,
+      budget: MOST_REQUESTS,
+    })
+    const state = governor.state()
+    const rate = rateOf({
+      learned: held?.learned,
+      ceilings: { requestsPerSecond: api.maxRequestsPerSecond, concurrency: api.maxConcurrency },
+      answerMs: asker.answerMs(),
+      throttledTo: state.throttled > 0 ? governor.learned().ratePerSecond : undefined,
+    })
+    const plan = summarize(planLines(resources, { found, held: held?.holdings }), rate, {
+      since,
+      asked: asker.used(),
+      warehouse: held ? settings.database.path : null,
+      day:
+        api.maxRequestsPerDay === undefined
+          ? undefined
+          : { perDay: api.maxRequestsPerDay, usedToday: state.usedToday },
+    })
+    context.stdout.write(json ? `${JSON.stringify(plan)}\n` : forPeople(plan))
+    return EXIT_STATUS.done
+  } finally {
+    await client.close()
+    governor.close()
+  }
+}
+
+interface Held {
+  holdings: Holdings
+  learned: { ratePerSecond: number; concurrency: number; limited: boolean } | undefined
+  usedToday: number
+}
+
+/** What the warehouse holds, if there is one. Opened for reading only. */
+function lookInto(
+  { database, sync }: ApiSettings,
+  chosen: readonly ResourceName[],
+  now: string,
+): Held | undefined {
+  if (!existsSync(database.path)) return undefined
+  const db = openDatabase({ path: database.path, readonly: true })
+  try {
+    const tables = db
+      .prepare("SELECT count(*) FROM sqlite_master WHERE name = 'sync_resources'")
+      .pluck()
+      .get()
+    if (tables === 0) return undefined
+    const { meta } = createState(statementCache(db))
+    const today = JSON.parse(meta('requests_today') ?? 'null') as { day: string; used: number } | null
+    return {
+      holdings: readHoldings(db, { chosen, since: sync.since ?? null, now }),
+      learned: JSON.parse(meta('learned_rate') ?? 'null') ?? undefined,
+      usedToday: today?.day === now.slice(0, 10) ? today.used : 0,
+    }
+  } finally {
+    db.close()
+  }
+}
+
+interface Cost {
+  requests: number
+  certainty: Amount['certainty']
+  /** Null when no rate is known. */
+  seconds: number | null
+}
+
+interface PlanSummary extends Cost {
+  since: string | null
+  /** The database that was taken into account. */
+  warehouse: string | null
+  /** Requests that the plan itself made. */
+  asked: number
+  rate: { per_second: number; from: string } | null
+  lanes: readonly (Cost & { lane: string })[]
+  resources: readonly (Cost & { resource: string; lane: string; because: string })[]
+}
+
+interface Circumstances {
+  since: string | null
+  asked: number
+  warehouse: string | null
+  day: DayLimit | undefined
+}
+
+function summarize(
+  lines: readonly PlanLine[],
+  rate: Rate | undefined,
+  { day, ...rest }: Circumstances,
+): PlanSummary {
+  const cost = ({ value, certainty }: Amount): Cost => ({
+    requests: value,
+    certainty,
+    seconds: rate ? round(secondsFor(value, rate, day)) : null,
+  })
+  const lanes = [...new Set(lines.map(({ lane }) => lane))].sort()
+  return {
+    ...cost(sum(...lines.map(({ requests }) => requests))),
+    ...rest,
+    rate: rate ? { per_second: round(rate.perSecond), from: rate.from } : null,
+    lanes: lanes.map(lane => ({
+      lane,
+      ...cost(sum(...lines.filter(line => line.lane === lane).map(({ requests }) => requests))),
+    })),
+    resources: lines.map(({ resource, lane, requests, because }) => ({
+      resource,
+      lane,
+      ...cost(requests),
+      because,
+    })),
+  }
+}
+
+const round = (value: number): number => Math.round(value * 10) / 10
+
+const SIGNS: Readonly<Record<Amount['certainty'], string>> = {
+  exact: '',
+  about: '~',
+  'at least': '≥',
+  unknown: '',
+}
+
+function forPeople(plan: PlanSummary): string {
+  const row = (name: string, lane: string, cost: Cost, because: string) => [
+    name,
+    lane,
+    cost.certainty === 'unknown' ? 'unknown' : `${SIGNS[cost.certainty]}${grouped(cost.requests)}`,
+    cost.certainty === 'unknown' || cost.seconds === null ? '' : duration(cost.seconds),
+    because,
+  ]
+  const rows = [
+    ['RESOURCE', 'LANE', 'REQUESTS', 'TIME', 'BASIS'],
+    ...plan.resources.map(each => row(each.resource, each.lane, each, each.because)),
+    [],
+    ...plan.lanes.map(each => row('all', each.lane, each, '')),
+    row('all', 'all', plan, ''),
+  ]
+  const rate = plan.rate
+    ? `Rate: ${plan.rate.per_second} requests a second (${plan.rate.from}).`
+    : 'Rate: not known yet.'
+  const remarks = [
+    rate,
+    plan.warehouse
+      ? `What ${plan.warehouse} holds already is taken into account.`
+      : 'There is no warehouse yet: everything is read.',
+    ...(plan.since ? [`Only what happened since ${plan.since} is counted where the API can tell.`] : []),
+    `~ about, ≥ at least (not countable before reading). This plan took ${plan.asked} requests and stored nothing.`,
+  ]
+  return `${tabulate(rows)}\n\n${remarks.join('\n')}\n`
+}
+
+/** Columns as wide as their widest cell; numbers to the right, the last column as it is. */
+function tabulate(rows: readonly (readonly string[])[]): string {
+  const widths = [0, 1, 2, 3].map(column => Math.max(...rows.map(row => (row[column] ?? '').length)))
+  return rows
+    .map(row =>
+      row
+        .map((cell, column) => {
+          const width = widths[column] ?? 0
+          return column === 2 || column === 3 ? cell.padStart(width) : cell.padEnd(width)
+        })
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+const grouped = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ' ')
+
+function duration(seconds: number): string {
+  if (seconds < 60) return `${Math.max(1, Math.round(seconds))} s`
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`
+  if (seconds < 48 * 3600) return `${round(seconds / 3600)} h`
+  return `${round(seconds / 86_400)} days`
+}
