@@ -41,9 +41,7 @@ export function scriptedList<Row extends { id: string }>(options: ListOptions<Ro
       const [given, afterTime = '', afterId = ''] = (cursor ?? '').split('|')
       if (cursor !== undefined && given !== String(epoch)) return refused(400, 'The cursor has expired')
       const left = within.filter(
-        row =>
-          cursor === undefined ||
-          (compare(text(row[time]), afterTime) || compare(row.id, afterId)) < 0,
+        row => cursor === undefined || (compare(text(row[time]), afterTime) || compare(row.id, afterId)) < 0,
       )
       const page = left.slice(0, pageSize)
       const last = page.at(-1)

@@ -1,0 +1,184 @@
+import Database from 'better-sqlite3'
+import { canonicalJson, isFields, type Json, parseExact } from './exact-json.ts'
+import type { ExpectedTable } from './expected.ts'
+import type { Cell, OneOf, Row } from './row-shape.ts'
+
+/** One place where the warehouse is not what the API publishes, as one line. */
+export type Difference = string
+
+const MOST_SHOWN = 20
+
+/** Compares every table, its `live_` view and the columns that parley keeps for itself. The first 20 are shown. */
+export function compareWarehouse(file: string, expected: readonly ExpectedTable[]): Difference[] {
+  const db = new Database(file, { readonly: true })
+  try {
+    const all = expected.flatMap(table => [...compareTable(db, table), ...insane(db, table)])
+    all.push(...forgotten(db, expected), ...openRejects(db), ...holes(db))
+    const more = all.length - MOST_SHOWN
+    return more > 0 ? [...all.slice(0, MOST_SHOWN), `and ${more} more`] : all
+  } finally {
+    db.close()
+  }
+}
+
+type Found = Record<string, Cell>
+
+function compareTable(db: Database.Database, expected: ExpectedTable): Difference[] {
+  const { table, isView } = expected
+  const views = db.prepare("SELECT name FROM sqlite_master WHERE type = 'view'").pluck().all()
+  const differences = compareRows(expected, liveRows(db, expected))
+  if (isView && !views.includes(`live_${table}`)) return differences
+  const live = db.prepare(`SELECT * FROM "live_${table}"`).all() as Found[]
+  const underscored = Object.keys(live[0] ?? {}).filter(column => column.startsWith('_'))
+  return [
+    ...differences,
+    ...compareRows({ ...expected, table: `live_${table}` }, live),
+    ...underscored.map(column => `live_${table}: shows ${column}`),
+  ]
+}
+
+function liveRows(db: Database.Database, { table, parent, isView }: ExpectedTable): Found[] {
+  const columns = db.prepare(`SELECT name FROM pragma_table_info(?)`).pluck().all(table)
+  const conditions = !isView && columns.includes('_deleted_at') ? ['t._deleted_at IS NULL'] : []
+  if (parent) {
+    const on = Object.entries(parent.on).map(([mine, theirs]) => `p."${theirs}" = t."${mine}"`)
+    const all = [...on, 'p._deleted_at IS NULL', ...(parent.open ? [parent.open] : [])]
+    conditions.push(`EXISTS (SELECT 1 FROM "${parent.table}" p WHERE ${all.join(' AND ')})`)
+  }
+  const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
+  return db.prepare(`SELECT t.* FROM "${table}" t ${where}`).all() as Found[]
+}
+
+function compareRows(expected: ExpectedTable, found: readonly Found[]): Difference[] {
+  const { table, key, json } = expected
+  const wanted = numbered(expected.rows, key)
+  const allowed = numbered(expected.optional, key)
+  const present = numbered(found, key)
+  const differences: Difference[] = []
+  for (const [name, row] of wanted) {
+    const stored = present.get(name)
+    if (stored) differences.push(...compareCells({ table, name, json }, row, stored))
+    else differences.push(`${table} ${name}: is missing`)
+  }
+  for (const [name, stored] of present) {
+    if (wanted.has(name)) continue
+    const row = allowed.get(name)
+    if (row) differences.push(...compareCells({ table, name, json }, row, stored))
+    else differences.push(`${table} ${name}: should not be there`)
+  }
+  return differences
+}
+
+/** Rows by their key; rows with the same key are told apart by number. */
+function numbered<R extends Row>(rows: readonly R[], key: readonly string[]): Map<string, R> {
+  const counts = new Map<string, number>()
+  const result = new Map<string, R>()
+  for (const row of rows) {
+    const name = JSON.stringify(key.map(column => row[column] ?? null))
+    const count = (counts.get(name) ?? 0) + 1
+    counts.set(name, count)
+    result.set(count === 1 ? name : `${name} (${count})`, row)
+  }
+  return result
+}
+
+interface Place {
+  table: string
+  name: string
+  json: readonly string[]
+}
+
+/** Views have no underscore columns, so only those of the table itself are compared. */
+function compareCells({ table, name, json }: Place, row: Row, stored: Found): Difference[] {
+  const isView = table.startsWith('live_')
+  return Object.entries(row).flatMap(([column, wanted]) => {
+    if (isView && column.startsWith('_')) return []
+    const cell = stored[column]
+    if (cell === undefined) return [`${table}: has no column ${column}`]
+    const isJson = (json.includes(column) || column === '_extra') && typeof cell === 'string'
+    const value = isJson
+      ? canonicalJson(column === '_extra' ? withoutNulls(parseExact(cell)) : parseExact(cell))
+      : cell
+    return isMet(wanted, value)
+      ? []
+      : [`${table} ${name}: ${column} is ${shown(value)}, expected ${shown(wanted)}`]
+  })
+}
+
+/** A field that no column is for may be kept as null or left out. */
+function withoutNulls(value: Json): Json {
+  if (!isFields(value)) return value
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== null))
+}
+
+function isMet(wanted: Cell | OneOf, cell: Cell): boolean {
+  if (wanted !== null && typeof wanted === 'object') return wanted.oneOf.includes(cell)
+  return wanted === cell
+}
+
+function shown(value: Cell | OneOf): string {
+  const text = JSON.stringify(value)
+  return text.length > 160 ? `${text.slice(0, 160)}…` : text
+}
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+/** What parley notes on rows of its own must at least make sense. */
+function insane(db: Database.Database, { table, isView }: ExpectedTable): Difference[] {
+  const columns = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table)
+  if (isView || !columns.includes('_synced_at')) return []
+  const rows = db
+    .prepare(
+      `SELECT rowid_or_key, _first_seen_at, _synced_at, _deleted_at FROM (SELECT *, 0 AS rowid_or_key FROM "${table}")`,
+    )
+    .all() as { _first_seen_at: string; _synced_at: string; _deleted_at: string | null }[]
+  return rows.flatMap(({ _first_seen_at: first, _synced_at: synced, _deleted_at: deleted }) => {
+    const instants = deleted === null ? [first, synced] : [first, synced, deleted]
+    const malformed = instants.filter(text => !INSTANT.test(text))
+    const isBackwards = first > synced || (deleted !== null && deleted < first)
+    return [
+      ...malformed.map(text => `${table}: ${text} is no instant`),
+      ...(isBackwards ? [`${table}: ${first}, ${synced}, ${deleted} are out of order`] : []),
+    ]
+  })
+}
+
+/** History and the program's own tables are no copy of anything that the API publishes. */
+const NOT_COMPARED = /^(sync_|sqlite_|live_|__|crm_record_changes$)|_(fts|search)(_|$)/
+
+/** Tables that nobody compares would be tables that nobody proves. */
+function forgotten(db: Database.Database, expected: readonly ExpectedTable[]): Difference[] {
+  const known = new Set(expected.map(({ table }) => table))
+  const names = db.prepare("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").pluck().all()
+  return names
+    .map(String)
+    .filter(name => !NOT_COMPARED.test(name) && !known.has(name))
+    .map(name => `${name}: nothing is expected of this table`)
+}
+
+function openRejects(db: Database.Database): Difference[] {
+  const rows = db
+    .prepare('SELECT resource, reason, item FROM sync_rejects WHERE resolved_at IS NULL')
+    .all() as { resource: string; reason: string; item: string }[]
+  return rows.map(({ resource, reason, item }) => `sync_rejects: ${resource}: ${reason}: ${shown(item)}`)
+}
+
+/** The segments of a timeline tile the whole axis. */
+function holes(db: Database.Database): Difference[] {
+  const rows = db
+    .prepare(
+      'SELECT resource, from_at, to_at FROM sync_coverage ORDER BY resource, to_at IS NOT NULL, to_at DESC',
+    )
+    .all() as { resource: string; from_at: string | null; to_at: string | null }[]
+  return ['activities', 'messages'].flatMap(resource => {
+    const segments = rows.filter(row => row.resource === resource)
+    const bounds = segments.flatMap(({ from_at, to_at }) => [to_at, from_at])
+    const isTiled =
+      bounds.at(0) === null &&
+      bounds.at(-1) === null &&
+      segments.every(
+        ({ from_at }, number) => number === segments.length - 1 || from_at === segments[number + 1]?.to_at,
+      )
+    return isTiled || segments.length === 0 ? [] : [`sync_coverage: ${resource}: ${JSON.stringify(segments)}`]
+  })
+}

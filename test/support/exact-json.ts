@@ -1,0 +1,52 @@
+import { isLosslessNumber, LosslessNumber, parse } from 'lossless-json'
+
+/** JSON whose numbers keep every digit that they were written with. */
+export type Json = null | boolean | string | LosslessNumber | readonly Json[] | Fields
+export interface Fields {
+  readonly [name: string]: Json | undefined
+}
+
+export function parseExact(text: string): Json {
+  return parse(text) as Json
+}
+
+export function isFields(value: Json | undefined): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isLosslessNumber(value)
+}
+
+/** No fields for anything that is no object. */
+export function fieldsOf(value: Json | undefined): Fields {
+  return isFields(value) ? value : {}
+}
+
+export function listOf(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** The number that a JSON number is near to; undefined for anything else. */
+export function numberOf(value: Json | undefined): number | undefined {
+  return value instanceof LosslessNumber ? Number(value.value) : undefined
+}
+
+/** The same text for the same value: keys in order, numbers by their exact value and not by how they are written. */
+export function canonicalJson(value: Json): string {
+  if (value instanceof LosslessNumber) return canonicalNumber(value.value)
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  if (!isFields(value)) return JSON.stringify(value)
+  const parts = Object.keys(value)
+    .sort()
+    .map(name => `${JSON.stringify(name)}:${canonicalJson(value[name] ?? null)}`)
+  return `{${parts.join(',')}}`
+}
+
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+
+/** All significant digits and the power of ten of the last one. */
+function canonicalNumber(text: string): string {
+  const [, sign = '', whole = '', part = '', power = '0'] = NUMBER.exec(text) ?? []
+  const digits = `${whole}${part}`.replace(/^0+/, '')
+  const significant = digits.replace(/0+$/, '')
+  if (significant === '') return '0'
+  const exponent = Number(power) - part.length + (digits.length - significant.length)
+  return `${sign}${significant}e${exponent}`
+}

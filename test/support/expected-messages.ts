@@ -1,0 +1,135 @@
+import { type Fields, fieldsOf, listOf } from './exact-json.ts'
+import type { ExpectedTable } from './expected.ts'
+import { type Cell, type OneOf, type Row, rowOf, shape } from './row-shape.ts'
+
+const COPY = shape(
+  'id header_message_id thread_id subject received_at:instant is_internal:boolean is_group_email:boolean',
+)
+const PARTICIPANT = shape('role handle display_name contact_id')
+
+interface Copy {
+  row: Row
+  text: string | null
+  participants: readonly Row[]
+}
+
+/** Every copy, and the copies of one e-mail merged, whatever order they came in. */
+export function expectedMessages(messages: readonly Fields[]): ExpectedTable[] {
+  const mails = grouped(messages.map(copyOf), ({ row }) => mailKey(row))
+  for (const copies of mails.values()) copies.sort(canonically)
+  const all = [...mails.values()]
+  return [
+    {
+      table: 'message_copies',
+      key: ['id'],
+      json: [],
+      optional: [],
+      rows: all.flatMap(copies =>
+        copies.map((copy, place) => ({ ...copy.row, text_state: stateOf(copies, place) })),
+      ),
+    },
+    {
+      table: 'message_copy_participants',
+      key: ['message_id', 'position'],
+      json: [],
+      optional: [],
+      parent: { table: 'message_copies', on: { message_id: 'id' } },
+      rows: all.flatMap(copies =>
+        copies.flatMap(({ row, participants }) =>
+          participants.map((each, position) => ({ message_id: plain(row['id']), position, ...each })),
+        ),
+      ),
+    },
+    {
+      table: 'messages',
+      key: ['header_message_id'],
+      json: [],
+      optional: [],
+      rows: [...mails].map(([key, copies]) => merged(key, copies)),
+    },
+    {
+      table: 'message_participants',
+      isView: true,
+      key: ['header_message_id', 'role', 'handle'],
+      json: [],
+      optional: [],
+      rows: [...mails].flatMap(([key, copies]) => union(key, copies)),
+    },
+  ]
+}
+
+function copyOf(payload: Fields): Copy {
+  return {
+    row: rowOf({ shape: COPY, payload, elsewhere: ['participants', 'text'] }),
+    text: typeof payload['text'] === 'string' ? payload['text'] : null,
+    participants: listOf(payload['participants']).map(each =>
+      rowOf({ shape: PARTICIPANT, payload: fieldsOf(each) }),
+    ),
+  }
+}
+
+const plain = (cell: Cell | OneOf | undefined): Cell =>
+  cell === undefined || (typeof cell === 'object' && cell !== null) ? null : cell
+
+/** An empty or missing header id never merges two messages. */
+function mailKey(row: Row): string {
+  return plain(row['header_message_id']) ? String(row['header_message_id']) : `id:${row['id']}`
+}
+
+/** Earliest first, then smallest id. */
+function canonically({ row: a }: Copy, { row: b }: Copy): number {
+  const place = ({ received_at, id }: Row): string => `${received_at ?? '~'} ${id}`
+  return place(a) < place(b) ? -1 : 1
+}
+
+/** Copies are read until one gives a text; those behind it may have been read, or not. */
+function stateOf(copies: readonly Copy[], place: number): Cell | OneOf {
+  const giver = copies.findIndex(({ text }) => text !== null)
+  const own = copies[place]?.text === null ? 'empty' : 'present'
+  return giver >= 0 && place > giver ? { oneOf: ['pending', own] } : own
+}
+
+const MERGED = ['thread_id', 'subject', 'is_internal', 'is_group_email'] as const
+
+function merged(key: string, copies: readonly Copy[]): Row {
+  const first = (pick: (copy: Copy) => Cell): Cell => copies.map(pick).find(cell => cell !== null) ?? null
+  const text = first(copy => copy.text)
+  return {
+    header_message_id: key,
+    id: plain(copies[0]?.row['id']),
+    copy_count: copies.length,
+    received_at: plain(copies[0]?.row['received_at']),
+    ...Object.fromEntries(MERGED.map(column => [column, first(({ row }) => plain(row[column]))])),
+    text,
+    text_state: text === null ? 'empty' : 'present',
+  }
+}
+
+function union(key: string, copies: readonly Copy[]): Row[] {
+  const every = copies.flatMap(({ participants }) => participants)
+  const groups = grouped(
+    every.filter(({ role, handle }) => role !== null && handle !== null),
+    ({ role, handle }) => JSON.stringify([role, handle]),
+  )
+  return [...groups.values()].map(same => {
+    const first = (column: string): Cell => plain(same.find(row => plain(row[column]) !== null)?.[column])
+    return {
+      header_message_id: key,
+      role: first('role'),
+      handle: first('handle'),
+      display_name: first('display_name'),
+      contact_id: first('contact_id'),
+    }
+  })
+}
+
+function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group) group.push(item)
+    else groups.set(key, [item])
+  }
+  return groups
+}

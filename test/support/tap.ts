@@ -1,0 +1,80 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+
+/** Stands between parley and the API, passes every byte on as it is, and sees each request before the API does. */
+export interface Tap {
+  url: string
+  /** Paths with their queries, in the order in which they came. */
+  requests: string[]
+  /** Requests that have no byte of an answer yet. */
+  unanswered(): number
+  /** Called with the number of the request, from 1, before it is passed on. */
+  onRequest: (number: number) => void
+  /** Called with the number of the answers that have begun, from 1, after their first bytes were passed on. */
+  onAnswer: (number: number) => void
+  answers(): number
+  close(): Promise<void>
+}
+
+const END_OF_HEAD = '\r\n\r\n'
+
+export async function startTap(target: string): Promise<Tap> {
+  const { hostname, port } = new URL(target)
+  const sockets = new Set<Socket>()
+  let answers = 0
+
+  const server = createServer({ noDelay: true }, near => {
+    const far = connect({ host: hostname, port: Number(port), noDelay: true })
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('close', () => sockets.delete(socket))
+    }
+    let head = ''
+    let awaiting = 0
+    near.on('data', chunk => {
+      head += chunk.toString('latin1')
+      for (let end = head.indexOf(END_OF_HEAD); end >= 0; end = head.indexOf(END_OF_HEAD)) {
+        tap.requests.push(head.slice(0, head.indexOf('\r\n')).split(' ')[1] ?? '')
+        head = head.slice(end + END_OF_HEAD.length)
+        awaiting += 1
+        tap.onRequest(tap.requests.length)
+      }
+      far.write(chunk)
+    })
+    far.on('data', chunk => {
+      near.write(chunk)
+      if (awaiting === 0) return
+      awaiting -= 1
+      answers += 1
+      tap.onAnswer(answers)
+    })
+    // What breaks on one side breaks on the other in the same way.
+    joinEnds(near, far)
+    joinEnds(far, near)
+  })
+  const tap: Tap = {
+    url: '',
+    requests: [],
+    unanswered: () => tap.requests.length - answers,
+    answers: () => answers,
+    onRequest: () => undefined,
+    onAnswer: () => undefined,
+    close: async () => {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+      await once(server, 'close')
+    },
+  }
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the tap has no port')
+  tap.url = `http://127.0.0.1:${address.port}`
+  return tap
+}
+
+function joinEnds(from: Socket, to: Socket): void {
+  from.on('end', () => to.end())
+  from.on('error', () => to.resetAndDestroy())
+  from.on('close', () => to.destroySoon())
+}

@@ -1,0 +1,75 @@
+import { join } from 'node:path'
+import type { SimulatorOptions } from '../../src/simulator/server.ts'
+import { compareWarehouse, type Difference } from './compare.ts'
+import { type ExpectedOptions, expectedWarehouse } from './expected.ts'
+import { type Ended, newFolder, type ParleyProcess, startParley } from './parley-process.ts'
+import { type SimulatorProcess, startSimulatorProcess } from './simulator-process.ts'
+import { startTap, type Tap } from './tap.ts'
+import { readTruth } from './truth.ts'
+
+/** One made-up workspace, one database file, and parley between them. */
+export interface Trial {
+  simulator: SimulatorProcess
+  tap: Tap
+  database: string
+  start(...args: string[]): ParleyProcess
+  /** Runs `parley backfill --json` to its end. */
+  backfill(...args: string[]): Promise<Ended>
+  /** Where the warehouse is not what the simulator publishes at this moment; empty when it is. */
+  differences(options?: ExpectedOptions): Promise<Difference[]>
+  close(): Promise<void>
+}
+
+/** Small, yet with every kind of item, several pages of most lists, and ties at page ends. */
+export const SMALL: SimulatorOptions = {
+  messages: 260,
+  meetings: 16,
+  deals: 14,
+  companies: 12,
+  contacts: 30,
+  members: 12,
+  collections: 8,
+  customRecords: 6,
+  accessLogs: 130,
+  transcriptTurns: 6,
+}
+
+/** `env` is what parley finds in its environment besides where the API is. */
+export async function startTrial(
+  options: SimulatorOptions = {},
+  env: Readonly<Record<string, string>> = {},
+): Promise<Trial> {
+  const simulator = await startSimulatorProcess({ ...SMALL, ...options })
+  const tap = await startTap(simulator.url)
+  const database = join(newFolder(), 'parley.db')
+  const start = (...args: string[]): ParleyProcess =>
+    startParley(['backfill', '--json', '--database', database, ...args], { ...simulator, url: tap.url }, env)
+  return {
+    simulator,
+    tap,
+    database,
+    start,
+    backfill: (...args) => start(...args).ended,
+    differences: async expected =>
+      compareWarehouse(database, expectedWarehouse(await readTruth(simulator), expected)),
+    close: async () => {
+      await tap.close()
+      await simulator.close()
+    },
+  }
+}
+
+/** Kills the process in the moment before its n-th request is passed on, or after the n-th answer has begun. */
+export function killAt(trial: Trial, process: ParleyProcess, { number, phase }: KillPoint): void {
+  const from = phase === 'request' ? trial.tap.requests.length : trial.tap.answers()
+  const strike = (seen: number): void => {
+    if (seen - from === number) process.kill('SIGKILL')
+  }
+  if (phase === 'request') trial.tap.onRequest = strike
+  else trial.tap.onAnswer = strike
+}
+
+export interface KillPoint {
+  number: number
+  phase: 'request' | 'answer'
+}
