@@ -3,8 +3,7 @@ import { numberedPage, refused, startScriptedApi, v1Page, v2Page } from '../supp
 import { scriptedList } from '../support/scripted-lists.ts'
 import { message, minutesBack, outcomeOf, startTrial, stateOf, uuid } from './trial-backfill.ts'
 
-const live = (table: string, key = 'id') =>
-  `SELECT ${key} FROM ${table} WHERE _deleted_at IS NULL ORDER BY 1`
+const live = (table: string, key = 'id') => `SELECT ${key} FROM ${table} WHERE _deleted_at IS NULL ORDER BY 1`
 
 const member = (id: string) => ({ id, name: id, email: null, role: null })
 const activity = (number: number, more = {}) => ({
@@ -78,7 +77,9 @@ describe('evidence by a second pass (members)', () => {
     let complete = true
     api.on('/v1/members', ({ query }) => {
       if (complete) return query['page'] === '2' ? page(2, 4, ['c', 'd']) : page(1, 4, ['a', 'b'])
-      return answers.shift() ?? page(Number(query['page'] ?? 1), 3, query['page'] === '2' ? ['d'] : ['b', 'c'])
+      return (
+        answers.shift() ?? page(Number(query['page'] ?? 1), 3, query['page'] === '2' ? ['d'] : ['b', 'c'])
+      )
     })
     const trial = await startTrial(api)
     await trial.run(['members'])
@@ -94,13 +95,20 @@ describe('evidence by a single read (teams, collections, activities)', () => {
     let teams = ['a', 'b', 'c']
     const team = (id: string) => ({ id, name: id, member_ids: ['m'] })
     api.on('/v1/teams', () => numberedPage(teams.map(team)))
-    api.on('/v1/teams/{id}', ({ params: [id = ''] }) => (id === 'b' ? { body: { data: team('b') } } : refused(404)))
+    api.on('/v1/teams/{id}', ({ params: [id = ''] }) =>
+      id === 'b' ? { body: { data: team('b') } } : refused(404),
+    )
     const trial = await startTrial(api)
     await trial.run(['teams'])
     teams = ['a']
     expect((await trial.run(['teams'])).complete).toBe(true)
     expect(trial.column(live('teams'))).toEqual(['a', 'b'])
-    expect(api.asked('/v1/teams/{id}').map(({ params }) => params[0]).sort()).toEqual(['b', 'c'])
+    expect(
+      api
+        .asked('/v1/teams/{id}')
+        .map(({ params }) => params[0])
+        .sort(),
+    ).toEqual(['b', 'c'])
     expect(trial.column('SELECT DISTINCT team_id FROM live_team_members ORDER BY 1')).toEqual(['a', 'b'])
     teams = ['a', 'b', 'c']
     await trial.run(['teams'])
@@ -145,7 +153,9 @@ describe('evidence by a single read (teams, collections, activities)', () => {
       pageSize: 100,
     })
     api.on('/v2/activities', list.handler)
-    api.on('/v2/activities/{id}', ({ params: [id] }) => (id === uuid(2) ? { body: activity(2) } : refused(404)))
+    api.on('/v2/activities/{id}', ({ params: [id] }) =>
+      id === uuid(2) ? { body: activity(2) } : refused(404),
+    )
     const trial = await startTrial(api)
     await trial.run(['activities'])
     list.rows.splice(1, 2)
@@ -343,7 +353,9 @@ describe('evidence by the list itself (collection_meetings)', () => {
     api.on('/v1/meetings', ({ query }) => {
       if (query['cursor'] !== undefined && !whole) return refused(500)
       const [first = '', ...rest] = meetings
-      return query['cursor'] === undefined ? v1Page([{ id: first }], 'rest') : v1Page(rest.map(id => ({ id })))
+      return query['cursor'] === undefined
+        ? v1Page([{ id: first }], 'rest')
+        : v1Page(rest.map(id => ({ id })))
     })
     const trial = await startTrial(api)
     const chosen = ['collections', 'collection_meetings'] as const

@@ -74,7 +74,9 @@ describe('the end of a list', () => {
   test('an object in which no list is found is a fault and never an empty list', async () => {
     const api = await startScriptedApi()
     api.on('/v1/meetings', () => v1Page([{ meeting_id: 'm1' }]))
-    api.on('/v1/meetings/{id}', () => ({ body: { data: { meeting_id: 'm1', overview_status: 'COMPLETED' } } }))
+    api.on('/v1/meetings/{id}', () => ({
+      body: { data: { meeting_id: 'm1', overview_status: 'COMPLETED' } },
+    }))
     const trial = await startTrial(api)
     await trial.run(['activities', 'meetings'])
     api.on('/v1/meetings', () => ({ body: { message: 'try later' } }))
@@ -132,7 +134,9 @@ describe('a list that goes round in a circle', () => {
     expect(outcomeOf(result, 'messages')).toBe('failed')
     expect(result.complete).toBe(false)
     expect(trial.column('SELECT outcome FROM sync_runs')).toEqual(['failed'])
-    expect(trial.column("SELECT reason FROM sync_status WHERE resource = 'messages'")[0]).toMatch(/cursor twice/)
+    expect(trial.column("SELECT reason FROM sync_status WHERE resource = 'messages'")[0]).toMatch(
+      /cursor twice/,
+    )
   })
 
   test.each([
@@ -150,7 +154,12 @@ describe('a list that goes round in a circle', () => {
 
   test('that is about the links of a record ends with an error too', async () => {
     const api = await startScriptedApi()
-    const row = (object: string, number: number) => ({ id: uuid(number), object, visibility: 'workspace', fields: {} })
+    const row = (object: string, number: number) => ({
+      id: uuid(number),
+      object,
+      visibility: 'workspace',
+      fields: {},
+    })
     api.on('/v2/objects', () => ({ body: { data: [{ name: 'deal' }] } }))
     api.on('/v2/objects/{object}', ({ params: [name] }) => ({ body: { name, fields: [] } }))
     api.on('/v2/objects/{object}/records', ({ params: [object = ''], query }) => {
@@ -213,7 +222,10 @@ describe('a cursor that the API refuses with 400', () => {
     const result = await trial.run(['collections'])
     expect(outcomeOf(result, 'collections')).toBe('failed')
     expect(api.asked('/v1/collections')).toHaveLength(2 + 4)
-    expect(trial.column('SELECT id FROM collections WHERE _deleted_at IS NULL ORDER BY 1')).toEqual(['a', 'b'])
+    expect(trial.column('SELECT id FROM collections WHERE _deleted_at IS NULL ORDER BY 1')).toEqual([
+      'a',
+      'b',
+    ])
   })
 
   test.each([
@@ -224,7 +236,9 @@ describe('a cursor that the API refuses with 400', () => {
     let run = 1
     api.on(route, ({ query: { cursor } }) => {
       if (cursor === undefined) return v1Page([{ id: 'a' }], `given in run ${run}`)
-      return run > 1 && cursor === 'given in run 2' ? v1Page([{ id: 'b' }]) : refused(400, 'The cursor has expired')
+      return run > 1 && cursor === 'given in run 2'
+        ? v1Page([{ id: 'b' }])
+        : refused(400, 'The cursor has expired')
     })
     const trial = await startTrial(api)
     expect(outcomeOf(await trial.run([resource]), resource)).toBe('failed')

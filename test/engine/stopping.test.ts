@@ -114,9 +114,9 @@ describe('a workspace that is not to be had', () => {
     const trial = await startTrial(api)
     const result = await trial.run(['members', 'access_logs', 'bot_definition', 'integrations'])
     expect(result.complete).toBe(true)
-    expect(['access_logs', 'bot_definition', 'integrations'].map(name => outcomeOf(result, name as 'access_logs'))).toEqual(
-      ['unavailable', 'unavailable', 'unavailable'],
-    )
+    expect(
+      ['access_logs', 'bot_definition', 'integrations'].map(name => outcomeOf(result, name as 'access_logs')),
+    ).toEqual(['unavailable', 'unavailable', 'unavailable'])
     expect(stateOf(trial, 'access_logs')).toBe('unavailable')
   })
 
@@ -126,7 +126,9 @@ describe('a workspace that is not to be had', () => {
     api.on('/v2/objects/{object}', ({ params: [name] }) =>
       name === 'deal' ? { body: { name, fields: [] } } : refused(404),
     )
-    api.on('/v2/objects/{object}/records', ({ params: [name] }) => (name === 'deal' ? v2Page([]) : refused(404)))
+    api.on('/v2/objects/{object}/records', ({ params: [name] }) =>
+      name === 'deal' ? v2Page([]) : refused(404),
+    )
     const trial = await startTrial(api)
     const result = await trial.run(['crm_objects', 'crm_records'])
     expect(outcomeOf(result, 'crm_records')).toBe('complete')
@@ -187,7 +189,9 @@ describe('one failing resource', () => {
     const result = await trial.run(RESOURCE_NAMES)
     expect(result.complete).toBe(false)
     expect(result.interrupted).toBe(false)
-    const failed = result.resources.filter(({ outcome }) => outcome === 'failed').map(({ resource }) => resource)
+    const failed = result.resources
+      .filter(({ outcome }) => outcome === 'failed')
+      .map(({ resource }) => resource)
     expect(failed.sort()).toEqual(['members', 'teams'])
     expect(trial.column('SELECT id FROM collections')).toEqual(['c'])
     expect(trial.column('SELECT text FROM messages')).toEqual(['words'])
