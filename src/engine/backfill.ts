@@ -4,7 +4,7 @@ import { CATALOG } from '../catalog.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
-import type { Resource, ResourceName } from '../resource.ts'
+import type { Feed, Resource, ResourceName } from '../resource.ts'
 import type { RunCounts, RunOutcome } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { createContext, type EngineContext, type EngineOptions } from './context.ts'
@@ -77,7 +77,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
 
   return {
     progress: () => ({
-      ...(scheduler?.progress ?? { requests: 0, throttled: 0, accepted: 0, refused: 0, inFlight: 0 }),
+      ...(scheduler?.progress ?? { requests: 0, throttled: 0, accepted: 0, turnedAway: 0, inFlight: 0 }),
       begun: scheduler !== undefined,
       resources: chosen.map(({ name }) => ({
         resource: name,
@@ -123,9 +123,14 @@ export function createBackfill(deps: BackfillDeps): Backfill {
 function beginRound(context: EngineContext, chosen: readonly Resource[]): ReadonlyMap<ResourceName, number> {
   const { state, runs } = context.store
   const states = chosen.map(({ name }) => state.get(name))
-  const goesOn = states.some(({ roundOpen }) => roundOpen)
-  for (const { resource, round } of states) {
-    if (!goesOn || round === 0) state.beginRound(resource, context.now())
+  const open = states.flatMap(({ roundOpen, roundStartedAt }) =>
+    roundOpen && roundStartedAt ? [roundStartedAt] : [],
+  )
+  const [since] = open.sort()
+  for (const { resource, roundOpen, roundStartedAt } of states) {
+    // Those that were read to their end in the round that goes on are left alone.
+    const goesOn = since !== undefined && roundStartedAt !== null && roundStartedAt >= since
+    if (!roundOpen && !goesOn) state.beginRound(resource, context.now())
   }
   return new Map(
     states.map(({ resource, firstCompleteAt }) => [
@@ -142,9 +147,10 @@ interface Ending {
 
 function endRound(
   context: EngineContext,
-  { name, feeds }: Resource,
+  resource: Resource,
   { interrupted, finished }: Ending,
 ): ResourceResult {
+  const { name } = resource
   const { state, rejects } = context.store
   const now = context.now()
   const roundStartedAt = state.get(name).roundStartedAt ?? now
@@ -163,18 +169,29 @@ function endRound(
     if (!interrupted) state.endRound(name, { complete: false, asOf, now })
     return result('failed', failure.message)
   }
-  for (const feed of Object.keys(feeds)) rejects.resolve(`${name}.${feed}`, null, roundStartedAt, now)
+  for (const feed of feedsReadWhole(context, resource)) rejects.resolve(feed, null, roundStartedAt, now)
   const reason = context.unavailability(name)
-  const whole = reason !== undefined && isWhollyUnavailable(context, name)
+  const whole = reason !== undefined && isWhollyUnavailable(context, resource)
   if (whole) state.unavailable(name, reason, now)
   else state.healthy(name, reason ?? null)
   state.endRound(name, { complete: true, asOf, now })
   return whole ? result('unavailable', reason) : result('complete', reason)
 }
 
-/** A resource of several scopes is offered as long as one of them is. */
-function isWhollyUnavailable({ counts }: EngineContext, name: ResourceName): boolean {
-  return counts(name).rowsRead === 0
+/** Feeds of which this round has read everything, so that a reject that was not seen again is settled. */
+function feedsReadWhole({ options }: EngineContext, { name, feeds }: Resource): string[] {
+  const whole = (feed: Feed) =>
+    feed.mode === 'snapshot' ||
+    feed.mode === 'singleton' ||
+    (feed.mode === 'timeline' && options.since === null)
+  return Object.entries(feeds).flatMap(([feed, declared]) => (whole(declared) ? [`${name}.${feed}`] : []))
+}
+
+/** A resource of several scopes is offered as long as one of them is, though it may have no rows. */
+function isWhollyUnavailable(context: EngineContext, { name, feeds }: Resource): boolean {
+  const passes = Object.keys(feeds).flatMap(feed => context.store.ledger.segments(`${name}.${feed}`))
+  if (passes.some(({ listedRound }) => listedRound === context.round(name))) return false
+  return context.counts(name).rowsRead === 0
 }
 
 function closeRuns(

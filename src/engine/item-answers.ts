@@ -1,8 +1,9 @@
 import { PAGING, readDataList, readPage, readSingle } from '../api/paging.ts'
 import { tableNamed } from '../catalog.ts'
-import { encodeJson } from '../json.ts'
+import { decodeJson, encodeJson } from '../json.ts'
 import { entity, type ItemFeed, type ReadRequest, type Resource, requested, type Table } from '../resource.ts'
 import type { ParsedItem } from '../row.ts'
+import { sameJson } from '../store/rows.ts'
 import { quote } from '../store/sql.ts'
 import type { Task } from '../store/tasks.ts'
 import { DAY, type EngineContext, HOUR, MINUTE, WEEK } from './context.ts'
@@ -158,7 +159,9 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
     return
   }
   const { text } = parsed.taken
-  const item = typeof text === 'string' || text == null ? parsed : withExtra(parsed, 'text', text)
+  const fits = typeof text === 'string' || text == null
+  if (!fits) report.drift(feed.table, 'text', 'unexpected type')
+  const item = fits ? parsed : withExtra(parsed, 'text', text)
   const stored = context.write(where, feed.table, [item], { ticket: reply.ticket, now: context.now() })
   // A read that started later has spoken already.
   if (stored.length === 0) return
@@ -173,7 +176,7 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
 }
 
 function withExtra(item: ParsedItem, field: string, value: unknown): ParsedItem {
-  const known = item.extra === null ? {} : (JSON.parse(item.extra) as object)
+  const known = item.extra === null ? {} : (decodeJson(item.extra).value as object)
   return { ...item, extra: encodeJson({ ...known, [field]: value }) }
 }
 
@@ -215,11 +218,13 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
   const rows = parsed?.children.get(feed.table) ?? []
   const counts = context.counts(work.resource.name)
   counts.rowsRead += rows.length
-  const wasPresent = transcriptState(context, task.key) === 'present'
-  if (rows.length === 0 && wasPresent && task.attempts === 0) {
-    // A transcript that was there and now is empty is believed when a second answer says the same.
-    again(context, work, { afterMs: HOUR, attempts: 1, waiting: true })
-    return
+  if (rows.length === 0 && transcriptState(context, task.key) === 'present') {
+    // What was there and now is empty is believed when an answer an interval later says the same.
+    const believedFrom = task.deadline ?? context.after(HOUR)
+    if (context.now() < believedFrom) {
+      again(context, work, { afterMs: HOUR, deadline: believedFrom, waiting: true })
+      return
+    }
   }
   if (store.rows.replaceChildren(feed.table, task.key, rows)) counts.rowsChanged += rows.length
   setTranscriptState(context, task.key, rows.length > 0 ? 'present' : 'empty')
@@ -282,15 +287,19 @@ function storeSetting(context: EngineContext, work: ItemWork, value: unknown): v
   const { feed, task } = work
   const read = feed.read as ReadRequest
   const setting = encodeJson(readSingle(value, read.placement))
-  const changed = context.store
-    .prepare(
-      `UPDATE ${quote(feed.table)} SET execution_setting = @setting, _synced_at = @now
-       WHERE id = @key AND execution_setting IS NOT @setting`,
-    )
-    .run({ setting, key: task.key, now: context.now() }).changes
+  const table = quote(feed.table)
   const counts = context.counts(work.resource.name)
   counts.rowsRead += 1
-  counts.rowsChanged += changed
+  const stored = context.store
+    .prepare(`SELECT execution_setting FROM ${table} WHERE id = ?`)
+    .pluck()
+    .get(task.key)
+  if (!sameJson((stored ?? null) as string | null, setting)) {
+    const update = context.store.prepare(
+      `UPDATE ${table} SET execution_setting = ?, _synced_at = ? WHERE id = ?`,
+    )
+    counts.rowsChanged += update.run(setting, context.now(), task.key).changes
+  }
   readAgain(context, work, WEEK)
 }
 

@@ -56,6 +56,8 @@ interface Place {
   cells: Cell[]
   work: Work
   path: string
+  /** Lists that are read once the row is whole: they repeat its key, which may come after them. */
+  lists: (() => void)[]
 }
 
 export function compileParser(table: Table): ItemParser {
@@ -121,7 +123,8 @@ function parseRow(
     return undefined
   }
   const cells = compiled.columns.map(([, column]) => givenCell(column, work, setting))
-  const extra = parseFields(compiled.fields, item, { table: compiled, cells, work, path: '' })
+  const lists: Place['lists'] = []
+  const extra = parseFields(compiled.fields, item, { table: compiled, cells, work, path: '', lists })
   const missing = compiled.key.find(index => !isIdentity(compiled.columns[index]?.[1], cells[index]))
   if (missing !== undefined) {
     work.report.reject(
@@ -131,6 +134,7 @@ function parseRow(
     )
     return undefined
   }
+  for (const parse of lists) parse()
   return { cells, extra: extra && encodeJson(extra) }
 }
 
@@ -186,7 +190,12 @@ function parseValue(node: Node, name: string, value: unknown, place: Place): unk
   }
   if (value === null || value === undefined) return PLACED
   if (node.leaf) return fillCell(node.leaf, value, place)
-  if (node.list) return Array.isArray(value) ? parseList(node.list, value, place) : value
+  if (node.list) {
+    const { list } = node
+    if (!Array.isArray(value)) return value
+    place.lists.push(() => parseList(list, value, place))
+    return PLACED
+  }
   if (node.requested !== undefined) return value === place.cells[node.requested] ? PLACED : value
   if (!isFields(value)) return value
   return parseFields(node.fields, value, { ...place, path: `${place.path}${name}.` }) ?? PLACED
@@ -199,7 +208,7 @@ function fillCell({ index, column }: Leaf, value: unknown, place: Place): unknow
   return converted.exact ? PLACED : value
 }
 
-function parseList(compiled: CompiledChild, list: readonly unknown[], place: Place): typeof PLACED {
+function parseList(compiled: CompiledChild, list: readonly unknown[], place: Place): void {
   const rows = place.work.children.get(compiled.table.name) ?? []
   const seen = new Set<string>()
   list.forEach((item, position) => {
@@ -214,7 +223,6 @@ function parseList(compiled: CompiledChild, list: readonly unknown[], place: Pla
     seen.add(key)
     rows.push(row)
   })
-  return PLACED
 }
 
 /** `exact` is false when the cell is only near the value, which then stands in `_extra` as well. */

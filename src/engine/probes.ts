@@ -20,6 +20,8 @@ type Asked = Extract<Evidence, { by: 'single' | 'ids' }>
 /** What sets probes and look-ups apart. */
 interface Purpose {
   where: FeedName
+  /** The list feed, under whose name rejects are noted. */
+  list: string
   lane: 'audit' | 'items'
   everyRound: boolean
   /** False until the tasks of this run are written. */
@@ -41,6 +43,7 @@ export function createProbes(
   const where = { resource: resource.name, feed: `${resource.name}.${name}.probe` }
   return createAsking(context, feed, evidence, {
     where,
+    list: `${resource.name}.${name}`,
     lane: 'audit',
     everyRound: false,
     ready: () => true,
@@ -70,6 +73,7 @@ export function createLookup(
   let planned = false
   return createAsking(context, feed, evidence, {
     where,
+    list: `${resource.name}.${name}`,
     lane: 'items',
     everyRound: true,
     ready() {
@@ -208,7 +212,7 @@ function store(
   found: Found,
 ): void {
   const { records, scope, reply } = found
-  const report = context.report(purpose.where, scope)
+  const report = context.report({ ...purpose.where, feed: purpose.list }, scope)
   const parse = context.parser(feed.table)
   const items = records.flatMap(record => parse(record, report, scope) ?? []).filter(purpose.wanted)
   const causes = feed.mode === 'timeline' ? feed.causes : undefined

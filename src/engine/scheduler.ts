@@ -24,8 +24,8 @@ export interface SchedulerProgress {
   requests: number
   throttled: number
   accepted: number
-  /** 403 and 404. */
-  refused: number
+  /** 403 and 404 where no declaration expects them. */
+  turnedAway: number
   inFlight: number
 }
 
@@ -62,7 +62,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const { context, client, governor, sources, soft, hard } = deps
   const { clock, store, log } = context
   const queue = new PQueue({ concurrency: Number.POSITIVE_INFINITY })
-  const progress: SchedulerProgress = { requests: 0, throttled: 0, accepted: 0, refused: 0, inFlight: 0 }
+  const progress: SchedulerProgress = { requests: 0, throttled: 0, accepted: 0, turnedAway: 0, inFlight: 0 }
   const lanes = createLanes(sources, store.transaction.commits)
   const silence = createSilence(deps)
   const delayed: Delayed[] = []
@@ -105,7 +105,8 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       count(context, progress, job, sent)
       permit.settle(permitResult(sent))
       silence.heard(sent)
-      if (progress.accepted === 0 && progress.refused >= REFUSED_FROM_THE_START) throw accessGone()
+      const silent = silence.tooLong()
+      if (silent) throw silent
       await settle({ job, attempt }, sent, ticket)
     } catch (error) {
       permit.cancel()
@@ -128,6 +129,8 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       const cause = sent.kind === 'retry' ? sent.cause : 'garbled'
       if (retryLater(tried, cause, sent.kind === 'retry' ? sent.waitMs : undefined)) return
     }
+    if (sent.kind === 'refused' && (sent.status === 403 || sent.status === 404)) progress.turnedAway += 1
+    if (progress.accepted === 0 && progress.turnedAway >= TURNED_AWAY_AT_FIRST) throw accessGone()
     await store.transaction(() => job.failed(error))
     job.over()
   }
@@ -152,7 +155,8 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const step = async (): Promise<boolean> => {
     const asked = clock.elapsed()
     const permit = await governor.permit(noMore)
-    silence.excuse(clock.elapsed() - asked)
+    // With nothing in flight the wait was a pause or the pace; else it may be the very silence that is looked for.
+    if (progress.inFlight === 0) silence.excuse(clock.elapsed() - asked)
     if (!permit) return false
     const error = silence.tooLong()
     if (error) {
@@ -185,7 +189,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       await queue.onIdle()
       for (const { job } of delayed) job.over()
       if (stopped !== undefined) throw stopped
-      if (progress.accepted === 0 && progress.refused > 0 && !soft.aborted) throw accessGone()
+      if (progress.accepted === 0 && progress.turnedAway > 0 && !soft.aborted) throw accessGone()
     },
   }
 }
@@ -220,8 +224,8 @@ async function applied(
   }
 }
 
-/** So many 403 and 404 before any answer, and the rest need not be asked. */
-const REFUSED_FROM_THE_START = 8
+/** So many unexpected 403 and 404 before any answer, and the rest need not be asked. */
+const TURNED_AWAY_AT_FIRST = 4
 
 /** When everything answers 403 or 404, it is not the things that are gone. */
 function accessGone(): StopError {
@@ -252,7 +256,6 @@ function count(context: EngineContext, progress: SchedulerProgress, job: Job, se
   counts.requests += 1
   progress.requests += 1
   if (sent.kind === 'answer') progress.accepted += 1
-  if (sent.kind === 'refused' && sent.status !== 400) progress.refused += 1
   if (sent.kind === 'retry' && sent.cause === 'throttled') {
     counts.throttled += 1
     progress.throttled += 1

@@ -22,12 +22,15 @@ export function createSingleton(
 
   const due = () => (store.ledger.segments(id, '')[0]?.listedRound ?? 0) < context.round(resource.name)
 
-  const noteRead = (reply: Reply | undefined) => {
+  const noteRead = (reply: Reply) => {
     const segment =
       store.ledger.segments(id, '')[0] ?? store.ledger.add({ feed: id, scope: '', from: null, to: null })
-    const listedAt = reply?.serverSentAt ?? segment.listedAt
-    store.ledger.save({ ...segment, listedAt, listedRound: context.round(resource.name) })
-    if (reply) store.state.fresh(resource.name, reply.serverSentAt)
+    store.ledger.save({
+      ...segment,
+      listedAt: reply.serverSentAt,
+      listedRound: context.round(resource.name),
+    })
+    store.state.fresh(resource.name, reply.serverSentAt)
   }
 
   const job: Job = {
@@ -43,7 +46,7 @@ export function createSingleton(
     },
     refused(status, message) {
       expectedOrFault(context, where, feed.expected, status, message)
-      noteRead(undefined)
+      ended = true
     },
     failed(error) {
       ended = true

@@ -2,7 +2,7 @@ import { PAGING, readPage } from '../api/paging.ts'
 import { tableNamed } from '../catalog.ts'
 import type { Resource, TimelineFeed } from '../resource.ts'
 import type { ParsedItem } from '../row.ts'
-import type { Segment } from '../store/ledger.ts'
+import type { Ledger, Segment } from '../store/ledger.ts'
 import { quote } from '../store/sql.ts'
 import type { EngineContext } from './context.ts'
 import { expectedOrFault } from './expected.ts'
@@ -87,17 +87,20 @@ export function tileAxis(context: EngineContext, feed: string): void {
   const { since } = options
   if (since === null) return
   for (const segment of store.ledger.segments(feed, '')) {
-    if (segment.listedAt !== null || !spans(segment, since)) continue
-    // A cursor belongs to its query, so what is under way is cut where it stands and the rest at the bound.
-    if (segment.edgeAt !== null) {
-      if (segment.edgeAt <= since) continue
-      const rest = store.ledger.cut(segment, segment.edgeAt)
-      store.ledger.save({ ...listed(segment), from: segment.edgeAt })
-      store.ledger.cut(rest, since)
-    } else {
-      store.ledger.cut({ ...segment, query: null, cursor: null }, since)
-    }
+    if (!spans(segment, since)) continue
+    // A cursor belongs to its query, so what is under way is cut where it stands, and what is below at the bound.
+    const rest = segment.edgeAt === null ? segment : cutOff(store.ledger, segment, segment.edgeAt)
+    if (spans(rest, since)) cutOff(store.ledger, rest, since)
   }
+}
+
+/** Cuts a segment and returns the older part, which was last listed when the whole was. */
+function cutOff(ledger: Ledger, segment: Segment, at: string): Segment {
+  const { listedAt, listedRound } = segment
+  const older = { ...ledger.cut(segment, at), listedAt, listedRound }
+  ledger.save(older)
+  if (segment.edgeAt !== null) ledger.save({ ...listed(segment), from: at })
+  return older
 }
 
 function spans({ from, to }: Segment, at: string): boolean {

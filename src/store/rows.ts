@@ -132,7 +132,7 @@ function sameCell(column: Column, stored: Cell, given: Cell): boolean {
 }
 
 /** The API may write the fields of an object in another order, which changes nothing. */
-function sameJson(stored: Cell, given: Cell): boolean {
+export function sameJson(stored: Cell, given: Cell): boolean {
   if (stored === given) return true
   if (typeof stored !== 'string' || typeof given !== 'string') return false
   return isDeepStrictEqual(decodeJson(stored).value, decodeJson(given).value)

@@ -1,0 +1,92 @@
+import type { Asker, Reply } from '../../api/ask.ts'
+import { EXIT_STATUS, type ExitStatus, StopError } from '../../errors.ts'
+import { checkAccessLog } from './access-log.ts'
+import { type Finding, finder } from './check.ts'
+import { checkEndpoints } from './endpoints.ts'
+
+/** Checks of the API: connection, key, workspace, every endpoint, and the difference of the clocks. */
+export interface ApiContext {
+  asker: Asker
+  baseUrl: string
+  accessLogEndParameter: string
+  now(): number
+}
+
+export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
+  yield encryption(context.baseUrl)
+  const replies: Reply<unknown>[] = []
+  const findings: Finding[] = []
+  try {
+    for await (const { finding, reply } of checkEndpoints(context.asker)) {
+      if (reply) replies.push(reply)
+      findings.push(finding)
+    }
+  } catch (error) {
+    if (!(error instanceof StopError) || !(error.code in STOPS)) throw error
+    yield* findings
+    yield stopped(error)
+    return
+  }
+  yield finder('API').ok('answers')
+  yield finder('key').ok('accepted')
+  yield workspace(replies)
+  // What the workspace refuses as a whole need not be told of each endpoint.
+  if (isAccessGone(replies)) return
+  const clocks = clockDifference(replies)
+  if (clocks) yield clocks.finding
+  yield* findings
+  const serverNow = context.now() + (clocks?.aheadMs ?? 0)
+  yield await checkAccessLog(context.asker, context.accessLogEndParameter, serverNow)
+}
+
+function encryption(baseUrl: string): Finding {
+  const line = finder('connection')
+  const { protocol, hostname } = new URL(baseUrl)
+  if (protocol === 'https:') return line.ok('encrypted (https)')
+  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
+  if (isLoopback) return line.ok('within this machine (http)')
+  return line.warning('plain http: the key goes over the network unencrypted', 'Set api.base_url to https.')
+}
+
+/** What ends the questions, by the error's code: the check that it is the answer to. */
+const STOPS: Readonly<Record<string, string>> = { unauthorized: 'key', 'api-silent': 'API' }
+
+function stopped(error: StopError): Finding {
+  const status: ExitStatus = error.exitStatus
+  return finder(STOPS[error.code] ?? 'API').wrong(error.message, status, error.hint ?? 'Run it again later.')
+}
+
+function isAccessGone(replies: readonly Reply<unknown>[]): boolean {
+  return replies.every(reply => reply.kind === 'refused' && [403, 404].includes(reply.status))
+}
+
+function workspace(replies: readonly Reply<unknown>[]): Finding {
+  const line = finder('workspace')
+  if (!isAccessGone(replies)) return line.ok('readable')
+  const statuses = new Set(replies.flatMap(reply => (reply.kind === 'refused' ? [reply.status] : [])))
+  return line.wrong(
+    `the API answers ${[...statuses].join(' or ')} to all ${replies.length} requests`,
+    EXIT_STATUS.refused,
+    'Check api.workspace_id and api.base_url, and what the key may read.',
+  )
+}
+
+const NOTICED_MS = 30_000
+
+/** A `Date` is cut to the second, so half of one is added. */
+function clockDifference(replies: readonly Reply<unknown>[]) {
+  const line = finder('clock')
+  const [ahead] = replies.flatMap(reply =>
+    reply.kind === 'answer' && reply.serverTime !== undefined
+      ? [reply.serverTime + 500 - reply.localTime]
+      : [],
+  )
+  if (ahead === undefined) {
+    return { aheadMs: 0, finding: line.note('the API sends no Date to compare the clocks by') }
+  }
+  const seconds = Math.round(Math.abs(ahead) / 1000)
+  const aheadMs = Math.round(ahead)
+  if (Math.abs(ahead) <= NOTICED_MS) return { aheadMs, finding: line.ok(`${seconds} s from the API's`) }
+  const found = `${seconds} s ${ahead > 0 ? 'behind' : 'ahead of'} the API's clock`
+  return { aheadMs, finding: line.warning(found, "Set this machine's clock (NTP): ages and waits go by it.") }
+}

@@ -1,0 +1,227 @@
+import { accessSync, constants, existsSync, readFileSync, type Stats, statfsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { appliedMigrations, newestMigration } from '../../store/migrate.ts'
+import { openDatabase, type Sqlite } from '../../store/open.ts'
+import { type Finding, finder, sizeText } from './check.ts'
+
+/** Checks of this machine and of the database. Nothing is written. */
+
+export interface MachineContext {
+  database: string
+  mode: number
+  /** undefined where there is no database yet or it cannot be opened. */
+  db: Sqlite | undefined
+  /** Why it cannot be opened. */
+  trouble: StopError | undefined
+  version: string
+  /** `node` of the package's engines, such as `>=20.19`. */
+  engines: string
+  node: string
+}
+
+export type MachineCheck = (context: MachineContext) => readonly Finding[]
+
+export const MACHINE_CHECKS: readonly MachineCheck[] = [
+  nodeVersion,
+  folder,
+  diskSpace,
+  databaseOpens,
+  fileMode,
+  schemaVersion,
+  quickCheck,
+  foreignKeys,
+  logSize,
+  writer,
+]
+
+/** Opens the database for reading where there is one; a fault is kept for the check that tells of it. */
+export function lookAtDatabase(path: string): Pick<MachineContext, 'db' | 'trouble'> {
+  if (!existsSync(path)) return { db: undefined, trouble: undefined }
+  try {
+    return { db: openDatabase({ path, readonly: true }), trouble: undefined }
+  } catch (error) {
+    if (error instanceof StopError) return { db: undefined, trouble: error }
+    throw error
+  }
+}
+
+const DATABASE = EXIT_STATUS.databaseUnavailable
+
+function nodeVersion({ version, engines, node }: MachineContext): Finding[] {
+  const line = finder('version')
+  const found = `parley ${version} on Node ${node}`
+  const wanted = /(\d+)\.(\d+)/.exec(engines)?.slice(1).map(Number) ?? [0, 0]
+  const [major = 0, minor = 0] = node.split('.').map(Number)
+  const [least = 0, leastMinor = 0] = wanted
+  const fits = major > least || (major === least && minor >= leastMinor)
+  if (fits) return [line.ok(found)]
+  return [line.wrong(`${found}; it needs ${engines}`, EXIT_STATUS.fault, `Install Node ${engines}.`)]
+}
+
+function folder({ database }: MachineContext): Finding[] {
+  const line = finder('database folder')
+  const path = dirname(database)
+  const stats = statOf(path)
+  if (!stats?.isDirectory()) {
+    return [
+      line.wrong(`${path} is no folder`, DATABASE, `Make it (mkdir -p ${path}), or change database.path.`),
+    ]
+  }
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK)
+  } catch {
+    const hint = 'Run parley as the user that owns it, change its owner or mode, or change database.path.'
+    return [line.wrong(`${path} cannot be written by this user`, DATABASE, hint)]
+  }
+  const open = (stats.mode & 0o002) !== 0 && (stats.mode & 0o1000) === 0
+  if (!open) return [line.ok(`${path} can be written`)]
+  return [
+    line.warning(`${path} can be written by everybody`, `Run chmod o-w ${path}, or use a folder of its own.`),
+  ]
+}
+
+const LEAST_SPACE = 16 * 1024 ** 2
+const COMFORTABLE_SPACE = 1024 ** 3
+
+function diskSpace({ database }: MachineContext): Finding[] {
+  const line = finder('disk space')
+  const path = dirname(database)
+  if (!existsSync(path)) return []
+  const { bavail, bsize } = statfsSync(path)
+  const free = bavail * bsize
+  const size = statOf(database)?.size ?? 0
+  const found = `${sizeText(free)} free, the database has ${sizeText(size)}`
+  if (free < LEAST_SPACE) return [line.wrong(found, DATABASE, 'Free some space, or move the database.')]
+  if (free > Math.max(COMFORTABLE_SPACE, size / 4)) return [line.ok(found)]
+  return [line.warning(found, 'Free some space before the disk is full; a backfill can need several GiB.')]
+}
+
+function databaseOpens({ database, db, trouble }: MachineContext): Finding[] {
+  const line = finder('database')
+  if (trouble)
+    return [line.wrong(trouble.message, trouble.exitStatus, trouble.hint ?? 'Check database.path.')]
+  if (db) return [line.ok(`${database} is a parley database`)]
+  return [line.note(`${database} is not there yet`, 'parley backfill makes it.')]
+}
+
+function fileMode({ database, mode }: MachineContext): Finding[] {
+  const stats = statOf(database)
+  if (!stats) return []
+  const line = finder('database mode')
+  const found = stats.mode & 0o777
+  const excess = found & ~mode & 0o077
+  if (excess === 0) return [line.ok(octal(found))]
+  const hint = `Run chmod ${octal(mode)} on it, its -wal and its -shm, or set database.mode.`
+  return [line.warning(`${octal(found)} lets others in; database.mode is ${octal(mode)}`, hint)]
+}
+
+function schemaVersion({ db, version }: MachineContext): Finding[] {
+  if (!db) return []
+  const line = finder('schema')
+  const applied = appliedMigrations(db).at(-1)
+  if (applied === newestMigration()) return [line.ok(`as parley ${version} wants it`)]
+  if (applied === undefined) return [line.note('empty', 'parley backfill makes the tables.')]
+  const hint = 'The next backfill or daemon brings it up to date; keep a copy of the file before.'
+  return [line.note(`older than parley ${version}`, hint)]
+}
+
+const DAMAGED = 'Restore a backup, or move the file away and read everything again with parley backfill.'
+
+function quickCheck({ db }: MachineContext): Finding[] {
+  return pragmaCheck(db, 'integrity', 'PRAGMA quick_check', rows => rows.filter(row => row !== 'ok').length)
+}
+
+function foreignKeys({ db }: MachineContext): Finding[] {
+  return pragmaCheck(db, 'references', 'PRAGMA foreign_key_check', rows => rows.length)
+}
+
+function pragmaCheck(
+  db: Sqlite | undefined,
+  check: string,
+  sql: string,
+  countFaults: (rows: readonly unknown[]) => number,
+): Finding[] {
+  if (!db) return []
+  const line = finder(check)
+  try {
+    const faults = countFaults(db.prepare(sql).pluck().all())
+    if (faults === 0) return [line.ok(`${sql}: no fault`)]
+    return [line.wrong(`${sql}: ${faults} ${faults === 1 ? 'fault' : 'faults'}`, DATABASE, DAMAGED)]
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    if (code.startsWith('SQLITE_BUSY')) return [line.note(`${sql}: the database is busy`, 'Run this again.')]
+    return [line.wrong(`${sql} failed (${code})`, DATABASE, DAMAGED)]
+  }
+}
+
+const LARGE_WAL = 512 * 1024 ** 2
+
+function logSize({ database }: MachineContext): Finding[] {
+  const stats = statOf(`${database}-wal`)
+  if (!stats) return []
+  const line = finder('write-ahead log')
+  const found = sizeText(stats.size)
+  if (stats.size < LARGE_WAL) return [line.ok(found)]
+  return [
+    line.warning(
+      found,
+      'A program that keeps reading holds it open: end long queries, then run parley backfill.',
+    ),
+  ]
+}
+
+function writer({ database, db }: MachineContext): Finding[] {
+  if (!db && !existsSync(`${database}-lock`)) return []
+  const line = finder('writer')
+  const holder = lockHolder(`${database}-lock`)
+  const said = db && lastWriter(db)
+  if (holder === 'unknown') {
+    const last = said
+      ? `process ${said.pid} (parley ${said.command}) since ${said.since} was the last`
+      : 'unknown'
+    return [line.note(`whether one runs cannot be seen here; ${last}`)]
+  }
+  if (holder === undefined) return [line.ok('nobody holds the lock')]
+  const who =
+    said?.pid === holder ? `parley ${said.command} since ${said.since}` : 'which has not said what it is'
+  return [line.note(`process ${holder} holds the lock (${who})`, 'Another backfill has to wait for it.')]
+}
+
+/**
+ * The process that holds the lock, by the system's own list: taking the lock to see whether it is free could turn
+ * away a process that starts just then.
+ */
+function lockHolder(file: string): number | undefined | 'unknown' {
+  const stats = statOf(file)
+  if (!stats) return undefined
+  let locks: string
+  try {
+    locks = readFileSync('/proc/locks', 'utf8')
+  } catch {
+    return 'unknown'
+  }
+  const holders = locks.split('\n').flatMap(text => {
+    const [, pid, , inode] = / WRITE +(-?\d+) +(\S+?):(\d+) /.exec(text) ?? []
+    return inode === String(stats.ino) && pid !== undefined ? [Number(pid)] : []
+  })
+  return holders[0]
+}
+
+interface LastWriter {
+  pid: number
+  command: string
+  since: string
+}
+
+function lastWriter(db: Sqlite): LastWriter | undefined {
+  const table = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_meta'").get()
+  const value = table && db.prepare("SELECT value FROM sync_meta WHERE key = 'writer'").pluck().get()
+  return typeof value === 'string' ? (JSON.parse(value) as LastWriter) : undefined
+}
+
+function statOf(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false })
+}
+
+const octal = (mode: number): string => mode.toString(8).padStart(4, '0')
