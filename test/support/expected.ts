@@ -1,3 +1,4 @@
+import type { TruthKind } from '../../src/simulator/world/truth.ts'
 import { canonicalJson, type Fields, fieldsOf, type Json, listOf } from './exact-json.ts'
 import { expectedMessages } from './expected-messages.ts'
 import { type Row, rowOf, shape } from './row-shape.ts'
@@ -20,11 +21,21 @@ export interface ExpectedTable {
 export interface ExpectedOptions {
   /** The bound that was given as --since, as the warehouse writes instants. */
   since?: string
+  /** What this workspace does not offer, and the service has for itself only. */
+  withheld?: readonly TruthKind[]
+  /** Only these tables; all when not given. */
+  tables?: readonly string[]
 }
 
 /** The rows that the warehouse contract promises for what the API publishes. */
-export function expectedWarehouse(truth: Truth, { since }: ExpectedOptions = {}): ExpectedTable[] {
-  const bounded = since === undefined ? truth : boundedBy(truth, since)
+export function expectedWarehouse(truth: Truth, options: ExpectedOptions = {}): ExpectedTable[] {
+  const { since, withheld = [], tables } = options
+  const offered = { ...truth, ...Object.fromEntries(withheld.map(kind => [kind, []])) }
+  const all = allTables(since === undefined ? offered : boundedBy(offered, since))
+  return tables ? all.filter(each => tables.includes(each.table)) : all
+}
+
+function allTables(bounded: Truth): ExpectedTable[] {
   return [
     ...people(bounded),
     ...activities(bounded),

@@ -1,0 +1,37 @@
+import Database from 'better-sqlite3'
+
+/** Every row of every table but those about runs, as text: two equal results mean that nothing was rewritten. */
+export function contentOf(file: string): Map<string, string[]> {
+  return withDatabase(file, db => {
+    const tables = db
+      .prepare(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sync_%' AND name NOT LIKE '\\_\\_%' ESCAPE '\\'",
+      )
+      .pluck()
+      .all()
+      .map(String)
+    return new Map(
+      tables.map(table => [
+        table,
+        db
+          .prepare(`SELECT * FROM "${table}"`)
+          .raw()
+          .all()
+          .map(row => JSON.stringify(row)),
+      ]),
+    )
+  })
+}
+
+export function query(file: string, sql: string, ...values: string[]): Record<string, unknown>[] {
+  return withDatabase(file, db => db.prepare(sql).all(...values) as Record<string, unknown>[])
+}
+
+function withDatabase<T>(file: string, read: (db: Database.Database) => T): T {
+  const db = new Database(file, { readonly: true })
+  try {
+    return read(db)
+  } finally {
+    db.close()
+  }
+}

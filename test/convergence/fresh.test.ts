@@ -1,0 +1,84 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import type { SimulatorOptions } from '../../src/simulator/server.ts'
+import { startTrial, type Trial } from '../support/trial.ts'
+import { contentOf, query } from './changed-tables.ts'
+
+let trial: Trial
+
+afterEach(() => trial.close())
+
+const asked = (path: RegExp, from = 0): string[] =>
+  trial.tap.requests.slice(from).filter(each => path.test(each))
+
+test('a fresh backfill equals what the API publishes, and one after no change rewrites nothing', async () => {
+  trial = await startTrial()
+  expect(await trial.backfill()).toMatchObject({ status: 0 })
+  expect(await trial.differences()).toEqual([])
+  const before = contentOf(trial.database)
+  const requests = trial.tap.requests.length
+  const unread = query(
+    trial.database,
+    "SELECT id FROM meetings WHERE access = 'open' AND transcript_state <> 'present'",
+  ).map(({ id }) => id)
+
+  expect(await trial.backfill()).toMatchObject({ status: 0 })
+  expect(contentOf(trial.database)).toEqual(before)
+  expect(asked(/^\/v2\/messages\/./, requests)).toEqual([])
+  const transcripts = asked(/\/transcript$/, requests).map(path => path.split('/')[3])
+  expect(transcripts.filter(id => !unread.includes(id))).toEqual([])
+  expect(await trial.differences()).toEqual([])
+})
+
+test('names that are hard on SQL are stored as they are, and long numbers keep every digit', async () => {
+  trial = await startTrial({ messages: 0, meetings: 0, deals: 40, customRecords: 40 })
+  expect(await trial.backfill('--only', 'crm_records')).toMatchObject({ status: 0 })
+  const records = query(trial.database, 'SELECT object, fields FROM crm_records')
+  expect(records.map(({ object }) => object)).toEqual(
+    expect.arrayContaining(['order', 'Order', 'site visit', 'x"; drop table members; --', '契約書']),
+  )
+  const beyond = records.filter(({ fields }) => /:[0-9]{17,}[,}]/.test(String(fields)))
+  expect(beyond.length).toBeGreaterThan(20)
+  // The comparison is exact: a digit lost is another number.
+  expect(await trial.differences({ tables: ['crm_objects', 'crm_fields', 'crm_records'] })).toEqual([])
+})
+
+const SHAPES: [string, SimulatorOptions['envelopes']][] = [
+  ['pages of v2', { meetingList: 'v2', playbookList: 'v2', objectList: 'v2', unstatedSingle: 'bare' }],
+  ['cursors of v1', { meetingList: 'v1-cursor', playbookList: 'v1-cursor', objectList: 'v1-cursor' }],
+  ['numbered pages', { meetingList: 'v1-page', playbookList: 'v1-page', objectList: 'v1-page' }],
+  ['bare arrays', { meetingList: 'bare', playbookList: 'bare', objectList: 'bare', meetingListId: 'id' }],
+  [
+    'lists that refuse a limit',
+    {
+      meetingList: 'unlimited',
+      playbookList: 'unlimited',
+      objectList: 'unlimited',
+      unreadyResults: 'not-found',
+    },
+  ],
+]
+
+describe('lists whose shape the API leaves open are read to their end when they come as', () => {
+  test.each(SHAPES)('%s', async (_, envelopes = {}) => {
+    trial = await startTrial({ messages: 20, deals: 4, accessLogs: 10, meetings: 70, envelopes })
+    expect(await trial.backfill()).toMatchObject({ status: 0 })
+    expect(await trial.differences()).toEqual([])
+  })
+})
+
+test('what the workspace does not offer is unavailable, and the backfill is complete', async () => {
+  trial = await startTrial({ securityOption: false, botConfigured: false, integrations: false, messages: 30 })
+  expect(await trial.backfill()).toMatchObject({ status: 0 })
+  const states = query(
+    trial.database,
+    "SELECT resource, state, reason IS NOT NULL AS has_reason FROM sync_status WHERE state = 'unavailable'",
+  )
+  expect(states).toEqual(
+    ['access_logs', 'bot_definition', 'integrations'].map(resource => ({
+      resource,
+      state: 'unavailable',
+      has_reason: 1,
+    })),
+  )
+  expect(await trial.differences({ withheld: ['access_logs'] })).toEqual([])
+})
