@@ -17,6 +17,14 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'read everything into the warehouse, and exit',
     load: async () => (await import('./commands/backfill.ts')).backfillCommand,
   },
+  doctor: {
+    summary: 'check the settings, the API and the database, and say what to do',
+    load: async () => (await import('./commands/doctor.ts')).doctorCommand,
+  },
+  demo: {
+    summary: 'see all of it at work on a made-up workspace',
+    load: async () => (await import('./commands/demo.ts')).demoCommand,
+  },
   init: {
     summary: 'write a settings file to start from',
     load: async () => (await import('./commands/init.ts')).initCommand,
@@ -114,10 +122,10 @@ async function prepare(command: Command, definition: CommandDefinition, run: Run
 /** The first signal asks the command to end, a second one ends it. */
 function stopSignal(): AbortSignal {
   const controller = new AbortController()
-  const stop = (name: NodeJS.Signals) => {
+  const stop = (by: string) => {
     if (controller.signal.aborted) process.exit(EXIT_STATUS.unfinished)
     controller.abort(
-      new StopError(`stopped by ${name}`, {
+      new StopError(`stopped by ${by}`, {
         code: 'stopped',
         exitStatus: EXIT_STATUS.unfinished,
         hint: 'run it again and it goes on where it stopped',
@@ -125,6 +133,8 @@ function stopSignal(): AbortSignal {
     )
   }
   process.on('SIGTERM', stop).on('SIGINT', stop)
+  // Only where another process started this one with a channel to it, as parley demo does.
+  process.on('disconnect', () => stop('the end of the process that started it'))
   return controller.signal
 }
 

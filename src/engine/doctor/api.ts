@@ -84,9 +84,15 @@ function clockDifference(replies: readonly Reply<unknown>[]) {
   if (ahead === undefined) {
     return { aheadMs: 0, finding: line.note('the API sends no Date to compare the clocks by') }
   }
-  const seconds = Math.round(Math.abs(ahead) / 1000)
+  const apart = spanText(Math.abs(ahead) / 1000)
   const aheadMs = Math.round(ahead)
-  if (Math.abs(ahead) <= NOTICED_MS) return { aheadMs, finding: line.ok(`${seconds} s from the API's`) }
-  const found = `${seconds} s ${ahead > 0 ? 'behind' : 'ahead of'} the API's clock`
+  if (Math.abs(ahead) <= NOTICED_MS) return { aheadMs, finding: line.ok(`${apart} from the API's`) }
+  const found = `${apart} ${ahead > 0 ? 'behind' : 'ahead of'} the API's clock`
   return { aheadMs, finding: line.warning(found, "Set this machine's clock (NTP): ages and waits go by it.") }
+}
+
+function spanText(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`
 }

@@ -17,6 +17,8 @@ export interface Endpoint {
   answer: PagingStyle | { placement: 'bare' | 'data' | 'either' }
   /** The table that the answer's items are to fit. */
   table?: string
+  /** What in the route the items repeat or belong to. */
+  within?: string
   /** Fields that may hold an item's id; the first that there is counts. */
   ids?: readonly string[]
   /** What the id of the first item, or a field of it, fills in later routes. */
@@ -110,6 +112,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   },
   {
     route: '/v2/objects/{object}/records',
+    within: 'object',
     resource: 'crm_records',
     query: ONE,
     answer: 'v2-cursor',
@@ -120,6 +123,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   },
   {
     route: '/v2/objects/{object}/records/{record}',
+    within: 'object',
     resource: 'crm_records',
     answer: { placement: 'either' },
     table: 'crm_records',
@@ -148,6 +152,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   },
   {
     route: '/v1/meetings/{meeting}/playbook-results',
+    within: 'meeting',
     resource: 'playbook_results',
     answer: 'data-list',
     table: 'playbook_results',
@@ -157,6 +162,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   },
   {
     route: '/v1/meetings/{meeting}/playbook-results/{playbookRun}',
+    within: 'meeting',
     resource: 'playbook_results',
     answer: { placement: 'data' },
     table: 'playbook_results',
@@ -220,7 +226,7 @@ export async function* checkEndpoints(asker: Asker): AsyncGenerator<EndpointAnsw
     const path = fillPath(endpoint.route, Object.fromEntries(known))
     const request = { ...endpoint, path }
     const reply = await asker.ask(request, value => readItems(endpoint, value))
-    yield { finding: judge(endpoint, reply), reply }
+    yield { finding: judge(endpoint, reply, known.get(endpoint.within ?? '')), reply }
     if (reply.kind !== 'answer') continue
     for (const [name, fields] of Object.entries(endpoint.gives ?? {})) {
       const [id] = reply.value.flatMap(item => keyOf(item, fields) ?? [])
@@ -251,9 +257,9 @@ const REFUSED_HINTS: Readonly<Record<number, string>> = {
   404: 'Check api.base_url; the API may not offer this here, then leave the resource out with --skip.',
 }
 
-export function judge(endpoint: Endpoint, reply: Reply<readonly unknown[]>): Finding {
+function judge(endpoint: Endpoint, reply: Reply<readonly unknown[]>, owner: string | undefined): Finding {
   const line = finder(`GET ${endpoint.route}`)
-  if (reply.kind === 'answer') return judgeItems(endpoint, reply.value)
+  if (reply.kind === 'answer') return judgeItems(endpoint, reply.value, owner)
   if (reply.kind === 'failed') {
     const hint = reply.hint ?? 'Run it again later; if it stays so, look for a newer version of parley.'
     return line.wrong(reply.message, EXIT_STATUS.apiUnavailable, hint)
@@ -266,7 +272,11 @@ export function judge(endpoint: Endpoint, reply: Reply<readonly unknown[]>): Fin
 }
 
 /** Whether the items have an identity and fit their table. Fields are named, values never. */
-function judgeItems({ route, table, ids, resource }: Endpoint, items: readonly unknown[]): Finding {
+function judgeItems(
+  { route, table, ids, resource }: Endpoint,
+  items: readonly unknown[],
+  owner: string | undefined,
+): Finding {
   const line = finder(`GET ${route}`)
   if (items.length === 0) return line.ok('200, nothing in it')
   if (ids && !items.some(item => keyOf(item, ids) !== undefined)) {
@@ -284,7 +294,7 @@ function judgeItems({ route, table, ids, resource }: Endpoint, items: readonly u
         drift: (_table, field, reason) => void (reason === 'unknown field' ? unknown : strange).add(field),
         reject: (_table, _item, reason) => void strange.add(reason),
       },
-      'requested',
+      owner,
     )
   }
   if (strange.size > 0) {
