@@ -9,6 +9,7 @@ import { resourceCalled } from './resource-name.ts'
 
 export interface BackfillOptions {
   skip?: string
+  plan?: boolean
   json?: boolean
 }
 
@@ -18,6 +19,7 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
   settings: settingsIn('api', 'database', 'sync', 'access_log', 'transcripts', 'log'),
   options: [
     new Option('--skip <resources>', 'resources to leave out, separated by commas'),
+    new Option('--plan', 'only say how many requests it would take and how long, and store nothing'),
     new Option('--json', 'print one JSON summary on standard output'),
   ],
   examples: [
@@ -30,6 +32,10 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
   async run(context, input) {
     const { settings } = settingsFor(context, input, { requireApi: true, resourceNames: RESOURCE_NAMES })
     const resources = await chosenResources(settings.sync.resources, input.options.skip)
+    if (input.options.plan) {
+      const { showPlan } = await import('./backfill-plan.ts')
+      return showPlan(context, { settings, resources, json: input.options.json === true })
+    }
     const [{ openApp }, { createLog }, { createProgress }, { forPeople, forPrograms, summarize }] =
       await Promise.all([
         import('../app.ts'),
