@@ -95,7 +95,7 @@ function totals(overall: Overall): string[] {
     [
       ...speed,
       counted(requests, 'request'),
-      ...(throttled > 0 ? [`${wholeNumber(throttled)} refused as too many (429)`] : []),
+      ...(throttled > 0 ? [`${wholeNumber(throttled)} refused (429)`] : []),
     ].join(', '),
     [
       `${finished} of ${resources} resources read`,

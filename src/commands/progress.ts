@@ -38,7 +38,7 @@ const PICTURE_MS = 200
 const LOG_MS = 30_000
 /** Counting is done at most so often, and takes at most this share of the time. */
 const COUNT_MS = 1000
-const COUNTING_SHARE = 0.01
+const COUNTING_SHARE = 0.02
 
 export function createProgress(deps: ProgressDeps): Progress {
   const { app, area } = deps
@@ -75,10 +75,10 @@ export function createProgress(deps: ProgressDeps): Progress {
       let loggedAt = began
       while (!until.aborted) {
         const { progress, outlooks } = survey.latest()
-        if (area) {
+        if (area && progress.length > 0) {
           const picture = { ...area.size(), colour: deps.colour }
           area.draw(drawBars(barsOf(progress, outlooks), overall(), picture))
-        } else {
+        } else if (!area) {
           log.finished(progress)
           // Sampled all along, or there would be no recent rate to tell.
           const state = overall()
@@ -149,7 +149,8 @@ function createSurvey({ app, backfill }: ProgressDeps): Survey {
     latest() {
       const began = clock.elapsed()
       if (began < nextAt) return taken
-      const progress = backfill.progress().resources
+      const { begun, resources: progress } = backfill.progress()
+      if (!begun) return taken
       const ended = new Set(progress.filter(({ finished }) => finished).map(({ resource }) => resource))
       const chosen = new Set(progress.map(({ resource }) => resource))
       taken = { progress, outlooks: progress.map(one => outlookOf(one, ended, chosen)) }

@@ -52,7 +52,8 @@ function whatHappensNext(resource: ResourceName, names: readonly ResourceName[],
       ? ''
       : ` What is read one by one comes to ${counted(reads, 'request')}, besides the pages of the lists.`
   return [
-    `Marked ${resource}${along} to be read again from the start. No row was dropped: each stays as it is until the API tells something else.`,
+    `Marked ${resource}${along} to be read again from the start.`,
+    'No row was dropped: each stays as it is until the API tells something else.',
     `Next: parley backfill reads it all again (parley backfill --only ${names.join(',')} reads nothing else but what these need); a daemon does so when it is started.${singly}`,
   ].flatMap(sentence => wrap(sentence, COLUMNS))
 }

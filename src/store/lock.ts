@@ -1,4 +1,5 @@
 import { accessSync, constants } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { databaseError, isBusy, openDatabase } from './open.ts'
@@ -23,6 +24,8 @@ export function lockDatabase(path: string): WriterLock {
   const file = `${path}-lock`
   let lock: Database.Database | undefined
   try {
+    // Said by the system, since better-sqlite3 only tells in words that the folder is not there.
+    accessSync(dirname(resolve(path)), constants.X_OK)
     lock = new Database(file, { timeout: 0 })
     // In memory, so that the transaction leaves no file of its own beside this one.
     lock.pragma('journal_mode = MEMORY')
