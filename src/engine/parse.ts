@@ -108,6 +108,8 @@ function emptyChildren(
 
 interface Setting {
   position: number
+  /** What the list held, where that is not the object that is parsed. */
+  received?: unknown
   above?: { table: CompiledTable; cells: readonly Cell[] }
 }
 
@@ -129,7 +131,7 @@ function parseRow(
   if (missing !== undefined) {
     work.report.reject(
       table.name,
-      item,
+      'received' in setting ? setting.received : item,
       `no identity: ${compiled.columns[missing]?.[0]} is missing or not text`,
     )
     return undefined
@@ -213,7 +215,7 @@ function parseList(compiled: CompiledChild, list: readonly unknown[], place: Pla
   const seen = new Set<string>()
   list.forEach((item, position) => {
     const fields = compiled.child.items === 'scalar' && !isFields(item) ? { value: item } : item
-    const row = parseRow(compiled, fields, place.work, { position, above: place })
+    const row = parseRow(compiled, fields, place.work, { position, above: place, received: item })
     if (!row) return
     const key = compiled.key.map(index => row.cells[index]).join('\u0000')
     if (seen.has(key)) {

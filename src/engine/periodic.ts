@@ -226,7 +226,8 @@ function applyPage(
     ...period,
     cursor: page.next,
     pages: period.pages + 1,
-    rows: (period.pages === 0 ? 0 : period.rows) + inside.length,
+    // Undated entries stand in every period, so they must not keep the walk back from ending.
+    rows: (period.pages === 0 ? 0 : period.rows) + inside.filter(entry => timeOf(entry) !== null).length,
     edgeAt: numbered.edgeAt,
     edgeKeys: numbered.edgeKeys,
   }
