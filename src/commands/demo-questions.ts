@@ -1,49 +1,79 @@
-/** What an analyst might ask first, with SQL that any SQLite shell runs as it stands. */
-export const DEMO_QUESTIONS: readonly { question: string; sql: string }[] = [
+export interface DemoQuestion {
+  question: string
+  /** Runs as it stands in any SQLite shell from 3.38 on. */
+  sql: string
+}
+
+/** What an analyst might ask first. Each answer takes something from another corner of the warehouse. */
+export const DEMO_QUESTIONS: readonly DemoQuestion[] = [
   {
-    question: 'What is in the file?',
-    sql: `SELECT resource, state, rows_live, substr(newest_at, 1, 10) AS newest
-FROM sync_status WHERE rows_live > 0 ORDER BY rows_live DESC LIMIT 8;`,
+    question: 'What is in the file, and how fresh is it?',
+    sql: `SELECT resource, state, rows_live, substr(newest_at, 1, 16) AS newest,
+  substr(complete_as_of, 1, 19) AS complete_as_of
+FROM sync_status WHERE rows_live > 100 ORDER BY rows_live DESC;`,
   },
   {
-    question: 'Where do open deals stand, and what are they worth?',
-    sql: `SELECT p.fields ->> 'name' AS pipeline, s.fields ->> 'name' AS stage,
-  count(*) AS deals, printf('%,d', sum(d.fields ->> 'amount')) AS amount
+    question: 'Where do the open deals stand, and what are they worth?',
+    sql: `SELECT p.fields ->> 'name' AS pipeline, s.fields ->> 'name' AS stage, count(*) AS deals,
+  printf('%,d', sum(d.fields ->> 'amount')) AS amount,
+  count(*) - count(d.fields ->> 'amount') AS without_amount
 FROM live_crm_records d
 JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> 'stage_id'
-JOIN live_crm_records p ON p.object = 'pipeline' AND p.id = s.fields ->> 'pipeline_id'
+JOIN live_crm_records p ON p.object = 'pipeline' AND p.id = d.fields ->> 'pipeline_id'
 WHERE d.object = 'deal' AND NOT d.fields ->> 'is_closed'
-GROUP BY p.id, s.id ORDER BY pipeline, s.fields ->> 'position';`,
+GROUP BY p.id, s.id ORDER BY p.fields ->> 'position', s.fields ->> 'position';`,
   },
   {
-    question: 'How much of the talking do we do, month by month?',
-    sql: `SELECT substr(m.start_time, 1, 7) AS month, count(DISTINCT m.id) AS meetings,
-  round(100.0 * sum(s.speaker_ratio) FILTER (WHERE a.is_internal) / sum(s.speaker_ratio)) AS "our share in %"
-FROM live_meetings m
-JOIN live_meeting_speakers s ON s.meeting_id = m.id
-JOIN live_meeting_attendees a ON a.meeting_id = m.id AND a.name = s.speaker_name
-GROUP BY month ORDER BY month DESC LIMIT 6;`,
+    question: 'Which deals moved last, who moved them, and where are they now?',
+    sql: `SELECT substr(a.occurred_at, 1, 10) AS moved, d.fields ->> 'name' AS deal,
+  s.fields ->> 'name' AS stage_now, coalesce(m.name, 'unknown') AS moved_by
+FROM live_activities a
+JOIN live_activity_links l ON l.activity_id = a.id
+  AND l.context_type = 'deal' AND l.origin = 'DIRECT'
+JOIN live_crm_records d ON d.object = 'deal' AND d.id = l.context_id
+JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> 'stage_id'
+LEFT JOIN members m ON m.id = a.actor_id
+WHERE a.source_type = 'OBJECT_CHANGE_EVENT'
+ORDER BY a.occurred_at DESC LIMIT 5;`,
   },
   {
-    question: 'Who outside writes most with us?',
-    sql: `SELECT substr(handle, instr(handle, '@') + 1) AS domain,
-  count(DISTINCT header_message_id) AS mails, count(DISTINCT handle) AS people
-FROM message_participants
-WHERE role = 'FROM' AND handle NOT IN (SELECT email FROM members)
-GROUP BY domain HAVING people > 1 ORDER BY mails DESC LIMIT 5;`,
+    question: 'In which of the largest open deals did a meeting speak of other vendors?',
+    sql: `SELECT d.fields ->> 'name' AS deal, printf('%,d', d.fields ->> 'amount') AS amount,
+  count(DISTINCT m.id) AS meetings, substr(max(m.start_time), 1, 10) AS last_one
+FROM live_transcript_entries t
+JOIN live_meetings m ON m.id = t.meeting_id
+JOIN live_activities a ON a.source_type = 'MEETING' AND a.source_id = m.id
+JOIN live_activity_links l ON l.activity_id = a.id AND l.context_type = 'deal'
+JOIN live_crm_records d ON d.object = 'deal' AND d.id = l.context_id
+WHERE t.text LIKE '%other vendors%' AND NOT d.fields ->> 'is_closed'
+GROUP BY d.id ORDER BY d.fields ->> 'amount' DESC LIMIT 5;`,
   },
   {
-    question: 'In which meetings was a competitor the subject, and who brought it up?',
-    sql: `SELECT substr(m.start_time, 1, 10) AS day, t.speaker_name AS speaker, substr(t.text, 1, 70) AS said
+    question: 'Which customers asked for the price (価格) in Japanese, and at what minute?',
+    sql: `SELECT substr(m.start_time, 1, 10) AS day, m.title, t.speaker_name AS asked_by,
+  printf('%d:%02d', t.elapsed_seconds / 60, t.elapsed_seconds % 60) AS at, t.text
 FROM live_transcript_entries t JOIN live_meetings m ON m.id = t.meeting_id
-WHERE t.text LIKE '%compet%' OR t.text LIKE '%競合%'
-ORDER BY m.start_time DESC LIMIT 5;`,
+WHERE t.text LIKE '%価格%' AND t.contact_id IS NOT NULL
+ORDER BY m.start_time DESC, t.position LIMIT 4;`,
   },
   {
-    question: 'What did we promise and not do yet?',
-    sql: `SELECT i.due_date, m.owner_name AS owner, i.text
-FROM live_meeting_action_items i JOIN live_meetings m ON m.id = i.meeting_id
-WHERE NOT i.completed AND i.due_date IS NOT NULL
-ORDER BY i.due_date DESC LIMIT 5;`,
+    // The members' domains, deleted members included: who left is no stranger.
+    question: 'Who outside writes to us most?',
+    sql: `SELECT p.domain, coalesce(c.fields ->> 'name', 'no company in the CRM') AS company,
+  count(DISTINCT p.header_message_id) AS mails, count(DISTINCT p.handle) AS people
+FROM (SELECT *, lower(substr(handle, instr(handle, '@') + 1)) AS domain
+  FROM live_message_participants WHERE role = 'FROM') p
+LEFT JOIN live_crm_records c ON c.object = 'company' AND c.fields ->> 'domain' = p.domain
+WHERE p.domain NOT IN (SELECT lower(substr(email, instr(email, '@') + 1)) FROM members)
+GROUP BY p.domain ORDER BY mails DESC LIMIT 5;`,
+  },
+  {
+    question: 'Is last month complete, and as of when?',
+    sql: `SELECT resource, count(*) AS segments, count(listed_at) AS read_to_the_end,
+  substr(min(listed_at), 1, 19) AS complete_as_of
+FROM sync_coverage
+WHERE coalesce(from_at, '') < date('now', 'start of month')
+  AND coalesce(to_at, '~') > date('now', 'start of month', '-1 month')
+GROUP BY resource;`,
   },
 ]

@@ -1,3 +1,4 @@
+import { textWidth } from './text-width.ts'
 import { wrap } from './wording.ts'
 
 export interface TableColumn<Row> {
@@ -18,19 +19,14 @@ export function table<Row>(columns: readonly TableColumn<Row>[], rows: readonly 
   )
 }
 
-/** Rows of cells as one text with every column as wide as its widest cell. Pure. */
-export function alignTable(rows: readonly (readonly string[])[]): string {
-  return aligned(rows, []).join('\n')
-}
-
 function aligned(rows: readonly (readonly string[])[], aligns: readonly ('left' | 'right')[]): string[] {
   const widths = rows.reduce<number[]>(
-    (widest, cells) => cells.map((cell, index) => Math.max(cell.length, widest[index] ?? 0)),
+    (widest, cells) => cells.map((cell, index) => Math.max(textWidth(cell), widest[index] ?? 0)),
     [],
   )
   const pad = (cell: string, index: number) => {
-    const width = widths[index] ?? 0
-    return aligns[index] === 'right' ? cell.padStart(width) : cell.padEnd(width)
+    const rest = ' '.repeat((widths[index] ?? 0) - textWidth(cell))
+    return aligns[index] === 'right' ? rest + cell : cell + rest
   }
   return rows.map(cells => cells.map(pad).join('  ').trimEnd())
 }
