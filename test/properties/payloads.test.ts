@@ -135,7 +135,7 @@ const FITTING: Readonly<Record<Column['kind'], fc.Arbitrary<string>>> = {
 }
 
 /** Mostly what the declaration says, and now and then anything else. */
-function valueOf(column: Column, isKey: boolean): fc.Arbitrary<string> {
+function columnValue(column: Column, isKey: boolean): fc.Arbitrary<string> {
   const fitting = column.tuple
     ? tupleList(column.tuple)
     : isKey
@@ -153,7 +153,15 @@ function tupleList(names: readonly string[]): fc.Arbitrary<string> {
   const entry = fc.record(Object.fromEntries(names.map(name => [name, anything])), { requiredKeys: [] })
   return fc
     .array(
-      fc.oneof({ arbitrary: entry.map(fields => objectText(Object.entries(fields))), weight: 8 }, anything),
+      fc.oneof(
+        {
+          arbitrary: entry.map(fields =>
+            objectText(Object.entries(fields).map(([name, value]) => [name, value ?? 'null'])),
+          ),
+          weight: 8,
+        },
+        anything,
+      ),
       { maxLength: 3 },
     )
     .map(items => `[${items.join(',')}]`)
@@ -169,7 +177,8 @@ function payloadText(table: Table): fc.Arbitrary<string> {
     else nested.set(first, (nested.get(first) ?? new Map()).set(second, value))
   }
   for (const [name, column] of Object.entries(table.columns)) {
-    if (column.source.from === 'payload') add(column.source.path, valueOf(column, table.key.includes(name)))
+    if (column.source.from === 'payload')
+      add(column.source.path, columnValue(column, table.key.includes(name)))
     if (column.source.from === 'request' && column.source.path) {
       add(column.source.path, fc.oneof(fc.constant(JSON.stringify(REQUESTED)), anything))
     }

@@ -1,0 +1,146 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isoInstant, systemClock } from '../../src/clock.ts'
+import { createContext, type EngineContext } from '../../src/engine/context.ts'
+import { tileAxis } from '../../src/engine/timeline.ts'
+import { cutWhereItStands, listed } from '../../src/engine/walk.ts'
+import { createLog, type Log } from '../../src/log.ts'
+import type { Segment } from '../../src/store/ledger.ts'
+import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
+
+/** The time axis as instants 1 to 19 with an open end on both sides; a stretch lies between two neighbours. */
+const END = 20
+const START = Date.parse('2026-01-01T00:00:00.000Z')
+const at = (instant: number) => isoInstant(START + instant * 3_600_000)
+const instantOf = (text: string) => (Date.parse(text) - START) / 3_600_000
+const lower = ({ from }: Segment) => (from === null ? 0 : instantOf(from))
+const upper = ({ to }: Segment) => (to === null ? END : instantOf(to))
+
+const FEED = 'messages.list'
+
+type Step =
+  /** A page that takes a walk down by a share of what is left. */
+  | { kind: 'page'; which: number; percent: number }
+  | { kind: 'setback'; which: number }
+  | { kind: 'end'; which: number }
+  | { kind: 'since'; instant: number }
+
+const which = fc.nat(20)
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ kind: fc.constant('page' as const), which, percent: fc.integer({ min: 0, max: 100 }) }),
+  fc.record({ kind: fc.constant('setback' as const), which }),
+  fc.record({ kind: fc.constant('end' as const), which }),
+  fc.record({ kind: fc.constant('since' as const), instant: fc.integer({ min: 1, max: END - 1 }) }),
+)
+
+let folder: string
+let store: TemporaryStore
+let log: Log
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'parley-ledger-'))
+  const path = join(folder, 'parley.db')
+  store = withShortcuts(openAt(path), folder, path)
+  log = await createLog({ level: 'fatal' })
+})
+
+afterAll(() => {
+  store.close()
+  rmSync(folder, { recursive: true })
+})
+
+function contextWith(since: string | null): EngineContext {
+  const options = { since, intervalScale: 1, accessLogEndParameter: 'to', words: true }
+  return createContext({ store, clock: systemClock(), log, options, isFinished: () => true })
+}
+
+const segments = (): Segment[] =>
+  store.ledger.segments(FEED, '').sort((one, other) => upper(other) - upper(one) || lower(other) - lower(one))
+
+function take(change: Step, isListed: boolean[]): void {
+  if (change.kind === 'since') {
+    for (const { edgeAt, to } of segments()) {
+      const spansIt = segments().some(
+        each => each.edgeAt === edgeAt && lower(each) < change.instant && upper(each) > change.instant,
+      )
+      if (edgeAt !== null && spansIt)
+        isListed.fill(true, instantOf(edgeAt), to === null ? END : instantOf(to))
+    }
+    tileAxis(contextWith(at(change.instant)), FEED)
+    return
+  }
+  const all = segments()
+  const segment = all[change.which % all.length]
+  if (!segment) throw new Error('no segment')
+  if (change.kind === 'page') {
+    const top = segment.edgeAt === null ? upper(segment) : instantOf(segment.edgeAt)
+    const edge = Math.max(Math.ceil(top - ((top - lower(segment)) * change.percent) / 100), 1)
+    if (edge >= END) return
+    store.ledger.save({
+      ...segment,
+      cursor: { cursor: 'x' },
+      passStartedAt: at(0),
+      passRound: 1,
+      pages: segment.pages + 1,
+      edgeAt: at(edge),
+    })
+    return
+  }
+  const walked = segment.passStartedAt === null ? { ...segment, passStartedAt: at(0), passRound: 1 } : segment
+  if (change.kind === 'end') {
+    isListed.fill(true, lower(segment), upper(segment))
+    store.ledger.save(listed(walked))
+    return
+  }
+  const edge = walked.edgeAt === null ? END : instantOf(walked.edgeAt)
+  if (edge < upper(segment) && edge > lower(segment)) isListed.fill(true, edge, upper(segment))
+  try {
+    cutWhereItStands(store.ledger, walked, 'refused')
+  } catch {
+    // Refused again without having got anywhere: nothing is stored.
+  }
+}
+
+function expectTiled(): void {
+  const all = segments()
+  expect(all[0]?.to).toBe(null)
+  expect(all.at(-1)?.from).toBe(null)
+  all.slice(1).forEach((segment, index) => {
+    expect(segment.to).toBe(all[index]?.from)
+  })
+}
+
+/** Whether each stretch lies in a segment that was listed. */
+function listedStretches(): boolean[] {
+  const stretches = new Array<boolean>(END).fill(false)
+  for (const segment of segments()) {
+    if (segment.listedAt !== null) stretches.fill(true, lower(segment), upper(segment))
+  }
+  return stretches
+}
+
+describe('the segments of a timeline', () => {
+  test('tile the axis without gap or overlap after every step, and count as listed exactly what was', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 15 }), steps => {
+        store.db.exec('BEGIN')
+        try {
+          tileAxis(contextWith(null), FEED)
+          const isListed = new Array<boolean>(END).fill(false)
+          expectTiled()
+          for (const change of steps) {
+            take(change, isListed)
+            expectTiled()
+            expect(listedStretches()).toEqual(isListed)
+          }
+        } finally {
+          store.db.exec('ROLLBACK')
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+})

@@ -1,0 +1,194 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { openDatabase } from '../../src/store/open.ts'
+import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
+
+function refusalOf(open: () => unknown): StopError {
+  try {
+    open()
+  } catch (error) {
+    if (error instanceof StopError) return error
+    throw error
+  }
+  throw new Error('it was opened')
+}
+
+const HOLDER = fileURLToPath(new URL('holder.ts', import.meta.url))
+
+interface Holder {
+  process: ChildProcess
+  says: string
+}
+
+async function holdIt(path: string): Promise<Holder> {
+  const child = spawn(process.execPath, ['--import', 'tsx', HOLDER, path], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  const [says] = (await once(child.stdout, 'data')) as [Buffer]
+  return { process: child, says: says.toString() }
+}
+
+describe('one writer per database', () => {
+  test('a second process is told who holds it; kill -9 frees it and loses nothing', async () => {
+    const path = join(newFolder(), 'parley.db')
+    const holder = await holdIt(path)
+    expect(holder.says).toBe('held\n')
+    const error = refusalOf(() => openAt(path))
+    expect(error.exitStatus).toBe(EXIT_STATUS.unfinished)
+    expect(error.message).toContain(`process ${holder.process.pid} (parley holder)`)
+    const second = await holdIt(path)
+    expect(second.says).toContain('is being written by process')
+    holder.process.kill('SIGKILL')
+    await once(holder.process, 'exit')
+    const store = openAt(path)
+    expect(store.db.pragma('integrity_check', { simple: true })).toBe('ok')
+    store.close()
+  })
+
+  test('the same file by another name is held as well', () => {
+    const store = temporaryStore()
+    const other = join(store.folder, 'other.db')
+    symlinkSync(store.path, other)
+    expect(refusalOf(() => openAt(other)).code).toBe('database-locked')
+  })
+
+  test('a reader may look at any time', async () => {
+    const store = temporaryStore()
+    const reader = openDatabase({ path: store.path, readonly: true })
+    store.put('members', [{ id: 'a' }])
+    expect(reader.prepare('SELECT id FROM live_members').pluck().all()).toEqual(['a'])
+    await store.transaction(() => {
+      store.db.exec("INSERT INTO sync_meta VALUES ('x', '1')")
+      expect(reader.prepare("SELECT count(*) FROM sync_meta WHERE key = 'x'").pluck().get()).toBe(0)
+    })
+    reader.close()
+  })
+})
+
+describe('a database that is not ours', () => {
+  test('of someone else is refused and not touched by a byte', () => {
+    const path = join(newFolder(), 'foreign.db')
+    const foreign = new Database(path)
+    foreign.exec('CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)')
+    foreign.close()
+    const before = readFileSync(path)
+    const error = refusalOf(() => openAt(path))
+    expect([error.code, error.exitStatus]).toEqual(['database-foreign', EXIT_STATUS.databaseUnavailable])
+    expect(readFileSync(path).equals(before)).toBe(true)
+    expect([`${path}-wal`, `${path}-shm`].map(existsSync)).toEqual([false, false])
+  })
+
+  test('made by a newer version is refused and not touched by a byte', () => {
+    const path = join(newFolder(), 'newer.db')
+    openAt(path).close()
+    const newer = new Database(path)
+    newer.pragma('journal_mode = DELETE')
+    newer.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('x', 99999999999999)")
+    newer.close()
+    const before = readFileSync(path)
+    const error = refusalOf(() => openAt(path))
+    expect([error.code, error.exitStatus]).toEqual(['database-newer', EXIT_STATUS.databaseUnavailable])
+    expect(readFileSync(path).equals(before)).toBe(true)
+  })
+
+  test('that is no database at all is refused and not touched', () => {
+    const path = join(newFolder(), 'letter.txt')
+    writeFileSync(path, 'Dear Sir or Madam, this is a letter and no database, whatever you may think of it.')
+    const before = readFileSync(path)
+    expect(refusalOf(() => openAt(path)).exitStatus).toBe(EXIT_STATUS.databaseUnavailable)
+    expect(readFileSync(path).equals(before)).toBe(true)
+  })
+
+  test('in a folder that is not there is refused with a hint', () => {
+    const error = refusalOf(() => openAt(join(newFolder(), 'nowhere', 'parley.db')))
+    expect(error.exitStatus).toBe(EXIT_STATUS.databaseUnavailable)
+    expect(error.hint).toBeTruthy()
+  })
+
+  test('an empty file is filled', () => {
+    const path = join(newFolder(), 'empty.db')
+    writeFileSync(path, '')
+    openAt(path).close()
+    expect(openDatabase({ path, readonly: true }).pragma('application_id', { simple: true })).toBe(0x7061726c)
+  })
+})
+
+describe('the files of a warehouse', () => {
+  test.each([0o600, 0o640])(
+    'have the mode that was asked for (%o), -wal and -shm too, whatever the umask',
+    mode => {
+      const path = join(newFolder(), 'parley.db')
+      const umask = process.umask(0o027)
+      onTestFinished(() => {
+        process.umask(umask)
+      })
+      const store = openAt(path, mode)
+      store.db.exec("INSERT INTO sync_meta VALUES ('x', '1')")
+      const modes = () => ['', '-wal', '-shm'].map(suffix => statSync(path + suffix).mode & 0o777)
+      expect(modes()).toEqual([mode, mode, mode])
+      store.close()
+      expect(modes()).toEqual([mode, mode, mode])
+    },
+  )
+
+  test('let someone read who may not write the folder, after it was closed', async () => {
+    const folder = join(newFolder(), 'open')
+    mkdirSync(folder)
+    const path = join(folder, 'parley.db')
+    const store = openAt(path, 0o644)
+    store.db.exec("INSERT INTO sync_meta VALUES ('x', 'seen')")
+    store.close()
+    expect([`${path}-wal`, `${path}-shm`].map(existsSync)).toEqual([true, true])
+    if (process.getuid?.() !== 0) return
+    chmodSync(join(folder, '..'), 0o755)
+    chmodSync(folder, 0o755)
+    const sqlite = createRequire(import.meta.url).resolve('better-sqlite3')
+    const script = `process.setgid(65534); process.setuid(65534)
+      const db = new (require('${sqlite}'))('${path}', { readonly: true })
+      console.log(db.prepare("SELECT value FROM sync_meta WHERE key = 'x'").pluck().get())`
+    // The native module is loaded before the rights are given up, in case its folder is not open to all.
+    const child = spawn(process.execPath, ['-e', `new (require('${sqlite}'))(':memory:').close(); ${script}`])
+    let said = ''
+    child.stdout.on('data', chunk => {
+      said += chunk
+    })
+    child.stderr.on('data', chunk => {
+      said += chunk
+    })
+    await once(child, 'close')
+    expect(said).toBe('seen\n')
+  })
+
+  test('are known by their application id, in WAL mode with foreign keys on', () => {
+    const store = temporaryStore()
+    const pragma = (name: string) => store.db.pragma(name, { simple: true })
+    expect(['application_id', 'journal_mode', 'foreign_keys', 'synchronous'].map(pragma)).toEqual([
+      0x7061726c,
+      'wal',
+      1,
+      1,
+    ])
+  })
+})
+
+describe('a process that died', () => {
+  test('has its runs closed by the next one', () => {
+    const path = join(newFolder(), 'parley.db')
+    const first = openAt(path)
+    first.runs.begin('members', 'history', '2026-01-01T00:00:00.000Z')
+    first.close()
+    const second = openAt(path)
+    expect(second.db.prepare('SELECT outcome FROM sync_runs').pluck().all()).toEqual(['interrupted'])
+    second.close()
+  })
+})

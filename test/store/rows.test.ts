@@ -1,0 +1,339 @@
+import { describe, expect, test } from 'vitest'
+import { tableNamed } from '../../src/catalog.ts'
+import { compileParser } from '../../src/engine/parse.ts'
+import { temporaryStore } from './temporary-store.ts'
+
+const [FIRST, LATER, LATEST] = [
+  '2026-01-01T00:00:00.000Z',
+  '2026-01-02T00:00:00.000Z',
+  '2026-01-03T00:00:00.000Z',
+]
+
+const record = (fields: unknown, more = {}) => ({
+  id: 'r',
+  object: 'deal',
+  visibility: 'workspace',
+  fields,
+  created_at: null,
+  updated_at: null,
+  created_by: null,
+  updated_by: null,
+  ...more,
+})
+
+describe('a row that is written again', () => {
+  test('and is the same costs no write at all', () => {
+    const store = temporaryStore()
+    const meeting = {
+      meeting_id: 'm',
+      title: 't',
+      mood: { a: 1, b: 2 },
+      attendees: [{ attendee_user_name: 'x', teams: [{ team_id: 'y', name: 'z' }] }],
+      summaries: [{ chapter_title: 'c', chapter_items: [{ item: 'i', time: 1 }] }],
+      transcript_config: { languages: ['ja'] },
+    }
+    store.put('meetings', [meeting], { now: FIRST })
+    const before = store.column('SELECT total_changes()')
+    const [written] = store.put('meetings', [{ ...meeting, mood: { b: 2, a: 1 } }], { now: LATER })
+    expect(written?.written.status).toBe('unchanged')
+    expect(store.column('SELECT total_changes()')).toEqual(before)
+    expect(store.column('SELECT _synced_at FROM meetings')).toEqual([FIRST])
+  })
+
+  test('with the fields of its JSON in another order is the same', () => {
+    const store = temporaryStore()
+    store.put('crm_records', [record({ a: 1, b: { c: 1, d: [1, 2] } })], { requested: 'deal' })
+    const [written] = store.put('crm_records', [record({ b: { d: [1, 2], c: 1 }, a: 1 })], {
+      requested: 'deal',
+    })
+    expect(written?.written.status).toBe('unchanged')
+    expect(
+      store.put('crm_records', [record({ a: 1, b: { c: 1, d: [2, 1] } })], { requested: 'deal' })[0]?.written
+        .status,
+    ).toBe('changed')
+  })
+
+  test('and has changed keeps when it was first seen and moves when it was synced', () => {
+    const store = temporaryStore()
+    store.put('members', [{ id: 'a', name: 'x' }], { now: FIRST })
+    store.put('members', [{ id: 'a', name: 'y' }], { now: LATER })
+    expect(store.all('SELECT * FROM members')).toEqual([
+      {
+        id: 'a',
+        name: 'y',
+        email: null,
+        role: null,
+        _first_seen_at: FIRST,
+        _synced_at: LATER,
+        _deleted_at: null,
+        _extra: null,
+      },
+    ])
+  })
+
+  test('after it was tombstoned is live again, even when nothing else changed', () => {
+    const store = temporaryStore()
+    store.put('members', [{ id: 'a' }], { now: FIRST })
+    expect(store.tombstone('members', [['a'], ['unknown']], LATER)).toBe(1)
+    expect(store.tombstone('members', [['a']], LATEST)).toBe(0)
+    expect(store.column('SELECT _deleted_at FROM members')).toEqual([LATER])
+    expect(store.column('SELECT count(*) FROM live_members')).toEqual([0])
+    expect(store.put('members', [{ id: 'a' }], { now: LATEST })[0]?.written.status).toBe('revived')
+    expect(store.column('SELECT _deleted_at FROM members')).toEqual([null])
+    expect(store.column('SELECT count(*) FROM live_members')).toEqual([1])
+  })
+
+  test('has its children replaced, and its row touched when only they changed', () => {
+    const store = temporaryStore()
+    store.put(
+      'teams',
+      [
+        { id: 't', member_ids: ['a', 'b'] },
+        { id: 'u', member_ids: ['c'] },
+      ],
+      { now: FIRST },
+    )
+    store.put('teams', [{ id: 't', member_ids: ['b', 'd'] }], { now: LATER })
+    expect(store.column('SELECT team_id || member_id FROM team_members ORDER BY 1')).toEqual([
+      'tb',
+      'td',
+      'uc',
+    ])
+    expect(store.column('SELECT _synced_at FROM teams ORDER BY id')).toEqual([LATER, FIRST])
+    store.put('teams', [{ id: 't', member_ids: [] }], { now: LATEST })
+    expect(store.column('SELECT team_id || member_id FROM team_members')).toEqual(['uc'])
+  })
+
+  test('has children of its children replaced as well', () => {
+    const store = temporaryStore()
+    const meeting = (...chapters: string[][]) => ({
+      meeting_id: 'm',
+      summaries: chapters.map(items => ({ chapter_items: items.map(item => ({ item })) })),
+    })
+    const items = 'SELECT chapter_position || item FROM meeting_chapter_items ORDER BY 1'
+    store.put('meetings', [meeting(['a', 'b'], ['c'])])
+    store.put('meetings', [meeting(['a'], ['c', 'd'])])
+    expect(store.column(items)).toEqual(['0a', '1c', '1d'])
+    store.put('meetings', [meeting(['a'])])
+    expect(store.column(items)).toEqual(['0a'])
+    expect(store.db.pragma('foreign_key_check')).toEqual([])
+  })
+})
+
+describe('a child that cannot be stored', () => {
+  test('goes to the rejects and leaves its parent and its siblings stored', () => {
+    const store = temporaryStore()
+    const rejected: string[] = []
+    const report = {
+      drift: () => undefined,
+      reject: (table: string, _item: unknown, reason: string) => rejected.push(`${table}: ${reason}`),
+    }
+    const payload = {
+      id: 'p',
+      name: 'x',
+      talk_points: [{ id: 'a' }, { question: 'q' }, { id: 'a', order: 2 }, 7],
+    }
+    const item = compileParser(tableNamed('playbooks'))(payload, report)
+    if (!item) throw new Error('rejected')
+    store.write('playbooks', [item], { ticket: store.freshness.begin(), now: FIRST })
+    expect(store.column('SELECT id FROM playbook_talk_points')).toEqual(['a'])
+    expect(store.column('SELECT name FROM playbooks')).toEqual(['x'])
+    expect(rejected).toEqual([
+      'playbook_talk_points: no identity: id is missing or not text',
+      'playbook_talk_points: repeated within its parent',
+      'playbook_talk_points: not an object',
+    ])
+  })
+})
+
+describe('fields that only another endpoint shows', () => {
+  test('stay in _extra, while those that both show are the newest', () => {
+    const store = temporaryStore()
+    const message = { id: 'a', header_message_id: 'h', received_at: FIRST, participants: [] }
+    const extra = () =>
+      store.column('SELECT _extra FROM message_copies').map(text => JSON.parse(String(text)))
+    store.put('message_copies', [{ ...message, mailbox: 'x', size: 1 }])
+    store.put('message_copies', [{ ...message, size: 2 }])
+    expect(extra()).toEqual([{ mailbox: 'x', size: 2 }])
+    store.put('message_copies', [{ ...message, subject: 5 }])
+    expect(extra()).toEqual([{ mailbox: 'x', size: 2, subject: 5 }])
+    store.put('message_copies', [{ ...message, subject: 'words' }])
+    expect(extra()).toEqual([{ mailbox: 'x', size: 2 }])
+    const before = store.column('SELECT total_changes()')
+    store.put('message_copies', [{ ...message, subject: 'words' }])
+    expect(store.column('SELECT total_changes()')).toEqual(before)
+  })
+})
+
+describe('a transaction', () => {
+  test('that throws leaves nothing behind', async () => {
+    const store = temporaryStore()
+    const work = store.transaction(() => {
+      store.put('members', [{ id: 'a' }])
+      store.state.setMeta('x', 'y')
+      throw new Error('as the test says')
+    })
+    await expect(work).rejects.toThrow('as the test says')
+    expect(store.column('SELECT count(*) FROM members')).toEqual([0])
+    expect(store.state.meta('x')).toBe(undefined)
+  })
+
+  test('that throws takes nothing with it of those that came at the same time', async () => {
+    const store = temporaryStore()
+    const insert = (id: string) => store.db.prepare('INSERT INTO sync_meta VALUES (?, 1)').run(id)
+    const settled = await Promise.allSettled([
+      store.transaction(() => insert('a')),
+      store.transaction(() => {
+        insert('b')
+        throw new Error('as the test says')
+      }),
+      store.transaction(() => insert('c')),
+    ])
+    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(store.column("SELECT key FROM sync_meta WHERE key IN ('a', 'b', 'c') ORDER BY 1")).toEqual([
+      'a',
+      'c',
+    ])
+  })
+
+  test('is stored when it resolves: another connection sees it', async () => {
+    const store = temporaryStore()
+    const { openDatabase } = await import('../../src/store/open.ts')
+    const reader = openDatabase({ path: store.path, readonly: true })
+    await store.transaction(() => store.state.setMeta('x', 'y'))
+    expect(reader.prepare("SELECT value FROM sync_meta WHERE key = 'x'").pluck().get()).toBe('y')
+    reader.close()
+  })
+})
+
+describe('tombstones', () => {
+  test('of a meeting take its results, and those of other meetings stay', () => {
+    const store = temporaryStore()
+    store.put('meetings', [{ meeting_id: 'm' }, { meeting_id: 'n' }])
+    store.put('playbook_results', [{ id: 'r1', talk_point_results: [{ id: 'a' }] }, { id: 'r2' }], {
+      requested: 'm',
+    })
+    store.put('playbook_results', [{ id: 'r3' }], { requested: 'n' })
+    store.tombstone('meetings', [['m']], LATER)
+    expect(store.column('SELECT id FROM live_playbook_results')).toEqual(['r3'])
+    expect(store.column('SELECT _deleted_at FROM playbook_results ORDER BY id')).toEqual([LATER, LATER, null])
+    expect(store.column('SELECT count(*) FROM talk_point_results')).toEqual([1])
+    expect(store.column('SELECT count(*) FROM live_talk_point_results')).toEqual([0])
+  })
+
+  test('of an object take its records and their links on either side', () => {
+    const store = temporaryStore()
+    store.put('crm_objects', [{ name: 'deal' }, { name: 'company' }])
+    store.put('crm_records', [record({}, { id: 'd' })], { requested: 'deal' })
+    store.put(
+      'crm_records',
+      [record({}, { id: 'c1', object: 'company' }), record({}, { id: 'c2', object: 'company' })],
+      {
+        requested: 'company',
+      },
+    )
+    store.db.exec(`INSERT INTO crm_record_links VALUES ('deal', 'd', 'company', 'c1'), ('deal', 'd', 'company', 'c2'),
+      ('company', 'c1', 'contact', 'p')`)
+    store.tombstone('crm_records', [['company', 'c1']], LATER)
+    expect(store.column('SELECT object || record_id || related_id FROM crm_record_links')).toEqual([
+      'dealdc2',
+    ])
+    store.tombstone('crm_objects', [['deal']], LATER)
+    expect(store.column('SELECT count(*) FROM crm_record_links')).toEqual([0])
+    expect(store.column('SELECT id FROM live_crm_records')).toEqual(['c2'])
+  })
+
+  test('of a copy make the merge of its e-mail again, and of the last copy tombstone it', () => {
+    const store = temporaryStore()
+    const copy = (id: string, subject: string) => ({
+      id,
+      header_message_id: 'h',
+      subject,
+      received_at: `2026-01-0${id}T00:00:00Z`,
+    })
+    store.put('message_copies', [copy('1', 'one'), copy('2', 'two')])
+    store.tombstone('message_copies', [['1']], LATER)
+    expect(store.all('SELECT id, copy_count, subject FROM live_messages')).toEqual([
+      { id: '2', copy_count: 1, subject: 'two' },
+    ])
+    store.tombstone('message_copies', [['2']], LATER)
+    expect(store.all('SELECT id FROM live_messages')).toEqual([])
+    store.put('message_copies', [copy('2', 'two')])
+    expect(store.all('SELECT id, copy_count FROM live_messages')).toEqual([{ id: '2', copy_count: 1 }])
+  })
+})
+
+describe('changes of records', () => {
+  test('tell every field with its old and its new value; what is absent is SQL NULL and a JSON null is null', () => {
+    const store = temporaryStore()
+    const put = (fields: unknown, now: string) =>
+      store.put('crm_records', [record(fields)], { requested: 'deal', now })
+    const changes = () =>
+      store.all('SELECT field, old_value, new_value FROM crm_record_changes ORDER BY observed_at, field')
+    put({ a: 1, b: null, c: { x: 1, y: 2 } }, FIRST)
+    expect(changes()).toEqual([])
+    put({ b: 'x', c: { x: 1, y: 2 }, d: null }, LATER)
+    expect(changes()).toEqual([
+      { field: 'a', old_value: '1', new_value: null },
+      { field: 'b', old_value: 'null', new_value: '"x"' },
+      { field: 'd', old_value: null, new_value: 'null' },
+    ])
+    put({ b: 'x', c: { x: 1, y: 2 }, d: null }, LATEST)
+    expect(changes()).toHaveLength(3)
+  })
+
+  test('do not tell of fields of a value that come in another order, even when others changed', () => {
+    const store = temporaryStore()
+    store.put('crm_records', [record({ a: { x: 1, y: 2 }, b: 1 })], { requested: 'deal', now: FIRST })
+    store.put('crm_records', [record({ a: { y: 2, x: 1 }, b: 2 })], { requested: 'deal', now: LATER })
+    expect(store.column('SELECT field FROM crm_record_changes')).toEqual(['b'])
+  })
+
+  test('only grow, also when two are seen within one millisecond', () => {
+    const store = temporaryStore()
+    for (const b of [1, 2, 3]) store.put('crm_records', [record({ b })], { requested: 'deal', now: FIRST })
+    const told = store.all('SELECT old_value, new_value FROM crm_record_changes ORDER BY observed_at')
+    expect(told[0]?.['old_value']).toBe('1')
+    expect(told.at(-1)?.['new_value']).toBe('3')
+  })
+
+  test('keep every digit and hostile field names', () => {
+    const store = temporaryStore()
+    const amounts = ['12345678901234567890', '12345678901234567891']
+    for (const [index, amount] of amounts.entries()) {
+      const fields = { [`a"; DROP TABLE crm_records; --`]: 1 }
+      store.put('crm_records', [record(fields)], { requested: 'deal', now: FIRST })
+      store.db.prepare('UPDATE crm_records SET fields = ?').run(`{"amount":${amount}}`)
+      store.put('crm_records', [record({})], { requested: 'deal', now: index === 0 ? LATER : LATEST })
+    }
+    expect(
+      store.column("SELECT old_value FROM crm_record_changes WHERE field = 'amount' ORDER BY observed_at"),
+    ).toEqual(amounts)
+  })
+})
+
+describe('rejects', () => {
+  test('of the same item only move when it was last seen', () => {
+    const store = temporaryStore()
+    const reject = {
+      resource: 'members',
+      feed: 'members.list',
+      scope: '',
+      item: { name: 'x' },
+      reason: 'no identity',
+    }
+    store.rejects.note(reject, FIRST)
+    store.rejects.note(reject, LATER)
+    store.rejects.note({ ...reject, item: { name: 'y' } }, LATER)
+    expect(
+      store.all('SELECT item, first_seen_at, last_seen_at, resolved_at FROM sync_rejects ORDER BY id'),
+    ).toEqual([
+      { item: '{"name":"x"}', first_seen_at: FIRST, last_seen_at: LATER, resolved_at: null },
+      { item: '{"name":"y"}', first_seen_at: LATER, last_seen_at: LATER, resolved_at: null },
+    ])
+    store.rejects.resolve('members.list', null, LATEST, LATEST)
+    expect(store.column('SELECT resolved_at FROM sync_rejects')).toEqual([LATEST, LATEST])
+    store.rejects.note(reject, LATEST)
+    expect(store.column('SELECT resolved_at FROM sync_rejects ORDER BY id')).toEqual([null, LATEST])
+  })
+})

@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { tableNamed } from '../../src/catalog.ts'
+import { systemClock } from '../../src/clock.ts'
+import { compileParser } from '../../src/engine/parse.ts'
+import { openStore, type Store, type StoredItem } from '../../src/store/store.ts'
+
+export interface TemporaryStore extends Store {
+  path: string
+  folder: string
+  /** Parses and stores payloads in a transaction, as answers of one request. */
+  put(table: string, payloads: readonly unknown[], options?: PutOptions): StoredItem[]
+  /** The same as the answer of a request that began with this ticket and is not over. */
+  putAs(table: string, payloads: readonly unknown[], ticket: number, options?: PutOptions): StoredItem[]
+  all(sql: string): Record<string, unknown>[]
+  column(sql: string): unknown[]
+}
+
+export interface PutOptions {
+  now?: string
+  /** The scope or key that the request named. */
+  requested?: string
+  filled?: readonly string[]
+}
+
+export const REJECTS_NOTHING = { drift: () => undefined, reject: () => undefined }
+
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-store-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export function openAt(path: string, mode = 0o600): Store {
+  return openStore({ path, mode, command: 'test', pid: process.pid, clock: systemClock() })
+}
+
+/** A store in a file of its own, closed and removed when the test ends. */
+export function temporaryStore(): TemporaryStore {
+  const folder = newFolder()
+  const path = join(folder, 'parley.db')
+  const store = openAt(path)
+  onTestFinished(() => store.close())
+  return withShortcuts(store, folder, path)
+}
+
+export function withShortcuts(store: Store, folder: string, path: string): TemporaryStore {
+  const putAs: TemporaryStore['putAs'] = (table, payloads, ticket, options = {}) => {
+    const { now = '2026-01-01T00:00:00.000Z', requested, filled = [] } = options
+    const parse = compileParser(tableNamed(table))
+    const work = store.db.transaction(() => {
+      const items = payloads.flatMap(payload => parse(payload, REJECTS_NOTHING, requested) ?? [])
+      return store.write(table, items, { ticket, now, filled })
+    })
+    return work()
+  }
+  return {
+    ...store,
+    folder,
+    path,
+    putAs,
+    put(table, payloads, options) {
+      const ticket = store.freshness.begin()
+      try {
+        return putAs(table, payloads, ticket, options)
+      } finally {
+        store.freshness.end(ticket)
+      }
+    },
+    all: sql => store.db.prepare(sql).all() as Record<string, unknown>[],
+    column: sql => store.db.prepare(sql).pluck().all(),
+  }
+}
