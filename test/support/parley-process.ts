@@ -14,6 +14,7 @@ export interface Ended {
 }
 
 export interface ParleyProcess {
+  pid: number | undefined
   ended: Promise<Ended>
   kill(signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT'): void
 }
@@ -44,6 +45,7 @@ export function startParley(
   const status = new Promise<number | null>(resolve => child.on('close', resolve))
   const output = (stream: NodeJS.ReadableStream | null) => (stream ? text(stream) : '')
   return {
+    pid: child.pid,
     ended: Promise.all([status, output(child.stdout), output(child.stderr)]).then(
       ([code, stdout, stderr]) => ({ status: code, stdout, stderr }),
     ),

@@ -34,6 +34,22 @@ export const SMALL: SimulatorOptions = {
   transcriptTurns: 6,
 }
 
+/** For what has to be read many times over. */
+export const TINY: SimulatorOptions = {
+  messages: 125,
+  meetings: 9,
+  deals: 6,
+  companies: 6,
+  contacts: 12,
+  members: 9,
+  teams: 3,
+  collections: 4,
+  playbooks: 3,
+  customRecords: 2,
+  accessLogs: 40,
+  transcriptTurns: 4,
+}
+
 /** `env` is what parley finds in its environment besides where the API is. */
 export async function startTrial(
   options: SimulatorOptions = {},
@@ -59,11 +75,15 @@ export async function startTrial(
   }
 }
 
-/** Kills the process in the moment before its n-th request is passed on, or after the n-th answer has begun. */
-export function killAt(trial: Trial, process: ParleyProcess, { number, phase }: KillPoint): void {
+/** Sends the signal in the moment before its n-th request is passed on, or after the n-th answer has begun. */
+export function killAt(
+  trial: Trial,
+  process: ParleyProcess,
+  { number, phase, signal = 'SIGKILL' }: KillPoint,
+): void {
   const from = phase === 'request' ? trial.tap.requests.length : trial.tap.answers()
   const strike = (seen: number): void => {
-    if (seen - from === number) process.kill('SIGKILL')
+    if (seen - from === number) process.kill(signal)
   }
   if (phase === 'request') trial.tap.onRequest = strike
   else trial.tap.onAnswer = strike
@@ -72,4 +92,12 @@ export function killAt(trial: Trial, process: ParleyProcess, { number, phase }: 
 export interface KillPoint {
   number: number
   phase: 'request' | 'answer'
+  /** SIGKILL when not given. */
+  signal?: 'SIGKILL' | 'SIGTERM'
+}
+
+/** Lets every process run that is started from now on. */
+export function killNoMore({ tap }: Trial): void {
+  tap.onRequest = () => undefined
+  tap.onAnswer = () => undefined
 }

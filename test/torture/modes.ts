@@ -3,7 +3,7 @@ import type { Fault, Faults } from '../../src/simulator/faults.ts'
 import type { LimitModel } from '../../src/simulator/limits.ts'
 import { ENVELOPES } from '../../src/simulator/paging.ts'
 import type { SimulatorOptions } from '../../src/simulator/server.ts'
-import { killAt, type Trial } from '../support/trial.ts'
+import { killAt, killNoMore, type Trial } from '../support/trial.ts'
 import type { Draw } from './draw.ts'
 
 /** What is done to a backfill before its warehouse is compared. */
@@ -28,7 +28,7 @@ export const MODES: Readonly<Record<string, Mode>> = {
       const parley = trial.start()
       killAt(trial, parley, point)
       const { status } = await parley.ended
-      letRun(trial)
+      killNoMore(trial)
       const said = status === null ? `killed at ${point.phase} ${point.number}` : 'done before it was killed'
       return `${said}; ${await finish(trial)}`
     },
@@ -73,7 +73,7 @@ export const MODES: Readonly<Record<string, Mode>> = {
       const parley = trial.start()
       killAt(trial, parley, point)
       const first = await parley.ended
-      letRun(trial)
+      killNoMore(trial)
       const during = await finish(trial)
       await trial.simulator.setFaults([])
       return `first ${first.status}; with faults ${during}; without ${await finish(trial)}`
@@ -101,7 +101,7 @@ export const MODES: Readonly<Record<string, Mode>> = {
       const parley = trial.start()
       killAt(trial, parley, { number: 1 + draw.below(REQUESTS), phase: draw.pick(KILLS) })
       await parley.ended
-      letRun(trial)
+      killNoMore(trial)
       return finish(trial)
     },
   },
@@ -115,7 +115,7 @@ export const MODES: Readonly<Record<string, Mode>> = {
         if (draw.below(2) === 0) killAt(trial, parley, point)
         const changing = changeDuring(trial, draw, told)
         const { status } = await parley.ended
-        letRun(trial)
+        killNoMore(trial)
         await changing()
         told.push(`exit ${status}`)
         if (draw.below(2) === 0) await change(trial, draw, told)
@@ -123,11 +123,6 @@ export const MODES: Readonly<Record<string, Mode>> = {
       return `${told.join('; ')}; ${await finish(trial)} ${await finish(trial)}`
     },
   },
-}
-
-function letRun({ tap }: Trial): void {
-  tap.onRequest = () => undefined
-  tap.onAnswer = () => undefined
 }
 
 /** Runs it until it says that it is done; a run that could not be completed is run again, a few times. */

@@ -1,0 +1,40 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import type { LimitModel } from '../../src/simulator/limits.ts'
+import { startTrial, TINY, type Trial } from '../support/trial.ts'
+
+let trial: Trial
+
+afterEach(() => trial.close())
+
+test('with 5 % of the requests going wrong in many ways it equals the truth', async () => {
+  trial = await startTrial({
+    ...TINY,
+    faults: [
+      { kind: 'status', status: 500, probability: 0.015 },
+      { kind: 'status', status: 502, probability: 0.01 },
+      { kind: 'reset', probability: 0.01 },
+      { kind: 'reset-in-body', probability: 0.005 },
+      { kind: 'truncate', probability: 0.005 },
+      { kind: 'html', probability: 0.005 },
+    ],
+  })
+  expect(await trial.backfill()).toMatchObject({ status: 0 })
+  const { counts } = await trial.simulator.requests()
+  expect(counts.filter(({ status }) => status >= 500 || status === 0)).not.toEqual([])
+  expect(await trial.differences()).toEqual([])
+})
+
+const LIMITS: [string, LimitModel][] = [
+  ['a bucket of tokens', { kind: 'token-bucket', rate: 120, burst: 20 }],
+  ['a fixed window', { kind: 'fixed-window', count: 60, windowMs: 500, hint: 'none' }],
+  ['a sliding window', { kind: 'sliding-window', count: 60, windowMs: 500, rateHeaders: true }],
+  ['requests at once', { kind: 'concurrency', max: 2 }],
+]
+
+describe('it equals the truth when the API limits', () => {
+  test.each(LIMITS)('%s', async (_, limit) => {
+    trial = await startTrial({ ...TINY, limit })
+    expect(await trial.backfill()).toMatchObject({ status: 0 })
+    expect(await trial.differences()).toEqual([])
+  })
+})

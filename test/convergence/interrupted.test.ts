@@ -1,0 +1,72 @@
+import { afterEach, expect, test } from 'vitest'
+import { killAt, killNoMore, startTrial, TINY, type Trial } from '../support/trial.ts'
+
+let trial: Trial
+
+afterEach(() => trial.close())
+
+async function requestsOfOneRun(): Promise<number> {
+  trial = await startTrial(TINY)
+  expect(await trial.backfill()).toMatchObject({ status: 0 })
+  await trial.close()
+  return trial.tap.requests.length
+}
+
+const RESOURCES = 17
+
+test('killed in the middle and run again it equals the truth, and hardly anything is asked for twice', async () => {
+  const atBest = await requestsOfOneRun()
+  trial = await startTrial(TINY)
+  const parley = trial.start()
+  let inFlight = 0
+  killAt(trial, parley, { number: Math.floor(atBest / 2), phase: 'answer' })
+  expect(await parley.ended).toMatchObject({ status: null })
+  inFlight = trial.tap.unanswered()
+  killNoMore(trial)
+  expect(await trial.backfill()).toMatchObject({ status: 0 })
+  expect(await trial.differences()).toEqual([])
+  const repeated = trial.tap.requests.length - atBest
+  expect(repeated).toBeLessThanOrEqual(inFlight + RESOURCES + Math.ceil(atBest * 0.02))
+})
+
+test('killed every 40 requests until it is done it equals the truth', async () => {
+  trial = await startTrial(TINY)
+  let status: number | null = null
+  let kills = 0
+  for (; status === null && kills < 50; kills++) {
+    const parley = trial.start()
+    killAt(trial, parley, { number: 40, phase: kills % 2 === 0 ? 'request' : 'answer' })
+    status = (await parley.ended).status
+  }
+  expect(status).toBe(0)
+  expect(kills).toBeGreaterThan(2)
+  expect(await trial.differences()).toEqual([])
+})
+
+test('SIGTERM ends it unfinished with 75, and the next run goes on from there', async () => {
+  trial = await startTrial(TINY)
+  const parley = trial.start()
+  killAt(trial, parley, { number: 60, phase: 'request', signal: 'SIGTERM' })
+  const ended = await parley.ended
+  expect(ended.status).toBe(75)
+  expect(JSON.parse(ended.stdout)).toMatchObject({ complete: false, interrupted: true })
+  killNoMore(trial)
+  expect(await trial.backfill()).toMatchObject({ status: 0 })
+  expect(await trial.differences()).toEqual([])
+})
+
+test('a second one at once ends with 75 and names the process that holds the database', async () => {
+  trial = await startTrial(TINY)
+  await trial.simulator.setFaults([{ kind: 'stall' }])
+  const holder = trial.start()
+  await new Promise<void>(resolve => {
+    trial.tap.onRequest = () => resolve()
+  })
+  const second = await trial.backfill()
+  expect(second.status).toBe(75)
+  expect(second.stderr).toContain(String(holder.pid))
+  holder.kill('SIGKILL')
+  await holder.ended
+  await trial.simulator.setFaults([])
+  expect(await trial.backfill()).toMatchObject({ status: 0 })
+})
