@@ -292,6 +292,8 @@ export interface ItemFeed {
   pending?: { table: string; key: string; where: string; time: string; behind?: ResourceName }
   /** True where every backfill reads all of them again; else only what is missing, changed or due. */
   everyRound: boolean
+  /** True where the owner's `since` keeps what is known to have happened before it from being read. */
+  boundBySince: boolean
   /** The answer is not final until this column holds this value; until then it is asked for again. */
   readyWhen?: { column: string; is: string }
   causes?: readonly Cause[]

@@ -167,7 +167,7 @@ function dueTasks(context: EngineContext, resource: Resource, id: string, feed: 
     round: context.round(resource.name),
     everyRound: feed.everyRound,
     now: context.now(),
-    since: context.options.since,
+    since: feed.boundBySince ? context.options.since : null,
     limit: LOT,
   })
 }

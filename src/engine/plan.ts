@@ -169,7 +169,7 @@ function items(
   fresh: Amount,
   { because }: { because: string },
 ): PlanLine {
-  const requests = sum(exactly(held.due), fresh)
+  const requests = held.due === 0 ? fresh : sum(exactly(held.due), fresh)
   return {
     resource,
     lane: 'items',

@@ -141,7 +141,7 @@ function createAsking(
         round: context.round(where.resource),
         everyRound: purpose.everyRound,
         now: context.now(),
-        since: context.options.since,
+        since: null,
         limit: MOST_IDS * 2,
       })
       .filter(task => !underWay.has(nameOf(task)))

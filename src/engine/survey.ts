@@ -57,12 +57,12 @@ export interface SurveyOptions {
 }
 
 /** Beyond so many objects no page is asked for. */
-const MOST_OBJECTS = 9
-const MOST_PERIODS = 6
-const MOST_MEETING_PAGES = 4
+const MOST_OBJECTS = 6
+const MOST_PERIODS = 5
+const MOST_MEETING_PAGES = 3
 /** Messages get what is left, since they weigh the most: a body each. */
 const ACTIVITIES_SHARE = 12
-const MEETINGS_SHARE = 6
+const MEETINGS_SHARE = 12
 
 type Query = Readonly<Record<string, string>>
 
@@ -132,12 +132,11 @@ export async function survey(asker: Asker, options: SurveyOptions): Promise<Surv
 
   const timeline = async (name: 'activities' | 'messages', budget: number, hint?: number) => {
     if (!wants(name)) return undefined
-    const feed = timelineFeed(name)
     const spans = held?.timelines.get(`${name}.list`)?.unread ?? [{ from: since, to: null }]
     let total: Estimate | undefined
     for (const span of spans) {
       const sampling = sampleList(toSpan(span), { budget: Math.min(budget, left()), oldestHint: hint })
-      const estimate = await drive(sampling, bounds => sighting(asker, name, feed, bounds, {}, refuse))
+      const estimate = await drive(sampling, bounds => timelinePage(asker, name, bounds, {}, refuse))
       total = total === undefined ? estimate : addEstimates(total, estimate)
     }
     return refusals.has(name) ? undefined : total
@@ -146,16 +145,11 @@ export async function survey(asker: Asker, options: SurveyOptions): Promise<Surv
     if (value !== undefined) found[key] = value
   }
   set('activities', await timeline('activities', ACTIVITIES_SHARE))
-  set(
-    'messages',
-    await timeline(
-      'messages',
-      left() - (unlisted('meetings', 'list') ? MEETINGS_SHARE : 0),
-      found.activities?.oldest,
-    ),
-  )
-  if (unlisted('meetings', 'list'))
-    set('meetings', await surveyMeetings(asker, options, { listed, left, refuse }))
+  if (unlisted('meetings', 'list')) {
+    const seen = found.activities
+    set('meetings', await surveyMeetings(asker, options, { listed, refuse, seen }))
+  }
+  set('messages', await timeline('messages', left(), found.activities?.oldest))
   return found
 }
 
@@ -273,63 +267,92 @@ interface MeetingTools {
     feed: string,
     query?: Query,
   ): Promise<(Paged & { items: readonly unknown[] }) | undefined>
-  left(): number
   refuse: Refuse
+  /** What the sampled activities told of meetings. */
+  seen: Estimate | undefined
 }
 
 /** The list to its end where it is short; else by the activities, of which the list's share is known. */
 async function surveyMeetings(
   asker: Asker,
   { since }: SurveyOptions,
-  { listed, left, refuse }: MeetingTools,
+  { listed, refuse, seen }: MeetingTools,
 ): Promise<MeetingCount | undefined> {
   const first = await listed('meetings', 'list')
   if (!first) return undefined
-  const count = countList(first.items.length, first)
-  let items = first.items
-  let page: Paged | undefined = first
   const limit = largestPage(first)
-  for (
-    let number = 0;
-    count.rows.certainty !== 'exact' && page?.next && number < MOST_MEETING_PAGES;
-    number += 1
-  ) {
-    const next: Awaited<ReturnType<MeetingTools['listed']>> =
-      limit === '' ? undefined : await listed('meetings', 'list', { limit, ...(number > 0 ? page.next : {}) })
-    if (!next) break
-    items = number === 0 ? next.items : [...items, ...next.items]
-    page = next
+  const isShort = (seen?.extra ?? 0) < MOST_MEETING_PAGES * Number(limit)
+  const items = first.next && limit !== '' && isShort ? await shortList(listed, limit) : undefined
+  const list: ListCount = items
+    ? {
+        rows: exactly(items.length),
+        requests: exactly(1 + Math.max(1, Math.ceil(items.length / Number(limit)))),
+      }
+    : countList(first.items.length, first)
+  const whole = items ?? (first.next ? undefined : first.items)
+  if (whole) return { list, known: about(whole.filter(item => isSince(item, since)).length) }
+  if (list.rows.certainty === 'exact' && since === null) return { list, known: about(list.rows.value) }
+
+  let share = 1
+  const see = async (span: SpanMs): Promise<Sighting | undefined> => {
+    const page = await timelinePage(asker, 'activities', span, { source_type: 'MEETING' }, refuse)
+    if (page && span.to === undefined) share = shareSeen(first.items, page)
+    return page
   }
-  const whole = page?.next == null && count.rows.certainty !== 'exact'
-  const requests = whole ? exactly(1 + Math.max(1, Math.ceil(items.length / Number(limit)))) : count.requests
-  const rows = whole ? exactly(items.length) : count.rows
-  if (rows.certainty === 'exact' && since === null)
-    return { list: { rows, requests }, known: { ...rows, certainty: 'about' } }
-  if (whole && since !== null) {
-    const recent = items.filter(
-      item => (timesOf([item], 'start_time')[0] ?? Number.POSITIVE_INFINITY) >= Date.parse(since),
-    )
-    return { list: { rows, requests }, known: about(recent.length) }
+  const span = { from: since === null ? undefined : Date.parse(since), to: undefined }
+  const sampling = sampleList(span, { budget: MEETINGS_SHARE, oldestHint: seen?.oldest })
+  const estimate = await drive(sampling, see)
+  const known = about(Math.round(estimate.rows / share))
+  if (list.requests.certainty === 'exact') return { list, known }
+  const size = Number(limit) || first.items.length
+  return { list: { rows: list.rows, requests: about(1 + Math.ceil(known.value / Math.max(1, size))) }, known }
+}
+
+/** Every item, if the list ends within a few of its largest pages. */
+async function shortList(
+  listed: MeetingTools['listed'],
+  limit: string,
+): Promise<readonly unknown[] | undefined> {
+  const items: unknown[] = []
+  let next: Query | null = {}
+  for (let number = 0; number < MOST_MEETING_PAGES && next; number += 1) {
+    const page: Awaited<ReturnType<MeetingTools['listed']>> = await listed('meetings', 'list', {
+      limit,
+      ...next,
+    })
+    if (!page) return undefined
+    items.push(...page.items)
+    next = page.next
   }
-  const estimate = await drive(
-    sampleList({ from: since === null ? undefined : Date.parse(since), to: undefined }, { budget: left() }),
-    bounds =>
-      sighting(asker, 'activities', timelineFeed('activities'), bounds, { source_type: 'MEETING' }, refuse),
-  )
-  const known: Amount = rows.certainty === 'exact' ? rows : about(Math.max(rows.value, estimate.rows))
-  const size = Number(limit) || 30
-  return {
-    list: {
-      rows,
-      requests: requests.certainty === 'exact' ? requests : about(1 + Math.ceil(known.value / size)),
-    },
-    known: since === null ? known : about(estimate.rows),
-  }
+  return next ? undefined : items
+}
+
+/** What the list does not show a time of is read, whatever the bound. */
+function isSince(item: unknown, since: string | null): boolean {
+  const [time] = timesOf([item], 'start_time')
+  return since === null || time === undefined || time >= Date.parse(since)
+}
+
+/** Fewer than so many say nothing about a share. */
+const TELLING_MEETINGS = 10
+
+/** Of the newest meetings listed, how many have an activity: those without a public CRM record have none. */
+function shareSeen(listed: readonly unknown[], page: TimelinePage): number {
+  const oldest = page.more ? (page.times.at(-1) ?? Number.POSITIVE_INFINITY) : Number.NEGATIVE_INFINITY
+  const sources = new Set(page.items.flatMap(item => textOf(item, 'source_id') ?? []))
+  const comparable = listed.filter(item => (timesOf([item], 'start_time')[0] ?? oldest - 1) > oldest)
+  const found = comparable.filter(item => sources.has(keyOf(item, ['meeting_id', 'id']) ?? ''))
+  return comparable.length < TELLING_MEETINGS || found.length === 0 ? 1 : found.length / comparable.length
+}
+
+interface SpanMs {
+  from: number | undefined
+  to: number | undefined
 }
 
 async function drive(
   sampling: Sampling,
-  see: (bounds: { from: number | undefined; to: number | undefined }) => Promise<Sighting | undefined>,
+  see: (span: SpanMs) => Promise<Sighting | undefined>,
 ): Promise<Estimate> {
   let step = sampling.next()
   while (!step.done) step = sampling.next(await see(step.value))
@@ -348,14 +371,18 @@ const EXTRA: Readonly<Record<string, (items: readonly unknown[]) => number>> = {
     ),
 }
 
-async function sighting(
+interface TimelinePage extends Sighting {
+  items: readonly unknown[]
+}
+
+async function timelinePage(
   asker: Asker,
   resource: 'activities' | 'messages',
-  { list, bounds, time, expected }: TimelineFeed,
-  span: { from: number | undefined; to: number | undefined },
+  span: SpanMs,
   filter: Query,
   refuse: Refuse,
-): Promise<Sighting | undefined> {
+): Promise<TimelinePage | undefined> {
+  const { list, bounds, time, expected } = timelineFeed(resource)
   const query = {
     ...list.query,
     ...filter,
@@ -367,7 +394,7 @@ async function sighting(
   const reply = await asker.ask(request, value => readPage(list.paging, value, query))
   if (reply.kind !== 'answer') return refuse(resource, expected, reply)
   const { items, next } = reply.value
-  return { times: timesOf(items, time), more: next !== null, extra: EXTRA[resource]?.(items) ?? 0 }
+  return { items, times: timesOf(items, time), more: next !== null, extra: EXTRA[resource]?.(items) ?? 0 }
 }
 
 function addEstimates(one: Estimate, other: Estimate): Estimate {

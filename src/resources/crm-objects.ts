@@ -62,6 +62,7 @@ export const crmObjectsResource = resource({
       stores: 'row',
       table: 'crm_objects',
       everyRound: true,
+      boundBySince: false,
       expected: { 404: 'absent' },
     },
   },

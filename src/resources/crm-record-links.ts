@@ -24,6 +24,7 @@ export const crmRecordLinksResource = resource({
       stores: 'links',
       table: 'crm_record_links',
       everyRound: true,
+      boundBySince: false,
       expected: { 404: 'unavailable' },
     },
   },

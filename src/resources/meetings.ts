@@ -198,6 +198,7 @@ export const meetingsResource = resource({
       stores: 'row',
       table: 'meetings',
       everyRound: true,
+      boundBySince: true,
       readyWhen: { column: 'overview_status', is: 'COMPLETED' },
       causes: [
         {

@@ -19,6 +19,7 @@ export const messageBodiesResource = resource({
         behind: 'messages',
       },
       everyRound: false,
+      boundBySince: true,
       expected: { 404: 'absent' },
     },
   },

@@ -40,6 +40,7 @@ export const playbookResultsResource = resource({
       stores: 'results',
       table: 'playbook_results',
       everyRound: true,
+      boundBySince: true,
       expected: { 403: 'withheld', 404: 'absent' },
     },
   },

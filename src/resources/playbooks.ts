@@ -50,6 +50,7 @@ export const playbooksResource = resource({
       stores: 'row',
       table: 'playbooks',
       everyRound: true,
+      boundBySince: false,
       causes: [
         {
           on: ['inserted', 'revived'],
@@ -67,6 +68,7 @@ export const playbooksResource = resource({
       stores: 'setting',
       table: 'playbooks',
       everyRound: true,
+      boundBySince: false,
       expected: { 403: 'absent', 404: 'absent' },
     },
   },

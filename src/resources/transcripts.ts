@@ -40,6 +40,7 @@ export const transcriptsResource = resource({
         time: 'start_time',
       },
       everyRound: false,
+      boundBySince: true,
       expected: { 403: 'withheld', 404: 'absent' },
     },
   },
