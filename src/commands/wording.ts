@@ -40,13 +40,13 @@ export function duration(ms: number): string {
     .join(' ')
 }
 
-const UNITS: readonly [number, string][] = [
-  [365 * DAY, 'year'],
-  [30 * DAY, 'month'],
-  [DAY, 'day'],
-  [HOUR, 'h'],
-  [MINUTE, 'min'],
-  [SECOND, 's'],
+const UNITS: readonly (readonly [ms: number, one: string, many: string])[] = [
+  [365 * DAY, 'year', 'years'],
+  [30 * DAY, 'month', 'months'],
+  [DAY, 'day', 'days'],
+  [HOUR, 'h', 'h'],
+  [MINUTE, 'min', 'min'],
+  [SECOND, 's', 's'],
 ]
 
 /** `3 min ago`, `in 2 days`, `now`; a dash where there is no instant. */
@@ -55,9 +55,9 @@ export function ago(instant: string | null, now: number): string {
   const ms = now - Date.parse(instant)
   const unit = UNITS.find(([size]) => Math.abs(ms) >= size)
   if (unit === undefined) return 'now'
-  const [size, name] = unit
+  const [size, one, many] = unit
   const value = Math.floor(Math.abs(ms) / size)
-  const length = `${value} ${name}${name.length > 3 && value !== 1 ? 's' : ''}`
+  const length = `${value} ${value === 1 ? one : many}`
   return ms > 0 ? `${length} ago` : `in ${length}`
 }
 

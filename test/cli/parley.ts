@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
+import type { Readable } from 'node:stream'
 
-const PROGRAM = new URL('../../dist/cli.js', import.meta.url).pathname
+export const PROGRAM = new URL('../../dist/cli.js', import.meta.url).pathname
 
 export interface Ended {
   status: number | null
@@ -19,17 +19,71 @@ export interface Surroundings {
   deaf?: boolean
 }
 
+/** A program that runs. */
+export interface Running {
+  child: ChildProcess
+  ended: Promise<Ended>
+  /** Resolves when standard error has shown this text. */
+  says(text: string): Promise<void>
+}
+
 /** Runs the built program to its end, with nothing of this process's environment but the search path. */
 export async function parley(args: readonly string[], around: Surroundings = {}): Promise<Ended> {
-  const child = spawn(process.execPath, [PROGRAM, ...args], {
+  return startParley(args, around).ended
+}
+
+export function startParley(args: readonly string[], around: Surroundings = {}): Running {
+  return start(process.execPath, [PROGRAM, ...args], around)
+}
+
+/** Runs it under a limit on the size of every file that it writes, in kB. */
+export function parleyWithSmallFiles(
+  kilobytes: number,
+  args: readonly string[],
+  around: Surroundings,
+): Promise<Ended> {
+  // POSIX counts in blocks of 512 bytes.
+  const script = `ulimit -f ${kilobytes * 2} && exec "$@"`
+  return start('sh', ['-c', script, 'sh', process.execPath, PROGRAM, ...args], around).ended
+}
+
+function start(command: string, args: readonly string[], around: Surroundings): Running {
+  const child = spawn(command, args, {
     cwd: around.cwd ?? emptyFolder(),
     env: { PATH: process.env['PATH'], ...around.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const ended = new Promise<number | null>(resolve => child.on('close', resolve))
+  const closed = new Promise<number | null>(resolve => child.on('close', resolve))
   if (around.deaf) child.stdout.destroy()
-  const [stdout, stderr] = await Promise.all([around.deaf ? '' : text(child.stdout), text(child.stderr)])
-  return { status: await ended, stdout, stderr }
+  const stdout = gather(child.stdout)
+  const stderr = gather(child.stderr)
+  return {
+    child,
+    ended: closed.then(status => ({ status, stdout: stdout.text(), stderr: stderr.text() })),
+    says: text =>
+      new Promise((resolve, reject) => {
+        stderr.onChange(all => {
+          if (all.includes(text)) resolve()
+        })
+        void closed.then(() => reject(new Error(`It ended without saying ${text}: ${stderr.text()}`)))
+      }),
+  }
+}
+
+function gather(stream: Readable) {
+  let all = ''
+  let listeners: ((all: string) => void)[] = []
+  stream.setEncoding('utf8').on('data', (part: string) => {
+    all += part
+    for (const listener of listeners) listener(all)
+  })
+  return {
+    text: () => all,
+    onChange(listener: (all: string) => void) {
+      listeners = [...listeners, listener]
+      listener(all)
+    },
+  }
 }
 
 export function emptyFolder(): string {

@@ -1,0 +1,158 @@
+import Database from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { parley, parleyWithSmallFiles, startParley } from './parley.ts'
+import { api, placeFor, workspace } from './workspace.ts'
+
+const ESCAPE = String.fromCharCode(27)
+
+interface Printed {
+  complete: boolean
+  interrupted: boolean
+  requests: number
+  database: string
+  error: { code: string } | null
+  resources: {
+    resource: string
+    outcome: string
+    reason: string | null
+    rows_changed: number
+    rows_live: number
+    waiting: number
+  }[]
+}
+
+const printed = (stdout: string): Printed => JSON.parse(stdout)
+
+function count(file: string, table: string): number {
+  const db = new Database(file, { readonly: true })
+  const rows = db.prepare(`SELECT count(*) FROM ${table} WHERE _deleted_at IS NULL`).pluck().get() as number
+  db.close()
+  return rows
+}
+
+test.concurrent('a whole workspace is read: standard output stays empty and a table for people ends standard error', async context => {
+  const simulator = await workspace(context)
+  const place = placeFor(simulator)
+  const { status, stdout, stderr } = await parley(['backfill'], place)
+  expect({ status, stdout }).toEqual({ status: EXIT_STATUS.done, stdout: '' })
+  expect(count(place.file, 'message_copies')).toBe(simulator.world.truth().count('messages'))
+  expect(stderr).toMatch(/\nresource +rows +new or changed +deleted +requests\n/)
+  expect(stderr).toMatch(/\nmembers +\d+ +\d+ +0 +1 {2}read\n/)
+  expect(stderr).toMatch(/\nComplete: [\d,]+ requests in .*\.\n/)
+  expect(stderr).toContain(place.file)
+})
+
+test.concurrent('off a terminal nothing is drawn, and the log has one line for each resource that was read', async context => {
+  const { status, stderr } = await parley(['backfill'], placeFor(await workspace(context)))
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(stderr).not.toContain(ESCAPE)
+  const lines = stderr.split('\n').flatMap(line => (line.startsWith('{') ? [JSON.parse(line)] : []))
+  const ended = lines.filter(({ msg }) => msg === 'A resource was read to its end')
+  expect(ended.map(({ resource }) => resource).sort()).toEqual(
+    [...new Set(ended.map(({ resource }) => resource))].sort(),
+  )
+  expect(ended.map(({ resource }) => resource)).toContain('message_bodies')
+  expect(ended).toHaveLength(17)
+})
+
+test.concurrent('--json prints one object; a second run finds nothing new', async context => {
+  const place = placeFor(await workspace(context))
+  const first = await parley(['backfill', '--json'], place)
+  expect(first.status).toBe(EXIT_STATUS.done)
+  expect(printed(first.stdout)).toMatchObject({
+    complete: true,
+    interrupted: false,
+    database: place.file,
+    error: null,
+  })
+  expect(printed(first.stdout).resources).toHaveLength(17)
+  const second = await parley(['backfill', '--json', '--log-level', 'error'], place)
+  expect(second.status).toBe(EXIT_STATUS.done)
+  expect(printed(second.stdout).resources.filter(({ rows_changed }) => rows_changed > 0)).toEqual([])
+})
+
+test.concurrent('what this workspace does not offer is said and does not make the run incomplete', async context => {
+  const place = placeFor(await workspace(context, { securityOption: false }))
+  const { status, stdout, stderr } = await parley(['backfill', '--json'], place)
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(printed(stdout).resources).toContainEqual(
+    expect.objectContaining({ resource: 'access_logs', outcome: 'unavailable' }),
+  )
+  expect(stderr).toMatch(/\naccess_logs .* not offered\n/)
+  expect(stderr).toMatch(/\n {2}access_logs: The API answers 403: /)
+})
+
+test.concurrent('a resource that fails ends with 69 and its reason, the others are read, and a later run completes', async context => {
+  const simulator = await workspace(context, { faults: [{ kind: 'redirect', route: '/v1/teams' }] })
+  const place = placeFor(simulator)
+  const failed = await parley(['backfill', '--json'], place)
+  expect(failed.status).toBe(EXIT_STATUS.apiUnavailable)
+  const { complete, resources } = printed(failed.stdout)
+  expect(complete).toBe(false)
+  expect(resources.filter(({ outcome }) => outcome === 'failed')).toEqual([
+    expect.objectContaining({ resource: 'teams', reason: expect.stringContaining('302') }),
+  ])
+  expect(failed.stderr).toContain('Could not be read to the end: teams.')
+  expect(count(place.file, 'messages')).toBeGreaterThan(0)
+  simulator.setFaults([])
+  expect(await parley(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
+  expect(count(place.file, 'teams')).toBeGreaterThan(0)
+})
+
+test.concurrent('the first signal lets finish what is under way, and the next run goes on from there', async context => {
+  const simulator = await workspace(context)
+  let release: () => void = () => undefined
+  const released = new Promise<void>(resolve => {
+    release = resolve
+  })
+  const held = await api(context, (request, response) => {
+    void released.then(async () => {
+      const headers = { 'x-api-key': simulator.apiKey, 'x-workspace-id': simulator.workspaceId }
+      const answer = await fetch(simulator.url + request.url, { headers })
+      response.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(await answer.text())
+    })
+  })
+  const place = placeFor({ ...simulator, url: held.url })
+  const running = startParley(['backfill', '--json'], place)
+  await held.asked
+  running.child.kill('SIGTERM')
+  await running.says('Stopping: ')
+  release()
+  const { status, stdout, stderr } = await running.ended
+  expect(status).toBe(EXIT_STATUS.unfinished)
+  expect(printed(stdout)).toMatchObject({ complete: false, interrupted: true })
+  expect(printed(stdout).resources.some(({ rows_live }) => rows_live > 0)).toBe(true)
+  expect(stderr).toContain('Run parley backfill again and it goes on where it stopped.')
+  expect(await parley(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
+  expect(count(place.file, 'message_copies')).toBe(simulator.world.truth().count('messages'))
+})
+
+test.concurrent('when the disk is full it ends with 73, and once there is room the next run completes', async context => {
+  const simulator = await workspace(context, { messages: 400 })
+  const place = placeFor(simulator)
+  const full = await parleyWithSmallFiles(700, ['backfill', '--log-level', 'error'], place)
+  expect(full).toMatchObject({ status: EXIT_STATUS.databaseUnavailable, stdout: '' })
+  expect(full.stderr).toMatch(/^parley: Cannot use the database .*parley\.db: .*\nhint: .*free space/)
+  expect(await parley(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
+  expect(count(place.file, 'message_copies')).toBe(simulator.world.truth().count('messages'))
+})
+
+test.concurrent('--only and --skip take names of resources', async context => {
+  const simulator = await workspace(context)
+  const place = placeFor(simulator)
+  const { stdout } = await parley(['backfill', '--json', '--only', 'teams,message_bodies'], place)
+  expect(printed(stdout).resources.map(({ resource }) => resource)).toEqual([
+    'teams',
+    'messages',
+    'message_bodies',
+  ])
+  const wrong = await parley(['backfill', '--skip', 'mesages'], place)
+  expect(wrong).toEqual({
+    status: EXIT_STATUS.usage,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /^parley: --skip names no resource: "mesages"\nhint: Did you mean messages\? The resources are /,
+    ),
+  })
+})

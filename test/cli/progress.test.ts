@@ -1,0 +1,191 @@
+import { describe, expect, test } from 'vitest'
+import type { GovernorState } from '../../src/api/governor.ts'
+import { resourceNamed } from '../../src/catalog.ts'
+import { drawBars, type Overall, type ResourceBar } from '../../src/commands/bars.ts'
+import {
+  type ResourceOutlook,
+  recentRate,
+  requestsLeft,
+  type Sample,
+  timeLeft,
+  withSample,
+} from '../../src/commands/forecast.ts'
+import { ago, bytes, duration, perSecond, wrap } from '../../src/commands/wording.ts'
+import type { ResourceName } from '../../src/resource.ts'
+import type { Workload } from '../../src/store/workload.ts'
+
+const governor: GovernorState = {
+  ratePerSecond: 45,
+  concurrency: 8,
+  inFlight: 8,
+  throttled: 3,
+  accepted: 100,
+  usedToday: 103,
+}
+
+const overall: Overall = {
+  finished: 5,
+  resources: 17,
+  requests: 12_345,
+  throttled: 3,
+  rate: 41.2,
+  governor,
+  now: 1_000_000,
+  elapsedMs: 125_000,
+  leftMs: 3_600_000,
+  stopping: false,
+}
+
+const bodies: ResourceBar = {
+  resource: 'message_bodies',
+  done: 250,
+  total: 1000,
+  isGuess: false,
+  rows: 250,
+}
+const activities: ResourceBar = {
+  resource: 'activities',
+  done: 500,
+  total: undefined,
+  isGuess: false,
+  rows: 500,
+}
+const wide = { columns: 100, rows: 30, colour: false }
+
+describe('the picture of a backfill', () => {
+  test('a resource whose whole is known has a bar, another one a count alone', () => {
+    const [body = '', activity = ''] = drawBars([bodies, activities], overall, wide)
+    expect(body).toMatch(/^message_bodies +\[={10}> {29}\] +250 of 1,000 +250 rows$/)
+    expect(activity).toMatch(/^activities +500 rows$/)
+    expect(activity.length).toBe(body.length)
+  })
+
+  test('the footer tells the rate, what was refused, and how long it takes', () => {
+    expect(drawBars([], overall, wide)).toEqual([
+      '41 requests/s (at most 45, 8 at once), 12,345 requests, 3 refused (429)',
+      '5 of 17 resources read, 2 min 5 s elapsed, about 1 h left',
+    ])
+  })
+
+  test('the time left is not mentioned while nobody can know it', () => {
+    const lines = drawBars([], { ...overall, leftMs: undefined, rate: undefined }, wide)
+    expect(lines.join('\n')).not.toMatch(/left|requests\/s/)
+  })
+
+  test.each([
+    ['asked', 'Paused: the API asks to wait, 1 min 30 s left'],
+    ['throttled', 'Paused: the API refused requests as too many, 1 min 30 s left'],
+    [
+      'requests-per-day',
+      "Paused: the day's requests (api.max_requests_per_day) are used up, 1 min 30 s left",
+    ],
+  ] as const)('a pause is said with its reason (%s) and the time that is left of it', (pauseReason, line) => {
+    const paused = { ...governor, pausedUntil: overall.now + 90_000, pauseReason }
+    expect(drawBars([], { ...overall, governor: paused }, wide)).toContain(line)
+  })
+
+  test.each([20, 40, 60, 80, 200])('at %d columns no line is longer', columns => {
+    const many = { ...bodies, done: 999_999, total: 1_234_567, rows: 999_999 }
+    const paused = { ...governor, pausedUntil: overall.now + 90_000, pauseReason: 'asked' as const }
+    const lines = drawBars([many, activities], { ...overall, governor: paused }, { ...wide, columns })
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(columns)
+  })
+
+  test('resources that find no room are counted', () => {
+    const bars = Array.from({ length: 12 }, () => activities)
+    const lines = drawBars(bars, overall, { ...wide, rows: 8 })
+    expect(lines).toHaveLength(8)
+    expect(lines).toContain('and 7 more')
+  })
+})
+
+function outlook(resource: ResourceName, workload: Workload, rest: Partial<ResourceOutlook> = {}) {
+  return {
+    resource: resourceNamed(resource),
+    finished: false,
+    parentsFinished: true,
+    requests: 1,
+    workload,
+    ...rest,
+  }
+}
+const share = (done: number, total: number | undefined) => ({ done, total, isGuess: false })
+
+describe('the requests that are left', () => {
+  test('single reads count one each, lists by their pages, what has ended nothing', () => {
+    const left = requestsLeft([
+      outlook('message_bodies', { items: share(250, 1000) }),
+      outlook('activities', { lists: { ...share(100, 1050), ended: false } }),
+      outlook('members', { lists: { ...share(0, 500), ended: false } }, { finished: true }),
+    ])
+    expect(left).toBe(750 + 10)
+  })
+
+  test('they are unknown while a list of unknown length is read', () => {
+    expect(requestsLeft([outlook('messages', { lists: { ...share(100, undefined), ended: false } })])).toBe(
+      undefined,
+    )
+  })
+
+  test('they are unknown while a resource does not know yet what it will have to ask for', () => {
+    const waiting = { requests: 0, parentsFinished: false }
+    expect(requestsLeft([outlook('crm_record_links', { items: share(0, 0) }, waiting)])).toBe(undefined)
+  })
+})
+
+describe('the time that is left', () => {
+  const steady = (seconds: number): readonly Sample[] =>
+    Array.from({ length: seconds + 1 }, (_, second) => ({ at: second * 1000, answered: second * 40 })).reduce<
+      readonly Sample[]
+    >((samples, sample) => withSample(samples, sample), [])
+
+  test('it follows from the rate of the last minute, and a pause under way is added', () => {
+    const rate = recentRate(steady(300))
+    expect(rate).toBeCloseTo(40)
+    expect(steady(300).length).toBeLessThanOrEqual(62)
+    expect(timeLeft(4000, rate, 30_000)).toBeCloseTo(130_000)
+  })
+
+  test('nothing is said from too short a time, or while nothing is answered', () => {
+    expect(recentRate(steady(2))).toBe(undefined)
+    expect(timeLeft(4000, undefined, 0)).toBe(undefined)
+    expect(timeLeft(4000, 0, 0)).toBe(undefined)
+    expect(timeLeft(undefined, 40, 0)).toBe(undefined)
+  })
+})
+
+describe('words for numbers', () => {
+  test.each([
+    [420, '420 ms'],
+    [9_900, '9 s'],
+    [184_000, '3 min 4 s'],
+    [7_200_000, '2 h'],
+    [93_784_000, '1 d 2 h'],
+  ])('%d ms is %s', (ms, text) => {
+    expect(duration(ms)).toBe(text)
+  })
+
+  test.each([
+    [null, '-'],
+    ['2026-06-30T11:59:59.800Z', 'now'],
+    ['2026-06-30T11:57:00.000Z', '3 min ago'],
+    ['2026-06-29T11:00:00.000Z', '1 day ago'],
+    ['2026-07-03T12:00:00.000Z', 'in 3 days'],
+  ])('%s is %s', (instant, text) => {
+    expect(ago(instant, Date.parse('2026-06-30T12:00:00.000Z'))).toBe(text)
+  })
+
+  test('sizes and rates keep the digits that matter', () => {
+    expect([bytes(999), bytes(14_528_512), bytes(1_234_000_000)]).toEqual(['999 bytes', '14.5 MB', '1.2 GB'])
+    expect([perSecond(0.033), perSecond(4.25), perSecond(1234.6)]).toEqual(['0.03', '4.3', '1,235'])
+  })
+
+  test('sentences are broken between words, and a longer word stays whole', () => {
+    expect(wrap('to be read from the very-beginning-of-time on', 12)).toEqual([
+      'to be read',
+      'from the',
+      'very-beginning-of-time',
+      'on',
+    ])
+  })
+})

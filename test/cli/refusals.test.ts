@@ -1,0 +1,166 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { emptyFolder, parley, startParley } from './parley.ts'
+import { placeFor, silentApi, workspace } from './workspace.ts'
+
+const NOWHERE = { url: 'http://127.0.0.1:9', apiKey: 'demo-key', workspaceId: 'demo-workspace' }
+
+async function closedPort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise(resolve => server.close(resolve))
+  return address !== null && typeof address === 'object' ? address.port : 0
+}
+
+test.concurrent('a wrong key ends with 77 and says where to look', async context => {
+  const simulator = await workspace(context)
+  const { status, stdout, stderr } = await parley(
+    ['backfill', '--json'],
+    placeFor({ ...simulator, apiKey: 'wrong-key' }),
+  )
+  expect({ status, stdout }).toEqual({ status: EXIT_STATUS.refused, stdout: '' })
+  expect(stderr).toMatch(/parley: The API refuses the key: .*\nhint: Check api\.key \(or PARLEY_API_KEY, /)
+  expect(stderr).not.toContain('wrong-key')
+  expect(simulator.requests.count(undefined, 200)).toBe(0)
+})
+
+test.concurrent.for([403, 404] as const)(
+  'a workspace that answers %d to everything ends with 77, and nothing is marked as deleted',
+  async (foreignWorkspaceStatus, context) => {
+    const simulator = await workspace(context, { foreignWorkspaceStatus })
+    const place = placeFor(simulator)
+    await parley(['backfill'], place)
+    const before = await parley(['status', '--json'], place)
+    const { status, stderr } = await parley(['backfill', '--workspace-id', 'another'], place)
+    expect(status).toBe(EXIT_STATUS.refused)
+    expect(stderr).toMatch(/parley: The API answers 403 or 404 to everything\nhint: Check api\.workspace_id /)
+    const rows = (stdout: string) =>
+      JSON.parse(stdout).resources.map(({ resource, rows_live, rows_deleted }: Record<string, unknown>) => ({
+        resource,
+        rows_live,
+        rows_deleted,
+      }))
+    const after = await parley(['status', '--json'], place)
+    expect(rows(after.stdout)).toEqual(rows(before.stdout))
+  },
+)
+
+test.concurrent('an address where nothing listens ends with 69', async () => {
+  const place = placeFor({ ...NOWHERE, url: `http://127.0.0.1:${await closedPort()}` })
+  const { status, stdout, stderr } = await parley(['backfill'], place)
+  expect({ status, stdout }).toEqual({ status: EXIT_STATUS.apiUnavailable, stdout: '' })
+  expect(stderr).toMatch(/parley: .*(ECONNREFUSED|refused).*\nhint: Check api\.base_url and the network/)
+})
+
+test.concurrent('what never answers is given up 10 s after the first signal', async context => {
+  const silent = await silentApi(context)
+  const running = startParley(['backfill', '--json'], placeFor(silent))
+  await silent.asked
+  running.child.kill('SIGINT')
+  const { status, stdout } = await running.ended
+  expect(status).toBe(EXIT_STATUS.unfinished)
+  expect(JSON.parse(stdout)).toMatchObject({ complete: false, interrupted: true })
+})
+
+test.concurrent('a second signal ends it at once', async context => {
+  const silent = await silentApi(context)
+  const running = startParley(['backfill', '--json'], placeFor(silent))
+  await silent.asked
+  running.child.kill('SIGTERM')
+  await running.says('Stopping: ')
+  running.child.kill('SIGTERM')
+  expect(await running.ended).toMatchObject({ status: EXIT_STATUS.unfinished, stdout: '' })
+})
+
+test.concurrent('while one process writes the warehouse another is told which and since when, and ends with 75', async context => {
+  const silent = await silentApi(context)
+  const place = placeFor(silent)
+  const running = startParley(['backfill'], place)
+  await silent.asked
+  const who = new RegExp(
+    `^parley: .*parley\\.db is being written by process ${running.child.pid} \\(parley backfill\\) since 20\\S+Z\\nhint: `,
+  )
+  for (const command of [['backfill'], ['resync', 'teams']]) {
+    const second = await parley(command, place)
+    expect(second).toEqual({
+      status: EXIT_STATUS.unfinished,
+      stdout: '',
+      stderr: expect.stringMatching(who),
+    })
+  }
+  running.child.kill('SIGKILL')
+  await running.ended
+})
+
+test.concurrent('all wrong settings are named at once with 78, and nothing is made', async () => {
+  const cwd = emptyFolder()
+  const { status, stderr } = await parley(['backfill', '--max-concurrency', '0'], {
+    cwd,
+    env: { PARLEY_SYNC_RESOURCES: 'nonsense' },
+  })
+  expect(status).toBe(EXIT_STATUS.settings)
+  const named = ['api.base_url', 'api.key', 'api.workspace_id', 'api.max_concurrency', 'sync.resources']
+  for (const setting of named) expect(stderr).toContain(setting)
+  expect(existsSync(join(cwd, 'parley.db'))).toBe(false)
+})
+
+test.concurrent.for(['backfill --nonsense', 'backfill x', 'resync', 'status x'])(
+  'parley %s is wrong usage',
+  async line => {
+    expect(await parley(line.split(' '))).toMatchObject({ status: EXIT_STATUS.usage, stdout: '' })
+  },
+)
+
+test.concurrent('a folder that is not there, or that may not be written, ends with 73', async () => {
+  const place = placeFor(NOWHERE)
+  const closed = join(place.cwd, 'closed')
+  mkdirSync(closed)
+  chmodSync(closed, 0o500)
+  // To the superuser only the system's own folders are closed.
+  const folders = process.getuid?.() === 0 ? ['/sys/kernel', join(place.cwd, 'none')] : [closed, '/none']
+  for (const folder of folders) {
+    const { status, stdout, stderr } = await parley(['backfill', '--database', join(folder, 'x.db')], place)
+    expect({ status, stdout }).toEqual({ status: EXIT_STATUS.databaseUnavailable, stdout: '' })
+    expect(stderr).toMatch(/^parley: Cannot use the database .*x\.db: .*\nhint: Check /)
+  }
+})
+
+test.concurrent("another program's database, and what is no database, end with 73 and stay as they are", async () => {
+  const place = placeFor(NOWHERE)
+  const foreign = join(place.cwd, 'foreign.db')
+  const db = new Database(foreign)
+  db.exec('CREATE TABLE notes (text TEXT)')
+  db.close()
+  const notes = join(place.cwd, 'notes.txt')
+  writeFileSync(notes, 'Buy milk. '.repeat(500))
+  for (const [file, says] of [
+    [foreign, 'is a database, but not one of parley'],
+    [notes, 'it is not a database'],
+  ] as const) {
+    const before = readFileSync(file)
+    for (const command of ['backfill', 'status']) {
+      const { status, stderr } = await parley([command, '--database', file], place)
+      expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+      expect(stderr).toContain(says)
+    }
+    expect(readFileSync(file).equals(before)).toBe(true)
+  }
+})
+
+test.concurrent('a warehouse that a newer version made ends with 73', async context => {
+  const place = placeFor(await workspace(context))
+  await parley(['backfill', '--only', 'teams'], place)
+  const db = new Database(place.file)
+  db.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('x', 99999999999999)")
+  db.close()
+  for (const command of ['backfill', 'status']) {
+    const { status, stderr } = await parley([command], place)
+    expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+    expect(stderr).toMatch(/^parley: .*parley\.db was made by a newer version of parley\nhint: /)
+  }
+})

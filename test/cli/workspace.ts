@@ -1,0 +1,86 @@
+import { createServer, type RequestListener } from 'node:http'
+import { join } from 'node:path'
+import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
+import { emptyFolder } from './parley.ts'
+
+/** Small enough to be read in a second, with something of everything. */
+const SMALL = {
+  messages: 40,
+  meetings: 8,
+  deals: 3,
+  companies: 2,
+  contacts: 3,
+  members: 4,
+  teams: 2,
+  collections: 2,
+  playbooks: 1,
+  customRecords: 2,
+  accessLogs: 10,
+  transcriptTurns: 4,
+}
+
+/** The part of a test's context that its servers need. Tests that run at the same time have one each. */
+export interface Test {
+  onTestFinished(close: () => Promise<void>): void
+}
+
+/** A made-up workspace that is served until the test ends. */
+export async function workspace(test: Test, options: SimulatorOptions = {}): Promise<Simulator> {
+  const simulator = await startSimulator({ ...SMALL, ...options })
+  test.onTestFinished(() => simulator.close())
+  return simulator
+}
+
+export interface Place {
+  cwd: string
+  file: string
+  env: Record<string, string>
+}
+
+/** An empty folder with settings in the environment for this API. */
+export function placeFor({
+  url,
+  apiKey,
+  workspaceId,
+}: Pick<Simulator, 'url' | 'apiKey' | 'workspaceId'>): Place {
+  const cwd = emptyFolder()
+  return {
+    cwd,
+    file: join(cwd, 'parley.db'),
+    env: { PARLEY_BASE_URL: url, PARLEY_API_KEY: apiKey, PARLEY_WORKSPACE_ID: workspaceId },
+  }
+}
+
+export interface OtherApi {
+  url: string
+  apiKey: string
+  workspaceId: string
+  /** Resolves at the first request. */
+  asked: Promise<void>
+}
+
+/** An API of another kind, such as one that never answers. */
+export async function api(test: Test, answer: RequestListener): Promise<OtherApi> {
+  let ask: () => void = () => undefined
+  const asked = new Promise<void>(resolve => {
+    ask = resolve
+  })
+  const server = createServer((request, response) => {
+    ask()
+    answer(request, response)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  test.onTestFinished(
+    () =>
+      new Promise<void>(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  )
+  const address = server.address()
+  const port = address !== null && typeof address === 'object' ? address.port : 0
+  return { url: `http://127.0.0.1:${port}`, apiKey: 'demo-key', workspaceId: 'demo-workspace', asked }
+}
+
+/** An API that takes every request and never answers. */
+export const silentApi = (test: Test) => api(test, () => undefined)
