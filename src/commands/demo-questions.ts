@@ -34,7 +34,7 @@ JOIN live_crm_records d ON d.object = 'deal' AND d.id = l.context_id
 JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> 'stage_id'
 LEFT JOIN members m ON m.id = a.actor_id
 WHERE a.source_type = 'OBJECT_CHANGE_EVENT'
-ORDER BY a.occurred_at DESC LIMIT 5;`,
+ORDER BY a.occurred_at DESC, deal LIMIT 5;`,
   },
   {
     question: 'In which of the largest open deals did a meeting speak of other vendors?',
@@ -65,7 +65,7 @@ FROM (SELECT *, lower(substr(handle, instr(handle, '@') + 1)) AS domain
   FROM live_message_participants WHERE role = 'FROM') p
 LEFT JOIN live_crm_records c ON c.object = 'company' AND c.fields ->> 'domain' = p.domain
 WHERE p.domain NOT IN (SELECT lower(substr(email, instr(email, '@') + 1)) FROM members)
-GROUP BY p.domain ORDER BY mails DESC LIMIT 5;`,
+GROUP BY p.domain ORDER BY mails DESC, p.domain LIMIT 5;`,
   },
   {
     question: 'Is last month complete, and as of when?',

@@ -9,6 +9,7 @@ import { Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import type { Environment } from '../config.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
+import type { Sqlite } from '../store/open.ts'
 import { type CommandContext, type CommandDefinition, mayColour } from './command.ts'
 import { DEMO_QUESTIONS } from './demo-questions.ts'
 import { table } from './table.ts'
@@ -32,7 +33,7 @@ export const demoCommand: CommandDefinition<DemoOptions> = {
   settings: [],
   options: [
     new Option('--database <file>', 'the file that is left behind').default('demo.db'),
-    new Option('--messages <count>', 'e-mails of the workspace; all else goes with them').default('5000'),
+    new Option('--messages <count>', 'e-mails of the workspace; all else goes with them').default('4000'),
   ],
   examples: [
     ['parley demo', 'half a minute; leaves demo.db behind'],
@@ -140,9 +141,9 @@ async function makeRoom(file: string): Promise<void> {
   ])
   if (existsSync(file)) {
     const db = openDatabase({ path: file, readonly: true })
-    const made = db.prepare(`SELECT 1 FROM sync_meta WHERE key = '${MADE_FOR}' AND value = '${DEMO}'`).get()
+    const isOurs = isEmptyOrMarked(db)
     db.close()
-    if (!made) throw notOurs(file)
+    if (!isOurs) throw notOurs(file)
     lockDatabase(file).release()
     for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
   }
@@ -151,11 +152,17 @@ async function makeRoom(file: string): Promise<void> {
   store.close()
 }
 
+function isEmptyOrMarked(db: Sqlite): boolean {
+  if (db.prepare('SELECT count(*) FROM sqlite_master').pluck().get() === 0) return true
+  const mark = db.prepare('SELECT value FROM sync_meta WHERE key = ?').pluck().get(MADE_FOR)
+  return mark === DEMO
+}
+
 function notOurs(file: string): StopError {
   return new StopError(`${file} is there already and was not made by a demo`, {
     code: 'demo-database-exists',
     exitStatus: EXIT_STATUS.usage,
-    hint: 'It was not touched. Name another file with --database.',
+    hint: 'It was not touched. Name another file with --database, or move this one away.',
   })
 }
 
