@@ -5,6 +5,9 @@ import { message, minutesBack, outcomeOf, startTrial, stateOf, uuid } from './tr
 
 const live = (table: string, key = 'id') => `SELECT ${key} FROM ${table} WHERE _deleted_at IS NULL ORDER BY 1`
 
+/** A name that the workspace's administrators may choose is data, wherever it goes. */
+const HOSTILE = `x"'; DROP TABLE crm_records; --/../%2e?#&`
+
 const member = (id: string) => ({ id, name: id, email: null, role: null })
 const activity = (number: number, more = {}) => ({
   id: uuid(number),
@@ -312,12 +315,12 @@ describe('evidence by the detail (meetings, playbooks, objects)', () => {
   test('an object that left its list and answers 404 goes with its records', async () => {
     const api = await startScriptedApi()
     let offered = true
-    api.on('/v2/objects', () => ({ body: offered ? [{ name: 'odd "x"' }] : [] }))
+    api.on('/v2/objects', () => ({ body: offered ? [{ name: HOSTILE }] : [] }))
     api.on('/v2/objects/{object}', ({ params: [name] }) =>
-      offered && name === 'odd "x"' ? { body: { name, fields: [] } } : refused(404),
+      offered && name === HOSTILE ? { body: { name, fields: [] } } : refused(404),
     )
     api.on('/v2/objects/{object}/records', ({ params: [object] }) =>
-      offered && object === 'odd "x"'
+      offered && object === HOSTILE
         ? v2Page([{ id: uuid(1), object, visibility: 'workspace', fields: {} }])
         : refused(404),
     )

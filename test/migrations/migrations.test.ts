@@ -1,0 +1,199 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { generateSQLiteDrizzleJson, generateSQLiteMigration } from 'drizzle-kit/api'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { TABLES } from '../../src/catalog.ts'
+import { newestMigration } from '../../src/store/migrate.ts'
+import { openDatabase, type Sqlite } from '../../src/store/open.ts'
+import { CLUSTERED, SCHEMA } from '../../src/store/schema.ts'
+import { quote } from '../../src/store/sql.ts'
+import { newFolder } from '../store/temporary-store.ts'
+
+const FOLDER = fileURLToPath(new URL('../../drizzle/', import.meta.url))
+
+interface Migration {
+  idx: number
+  when: number
+  tag: string
+}
+
+const MIGRATIONS: readonly Migration[] = JSON.parse(
+  readFileSync(`${FOLDER}meta/_journal.json`, 'utf8'),
+).entries
+
+type Snapshot = Awaited<ReturnType<typeof generateSQLiteDrizzleJson>>
+
+function opened(path = join(newFolder(), 'parley.db')): Sqlite {
+  const db = openDatabase({ path })
+  onTestFinished(() => {
+    db.close()
+  })
+  return db
+}
+
+/** A database as the version that knew only the first `count` migrations left it. */
+function databaseAfter(count: number): { path: string; db: Sqlite } {
+  const path = join(newFolder(), 'parley.db')
+  const db = new Database(path)
+  db.pragma('journal_mode = WAL')
+  db.pragma('foreign_keys = ON')
+  db.pragma(`application_id = ${0x7061726c}`)
+  db.exec(
+    'CREATE TABLE __drizzle_migrations (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, created_at NUMERIC)',
+  )
+  for (const { tag, when } of MIGRATIONS.slice(0, count)) {
+    for (const statement of readFileSync(`${FOLDER}${tag}.sql`, 'utf8').split('--> statement-breakpoint'))
+      db.exec(statement)
+    db.prepare('INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)').run(tag, when)
+  }
+  return { path, db }
+}
+
+interface ColumnInfo {
+  name: string
+  type: string
+  pk: number
+}
+
+/** Two rows in every table; what refers to another row refers to the one of the same number. */
+function populate(db: Sqlite): Map<string, number> {
+  const tables = db
+    .prepare(
+      "SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main' AND name NOT GLOB 'sqlite_*' AND name NOT GLOB '__*'",
+    )
+    .pluck()
+    .all() as string[]
+  db.pragma('foreign_keys = OFF')
+  for (const table of tables) {
+    const columns = db.prepare(`SELECT name, type, pk FROM pragma_table_info(?)`).all(table) as ColumnInfo[]
+    const names = columns.map(({ name }) => quote(name)).join(', ')
+    for (const number of [1, 2]) {
+      const values = columns.map(({ type }) => (type === 'TEXT' ? `"x${number}"` : number))
+      db.prepare(`INSERT INTO ${quote(table)} (${names}) VALUES (${columns.map(() => '?').join(', ')})`).run(
+        ...values,
+      )
+    }
+  }
+  db.pragma('foreign_keys = ON')
+  expect(db.pragma('foreign_key_check')).toEqual([])
+  return new Map(tables.map(table => [table, 2]))
+}
+
+describe('the migrations', () => {
+  test('make the declared schema: there is nothing to generate', async () => {
+    const last = MIGRATIONS.at(-1)
+    const snapshot = `${FOLDER}meta/${String(last?.idx).padStart(4, '0')}_snapshot.json`
+    const previous = JSON.parse(readFileSync(snapshot, 'utf8')) as Snapshot
+    const current = await generateSQLiteDrizzleJson({ ...SCHEMA }, previous.id)
+    expect(await generateSQLiteMigration(previous, current)).toEqual([])
+  })
+
+  test('are dated in their order, since one dated before the last applied is skipped', () => {
+    const dates = MIGRATIONS.map(({ when }) => when)
+    expect(dates).toEqual([...new Set(dates)].sort((one, other) => one - other))
+    expect(newestMigration()).toBe(dates.at(-1))
+  })
+
+  test('make all of it from an empty file, and nothing more the next time', () => {
+    const path = join(newFolder(), 'parley.db')
+    const first = openDatabase({ path })
+    const tables = first.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all()
+    expect(tables).toEqual(expect.arrayContaining(Object.keys(SCHEMA)))
+    const version = first.pragma('schema_version', { simple: true })
+    first.close()
+    const second = opened(path)
+    expect(second.pragma('schema_version', { simple: true })).toBe(version)
+    expect(second.prepare('SELECT count(*) FROM __drizzle_migrations').pluck().get()).toBe(MIGRATIONS.length)
+  })
+
+  test('give every table its storage: by key alone where that was declared', () => {
+    const db = opened()
+    const clustered = db
+      .prepare("SELECT name FROM pragma_table_list WHERE type = 'table' AND wr ORDER BY 1")
+      .pluck()
+      .all()
+    expect(clustered).toEqual([...CLUSTERED].sort())
+  })
+
+  test('leave foreign keys on, and every child hangs on the row above it', () => {
+    const db = opened()
+    expect(db.pragma('foreign_keys', { simple: true })).toBe(1)
+    for (const { table, above } of TABLES.values()) {
+      const inherits = Object.values(table.columns).some(({ source }) => source.from === 'parent')
+      const references = db
+        .prepare('SELECT DISTINCT "table", on_delete FROM pragma_foreign_key_list(?)')
+        .raw()
+        .all(table.name)
+      expect([table.name, references]).toEqual([
+        table.name,
+        above && inherits ? [[above.name, 'CASCADE']] : [],
+      ])
+    }
+  })
+
+  test.each(MIGRATIONS.map(({ tag }, index) => [tag, index + 1] as const))(
+    'after %s run on a database full of rows and keep them all',
+    (_tag, count) => {
+      const { path, db } = databaseAfter(count)
+      const rows = populate(db)
+      db.close()
+      const migrated = opened(path)
+      for (const [table, number] of rows) {
+        const still = migrated.prepare('SELECT 1 FROM sqlite_master WHERE name = ?').get(table)
+        if (!still) continue
+        expect([
+          table,
+          migrated
+            .prepare(`SELECT count(*) FROM ${quote(table)}`)
+            .pluck()
+            .get(),
+        ]).toEqual([table, number])
+      }
+      expect(migrated.pragma('foreign_key_check')).toEqual([])
+      expect(migrated.pragma('integrity_check', { simple: true })).toBe('ok')
+      expect(migrated.pragma('foreign_keys', { simple: true })).toBe(1)
+      const views = migrated
+        .prepare("SELECT name FROM sqlite_master WHERE type = 'view'")
+        .pluck()
+        .all() as string[]
+      for (const view of views) migrated.prepare(`SELECT * FROM ${quote(view)} LIMIT 1`).all()
+    },
+  )
+
+  test('of an older database bring its views up to date and leave right ones alone', () => {
+    const path = join(newFolder(), 'parley.db')
+    const first = openDatabase({ path })
+    first.exec('DROP VIEW live_members; CREATE VIEW live_members AS SELECT 1 AS old; DROP VIEW live_teams')
+    first.close()
+    const second = opened(path)
+    expect(second.prepare('SELECT * FROM live_members').all()).toEqual([])
+    expect(second.prepare('SELECT * FROM live_teams').all()).toEqual([])
+  })
+})
+
+describe('names', () => {
+  test.each([
+    ['a"b'],
+    ["a'b"],
+    ['a; DROP TABLE members; --'],
+    ['a`b'],
+    ['[a]'],
+    ['select'],
+    ['é 日本'],
+    ['a\nb'],
+  ])('%j is an identifier like any other when quoted', name => {
+    const db = new Database(':memory:')
+    db.exec(`CREATE TABLE ${quote(name)} (${quote(name)} TEXT)`)
+    db.prepare(`INSERT INTO ${quote(name)} (${quote(name)}) VALUES (?)`).run('x')
+    expect(
+      db
+        .prepare(`SELECT ${quote(name)} FROM ${quote(name)}`)
+        .pluck()
+        .get(),
+    ).toBe('x')
+    expect(db.prepare('SELECT name FROM sqlite_master').pluck().all()).toEqual([name])
+    db.close()
+  })
+})

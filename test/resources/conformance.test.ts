@@ -1,0 +1,165 @@
+import { describe, expect, test } from 'vitest'
+import { CATALOG, tableNamed } from '../../src/catalog.ts'
+import { compileParser } from '../../src/engine/parse.ts'
+import { entity, type Feed, type Resource, requested, type Table } from '../../src/resource.ts'
+import { createRowWriter } from '../../src/store/rows.ts'
+import { temporaryStore } from '../store/temporary-store.ts'
+
+interface NamedFeed {
+  name: string
+  resource: Resource
+  feed: Feed
+  example: unknown
+}
+
+const FEEDS: readonly NamedFeed[] = CATALOG.flatMap(resource =>
+  Object.entries(resource.feeds).map(([name, feed]) => ({
+    name: `${resource.name}.${name}`,
+    resource,
+    feed,
+    example: resource.example[name],
+  })),
+)
+
+/** Feeds whose example is the payload of a table's row. */
+const storesPayload = ({ feed }: NamedFeed): boolean => {
+  if (feed.mode === 'snapshot') return feed.lists === 'rows' && tableNamed(feed.table).kind === 'entity'
+  if (feed.mode === 'item') return ['row', 'body', 'results', 'transcript'].includes(feed.stores)
+  return feed.mode !== 'singleton' || feed.stores === 'row'
+}
+
+const payloadFeeds = FEEDS.filter(storesPayload).filter(
+  ({ feed }) => tableNamed(feed.table).kind === 'entity',
+)
+/** Feeds whose example is one row of a list that is the whole answer. */
+const listFeeds = FEEDS.filter(storesPayload).filter(({ feed }) => tableNamed(feed.table).kind === 'child')
+
+function scopeOf(table: Table, example: unknown): string {
+  const requested = Object.values(table.columns).find(({ source }) => source.from === 'request')?.source
+  const path = requested?.from === 'request' ? requested.path?.[0] : undefined
+  const fields = new Map(Object.entries(example as object))
+  return String((path && fields.get(path)) ?? 'scope')
+}
+
+describe.each(payloadFeeds)('the example of $name', ({ feed, example }) => {
+  const table = tableNamed(feed.table)
+
+  const parse = (payload: unknown) => {
+    const said: string[] = []
+    const item = compileParser(table)(
+      payload,
+      {
+        drift: (name, field, reason) => said.push(`${name}.${field}: ${reason}`),
+        reject: (name, _item, reason) => said.push(`${name}: ${reason}`),
+      },
+      scopeOf(table, example),
+    )
+    return { item, said }
+  }
+
+  test('is parsed without drift and without rejects', () => {
+    const { item, said } = parse(example)
+    expect(said).toEqual([])
+    expect(item?.extra).toBe(null)
+    for (const rows of item?.children.values() ?? []) for (const { extra } of rows) expect(extra).toBe(null)
+  })
+
+  test('fills every column that the payload gives, and every table below it', () => {
+    const { item } = parse(example)
+    const given = (name: string) => Object.entries(table.columns).findIndex(([column]) => column === name)
+    const empty = Object.entries(table.columns)
+      .filter(([name, { source }]) => source.from === 'payload' && item?.cells[given(name)] === null)
+      .map(([name]) => name)
+    // Fields that the example has as null on purpose.
+    expect(empty.filter(name => !['created_via'].includes(name))).toEqual([])
+  })
+
+  test('is stored and, stored again, unchanged', () => {
+    const store = temporaryStore()
+    const { item } = parse(example)
+    if (!item) throw new Error('rejected')
+    const own = Object.entries(table.columns).flatMap(([name, { source, kind }], index) => {
+      if (source.from !== 'parley' || !table.key.includes(name)) return []
+      item.cells[index] = kind === 'integer' ? 1 : 'key'
+      return [name]
+    })
+    const write = createRowWriter(store.prepare, table, own)
+    expect(write(item, '2026-01-01T00:00:00.000Z').status).toBe('inserted')
+    expect(write(item, '2026-01-02T00:00:00.000Z').status).toBe('unchanged')
+    expect(store.column(`SELECT count(*) FROM live_${table.name}`)).toEqual([1])
+  })
+
+  test('is parsed the same with its fields in reverse order', () => {
+    const reversed = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(reversed)
+      if (typeof value !== 'object' || value === null) return value
+      return Object.fromEntries(
+        Object.entries(value)
+          .reverse()
+          .map(([name, inner]) => [name, reversed(inner)]),
+      )
+    }
+    const { item, said } = parse(reversed(example))
+    expect(said).toEqual([])
+    const straight = parse(example).item
+    const jsonAt = new Set(
+      Object.values(table.columns).flatMap(({ kind }, index) => (kind === 'json' ? [index] : [])),
+    )
+    expect(item?.cells.filter((_, index) => !jsonAt.has(index))).toEqual(
+      straight?.cells.filter((_, index) => !jsonAt.has(index)),
+    )
+    expect([...(item?.children ?? [])].map(([name, rows]) => [name, rows.length])).toEqual(
+      [...(straight?.children ?? [])].map(([name, rows]) => [name, rows.length]),
+    )
+  })
+
+  test('with a field that nobody knows keeps it and tells of it', () => {
+    const { item, said } = parse({ ...(example as object), nobody_knows: { this: 1 } })
+    expect(said).toEqual([`${table.name}.nobody_knows: unknown field`])
+    expect(item?.extra).toBe('{"nobody_knows":{"this":1}}')
+  })
+})
+
+describe.each(listFeeds)('the example of $name', ({ feed, example }) => {
+  test('is parsed without drift and without rejects', () => {
+    const said: string[] = []
+    const answer = entity('answer', {
+      about: 'An answer.',
+      key: ['id'],
+      columns: { id: requested('What was asked for.') },
+      children: [{ table: tableNamed(feed.table), list: ['rows'], items: 'object' }],
+    })
+    const report = {
+      drift: (_table: string, field: string) => said.push(field),
+      reject: () => said.push('rejected'),
+    }
+    const rows = compileParser(answer)({ rows: [example, example] }, report, 'id')?.children.get(feed.table)
+    expect(said).toEqual([])
+    expect(rows?.map(({ extra }) => extra)).toEqual([null, null])
+  })
+})
+
+describe('the feeds', () => {
+  test.each(FEEDS)('$name asks below a path of the specification', ({ feed }) => {
+    const path = 'list' in feed ? feed.list.path : feed.read.path
+    expect(path).toMatch(/^\/v[12]\//)
+  })
+
+  test.each(FEEDS)('$name names columns that its table has', ({ feed }) => {
+    const { columns } = tableNamed(feed.table)
+    if (feed.mode === 'timeline' || feed.mode === 'periodic')
+      expect(columns[feed.time]?.kind).toBe('timestamp')
+    const causes = 'causes' in feed ? (feed.causes ?? []) : []
+    for (const { key, sort, when } of causes) {
+      for (const column of [key, ...(sort ? [sort] : []), ...Object.keys(when ?? {})]) {
+        expect(Object.keys(columns)).toContain(column)
+      }
+    }
+  })
+
+  test('every cause names a feed that there is', () => {
+    const names = FEEDS.map(({ name }) => name)
+    const causes = FEEDS.flatMap(({ feed }) => ('causes' in feed ? (feed.causes ?? []) : []))
+    expect(names).toEqual(expect.arrayContaining(causes.map(({ feed }) => feed)))
+  })
+})

@@ -1,0 +1,90 @@
+/**
+ * What the warehouse contract promises, written down by hand: names that start with `*` are in bold there, which
+ * means that they are the key.
+ */
+export const ENTITY_TABLES: Readonly<Record<string, string>> = {
+  members: '*id name email role',
+  teams: '*id name',
+  collections: '*id name description visibility created_at updated_at',
+  activities: '*id type source_type source_id occurred_at created_via actor_kind actor_id',
+  message_copies: '*id header_message_id thread_id subject received_at is_internal is_group_email text_state',
+  messages:
+    '*header_message_id id copy_count thread_id subject received_at is_internal is_group_email text text_state',
+  meetings:
+    '*id url workspace_id title platform start_time end_time recording_duration base_type recording_source overview_status crm_type meeting_type_name transcript_languages owner_name owner_email access transcript_state',
+  playbooks: '*id name active updated_at execution_setting',
+  playbook_results: '*id meeting_id playbook_id playbook_name created_at',
+  crm_objects: '*name name_plural label label_plural is_custom is_active',
+  crm_records:
+    '*object *id visibility fields created_at updated_at created_by_kind created_by_name updated_by_kind updated_by_name',
+  access_logs:
+    '*id occurred_at operation method route path status_code duration_ms response_size_bytes api_key_suffix completion',
+  bot_definition: '*id name message_on_join_active message_on_join_frequency message_on_join_message',
+  integrations: '*id document',
+}
+
+/** Cut out of a payload. */
+export const CHILD_TABLES: Readonly<Record<string, string>> = {
+  team_members: '*team_id *member_id',
+  activity_links: '*activity_id *context_type *context_id *origin',
+  message_copy_participants: '*message_id *position role handle display_name contact_id',
+  meeting_owner_teams: '*meeting_id *team_id name',
+  meeting_attendees: '*meeting_id *position name email is_workspace_member is_internal contact_id',
+  meeting_attendee_teams: '*meeting_id *attendee_position *team_id name',
+  meeting_crm_records: '*meeting_id *position record_id record_name record_url record_object_type',
+  meeting_related_objects:
+    '*meeting_id *position object_type object_id display_name is_internal company_ids crm_record_id crm_record_name crm_record_url crm_record_object_type',
+  meeting_speakers: '*meeting_id *position speaker_name speaker_ratio',
+  meeting_chapters: '*meeting_id *position title',
+  meeting_chapter_items: '*meeting_id *chapter_position *position item time',
+  meeting_action_items: '*meeting_id *id position text detail due_date time completed',
+  transcript_entries: '*meeting_id *position speaker_id speaker_name contact_id text elapsed_seconds words',
+  playbook_talk_points:
+    '*playbook_id *id question description order target data_type format_style character_limit',
+  talk_point_results: '*playbook_result_id *id talk_point_id question answer created_at',
+  crm_fields:
+    '*object *name position label type is_nullable is_unique is_custom is_active options relation_type relation_target_object relation_target_resource',
+  bot_transcription_hints: '*position hint intensity language pronunciations replacements',
+}
+
+/** Lists of their own, and what parley saw change. */
+export const LIST_TABLES: Readonly<Record<string, string>> = {
+  collection_meetings: '*collection_id *meeting_id',
+  crm_record_links: '*object *record_id *related_object *related_id',
+  crm_record_changes: '*object *record_id *field *observed_at old_value new_value',
+}
+
+export const VIEWS: Readonly<Record<string, string>> = {
+  message_participants: 'header_message_id role handle display_name contact_id',
+  transcript_words: 'meeting_id entry_position position text start_time end_time',
+  sync_status:
+    'resource state reason rows_live rows_deleted newest_at fresh_as_of complete_as_of backfill_done backfill_total pending_tasks rejected last_success_at next_run_at',
+  sync_coverage: 'resource from_at to_at listed_at rows_live bodies_present bodies_pending',
+}
+
+export const SYNC_TABLES: Readonly<Record<string, string>> = {
+  sync_runs:
+    'id resource lane started_at ended_at outcome requests throttled rows_read rows_changed rows_deleted error',
+  sync_rejects: 'id resource item reason first_seen_at last_seen_at resolved_at',
+}
+
+export const RESOURCES =
+  'members teams collections collection_meetings activities messages message_bodies meetings transcripts playbook_results playbooks crm_objects crm_records crm_record_links access_logs bot_definition integrations'.split(
+    ' ',
+  )
+
+/** Columns whose values are timestamps, by their names. */
+export const TIMESTAMP = /(_at|_time|^_first_seen_at|^_synced_at|^_deleted_at)$/
+
+export interface PromisedTable {
+  columns: string[]
+  key: string[]
+}
+
+export function promised(line: string): PromisedTable {
+  const words = line.split(' ')
+  return {
+    columns: words.map(word => word.replace('*', '')),
+    key: words.filter(word => word.startsWith('*')).map(word => word.slice(1)),
+  }
+}
