@@ -50,7 +50,7 @@ function whatHappensNext(resource: ResourceName, names: readonly ResourceName[],
   const singly =
     reads === 0
       ? ''
-      : ` What is read one by one comes to ${counted(reads, 'request')}, besides the pages of the lists.`
+      : ` What had been read one by one comes to ${counted(reads, 'request')}, besides the pages of the lists.`
   return [
     `Marked ${resource}${along} to be read again from the start.`,
     'No row was dropped: each stays as it is until the API tells something else.',
