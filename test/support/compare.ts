@@ -13,7 +13,7 @@ export function compareWarehouse(file: string, expected: readonly ExpectedTable[
   const db = new Database(file, { readonly: true })
   try {
     const all = expected.flatMap(table => compareTable(db, table))
-    all.push(...openRejects(db), ...holes(db))
+    all.push(...openRejects(db), ...holes(db), ...misreported(db, expected))
     const more = all.length - MOST_SHOWN
     return more > 0 ? [...all.slice(0, MOST_SHOWN), `and ${more} more`] : all
   } finally {
@@ -166,6 +166,16 @@ function openRejects(db: Database.Database): Difference[] {
     .prepare('SELECT resource, reason, item FROM sync_rejects WHERE resolved_at IS NULL')
     .all() as { resource: string; reason: string; item: string }[]
   return rows.map(({ resource, reason, item }) => `sync_rejects: ${resource}: ${reason}: ${shown(item)}`)
+}
+
+/** `sync_status` counts what the tables hold. */
+function misreported(db: Database.Database, expected: readonly ExpectedTable[]): Difference[] {
+  return expected.flatMap(({ table }) => {
+    const told = db.prepare('SELECT rows_live FROM sync_status WHERE resource = ?').pluck().get(table)
+    if (told === undefined) return []
+    const held = db.prepare(`SELECT count(*) FROM "live_${table}"`).pluck().get()
+    return told === held ? [] : [`sync_status ${table}: ${told} rows, expected ${held}`]
+  })
 }
 
 /** The segments of a timeline tile the whole axis. */

@@ -105,8 +105,49 @@ export const MODES: Readonly<Record<string, Mode>> = {
       return finish(trial)
     },
   },
+  ties: {
+    about: 'many rows at the same instant, changed and killed',
+    options: draw => ({ messages: 1_050 + draw.below(300), meetings: 2, accessLogs: 10, customRecords: 1 }),
+    play: async (trial, draw) => {
+      const only = ['--only', 'messages,activities']
+      const told: string[] = []
+      for (let round = 0; round < 3; round++) {
+        const parley = trial.start(...only)
+        const phase = draw.pick(KILLS)
+        if (draw.below(2) === 0) killAt(trial, parley, { number: 1 + draw.below(30), phase })
+        told.push(`exit ${(await parley.ended).status}`)
+        killNoMore(trial)
+        for (const kind of ['hide', 'delete', 'edit', 'publish', 'publishLate', 'reveal'] as const) {
+          const resource = draw.pick(['messages', 'activities'] as const)
+          await trial.simulator.change({ kind, resource, count: 1 + draw.below(12) })
+        }
+      }
+      return `${told.join('; ')}; ${await finishAfterChanges(trial)}`
+    },
+  },
+  since: {
+    about: 'bounded by different dates, killed, and in the end not bounded',
+    play: async (trial, draw) => {
+      const told: string[] = []
+      for (let round = 0; round < 4; round++) {
+        const since = new Date(Date.UTC(2024, 6 + draw.below(26), 1 + draw.below(28))).toISOString()
+        const args = draw.below(4) === 0 ? [] : ['--since', since]
+        const parley = trial.start(...args)
+        const point = { number: 1 + draw.below(REQUESTS), phase: draw.pick(KILLS) }
+        if (draw.below(3) > 0) killAt(trial, parley, point)
+        const { status } = await parley.ended
+        killNoMore(trial)
+        told.push(`${args.join(' ')} exit ${status}`)
+        const bounded = args.length > 0 && status === 0 && round === 0
+        if (bounded) told.push(...(await trial.differences({ since })))
+        if (draw.below(2) === 0) await change(trial, draw, told)
+      }
+      return `${told.join('; ')}; ${await finishAfterChanges(trial)}`
+    },
+  },
   changes: {
     about: 'the workspace changes before, during and between runs that are killed',
+    options: draw => ({ now: draw.pick(NOW) }),
     play: async (trial, draw) => {
       const told: string[] = []
       for (let round = 0; round < 4; round++) {
@@ -120,10 +161,13 @@ export const MODES: Readonly<Record<string, Mode>> = {
         told.push(`exit ${status}`)
         if (draw.below(2) === 0) await change(trial, draw, told)
       }
-      return `${told.join('; ')}; ${await finish(trial)} ${await finish(trial)}`
+      return `${told.join('; ')}; ${await finishAfterChanges(trial)}`
     },
   },
 }
+
+/** The service's clock is behind this machine's, right, or ahead of it. */
+const NOW = ['2026-06-30T12:00:00Z', 'real', '2031-03-01T00:30:00Z'] as const
 
 /** Runs it until it says that it is done; a run that could not be completed is run again, a few times. */
 async function finish(trial: Trial): Promise<string> {
@@ -134,6 +178,11 @@ async function finish(trial: Trial): Promise<string> {
     if (status === 0) break
   }
   return `exit ${statuses.join(', ')}`
+}
+
+/** A round that was interrupted does not go back to what it has read, so changes since then are the next one's. */
+async function finishAfterChanges(trial: Trial): Promise<string> {
+  return `${await finish(trial)}, then ${await finish(trial)}`
 }
 
 /** Applies changes at random requests of the run under way; the function given waits for the last. */
@@ -164,21 +213,45 @@ const OBJECTS = ['deal', 'company', 'contact', 'renewal', 'order', 'Order'] as c
 
 /** Few enough at once that no change is held back as too much to be believed. */
 async function change(trial: Trial, draw: Draw, told: string[]): Promise<void> {
-  const special = draw.below(8)
-  const changed: Change =
-    special === 0
-      ? { kind: draw.pick(['completeOverview', 'completeTranscript']), count: 1 + draw.below(3) }
-      : special === 1
-        ? { kind: 'editSettings' }
-        : {
-            kind: draw.pick(KINDS),
-            resource: draw.pick(RESOURCES),
-            object: draw.pick(OBJECTS),
-            count: 1 + draw.below(3),
-          }
+  const changed = draw.pick(CHANGES)(draw)
   await trial.simulator.change(changed)
-  told.push('resource' in changed ? `${changed.kind} ${changed.count} ${changed.resource}` : changed.kind)
+  told.push(JSON.stringify(changed))
 }
+
+const changeItems = (draw: Draw): Change => ({
+  kind: draw.pick(KINDS),
+  resource: draw.pick(RESOURCES),
+  object: draw.pick(OBJECTS),
+  count: 1 + draw.below(3),
+  ...(draw.below(4) === 0 && { keepActivity: true }),
+})
+
+const CHANGES: readonly [(draw: Draw) => Change, ...((draw: Draw) => Change)[]] = [
+  changeItems,
+  changeItems,
+  changeItems,
+  changeItems,
+  draw => ({ kind: draw.pick(['completeOverview', 'completeTranscript']), count: 1 + draw.below(3) }),
+  () => ({ kind: 'editSettings' }),
+  // To another time, which may lie on the other side of where a walk stands.
+  draw => ({
+    kind: 'edit',
+    resource: draw.pick(['messages', 'meetings', 'activities'] as const),
+    at: Date.parse('2024-08-01T00:00:00Z') * 1_000 + draw.below(690) * 86_400_000_000 + draw.below(1_000_000),
+  }),
+  draw => ({
+    kind: 'addField',
+    object: draw.pick(OBJECTS),
+    field: `added ${draw.below(1_000_000)}`,
+    type: 'huge',
+  }),
+  draw => ({
+    kind: 'retypeField',
+    object: 'deal',
+    field: 'Group By',
+    type: draw.pick(['decimal', 'list', 'text']),
+  }),
+]
 
 const COMMON: Faults = [
   { kind: 'status', status: 500, probability: 0.01 },
