@@ -2,10 +2,12 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { generateSQLiteDrizzleJson, generateSQLiteMigration } from 'drizzle-kit/api'
 import { CLUSTERED, SCHEMA } from '../src/store/schema.ts'
+import { withSchema } from './document.ts'
 
 /**
  * `npm run schema -- NAME`: writes the migration from the last snapshot to the declared schema, and adds what
- * drizzle cannot express: STRICT, and WITHOUT ROWID for tables stored by their key alone.
+ * drizzle cannot express: STRICT, and WITHOUT ROWID for tables stored by their key alone. Then brings the
+ * generated part of `drizzle/README.md` up to date.
  */
 
 interface Journal {
@@ -57,3 +59,7 @@ if (statements.length === 0) {
   writeFileSync(journalFile, `${JSON.stringify(journal, null, 2)}\n`)
   process.stdout.write(`Wrote drizzle/${tag}.sql\n`)
 }
+
+const page = `${folder}README.md`
+writeFileSync(page, withSchema(readFileSync(page, 'utf8')))
+process.stdout.write('Wrote drizzle/README.md\n')

@@ -1,0 +1,120 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { DEMO_QUESTIONS } from '../../src/commands/demo-questions.ts'
+import { isLocked } from '../../src/store/lock.ts'
+import { openDatabase } from '../../src/store/open.ts'
+import { type Ended, emptyFolder, parley } from '../cli/parley.ts'
+
+const PROGRAM = new URL('../../dist/cli.js', import.meta.url).pathname
+const SCHEMA_PAGE = new URL('../../drizzle/README.md', import.meta.url)
+
+describe('a demo that ends', () => {
+  const cwd = emptyFolder()
+  let ended: Ended
+
+  beforeAll(async () => {
+    // A settings file and settings of the person who tries it must not get in the way.
+    writeFileSync(join(cwd, 'parley.toml'), 'nonsense = 1\n')
+    const env = { PARLEY_CONFIG: 'parley.toml', PARLEY_DATABASE: 'mine.db' }
+    ended = await parley(['demo', '--messages', '1000'], { cwd, env })
+  }, 240_000)
+
+  test('reads the whole workspace and leaves its file behind', () => {
+    expect(ended.status, ended.stderr).toBe(0)
+    expect(ended.stderr).toContain('Complete: ')
+    expect(existsSync(join(cwd, 'demo.db'))).toBe(true)
+    expect(existsSync(join(cwd, 'mine.db'))).toBe(false)
+  })
+
+  test.each(DEMO_QUESTIONS)('answers: $question', ({ question, sql }) => {
+    const answer = ended.stdout.split(sql)[1] ?? ''
+    expect(ended.stdout).toContain(question)
+    // The titles, and below them at least one row.
+    expect(answer.trimStart().split('\n\n')[0]?.split('\n').length).toBeGreaterThan(1)
+  })
+
+  test('counts as strangers only people of other domains, though members have left', () => {
+    const db = openDatabase({ path: join(cwd, 'demo.db'), readonly: true })
+    const senders = db.prepare("SELECT handle FROM message_participants WHERE role = 'FROM'").pluck().all()
+    const members = db.prepare('SELECT email FROM members').pluck().all() as string[]
+    const [own = ''] = members.map(email => email.replace(/.*@/, ''))
+    const left = (senders as string[]).filter(
+      handle => handle.endsWith(`@${own}`) && !members.includes(handle),
+    )
+    const question = DEMO_QUESTIONS.find(({ sql }) => sql.includes('domain'))
+    const rows = db.prepare(question?.sql.replace(/LIMIT \d+/, '') ?? '').all() as { domain: string }[]
+    db.close()
+    expect(left).not.toEqual([])
+    expect(rows.map(({ domain }) => domain)).not.toContain(own)
+  })
+
+  test('prints commands that work as they are printed', async () => {
+    const commands = [...ended.stdout.matchAll(/^ {2}node \S*cli\.js (status .*)$/gm)]
+    expect(commands).toHaveLength(1)
+    const { status, stdout } = await parley((commands[0]?.[1] ?? '').split(' '), { cwd })
+    expect(status).toBe(0)
+    expect(stdout).toContain('transcripts')
+  })
+
+  test('leaves a file in which every query of the schema page finds something', () => {
+    const queries = [...readFileSync(SCHEMA_PAGE, 'utf8').matchAll(/^```sql\n(.*?)^```/gms)]
+    expect(queries.length).toBeGreaterThan(5)
+    const db = openDatabase({ path: join(cwd, 'demo.db'), readonly: true })
+    for (const [, sql = ''] of queries) expect(db.prepare(sql).all(), sql).not.toEqual([])
+    db.close()
+  })
+
+  test('refuses a file that no demo made, and leaves it as it is', async () => {
+    const db = openDatabase({ path: join(cwd, 'own.db') })
+    db.close()
+    const before = readFileSync(join(cwd, 'own.db'))
+    const { status, stderr } = await parley(['demo', '--database', 'own.db'], { cwd })
+    expect(status).toBe(64)
+    expect(stderr).toContain('was not made by a demo')
+    expect(readFileSync(join(cwd, 'own.db')).equals(before)).toBe(true)
+  })
+})
+
+/** Processes that an unusual size of the workspace, or the file, betrays as this demo's. */
+function running(marks: readonly string[]): string[] {
+  const all = execFileSync('ps', ['-A', '-o', 'args='], { encoding: 'utf8' }).split('\n')
+  return all.filter(line => line.includes('cli.js') && marks.some(mark => line.includes(mark)))
+}
+
+function rowsIn(file: string): number {
+  if (!existsSync(file)) return 0
+  try {
+    const db = openDatabase({ path: file, readonly: true })
+    const rows = db.prepare('SELECT count(*) FROM members').pluck().get()
+    db.close()
+    return Number(rows)
+  } catch {
+    // It is only just being made.
+    return 0
+  }
+}
+
+describe.each([
+  ['SIGINT', 75],
+  ['SIGKILL', null],
+] as const)('a demo that gets a %s while it reads', (signal, expected) => {
+  test('leaves nothing running', async () => {
+    const messages = String(100_000 + (process.pid % 100_000) + (signal === 'SIGINT' ? 0 : 100_000))
+    const cwd = emptyFolder()
+    const child = spawn(process.execPath, [PROGRAM, 'demo', '--messages', messages], {
+      cwd,
+      env: { PATH: process.env['PATH'] },
+      stdio: 'ignore',
+    })
+    const status = new Promise<number | null>(resolve => child.on('exit', resolve))
+    await expect.poll(() => rowsIn(join(cwd, 'demo.db')), { timeout: 60_000 }).toBeGreaterThan(0)
+    const marks = [`--messages ${messages}`]
+    expect(running(marks)).toHaveLength(2)
+    child.kill(signal)
+    expect(await status).toBe(expected)
+    await expect.poll(() => running(marks), { timeout: 30_000 }).toEqual([])
+    await expect.poll(() => isLocked(join(cwd, 'demo.db')), { timeout: 30_000 }).toBe(false)
+  })
+})
