@@ -75,6 +75,10 @@ export async function startTap(target: string): Promise<Tap> {
 
 function joinEnds(from: Socket, to: Socket): void {
   from.on('end', () => to.end())
-  from.on('error', () => to.resetAndDestroy())
+  from.on('error', () => {
+    // A socket whose end is under way cannot be reset any more, and would never be rid of its handle.
+    if (to.writableEnded) to.destroy()
+    else to.resetAndDestroy()
+  })
   from.on('close', () => to.destroySoon())
 }
