@@ -43,6 +43,8 @@ export interface AskerDeps {
   /** So long without any answer, and the API counts as unreachable. */
   giveUpMs: number
   signal: AbortSignal
+  /** Fewer attempts than the rules allow, where a person waits for the verdict. */
+  mostAttempts?: number
   /** Told when the API wants a wait that a person would notice. */
   onPause?(untilMs: number): void
 }
@@ -53,7 +55,7 @@ const FIRST_CONNECTION_MS = 10_000
 const NOTICED_PAUSE_MS = 3000
 
 export function createAsker(deps: AskerDeps): Asker {
-  const { client, governor, clock, signal } = deps
+  const { client, governor, clock, signal, mostAttempts = Number.POSITIVE_INFINITY } = deps
   let used = 0
   let answers = 0
   let answerMs = 0
@@ -101,7 +103,8 @@ export function createAsker(deps: AskerDeps): Asker {
         const outcome = understand(sent, read)
         if (!('cause' in outcome)) return outcome
         const decision = retryDecision({ ...outcome, attempt }, deps.random)
-        if (!decision.retry) return outcome.failed
+        const countsAsAttempt = outcome.cause !== 'throttled' && outcome.cause !== 'unreachable'
+        if (!decision.retry || (countsAsAttempt && attempt >= mostAttempts)) return outcome.failed
         if (outcome.cause !== 'throttled') attempt += 1
         await clock.sleep(decision.delayMs, signal)
       }

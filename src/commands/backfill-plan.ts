@@ -14,6 +14,8 @@ import { openDatabase } from '../store/open.ts'
 import { createState } from '../store/state.ts'
 import { statementCache } from '../store/statements.ts'
 import type { CommandContext } from './command.ts'
+import { type TableColumn, table } from './table.ts'
+import { counted, duration, perSecond, wholeNumber } from './wording.ts'
 
 /** `parley backfill --plan`: what a backfill would cost, before anything is read. */
 
@@ -181,56 +183,43 @@ const SIGNS: Readonly<Record<Amount['certainty'], string>> = {
   unknown: '',
 }
 
+type Row = Cost & { resource: string; lane: string; because: string }
+
+const COLUMNS: readonly TableColumn<Row>[] = [
+  { title: 'RESOURCE', cell: ({ resource }) => resource },
+  { title: 'LANE', cell: ({ lane }) => lane },
+  {
+    title: 'REQUESTS',
+    align: 'right',
+    cell: ({ requests, certainty }) =>
+      certainty === 'unknown' ? 'unknown' : `${SIGNS[certainty]}${wholeNumber(requests)}`,
+  },
+  {
+    title: 'TIME',
+    align: 'right',
+    cell: ({ seconds, certainty }) =>
+      certainty === 'unknown' || seconds === null ? '' : duration(Math.max(1, Math.round(seconds)) * 1000),
+  },
+  { title: 'BASIS', cell: ({ because }) => because },
+]
+
 function forPeople(plan: PlanSummary): string {
-  const row = (name: string, lane: string, cost: Cost, because: string) => [
-    name,
-    lane,
-    cost.certainty === 'unknown' ? 'unknown' : `${SIGNS[cost.certainty]}${grouped(cost.requests)}`,
-    cost.certainty === 'unknown' || cost.seconds === null ? '' : duration(cost.seconds),
-    because,
-  ]
-  const rows = [
-    ['RESOURCE', 'LANE', 'REQUESTS', 'TIME', 'BASIS'],
-    ...plan.resources.map(each => row(each.resource, each.lane, each, each.because)),
-    [],
-    ...plan.lanes.map(each => row('all', each.lane, each, '')),
-    row('all', 'all', plan, ''),
-  ]
-  const rate = plan.rate
-    ? `Rate: ${plan.rate.per_second} requests a second (${plan.rate.from}).`
-    : 'Rate: not known yet.'
+  const [titles = '', ...rows] = table(COLUMNS, [
+    ...plan.resources,
+    ...plan.lanes.map(each => ({ ...each, resource: 'all', because: '' })),
+    { ...plan, resource: 'all', lane: 'all', because: '' },
+  ])
   const remarks = [
-    rate,
+    plan.rate
+      ? `Rate: ${perSecond(plan.rate.per_second)} requests a second (${plan.rate.from}).`
+      : 'Rate: not known yet.',
     plan.warehouse
       ? `What ${plan.warehouse} holds already is taken into account.`
       : 'There is no warehouse yet: everything is read.',
     ...(plan.since ? [`Only what happened since ${plan.since} is counted where the API can tell.`] : []),
-    `~ about, ≥ at least (not countable before reading). This plan took ${plan.asked} requests and stored nothing.`,
+    '~ about; ≥ at least: not countable before reading.',
+    `This plan took ${counted(plan.asked, 'request')} and stored nothing.`,
   ]
-  return `${tabulate(rows)}\n\n${remarks.join('\n')}\n`
-}
-
-/** Columns as wide as their widest cell; numbers to the right, the last column as it is. */
-function tabulate(rows: readonly (readonly string[])[]): string {
-  const widths = [0, 1, 2, 3].map(column => Math.max(...rows.map(row => (row[column] ?? '').length)))
-  return rows
-    .map(row =>
-      row
-        .map((cell, column) => {
-          const width = widths[column] ?? 0
-          return column === 2 || column === 3 ? cell.padStart(width) : cell.padEnd(width)
-        })
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
-}
-
-const grouped = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ' ')
-
-function duration(seconds: number): string {
-  if (seconds < 60) return `${Math.max(1, Math.round(seconds))} s`
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`
-  if (seconds < 48 * 3600) return `${round(seconds / 3600)} h`
-  return `${round(seconds / 86_400)} days`
+  const each = rows.slice(0, plan.resources.length)
+  return `${[titles, ...each, '', ...rows.slice(each.length), '', ...remarks].join('\n')}\n`
 }

@@ -104,6 +104,9 @@ function checkMachine({ database }: LoadedSettings['settings'], add: Add): void 
   }
 }
 
+/** Of a request whose answer stays unusable. */
+const MOST_ATTEMPTS = 3
+
 async function checkTheApi(
   { signal, stderr }: CommandContext,
   settings: ApiSettings,
@@ -124,6 +127,7 @@ async function checkTheApi(
     random: Math.random,
     giveUpMs: api.giveUpSeconds * 1000,
     signal,
+    mostAttempts: MOST_ATTEMPTS,
     onPause: until => stderr.write(`parley: the API asks to wait until ${isoInstant(until)}\n`),
   })
   const context = {

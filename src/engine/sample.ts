@@ -95,12 +95,25 @@ export function* sampleList(span: Span, { budget, oldestHint }: SampleOptions): 
   }
   const seeInto = function* (cell: Cell): Generator<Span, Cell, Sighting | undefined> {
     if (cell.samples.length > 0 || cell.above <= cell.below) return cell
-    const sample = yield* look(placeIn(cell))
-    return sample
-      ? { ...cell, samples: [sample], peak: Math.max(cell.peak, density(sample, cell.below).rows) }
-      : cell
+    const page = yield* look(placeIn(cell))
+    if (!page) return cell
+    const sample = used < budget - 1 && isCrowded(page, cell, usual) ? yield* lookOn(page) : page
+    usual.push(density(page, cell.below).rows)
+    return { ...cell, samples: [sample], peak: Math.max(cell.peak, density(sample, cell.below).rows) }
+  }
+  /** The page and the one below it as one. */
+  const lookOn = function* (page: Sample): Generator<Span, Sample, Sighting | undefined> {
+    const next = yield* look((page.times.at(-1) ?? page.at) - 1)
+    if (!next) return page
+    return {
+      at: page.at,
+      times: [...page.times, ...next.times],
+      more: next.more,
+      extra: page.extra + next.extra,
+    }
   }
 
+  const usual: number[] = [density(newest, Number.NEGATIVE_INFINITY).rows]
   let cells: readonly Cell[] = []
   for (const cell of evenCells(first, bottom.below, samples)) {
     cells = [...cells, used < budget ? yield* seeInto(cell) : cell]
@@ -184,6 +197,16 @@ function halve({ above, below, peak }: Cell): readonly Cell[] {
     { above, below: middle, samples: [], peak: peak * FADING },
     { above: middle, below, samples: [], peak: peak * FADING },
   ]
+}
+
+/** How many times denser than usual a page must be to be taken for a burst, such as an import at one instant. */
+const CROWDED = 2.5
+
+/** A page that tells of a burst rather than of its cell; where a page lasts less than two days it may be the rhythm of days. */
+function isCrowded(page: Sample, cell: Cell, densities: readonly number[]): boolean {
+  const sorted = [...densities].sort((one, other) => one - other)
+  const usual = sorted[Math.floor(sorted.length / 2)] ?? 0
+  return usual < PAGE_ROWS / (2 * DAY) && density(page, cell.below).rows > CROWDED * usual
 }
 
 /** How much of a peak counts for the halves of its cell, which may have been cut at the peak's edge. */

@@ -1,0 +1,244 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { expect, onTestFinished, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
+import { lockDatabase } from '../../src/store/lock.ts'
+import { type Ended, emptyFolder, parley } from '../cli/parley.ts'
+import { type Place, placeFor, serveAnswers, serveWorkspace } from './served.ts'
+
+interface Finding {
+  mark: string
+  check: string
+  found: string
+  hint?: string
+  status?: number
+}
+
+/** The made-up service's clock is this machine's, or doctor would warn of it. */
+async function place(options: SimulatorOptions = {}): Promise<Place> {
+  return placeFor(await serveWorkspace({ now: 'real', ...options }))
+}
+
+async function doctor({ cwd, env, file }: Place, args: readonly string[] = []): Promise<Ended> {
+  const ended = await parley(['doctor', '--database', file, ...args], { cwd, env })
+  expect(ended.stdout + ended.stderr).not.toContain(env['PARLEY_API_KEY'])
+  return ended
+}
+
+async function findings(around: Place, args: readonly string[] = []): Promise<Finding[]> {
+  const { stdout } = await doctor(around, ['--json', ...args])
+  return JSON.parse(stdout).findings
+}
+
+async function backfilled(options: SimulatorOptions = {}): Promise<Place> {
+  const around = await place(options)
+  const { cwd, env, file } = around
+  const ended = await parley(['backfill', '--database', file, '--log-level', 'silent'], { cwd, env })
+  expect(ended.status).toBe(0)
+  return around
+}
+
+const wrong = (all: readonly Finding[]) => all.filter(({ mark }) => mark === 'wrong')
+const warnings = (all: readonly Finding[]) => all.filter(({ mark }) => mark === 'warning')
+
+test('before the first backfill nothing is wrong, and nothing is written', async () => {
+  const around = await place()
+  const { status, stdout, stderr } = await doctor(around)
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  expect(stdout).toContain(
+    `note     database: ${around.file} is not there yet\n         → parley backfill makes it.\n`,
+  )
+  expect(stdout).toMatch(/\nNothing is wrong\.\n$/)
+  expect(readdirSync(around.cwd)).toEqual([])
+})
+
+test('every endpoint of the API is asked once and answers', async () => {
+  const simulator = await serveWorkspace({ now: 'real' })
+  const all = await findings(placeFor(simulator))
+  const endpoints = all.filter(({ check }) => check.startsWith('GET '))
+  expect(endpoints.map(({ mark }) => mark)).not.toContain('wrong')
+  expect(endpoints).toHaveLength(24)
+  expect(simulator.requests.total()).toBe(25)
+  expect(all.find(({ check }) => check === 'GET /v1/public-api-access-logs')).toMatchObject({
+    mark: 'ok',
+    found: '200, and ?to= ends a period',
+  })
+})
+
+test('after a backfill the database is checked as well, and is left as it was', async () => {
+  const around = await backfilled()
+  // Every reader marks its place in the -shm file.
+  const contents = () =>
+    readdirSync(around.cwd).map(name => [name, name.endsWith('-shm') || readFileSync(join(around.cwd, name))])
+  const before = contents()
+  const all = await findings(around)
+  expect(wrong(all)).toEqual([])
+  for (const check of ['database', 'database mode', 'schema', 'integrity', 'references', 'writer']) {
+    expect(all).toContainEqual(expect.objectContaining({ mark: 'ok', check }))
+  }
+  expect(contents()).toEqual(before)
+})
+
+test('all that is wrong with the settings is told at once, and the database is checked all the same', async () => {
+  const cwd = emptyFolder()
+  const env = { PARLEY_API_KEY: 'hush-hush', PARLEY_API_MAX_CONCURRENCY: 'many' }
+  const { status, stdout } = await parley(['doctor'], { cwd, env })
+  expect(status).toBe(EXIT_STATUS.settings)
+  expect(stdout.match(/^WRONG {4}settings: /gm)).toHaveLength(3)
+  expect(stdout).not.toContain('hush-hush')
+  const lacking = await parley(['doctor', '--json'], { cwd })
+  expect(lacking.status).toBe(EXIT_STATUS.settings)
+  const checks = (JSON.parse(lacking.stdout).findings as Finding[]).map(({ check }) => check)
+  expect(checks).toContain('disk space')
+})
+
+test('a key that is refused is said once, and nothing more is asked', async () => {
+  const simulator = await serveWorkspace()
+  const around = placeFor(simulator)
+  simulator.setApiKey('another')
+  const { status, stdout } = await doctor(around)
+  expect(status).toBe(EXIT_STATUS.refused)
+  expect(stdout).toMatch(/\nWRONG {4}key: The API refuses the key: .+\n {9}→ Check api\.key /)
+  expect(simulator.requests.total()).toBe(1)
+})
+
+test.each([403, 404] as const)('a workspace that answers %i to everything is said once', async refused => {
+  const around = await place({ foreignWorkspaceStatus: refused })
+  around.env['PARLEY_WORKSPACE_ID'] = 'someone-elses'
+  const { status, stdout } = await doctor(around)
+  expect(status).toBe(EXIT_STATUS.refused)
+  expect(stdout).toContain(`WRONG    workspace: the API answers ${refused} to all `)
+  expect(stdout.match(/^WRONG/gm)).toHaveLength(1)
+})
+
+test('an API that cannot be reached ends with the status of a backfill', async () => {
+  const gone = await startSimulator({ messages: 1 })
+  await gone.close()
+  const { status, stdout } = await doctor(placeFor(gone), ['--give-up-seconds', '1'])
+  expect(status).toBe(EXIT_STATUS.apiUnavailable)
+  expect(stdout).toMatch(
+    /\nWRONG {4}API: The API cannot be reached: connection refused\n {9}→ Check api\.base_url /,
+  )
+})
+
+test('what this workspace does not offer is no fault', async () => {
+  const around = await place({ securityOption: false, botConfigured: false, integrations: false })
+  const all = await findings(around)
+  const notOffered = all.filter(({ found }) => found.includes('not offered'))
+  expect(notOffered.map(({ mark, check }) => [mark, check])).toEqual([
+    ['note', 'GET /v1/bot-definition'],
+    ['note', 'GET /v1/settings/integrations'],
+    ['note', 'GET /v1/public-api-access-logs'],
+  ])
+  expect(wrong(all)).toEqual([])
+})
+
+test('an endpoint that refuses is named, with what to do', async () => {
+  const around = await place({ faults: [{ kind: 'status', status: 403, route: '/v2/messages' }] })
+  const { status, stdout } = await doctor(around)
+  expect(status).toBe(EXIT_STATUS.apiUnavailable)
+  expect(stdout).toMatch(/\nWRONG {4}GET \/v2\/messages: 403: .+\n {9}→ .*--skip/)
+  expect(stdout).toContain('note     GET /v2/messages/{message}: not tried')
+})
+
+test('the name of the period’s end is tried out', async () => {
+  const around = await place({ accessLogEndParameter: 'until' })
+  const [found] = wrong(await findings(around))
+  expect(found).toMatchObject({
+    found: 'the API does not understand ?to= as the end of a period',
+    hint: expect.stringContaining('access_log.end_parameter'),
+    status: EXIT_STATUS.apiUnavailable,
+  })
+  expect(wrong(await findings(around, ['--access-log-end-parameter', 'until']))).toEqual([])
+})
+
+test('an answer of another shape is described by its fields and never by its values', async () => {
+  const scripted = await serveAnswers(({ url }, response) => {
+    response.setHeader('content-type', 'application/json')
+    const isMembers = url?.startsWith('/v1/members')
+    response.statusCode = isMembers ? 200 : 404
+    response.end(JSON.stringify(isMembers ? { members: ['someone'], paging: {} } : { message: 'Not Found' }))
+  })
+  const { status, stdout } = await doctor(placeFor(scripted))
+  expect(status).toBe(EXIT_STATUS.apiUnavailable)
+  expect(stdout).toContain(
+    'WRONG    GET /v1/members: The answer lacks its envelope: expected a list in data, found an object with members, paging\n',
+  )
+  expect(stdout).not.toContain('someone')
+})
+
+test('a clock that is wrong is warned of, and warnings do not change the status', async () => {
+  const around = await place({ now: '2026-01-01T00:00:00Z' })
+  const all = await findings(around)
+  expect(warnings(all)).toContainEqual(expect.objectContaining({ check: 'clock' }))
+  expect((await doctor(around)).status).toBe(0)
+})
+
+test('a folder that is not there, or that cannot hold the database, ends with 73', async () => {
+  const around = await place()
+  const { status, stdout } = await doctor({ ...around, file: join(around.cwd, 'nowhere', 'parley.db') })
+  expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+  expect(stdout).toMatch(/\nWRONG {4}database folder: .*nowhere is no folder\n {9}→ Make it /)
+})
+
+test('a folder and a database that others may change or read are warned of', async () => {
+  const around = await backfilled()
+  chmodSync(around.file, 0o644)
+  chmodSync(around.cwd, 0o777)
+  const found = warnings(await findings(around))
+  expect(found.map(({ check }) => check)).toEqual(['database folder', 'database mode'])
+})
+
+test('a database of someone else is recognised and not touched', async () => {
+  const around = await place()
+  new Database(around.file).exec('CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)').close()
+  const before = readFileSync(around.file)
+  const { status, stdout } = await doctor(around)
+  expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+  expect(stdout).toMatch(/\nWRONG {4}database: .* is a database, but not one of parley\n/)
+  expect(readFileSync(around.file)).toEqual(before)
+})
+
+test('a damaged database is found out', async () => {
+  const around = await backfilled()
+  const bytes = readFileSync(around.file)
+  // Pages behind the schema's, so that it still opens.
+  for (let at = Math.floor(bytes.length / 2); at < bytes.length - 4096; at += 4096)
+    bytes.fill(0xa5, at, at + 2048)
+  writeFileSync(around.file, bytes)
+  const { status, stdout } = await doctor(around)
+  expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+  expect(stdout).toMatch(/\nWRONG {4}integrity: PRAGMA quick_check/)
+})
+
+test('a database of a newer version is told apart from a strange one', async () => {
+  const around = await backfilled()
+  const db = new Database(around.file)
+  db.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('later', 9999999999999)")
+  db.close()
+  const { status, stdout } = await doctor(around)
+  expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+  expect(stdout).toContain('was made by a newer version of parley')
+})
+
+test('the process that holds the lock is named, and keeps it', async () => {
+  const around = await backfilled()
+  const lock = lockDatabase(around.file)
+  onTestFinished(() => lock.release())
+  const all = await findings(around)
+  expect(all.find(({ check }) => check === 'writer')).toMatchObject({
+    mark: 'note',
+    found: expect.stringContaining(`process ${process.pid} holds the lock`),
+  })
+  expect(wrong(all)).toEqual([])
+})
+
+test('of several faults the status is that of the one a backfill meets first', async () => {
+  const simulator = await serveWorkspace()
+  const around = placeFor(simulator)
+  simulator.setApiKey('another')
+  mkdirSync(around.file)
+  expect((await doctor(around)).status).toBe(EXIT_STATUS.databaseUnavailable)
+})

@@ -1,0 +1,47 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
+import { emptyFolder } from '../cli/parley.ts'
+
+/** Small enough to be read in a second or two, with something of everything. */
+const SMALL = { messages: 150, meetings: 12, deals: 8, members: 6, accessLogs: 60, transcriptTurns: 6 }
+
+/** A made-up workspace that is served until the test ends. */
+export async function serveWorkspace(options: SimulatorOptions = {}): Promise<Simulator> {
+  const simulator = await startSimulator({ ...SMALL, ...options })
+  onTestFinished(() => simulator.close())
+  return simulator
+}
+
+/** An API that answers as the test says. */
+export async function serveAnswers(answer: RequestListener): Promise<Served> {
+  const server = createServer(answer)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, apiKey: 'demo-key', workspaceId: 'demo-workspace' }
+}
+
+export type Served = Pick<Simulator, 'url' | 'apiKey' | 'workspaceId'>
+
+export interface Place {
+  cwd: string
+  /** Where the database is, or is to be. */
+  file: string
+  env: Record<string, string>
+}
+
+/** An empty folder, with settings in the environment for this API. */
+export function placeFor({ url, apiKey, workspaceId }: Served): Place {
+  const cwd = emptyFolder()
+  return {
+    cwd,
+    file: join(cwd, 'parley.db'),
+    env: { PARLEY_BASE_URL: url, PARLEY_API_KEY: apiKey, PARLEY_WORKSPACE_ID: workspaceId },
+  }
+}

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest'
+import {
+  type Amount,
+  about,
+  atLeast,
+  bodiesFor,
+  exactly,
+  type ListedMessage,
+  pages,
+  smaller,
+  sum,
+  UNKNOWN,
+} from '../../src/engine/estimate.ts'
+import { rateOf, secondsFor } from '../../src/engine/plan.ts'
+
+test.each<[parts: Amount[], total: Amount]>([
+  [[exactly(2), exactly(3)], exactly(5)],
+  [[exactly(2), about(3)], about(5)],
+  [[about(2), atLeast(3)], atLeast(5)],
+  [[exactly(2), UNKNOWN], atLeast(2)],
+  [[UNKNOWN, UNKNOWN], UNKNOWN],
+])('the sum of %j is %j: as unsure as its least sure part', (parts, total) => {
+  expect(sum(...parts)).toEqual(total)
+})
+
+test.each<[one: Amount, other: Amount, less: Amount]>([
+  [exactly(74), exactly(57), exactly(57)],
+  [exactly(57), atLeast(101), exactly(57)],
+  [atLeast(101), exactly(500), atLeast(101)],
+  [exactly(57), about(60), about(57)],
+])('the smaller of %j and %j is %j', (one, other, less) => {
+  expect(smaller(one, other)).toEqual(less)
+})
+
+test('even an empty list takes a request', () => {
+  expect([pages(exactly(0)), pages(exactly(100)), pages(about(101))]).toEqual([
+    exactly(1),
+    exactly(1),
+    about(2),
+  ])
+})
+
+const copy = (header: string | null, hidden = false): ListedMessage => ({ header, hidden })
+
+test.each<[what: string, messages: ListedMessage[], reads: number]>([
+  ['copies of one e-mail are read once', [copy('a'), copy('a'), copy('b')], 2],
+  ['a hidden copy that comes first has the next one read', [copy('a'), copy('a', true)], 2],
+  ['hidden copies after one that is shown are not read', [copy('a', true), copy('a')], 1],
+  ['without a header id every message is an e-mail of its own', [copy(null), copy(''), copy(null)], 3],
+])('%s', (_, messages, reads) => {
+  expect(bodiesFor(messages)).toBe(reads)
+})
+
+const NOTHING = { learned: undefined, ceilings: {}, answerMs: undefined, throttledTo: undefined }
+
+test('no rate is known before anything answered', () => {
+  expect(rateOf(NOTHING)).toBeUndefined()
+})
+
+test('of several rates the slowest counts, and says where it is from', () => {
+  const learned = { ratePerSecond: 20, concurrency: 8, limited: true }
+  expect(rateOf({ ...NOTHING, learned, answerMs: 10 })).toEqual({
+    perSecond: 20,
+    from: 'learned by earlier runs',
+  })
+  expect(rateOf({ ...NOTHING, learned, ceilings: { requestsPerSecond: 5 }, answerMs: 10 })).toEqual({
+    perSecond: 5,
+    from: 'the ceiling api.max_requests_per_second',
+  })
+  expect(rateOf({ ...NOTHING, answerMs: 200 })).toMatchObject({ perSecond: 20 })
+  expect(rateOf({ ...NOTHING, ceilings: { concurrency: 1 }, answerMs: 200 })).toMatchObject({ perSecond: 5 })
+})
+
+test("the owner's day makes it longer once it is used up", () => {
+  const rate = { perSecond: 10, from: '' }
+  expect(secondsFor(1000, rate, undefined)).toBe(100)
+  expect(secondsFor(1000, rate, { perDay: 5000, usedToday: 100 })).toBe(100)
+  expect(secondsFor(12_000, rate, { perDay: 5000, usedToday: 0 })).toBe(2 * 86_400)
+})

@@ -1,0 +1,171 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { bodiesFor } from '../../src/engine/estimate.ts'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
+import type { World } from '../../src/simulator/world/world.ts'
+import { parley } from '../cli/parley.ts'
+import { type Place, placeFor, serveWorkspace } from '../doctor/served.ts'
+
+interface Cost {
+  requests: number
+  certainty: string
+  seconds: number | null
+}
+
+interface Plan extends Cost {
+  asked: number
+  warehouse: string | null
+  rate: { per_second: number; from: string }
+  lanes: (Cost & { lane: string })[]
+  resources: (Cost & { resource: string; lane: string; because: string })[]
+}
+
+async function planOf({ cwd, env, file }: Place, args: readonly string[] = []): Promise<Plan> {
+  const ended = await parley(['backfill', '--plan', '--json', '--database', file, ...args], { cwd, env })
+  expect(ended).toMatchObject({ status: 0, stderr: '' })
+  return JSON.parse(ended.stdout)
+}
+
+async function backfill({ cwd, env, file }: Place, args: readonly string[] = []): Promise<number> {
+  const around = { cwd, env: { ...env, PARLEY_LOG_LEVEL: 'silent' } }
+  const ended = await parley(['backfill', '--json', '--database', file, ...args], around)
+  expect(ended.status).toBe(0)
+  return JSON.parse(ended.stdout).requests
+}
+
+function requestsOf(plan: Plan, resource: string, lane?: string): number {
+  const lines = plan.resources.filter(line => line.resource === resource && (lane ?? line.lane) === line.lane)
+  return lines.reduce((sum, { requests }) => sum + requests, 0)
+}
+
+function expectNear(estimate: number, truth: number): void {
+  expect(estimate / truth).toBeGreaterThan(0.8)
+  expect(estimate / truth).toBeLessThan(1.2)
+}
+
+/** Body requests of a whole backfill: what the pages are sampled for, counted over all messages. */
+function bodiesIn(world: World): number {
+  const listed = [...world.truth().items('messages')].map(message => ({
+    at: Date.parse(String(message['received_at'])),
+    header: typeof message['header_message_id'] === 'string' ? message['header_message_id'] : null,
+    hidden: typeof message['text'] !== 'string',
+  }))
+  return bodiesFor(listed.sort((one, other) => other.at - one.at))
+}
+
+async function simulated(options: SimulatorOptions) {
+  const simulator = await serveWorkspace(options)
+  return { simulator, place: placeFor(simulator) }
+}
+
+test('the plan for 2,000 messages is within a fifth of what the backfill then needs, and stores nothing', async () => {
+  const { simulator, place } = await simulated({ messages: 2000, meetings: 120, deals: 80, members: 20 })
+  const plan = await planOf(place)
+  expect(plan.asked).toBe(simulator.requests.total())
+  expect(plan.asked).toBeLessThanOrEqual(60)
+  expect(readdirSync(place.cwd)).toEqual([])
+  const requests = await backfill(place)
+  expectNear(plan.requests, requests)
+})
+
+test('the plan for 100,000 messages takes at most 60 requests and is within a fifth', async () => {
+  const { simulator, place } = await simulated({ messages: 100_000, meetings: 2000, deals: 400 })
+  const plan = await planOf(place)
+  expect(simulator.requests.total()).toBeLessThanOrEqual(60)
+  const { world } = simulator
+  const truth = world.truth()
+  expectNear(requestsOf(plan, 'messages'), truth.count('messages') / 100)
+  expectNear(requestsOf(plan, 'activities'), truth.count('activities') / 100)
+  expectNear(requestsOf(plan, 'message_bodies'), bodiesIn(world))
+  expectNear(requestsOf(plan, 'meetings', 'items'), truth.count('meetings'))
+})
+
+test('an uneven history is counted as well', async () => {
+  const { simulator, place } = await simulated({ messages: 20_000 })
+  const { world, apply } = simulator
+  const month = Date.parse('2025-09-01T00:00:00Z') * 1000
+  const ids = [...world.truth().items('messages')].map(({ id }) => String(id)).slice(0, 12_000)
+  ids.forEach((id, number) => {
+    apply({ kind: 'edit', resource: 'messages', id, at: month + number * 200_000_000 })
+  })
+  const plan = await planOf(place)
+  expectNear(requestsOf(plan, 'messages'), world.truth().count('messages') / 100)
+  expectNear(requestsOf(plan, 'message_bodies'), bodiesIn(world))
+  expect(simulator.requests.total()).toBeLessThanOrEqual(60)
+})
+
+test('a workspace without messages calls for no bodies', async () => {
+  const { place } = await simulated({ messages: 0 })
+  const plan = await planOf(place)
+  expect(requestsOf(plan, 'messages')).toBe(1)
+  expect(requestsOf(plan, 'message_bodies')).toBe(0)
+})
+
+test('what the API refuses is unknown and the rest is planned all the same', async () => {
+  const faults = [{ kind: 'status', status: 403, route: '/v2/messages' }] as const
+  const { place } = await simulated({ faults, securityOption: false })
+  const plan = await planOf(place)
+  const line = (name: string) => plan.resources.find(({ resource }) => resource === name)
+  expect(line('messages')).toMatchObject({ certainty: 'unknown', because: expect.stringContaining('403') })
+  expect(line('message_bodies')).toMatchObject({ certainty: 'unknown' })
+  expect(line('access_logs')).toMatchObject({ requests: 1, because: expect.stringContaining('not offered') })
+  expect(line('activities')?.requests).toBeGreaterThan(0)
+})
+
+test('--only, --skip and --since bound the plan as they bound the backfill', async () => {
+  const { simulator, place } = await simulated({ messages: 3000 })
+  const plan = await planOf(place, ['--only', 'message_bodies', '--since', '2026-03-01'])
+  expect(plan.resources.map(({ resource }) => resource)).toEqual(['messages', 'message_bodies'])
+  expect(simulator.requests.count('/v2/messages')).toBe(simulator.requests.total())
+  const requests = await backfill(place, ['--only', 'message_bodies', '--since', '2026-03-01'])
+  expectNear(plan.requests, requests)
+  const without = await planOf(place, ['--only', 'message_bodies,teams', '--skip', 'message_bodies'])
+  expect(without.resources.map(({ resource }) => resource)).toEqual(['teams', 'messages'])
+})
+
+test('what the warehouse holds already is not counted again', async () => {
+  const { simulator, place } = await simulated({ messages: 1500 })
+  await backfill(place)
+  const before = simulator.requests.total()
+  const plan = await planOf(place)
+  expect(simulator.requests.total() - before).toBeLessThanOrEqual(15)
+  expect(plan.warehouse).toBe(place.file)
+  expect(requestsOf(plan, 'message_bodies')).toBeLessThan(30)
+  expectNear(plan.requests, await backfill(place))
+})
+
+test('the time follows from the rate, which says where it is from', async () => {
+  const { place } = await simulated({})
+  const plan = await planOf(place, ['--max-requests-per-second', '20'])
+  expect(plan.rate).toEqual({ per_second: 20, from: 'the ceiling api.max_requests_per_second' })
+  expect(plan.seconds).toBeCloseTo(plan.requests / 20, 0)
+  const lanes = plan.lanes.reduce((sum, { requests }) => sum + requests, 0)
+  expect(lanes).toBe(plan.requests)
+})
+
+test('for people it is a table on standard output', async () => {
+  const { place } = await simulated({})
+  const { cwd, env } = place
+  const { status, stdout, stderr } = await parley(['backfill', '--plan'], { cwd, env })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  expect(stdout).toMatch(/^RESOURCE +LANE +REQUESTS +TIME +BASIS\nmembers +history +1 /)
+  expect(stdout).toMatch(/\nall +all +≥\d+ /)
+  expect(stdout).toMatch(/\nThis plan took \d+ requests and stored nothing\.\n$/)
+  expect(existsSync(`${cwd}/parley.db`)).toBe(false)
+})
+
+test('a key that is refused and an API that cannot be reached end it as they end a backfill', async () => {
+  const { simulator, place } = await simulated({})
+  const { cwd, env } = place
+  const refused = await parley(['backfill', '--plan'], { cwd, env: { ...env, PARLEY_API_KEY: 'wrong-key' } })
+  expect(refused).toMatchObject({ status: EXIT_STATUS.refused, stdout: '' })
+  const gone = await startSimulator({ messages: 1 })
+  await gone.close()
+  const unreachable = await parley(['backfill', '--plan', '--give-up-seconds', '1'], {
+    cwd,
+    env: { ...env, PARLEY_BASE_URL: gone.url },
+  })
+  expect(unreachable).toMatchObject({ status: EXIT_STATUS.apiUnavailable, stdout: '' })
+  expect(simulator.requests.total()).toBe(1)
+})
