@@ -73,7 +73,7 @@ CREATE TABLE `activities` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `activities_key` ON `activities` (`id`);
 --> statement-breakpoint
-CREATE INDEX `activities_by_time` ON `activities` (`occurred_at`);
+CREATE INDEX `activities_by_time` ON `activities` ("occurred_at" DESC);
 --> statement-breakpoint
 CREATE INDEX `activities_by_source` ON `activities` (`source_id`);
 --> statement-breakpoint
@@ -112,9 +112,9 @@ CREATE UNIQUE INDEX `message_copies_key` ON `message_copies` (`id`);
 --> statement-breakpoint
 CREATE INDEX `message_copies_by_header` ON `message_copies` (`header_message_id`);
 --> statement-breakpoint
-CREATE INDEX `message_copies_by_time` ON `message_copies` (`received_at`,`_deleted_at`);
+CREATE INDEX `message_copies_by_time` ON `message_copies` ("received_at" DESC,`_deleted_at`);
 --> statement-breakpoint
-CREATE INDEX `message_copies_text_due` ON `message_copies` (`received_at`) WHERE _text_due = 1;
+CREATE INDEX `message_copies_text_due` ON `message_copies` ("received_at" DESC) WHERE _text_due = 1;
 --> statement-breakpoint
 CREATE INDEX `message_copies_deleted` ON `message_copies` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
@@ -151,7 +151,7 @@ CREATE TABLE `messages` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `messages_key` ON `messages` (`header_message_id`);
 --> statement-breakpoint
-CREATE INDEX `messages_by_time` ON `messages` (`received_at`,`text_state`,`_deleted_at`);
+CREATE INDEX `messages_by_time` ON `messages` ("received_at" DESC,`text_state`,`_deleted_at`);
 --> statement-breakpoint
 CREATE INDEX `messages_by_thread` ON `messages` (`thread_id`,`received_at`);
 --> statement-breakpoint
@@ -470,7 +470,7 @@ CREATE TABLE `access_logs` (
 	`_extra` text
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `access_logs_by_time` ON `access_logs` (`occurred_at`);
+CREATE INDEX `access_logs_by_time` ON `access_logs` ("occurred_at" DESC);
 --> statement-breakpoint
 CREATE INDEX `access_logs_deleted` ON `access_logs` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint

@@ -32,6 +32,7 @@ export interface Column {
 
 export interface Index {
   name: string
+  /** `name`, or `name DESC`: lists come newest first, and an index in that order has no half-empty pages. */
   columns: readonly string[]
   /** SQL condition of a partial index. */
   where?: string

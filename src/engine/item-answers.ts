@@ -3,6 +3,7 @@ import { tableNamed } from '../catalog.ts'
 import { decodeJson, encodeJson } from '../json.ts'
 import { entity, type ItemFeed, type ReadRequest, type Resource, requested, type Table } from '../resource.ts'
 import type { ParsedItem } from '../row.ts'
+import type { TextResult } from '../store/message-merge.ts'
 import { sameJson } from '../store/rows.ts'
 import { quote } from '../store/sql.ts'
 import type { Task } from '../store/tasks.ts'
@@ -166,11 +167,9 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   // A read that started later has spoken already.
   if (stored.length === 0) return
   const given = typeof text === 'string'
-  context.store.merge.applyText(
-    task.key,
-    given ? { state: 'present', text: text.toWellFormed() } : { state: 'empty' },
-    context.now(),
-  )
+  const result: TextResult = given ? { state: 'present', text: text.toWellFormed() } : { state: 'empty' }
+  if (context.store.merge.applyText(task.key, result, context.now()))
+    context.counts(where.resource).rowsChanged += 1
   if (given) context.store.tasks.remove(task)
   else bodyAgain(context, work, false)
 }

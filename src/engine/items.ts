@@ -11,7 +11,7 @@ import type { Job, Source } from './job.ts'
 /** One request a row, newest first: rows that are still pending, then tasks that are due. */
 
 /** Keys are taken from the database in lots, so that a million pending rows cost no memory. */
-const LOT = 500
+const LOT = 2000
 
 /** So many failures in a row, and the feed is given up for this run: the next would fail too. */
 const FAILURES_IN_A_ROW = 10
@@ -53,6 +53,7 @@ export function createItems(
   const readJob = (task: Task, work: ItemWork): Job => {
     return {
       ...where,
+      expected: feed.expected,
       request: {
         resource: resource.name,
         route: feed.read.path,

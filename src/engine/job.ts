@@ -1,6 +1,6 @@
 import type { ApiRequest } from '../api/request.ts'
 import type { ParleyError } from '../errors.ts'
-import type { ResourceName } from '../resource.ts'
+import type { Expected, ResourceName } from '../resource.ts'
 
 /**
  * The unit of work: one request and what to do with its answer. Lists are walked page by page with the checkpoint in
@@ -10,6 +10,8 @@ export interface Job {
   resource: ResourceName
   feed: string
   request: ApiRequest
+  /** Statuses that are declared to be answers. */
+  expected: Expected | undefined
   /**
    * Stores the answer; runs inside a transaction, and again from the start when the database was busy.
    * @throws RetryError when the answer is none, ResourceError when the resource cannot go on

@@ -59,6 +59,7 @@ export function createPeriodic(
     const query = { limit: String(PAGING[feed.list.paging].maxLimit), ...from, ...end, ...period.cursor }
     return {
       ...where,
+      expected: feed.expected,
       request: { resource: resource.name, route: feed.list.path, path: feed.list.path, query },
       answer(value, reply) {
         const work = { resource, id, feed, period, query, guards }
@@ -94,6 +95,7 @@ export function createPeriodic(
   /** Periods go by the server's clock, so where no answer has told it yet, one is asked for. */
   const clockJob: Job = {
     ...where,
+    expected: feed.expected,
     request: {
       resource: resource.name,
       route: feed.list.path,

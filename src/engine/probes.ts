@@ -156,6 +156,7 @@ function createAsking(
     let more: Question | undefined
     return {
       ...where,
+      expected: evidence.by === 'single' ? { 404: 'absent' } : undefined,
       request: { resource: where.resource, ...kind.request(evidence, question) },
       answer(value, reply) {
         const { records, next } = kind.read(evidence, value, question)

@@ -66,6 +66,8 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const lanes = createLanes(sources, store.transaction.commits)
   const silence = createSilence(deps)
   const delayed: Delayed[] = []
+  const doubtful: Attempt[] = []
+  let believing = false
   let stopped: unknown
   let wake: () => void = () => undefined
   const ending = new AbortController()
@@ -119,6 +121,12 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
 
   const settle = async (tried: Attempt, sent: Sent, ticket: number) => {
     const { job } = tried
+    if (progress.accepted > 0) askDoubtfulAgain()
+    // As long as the API has answered nothing, a 403 or 404 says nothing about the one thing that was asked for.
+    else if (!believing && isDeclaredRefusal(job, sent)) {
+      doubtful.push(tried)
+      return
+    }
     const error = await applied(context, job, sent, ticket)
     if (error === undefined) {
       job.over()
@@ -133,6 +141,18 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     if (progress.accepted === 0 && progress.turnedAway >= TURNED_AWAY_AT_FIRST) throw accessGone()
     await store.transaction(() => job.failed(error))
     job.over()
+  }
+
+  const askDoubtfulAgain = () => {
+    delayed.push(...doubtful.splice(0).map(tried => ({ ...tried, notBefore: clock.elapsed() })))
+  }
+
+  /** Nothing is left but refusals that were declared: then they are what they say. */
+  const believe = (): boolean => {
+    if (doubtful.length === 0 || progress.turnedAway > 0) return false
+    believing = true
+    askDoubtfulAgain()
+    return true
   }
 
   const retryLater = ({ job, attempt }: Attempt, cause: RetryCause, waitMs: number | undefined) => {
@@ -154,9 +174,9 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
 
   const step = async (): Promise<boolean> => {
     const asked = clock.elapsed()
+    const isPaused = governor.state().pausedUntil !== undefined
     const permit = await governor.permit(noMore)
-    // With nothing in flight the wait was a pause or the pace; else it may be the very silence that is looked for.
-    if (progress.inFlight === 0) silence.excuse(clock.elapsed() - asked)
+    if (isPaused) silence.excuse(clock.elapsed() - asked)
     if (!permit) return false
     const error = silence.tooLong()
     if (error) {
@@ -177,7 +197,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       return true
     }
     permit.cancel()
-    if (progress.inFlight === 0 && delayed.length === 0) return lanes.askAllAgain()
+    if (progress.inFlight === 0 && delayed.length === 0) return lanes.askAllAgain() || believe()
     await change()
     return true
   }
@@ -187,7 +207,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     async run() {
       while (!soft.aborted && stopped === undefined && (await step()));
       await queue.onIdle()
-      for (const { job } of delayed) job.over()
+      for (const { job } of [...delayed, ...doubtful]) job.over()
       if (stopped !== undefined) throw stopped
       if (progress.accepted === 0 && progress.turnedAway > 0 && !soft.aborted) throw accessGone()
     },
@@ -242,6 +262,10 @@ function unauthorized(message: string): StopError {
     hint: 'Check api.key (or PARLEY_API_KEY, or the file in PARLEY_API_KEY_FILE): it is wrong, expired or revoked.',
     exitStatus: EXIT_STATUS.refused,
   })
+}
+
+function isDeclaredRefusal(job: Job, sent: Sent): boolean {
+  return sent.kind === 'refused' && job.expected?.[sent.status] !== undefined
 }
 
 function permitResult(sent: Sent): PermitResult {

@@ -63,6 +63,7 @@ export function createSnapshot(
     const work: PassWork = { resource, id, feed, pass, query, limits, guards, extraPasses }
     return {
       ...where,
+      expected: feed.expected,
       request: {
         resource: resource.name,
         route: feed.list.path,

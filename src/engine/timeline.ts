@@ -2,7 +2,7 @@ import { PAGING, readPage } from '../api/paging.ts'
 import { tableNamed } from '../catalog.ts'
 import type { Resource, TimelineFeed } from '../resource.ts'
 import type { ParsedItem } from '../row.ts'
-import type { Ledger, Segment } from '../store/ledger.ts'
+import type { Segment } from '../store/ledger.ts'
 import { quote } from '../store/sql.ts'
 import type { EngineContext } from './context.ts'
 import { expectedOrFault } from './expected.ts'
@@ -11,6 +11,7 @@ import { isAskable } from './probes.ts'
 import {
   begun,
   createLoopGuards,
+  cutOff,
   cutWhereItStands,
   givenUp,
   isDue,
@@ -48,6 +49,7 @@ export function createTimeline(
     const query = { ...base, ...segment.cursor }
     return {
       ...where,
+      expected: feed.expected,
       request: { resource: resource.name, route: feed.list.path, path: feed.list.path, query },
       answer: (value, reply) =>
         applyPage(context, { resource, id, feed, segment, base, query, guards }, value, reply),
@@ -92,15 +94,6 @@ export function tileAxis(context: EngineContext, feed: string): void {
     const rest = segment.edgeAt === null ? segment : cutOff(store.ledger, segment, segment.edgeAt)
     if (spans(rest, since)) cutOff(store.ledger, rest, since)
   }
-}
-
-/** Cuts a segment and returns the older part, which was last listed when the whole was. */
-function cutOff(ledger: Ledger, segment: Segment, at: string): Segment {
-  const { listedAt, listedRound } = segment
-  const older = { ...ledger.cut(segment, at), listedAt, listedRound }
-  ledger.save(older)
-  if (segment.edgeAt !== null) ledger.save({ ...listed(segment), from: at })
-  return older
 }
 
 function spans({ from, to }: Segment, at: string): boolean {

@@ -89,6 +89,15 @@ export function setbackError(setback: Setback): ResourceError {
   })
 }
 
+/** Cuts a segment and returns the older part, which was last listed when the whole was. */
+export function cutOff(ledger: Ledger, segment: Segment, at: string): Segment {
+  const { listedAt, listedRound } = segment
+  const older = { ...ledger.cut(segment, at), listedAt, listedRound }
+  ledger.save(older)
+  if (segment.edgeAt !== null) ledger.save({ ...listed(segment), from: at })
+  return older
+}
+
 /**
  * A timeline's cursor leads nowhere. What was walked so far has been read without a gap, so the segment is cut
  * there: the part above counts as listed, and the rest gets a query of its own, which no cursor is needed for. Where
@@ -100,8 +109,7 @@ export function cutWhereItStands(ledger: Ledger, segment: Segment, setback: Setb
   const moved =
     edgeAt !== null && (to === null || edgeAt < to) && (segment.from === null || edgeAt > segment.from)
   if (moved) {
-    ledger.cut(segment, edgeAt)
-    ledger.save({ ...listed(segment), from: edgeAt })
+    cutOff(ledger, segment, edgeAt)
     return
   }
   if (segment.restarts > 0) throw setbackError(setback)

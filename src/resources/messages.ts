@@ -53,8 +53,8 @@ const messageCopies = entity('message_copies', {
   },
   indices: {
     by_header: { on: ['header_message_id'] },
-    by_time: { on: ['received_at', '_deleted_at'] },
-    text_due: { on: ['received_at'], where: '_text_due = 1' },
+    by_time: { on: ['received_at DESC', '_deleted_at'] },
+    text_due: { on: ['received_at DESC'], where: '_text_due = 1' },
   },
   children: [participants],
   taken: ['text'],
@@ -80,7 +80,7 @@ const messages = entity('messages', {
   },
   indices: {
     // Covers the counts of sync_status and sync_coverage, which must not read a million texts.
-    by_time: { on: ['received_at', 'text_state', '_deleted_at'] },
+    by_time: { on: ['received_at DESC', 'text_state', '_deleted_at'] },
     by_thread: { on: ['thread_id', 'received_at'] },
   },
 })

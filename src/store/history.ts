@@ -1,5 +1,6 @@
 import { decodeJson, encodeJson } from '../json.ts'
 import type { History } from '../resource.ts'
+import { sameJson } from './rows.ts'
 import { quote } from './sql.ts'
 import type { Prepare } from './statements.ts'
 
@@ -13,8 +14,9 @@ export type NoteChanges = (
 
 export function createHistory(prepare: Prepare, { into }: History): NoteChanges {
   const insert = prepare(
-    `INSERT OR REPLACE INTO ${quote(into)} (object, record_id, field, observed_at, old_value, new_value)
-     VALUES (?, ?, ?, ?, ?, ?)`,
+    // Two observations within a millisecond are one change, from the first value to the last.
+    `INSERT INTO ${quote(into)} (object, record_id, field, observed_at, old_value, new_value)
+     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET new_value = excluded.new_value`,
   )
   return ({ object, id }, before, after, now) => {
     const old = fieldTexts(before)
@@ -22,7 +24,7 @@ export function createHistory(prepare: Prepare, { into }: History): NoteChanges 
     for (const field of new Set([...old.keys(), ...fresh.keys()])) {
       const from = old.get(field) ?? null
       const to = fresh.get(field) ?? null
-      if (from !== to) insert.run(object, id, field, now, from, to)
+      if (!sameJson(from, to)) insert.run(object, id, field, now, from, to)
     }
   }
 }

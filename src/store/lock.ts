@@ -26,7 +26,8 @@ export function lockDatabase(path: string): WriterLock {
   try {
     // Said by the system, since better-sqlite3 only tells in words that the folder is not there.
     accessSync(dirname(resolve(path)), constants.X_OK)
-    lock = new Database(file, { timeout: 0 })
+    // Whoever only looks whether it is held has it for an instant.
+    lock = new Database(file, { timeout: 250 })
     // In memory, so that the transaction leaves no file of its own beside this one.
     lock.pragma('journal_mode = MEMORY')
     lock.exec('BEGIN IMMEDIATE')

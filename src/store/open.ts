@@ -1,5 +1,5 @@
-import { chmodSync, closeSync, existsSync, openSync, statfsSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { chmodSync, closeSync, existsSync, openSync, realpathSync, statfsSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { appliedMigrations, migrate, newestMigration } from './migrate.ts'
@@ -41,6 +41,17 @@ export function openDatabase({ path, mode = 0o600, readonly = false }: OpenOptio
     return db
   } catch (error) {
     throw databaseError(error, file)
+  }
+}
+
+/** One name for one file, whatever links lead to it, so that its lock is one as well. */
+export function truePath(path: string): string {
+  const file = resolve(path)
+  try {
+    return existsSync(file) ? realpathSync(file) : join(realpathSync(dirname(file)), basename(file))
+  } catch {
+    // What is wrong with the folder is said when the file is opened.
+    return file
   }
 }
 
@@ -127,7 +138,8 @@ const DATABASE_FAULTS: readonly { codes: RegExp; says: string; hint: string }[] 
 
 /** Errors of SQLite and of the file system as a StopError (73); every other error as it is. */
 export function databaseError(error: unknown, file: string): unknown {
-  if (error instanceof StopError || !(error instanceof Error) || !('code' in error)) return error
+  if (error instanceof StopError || !(error instanceof Error)) return error
+  if (!('code' in error)) return error.cause === undefined ? error : databaseError(error.cause, file)
   const code = String(error.code)
   const fault = DATABASE_FAULTS.find(({ codes }) => codes.test(code))
   if (!fault) return error

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import {
   type AnySQLiteColumn,
   foreignKey,
@@ -71,6 +71,20 @@ function picker(columns: Columns): Pick {
   }
 }
 
+/** Columns of an index, some of them descending. */
+function ordered(
+  columns: Columns,
+  names: readonly string[],
+): [SQL | AnySQLiteColumn, ...(SQL | AnySQLiteColumn)[]] {
+  const pick = picker(columns)
+  const [first, ...rest] = names.map(name => {
+    const [column] = pick([name.replace(/ DESC$/, '')])
+    return name.endsWith(' DESC') ? sql`${column} DESC` : column
+  })
+  if (!first) throw new TypeError('an index without columns')
+  return [first, ...rest]
+}
+
 type Built = ReturnType<typeof sqliteTable>
 
 function buildTable({ table, above }: PlacedTable, built: ReadonlyMap<string, Built>): Built {
@@ -82,7 +96,7 @@ function buildTable({ table, above }: PlacedTable, built: ReadonlyMap<string, Bu
         : primaryKey({ columns: pick(table.key) }),
     ]
     for (const { name, columns: on, where } of table.indices) {
-      const declared = index(name).on(...pick(on))
+      const declared = index(name).on(...ordered(columns as Columns, on))
       constraints.push(where === undefined ? declared : declared.where(sql.raw(where)))
     }
     if (table.kind === 'entity') {

@@ -7,7 +7,7 @@ import { createHistory, type NoteChanges } from './history.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { lockDatabase } from './lock.ts'
 import { createMessageMerge, type Group, type MessageMerge } from './message-merge.ts'
-import { closeDatabase, databaseError, openDatabase, type Sqlite } from './open.ts'
+import { closeDatabase, databaseError, openDatabase, type Sqlite, truePath } from './open.ts'
 import { createRejects, type Rejects } from './rejects.ts'
 import { createRowWriters, type RowWriters, type Written } from './rows.ts'
 import { createRuns, type Runs } from './runs.ts'
@@ -64,7 +64,8 @@ export interface StoreOptions {
  * Opens the warehouse as its only writer.
  * @throws StopError 73 when it cannot be opened, 75 when another process writes it
  */
-export function openStore({ path, mode, command, pid, clock }: StoreOptions): Store {
+export function openStore({ mode, command, pid, clock, ...options }: StoreOptions): Store {
+  const path = truePath(options.path)
   const lock = lockDatabase(path)
   try {
     const db = openDatabase({ path, mode })
