@@ -47,6 +47,8 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
   let moved = 0
   const clock: Clock = { ...system, now: () => system.now() + moved }
   const store = openStore({ path, mode: 0o600, command: 'test', pid: process.pid, clock })
+  // Nobody pulls the plug here, and waiting for the disk is most of the time that these tests take.
+  store.db.pragma('synchronous = OFF')
   onTestFinished(() => {
     store.close()
     rmSync(folder, { recursive: true })

@@ -70,7 +70,7 @@ function populate(db: Sqlite): Map<string, number> {
     const columns = db.prepare(`SELECT name, type, pk FROM pragma_table_info(?)`).all(table) as ColumnInfo[]
     const names = columns.map(({ name }) => quote(name)).join(', ')
     for (const number of [1, 2]) {
-      const values = columns.map(({ type }) => (type === 'TEXT' ? `"x${number}"` : number))
+      const values = columns.map(({ type }) => (type === 'TEXT' ? `[["x${number}", 1]]` : number))
       db.prepare(`INSERT INTO ${quote(table)} (${names}) VALUES (${columns.map(() => '?').join(', ')})`).run(
         ...values,
       )

@@ -225,7 +225,7 @@ describe('the copies of an e-mail', () => {
           expect(shown).toEqual(textModel(known, given))
         })
       }),
-      { numRuns: 400 },
+      { numRuns: 250 },
     )
   })
 
@@ -262,7 +262,7 @@ describe('the copies of an e-mail', () => {
           expect(shown[0]).toEqual(shown[1])
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 100 },
     )
   })
 })
@@ -297,7 +297,7 @@ describe('pages of a list', () => {
         })
         expect(shown[1]).toEqual(shown[0])
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     )
   })
 })
