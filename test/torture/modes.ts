@@ -138,8 +138,9 @@ export const MODES: Readonly<Record<string, Mode>> = {
         const { status } = await parley.ended
         killNoMore(trial)
         told.push(`${args.join(' ')} exit ${status}`)
-        const bounded = args.length > 0 && status === 0 && round === 0
-        if (bounded) told.push(...(await trial.differences({ since })))
+        const isBounded = args.length > 0 && status === 0 && round === 0
+        const differences = isBounded ? await trial.differences({ since }) : []
+        if (differences.length > 0) return [...told, trial.database, ...differences].join('\n    ')
         if (draw.below(2) === 0) await change(trial, draw, told)
       }
       return `${told.join('; ')}; ${await finishAfterChanges(trial)}`
