@@ -25,7 +25,7 @@ const CLI = fileURLToPath(
 )
 
 /** Requests a second that the simulator allows, and at once. */
-const LIMIT = { rate: 250, burst: 50 }
+const LIMIT = { rate: 400, burst: 100 }
 
 export const demoCommand: CommandDefinition<DemoOptions> = {
   description:
