@@ -1,3 +1,4 @@
+import type { BareResult } from './bare-loop.ts'
 import type { Trial } from './trial.ts'
 
 /** A measured figure beside the one that is wanted. */
@@ -60,8 +61,18 @@ export function figuresOf({ messages, withTexts, trial }: SizedTrial): Figure[] 
       : [plain('database over JSON', `${share.toFixed(3)} (${(size.bytes / MIB).toFixed(0)} MiB)`)]),
     plain('share of indices', percent(size.indexBytes / size.bytes)),
     plain('share of the merged messages', percent(size.mergedBytes / size.bytes)),
-    ...(bare ? [bareFigure(judged, { perSecond, bare: bare.rows / (bare.wallMs / 1000) }, withTexts)] : []),
+    ...(bare
+      ? [
+          bareFigure(judged, { perSecond, bare: bare.rows / (bare.wallMs / 1000) }, withTexts),
+          plain('CPU time over the bare loop', `${cpuOverBare(parley, bare).toFixed(1)} times`),
+        ]
+      : []),
   ]
+}
+
+/** For the same rows; a busy machine and its disk disturb this less than the time on the clock. */
+function cpuOverBare(parley: Trial['parley'], bare: BareResult): number {
+  return (parley.userMs + parley.systemMs) / bare.cpuMs
 }
 
 type Judge = (measure: string, value: string, wanted: string, reached: boolean) => Figure

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { type BareResult, writeBare } from './bare-loop.ts'
+import { text } from 'node:stream/consumers'
+import type { BareResult } from './bare-loop.ts'
 import { type LeastRequests, leastRequests } from './least-requests.ts'
 import { startMeasured, type Usage } from './measured-process.ts'
 import { measureWarehouse, type WarehouseSize } from './warehouse-size.ts'
@@ -38,7 +39,7 @@ export async function runTrial(workspace: Workspace, options: TrialOptions): Pro
     await workspace.forgetRequests()
     runs.push(await backfill(workspace, options, database))
     if (!options.withBare) continue
-    bareRuns.push(writeBare(database, bareDatabase))
+    bareRuns.push(await bareLoop(database, bareDatabase))
     removeDatabase(bareDatabase)
   }
   const { total, bytes } = await workspace.requests()
@@ -75,6 +76,16 @@ function backfill(workspace: Workspace, options: TrialOptions, database: string)
   )
   child.stdout?.resume()
   return ended
+}
+
+const BARE_MAIN = new URL('bare-main.ts', import.meta.url).pathname
+const TSX = import.meta.resolve('tsx')
+
+async function bareLoop(finished: string, path: string): Promise<BareResult> {
+  const { child, ended } = startMeasured(['--import', TSX, BARE_MAIN, finished, path], process.env)
+  const result = child.stdout ? text(child.stdout) : ''
+  await ended
+  return JSON.parse(await result) as BareResult
 }
 
 function fastest<T extends { wallMs: number }>(runs: readonly T[]): T {
