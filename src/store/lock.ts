@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { databaseError, isBusy, openDatabase } from './open.ts'
+import { databaseError, isBusy, openDatabase, truePath } from './open.ts'
 
 export interface WriterLock {
   release(): void
@@ -21,7 +21,7 @@ export interface Writer {
  * @throws StopError (75) when another process holds it
  */
 export function lockDatabase(path: string): WriterLock {
-  const file = `${path}-lock`
+  const file = `${truePath(path)}-lock`
   let lock: Database.Database | undefined
   try {
     // Said by the system, since better-sqlite3 only tells in words that the folder is not there.
@@ -44,7 +44,7 @@ export function lockDatabase(path: string): WriterLock {
  * was never made: then nobody can tell (undefined).
  */
 export function isLocked(path: string): boolean | undefined {
-  const file = `${path}-lock`
+  const file = `${truePath(path)}-lock`
   if (!mayWrite(file)) return undefined
   const lock = new Database(file, { timeout: 0, fileMustExist: true })
   try {
