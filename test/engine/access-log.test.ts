@@ -1,0 +1,176 @@
+import { describe, expect, test } from 'vitest'
+import { type Handler, refused, startScriptedApi, v1Page } from '../support/scripted-api.ts'
+import { outcomeOf, startTrial, stateOf } from './trial-backfill.ts'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+
+interface Entry {
+  occurred_at: string
+  operation: string
+}
+
+/** The log, newest first, with an inclusive start and an exclusive end; equal times stay in the order of `entries`. */
+function log(entries: () => readonly Entry[], pageSize: number, end = 'to'): Handler {
+  return ({ query }) => {
+    const within = entries().filter(
+      ({ occurred_at: at }) => !(at < (query['from'] ?? '')) && !(at >= (query[end] ?? '~')),
+    )
+    const start = Number(query['cursor'] ?? 0)
+    const next = start + pageSize < within.length ? String(start + pageSize) : null
+    return v1Page(within.slice(start, start + pageSize), next)
+  }
+}
+
+const ago = (ms: number) => new Date(Math.floor((Date.now() - ms) / 1000) * 1000).toISOString()
+const entry = (ms: number, operation: string): Entry => ({ occurred_at: ago(ms), operation })
+
+const ROUTE = '/v1/public-api-access-logs'
+const OPERATIONS = 'SELECT operation FROM access_logs ORDER BY occurred_at DESC, operation'
+
+describe('the access log', () => {
+  test.each([1, 2, 3, 50])(
+    'keeps entries alike in every field as often as they are listed (%i a page)',
+    async size => {
+      const api = await startScriptedApi()
+      const [early, late] = [entry(2 * DAY, 'a'), entry(DAY, 'b')]
+      const entries = [
+        late,
+        late,
+        late,
+        { ...late, operation: 'c' },
+        late,
+        early,
+        early,
+        entry(40 * DAY, 'd'),
+      ]
+      api.on(
+        ROUTE,
+        log(() => entries, size),
+      )
+      const trial = await startTrial(api)
+      expect((await trial.run(['access_logs'])).complete).toBe(true)
+      const expected = ['b', 'b', 'b', 'b', 'c', 'a', 'a', 'd']
+      expect(trial.column(OPERATIONS)).toEqual(expected)
+      const ids = trial.column('SELECT id FROM access_logs ORDER BY id')
+      trial.moveClock(2 * HOUR)
+      await trial.run(['access_logs'])
+      trial.moveClock(2 * HOUR)
+      const result = await trial.run(['access_logs'])
+      expect(trial.column('SELECT id FROM access_logs ORDER BY id')).toEqual(ids)
+      expect(result.resources[0]?.rowsChanged).toBe(0)
+    },
+  )
+
+  test('adds what a period gained when it is read again, and nothing twice', async () => {
+    const api = await startScriptedApi()
+    const repeated = entry(600_000, 'a')
+    let entries = [repeated]
+    api.on(
+      ROUTE,
+      log(() => entries, 50),
+    )
+    const trial = await startTrial(api)
+    await trial.run(['access_logs'])
+    entries = [entry(300_000, 'b'), repeated, repeated]
+    await trial.run(['access_logs'])
+    expect(trial.column(OPERATIONS)).toEqual(['b', 'a', 'a'])
+  })
+
+  test('keeps entries that the API no longer lists', async () => {
+    const api = await startScriptedApi()
+    let entries = [entry(600_000, 'a')]
+    api.on(
+      ROUTE,
+      log(() => entries, 50),
+    )
+    const trial = await startTrial(api)
+    await trial.run(['access_logs'])
+    entries = []
+    expect((await trial.run(['access_logs'])).complete).toBe(true)
+    expect(trial.column('SELECT operation FROM live_access_logs')).toEqual(['a'])
+  })
+
+  test('is read back over gaps until three periods of 31 days in a row are empty, and never more at a time', async () => {
+    const api = await startScriptedApi()
+    const entries = [entry(DAY, 'a'), entry(100 * DAY, 'b'), entry(300 * DAY, 'too far')]
+    api.on(
+      ROUTE,
+      log(() => entries, 50),
+    )
+    const trial = await startTrial(api)
+    expect((await trial.run(['access_logs'])).complete).toBe(true)
+    expect(trial.column(OPERATIONS)).toEqual(['a', 'b'])
+    // The first request of all only asks for the server's time.
+    const asked = api.asked(ROUTE).flatMap(({ query }) => (query['limit'] === '1' ? [] : [query]))
+    for (const { from = '', to = '' } of asked) {
+      expect(Date.parse(to) - Date.parse(from)).toBeLessThanOrEqual(31 * DAY)
+    }
+    const periods = [...new Map(asked.map(query => [query['from'], query['to']]))].sort().reverse()
+    periods.slice(1).forEach(([, to], index) => {
+      expect(to).toBe(periods[index]?.[0])
+    })
+  })
+
+  test('is not read again where a period was read an hour after its end', async () => {
+    const api = await startScriptedApi()
+    api.on(
+      ROUTE,
+      log(() => [entry(DAY, 'a')], 50),
+    )
+    const trial = await startTrial(api)
+    await trial.run(['access_logs'])
+    trial.moveClock(3 * HOUR)
+    const before = api.requests.length
+    await trial.run(['access_logs'])
+    trial.moveClock(3 * HOUR)
+    await trial.run(['access_logs'])
+    const later = api.requests.slice(before)
+    expect(later.length).toBeLessThan(12)
+    for (const { query } of later)
+      expect(Date.parse(query['from'] ?? '')).toBeGreaterThan(Date.now() - 3 * HOUR)
+  })
+
+  test.each([
+    ['ignores', (handler: Handler): Handler => handler],
+    [
+      'refuses',
+      (handler: Handler): Handler =>
+        request =>
+          request.query['to'] === undefined ? handler(request) : refused(400),
+    ],
+  ])(
+    'that %s the end parameter is read all the same, and says which setting is wrong',
+    async (_what, wrap) => {
+      const api = await startScriptedApi()
+      const entries = [entry(60_000, 'a'), entry(5 * DAY, 'b'), entry(20 * DAY, 'c'), entry(40 * DAY, 'd')]
+      api.on(ROUTE, wrap(log(() => entries, 2, 'until')))
+      const trial = await startTrial(api)
+      const result = await trial.run(['access_logs'])
+      expect(outcomeOf(result, 'access_logs')).toBe('failed')
+      expect(stateOf(trial, 'access_logs')).toBe('failing')
+      expect(trial.logged()).toContain('end-parameter')
+      expect(trial.column(OPERATIONS)).toEqual(['a', 'b', 'c', 'd'])
+      expect(api.requests.length).toBeLessThan(60)
+      const right = await trial.run(['access_logs'], { endParameter: 'until' })
+      expect(right.complete).toBe(true)
+      expect(stateOf(trial, 'access_logs')).toBe('ok')
+      expect(trial.column(OPERATIONS)).toEqual(['a', 'b', 'c', 'd'])
+    },
+  )
+
+  test('with --since is bounded in the request', async () => {
+    const api = await startScriptedApi()
+    api.on(
+      ROUTE,
+      log(() => [entry(DAY, 'a'), entry(3 * DAY, 'b'), entry(40 * DAY, 'c')], 50),
+    )
+    const trial = await startTrial(api)
+    const since = ago(2 * DAY)
+    expect((await trial.run(['access_logs'], { since })).complete).toBe(true)
+    expect(trial.column(OPERATIONS)).toEqual(['a'])
+    for (const { query } of api.asked(ROUTE)) expect((query['from'] ?? '') >= since).toBe(true)
+    expect((await trial.run(['access_logs'])).complete).toBe(true)
+    expect(trial.column(OPERATIONS)).toEqual(['a', 'b', 'c'])
+  })
+})
