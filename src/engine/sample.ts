@@ -66,10 +66,12 @@ interface Cell {
   peak: number
 }
 
+type Look = (at: number | undefined) => Generator<Span, Sample | undefined, Sighting | undefined>
+
 export function* sampleList(span: Span, { budget, oldestHint }: SampleOptions): Sampling {
   let used = 0
-  let phase = 0.5
-  const look = function* (at: number | undefined): Generator<Span, Sample | undefined, Sighting | undefined> {
+  const placeIn = createPlaces()
+  const look: Look = function* (at) {
     used += 1
     const seen = yield { from: span.from, to: at }
     return seen && { ...seen, at: at ?? seen.times[0] ?? 0 }
@@ -87,38 +89,24 @@ export function* sampleList(span: Span, { budget, oldestHint }: SampleOptions): 
       ? yield* findOldest(newest, samples, { look, hint: oldestHint, left: () => budget / 2 - used })
       : { below: span.from, found: true }
 
-  /** Spread over the week as evenly as over the whole, since nights and week-ends are empty. */
-  const placeIn = ({ above, below }: Cell): number => {
-    phase = (phase + 0.618_034) % 1
-    const play = Math.min(WEEK, above - below)
-    return Math.round((above + below) / 2 + (phase - 0.5) * play)
-  }
   const seeInto = function* (cell: Cell): Generator<Span, Cell, Sighting | undefined> {
     if (cell.samples.length > 0 || cell.above <= cell.below) return cell
     const page = yield* look(placeIn(cell))
     if (!page) return cell
-    const sample = used < budget - 1 && isCrowded(page, cell, usual) ? yield* lookOn(page) : page
+    const isBurst = isCrowded(page, cell.below, usual)
     usual.push(density(page, cell.below).rows)
+    const canLookOn = used + 1 < budget
+    if (!canLookOn && isOneInstant(page)) return cell
+    const sample = isBurst && canLookOn ? yield* lookOn(page, look) : page
     return { ...cell, samples: [sample], peak: Math.max(cell.peak, density(sample, cell.below).rows) }
   }
-  /** The page and the one below it as one. */
-  const lookOn = function* (page: Sample): Generator<Span, Sample, Sighting | undefined> {
-    const next = yield* look((page.times.at(-1) ?? page.at) - 1)
-    if (!next) return page
-    return {
-      at: page.at,
-      times: [...page.times, ...next.times],
-      more: next.more,
-      extra: page.extra + next.extra,
-    }
-  }
-
-  const usual: number[] = [density(newest, Number.NEGATIVE_INFINITY).rows]
+  const usual = [newest, ...samples].map(page => density(page, Number.NEGATIVE_INFINITY).rows)
+  const plain = samples.filter(page => !isOneInstant(page))
   let cells: readonly Cell[] = []
-  for (const cell of evenCells(first, bottom.below, samples)) {
+  for (const cell of evenCells(first, bottom.below, plain)) {
     cells = [...cells, used < budget ? yield* seeInto(cell) : cell]
   }
-  const limit = Math.min(budget, Math.max(FEWEST_REQUESTS, Math.ceil(rowsOf(cells) / PAGE_ROWS / 2)))
+  const limit = Math.min(budget, Math.max(FEWEST_REQUESTS, Math.ceil(countIn(cells).rows / PAGE_ROWS / 2)))
   while (used + 2 <= limit) {
     const chosen = mostDoubtful(cells, density(newest, Number.NEGATIVE_INFINITY).rows)
     if (!chosen) break
@@ -129,6 +117,28 @@ export function* sampleList(span: Span, { budget, oldestHint }: SampleOptions): 
   return sumUp(newest, cells, bottom)
 }
 
+/** Where to look into a cell: spread over the week as evenly as over the whole, since nights are empty. */
+function createPlaces(): (cell: Cell) => number {
+  let phase = 0.5
+  return ({ above, below }) => {
+    phase = (phase + 0.618_034) % 1
+    const play = Math.min(WEEK, above - below)
+    return Math.round((above + below) / 2 + (phase - 0.5) * play)
+  }
+}
+
+/** The page and the one below it as one. */
+function* lookOn(page: Sample, look: Look): Generator<Span, Sample, Sighting | undefined> {
+  const next = yield* look((page.times.at(-1) ?? page.at) - 1)
+  if (!next) return page
+  return {
+    at: page.at,
+    times: [...page.times, ...next.times],
+    more: next.more,
+    extra: page.extra + next.extra,
+  }
+}
+
 interface Bottom {
   below: number
   /** Whether it is known that nothing is older. */
@@ -136,7 +146,7 @@ interface Bottom {
 }
 
 interface Search {
-  look(at: number): Generator<Span, Sample | undefined, Sighting | undefined>
+  look: Look
   hint: number | undefined
   left(): number
 }
@@ -203,10 +213,17 @@ function halve({ above, below, peak }: Cell): readonly Cell[] {
 const CROWDED = 2.5
 
 /** A page that tells of a burst rather than of its cell; where a page lasts less than two days it may be the rhythm of days. */
-function isCrowded(page: Sample, cell: Cell, densities: readonly number[]): boolean {
+function isCrowded(page: Sample, below: number, densities: readonly number[]): boolean {
   const sorted = [...densities].sort((one, other) => one - other)
   const usual = sorted[Math.floor(sorted.length / 2)] ?? 0
-  return usual < PAGE_ROWS / (2 * DAY) && density(page, cell.below).rows > CROWDED * usual
+  return usual < PAGE_ROWS / (2 * DAY) && density(page, below).rows > CROWDED * usual
+}
+
+/** A fifth of a page at one instant is an import, which says nothing about the time around it. */
+const ONE_INSTANT = PAGE_ROWS / 5
+
+function isOneInstant({ times }: Sample): boolean {
+  return times.some((time, index) => times[index + ONE_INSTANT] === time)
 }
 
 /** How much of a peak counts for the halves of its cell, which may have been cut at the peak's edge. */
@@ -245,23 +262,33 @@ function density(sample: Sample, below: number): Counts {
   return { rows, extra: rows * each }
 }
 
-function rowsIn({ above, below, samples }: Cell): Counts {
-  const width = above - below
+function densityIn({ below, samples }: Cell): Counts {
   const all = samples.map(sample => density(sample, below))
   const mean = (of: (counts: Counts) => number) =>
-    all.length === 0 ? 0 : (all.reduce((sum, counts) => sum + of(counts), 0) / all.length) * width
+    all.reduce((sum, counts) => sum + of(counts), 0) / Math.max(1, all.length)
   return { rows: mean(({ rows }) => rows), extra: mean(({ extra }) => extra) }
 }
 
-function rowsOf(cells: readonly Cell[]): number {
-  return cells.reduce((sum, cell) => sum + rowsIn(cell).rows, 0)
+/** What the cells hold together; one that nothing was seen of is taken to be like the others. */
+function countIn(cells: readonly Cell[]): Counts {
+  const counted = { rows: 0, extra: 0, width: 0 }
+  const all = cells.reduce((sum, { above, below }) => sum + above - below, 0)
+  for (const cell of cells.filter(({ samples }) => samples.length > 0)) {
+    const width = cell.above - cell.below
+    const { rows, extra } = densityIn(cell)
+    counted.rows += rows * width
+    counted.extra += extra * width
+    counted.width += width
+  }
+  const whole = counted.width > 0 ? all / counted.width : 0
+  return { rows: counted.rows * whole, extra: counted.extra * whole }
 }
 
 function sumUp(newest: Sample, cells: readonly Cell[], bottom: Bottom): Estimate {
-  const counted = cells.map(rowsIn)
+  const { rows, extra } = countIn(cells)
   return {
-    rows: Math.round(counted.reduce((sum, { rows }) => sum + rows, newest.times.length)),
-    extra: Math.round(counted.reduce((sum, { extra }) => sum + extra, newest.extra)),
+    rows: Math.round(newest.times.length + rows),
+    extra: Math.round(newest.extra + extra),
     certainty: bottom.found ? 'about' : 'at least',
     oldest: bottom.below,
   }
