@@ -3,9 +3,10 @@ import type { ParleyError } from '../errors.ts'
 import type { ItemFeed, Resource } from '../resource.ts'
 import { quote } from '../store/sql.ts'
 import type { Task } from '../store/tasks.ts'
+import { ITEM_ANSWERS } from './answers/handlers.ts'
+import type { ItemWork } from './answers/work.ts'
 import { type EngineContext, HOUR } from './context.ts'
 import { refusal } from './expected.ts'
-import { ITEM_ANSWERS, type ItemWork } from './item-answers.ts'
 import type { Job, Source } from './job.ts'
 
 /** One request a row, newest first: rows that are still pending, then tasks that are due. */

@@ -1,0 +1,54 @@
+import { decodeJson, encodeJson } from '../../json.ts'
+import type { ParsedItem } from '../../row.ts'
+import type { TextResult } from '../../store/message-merge.ts'
+import { DAY, type EngineContext, HOUR, WEEK } from '../context.ts'
+import type { Reply } from '../job.ts'
+import { again, type ItemHandler, type ItemWork, readAgain, recordOf, whereOf } from './work.ts'
+
+/** The answer is a message with its text, which the merge takes in. */
+export const bodyAnswer: ItemHandler = { answer: storeBody, absent: bodyAbsent }
+
+function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
+  const { feed, task } = work
+  const where = whereOf(work)
+  const report = context.report(where, task.key)
+  const parsed = context.parser(feed.table)(recordOf(work, value), report)
+  if (!parsed) {
+    readAgain(context, work, DAY)
+    return
+  }
+  const { text } = parsed.taken
+  const fits = typeof text === 'string' || text == null
+  if (!fits) report.drift(feed.table, 'text', 'unexpected type')
+  const item = fits ? parsed : withExtra(parsed, 'text', text)
+  const stored = context.write(where, feed.table, [item], { ticket: reply.ticket, now: context.now() })
+  // A read that started later has spoken already.
+  if (stored.length === 0) return
+  const given = typeof text === 'string'
+  const result: TextResult = given ? { state: 'present', text: text.toWellFormed() } : { state: 'empty' }
+  if (context.store.merge.applyText(task.key, result, context.now()))
+    context.counts(where.resource).rowsChanged += 1
+  if (given) context.store.tasks.remove(task)
+  else bodyAgain(context, work, false)
+}
+
+function withExtra(item: ParsedItem, field: string, value: unknown): ParsedItem {
+  const known = item.extra === null ? {} : (decodeJson(item.extra).value as object)
+  return { ...item, extra: encodeJson({ ...known, [field]: value }) }
+}
+
+function bodyAbsent(context: EngineContext, work: ItemWork): void {
+  context.store.merge.applyText(work.task.key, { state: 'gone' }, context.now())
+  bodyAgain(context, work, true)
+}
+
+const BODY_YOUNG_MS = 30 * DAY
+
+/** Hidden bodies may be shown later: often while the message is young, then once in 30 days. */
+function bodyAgain(context: EngineContext, work: ItemWork, waiting: boolean): void {
+  const { task } = work
+  const age = task.sortAt === null ? 0 : context.clock.now() - Date.parse(task.sortAt)
+  const attempts = task.attempts + 1
+  const interval = age < BODY_YOUNG_MS ? Math.min(HOUR * 2 ** attempts, WEEK) : BODY_YOUNG_MS
+  again(context, work, { afterMs: interval, attempts, waiting })
+}

@@ -1,0 +1,85 @@
+import { readSingle } from '../../api/paging.ts'
+import type { ItemFeed, ReadRequest, Resource } from '../../resource.ts'
+import type { Task } from '../../store/tasks.ts'
+import { DAY, type EngineContext, HOUR, MINUTE, WEEK } from '../context.ts'
+import { wrongIdentity } from '../expected.ts'
+import type { Reply } from '../job.ts'
+
+/** What is done with the answer of a single read: one handler for each kind of item. */
+export interface ItemHandler {
+  query?(work: ItemWork): Readonly<Record<string, string>>
+  /** What fills the path besides the key. */
+  params?(task: Task): Readonly<Record<string, string>>
+  /** Writes the tasks of this round once the parents are read; until then nothing is asked for. */
+  plan?(context: EngineContext, id: string): void
+  answer(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void
+  /** 404, or 403 where that is declared as withheld. */
+  absent(context: EngineContext, work: ItemWork, meaning: 'absent' | 'withheld'): void
+}
+
+export interface ItemWork {
+  resource: Resource
+  id: string
+  feed: ItemFeed
+  task: Task
+  /** True when the item's own list goes on on another page. */
+  more: boolean
+  cursor: Readonly<Record<string, string>> | null
+  gathered: string[]
+  /** Cursors of its pages so far. */
+  asked: string[]
+}
+
+export const whereOf = ({ resource, id }: ItemWork) => ({ resource: resource.name, feed: id })
+
+/** The record of a single read. An answer for something else than was asked for is no answer. */
+export function recordOf({ feed, task }: ItemWork, value: unknown): Record<string, unknown> {
+  const read = feed.read as ReadRequest
+  const record = readSingle(value, read.placement, read.identity)
+  if (!Array.isArray(record) && (read.identity === undefined || record[read.identity] === task.key))
+    return record
+  throw wrongIdentity()
+}
+
+interface Again {
+  afterMs: number
+  attempts?: number
+  waiting?: boolean
+  deadline?: string | null
+}
+
+export function again(context: EngineContext, { resource, task }: ItemWork, next: Again): void {
+  const { afterMs, ...rest } = next
+  context.store.tasks.done(task, {
+    round: context.round(resource.name),
+    dueAt: context.after(afterMs),
+    sortAt: task.sortAt,
+    ...rest,
+  })
+}
+
+export function readAgain(context: EngineContext, work: ItemWork, afterMs: number): void {
+  again(context, work, { afterMs })
+}
+
+/** Not ready at the API: asked again at growing intervals until a deadline, then weekly. */
+export function waitFor(context: EngineContext, work: ItemWork): void {
+  const attempts = work.task.attempts + 1
+  const deadline = work.task.deadline ?? context.after(WEEK)
+  const past = context.now() > deadline
+  const afterMs = past ? WEEK : Math.min(5 * MINUTE * 2 ** attempts, DAY)
+  again(context, work, { afterMs, attempts, deadline, waiting: true })
+}
+
+/** What can change later is read again at intervals that grow with its age. Pure but for the clock. */
+export function rereadAfter({ clock }: EngineContext, happenedAt: string | null): number {
+  const age = happenedAt === null ? WEEK : clock.now() - Date.parse(happenedAt)
+  return Math.min(Math.max(age / 10, HOUR), WEEK)
+}
+
+/** A part of a meeting is refused: the meeting's detail decides what that means. */
+export function partAbsent(context: EngineContext, work: ItemWork): void {
+  const detail = { feed: 'meetings.detail', key: work.task.key }
+  if (work.task.attempts === 0) context.store.tasks.demand({ ...detail, dueAt: context.now() })
+  waitFor(context, work)
+}
