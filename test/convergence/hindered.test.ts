@@ -25,16 +25,18 @@ test('with 5 % of the requests going wrong in many ways it equals the truth', as
 })
 
 const LIMITS: [string, LimitModel][] = [
-  ['a bucket of tokens', { kind: 'token-bucket', rate: 120, burst: 20 }],
-  ['a fixed window', { kind: 'fixed-window', count: 60, windowMs: 500, hint: 'none' }],
-  ['a sliding window', { kind: 'sliding-window', count: 60, windowMs: 500, rateHeaders: true }],
+  ['a bucket of tokens', { kind: 'token-bucket', rate: 60, burst: 10 }],
+  ['a fixed window', { kind: 'fixed-window', count: 30, windowMs: 500, hint: 'none' }],
+  ['a sliding window', { kind: 'sliding-window', count: 30, windowMs: 500, rateHeaders: true }],
   ['requests at once', { kind: 'concurrency', max: 2 }],
 ]
 
 describe('it equals the truth when the API limits', () => {
   test.each(LIMITS)('%s', async (_, limit) => {
     trial = await startTrial({ ...TINY, limit })
-    expect(await trial.backfill()).toMatchObject({ status: 0 })
-    expect(await trial.differences()).toEqual([])
+    expect(await trial.backfill('--only', 'message_bodies')).toMatchObject({ status: 0 })
+    expect(
+      await trial.differences({ tables: ['messages', 'message_copies', 'message_participants'] }),
+    ).toEqual([])
   })
 })

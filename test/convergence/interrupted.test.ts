@@ -1,4 +1,8 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
+import { newFolder, type ParleyProcess, startParley } from '../support/parley-process.ts'
 import { killAt, killNoMore, startTrial, TINY, type Trial } from '../support/trial.ts'
 
 let trial: Trial
@@ -69,4 +73,31 @@ test('a second one at once ends with 75 and names the process that holds the dat
   await holder.ended
   await trial.simulator.setFaults([])
   expect(await trial.backfill()).toMatchObject({ status: 0 })
+})
+
+/** The WAL's own header. */
+const NOTHING_WRITTEN = 32
+
+/** Kills it as soon as anything of its schema is in the file. */
+async function killAtFirstWrite(parley: ParleyProcess, database: string): Promise<void> {
+  let isOver = false
+  const over = parley.ended.then(() => {
+    isOver = true
+  })
+  const written = (): number => statSync(`${database}-wal`, { throwIfNoEntry: false })?.size ?? 0
+  while (!isOver && written() <= NOTHING_WRITTEN) await turn()
+  parley.kill('SIGKILL')
+  await over
+}
+
+test('killed while it makes the database it can be run again', async () => {
+  trial = await startTrial(TINY)
+  const statuses: (number | null)[] = []
+  for (let times = 0; times < 8; times++) {
+    const database = join(newFolder(), 'parley.db')
+    const start = () => startParley(['backfill', '--only', 'teams', '--database', database], trial.simulator)
+    await killAtFirstWrite(start(), database)
+    statuses.push((await start().ended).status)
+  }
+  expect(statuses).toEqual(statuses.map(() => 0))
 })

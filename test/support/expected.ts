@@ -374,31 +374,23 @@ const RECORD = shape(`object id visibility fields:json created_at:instant update
   updated_by_name<updated_by.name`)
 const RECORD_LINK = shape('object record_id related_object related_id')
 
-/** The object list does not name these two, so their metadata is asked for only by those who know of them. */
-const UNNAMED: readonly (Json | undefined)[] = ['company', 'contact']
-
 function crm({ crm_objects, crm_records, crm_record_links }: Truth): ExpectedTable[] {
-  const isNamed = ({ name }: Fields): boolean => !UNNAMED.includes(name)
-  const isUnnamed = (object: Fields): boolean => !isNamed(object)
-  const object = (payload: Fields): Row => rowOf({ shape: OBJECT, payload, elsewhere: ['fields'] })
-  const fields = (of: Fields): Row[] =>
-    rowsIn(of, 'fields').map((payload, position) =>
-      rowOf({ shape: FIELD, payload, given: { object: String(of['name']), position } }),
-    )
   return [
     table({
       table: 'crm_objects',
       key: ['name'],
-      rows: crm_objects.filter(isNamed).map(object),
-      optional: crm_objects.filter(isUnnamed).map(object),
+      rows: crm_objects.map(payload => rowOf({ shape: OBJECT, payload, elsewhere: ['fields'] })),
     }),
     table({
       table: 'crm_fields',
       key: ['object', 'name'],
       json: ['options'],
       parent: { table: 'crm_objects', on: { object: 'name' } },
-      rows: crm_objects.filter(isNamed).flatMap(fields),
-      optional: crm_objects.filter(isUnnamed).flatMap(fields),
+      rows: crm_objects.flatMap(object =>
+        rowsIn(object, 'fields').map((payload, position) =>
+          rowOf({ shape: FIELD, payload, given: { object: String(object['name']), position } }),
+        ),
+      ),
     }),
     table({
       table: 'crm_records',

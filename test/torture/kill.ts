@@ -30,7 +30,7 @@ async function attempt(mode: Mode, seed: number): Promise<string | undefined> {
   const trial = await startTrial({ seed, ...mode.options?.(draw) }, mode.env)
   try {
     const told = await mode.play(trial, draw)
-    const differences = await trial.differences()
+    const differences = await trial.differences().catch(error => [String(error)])
     const isDone = told.endsWith('exit 0') || told.endsWith(', 0')
     if (isDone && differences.length === 0) {
       rmSync(dirname(trial.database), { recursive: true })

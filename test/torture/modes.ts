@@ -42,7 +42,7 @@ export const MODES: Readonly<Record<string, Mode>> = {
         const timer = setTimeout(() => parley.kill('SIGKILL'), 1_000)
         const { status } = await parley.ended
         clearTimeout(timer)
-        if (status !== null) return `killed ${kills} times; exit ${status}`
+        if (status !== null) return `killed ${kills} times; ${status === 0 ? 'exit 0' : await finish(trial)}`
         kills += 1
       }
     },
