@@ -57,11 +57,11 @@ function tableSection(table: Table): string[] {
 const COLUMNS = ['column', 'type', 'key', 'meaning']
 
 function kindOf(table: Table, placed: PlacedTable | undefined): string {
-  if (table.kind === 'entity') return '*Entity.*'
-  if (CATALOG.some(({ history }) => history?.into === table.name)) return '*History.*'
-  if (table.kind === 'link') return '*List of its own.*'
+  if (table.kind === 'entity') return '_Entity._'
+  if (CATALOG.some(({ history }) => history?.into === table.name)) return '_History._'
+  if (table.kind === 'link') return '_List of its own._'
   const above = placed?.above?.name ?? table.livesWith?.table
-  return above === undefined ? '*Child.*' : `*Child of \`${above}\`.*`
+  return above === undefined ? '_Child._' : `_Child of \`${above}\`._`
 }
 
 /** As a sentence, though some are declared without their full stop. */
@@ -80,7 +80,7 @@ interface Described {
 const SYNC: readonly Described[] = [
   {
     name: 'sync_status',
-    about: 'One row per resource. *View.*',
+    about: 'One row per resource. _View._',
     columns: {
       resource: ['text', 'Name of the resource.'],
       state: [
@@ -110,7 +110,7 @@ const SYNC: readonly Described[] = [
   {
     name: 'sync_coverage',
     about:
-      'One row per time segment of the resources that are read in time order. Segments leave no gap. Of activities and messages the oldest has no start and the newest no end; those of the access log are the periods in which it was asked for. *View.*',
+      'One row per time segment of the resources that are read in time order. Segments leave no gap. Of activities and messages the oldest has no start and the newest no end; those of the access log are the periods in which it was asked for. _View._',
     columns: {
       resource: ['text', 'Name of the resource.'],
       from_at: ['timestamp', 'Start of the segment; NULL for the beginning of time.'],
@@ -189,8 +189,12 @@ function section({ name, about, columns }: Described): string[] {
   return [`#### ${name}`, about, markdownTable(['column', 'type', 'meaning'], rows)]
 }
 
+/** In the formatter's shape: every column as wide as its widest cell. */
 function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  const cells = rows.map(row => row.map(cell => cell.replaceAll('|', '\\|')))
-  return [head, head.map(() => '---'), ...cells].map(line).join('\n')
+  const cells = [head, ...rows].map(row => row.map(cell => cell.replaceAll('|', '\\|')))
+  const widths = head.map((_, column) => Math.max(...cells.map(row => row[column]?.length ?? 0)))
+  const line = (row: readonly string[]): string =>
+    `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`
+  const [titles, ...body] = cells.map(line)
+  return [titles, line(widths.map(width => '-'.repeat(width))), ...body].join('\n')
 }
