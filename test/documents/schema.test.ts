@@ -28,7 +28,7 @@ const told = new Map(
     .slice(1)
     .map(section => {
       const [name = '', ...lines] = section.split('\n')
-      const rows = lines.flatMap(line => [...line.matchAll(/^\| `(\w+)` \| (\w+) \|/g)])
+      const rows = lines.flatMap(line => [...line.matchAll(/^\| `(\w+)` +\| (\w+) +\|/g)])
       return [name, rows.map(([, column = '', type = '']) => ({ column, type }))]
     }),
 )
