@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
-
 /** The only source of time and of waiting, so that tests can put a virtual one in its place. */
 export interface Clock {
   /** Milliseconds since the epoch by this machine's clock. It may be wrong and may jump: for display and ages. */
@@ -17,15 +15,23 @@ export function systemClock(): Clock {
   return {
     now: () => Date.now(),
     elapsed: () => performance.now(),
-    sleep: async (ms, signal) => {
-      let left = Math.max(0, ms)
-      do {
-        const step = Math.min(left, LONGEST_TIMER)
-        // An abort is an ordinary end of waiting here, so its rejection is not news.
-        await delay(step, undefined, signal ? { signal } : {}).catch(() => undefined)
-        left -= step
-      } while (left > 0 && !signal?.aborted)
-    },
+    sleep: (ms, signal) => sleep(ms, signal),
+  }
+}
+
+/** On a bare timer: a promised one that is aborted makes an error each time, and most sleeps here are. */
+async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  for (let left = Math.max(0, ms); !signal?.aborted; left -= LONGEST_TIMER) {
+    await new Promise<void>(resolve => {
+      const end = () => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', end)
+        resolve()
+      }
+      const timer = setTimeout(end, Math.min(left, LONGEST_TIMER))
+      signal?.addEventListener('abort', end, { once: true })
+    })
+    if (left <= LONGEST_TIMER) return
   }
 }
 
