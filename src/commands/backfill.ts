@@ -61,7 +61,7 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
       ])
       const summary = summarize({ app, backfill, end, durationMs: app.clock.elapsed() - began })
       if (summary) {
-        stderr.write(forPeople(summary, stderr.columns))
+        stderr.write(forPeople(summary, stderr.columns || undefined))
         if (input.options.json) stdout.write(`${JSON.stringify(forPrograms(summary))}\n`)
       }
       if ('error' in end) throw end.error

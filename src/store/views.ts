@@ -123,7 +123,7 @@ function statusOf(resource: Resource): string {
   s.last_success_at, s.next_run_at
 FROM sync_resources s JOIN (
   SELECT coalesce(sum(waiting AND coalesce(deadline, '~') > strftime('%Y-%m-%dT%H:%M:%fZ', 'now')), 0) AS waiting,
-     coalesce(sum(waiting OR round = 0 OR attempts > 0), 0) AS open
+     coalesce(sum(waiting OR round = 0), 0) AS open
   FROM sync_tasks WHERE feed >= '${name}.' AND feed < '${name}/'
 ) w WHERE s.resource = '${name}'`
 }
