@@ -99,10 +99,11 @@ function recognise(db: Sqlite, file: string): void {
 }
 
 function prepare(db: Sqlite, file: string): void {
-  migrate(db, file)
+  // Before the first table, so that a database whose making was cut short is known as ours.
   if (db.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
     db.pragma(`application_id = ${APPLICATION_ID}`)
   }
+  migrate(db, file)
   ensureViews(db)
 }
 
