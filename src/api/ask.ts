@@ -2,9 +2,10 @@ import type { Clock } from '../clock.ts'
 import { EXIT_STATUS, ParleyError, RetryError, StopError } from '../errors.ts'
 import type { RetryCause } from './classify.ts'
 import type { Client, Sent } from './client.ts'
-import type { Governor, PermitResult } from './governor.ts'
+import type { Governor } from './governor.ts'
 import type { ApiRequest } from './request.ts'
 import { retryDecision } from './retry.ts'
+import { permitResult, unauthorized } from './verdict.ts'
 
 /**
  * One request after another, each until it has an answer: for commands that look at the API without storing
@@ -135,21 +136,6 @@ function understand<T>(sent: Sent, read: (value: unknown) => T): Reply<T> | TryA
     const failed = { kind: 'failed', code, message, ...(hint === undefined ? {} : { hint }) } as const
     return error instanceof RetryError ? { cause: 'garbled', waitMs: undefined, failed } : failed
   }
-}
-
-function permitResult(sent: Sent): PermitResult {
-  const { durationMs } = sent
-  if (sent.kind !== 'retry') return { kind: 'accepted', durationMs }
-  if (sent.cause !== 'throttled') return { kind: 'other', durationMs }
-  return { kind: 'throttled', durationMs, waitMs: sent.waitMs }
-}
-
-function unauthorized(message: string): StopError {
-  return new StopError(`The API refuses the key: ${message}`, {
-    code: 'unauthorized',
-    hint: 'Check api.key (or PARLEY_API_KEY, or the file in PARLEY_API_KEY_FILE): it is wrong, expired or revoked.',
-    exitStatus: EXIT_STATUS.refused,
-  })
 }
 
 function unreachable(message: string): StopError {

@@ -1,8 +1,9 @@
 import PQueue from 'p-queue'
 import type { RetryCause } from '../api/classify.ts'
 import type { Client, Sent } from '../api/client.ts'
-import type { Governor, Permit, PermitResult } from '../api/governor.ts'
+import type { Governor, Permit } from '../api/governor.ts'
 import { retryDecision } from '../api/retry.ts'
+import { permitResult, unauthorized } from '../api/verdict.ts'
 import { isoInstant } from '../clock.ts'
 import { EXIT_STATUS, ParleyError, ResourceError, RetryError, StopError } from '../errors.ts'
 import type { EngineContext } from './context.ts'
@@ -256,23 +257,8 @@ function accessGone(): StopError {
   })
 }
 
-function unauthorized(message: string): StopError {
-  return new StopError(`The API refuses the key: ${message}`, {
-    code: 'unauthorized',
-    hint: 'Check api.key (or PARLEY_API_KEY, or the file in PARLEY_API_KEY_FILE): it is wrong, expired or revoked.',
-    exitStatus: EXIT_STATUS.refused,
-  })
-}
-
 function isDeclaredRefusal(job: Job, sent: Sent): boolean {
   return sent.kind === 'refused' && job.expected?.[sent.status] !== undefined
-}
-
-function permitResult(sent: Sent): PermitResult {
-  const { durationMs } = sent
-  if (sent.kind !== 'retry') return { kind: 'accepted', durationMs }
-  if (sent.cause !== 'throttled') return { kind: 'other', durationMs }
-  return { kind: 'throttled', durationMs, waitMs: sent.waitMs }
 }
 
 function count(context: EngineContext, progress: SchedulerProgress, job: Job, sent: Sent): void {

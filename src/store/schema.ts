@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { getTableColumns, type SQL, sql } from 'drizzle-orm'
 import {
   type AnySQLiteColumn,
   foreignKey,
@@ -119,7 +119,7 @@ function parentReference(table: Table, above: Table, built: ReadonlyMap<string, 
   return foreignKey({
     name: `${table.name}_parent`,
     columns: pick(inherited.map(({ name }) => name)),
-    foreignColumns: picker(target as unknown as Columns)(inherited.map(({ column }) => column)),
+    foreignColumns: picker(getTableColumns(target))(inherited.map(({ column }) => column)),
   }).onDelete('cascade')
 }
 
