@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 
@@ -20,10 +21,18 @@ export interface MeasuredProcess {
 
 const EXIT_REPORT = new URL('exit-report.mjs', import.meta.url).href
 
+/** The options of Node that a program names in its first line, since here it is not started by that. */
+function ownOptions(program: string): string[] {
+  if (program.startsWith('-')) return []
+  const [first = ''] = readFileSync(program, 'utf8').split('\n', 1)
+  const options = /^#!.*\bnode (-.*)$/.exec(first)?.[1] ?? ''
+  return options.split(' ').filter(option => option !== '')
+}
+
 /** Starts a Node program whose memory and time are measured from the inside. */
-export function startMeasured(args: readonly string[], env: NodeJS.ProcessEnv): MeasuredProcess {
+export function startMeasured(args: readonly [string, ...string[]], env: NodeJS.ProcessEnv): MeasuredProcess {
   const began = performance.now()
-  const child = spawn(process.execPath, ['--import', EXIT_REPORT, ...args], {
+  const child = spawn(process.execPath, [...ownOptions(args[0]), '--import', EXIT_REPORT, ...args], {
     env,
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
   })
