@@ -145,6 +145,8 @@ const syncResources = sqliteTable('sync_resources', {
   failingSince: text('failing_since'),
   reason: text('reason'),
   heldSince: text('held_since'),
+  heldRound: integer('held_round'),
+  deletedInRound: integer('deleted_in_round').notNull().default(0),
 })
 
 const syncSegments = sqliteTable(
@@ -194,6 +196,7 @@ const syncTasks = sqliteTable(
   columns => [
     primaryKey({ columns: [columns.feed, columns.scope, columns.key] }),
     index('sync_tasks_by_round').on(columns.feed, columns.round),
+    index('sync_tasks_by_due').on(columns.feed, columns.dueAt),
   ],
 )
 
@@ -245,6 +248,42 @@ const syncRejects = sqliteTable(
   columns => [uniqueIndex('sync_rejects_digest').on(columns.resource, columns.digest)],
 )
 
+/** What was withdrawn and still has its content, with when it was withdrawn. */
+const syncErasures = sqliteTable(
+  'sync_erasures',
+  {
+    table: text('table_name').notNull(),
+    scope: text('scope').notNull().default(''),
+    key: text('key').notNull(),
+    withdrawnAt: text('withdrawn_at').notNull(),
+  },
+  columns => [
+    primaryKey({ columns: [columns.table, columns.scope, columns.key] }),
+    index('sync_erasures_by_time').on(columns.withdrawnAt),
+  ],
+)
+
+/** How long after they happened rows came to be known: a histogram, a row for each bucket. */
+const syncArrivals = sqliteTable(
+  'sync_arrivals',
+  {
+    resource: text('resource').notNull(),
+    bucket: integer('bucket').notNull(),
+    rows: integer('rows').notNull().default(0),
+    longestMs: integer('longest_ms').notNull().default(0),
+  },
+  columns => [primaryKey({ columns: [columns.resource, columns.bucket] })],
+)
+
+/** What other processes ask of the one that writes. */
+const syncRequests = sqliteTable('sync_requests', {
+  id: integer('id').primaryKey(),
+  kind: text('kind').notNull(),
+  resource: text('resource').notNull(),
+  askedAt: text('asked_at').notNull(),
+  doneAt: text('done_at'),
+})
+
 /** Every table by name, catalogue first. */
 export const SCHEMA: Readonly<Record<string, Built>> = {
   ...Object.fromEntries(buildCatalogue()),
@@ -257,6 +296,9 @@ export const SCHEMA: Readonly<Record<string, Built>> = {
     ['sync_absences', syncAbsences],
     ['sync_runs', syncRuns],
     ['sync_rejects', syncRejects],
+    ['sync_erasures', syncErasures],
+    ['sync_arrivals', syncArrivals],
+    ['sync_requests', syncRequests],
   ] as const),
 }
 
@@ -268,4 +310,6 @@ export const CLUSTERED: ReadonlySet<string> = new Set([
   'sync_seen',
   'sync_tasks',
   'sync_absences',
+  'sync_erasures',
+  'sync_arrivals',
 ])
