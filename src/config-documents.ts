@@ -1,6 +1,16 @@
 /** The texts that explain the settings, made from the table of settings so that they cannot differ from it. */
 
-import { environmentName, SECTIONS, SETTING_LIST, type Setting, type SettingKey } from './config-settings.ts'
+import {
+  credentialName,
+  environmentName,
+  fileEnvironmentName,
+  SECRETS,
+  SECTIONS,
+  SETTING_LIST,
+  type Setting,
+  type SettingKey,
+  settingOf,
+} from './config-settings.ts'
 
 const WIDTH = 90
 
@@ -39,8 +49,9 @@ export function renderSettingsReference(): string {
     '# Settings',
     'parley reads a settings file in TOML: the one that `--config FILE` names, else `PARLEY_CONFIG`, else `config/parley.toml` where it exists. `parley init` writes it, and `parley.example.toml` beside this page shows it. An environment variable wins over the file, and a flag over both. An empty environment variable counts as not set.',
     'Only `api.base_url`, `api.key` and `api.workspace_id` must be given, and only to commands that ask the API. What is wrong is told all at once, by the name of the setting and the place it came from, and ends the program with status 78.',
-    '## The API key',
-    'In the order in which they win: the file that `--api-key-file` names, `PARLEY_API_KEY`, the file that `PARLEY_API_KEY_FILE` names, the systemd credential `api_key`, and `key` under `[api]` in the settings file. White space around a key in a file is left out. A file with the key that others can read is warned of. No flag takes the key itself, since other users could see it in the list of processes.',
+    '## Secrets',
+    SECRETS.map(sourcesOfSecret).join('\n'),
+    'They win in the order in which they stand here. White space around a secret in a file is left out, and such files are read only by commands that ask the API. A file with a secret that others can read is warned of. No flag takes a secret itself, since other users could see it in the list of processes.',
     '## All settings',
     ...Object.entries(SECTIONS).flatMap(([section, about]) => [
       `### [${section}]`,
@@ -58,6 +69,17 @@ export function renderSettingsReference(): string {
     ]),
     'This page and `parley.example.toml` are made from the table in `src/config-settings.ts`. After a change there, `npx vitest run --config test/vitest.config.ts test/config/documents.test.ts -u` writes both anew.',
   ].join('\n\n')}\n`
+}
+
+function sourcesOfSecret([key, secret]: readonly [SettingKey, string]): string {
+  const [section, name] = key.split('.')
+  const sources = [
+    `the file that \`${settingOf(key).flag}\` names`,
+    `\`${environmentName(key)}\``,
+    `the file that \`${fileEnvironmentName(key)}\` names`,
+    `the systemd credential \`${credentialName(key)}\``,
+  ]
+  return `- ${secret}, \`${key}\`: ${sources.join(', ')}, and \`${name}\` under \`[${section}]\` in the settings file`
 }
 
 function explained([key, { kind, unit, description, example }]: readonly [SettingKey, Setting]): string {

@@ -17,8 +17,11 @@ export interface Setting {
   placeholder: string
   /** As TOML. */
   example: string
-  /** The value is never shown, and the flag takes the path of a file that holds it. */
-  secret?: true
+  /**
+   * What the value is called, for one that is never shown: it comes from the settings file, from the environment, or
+   * from a file that the flag, the environment (`…_FILE`) or systemd names.
+   */
+  secret?: string
 }
 
 /** The sections in the order of the documents, each with what it is about. */
@@ -56,7 +59,7 @@ export const SETTINGS = {
     flag: '--api-key-file',
     placeholder: 'file',
     example: '"…"',
-    secret: true,
+    secret: 'the API key',
   },
   'api.workspace_id': {
     kind: kinds.text('an id of printable ASCII characters without spaces', /^[\x21-\x7e]+$/),
@@ -220,6 +223,20 @@ export const SETTINGS = {
     placeholder: 'address',
     example: '"unix:/run/parley/acme.sock"',
   },
+  'http.nudge_secret': {
+    kind: kinds.text(
+      'a secret of at least 16 and at most 200 printable ASCII characters without spaces',
+      /^[\x21-\x7e]{16,200}$/,
+    ),
+    default: undefined,
+    without: 'none',
+    description:
+      "What the product's webhooks must give so that they are heard: in the header `X-Nudge-Secret` of `POST /nudge`, or, where a webhook has no headers of its own, percent-encoded at the end of `POST /nudge/SECRET`. What they say is never taken for data, only as a hint at what to read soon. Without a secret there is no `/nudge`. A reverse proxy that brings webhooks in from outside should pass on nothing else, keep their path out of its log, and ask for the host `localhost`, `127.0.0.1` or `[::1]`, since on loopback no other is answered. Better than here the secret is kept in a file of its own, as the API key is. It is never printed, logged or stored.",
+    flag: '--nudge-secret-file',
+    placeholder: 'file',
+    example: '"…"',
+    secret: 'the nudge secret',
+  },
   'retention.withdrawn_days': {
     kind: kinds.orWord(kinds.number({ whole: true, min: 0, max: 36_500 }), 'never'),
     default: 30,
@@ -261,3 +278,18 @@ export const settingOf = (key: SettingKey): Setting => SETTINGS[key]
 export function environmentName(key: SettingKey): string {
   return settingOf(key).environment ?? `PARLEY_${key.replace('.', '_').toUpperCase()}`
 }
+
+/** Where the environment names a file that holds the value of a secret setting. */
+export function fileEnvironmentName(key: SettingKey): string {
+  return `${environmentName(key)}_FILE`
+}
+
+/** The name of a secret setting among the systemd credentials of the service. */
+export function credentialName(key: SettingKey): string {
+  return key.replace('.', '_')
+}
+
+/** The settings whose value is never shown, with what it is called. */
+export const SECRETS: readonly (readonly [SettingKey, string])[] = SETTING_LIST.flatMap(
+  ([key, { secret }]) => (secret === undefined ? [] : [[key, secret] as const]),
+)

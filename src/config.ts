@@ -5,7 +5,10 @@ import { join, resolve } from 'node:path'
 import { parse, TomlDate, TomlError } from 'smol-toml'
 import type { Kind, Within } from './config-kinds.ts'
 import {
+  credentialName,
   environmentName,
+  fileEnvironmentName,
+  SECRETS,
   SECTIONS,
   SETTING_LIST,
   type SETTINGS,
@@ -40,14 +43,14 @@ export type ApiSettings = Settings & {
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Flags as given; that of `api.key` is the path of a file that holds the key. */
+/** Flags as given; that of a secret setting is the path of a file that holds the value. */
 export type SettingFlags = { readonly [Key in SettingKey | 'config']?: string | undefined }
 
 export interface SettingsRequest {
   flags: SettingFlags
   env: Environment
   cwd: string
-  /** Whether the API is to be asked: without it no API setting need be there and no key file is read. */
+  /** Whether the API is to be asked: without it no API setting need be there and no file with a secret is read. */
   requireApi: boolean
   /** The names that `sync.resources` may hold; without them it is not checked against any. */
   resourceNames?: readonly string[]
@@ -65,17 +68,17 @@ export interface LoadedSettings<S extends Settings = Settings> {
 
 const DEFAULT_FILE = 'config/parley.toml'
 /** Names in the environment that are not a setting's own. */
-const OTHER_NAMES = ['PARLEY_CONFIG', 'PARLEY_API_KEY_FILE']
+const OTHER_NAMES = ['PARLEY_CONFIG', ...SECRETS.map(([key]) => fileEnvironmentName(key))]
 
 export function processEnvironment(): Environment {
   return process.env
 }
 
-/** A value and where it is from. With `keyFile` it is a path, and the value stands in that file. */
+/** A value and where it is from. With `inFile` it is a path, and the value stands in that file. */
 interface Given {
   value: unknown
   source: string
-  keyFile?: { mustBePrivate: boolean }
+  inFile?: { secret: string; mustBePrivate: boolean }
 }
 type Layer = Map<SettingKey, Given>
 
@@ -140,9 +143,9 @@ function flagLayer(flags: SettingFlags): Layer {
     const source = `flag ${setting.flag}`
     layer.set(
       key,
-      setting.secret
-        ? { value: text, source, keyFile: { mustBePrivate: true } }
-        : { value: setting.kind.fromText(text), source },
+      setting.secret === undefined
+        ? { value: setting.kind.fromText(text), source }
+        : { value: text, source, inFile: { secret: setting.secret, mustBePrivate: true } },
     )
   }
   return layer
@@ -156,23 +159,28 @@ function environmentLayer(env: Environment, found: Findings): Layer {
     if (text !== undefined)
       layer.set(key, { value: setting.kind.fromText(text), source: `environment ${name}` })
   }
-  if (!layer.has('api.key')) {
-    const key = keyFileOf(env)
-    if (key !== undefined) layer.set('api.key', key)
+  for (const [key, secret] of SECRETS) {
+    const file = layer.has(key) ? undefined : secretFileOf(key, secret, env)
+    if (file !== undefined) layer.set(key, file)
   }
   found.problems.push(...strangeNames(env))
   return layer
 }
 
 /** systemd shows a credential to its unit alone, whatever the file's mode looks like. */
-function keyFileOf(env: Environment): Given | undefined {
-  const named = given(env, 'PARLEY_API_KEY_FILE')
+function secretFileOf(key: SettingKey, secret: string, env: Environment): Given | undefined {
+  const name = fileEnvironmentName(key)
+  const named = given(env, name)
   if (named !== undefined)
-    return { value: named, source: 'environment PARLEY_API_KEY_FILE', keyFile: { mustBePrivate: true } }
+    return { value: named, source: `environment ${name}`, inFile: { secret, mustBePrivate: true } }
   const folder = given(env, 'CREDENTIALS_DIRECTORY')
-  const credential = folder === undefined ? undefined : join(folder, 'api_key')
+  const credential = folder === undefined ? undefined : join(folder, credentialName(key))
   if (credential === undefined || !existsSync(credential)) return undefined
-  return { value: credential, source: 'systemd credential api_key', keyFile: { mustBePrivate: false } }
+  return {
+    value: credential,
+    source: `systemd credential ${credentialName(key)}`,
+    inFile: { secret, mustBePrivate: false },
+  }
 }
 
 /** Names that begin like a section's or are nearly a setting's. Others may be anyone's and mean nothing here. */
@@ -209,7 +217,9 @@ function fileLayer(file: SettingsFile, found: Findings): Layer {
       }
     }
   }
-  if (layer.has('api.key') && file.openToAll) found.warnings.push(openKeyWarning(file.path))
+  for (const [key, secret] of SECRETS) {
+    if (layer.has(key) && file.openToAll) found.warnings.push(openToOthersWarning(file.path, secret))
+  }
   return layer
 }
 
@@ -220,7 +230,7 @@ function strangeKey(key: string, path: string): string {
   return `${key} in ${path} is not a setting${suggestion(elsewhere ?? nearest(key, keys))}`
 }
 
-/** The parser's own message goes on with the lines of the file around the fault, and these may hold the key. */
+/** The parser's own message goes on with the lines of the file around the fault, and these may hold a secret. */
 function parseToml({ path, text }: SettingsFile): Record<string, unknown> {
   try {
     return parse(text)
@@ -252,19 +262,19 @@ function settle(
   return { settings: settings as Settings, sources: sources as Record<SettingKey, string> }
 }
 
-/** The checked value, or undefined with the problem noted. Of several key files only the one that counts is read. */
+/** The checked value, or undefined with the problem noted. Of several files with a secret only the one that counts is read. */
 function read(
   key: SettingKey,
-  { value, source, keyFile }: Given,
+  { value, source, inFile }: Given,
   counts: boolean,
   within: SettingsRequest,
   found: Findings,
 ): unknown {
   const { kind, secret } = settingOf(key)
   let content = value
-  if (keyFile !== undefined) {
+  if (inFile !== undefined) {
     if (!counts || !within.requireApi) return undefined
-    content = readKeyFile(String(value), source, keyFile.mustBePrivate, within, found)
+    content = readSecretFile({ path: String(value), source, ...inFile }, within, found)
     if (content === undefined) return undefined
   }
   const result = kind.read(content, within)
@@ -275,20 +285,27 @@ function read(
   return result
 }
 
-function readKeyFile(
-  path: string,
-  source: string,
-  mustBePrivate: boolean,
+interface SecretFile {
+  path: string
+  /** What named it. */
+  source: string
+  /** What is in it. */
+  secret: string
+  mustBePrivate: boolean
+}
+
+function readSecretFile(
+  { path, source, secret, mustBePrivate }: SecretFile,
   { cwd }: Within,
   found: Findings,
 ): string | undefined {
   const absolute = resolve(cwd, path)
   try {
-    const key = readFileSync(absolute, 'utf8').trim()
-    if (mustBePrivate && openToOthers(absolute)) found.warnings.push(openKeyWarning(path))
-    return key
+    const value = readFileSync(absolute, 'utf8').trim()
+    if (mustBePrivate && openToOthers(absolute)) found.warnings.push(openToOthersWarning(path, secret))
+    return value
   } catch (error) {
-    found.problems.push(`the API key's file ${path} (${source}) cannot be read: ${reasonOf(error)}`)
+    found.problems.push(`${secret}'s file ${path} (${source}) cannot be read: ${reasonOf(error)}`)
     return undefined
   }
 }
@@ -325,8 +342,8 @@ function badSettings(problems: readonly string[]): StopError {
   })
 }
 
-const openKeyWarning = (path: string) =>
-  `${path} holds the API key and others can read it: run chmod 600 on it`
+const openToOthersWarning = (path: string, secret: string) =>
+  `${path} holds ${secret} and others can read it: run chmod 600 on it`
 
 /** Whether the group or everybody may read the file. */
 const openToOthers = (path: string): boolean => (statSync(path).mode & 0o044) !== 0

@@ -88,7 +88,7 @@ export function settingFlags(command: Command, keys: readonly SettingKey[]): Set
 function settingOption(key: SettingKey): Option {
   const { flag, placeholder, secret, description, default: usual } = settingOf(key)
   const meaning = secret
-    ? 'A file that holds the API key; no flag takes the key itself, since others could see it'
+    ? `A file that holds ${secret}, which no flag takes itself, since others could see it`
     : description.replace(/\.( .*)?$/s, '').replaceAll('`', '')
   const note = usual === undefined ? key : `${key}, default ${usual}`
   return new Option(`${flag} <${placeholder}>`, `${meaning} (${note})`).helpGroup('Settings:')

@@ -29,7 +29,7 @@ test('the example file as it is changes nothing', () => {
 test('with every comment sign before a setting taken away, the example file is valid', () => {
   const active = renderSettingsFile({})
     .replace(/^# (\w+ = )/gm, '$1')
-    .replace('"…"', '"a-key"')
+    .replaceAll('"…"', '"a-key-or-a-secret"')
   const { sources, settings } = load(active)
   expect(new Set(Object.values(sources))).toEqual(new Set(['parley.toml']))
   expect(settings.sync.since).toBe('2025-01-01T00:00:00.000Z')

@@ -341,6 +341,78 @@ describe('the API key', () => {
   })
 })
 
+describe('the nudge secret', () => {
+  const secret = 'sixteen-or-more-characters'
+
+  test('comes from its flag, its name in the environment, a file named there, the credential or the settings file', () => {
+    file('flagged', `flag-${secret}\n`)
+    file('named', `named-${secret}\n`)
+    file('credentials/http_nudge_secret', `credential-${secret}`)
+    file('config/parley.toml', `[http]\nnudge_secret = "settings-${secret}"`)
+    const flags = { 'http.nudge_secret': 'flagged' }
+    const env: Record<string, string> = {
+      ...API,
+      PARLEY_HTTP_NUDGE_SECRET: `environment-${secret}`,
+      PARLEY_HTTP_NUDGE_SECRET_FILE: 'named',
+      CREDENTIALS_DIRECTORY: join(cwd, 'credentials'),
+    }
+    const seen = [loadForApi({ flags, env }), loadForApi({ env })]
+    for (const name of [
+      'PARLEY_HTTP_NUDGE_SECRET',
+      'PARLEY_HTTP_NUDGE_SECRET_FILE',
+      'CREDENTIALS_DIRECTORY',
+    ]) {
+      delete env[name]
+      seen.push(loadForApi({ env }))
+    }
+    expect(
+      seen.map(({ settings, sources }) => [settings.http.nudgeSecret, sources['http.nudge_secret']]),
+    ).toEqual([
+      [`flag-${secret}`, 'flag --nudge-secret-file'],
+      [`environment-${secret}`, 'environment PARLEY_HTTP_NUDGE_SECRET'],
+      [`named-${secret}`, 'environment PARLEY_HTTP_NUDGE_SECRET_FILE'],
+      [`credential-${secret}`, 'systemd credential http_nudge_secret'],
+      [`settings-${secret}`, 'config/parley.toml'],
+    ])
+  })
+
+  test('need not be there', () => {
+    expect(loadForApi({ env: API }).settings.http.nudgeSecret).toBeUndefined()
+  })
+
+  test.each(['fifteen-letters', 'sixteen and more with spaces', 'x'.repeat(201), 'ü'.repeat(16)])(
+    'is refused and not shown when it is %j',
+    wrong => {
+      file('short', wrong)
+      const message = (source: string) =>
+        `the settings are wrong: http.nudge_secret is wrong (not shown) in ${source}: expected a secret of at least 16 and at most 200 printable ASCII characters without spaces`
+      expect(complaint(() => load({ env: { PARLEY_HTTP_NUDGE_SECRET: wrong } }))).toBe(
+        message('environment PARLEY_HTTP_NUDGE_SECRET'),
+      )
+      expect(complaint(() => loadForApi({ env: { ...API, PARLEY_HTTP_NUDGE_SECRET_FILE: 'short' } }))).toBe(
+        message('environment PARLEY_HTTP_NUDGE_SECRET_FILE'),
+      )
+    },
+  )
+
+  test('in a file that others can read is warned of, and in one that is not there is an error', () => {
+    file('open', secret, 0o644)
+    file('config/parley.toml', `[http]\nnudge_secret = "${secret}"`, 0o644)
+    expect(loadForApi({ env: { ...API, PARLEY_HTTP_NUDGE_SECRET_FILE: 'open' } }).warnings).toEqual([
+      'config/parley.toml holds the nudge secret and others can read it: run chmod 600 on it',
+      'open holds the nudge secret and others can read it: run chmod 600 on it',
+    ])
+  })
+
+  test('in a file that is not there is an error only where the API is asked', () => {
+    const missing = { ...API, PARLEY_HTTP_NUDGE_SECRET_FILE: 'nowhere' }
+    expect(complaint(() => loadForApi({ env: missing }))).toContain(
+      "the nudge secret's file nowhere (environment PARLEY_HTTP_NUDGE_SECRET_FILE) cannot be read: ENOENT",
+    )
+    expect(load({ env: missing }).settings.http.nudgeSecret).toBeUndefined()
+  })
+})
+
 test.each([
   ['http://api.example.com', 1],
   ['https://api.example.com', 0],
