@@ -1,0 +1,54 @@
+import { spawnSync } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { type Clock, systemClock } from '../../src/clock.ts'
+import { createLog } from '../../src/log.ts'
+import { createServiceManager } from '../../src/service-manager.ts'
+import type { Order } from './notifier-process.ts'
+
+/**
+ * Does with a service manager what it is told on standard input, an order a line, and ends by itself at the end of
+ * it. With `--manual` a sleep ends when it is told to. How long each was to be, and the log, go to standard output.
+ */
+const sleeping: (() => void)[] = []
+const say = (value: unknown) => process.stdout.write(`${JSON.stringify(value)}\n`)
+
+const manualClock: Clock = {
+  ...systemClock(),
+  sleep: (ms, signal) =>
+    new Promise(resolve => {
+      say({ sleeping: ms })
+      sleeping.push(resolve)
+      signal?.addEventListener('abort', () => resolve())
+    }),
+}
+
+let alive = true
+const manager = createServiceManager({
+  env: process.env,
+  clock: process.argv.includes('--manual') ? manualClock : systemClock(),
+  log: await createLog({ level: 'info', stream: process.stdout }),
+})
+
+const ORDERS: { [Name in Order[0]]: (argument: string) => unknown } = {
+  ready: manager.ready,
+  status: manager.status,
+  reloading: manager.reloading,
+  stopping: manager.stopping,
+  watchdog: () => manager.watchdog(() => alive),
+  alive: argument => {
+    alive = argument === 'true'
+  },
+  wake: () => sleeping.shift()?.(),
+  /** Keeps the event loop from turning; the messages before and after go out past the service manager. */
+  block: ms => {
+    spawnSync('systemd-notify', ['STATUS=blocked'])
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(ms))
+    spawnSync('systemd-notify', ['STATUS=unblocked'])
+  },
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const [name, argument = '']: Order = JSON.parse(line)
+  await ORDERS[name](argument)
+}
+await manager.close()
