@@ -248,6 +248,29 @@ export interface Cause {
   how: 'add' | 'demand'
 }
 
+/**
+ * Records of the snapshot that a stored row points at are read again, or what belongs to them is: tasks written in
+ * the row's own transaction. What the snapshot's list was read for after the row's time needs nothing.
+ */
+export interface PointCause {
+  on: Cause['on']
+  when?: Cause['when']
+  points: {
+    /** Columns that name a record by its object and its key: the row's own, or those of a child table's rows. */
+    child?: string
+    object: string
+    key: string
+    /** Child rows with these values are meant; where there is none, all of them. */
+    prefer?: Readonly<Record<string, string>>
+    /** Only records named together with others that the feed does not know to belong with them. */
+    strangers?: boolean
+  }
+  /** Column of the row's time. */
+  at: string
+  /** `resource.feed`: a snapshot that re-reads what changed, or an item feed that reads `pairs`. */
+  feed: string
+}
+
 /** Newest-first list that can only be filtered by event time; kept by a ledger of time segments. */
 export interface TimelineFeed {
   mode: 'timeline'
@@ -257,7 +280,7 @@ export interface TimelineFeed {
   time: string
   bounds: { from: string; to: string }
   evidence: Evidence
-  causes?: readonly Cause[]
+  causes?: readonly (Cause | PointCause)[]
   /** Keys that rows of another table name and this one lacks: asked for by the evidence's `ids`. */
   lookup?: { resource: ResourceName; table: string; column: string; where: string }
   expected?: Expected
@@ -270,6 +293,8 @@ export interface SnapshotFeed {
   table: string
   /** `rows`: each item is the whole payload; `keys`: the list only tells which exist, and the detail feed reads them. */
   lists: 'rows' | 'keys'
+  /** How often the daemon reads it, in ms; the usual interval where it says nothing. */
+  every?: number
   /** The payload fields that may hold the key, first match wins. */
   keyFields: readonly string[]
   /** For `keys`: read even when the list does not name them. */
@@ -279,7 +304,27 @@ export interface SnapshotFeed {
   /** One pass for each row of another table. `always` are asked for even when that table has no such row. */
   scope?: { table: string; column: string; always?: readonly string[] }
   evidence: Evidence
+  causes?: readonly PointCause[]
+  /** For `rows` with evidence by ids: rows that are said to have changed are read again at once, by the same request. */
+  changes?: ChangesRead
   expected?: Expected
+}
+
+export interface ChangesRead {
+  /** The column that tells when a row was last changed. */
+  updated: string
+  /** The JSON column with a row's values, and the table that says which of them are keys of other rows. */
+  values: string
+  relations: {
+    table: string
+    /** Condition for a relation. */
+    where: string
+    /** Its columns: the object, the value's name, and the object or the resource that it points at. */
+    object: string
+    name: string
+    targetObject: string
+    targetResource: string
+  }
 }
 
 /** One request a row, newest first. */
@@ -298,6 +343,8 @@ export interface ItemFeed {
   /** The answer is not final until this column holds this value; until then it is asked for again. */
   readyWhen?: { column: string; is: string }
   causes?: readonly Cause[]
+  /** For `links`: the snapshot whose records belong together, and the kinds of pairs, each stored in this direction. */
+  pairs?: { of: string; kinds: readonly (readonly [string, string])[] }
   expected?: Expected
 }
 

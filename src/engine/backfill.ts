@@ -7,9 +7,11 @@ import type { Log } from '../log.ts'
 import type { Feed, Resource, ResourceName } from '../resource.ts'
 import type { RunCounts, RunOutcome } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
+import { byRounds } from './agenda.ts'
 import { createContext, type EngineContext, type EngineOptions } from './context.ts'
+import { holdForGood } from './holds.ts'
 import type { Source } from './job.ts'
-import { createScheduler, type Scheduler, type SchedulerProgress } from './scheduler.ts'
+import { createScheduler, noProgress, type Scheduler, type SchedulerProgress } from './scheduler.ts'
 import { settleAbsences } from './settle.ts'
 import { createSources } from './sources.ts'
 
@@ -66,7 +68,15 @@ export function createBackfill(deps: BackfillDeps): Backfill {
   const { store, clock, log, options } = deps
   const chosen = CATALOG.filter(({ name }) => deps.resources.includes(name))
   const sources = new Map<ResourceName, Source[]>()
-  const context = createContext({ store, clock, log, options, isFinished: name => isFinished(name) })
+  const context = createContext({
+    store,
+    clock,
+    log,
+    options,
+    holds: holdForGood(),
+    agenda: byRounds,
+    isFinished: name => isFinished(name),
+  })
   let scheduler: Scheduler | undefined
 
   const isFinished = (name: ResourceName): boolean => {
@@ -77,7 +87,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
 
   return {
     progress: () => ({
-      ...(scheduler?.progress ?? { requests: 0, throttled: 0, accepted: 0, turnedAway: 0, inFlight: 0 }),
+      ...(scheduler?.progress ?? noProgress()),
       begun: scheduler !== undefined,
       resources: chosen.map(({ name }) => ({
         resource: name,
@@ -130,7 +140,7 @@ function beginRound(context: EngineContext, chosen: readonly Resource[]): Readon
   for (const { resource, roundOpen, roundStartedAt } of states) {
     // Those that were read to their end in the round that goes on are left alone.
     const goesOn = since !== undefined && roundStartedAt !== null && roundStartedAt >= since
-    if (!roundOpen && !goesOn) state.beginRound(resource, context.now())
+    if (!roundOpen && !goesOn) context.beginRound(resource, 'resumable')
   }
   return new Map(
     states.map(({ resource, firstCompleteAt }) => [
@@ -154,7 +164,7 @@ function endRound(
   const { state, rejects } = context.store
   const now = context.now()
   const roundStartedAt = state.get(name).roundStartedAt ?? now
-  const asOf = isoInstant(context.toServerTime(Date.parse(roundStartedAt)))
+  const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
   const result = (outcome: RunOutcome, reason?: string): ResourceResult => ({
     resource: name,
     outcome,

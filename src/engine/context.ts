@@ -1,4 +1,4 @@
-import { tableNamed } from '../catalog.ts'
+import { CATALOG, tableNamed } from '../catalog.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import type { ParleyError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -6,21 +6,34 @@ import type { Cause, ResourceName } from '../resource.ts'
 import type { Cell, ParsedItem } from '../row.ts'
 import type { RunCounts } from '../store/runs.ts'
 import type { Store, StoredItem, WriteOptions } from '../store/store.ts'
+import type { Agenda } from './agenda.ts'
+import type { Holds } from './holds.ts'
+import type { Lane } from './job.ts'
 import { compileParser, type ItemParser, type ParseReport } from './parse.ts'
+import { createServerClock, type ServerClock } from './server-clock.ts'
 
-/** What the sync modes share during one run. */
+/** What the sync modes share: the store, what falls due, what cannot go on, and what each resource's run has done. */
 export interface EngineContext {
   store: Store
   clock: Clock
   log: Log
   options: EngineOptions
-  /** The number of the round that a resource is in; it does not change while the context lives. */
+  agenda: Agenda
+  holds: Holds
+  server: ServerClock
+  /** The number of the round that a resource is in. */
   round(resource: ResourceName): number
-  /** The lane of a resource's lists: history until it was complete once. */
-  listLane(resource: ResourceName): 'history' | 'audit'
-  /** True when no feed of the resource has anything left to do in this run. */
+  /** True in a round in which every list is read once more to confirm what seems to be gone. */
+  isConfirming(resource: ResourceName): boolean
+  /** Opens a resource's next round. */
+  beginRound(resource: ResourceName, kind: RoundKind): void
+  /** False until the resource was complete once. */
+  wasComplete(resource: ResourceName): boolean
+  /** True when no feed of the resource has anything to do now. */
   isFinished(resource: ResourceName): boolean
   counts(resource: ResourceName): RunCounts
+  /** Forgets what the last run of a resource counted and met. */
+  beginRun(resource: ResourceName): void
   parser(table: string): ItemParser
   /** Where a parser tells of drift and rejects; `scope` is the list or record that was read. */
   report(feed: FeedName, scope: string): ParseReport
@@ -32,24 +45,32 @@ export interface EngineContext {
     options: WriteOptions,
     causes?: readonly Cause[],
   ): StoredItem[]
-  /** The feed cannot go on in this run. The first reason of a resource is the one that is shown. */
+  /** A part of the feed could not be read. The first reason of a run is the one that is shown. */
   fail(feed: FeedName, error: ParleyError): void
+  /** The feed, or one scope of it, cannot go on for now. */
+  giveUp(feed: FeedName, error: ParleyError, scope?: string): void
   failure(resource: ResourceName): ParleyError | undefined
-  /** This workspace does not offer the resource, or a part of it. */
-  unavailable(resource: ResourceName, reason: string): void
+  /** This workspace does not offer the feed, or one scope of it. */
+  setAside(feed: FeedName, reason: string, scope?: string): void
   unavailability(resource: ResourceName): string | undefined
+  /** Lists that are wanted at once, whenever they would fall due. */
+  wishes: Set<string>
+  /** Keys that an answer in the head lane has just told of, by the item feed that reads them. */
+  urgent: Map<string, Set<string>>
+  /** Says in which lane the answers are that are applied within `work`. */
+  inLane<T>(lane: Lane, work: () => T): T
   now(): string
-  /** The server's clock in ms, as far as its answers have told it; else this machine's. */
-  serverNow(): number
-  /** False until an answer has told it. */
-  knowsServerTime(): boolean
-  /** What an instant of this machine's clock is by the server's. */
-  toServerTime(ms: number): number
-  /** Takes the server's clock from an answer's `Date`, which is cut to the second. */
-  observeServerTime(serverMs: number, receivedMs: number): void
   /** An instant that lies so far ahead, with intervals scaled by the owner. */
   after(ms: number): string
 }
+
+export type RoundKind =
+  /** A backfill's, which a later one goes on with when it was interrupted. */
+  | 'resumable'
+  /** The daemon's, in which lists fall due by time. */
+  | 'timed'
+  /** The daemon's, in which every list is read once more to confirm what seems to be gone. */
+  | 'confirming'
 
 export interface FeedName {
   resource: ResourceName
@@ -76,69 +97,90 @@ export interface ContextDeps {
   clock: Clock
   log: Log
   options: EngineOptions
+  holds: Holds
+  agenda(context: EngineContext): Agenda
   isFinished(resource: ResourceName): boolean
 }
 
-export function createContext({ store, clock, log, options, isFinished }: ContextDeps): EngineContext {
+/** What a resource's run has done and met so far. */
+interface RunRecord {
+  counts: RunCounts
+  failure?: ParleyError
+  unavailable?: string
+}
+
+export function createContext(deps: ContextDeps): EngineContext {
+  const { store, clock, log, options, holds } = deps
   const parsers = new Map<string, ItemParser>()
-  const drifted = new Set<string>()
-  const counts = new Map<ResourceName, RunCounts>()
-  const rounds = new Map<ResourceName, number>()
-  const failures = new Map<ResourceName, ParleyError>()
-  const unavailable = new Map<ResourceName, string>()
-  /** A `Date` is never ahead of the server's clock, so the largest difference seen is the nearest. */
-  let serverAhead: number | undefined
+  const runs = new Map<ResourceName, RunRecord>()
+  const rounds = createRounds(store)
+  const urgent = createUrgent()
+  const server = createServerClock(clock, log)
   const now = () => isoInstant(clock.now())
 
-  const context: EngineContext = {
+  const run = (resource: ResourceName): RunRecord => {
+    const known = runs.get(resource)
+    if (known) return known
+    const fresh = { counts: { requests: 0, throttled: 0, rowsRead: 0, rowsChanged: 0, rowsDeleted: 0 } }
+    runs.set(resource, fresh)
+    return fresh
+  }
+
+  const base = {
     store,
     clock,
     log,
     options,
-    isFinished,
+    holds,
+    server,
+    isFinished: deps.isFinished,
     now,
-    serverNow: () => clock.now() + (serverAhead ?? 0),
-    knowsServerTime: () => serverAhead !== undefined,
-    toServerTime: ms => ms + (serverAhead ?? 0),
-    observeServerTime(serverMs, receivedMs) {
-      serverAhead = Math.max(serverAhead ?? Number.NEGATIVE_INFINITY, serverMs - receivedMs)
+    wishes: new Set<string>(),
+    urgent: urgent.keys,
+    inLane: urgent.inLane,
+    round: rounds.number,
+    wasComplete: rounds.wasComplete,
+    isConfirming: rounds.isConfirming,
+    beginRound: (resource: ResourceName, kind: RoundKind) => rounds.begin(resource, kind, now()),
+    counts: (resource: ResourceName) => run(resource).counts,
+    beginRun: (resource: ResourceName) => {
+      runs.delete(resource)
     },
-    round(resource) {
-      const known = rounds.get(resource)
-      if (known !== undefined) return known
-      const { round } = store.state.get(resource)
-      rounds.set(resource, round)
-      return round
-    },
-    listLane: resource => (store.state.get(resource).firstCompleteAt === null ? 'history' : 'audit'),
-    counts(resource) {
-      const known = counts.get(resource)
-      if (known) return known
-      const fresh = { requests: 0, throttled: 0, rowsRead: 0, rowsChanged: 0, rowsDeleted: 0 }
-      counts.set(resource, fresh)
-      return fresh
-    },
-    parser(table) {
+    parser(table: string) {
       const parser = parsers.get(table) ?? compileParser(tableNamed(table))
       parsers.set(table, parser)
       return parser
     },
-    report: ({ resource, feed }, scope) => ({
-      drift(table, field, reason) {
-        const name = `${table}.${field} ${reason}`
-        if (drifted.has(name)) return
-        drifted.add(name)
-        log.warn('The API sent a field that has no column; it is kept in _extra', {
-          resource,
-          table,
-          field,
-          reason,
-        })
-      },
-      reject(_table, item, reason) {
-        store.rejects.note({ resource, feed, scope, item, reason }, now())
-      },
-    }),
+    report: createReports(store, log, now),
+    fail({ resource, feed }: FeedName, error: ParleyError) {
+      run(resource).failure ??= error
+      store.state.failing(resource, error.message, now())
+      log.error('A resource cannot be read as it should', {
+        resource,
+        code: error.code,
+        reason: `${feed}: ${error.message}`,
+      })
+    },
+    failure: (resource: ResourceName) => run(resource).failure,
+    unavailability: (resource: ResourceName) => run(resource).unavailable,
+    setAside({ resource, feed }: FeedName, reason: string, scope = '') {
+      holds.hold(feed, scope, 'unavailable')
+      if (run(resource).unavailable === undefined) {
+        log.info('This workspace does not offer a resource', { resource, reason })
+      }
+      run(resource).unavailable = reason
+    },
+    after: (ms: number) => isoInstant(clock.now() + scaled(ms, options)),
+  }
+  const context: EngineContext = {
+    ...base,
+    get agenda() {
+      return agenda
+    },
+    giveUp(feed, error, scope = '') {
+      holds.hold(feed.feed, scope, 'failed')
+      context.fail(feed, error)
+    },
     write({ resource }, table, items, writeOptions, causes = []) {
       const stored = store.write(table, items, writeOptions)
       const tally = context.counts(resource)
@@ -146,30 +188,116 @@ export function createContext({ store, clock, log, options, isFinished }: Contex
       for (const entry of stored) {
         if (entry.written.status === 'unchanged') continue
         tally.rowsChanged += 1
-        for (const cause of causes) followCause(store, cause, table, entry, now())
+        urgent.stored(table, entry)
+        for (const cause of causes) followCause(store, cause, table, entry, now(), urgent.caused)
       }
       return stored
     },
-    fail({ resource, feed }, error) {
-      if (!failures.has(resource)) failures.set(resource, error)
-      store.state.failing(resource, error.message, now())
-      log.error('A resource cannot go on in this run', {
+  }
+  const agenda = deps.agenda(context)
+  return context
+}
+
+/** An interval with the owner's scale, never below a second. */
+export function scaled(ms: number, { intervalScale }: Pick<EngineOptions, 'intervalScale'>): number {
+  return Math.max(1000, ms * intervalScale)
+}
+
+/** Numbers of rounds and whether a resource was ever complete, which are asked for far more often than they change. */
+function createRounds({ state }: Store) {
+  const numbers = new Map<ResourceName, number>()
+  const confirming = new Set<ResourceName>()
+  const complete = new Set<ResourceName>()
+  const number = (resource: ResourceName): number => {
+    const known = numbers.get(resource)
+    if (known !== undefined) return known
+    const { round, heldRound } = state.get(resource)
+    numbers.set(resource, round)
+    if (heldRound === round) confirming.add(resource)
+    return round
+  }
+  return {
+    number,
+    wasComplete(resource: ResourceName): boolean {
+      if (complete.has(resource)) return true
+      if (state.get(resource).firstCompleteAt === null) return false
+      complete.add(resource)
+      return true
+    },
+    isConfirming(resource: ResourceName): boolean {
+      number(resource)
+      return confirming.has(resource)
+    },
+    begin(resource: ResourceName, kind: RoundKind, now: string): void {
+      if (kind === 'confirming') confirming.add(resource)
+      else confirming.delete(resource)
+      numbers.set(resource, state.beginRound(resource, kind, now))
+    },
+  }
+}
+
+function createReports(store: Store, log: Log, now: () => string): EngineContext['report'] {
+  const drifted = new Set<string>()
+  return ({ resource, feed }, scope) => ({
+    drift(table, field, reason) {
+      const name = `${table}.${field} ${reason}`
+      if (drifted.has(name)) return
+      drifted.add(name)
+      log.warn('The API sent a field that has no column; it is kept in _extra', {
         resource,
-        code: error.code,
-        reason: `${feed}: ${error.message}`,
+        table,
+        field,
+        reason,
       })
     },
-    failure: resource => failures.get(resource),
-    unavailable(resource, reason) {
-      if (!unavailable.has(resource)) {
-        log.info('This workspace does not offer a resource', { resource, reason })
-      }
-      unavailable.set(resource, reason)
+    reject(_table, item, reason) {
+      store.rejects.note({ resource, feed, scope, item, reason }, now())
     },
-    unavailability: resource => unavailable.get(resource),
-    after: ms => isoInstant(clock.now() + Math.max(1000, ms * options.intervalScale)),
+  })
+}
+
+/** Feeds that read rows of a table one by one, by that table's name. */
+const READS_ROWS_OF: ReadonlyMap<string, string> = new Map(
+  CATALOG.flatMap(({ name, feeds }) =>
+    Object.entries(feeds).flatMap(([feed, declared]) =>
+      declared.mode === 'item' && declared.pending
+        ? [[declared.pending.table, `${name}.${feed}`] as const]
+        : [],
+    ),
+  ),
+)
+
+/**
+ * What the newest end has just told of is read before all that waits. Kept in memory: each key also stands in the
+ * database as a task or as a pending row, so that a restart loses only its turn.
+ */
+function createUrgent() {
+  const keys = new Map<string, Set<string>>()
+  let lane: Lane | undefined
+  const add = (feed: string, key: string) => {
+    const known = keys.get(feed) ?? new Set()
+    keys.set(feed, known.add(key))
   }
-  return context
+  return {
+    keys,
+    inLane<T>(which: Lane, work: () => T): T {
+      lane = which
+      try {
+        return work()
+      } finally {
+        lane = undefined
+      }
+    },
+    caused(feed: string, key: string) {
+      if (lane === 'head') add(feed, key)
+    },
+    stored(table: string, { item, written }: StoredItem) {
+      const feed = READS_ROWS_OF.get(table)
+      if (lane !== 'head' || feed === undefined || written.status !== 'inserted') return
+      const [key] = item.cells
+      if (typeof key === 'string') add(feed, key)
+    },
+  }
 }
 
 function followCause(
@@ -178,6 +306,7 @@ function followCause(
   table: string,
   { item, written }: StoredItem,
   now: string,
+  caused: (feed: string, key: string) => void,
 ): void {
   if (written.status === 'unchanged' || !cause.on.includes(written.status)) return
   const columns = Object.entries(tableNamed(table).columns)
@@ -191,4 +320,5 @@ function followCause(
   if (!met || typeof key !== 'string' || key === '') return
   const sortAt = cause.sort === undefined ? null : (cell(cause.sort) as string | null)
   store.tasks[cause.how]({ feed: cause.feed, key, sortAt, dueAt: now })
+  caused(cause.feed, key)
 }

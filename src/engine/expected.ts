@@ -33,5 +33,5 @@ export function expectedOrFault(
   message: string,
 ): void {
   if (expected?.[status] !== 'unavailable') throw refusal(status, message)
-  context.unavailable(feed.resource, `The API answers ${status}: ${message}`)
+  context.setAside(feed, `The API answers ${status}: ${message}`)
 }

@@ -5,7 +5,7 @@ import type { Sqlite } from '../store/open.ts'
 import { quote } from '../store/sql.ts'
 import { createState, type ResourceState } from '../store/state.ts'
 import { statementCache } from '../store/statements.ts'
-import { isDue } from './walk.ts'
+import { isDueInRound } from './agenda.ts'
 
 /** What a warehouse holds already, as far as it spares the next run requests. Only reads. */
 export interface Holdings {
@@ -75,7 +75,7 @@ export function readHoldings(db: Sqlite, query: HoldingsQuery): Holdings {
 
   const timeline = (id: string, { name }: Resource, feed: TimelineFeed): HeldTimeline => {
     const all = ledger.segments(id, '').filter(({ to }) => to === null || to > since)
-    const due = all.filter(segment => isDue(segment, round(name)))
+    const due = all.filter(segment => isDueInRound(segment, round(name)))
     const time = quote(feed.time)
     let known = 0
     const unread: { from: string | null; to: string | null }[] = []
@@ -147,7 +147,7 @@ export function readHoldings(db: Sqlite, query: HoldingsQuery): Holdings {
           : ledger.segments(id).map(segment => {
               const held = {
                 rows: segment.rows,
-                due: isDue(segment, round(resource.name)),
+                due: isDueInRound(segment, round(resource.name)),
                 everListed: segment.listedAt !== null,
               }
               return [feed.mode === 'periodic' ? `${id} ${segment.from}` : `${id} ${segment.scope}`, held]

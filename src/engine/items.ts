@@ -11,39 +11,43 @@ import type { Job, Source } from './job.ts'
 
 /** One request a row, newest first: rows that are still pending, then tasks that are due. */
 
-/** Keys are taken from the database in lots, so that a million pending rows cost no memory. */
-const LOT = 2000
-
 /** So many failures in a row, and the feed is given up for this run: the next would fail too. */
 const FAILURES_IN_A_ROW = 10
 
+/** Two sources: what the newest end has just told of, and all the rest. */
 export function createItems(
   context: EngineContext,
   resource: Resource,
   name: string,
   feed: ItemFeed,
-): Source {
-  const { store } = context
+): Source[] {
+  const { store, holds, agenda } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const underWay = new Set<string>()
-  const scopesLeftOut = new Set<string>()
   const handler = ITEM_ANSWERS[feed.stores]
   /** Items whose own list goes on on another page. */
   const continued: { task: Task; work: ItemWork }[] = []
   let planned = false
   let lot: Task[] = []
   let failures = 0
-  let ended = false
 
   const nameOf = ({ scope, key }: Task) => `${scope}\u0000${key}`
-  const free = (task: Task) => !underWay.has(nameOf(task)) && !scopesLeftOut.has(task.scope)
+  const isFree = (task: Task) => !underWay.has(nameOf(task)) && !holds.isHeld(id, task.scope)
 
   const refill = () => {
-    lot = [...pendingTasks(context, id, feed), ...dueTasks(context, resource, id, feed)].filter(free)
+    lot = [
+      ...pendingTasks(context, id, feed),
+      ...agenda.dueTasks({
+        ...where,
+        everyRound: feed.everyRound,
+        since: feed.boundBySince ? context.options.since : null,
+        limit: agenda.lot,
+      }),
+    ].filter(isFree)
   }
 
-  const ready = () => {
+  const isReady = () => {
     if (!handler.plan || planned) return true
     if (!resource.parents.every(context.isFinished)) return false
     handler.plan(context, id)
@@ -70,23 +74,22 @@ export function createItems(
         const meaning = feed.expected?.[status]
         if (meaning === undefined) throw refusal(status, message)
         if (meaning === 'unavailable') {
-          scopesLeftOut.add(task.scope)
           store.tasks.skipScope(id, task.scope, {
             round: context.round(resource.name),
             dueAt: context.after(24 * HOUR),
           })
-          context.unavailable(resource.name, `${task.scope}: the API answers ${status}: ${message}`)
+          context.setAside(where, `${task.scope}: the API answers ${status}: ${message}`, task.scope)
         } else handler.absent(context, work, meaning)
         failures = 0
       },
       failed(error) {
         failures += 1
-        if (failures >= FAILURES_IN_A_ROW) ended = true
-        giveUp(context, where, task, error)
+        if (failures >= FAILURES_IN_A_ROW) holds.hold(id, '', 'failed')
+        putOff(context, where, task, error)
       },
       over() {
         underWay.delete(nameOf(task))
-        if (work.more && !ended) {
+        if (work.more && !holds.isHeld(id)) {
           work.more = false
           continued.push({ task, work })
           underWay.add(nameOf(task))
@@ -95,50 +98,92 @@ export function createItems(
     }
   }
 
-  return {
-    ...where,
-    lane: 'items',
-    next() {
-      if (ended || !ready()) return undefined
-      const going = continued.shift()
-      if (going) return readJob(going.task, going.work)
-      if (lot.length === 0) refill()
-      const task = lot.shift()
-      if (!task) return undefined
-      underWay.add(nameOf(task))
-      return readJob(task, { resource, id, feed, task, more: false, cursor: null, gathered: [], asked: [] })
-    },
-    finished() {
-      if (ended) return true
-      if (!ready() || underWay.size > 0 || lot.length > 0) return false
-      refill()
-      return lot.length === 0
-    },
+  const begin = (task: Task): Job => {
+    underWay.add(nameOf(task))
+    context.urgent.get(id)?.delete(task.key)
+    return readJob(task, { resource, id, feed, task, more: false, cursor: null, gathered: [], asked: [] })
   }
+
+  return [
+    {
+      ...where,
+      lane: 'head',
+      next() {
+        const keys = context.urgent.get(id)
+        if (!keys || keys.size === 0 || holds.isHeld(id)) return undefined
+        for (const key of keys) {
+          keys.delete(key)
+          const task = urgentTask(context, id, feed, key)
+          if (!task || !isFree(task)) continue
+          lot = lot.filter(other => nameOf(other) !== nameOf(task))
+          return begin(task)
+        }
+        return undefined
+      },
+      finished: () => true,
+    },
+    {
+      ...where,
+      lane: 'items',
+      next() {
+        if (holds.isHeld(id) || !isReady()) return undefined
+        const going = continued.shift()
+        if (going) return readJob(going.task, going.work)
+        if (lot.length === 0) refill()
+        let task = lot.shift()
+        while (task && !isFree(task)) task = lot.shift()
+        return task && begin(task)
+      },
+      finished() {
+        if (holds.isHeld(id)) return true
+        if (!isReady() || underWay.size > 0 || lot.length > 0) return false
+        refill()
+        return lot.length === 0
+      },
+      rest() {
+        planned = false
+      },
+    },
+  ]
+}
+
+/** What the key's task says, or what a pending row would be read as; undefined when it was read meanwhile. */
+function urgentTask(
+  context: EngineContext,
+  id: string,
+  { pending }: ItemFeed,
+  key: string,
+): Task | undefined {
+  const task = context.store.tasks.find({ feed: id, key })
+  if (task) return task.dueAt <= context.now() ? task : undefined
+  if (!pending) return undefined
+  const row = context.store
+    .prepare(
+      `SELECT ${quote(pending.time)} AS at FROM ${quote(pending.table)}
+       WHERE ${quote(pending.key)} = ? AND ${pending.where}`,
+    )
+    .get(key) as Pick<PendingRow, 'at'> | undefined
+  return row && firstRead(id, key, row.at)
+}
+
+function firstRead(feed: string, key: string, sortAt: string | null): Task {
+  return { feed, scope: '', key, sortAt, dueAt: '', attempts: 0, deadline: null, waiting: false }
 }
 
 /** Rows whose first read is outstanding, unless a task says when they are to be tried again. */
 function pendingTasks(context: EngineContext, id: string, { pending }: ItemFeed): Task[] {
   if (!pending) return []
-  const { store, options } = context
+  const { store, options, agenda } = context
   const time = `t.${quote(pending.time)}`
   const rows = store
     .prepare(
       `SELECT t.${quote(pending.key)} AS key, ${time} AS at FROM ${quote(pending.table)} t
        WHERE ${pending.where} AND (? IS NULL OR ${time} > ?) AND (? IS NULL OR ${time} IS NULL OR ${time} >= ?)
          AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = ? AND s.scope = '' AND s.key = t.${quote(pending.key)})
-       ORDER BY ${time} DESC LIMIT ${LOT}`,
+       ORDER BY ${time} DESC LIMIT ${agenda.lot}`,
     )
     .all(...twice(heldBackBefore(context, pending.behind)), ...twice(options.since), id) as PendingRow[]
-  return rows.map(({ key, at }) => ({
-    feed: id,
-    scope: '',
-    key,
-    sortAt: at,
-    attempts: 0,
-    deadline: null,
-    waiting: false,
-  }))
+  return rows.map(({ key, at }) => firstRead(id, key, at))
 }
 
 interface PendingRow {
@@ -163,19 +208,8 @@ function heldBackBefore(
   return reached === undefined ? '~' : new Date(Date.parse(reached) + COPIES_APART_MS).toISOString()
 }
 
-function dueTasks(context: EngineContext, resource: Resource, id: string, feed: ItemFeed): Task[] {
-  return context.store.tasks.due({
-    feed: id,
-    round: context.round(resource.name),
-    everyRound: feed.everyRound,
-    now: context.now(),
-    since: feed.boundBySince ? context.options.since : null,
-    limit: LOT,
-  })
-}
-
 /** A key that could not be read stays a task, so that neither this run nor a restart forgets it. */
-function giveUp(
+function putOff(
   context: EngineContext,
   where: { resource: Resource['name']; feed: string },
   task: Task,

@@ -9,6 +9,8 @@ import type { Expected, ResourceName } from '../resource.ts'
 export interface Job {
   resource: ResourceName
   feed: string
+  /** Where each scope of the feed goes its own way. */
+  scope?: string
   request: ApiRequest
   /** Statuses that are declared to be answers. */
   expected: Expected | undefined
@@ -41,9 +43,11 @@ export type Lane = (typeof LANES)[number]
 export interface Source {
   resource: ResourceName
   feed: string
-  lane: Exclude<Lane, 'retry'>
+  readonly lane: Exclude<Lane, 'retry'>
   /** The next request that can be made now, if there is one. */
   next(): Job | undefined
   /** True when nothing is to be done any more in this run, by what is known now. */
   finished(): boolean
+  /** In the daemon: its resource's run is over, or one that it depends on has brought something. It plans anew. */
+  rest?(): void
 }

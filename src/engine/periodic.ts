@@ -5,7 +5,8 @@ import { ResourceError } from '../errors.ts'
 import type { PeriodicFeed, Resource } from '../resource.ts'
 import type { ParsedItem } from '../row.ts'
 import type { Segment } from '../store/ledger.ts'
-import { DAY, type EngineContext, HOUR } from './context.ts'
+import type { ListOf } from './agenda.ts'
+import { DAY, type EngineContext, HOUR, scaled } from './context.ts'
 import { expectedOrFault } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
 import {
@@ -13,7 +14,6 @@ import {
   createLoopGuards,
   fromTheTop,
   givenUp,
-  isDue,
   type LoopGuards,
   listed,
   type Query,
@@ -39,19 +39,20 @@ export function createPeriodic(
   name: string,
   feed: PeriodicFeed,
 ): Source {
-  const { store, options } = context
+  const { store, options, holds, agenda } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
+  const list: ListOf = { resource: resource.name, id, feed }
   let underWay = false
-  let ended = false
   let endIgnored = false
   const guards = createLoopGuards()
   let planned = false
 
-  const due = () => {
-    const round = context.round(resource.name)
-    return store.ledger.segments(id, '').find(period => isDue(period, round))
-  }
+  const due = () => store.ledger.segments(id, '').find(period => agenda.isListDue(list, period))
+
+  /** In the daemon a new period begins when the one before falls due again. */
+  const isPlanned = () =>
+    planned || (agenda.isTimed && due() === undefined && store.ledger.segments(id, '').length > 0)
 
   const job = (period: Segment): Job => {
     const end = endIgnored || period.to === null ? {} : { [options.accessLogEndParameter]: period.to }
@@ -79,12 +80,10 @@ export function createPeriodic(
           return
         }
         expectedOrFault(context, where, feed.expected, status, message)
-        ended = true
       },
       failed(error) {
-        ended = true
         store.ledger.save(givenUp(period, error))
-        context.fail(where, error)
+        context.giveUp(where, error)
       },
       over() {
         underWay = false
@@ -100,18 +99,16 @@ export function createPeriodic(
       resource: resource.name,
       route: feed.list.path,
       path: feed.list.path,
-      query: { limit: '1', [feed.from]: new Date(context.serverNow() - HOUR).toISOString() },
+      query: { limit: '1', [feed.from]: new Date(context.server.now() - HOUR).toISOString() },
     },
     answer: () => {
-      if (!context.knowsServerTime()) context.observeServerTime(context.clock.now(), context.clock.now())
+      if (!context.server.isKnown()) context.server.observe(context.clock.now())
     },
     refused(status, message) {
-      ended = true
       expectedOrFault(context, where, feed.expected, status, message)
     },
     failed(error) {
-      ended = true
-      context.fail(where, error)
+      context.giveUp(where, error)
     },
     over() {
       underWay = false
@@ -120,22 +117,29 @@ export function createPeriodic(
 
   return {
     ...where,
-    lane: context.listLane(resource.name),
+    get lane() {
+      return agenda.laneOf(list, undefined)
+    },
     next() {
-      if (ended || underWay) return undefined
-      if (!planned && !context.knowsServerTime()) {
+      if (holds.isHeld(id) || underWay) return undefined
+      if (!isPlanned() && !context.server.isKnown()) {
         underWay = true
         return clockJob
       }
-      if (!planned) planPeriods(context, id)
-      planned = true
+      if (!isPlanned()) {
+        planPeriods(context, id)
+        planned = true
+      }
       const period = due()
       if (!period) return undefined
       underWay = true
       guards.asking(period)
       return job(period)
     },
-    finished: () => ended || (planned && !underWay && due() === undefined),
+    finished: () => holds.isHeld(id) || (isPlanned() && !underWay && due() === undefined),
+    rest() {
+      planned = false
+    },
   }
 }
 
@@ -149,7 +153,7 @@ function endNotUnderstood(parameter: string): ResourceError {
 /** Tiles the time since the newest period; at first the last hour and the 31 days before it. */
 function planPeriods(context: EngineContext, id: string): void {
   const { store } = context
-  const end = context.serverNow()
+  const end = context.server.now()
   const periods = store.ledger.segments(id, '')
   const newest = periods[0]?.to
   const start = newest ? Date.parse(newest) : end - HOUR - LONGEST_PERIOD_MS
@@ -296,7 +300,7 @@ function digestOf(text: string): string {
 function endPeriod(context: EngineContext, { resource, id }: PeriodWork, period: Segment): void {
   const { store } = context
   const ended = listed(period)
-  const settledAt = Date.parse(period.to ?? '') + SETTLED_AFTER_MS
+  const settledAt = Date.parse(period.to ?? '') + scaled(SETTLED_AFTER_MS, context.options)
   store.ledger.save({ ...ended, closed: Date.parse(ended.listedAt ?? '') >= settledAt })
   const [newest] = store.ledger.segments(id, '')
   if (newest?.id === period.id && ended.listedAt) store.state.fresh(resource.name, ended.listedAt)

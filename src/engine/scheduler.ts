@@ -8,6 +8,7 @@ import { isoInstant } from '../clock.ts'
 import { EXIT_STATUS, ParleyError, ResourceError, RetryError, StopError } from '../errors.ts'
 import type { EngineContext } from './context.ts'
 import { type Job, LANES, type Lane, type Source } from './job.ts'
+import { createOutage } from './outage.ts'
 
 /**
  * Chooses which job's request goes next. A permit is waited for first and the job chosen then, so that nothing
@@ -28,6 +29,22 @@ export interface SchedulerProgress {
   /** 403 and 404 where no declaration expects them. */
   turnedAway: number
   inFlight: number
+  /** Unexpected 403 and 404 since the last answer. */
+  turnedAwayInARow: number
+  /** While the API does not answer at all: since when, and what the last try met. */
+  away: { at: number; reason: string } | undefined
+}
+
+export function noProgress(): SchedulerProgress {
+  return {
+    requests: 0,
+    throttled: 0,
+    accepted: 0,
+    turnedAway: 0,
+    inFlight: 0,
+    turnedAwayInARow: 0,
+    away: undefined,
+  }
 }
 
 export interface SchedulerDeps {
@@ -37,10 +54,22 @@ export interface SchedulerDeps {
   sources: readonly Source[]
   random: () => number
   giveUpMs: number
+  /** Present in the daemon, which goes on when nothing is left to do. */
+  endless?: EndlessWork
   /** Ends the taking of new jobs. */
   soft: AbortSignal
   /** Ends the requests under way. */
   hard: AbortSignal
+}
+
+export interface EndlessWork {
+  /** How often it is looked whether something has fallen due. */
+  tickMs: number
+  /** An outcome is about to be applied, inside its transaction. */
+  applying(job: Job, lane: Lane): void
+  /** The job has ended, whatever came of it. */
+  over(job: Job): void
+  sent(job: Job, lane: Lane, sent: Sent): void
 }
 
 /** Of requests, while every lane has some to make. */
@@ -48,6 +77,7 @@ const SHARES: Readonly<Record<Lane, number>> = { head: 8, retry: 4, items: 3, hi
 
 interface Attempt {
   job: Job
+  lane: Lane
   attempt: number
 }
 
@@ -60,14 +90,16 @@ interface Delayed extends Attempt {
 const FIRST_CONNECTION_MS = 10_000
 
 export function createScheduler(deps: SchedulerDeps): Scheduler {
-  const { context, client, governor, sources, soft, hard } = deps
+  const { context, client, governor, sources, endless, soft, hard } = deps
   const { clock, store, log } = context
   const queue = new PQueue({ concurrency: Number.POSITIVE_INFINITY })
-  const progress: SchedulerProgress = { requests: 0, throttled: 0, accepted: 0, turnedAway: 0, inFlight: 0 }
+  const progress = noProgress()
+  const outage = createOutage(clock, deps.random)
   const lanes = createLanes(sources, store.transaction.commits)
   const silence = createSilence(deps)
   const delayed: Delayed[] = []
   const doubtful: Attempt[] = []
+  const turnedAway = new Set<string>()
   let believing = false
   let stopped: unknown
   let wake: () => void = () => undefined
@@ -92,7 +124,9 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   /** Resolves when a job is over or a retry falls due. */
   const change = async () => {
     const waits = delayed.map(({ notBefore }) => notBefore - clock.elapsed())
-    const nearest = Math.min(...waits, silence.patienceLeft())
+    const outageMs = outage.isOn() ? outage.waitMs() : Number.POSITIVE_INFINITY
+    const tickMs = endless?.tickMs ?? Number.POSITIVE_INFINITY
+    const nearest = Math.min(...waits, silence.patienceLeft(), outageMs, tickMs)
     const timer = new AbortController()
     await new Promise<void>(resolve => {
       wake = resolve
@@ -101,16 +135,19 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     timer.abort()
   }
 
-  const perform = async ({ job, attempt }: Attempt, permit: Permit) => {
+  const perform = async (tried: Attempt, permit: Permit) => {
+    const { job, lane } = tried
     const ticket = store.freshness.begin()
     try {
       const sent = await client.send(job.request, atOnce)
       count(context, progress, job, sent)
+      endless?.sent(job, lane, sent)
       permit.settle(permitResult(sent))
       silence.heard(sent)
+      if (endless) hearOutage(sent)
       const silent = silence.tooLong()
       if (silent) throw silent
-      await settle({ job, attempt }, sent, ticket)
+      await settle(tried, sent, ticket)
     } catch (error) {
       permit.cancel()
       job.over()
@@ -121,15 +158,20 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   }
 
   const settle = async (tried: Attempt, sent: Sent, ticket: number) => {
-    const { job } = tried
+    const { job, lane } = tried
+    if (sent.kind === 'answer') {
+      progress.turnedAwayInARow = 0
+      turnedAway.clear()
+    }
     if (progress.accepted > 0) askDoubtfulAgain()
     // As long as the API has answered nothing, a 403 or 404 says nothing about the one thing that was asked for.
     else if (!believing && isDeclaredRefusal(job, sent)) {
       doubtful.push(tried)
       return
     }
-    const error = await applied(context, job, sent, ticket)
+    const error = await applied(context, tried, sent, ticket, endless)
     if (error === undefined) {
+      context.holds.release(job.feed, job.scope)
       job.over()
       return
     }
@@ -138,10 +180,28 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       const cause = sent.kind === 'retry' ? sent.cause : 'garbled'
       if (retryLater(tried, cause, sent.kind === 'retry' ? sent.waitMs : undefined)) return
     }
-    if (sent.kind === 'refused' && (sent.status === 403 || sent.status === 404)) progress.turnedAway += 1
-    if (progress.accepted === 0 && progress.turnedAway >= TURNED_AWAY_AT_FIRST) throw accessGone()
-    await store.transaction(() => job.failed(error))
+    if (sent.kind === 'refused' && (sent.status === 403 || sent.status === 404)) turnAway(job)
+    await store.transaction(() => {
+      endless?.applying(job, lane)
+      job.failed(error)
+    })
     job.over()
+  }
+
+  const turnAway = ({ resource }: Job) => {
+    progress.turnedAway += 1
+    progress.turnedAwayInARow += 1
+    turnedAway.add(resource)
+    if (progress.turnedAwayInARow < TURNED_AWAY_IN_A_ROW) return
+    if (progress.accepted === 0 || (endless && turnedAway.size > 1)) throw accessGone()
+  }
+
+  const hearOutage = (sent: Sent) => {
+    const before = outage.isOn()
+    outage.heard(sent)
+    progress.away = outage.since()
+    if (outage.isOn() && !before) log.warn('The API does not answer', { reason: outage.since()?.reason })
+    if (before && !outage.isOn()) log.info('The API answers again')
   }
 
   const askDoubtfulAgain = () => {
@@ -156,7 +216,13 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     return true
   }
 
-  const retryLater = ({ job, attempt }: Attempt, cause: RetryCause, waitMs: number | undefined) => {
+  const retryLater = (tried: Attempt, cause: RetryCause, waitMs: number | undefined) => {
+    const { job, attempt } = tried
+    if (outage.isOn()) {
+      // What nothing answers to is no fault of this request, and the wait is kept for all of them together.
+      delayed.push({ ...tried, notBefore: clock.elapsed() })
+      return true
+    }
     const decision = retryDecision({ cause, attempt, waitMs }, deps.random)
     if (!decision.retry) return false
     log.debug('A request is made again', {
@@ -166,7 +232,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       reason: cause,
     })
     delayed.push({
-      job,
+      ...tried,
       attempt: attempt + (cause === 'throttled' ? 0 : 1),
       notBefore: clock.elapsed() + decision.delayMs,
     })
@@ -174,6 +240,10 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   }
 
   const step = async (): Promise<boolean> => {
+    if (outage.isOn() && (progress.inFlight > 0 || outage.waitMs() > 0)) {
+      await change()
+      return true
+    }
     const asked = clock.elapsed()
     const isPaused = governor.state().pausedUntil !== undefined
     const permit = await governor.permit(noMore)
@@ -193,13 +263,17 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
         .finally(() => {
           progress.inFlight -= 1
           lanes.askAgain(chosen.job.feed)
+          endless?.over(chosen.job)
           wake()
         })
       return true
     }
     permit.cancel()
-    if (progress.inFlight === 0 && delayed.length === 0) return lanes.askAllAgain() || believe()
+    const isIdle = progress.inFlight === 0 && delayed.length === 0
+    if (isIdle && !endless) return lanes.askAllAgain() || believe()
+    if (isIdle) believe()
     await change()
+    if (endless) lanes.askAll()
     return true
   }
 
@@ -218,25 +292,29 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
 /** Applies an outcome to its job inside a transaction. Returns what went wrong, if anything did. */
 async function applied(
   context: EngineContext,
-  job: Job,
+  { job, lane }: Attempt,
   sent: Sent,
   ticket: number,
+  endless: EndlessWork | undefined,
 ): Promise<ParleyError | undefined> {
   if (sent.kind === 'retry') return new RetryError(sent.message, { code: sent.cause })
   if (sent.kind === 'fault') return new ResourceError(sent.message, { code: sent.code })
   if (sent.kind === 'unauthorized') return unauthorized(sent.message)
   if (sent.kind === 'answer' && sent.serverTime !== undefined) {
-    context.observeServerTime(sent.serverTime, sent.startedAt + sent.durationMs)
+    context.server.observe(sent.serverTime)
   }
   const reply = {
     ticket,
     sentAt: isoInstant(sent.startedAt),
-    serverSentAt: isoInstant(context.toServerTime(sent.startedAt)),
+    serverSentAt: isoInstant(context.server.from(sent.startedAt)),
   }
   try {
     await context.store.transaction(() => {
-      if (sent.kind === 'answer') job.answer(sent.value, reply)
-      else job.refused(sent.status, sent.message)
+      endless?.applying(job, lane)
+      context.inLane(lane, () => {
+        if (sent.kind === 'answer') job.answer(sent.value, reply)
+        else job.refused(sent.status, sent.message)
+      })
     })
     return undefined
   } catch (error) {
@@ -245,8 +323,8 @@ async function applied(
   }
 }
 
-/** So many unexpected 403 and 404 before any answer, and the rest need not be asked. */
-const TURNED_AWAY_AT_FIRST = 4
+/** So many unexpected 403 and 404 without an answer between them, and the rest need not be asked. */
+const TURNED_AWAY_IN_A_ROW = 4
 
 /** When everything answers 403 or 404, it is not the things that are gone. */
 function accessGone(): StopError {
@@ -279,14 +357,14 @@ function count(context: EngineContext, progress: SchedulerProgress, job: Job, se
  */
 function createLanes(sources: readonly Source[], commits: () => number) {
   const used = new Map<Lane, number>(LANES.map(lane => [lane, 0]))
-  const idleAt = new Map<string, number>()
+  const idleAt = new Map<Source, number>()
   let turn = 0
   let allAsked = false
 
   const ask = (source: Source): Job | undefined => {
-    if (idleAt.get(source.feed) === commits()) return undefined
+    if (idleAt.get(source) === commits()) return undefined
     const job = source.next()
-    if (!job) idleAt.set(source.feed, commits())
+    if (!job) idleAt.set(source, commits())
     return job
   }
 
@@ -296,7 +374,7 @@ function createLanes(sources: readonly Source[], commits: () => number) {
       const job = source?.lane === lane ? ask(source) : undefined
       if (!job) continue
       turn = (turn + step + 1) % sources.length
-      return { job, attempt: 1 }
+      return { job, lane, attempt: 1 }
     }
     return undefined
   }
@@ -317,7 +395,11 @@ function createLanes(sources: readonly Source[], commits: () => number) {
       return undefined
     },
     askAgain(feed: string) {
-      idleAt.delete(feed)
+      for (const source of sources) if (source.feed === feed) idleAt.delete(source)
+    },
+    /** What had nothing before may have something by now. */
+    askAll() {
+      idleAt.clear()
     },
     /** Before the end all are asked once more, since one may have waited for another to end. False at the end. */
     askAllAgain(): boolean {
@@ -355,7 +437,7 @@ function createSilence({ context, giveUpMs }: SchedulerDeps) {
     },
     patienceLeft,
     tooLong(): StopError | undefined {
-      if (last === '' || patienceLeft() > 0) return undefined
+      if (last === '' || giveUpMs === Number.POSITIVE_INFINITY || patienceLeft() > 0) return undefined
       return new StopError(last, {
         code: 'api-silent',
         hint: 'Check api.base_url and the network, then run it again; it goes on where it stopped.',

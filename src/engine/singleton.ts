@@ -3,6 +3,7 @@ import { tableNamed } from '../catalog.ts'
 import { encodeJson } from '../json.ts'
 import type { Resource, SingletonFeed } from '../resource.ts'
 import type { ParsedItem } from '../row.ts'
+import type { ListOf } from './agenda.ts'
 import type { EngineContext } from './context.ts'
 import { expectedOrFault } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
@@ -14,15 +15,19 @@ export function createSingleton(
   name: string,
   feed: SingletonFeed,
 ): Source {
-  const { store } = context
+  const { store, holds, agenda } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
+  const list: ListOf = { resource: resource.name, id, feed }
   let underWay = false
-  let ended = false
 
-  const due = () => (store.ledger.segments(id, '')[0]?.listedRound ?? 0) < context.round(resource.name)
+  const due = () => {
+    const [segment] = store.ledger.segments(id, '')
+    return !holds.isHeld(id) && (segment === undefined || agenda.isListDue(list, segment))
+  }
 
   const noteRead = (reply: Reply) => {
+    context.wishes.delete(id)
     const segment =
       store.ledger.segments(id, '')[0] ?? store.ledger.add({ feed: id, scope: '', from: null, to: null })
     store.ledger.save({
@@ -47,11 +52,9 @@ export function createSingleton(
     },
     refused(status, message) {
       expectedOrFault(context, where, feed.expected, status, message)
-      ended = true
     },
     failed(error) {
-      ended = true
-      context.fail(where, error)
+      context.giveUp(where, error)
     },
     over() {
       underWay = false
@@ -60,13 +63,15 @@ export function createSingleton(
 
   return {
     ...where,
-    lane: context.listLane(resource.name),
+    get lane() {
+      return agenda.laneOf(list, undefined)
+    },
     next() {
-      if (ended || underWay || !due()) return undefined
+      if (underWay || !due()) return undefined
       underWay = true
       return job
     },
-    finished: () => ended || (!underWay && !due()),
+    finished: () => !underWay && !due(),
   }
 }
 

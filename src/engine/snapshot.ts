@@ -5,7 +5,8 @@ import { canonicalInstant } from '../instant.ts'
 import type { Resource, SnapshotFeed } from '../resource.ts'
 import { NOT_WALKING, type Segment } from '../store/ledger.ts'
 import { quote } from '../store/sql.ts'
-import type { EngineContext } from './context.ts'
+import type { ListOf } from './agenda.ts'
+import { type EngineContext, WEEK } from './context.ts'
 import { expectedOrFault } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
 import { isAskable } from './probes.ts'
@@ -14,7 +15,6 @@ import {
   createLoopGuards,
   fromTheTop,
   givenUp,
-  isDue,
   type LoopGuards,
   listed,
   type Query,
@@ -31,26 +31,23 @@ export function createSnapshot(
   name: string,
   feed: SnapshotFeed,
 ): Source {
-  const { store } = context
+  const { store, holds, agenda } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
+  const list: ListOf = { resource: resource.name, id, feed }
   const underWay = new Set<string>()
-  /** Scopes that are not offered, or failed, in this run. */
-  const leftOut = new Set<string>()
   const limits = new Map<string, 'accepted' | 'refused'>()
   const guards = createLoopGuards()
   const extraPasses = new Map<string, number>()
   let scopes: readonly string[] | undefined
-  let ended = false
 
   const ready = () => resource.parents.every(parent => !feed.scope || context.isFinished(parent))
   const passes = (): Segment[] => {
     scopes ??= ensurePasses(context, id, feed)
-    const round = context.round(resource.name)
     return store.ledger
       .segments(id)
-      .filter(({ scope }) => scopes?.includes(scope) && !leftOut.has(scope))
-      .filter(segment => isDue(segment, round))
+      .filter(({ scope }) => scopes?.includes(scope) && !holds.isHeld(id, scope))
+      .filter(pass => agenda.isListDue(list, pass))
   }
 
   const pageJob = (pass: Segment): Job => {
@@ -63,6 +60,7 @@ export function createSnapshot(
     const work: PassWork = { resource, id, feed, pass, query, limits, guards, extraPasses }
     return {
       ...where,
+      scope: pass.scope,
       expected: feed.expected,
       request: {
         resource: resource.name,
@@ -73,18 +71,17 @@ export function createSnapshot(
       answer: (value, reply) => applyPage(context, work, value, reply),
       refused(status, message) {
         if (status === 400 && retryOtherwise(context, work)) return
-        if (feed.expected?.[status] === 'absent') store.ledger.remove(pass)
-        else if (feed.scope && feed.expected?.[status] === 'unavailable') {
+        if (feed.expected?.[status] === 'absent') {
+          store.ledger.remove(pass)
+          holds.hold(id, pass.scope, 'failed')
+        } else if (feed.scope && feed.expected?.[status] === 'unavailable') {
           scopeUnavailable(context, work, status, message)
         } else expectedOrFault(context, where, feed.expected, status, message)
-        leftOut.add(pass.scope)
       },
       failed(error) {
-        // Without a scope the list is the resource; with one the other scopes go on.
-        if (feed.scope) leftOut.add(pass.scope)
-        else ended = true
         store.ledger.save(givenUp(pass, error))
-        context.fail(where, error)
+        // Without a scope the list is the resource; with one the other scopes go on.
+        context.giveUp(where, error, pass.scope)
       },
       over: () => underWay.delete(pass.scope),
     }
@@ -92,16 +89,22 @@ export function createSnapshot(
 
   return {
     ...where,
-    lane: context.listLane(resource.name),
+    get lane() {
+      return agenda.laneOf(list, undefined)
+    },
     next() {
-      if (ended || !ready()) return undefined
+      if (holds.isHeld(id) || !ready()) return undefined
       const pass = passes().find(candidate => !underWay.has(candidate.scope))
       if (!pass) return undefined
       underWay.add(pass.scope)
       guards.asking(pass)
       return pageJob(pass)
     },
-    finished: () => ended || (ready() && underWay.size === 0 && passes().length === 0),
+    finished: () => holds.isHeld(id) || (ready() && underWay.size === 0 && passes().length === 0),
+    rest() {
+      scopes = undefined
+      extraPasses.clear()
+    },
   }
 }
 
@@ -119,15 +122,21 @@ interface PassWork {
 }
 
 /** A pass for each scope; passes of scopes that are gone go too. */
-function ensurePasses({ store }: EngineContext, id: string, { scope }: SnapshotFeed): readonly string[] {
-  const scopes = scope
+function ensurePasses(
+  { store, holds }: EngineContext,
+  id: string,
+  { scope }: SnapshotFeed,
+): readonly string[] {
+  const wanted = scope
     ? [...new Set([...(scope.always ?? []), ...liveKeys(store.prepare, scope.table, scope.column)])]
     : ['']
   const passes = store.ledger.segments(id)
-  for (const pass of passes) if (!scopes.includes(pass.scope)) store.ledger.remove(pass)
-  for (const wanted of scopes) {
-    if (passes.some(pass => pass.scope === wanted)) continue
-    store.ledger.add({ feed: id, scope: wanted, from: null, to: null })
+  for (const pass of passes) if (!wanted.includes(pass.scope)) store.ledger.remove(pass)
+  // One without a listing would make the whole look incomplete, so what is not offered here has none.
+  const scopes = wanted.filter(one => !holds.isHeld(id, one))
+  for (const one of scopes) {
+    if (passes.some(pass => pass.scope === one)) continue
+    store.ledger.add({ feed: id, scope: one, from: null, to: null })
   }
   return scopes
 }
@@ -154,9 +163,10 @@ function scopeUnavailable(context: EngineContext, work: PassWork, status: number
     object: pass.scope,
     status,
   })
-  // Kept as a pass without a listing: it is asked for again next time, and what is stored of it stays.
+  // What is stored of it stays, and it is asked for again another time.
   context.store.ledger.remove(pass)
-  context.unavailable(resource.name, `${pass.scope}: the API answers ${status}: ${message}`)
+  const where = { resource: resource.name, feed: work.id }
+  context.setAside(where, `${pass.scope}: the API answers ${status}: ${message}`, pass.scope)
 }
 
 /** A 400 may mean the `limit` that was tried, or a cursor that has expired. Returns whether there is another way. */
@@ -297,6 +307,7 @@ function endPass(context: EngineContext, work: PassWork, pass: Segment, { resize
   }
   const ended = listed(pass)
   store.ledger.save(again ? { ...ended, listedRound: 0 } : ended)
+  if (again) context.wishes.add(id)
   store.ledger.forgetSeen(id, pass.scope)
   if (pass.passStartedAt && !feed.scope) store.state.fresh(resource.name, pass.passStartedAt)
 }
@@ -321,13 +332,43 @@ function missing(context: EngineContext, work: PassWork, pass: Segment, endedAt:
     .pluck()
     .all(...values) as string[]
   if (feed.evidence.by === 'second-pass') return suspect(context, { table: feed.table, pass, endedAt }, keys)
-  const probe = feed.evidence.by === 'detail' ? `${work.resource.name}.detail` : `${id}.probe`
-  const scopeOfProbe = feed.evidence.by === 'detail' ? '' : pass.scope
-  for (const missed of keys) {
-    if (!isAskable(feed.evidence, missed)) continue
-    store.tasks.add({ feed: probe, scope: scopeOfProbe, key: missed, dueAt: now() })
+  if (feed.evidence.by === 'detail') readUnlisted(context, work, keys)
+  else {
+    for (const missed of keys) {
+      if (!isAskable(feed.evidence, missed)) continue
+      store.tasks.add({ feed: `${id}.probe`, scope: pass.scope, key: missed, dueAt: now() })
+    }
   }
   return false
+}
+
+/**
+ * What the list does not show is read singly, which decides. What that still returns is noted as unlisted, so that
+ * it is not read again for that reason before a week has passed.
+ */
+function readUnlisted(
+  context: EngineContext,
+  { resource, id, pass }: PassWork,
+  keys: readonly string[],
+): void {
+  const { store, now, agenda } = context
+  const detail = `${resource.name}.detail`
+  if (!agenda.isTimed) {
+    // A round reads every detail anyway.
+    for (const key of keys) store.tasks.add({ feed: detail, key, dueAt: now() })
+    return
+  }
+  const feed = `${id}.unlisted`
+  const listedAgain = store.prepare(
+    'DELETE FROM sync_tasks WHERE feed = ? AND key IN (SELECT key FROM sync_seen WHERE feed = ? AND scope = ?)',
+  )
+  listedAgain.run(feed, id, pass.scope)
+  for (const key of keys) {
+    const known = store.tasks.find({ feed, key })
+    if (known && known.dueAt > now()) continue
+    store.tasks.done({ feed, key }, { round: context.round(resource.name), dueAt: context.after(WEEK) })
+    store.tasks.demand({ feed: detail, key, dueAt: now() })
+  }
 }
 
 /** Without a single read, a row is believed gone when a second pass, begun after the first ended, misses it too. */

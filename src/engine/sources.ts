@@ -6,6 +6,7 @@ import { createPeriodic } from './periodic.ts'
 import { createLookup, createProbes } from './probes.ts'
 import { createSingleton } from './singleton.ts'
 import { createSnapshot } from './snapshot.ts'
+import { tileByAge } from './tiling.ts'
 import { createTimeline, tileAxis } from './timeline.ts'
 
 type ModeOf<M extends Feed['mode']> = Extract<Feed, { mode: M }>
@@ -23,11 +24,12 @@ type Factories = {
 const SOURCES: Factories = {
   timeline(context, resource, name, feed) {
     tileAxis(context, `${resource.name}.${name}`)
-    const list = createTimeline(context, resource, name, feed)
+    if (context.agenda.isTimed) tileByAge(context, `${resource.name}.${name}`, feed, new Set())
+    const lists = createTimeline(context, resource, name, feed)
     const others = feed.lookup ? [feed.lookup.resource] : []
-    const isListed = () => list.finished() && others.every(context.isFinished)
+    const isListed = () => lists.every(list => list.finished()) && others.every(context.isFinished)
     return [
-      list,
+      ...lists,
       createProbes(context, resource, name, feed),
       createLookup(context, resource, name, feed, isListed),
     ]
@@ -36,7 +38,7 @@ const SOURCES: Factories = {
     createSnapshot(context, resource, name, feed),
     createProbes(context, resource, name, feed),
   ],
-  item: (context, resource, name, feed) => [createItems(context, resource, name, feed)],
+  item: createItems,
   periodic: (context, resource, name, feed) => [createPeriodic(context, resource, name, feed)],
   singleton: (context, resource, name, feed) => [createSingleton(context, resource, name, feed)],
 }

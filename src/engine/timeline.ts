@@ -4,17 +4,18 @@ import type { Resource, TimelineFeed } from '../resource.ts'
 import type { ParsedItem } from '../row.ts'
 import type { Segment } from '../store/ledger.ts'
 import { quote } from '../store/sql.ts'
+import type { ListOf } from './agenda.ts'
 import type { EngineContext } from './context.ts'
 import { expectedOrFault } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
 import { isAskable } from './probes.ts'
+import { tileByAge } from './tiling.ts'
 import {
   begun,
   createLoopGuards,
   cutOff,
   cutWhereItStands,
   givenUp,
-  isDue,
   type LoopGuards,
   listed,
   type Query,
@@ -22,27 +23,26 @@ import {
 
 /**
  * Newest-first lists that filter on event time alone. One ledger of segments tiles the time axis; a walk goes down a
- * segment page by page, and finds rows of ours that the list no longer shows as it passes them.
+ * segment page by page, and finds rows of ours that the list no longer shows as it passes them. One source for each
+ * lane: the newest end, what was never read, and what is read again.
  */
 export function createTimeline(
   context: EngineContext,
   resource: Resource,
   name: string,
   feed: TimelineFeed,
-): Source {
-  const { store, options } = context
+): Source[] {
+  const { store, options, agenda, holds } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
+  const list: ListOf = { resource: resource.name, id, feed }
   const underWay = new Set<number>()
   const guards = createLoopGuards()
-  let ended = false
 
-  const due = () => {
-    const round = context.round(resource.name)
-    return store.ledger
+  const due = () =>
+    store.ledger
       .segments(id, '')
-      .filter(segment => isDue(segment, round) && isWanted(segment, options.since))
-  }
+      .filter(segment => isWanted(segment, options.since) && agenda.isListDue(list, segment))
 
   const pageJob = (segment: Segment): Job => {
     const base = segment.query ?? baseQuery(feed, segment)
@@ -52,34 +52,37 @@ export function createTimeline(
       expected: feed.expected,
       request: { resource: resource.name, route: feed.list.path, path: feed.list.path, query },
       answer: (value, reply) =>
-        applyPage(context, { resource, id, feed, segment, base, query, guards }, value, reply),
+        applyPage(context, { resource, list, feed, segment, base, query, guards, underWay }, value, reply),
       refused(status, message) {
         if (status === 400 && segment.cursor) cutWhereItStands(store.ledger, segment, 'refused')
         else expectedOrFault(context, where, feed.expected, status, message)
       },
       failed(error) {
-        ended = true
         store.ledger.save(givenUp(segment, error))
-        context.fail(where, error)
+        context.giveUp(where, error)
       },
       over: () => underWay.delete(segment.id),
     }
   }
 
-  return {
+  return TIMELINE_LANES.map(lane => ({
     ...where,
-    lane: context.listLane(resource.name),
+    lane,
     next() {
-      if (ended) return undefined
-      const segment = due().find(candidate => !underWay.has(candidate.id))
+      if (holds.isHeld(id)) return undefined
+      const segment = due().find(
+        candidate => !underWay.has(candidate.id) && agenda.laneOf(list, candidate) === lane,
+      )
       if (!segment) return undefined
       underWay.add(segment.id)
       guards.asking(segment)
       return pageJob(segment)
     },
-    finished: () => ended || (underWay.size === 0 && due().length === 0),
-  }
+    finished: () => holds.isHeld(id) || (underWay.size === 0 && due().length === 0),
+  }))
 }
+
+const TIMELINE_LANES = ['head', 'history', 'audit'] as const
 
 /** Makes the axis one segment at first, and cuts what was never listed where the owner's bound lies. */
 export function tileAxis(context: EngineContext, feed: string): void {
@@ -120,18 +123,20 @@ function nextMillisecond(instant: string): string {
 
 interface PageWork {
   resource: Resource
-  id: string
+  list: ListOf
   feed: TimelineFeed
   segment: Segment
   base: Query
   query: Query
   guards: LoopGuards
+  /** Segments with a request in flight, which must stay as they are. */
+  underWay: ReadonlySet<number>
 }
 
 function applyPage(context: EngineContext, work: PageWork, value: unknown, reply: Reply): void {
   const { store } = context
-  const { resource, id, feed, base, query } = work
-  const where = { resource: resource.name, feed: id }
+  const { resource, list, feed, base, query } = work
+  const where = { resource: resource.name, feed: list.id }
   const page = readPage(feed.list.paging, value, query)
   const segment = begun(work.segment, context, where, reply)
   const report = context.report(where, '')
@@ -149,14 +154,37 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
     edgeAt: edge.reached,
     edgeKeys: edge.keysAtEdge,
   }
-  if (page.next === null) {
-    store.ledger.save(listed(reached))
-    if (segment.to === null && segment.passStartedAt) store.state.fresh(resource.name, segment.passStartedAt)
-  } else if (work.guards.repeats(segment, page.next)) {
-    cutWhereItStands(store.ledger, reached, 'repeated')
-  } else {
-    store.ledger.save(reached)
-  }
+  if (page.next === null) endWalk(context, work, reached)
+  else if (work.guards.repeats(segment, page.next)) cutWhereItStands(store.ledger, reached, 'repeated')
+  else if (edge.reached !== null && edge.reached !== segment.to && context.agenda.isLong(segment)) {
+    cutOff(store.ledger, reached, edge.reached)
+    markFresh(context, resource, segment)
+  } else store.ledger.save(reached)
+}
+
+function endWalk(
+  context: EngineContext,
+  { resource, list, feed, underWay, segment }: PageWork,
+  reached: Segment,
+): void {
+  const { store, agenda, log } = context
+  store.ledger.save(listed(reached))
+  if (reached.to === null) markFresh(context, resource, reached)
+  log.info('A span of event time was listed to its end', {
+    resource: resource.name,
+    pages: reached.pages,
+    rows: reached.rows,
+    from: reached.from,
+    to: reached.to,
+  })
+  if (!agenda.isTimed) return
+  const busy = new Set(underWay)
+  busy.delete(segment.id)
+  tileByAge(context, list.id, feed, busy)
+}
+
+function markFresh({ store }: EngineContext, { name }: Resource, { passStartedAt }: Segment): void {
+  if (passStartedAt) store.state.fresh(name, passStartedAt)
 }
 
 /** The span of event time that a page has settled, and which keys were seen in it. */
@@ -198,7 +226,12 @@ function passEdge(feed: TimelineFeed, segment: Segment, items: readonly ParsedIt
 }
 
 /** Rows of ours within the span that the list did not show, and that were there before it was asked. */
-function probeMissing({ store, now }: EngineContext, { id, feed }: PageWork, edge: Edge, reply: Reply): void {
+function probeMissing(
+  { store, now }: EngineContext,
+  { list, feed }: PageWork,
+  edge: Edge,
+  reply: Reply,
+): void {
   const time = quote(feed.time)
   const above = edge.aboveIncluded ? '<=' : '<'
   const below = edge.belowIncluded ? '>=' : '>'
@@ -208,7 +241,7 @@ function probeMissing({ store, now }: EngineContext, { id, feed }: PageWork, edg
        WHERE ${time} ${above} ? AND ${time} ${below} ? AND _deleted_at IS NULL AND _first_seen_at < ?`,
     )
     .all(edge.above ?? '~', edge.below ?? '', reply.sentAt) as { id: string; at: string }[]
-  const probe = `${id}.probe`
+  const probe = `${list.id}.probe`
   for (const { id: key, at } of candidates) {
     if (edge.seen.has(key) || !isAskable(feed.evidence, key)) continue
     store.tasks.add({ feed: probe, key, sortAt: at, dueAt: now() })

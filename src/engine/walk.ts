@@ -10,6 +10,7 @@ export type Query = Readonly<Record<string, string>>
 
 /** The walk's begin by the server's clock and its round, kept from the first page on. */
 export function begun(segment: Segment, context: EngineContext, feed: FeedName, reply: Reply): Segment {
+  context.wishes.delete(feed.feed)
   return {
     ...segment,
     passStartedAt: segment.passStartedAt ?? reply.serverSentAt,
@@ -27,10 +28,6 @@ export function listed(segment: Segment): Segment {
     listedAt: segment.passStartedAt,
     listedRound: segment.passRound ?? 0,
   }
-}
-
-export function isDue(segment: Segment, round: number): boolean {
-  return !segment.closed && segment.listedRound < round
 }
 
 /** The walk is to begin again at the top; what it stored stays. */

@@ -190,6 +190,8 @@ export const meetingsResource = resource({
       lists: 'keys',
       keyFields: ['meeting_id', 'id'],
       timeField: 'start_time',
+      // Meetings without a public CRM record are told of by nothing else.
+      every: 3_600_000,
       evidence: { by: 'detail' },
     },
     detail: {

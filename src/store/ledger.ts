@@ -41,6 +41,8 @@ export interface Ledger {
   remove(segment: Segment): void
   /** Cuts a segment at an instant within it: the newer part keeps the row, the older is new. Both ends are inclusive. */
   cut(segment: Segment, at: string): Segment
+  /** Makes two neighbours one, which was last listed when the one that waits longer was. Returns it. */
+  join(newer: Segment, older: Segment): Segment
   /** Everything newer than this was listed or walked past; null when the whole axis was, undefined when nothing. */
   walkedDownTo(feed: string): string | null | undefined
   /** Notes a key that a walk saw. */
@@ -166,6 +168,20 @@ export function createLedger(prepare: Prepare): Ledger {
     cut(segment, at) {
       save({ ...segment, from: at })
       return add({ feed: segment.feed, scope: segment.scope, from: segment.from, to: at })
+    },
+    join(newer, older) {
+      const sooner = (older.listedAt ?? '') < (newer.listedAt ?? '') ? older : newer
+      const { listedAt, listedRound } = sooner
+      const joined: Segment = {
+        ...newer,
+        from: older.from,
+        rows: newer.rows + older.rows,
+        listedAt,
+        listedRound: Math.min(newer.listedRound, older.listedRound, listedRound),
+      }
+      remove.run(older.id)
+      save(joined)
+      return joined
     },
     walkedDownTo(feed) {
       let reached: string | null | undefined

@@ -14,11 +14,16 @@ export interface ResourceState {
   failingSince: string | null
   reason: string | null
   heldSince: string | null
+  /** The round that is to confirm what was held back. */
+  heldRound: number | null
+  /** Rows tombstoned since the last complete round. */
+  deletedInRound: number
 }
 
 export interface State {
   get(resource: ResourceName): ResourceState
-  beginRound(resource: ResourceName, now: string): number
+  /** Only a round that is resumable is open: a backfill goes on with it. Returns its number. */
+  beginRound(resource: ResourceName, kind: 'resumable' | 'timed' | 'confirming', now: string): number
   /** A round that reached its end; `asOf` is its begin by the server's clock. */
   endRound(resource: ResourceName, end: { complete: boolean; asOf: string; now: string }): void
   fresh(resource: ResourceName, asOf: string): void
@@ -27,6 +32,9 @@ export interface State {
   /** Clears what an earlier run found wrong, with an optional remark that stays in view. */
   healthy(resource: ResourceName, reason?: string | null): void
   hold(resource: ResourceName, since: string | null): void
+  /** Counts rows that were tombstoned in this round. */
+  deleted(resource: ResourceName, rows: number): void
+  nextRun(resource: ResourceName, at: string | null): void
   meta(key: string): string | undefined
   setMeta(key: string, value: string): void
 }
@@ -41,17 +49,22 @@ interface StateRow {
   failing_since: string | null
   reason: string | null
   held_since: string | null
+  held_round: number | null
+  deleted_in_round: number
 }
 
 export function createState(prepare: Prepare): State {
   const find = prepare('SELECT * FROM sync_resources WHERE resource = ?')
   const begin = prepare(
-    `UPDATE sync_resources SET round = round + 1, round_open = 1, round_started_at = ? WHERE resource = ?`,
+    `UPDATE sync_resources SET round = round + 1, round_open = @kind = 'resumable', round_started_at = @now,
+       held_round = iif(@kind = 'confirming', round + 1, NULL)
+     WHERE resource = @resource`,
   )
   const end = prepare(
     `UPDATE sync_resources SET round_open = 0,
        last_success_at = iif(@complete, @now, last_success_at),
        complete_as_of = iif(@complete, @asOf, complete_as_of),
+       deleted_in_round = iif(@complete, 0, deleted_in_round),
        first_complete_at = iif(@complete, coalesce(first_complete_at, @now), first_complete_at)
      WHERE resource = @resource`,
   )
@@ -67,6 +80,10 @@ export function createState(prepare: Prepare): State {
     'UPDATE sync_resources SET unavailable_since = NULL, failing_since = NULL, reason = ? WHERE resource = ?',
   )
   const hold = prepare('UPDATE sync_resources SET held_since = ? WHERE resource = ?')
+  const deleted = prepare(
+    'UPDATE sync_resources SET deleted_in_round = deleted_in_round + ? WHERE resource = ?',
+  )
+  const nextRun = prepare('UPDATE sync_resources SET next_run_at = ? WHERE resource = ?')
   const meta = prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
   const setMeta = prepare(
     'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = ?',
@@ -84,13 +101,15 @@ export function createState(prepare: Prepare): State {
       failingSince: row.failing_since,
       reason: row.reason,
       heldSince: row.held_since,
+      heldRound: row.held_round,
+      deletedInRound: row.deleted_in_round,
     }
   }
 
   return {
     get,
-    beginRound(resource, now) {
-      begin.run(now, resource)
+    beginRound(resource, kind, now) {
+      begin.run({ resource, kind, now })
       return get(resource).round
     },
     endRound: (resource, { complete, asOf, now }) => {
@@ -110,6 +129,12 @@ export function createState(prepare: Prepare): State {
     },
     hold: (resource, since) => {
       hold.run(since, resource)
+    },
+    deleted: (resource, rows) => {
+      deleted.run(rows, resource)
+    },
+    nextRun: (resource, at) => {
+      nextRun.run(at, resource)
     },
     meta: key => meta.get(key) as string | undefined,
     setMeta: (key, value) => {

@@ -7,6 +7,7 @@ export interface Task {
   key: string
   /** Event time of what is read, for newest first. */
   sortAt: string | null
+  dueAt: string
   attempts: number
   deadline: string | null
   waiting: boolean
@@ -36,6 +37,10 @@ export interface Tasks {
   /** Has a key read as soon as possible, whether it was read before or not. */
   demand(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
   due(query: DueQuery): Task[]
+  /** What is due by the time that was noted, newest first. */
+  dueBy(query: Pick<DueQuery, 'feed' | 'now' | 'since' | 'limit'>): Task[]
+  /** When the first task of a feed is due. */
+  nextDue(feed: string): string | undefined
   find(task: TaskKey): Task | undefined
   /** Notes that a key was read in a round and when it is due again. */
   done(task: TaskKey, next: Reread): void
@@ -55,11 +60,15 @@ export interface Reread {
   sortAt?: string | null
 }
 
+/** Longer than any interval, also when the owner has stretched them. */
+const LONGEST_DELAY_MS = 10 * 365 * 86_400_000
+
 interface TaskRow {
   feed: string
   scope: string
   key: string
   sort_at: string | null
+  due_at: string
   attempts: number
   deadline: string | null
   waiting: number
@@ -70,13 +79,14 @@ const toTask = (row: TaskRow): Task => ({
   scope: row.scope,
   key: row.key,
   sortAt: row.sort_at,
+  dueAt: row.due_at,
   attempts: row.attempts,
   deadline: row.deadline,
   waiting: row.waiting === 1,
 })
 
 export function createTasks(prepare: Prepare): Tasks {
-  const columns = 'feed, scope, key, sort_at, attempts, deadline, waiting'
+  const columns = 'feed, scope, key, sort_at, due_at, attempts, deadline, waiting'
   const add = prepare(
     'INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)',
   )
@@ -90,6 +100,13 @@ export function createTasks(prepare: Prepare): Tasks {
        AND (@since IS NULL OR sort_at IS NULL OR sort_at >= @since)
      ORDER BY sort_at DESC LIMIT @limit`,
   )
+  // Nothing is ever put off for so long: such a time was noted by a clock that was far ahead.
+  const dueBy = prepare(
+    `SELECT ${columns} FROM sync_tasks
+     WHERE feed = @feed AND (due_at <= @now OR due_at > @never) AND (@since IS NULL OR sort_at IS NULL OR sort_at >= @since)
+     ORDER BY sort_at DESC LIMIT @limit`,
+  )
+  const nextDue = prepare('SELECT min(due_at) FROM sync_tasks WHERE feed = ?').pluck()
   const find = prepare(`SELECT ${columns} FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?`)
   const done = prepare(
     `INSERT INTO sync_tasks (feed, scope, key, round, due_at, attempts, deadline, waiting, sort_at)
@@ -109,6 +126,11 @@ export function createTasks(prepare: Prepare): Tasks {
       demand.run(feed, scope, key, sortAt, dueAt)
     },
     due: query => (due.all({ ...query, everyRound: query.everyRound ? 1 : 0 }) as TaskRow[]).map(toTask),
+    dueBy: query => {
+      const never = new Date(Date.parse(query.now) + LONGEST_DELAY_MS).toISOString()
+      return (dueBy.all({ ...query, never }) as TaskRow[]).map(toTask)
+    },
+    nextDue: feed => (nextDue.get(feed) as string | null) ?? undefined,
     find: ({ feed, scope = '', key }) => {
       const row = find.get(feed, scope, key) as TaskRow | undefined
       return row && toTask(row)

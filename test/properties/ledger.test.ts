@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isoInstant, systemClock } from '../../src/clock.ts'
+import { byRounds } from '../../src/engine/agenda.ts'
 import { createContext, type EngineContext } from '../../src/engine/context.ts'
+import { holdForGood } from '../../src/engine/holds.ts'
 import { tileAxis } from '../../src/engine/timeline.ts'
 import { cutWhereItStands, listed } from '../../src/engine/walk.ts'
 import { createLog, type Log } from '../../src/log.ts'
@@ -54,7 +56,15 @@ afterAll(() => {
 
 function contextWith(since: string | null): EngineContext {
   const options = { since, intervalScale: 1, accessLogEndParameter: 'to', words: true }
-  return createContext({ store, clock: systemClock(), log, options, isFinished: () => true })
+  return createContext({
+    store,
+    clock: systemClock(),
+    log,
+    options,
+    holds: holdForGood(),
+    agenda: byRounds,
+    isFinished: () => true,
+  })
 }
 
 const segments = (): Segment[] =>

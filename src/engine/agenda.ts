@@ -1,0 +1,113 @@
+import type { Feed, ItemFeed, ResourceName, TimelineFeed } from '../resource.ts'
+import type { Segment } from '../store/ledger.ts'
+import type { Task } from '../store/tasks.ts'
+import { type EngineContext, HOUR, MINUTE, scaled, WEEK } from './context.ts'
+import type { Lane } from './job.ts'
+
+/** What falls due and when: once in each round of a backfill, by time in the daemon. */
+export interface Agenda {
+  isListDue(list: ListOf, segment: Segment): boolean
+  /** A document that was never read has no segment. */
+  laneOf(list: ListOf, segment: Segment | undefined): Exclude<Lane, 'retry'>
+  dueTasks(query: TaskQuery): Task[]
+  /** True while a walk from the newest end has taken so long that the rest must not make the head stale. */
+  isLong(segment: Segment): boolean
+  /** True in the daemon: what was read falls due again by time, whatever the round. */
+  isTimed: boolean
+  /** How many keys are taken from the database at a time, so that a million pending rows cost no memory. */
+  lot: number
+}
+
+export interface ListOf {
+  resource: ResourceName
+  /** `resource.feed` */
+  id: string
+  feed: Exclude<Feed, ItemFeed>
+}
+
+export interface TaskQuery {
+  resource: ResourceName
+  feed: string
+  /** In a backfill: all of them again in each round; else only what waits for the API or is due. */
+  everyRound: boolean
+  since: string | null
+  limit: number
+}
+
+/** In a backfill everything is due that this round has not seen yet, and the run ends when nothing is. */
+export function byRounds(context: EngineContext): Agenda {
+  const { store } = context
+  return {
+    isListDue: ({ resource }, segment) => isDueInRound(segment, context.round(resource)),
+    laneOf: ({ resource }) => (context.wasComplete(resource) ? 'audit' : 'history'),
+    dueTasks: ({ resource, feed, everyRound, since, limit }) =>
+      store.tasks.due({ feed, round: context.round(resource), everyRound, now: context.now(), since, limit }),
+    isLong: () => false,
+    isTimed: false,
+    lot: 2000,
+  }
+}
+
+export function isDueInRound({ closed, listedRound }: Segment, round: number): boolean {
+  return !closed && listedRound < round
+}
+
+/** In the daemon lists fall due at intervals, and single reads at the time that was noted when they were put off. */
+export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): Agenda {
+  const { store, server, options } = context
+  const intervalOf = ({ feed }: ListOf, segment: Segment) => {
+    if (feed.mode !== 'timeline') return scaled(listInterval(feed), options)
+    if (segment.to === null) return pollMs
+    return scaled(auditInterval(server.now() - Date.parse(segment.to)), options)
+  }
+  const overdueMs = (list: ListOf, segment: Segment, listedAt: string) =>
+    server.now() - Date.parse(listedAt) - intervalOf(list, segment)
+
+  return {
+    isListDue(list, segment) {
+      const { closed, listedAt, listedRound, passStartedAt, to } = segment
+      if (closed) return false
+      if (listedAt === null || passStartedAt !== null) return true
+      const wished = context.wishes.has(list.id) && (list.feed.mode !== 'timeline' || to === null)
+      const confirming = context.isConfirming(list.resource) && listedRound < context.round(list.resource)
+      return wished || confirming || overdueMs(list, segment, listedAt) >= 0
+    },
+    laneOf(list, segment) {
+      if (list.feed.mode !== 'timeline') return context.wasComplete(list.resource) ? 'audit' : 'history'
+      if (!segment || segment.to === null) return 'head'
+      if (segment.listedAt === null) return 'history'
+      // Far behind its time, it is what a pause has left to be caught up with.
+      const late = overdueMs(list, segment, segment.listedAt) > intervalOf(list, segment)
+      return late ? 'history' : 'audit'
+    },
+    dueTasks: ({ feed, since, limit }) => store.tasks.dueBy({ feed, now: context.now(), since, limit }),
+    isLong: ({ to, passStartedAt }) =>
+      to === null && passStartedAt !== null && server.now() - Date.parse(passStartedAt) > pollMs,
+    isTimed: true,
+    // Taken newest first, so that what comes in meanwhile does not wait behind much.
+    lot: 100,
+  }
+}
+
+/**
+ * When a span of event time is listed again: an eighth of its age, so that what appears late is found the sooner the
+ * younger it is, and at most a week. Pure. Both in ms.
+ */
+export function auditInterval(ageMs: number): number {
+  return Math.min(Math.max(ageMs / 8, SHORTEST_AUDIT_MS), WEEK)
+}
+
+const SHORTEST_AUDIT_MS = 5 * MINUTE
+
+type ListFeed = Exclude<Feed, TimelineFeed | ItemFeed>
+
+/** How often what has no order of time is read as a whole, in ms, unless the feed says otherwise. */
+const LIST_INTERVALS: Readonly<Record<ListFeed['mode'], number>> = {
+  snapshot: 6 * HOUR,
+  periodic: HOUR,
+  singleton: 6 * HOUR,
+}
+
+function listInterval(feed: ListFeed): number {
+  return (feed.mode === 'snapshot' ? feed.every : undefined) ?? LIST_INTERVALS[feed.mode]
+}
