@@ -1,3 +1,4 @@
+import { isoInstant } from '../clock.ts'
 import type { Feed, ItemFeed, ResourceName, TimelineFeed } from '../resource.ts'
 import type { Segment } from '../store/ledger.ts'
 import type { Task } from '../store/tasks.ts'
@@ -7,6 +8,8 @@ import type { Lane } from './job.ts'
 /** What falls due and when: once in each round of a backfill, by time in the daemon. */
 export interface Agenda {
   isListDue(list: ListOf, segment: Segment): boolean
+  /** When a list falls due, by this machine's clock; meaningful where it is timed. */
+  dueAt(list: ListOf, segment: Segment): string
   /** A document that was never read has no segment. */
   laneOf(list: ListOf, segment: Segment | undefined): Exclude<Lane, 'retry'>
   dueTasks(query: TaskQuery): Task[]
@@ -39,6 +42,7 @@ export function byRounds(context: EngineContext): Agenda {
   const { store } = context
   return {
     isListDue: ({ resource }, segment) => isDueInRound(segment, context.round(resource)),
+    dueAt: () => context.now(),
     laneOf: ({ resource }) => (context.wasComplete(resource) ? 'audit' : 'history'),
     dueTasks: ({ resource, feed, everyRound, since, limit }) =>
       store.tasks.due({ feed, round: context.round(resource), everyRound, now: context.now(), since, limit }),
@@ -51,6 +55,9 @@ export function byRounds(context: EngineContext): Agenda {
 export function isDueInRound({ closed, listedRound }: Segment, round: number): boolean {
   return !closed && listedRound < round
 }
+
+/** After every instant. */
+const NEVER = '~'
 
 /** In the daemon lists fall due at intervals, and single reads at the time that was noted when they were put off. */
 export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): Agenda {
@@ -71,6 +78,11 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
       const wished = context.wishes.has(list.id) && (list.feed.mode !== 'timeline' || to === null)
       const confirming = context.isConfirming(list.resource) && listedRound < context.round(list.resource)
       return wished || confirming || overdueMs(list, segment, listedAt) >= 0
+    },
+    dueAt(list, segment) {
+      if (segment.closed) return NEVER
+      const waitMs = segment.listedAt === null ? 0 : -overdueMs(list, segment, segment.listedAt)
+      return isoInstant(context.clock.now() + Math.max(0, waitMs))
     },
     laneOf(list, segment) {
       if (list.feed.mode !== 'timeline') return context.wasComplete(list.resource) ? 'audit' : 'history'

@@ -4,13 +4,14 @@ import { CATALOG } from '../catalog.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
-import type { Feed, Resource, ResourceName } from '../resource.ts'
+import type { Resource, ResourceName } from '../resource.ts'
 import type { RunCounts, RunOutcome } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { byRounds } from './agenda.ts'
 import { createContext, type EngineContext, type EngineOptions } from './context.ts'
 import { holdForGood } from './holds.ts'
 import type { Source } from './job.ts'
+import { feedsReadWhole } from './rounds.ts'
 import { createScheduler, noProgress, type Scheduler, type SchedulerProgress } from './scheduler.ts'
 import { settleAbsences } from './settle.ts'
 import { createSources } from './sources.ts'
@@ -186,15 +187,6 @@ function endRound(
   else state.healthy(name, reason ?? null)
   state.endRound(name, { complete: true, asOf, now })
   return whole ? result('unavailable', reason) : result('complete', reason)
-}
-
-/** Feeds of which this round has read everything, so that a reject that was not seen again is settled. */
-function feedsReadWhole({ options }: EngineContext, { name, feeds }: Resource): string[] {
-  const whole = (feed: Feed) =>
-    feed.mode === 'snapshot' ||
-    feed.mode === 'singleton' ||
-    (feed.mode === 'timeline' && options.since === null)
-  return Object.entries(feeds).flatMap(([feed, declared]) => (whole(declared) ? [`${name}.${feed}`] : []))
 }
 
 /** A resource of several scopes is offered as long as one of them is, though it may have no rows. */

@@ -5,8 +5,8 @@ export interface Holds {
   isHeld(feed: string, scope?: string): boolean
   /** Forgets past failures once the feed was answered well. */
   release(feed: string, scope?: string): void
-  /** When the first of the feeds of a resource that are held may go on, by `elapsed`; undefined when none is held. */
-  heldUntil(resource: string): number | undefined
+  /** When the first of a resource's feeds that are held (for a reason) may go on, by `elapsed`; undefined for none. */
+  heldUntil(resource: string, why?: HoldReason): number | undefined
 }
 
 /** `failed`: again after a while that grows; `unavailable`: not offered here, again in a day. */
@@ -38,6 +38,7 @@ export interface HoldForAWhileDeps {
 }
 
 interface Held {
+  why: HoldReason
   until: number
   failures: number
 }
@@ -53,15 +54,16 @@ export function holdForAWhile({ elapsed, random, unavailableMs }: HoldForAWhileD
       const longest = Math.min(FIRST_MS * 2 ** (failures - 1), LONGEST_MS)
       // Half of it is certain, so that a fault never costs a request a second.
       const ms = why === 'unavailable' ? unavailableMs : (longest * (1 + random())) / 2
-      held.set(name, { until: elapsed() + ms, failures: why === 'unavailable' ? 0 : failures })
+      held.set(name, { why, until: elapsed() + ms, failures: why === 'unavailable' ? 0 : failures })
     },
     isHeld: (feed, scope = '') => isHeld(nameOf(feed, '')) || isHeld(nameOf(feed, scope)),
     release(feed, scope = '') {
       held.delete(nameOf(feed, scope))
     },
-    heldUntil(resource) {
+    heldUntil(resource, why) {
       const ends = [...held]
-        .filter(([name, { until }]) => name.startsWith(`${resource}.`) && until > elapsed())
+        .filter(([name, one]) => name.startsWith(`${resource}.`) && (why ?? one.why) === one.why)
+        .filter(([, { until }]) => until > elapsed())
         .map(([, { until }]) => until)
       return ends.length === 0 ? undefined : Math.min(...ends)
     },

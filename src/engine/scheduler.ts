@@ -18,7 +18,8 @@ import { createOutage } from './outage.ts'
 export interface Scheduler {
   /** Runs until no source has anything left, or until it is stopped. @throws the StopError that ended it */
   run(): Promise<void>
-  /** Takes no new job; those under way may finish until `hard` is aborted. */
+  /** Ends the run with this error. */
+  stop(error: unknown): void
   readonly progress: SchedulerProgress
 }
 
@@ -279,6 +280,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
 
   return {
     progress,
+    stop,
     async run() {
       while (!soft.aborted && stopped === undefined && (await step()));
       await queue.onIdle()

@@ -84,5 +84,5 @@ function headBegins({ store, server }: EngineContext, { table, time }: TimelineF
     .get() as string | undefined
   if (at === undefined) return undefined
   const latest = new Date(server.now() - HEAD_MS).toISOString()
-  return at > latest ? latest : at
+  return [at, latest].sort()[0]
 }

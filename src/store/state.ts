@@ -26,6 +26,8 @@ export interface State {
   beginRound(resource: ResourceName, kind: 'resumable' | 'timed' | 'confirming', now: string): number
   /** A round that reached its end; `asOf` is its begin by the server's clock. */
   endRound(resource: ResourceName, end: { complete: boolean; asOf: string; now: string }): void
+  /** A run without a fault. */
+  succeeded(resource: ResourceName, now: string): void
   fresh(resource: ResourceName, asOf: string): void
   failing(resource: ResourceName, reason: string, now: string): void
   unavailable(resource: ResourceName, reason: string, now: string): void
@@ -68,6 +70,7 @@ export function createState(prepare: Prepare): State {
        first_complete_at = iif(@complete, coalesce(first_complete_at, @now), first_complete_at)
      WHERE resource = @resource`,
   )
+  const succeeded = prepare('UPDATE sync_resources SET last_success_at = ? WHERE resource = ?')
   const fresh = prepare('UPDATE sync_resources SET fresh_as_of = ? WHERE resource = ?')
   const failing = prepare(
     'UPDATE sync_resources SET failing_since = coalesce(failing_since, ?), reason = ? WHERE resource = ?',
@@ -114,6 +117,9 @@ export function createState(prepare: Prepare): State {
     },
     endRound: (resource, { complete, asOf, now }) => {
       end.run({ resource, complete: complete ? 1 : 0, asOf, now })
+    },
+    succeeded: (resource, now) => {
+      succeeded.run(now, resource)
     },
     fresh: (resource, asOf) => {
       fresh.run(asOf, resource)

@@ -1,0 +1,277 @@
+import type { Client, Sent } from '../api/client.ts'
+import type { Governor } from '../api/governor.ts'
+import { CATALOG } from '../catalog.ts'
+import { type Clock, isoInstant } from '../clock.ts'
+import { StopError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import type { Resource, ResourceName } from '../resource.ts'
+import type { Store } from '../store/store.ts'
+import { byTime } from './agenda.ts'
+import { createContext, DAY, type EngineContext, type EngineOptions, scaled } from './context.ts'
+import { holdForAWhile } from './holds.ts'
+import type { Job, Lane, Source } from './job.ts'
+import { feedsReadWhole } from './rounds.ts'
+import { createScheduler, noProgress, type Scheduler, type SchedulerProgress } from './scheduler.ts'
+import { settleInTime } from './settle.ts'
+import { createSources } from './sources.ts'
+
+/**
+ * One stretch of the daemon's work: everything from the settings to the scheduler is built once and runs until it is
+ * told to end or cannot go on. All that it holds in memory can be had again from the database, so that the next
+ * shift, or the next process, goes on where it stopped.
+ */
+export interface Shift {
+  /** Resolves when `soft` is aborted and what was under way has ended. @throws the StopError that ended it */
+  run(): Promise<void>
+  progress(): SchedulerProgress
+  /** Has single keys read before all else, and lists read at once. */
+  hurry(wanted: Wanted): Promise<void>
+  /** Has a resource read again from the start, once nothing of it is under way. */
+  begun(): boolean
+}
+
+export interface Wanted {
+  /** `resource.feed` */
+  lists: readonly string[]
+  keys: readonly { feed: string; scope?: string; key: string }[]
+}
+
+export interface ShiftDeps {
+  store: Store
+  client: Client
+  governor: Governor
+  clock: Clock
+  log: Log
+  random: () => number
+  options: EngineOptions
+  /** In catalogue order, parents included. */
+  resources: readonly ResourceName[]
+  pollMs: number
+  soft: AbortSignal
+  hard: AbortSignal
+  observer: ShiftObserver
+}
+
+/** Told of what happens, for metrics. */
+export interface ShiftObserver {
+  sent(request: { route: string; lane: Lane; status: string; durationMs: number }): void
+  passed(run: { resource: ResourceName; lane: Lane; outcome: string }): void
+}
+
+/** The run of a resource: from its first request until nothing of it is due. */
+interface OpenRun {
+  id: number
+  lane: Lane
+  began: number
+}
+
+/** What is not offered is asked for again before a day is over. */
+const UNAVAILABLE_MS = 0.75 * DAY
+
+export function createShift(deps: ShiftDeps): Shift {
+  const { store, clock, log, random, options, pollMs, observer } = deps
+  const chosen = CATALOG.filter(({ name }) => deps.resources.includes(name))
+  const sources = new Map<ResourceName, Source[]>()
+  const openRuns = new Map<ResourceName, OpenRun>()
+  const holds = holdForAWhile({
+    elapsed: clock.elapsed,
+    random,
+    unavailableMs: scaled(UNAVAILABLE_MS, options),
+  })
+  const isQuiet = (name: ResourceName): boolean =>
+    (sources.get(name) ?? []).every(source => source.finished())
+  const context = createContext({
+    store,
+    clock,
+    log,
+    options,
+    holds,
+    agenda: made => byTime(made, { pollMs }),
+    // A parent that was complete once has its rows here; it need not be at rest for its children to go on.
+    isFinished: name => context.wasComplete(name) || isQuiet(name),
+  })
+  let scheduler: Scheduler | undefined
+
+  const applying = ({ resource }: Job, lane: Lane) => {
+    if (openRuns.has(resource)) return
+    openRuns.set(resource, {
+      id: store.runs.begin(resource, lane, context.now()),
+      lane,
+      began: clock.elapsed(),
+    })
+  }
+
+  const over = ({ resource }: Job) => {
+    if (!openRuns.has(resource) || !isQuiet(resource)) return
+    void store.transaction(() => endQuietRun(resource)).catch(error => scheduler?.stop(error))
+  }
+
+  const endQuietRun = (name: ResourceName) => {
+    const run = openRuns.get(name)
+    const resource = chosen.find(candidate => candidate.name === name)
+    if (!run || !resource || !isQuiet(name)) return
+    const trusted = scheduler?.progress.turnedAwayInARow === 0
+    const outcome = settleRun(context, resource, trusted)
+    const { rowsChanged, ...counts } = context.counts(name)
+    const error = context.failure(name)?.message ?? context.unavailability(name)
+    store.runs.end(run.id, {
+      outcome,
+      counts: { ...counts, rowsChanged },
+      now: context.now(),
+      ...(error === undefined ? {} : { error }),
+    })
+    store.state.nextRun(name, nextDue(context, resource))
+    observer.passed({ resource: name, lane: run.lane, outcome })
+    log.debug('A run has ended', {
+      resource: name,
+      lane: run.lane,
+      outcome,
+      requests: counts.requests,
+      rows: counts.rowsRead,
+      changed: rowsChanged,
+      deleted: counts.rowsDeleted,
+      duration_ms: Math.round(clock.elapsed() - run.began),
+    })
+    openRuns.delete(name)
+    context.beginRun(name)
+    const dependents = rowsChanged > 0 ? chosen.filter(other => dependsOn(other, name)) : []
+    for (const rested of [resource, ...dependents]) {
+      for (const source of sources.get(rested.name) ?? []) source.rest?.()
+    }
+  }
+
+  const closeRuns = (stopped: unknown) => {
+    for (const [name, { id }] of openRuns) {
+      const error = stopped instanceof StopError ? { error: stopped.message } : {}
+      store.runs.end(id, { outcome: 'stopped', counts: context.counts(name), now: context.now(), ...error })
+    }
+  }
+
+  return {
+    progress: () => scheduler?.progress ?? noProgress(),
+    begun: () => scheduler !== undefined,
+    async hurry({ lists, keys }) {
+      await store.transaction(() => {
+        for (const list of lists) context.wishes.add(list)
+        for (const { feed, scope = '', key } of keys) {
+          store.tasks.demand({ feed, scope, key, dueAt: context.now() })
+          if (scope === '') context.inLane('head', () => context.urge(feed, key))
+        }
+      })
+    },
+    async run() {
+      await store.transaction(() => {
+        for (const { name } of chosen) takeOver(context, name)
+        for (const resource of chosen) sources.set(resource.name, createSources(context, resource))
+      })
+      scheduler = createScheduler({
+        ...deps,
+        context,
+        sources: [...sources.values()].flat(),
+        giveUpMs: Number.POSITIVE_INFINITY,
+        endless: {
+          tickMs: Math.min(pollMs / 10, LONGEST_TICK_MS),
+          applying,
+          over,
+          sent: (job, lane, sent) =>
+            observer.sent({
+              route: job.request.route,
+              lane,
+              status: statusOf(sent),
+              durationMs: sent.durationMs,
+            }),
+        },
+      })
+      let stopped: unknown
+      try {
+        await scheduler.run()
+      } catch (error) {
+        stopped = error
+      }
+      // On a disk that is full, what the runs did is not known later; all that they stored is.
+      await store.transaction(() => closeRuns(stopped)).catch(error => (stopped ??= error))
+      if (stopped !== undefined) throw stopped
+    },
+  }
+}
+
+const LONGEST_TICK_MS = 1000
+
+/** What a request came to, as metrics call it. */
+function statusOf(sent: Sent): string {
+  if (sent.kind === 'answer') return '200'
+  if (sent.kind === 'unauthorized') return '401'
+  if (sent.kind === 'refused') return String(sent.status)
+  if (sent.kind === 'retry') return sent.status === undefined ? sent.cause : String(sent.status)
+  return sent.code
+}
+
+/** A round that a backfill left open is the daemon's from now on: a later backfill begins one of its own. */
+function takeOver(context: EngineContext, name: ResourceName): void {
+  const { round, roundOpen } = context.store.state.get(name)
+  if (round === 0 || roundOpen) context.beginRound(name, 'timed')
+}
+
+/** Whether one resource has something to look for when another one's rows have changed. */
+function dependsOn({ parents, feeds }: Resource, name: ResourceName): boolean {
+  const looksUp = Object.values(feeds).some(
+    feed => feed.mode === 'timeline' && feed.lookup?.resource === name,
+  )
+  return looksUp || parents.includes(name)
+}
+
+type Outcome = 'complete' | 'failed' | 'unavailable'
+
+/** Says in the resource's state how it stands now that nothing of it is due. */
+function settleRun(context: EngineContext, resource: Resource, trusted: boolean): Outcome {
+  const { name } = resource
+  const { state, rejects } = context.store
+  const roundStartedAt = state.get(name).roundStartedAt ?? context.now()
+  const isComplete = isRoundComplete(context, resource)
+  if (trusted) settleInTime(context, name, isComplete)
+  if (context.failure(name)) return 'failed'
+  const now = context.now()
+  state.succeeded(name, now)
+  const reason = context.unavailability(name)
+  const whole = reason !== undefined && isWhollyHeld(context, resource)
+  const isHeldBack = state.get(name).heldSince !== null
+  if (whole) state.unavailable(name, reason, now)
+  else if (!isHeldBack && context.holds.heldUntil(name, 'failed') === undefined)
+    state.healthy(name, reason ?? null)
+  if ((isComplete || whole) && !isHeldBack) {
+    for (const feed of feedsReadWhole(context, resource)) rejects.resolve(feed, null, roundStartedAt, now)
+    const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
+    state.endRound(name, { complete: true, asOf, now })
+    context.beginRound(name, 'timed')
+  }
+  return whole ? 'unavailable' : 'complete'
+}
+
+/** Every list was read to its end since the round began; what has none is complete once its parents were. */
+function isRoundComplete(context: EngineContext, { name, feeds, parents }: Resource): boolean {
+  const lists = Object.entries(feeds).filter(([, { mode }]) => mode !== 'item')
+  const round = context.round(name)
+  const segments = lists.map(([feed]) => context.store.ledger.segments(`${name}.${feed}`))
+  return (
+    parents.every(context.wasComplete) &&
+    segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))
+  )
+}
+
+function isWhollyHeld({ holds }: EngineContext, { name, feeds }: Resource): boolean {
+  return Object.keys(feeds).every(feed => holds.isHeld(`${name}.${feed}`))
+}
+
+/** When the resource falls due again, as far as it is known now. */
+function nextDue(context: EngineContext, { name, feeds }: Resource): string {
+  const { store, clock, holds, agenda } = context
+  const held = holds.heldUntil(name)
+  const times = Object.entries(feeds).flatMap(([feedName, feed]) => {
+    const id = `${name}.${feedName}`
+    if (holds.isHeld(id)) return []
+    if (feed.mode === 'item') return store.tasks.nextDue(id) ?? []
+    return store.ledger.segments(id).map(segment => agenda.dueAt({ resource: name, id, feed }, segment))
+  })
+  if (held !== undefined) times.push(isoInstant(clock.now() + held - clock.elapsed()))
+  return [...times, isoInstant(clock.now() + DAY)].sort()[0] ?? ''
+}
