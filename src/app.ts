@@ -5,6 +5,8 @@ import type { LearnedRate } from './api/pace.ts'
 import { type Clock, isoInstant, systemClock } from './clock.ts'
 import type { ApiSettings } from './config.ts'
 import { type Backfill, createBackfill } from './engine/backfill.ts'
+import type { EngineOptions } from './engine/context.ts'
+import { createShift, type Shift, type ShiftObserver } from './engine/shift.ts'
 import type { Log } from './log.ts'
 import type { ResourceName } from './resource.ts'
 import { openStore, type Store } from './store/store.ts'
@@ -16,6 +18,9 @@ export interface App {
   governor: Governor
   client: Client
   backfill(resources: readonly ResourceName[], since: string | null): Backfill
+  shift(resources: readonly ResourceName[], observer: ShiftObserver): Shift
+  /** Notes what was learned of the API, so that a restart need not learn it again. */
+  keepLearned(): Promise<void>
   /** Notes what was learned of the API and closes everything, the last opened first. */
   close(): Promise<void>
 }
@@ -58,6 +63,19 @@ export function openApp({ settings, log, command, pid, soft, hard }: AppOptions)
     usedToday: usedToday(store, clock),
   })
   const client = createApiClient(settings, clock)
+  const options = (since: string | null): EngineOptions => ({
+    since,
+    intervalScale: settings.sync.intervalScale,
+    accessLogEndParameter: settings.accessLog.endParameter,
+    words: settings.transcripts.words,
+  })
+  const parts = { store, client, governor, clock, log, random: Math.random, soft, hard }
+  const keepLearned = () =>
+    store.transaction(() => {
+      store.state.setMeta(LEARNED, JSON.stringify({ ...governor.learned(), at: isoInstant(clock.now()) }))
+      const used = { day: today(clock), used: governor.state().usedToday }
+      store.state.setMeta(USED_TODAY, JSON.stringify(used))
+    })
   return {
     clock,
     store,
@@ -65,32 +83,25 @@ export function openApp({ settings, log, command, pid, soft, hard }: AppOptions)
     client,
     backfill: (resources, since) =>
       createBackfill({
-        store,
-        client,
-        governor,
-        clock,
-        log,
-        random: Math.random,
+        ...parts,
         resources,
         giveUpMs: api.giveUpSeconds * 1000,
-        soft,
-        hard,
-        options: {
-          since,
-          intervalScale: settings.sync.intervalScale,
-          accessLogEndParameter: settings.accessLog.endParameter,
-          words: settings.transcripts.words,
-        },
+        options: options(since),
       }),
+    shift: (resources, observer) =>
+      createShift({
+        ...parts,
+        resources,
+        observer,
+        pollMs: settings.sync.pollSeconds * 1000,
+        options: options(settings.sync.since ?? null),
+      }),
+    keepLearned,
     async close() {
       await client.close()
       governor.close()
       try {
-        await store.transaction(() => {
-          store.state.setMeta(LEARNED, JSON.stringify(governor.learned()))
-          const used = { day: today(clock), used: governor.state().usedToday }
-          store.state.setMeta(USED_TODAY, JSON.stringify(used))
-        })
+        await keepLearned()
       } catch {
         // What was learned is a convenience; why the database cannot be written was said where it was noticed.
       } finally {

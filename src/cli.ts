@@ -20,6 +20,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'read everything into the warehouse, and exit',
     load: async () => (await import('./commands/backfill.ts')).backfillCommand,
   },
+  daemon: {
+    summary: 'keep the warehouse true to the API, for as long as it runs',
+    load: async () => (await import('./commands/daemon.ts')).daemonCommand,
+  },
   doctor: {
     summary: 'check the settings, the API and the database, and say what to do',
     load: async () => (await import('./commands/doctor.ts')).doctorCommand,
@@ -91,7 +95,7 @@ function quietlyLoseReaders(): void {
 async function programFor(named: string | undefined, run: Run): Promise<Command> {
   const program = new Command('parley')
     .description('Keeps a local SQLite warehouse true to a conversation-intelligence workspace.')
-    .version(versionOf(new URL('../package.json', import.meta.url)))
+    .version(version())
     .exitOverride()
     .configureOutput({ outputError: () => undefined })
     .addHelpText('after', '\nExamples:\n  $ parley init\n  $ parley backfill --help')
@@ -116,6 +120,8 @@ async function prepare(command: Command, definition: CommandDefinition, run: Run
       stdout: process.stdout,
       stderr: process.stderr,
       signal,
+      onHangup: listener => void process.on('SIGHUP', listener),
+      version: version(),
     }
     const flags = settingFlags(command, definition.settings)
     run.status = await definition.run(context, { args: command.args, options: command.opts(), flags })
@@ -189,8 +195,8 @@ function explainUsage(error: CommanderError, command: string | undefined): Expla
   }
 }
 
-function versionOf(file: URL): string {
-  const manifest: unknown = JSON.parse(readFileSync(file, 'utf8'))
+function version(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
   return typeof manifest === 'object' && manifest !== null && 'version' in manifest
     ? String(manifest.version)
     : 'unknown'

@@ -27,6 +27,10 @@ export interface CommandContext {
   stderr: Output
   /** Aborted by the first SIGTERM or SIGINT; its reason is a StopError of status 75, which a command may throw. */
   signal: AbortSignal
+  /** Has the listener called on every SIGHUP, which ends the process where nobody listens. */
+  onHangup(listener: () => void): void
+  /** Of this program. */
+  version: string
 }
 
 export interface CommandInput<Options extends object> {

@@ -2,11 +2,12 @@ import { CATALOG, tableNamed } from '../catalog.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import type { ParleyError } from '../errors.ts'
 import type { Log } from '../log.ts'
-import type { Cause, ResourceName } from '../resource.ts'
+import type { Cause, PointCause, ResourceName } from '../resource.ts'
 import type { Cell, ParsedItem } from '../row.ts'
 import type { RunCounts } from '../store/runs.ts'
 import type { Store, StoredItem, WriteOptions } from '../store/store.ts'
 import type { Agenda } from './agenda.ts'
+import { followPoints } from './changes.ts'
 import type { Holds } from './holds.ts'
 import type { Lane } from './job.ts'
 import { compileParser, type ItemParser, type ParseReport } from './parse.ts'
@@ -43,7 +44,7 @@ export interface EngineContext {
     table: string,
     items: readonly ParsedItem[],
     options: WriteOptions,
-    causes?: readonly Cause[],
+    causes?: readonly (Cause | PointCause)[],
   ): StoredItem[]
   /** A part of the feed could not be read. The first reason of a run is the one that is shown. */
   fail(feed: FeedName, error: ParleyError): void
@@ -57,6 +58,8 @@ export interface EngineContext {
   wishes: Set<string>
   /** Keys that an answer in the head lane has just told of, by the item feed that reads them. */
   urgent: Map<string, Set<string>>
+  /** Has a key read next where the answer that is applied came in the head lane. */
+  urge(feed: string, key: string): void
   /** Says in which lane the answers are that are applied within `work`. */
   inLane<T>(lane: Lane, work: () => T): T
   now(): string
@@ -138,6 +141,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     wishes: new Set<string>(),
     urgent: urgent.keys,
     inLane: urgent.inLane,
+    urge: urgent.caused,
     round: rounds.number,
     wasComplete: rounds.wasComplete,
     isConfirming: rounds.isConfirming,
@@ -189,7 +193,10 @@ export function createContext(deps: ContextDeps): EngineContext {
         if (entry.written.status === 'unchanged') continue
         tally.rowsChanged += 1
         urgent.stored(table, entry)
-        for (const cause of causes) followCause(store, cause, table, entry, now(), urgent.caused)
+        for (const cause of causes) {
+          if ('points' in cause) followPoints(context, cause, table, entry)
+          else followCause(store, cause, table, entry, now(), urgent.caused)
+        }
       }
       return stored
     },

@@ -26,8 +26,6 @@ export interface Shift {
   progress(): SchedulerProgress
   /** Has single keys read before all else, and lists read at once. */
   hurry(wanted: Wanted): Promise<void>
-  /** Has a resource read again from the start, once nothing of it is under way. */
-  begun(): boolean
 }
 
 export interface Wanted {
@@ -54,9 +52,12 @@ export interface ShiftDeps {
 
 /** Told of what happens, for metrics. */
 export interface ShiftObserver {
-  sent(request: { route: string; lane: Lane; status: string; durationMs: number }): void
+  sent(request: { route: string; lane: Lane; status: SentStatus; durationMs: number }): void
   passed(run: { resource: ResourceName; lane: Lane; outcome: string }): void
 }
+
+/** The HTTP status, or why there is none. */
+export type SentStatus = number | 'timeout' | 'transport'
 
 /** The run of a resource: from its first request until nothing of it is due. */
 interface OpenRun {
@@ -149,7 +150,6 @@ export function createShift(deps: ShiftDeps): Shift {
 
   return {
     progress: () => scheduler?.progress ?? noProgress(),
-    begun: () => scheduler !== undefined,
     async hurry({ lists, keys }) {
       await store.transaction(() => {
         for (const list of lists) context.wishes.add(list)
@@ -198,12 +198,11 @@ export function createShift(deps: ShiftDeps): Shift {
 const LONGEST_TICK_MS = 1000
 
 /** What a request came to, as metrics call it. */
-function statusOf(sent: Sent): string {
-  if (sent.kind === 'answer') return '200'
-  if (sent.kind === 'unauthorized') return '401'
-  if (sent.kind === 'refused') return String(sent.status)
-  if (sent.kind === 'retry') return sent.status === undefined ? sent.cause : String(sent.status)
-  return sent.code
+function statusOf(sent: Sent): SentStatus {
+  if (sent.kind === 'unauthorized') return 401
+  if (sent.kind === 'refused') return sent.status
+  if (sent.kind !== 'retry') return 200
+  return sent.status ?? (sent.cause === 'timeout' ? 'timeout' : 'transport')
 }
 
 /** A round that a backfill left open is the daemon's from now on: a later backfill begins one of its own. */

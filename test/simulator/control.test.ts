@@ -89,7 +89,7 @@ test('the command says where it listens, serves, and ends with 0 when it is stop
   const { written, stdout, stderr } = outputs()
   const options = optionsFor('--port', '0', '--messages', '50', '--json', '--key', 'a key')
   const running = simulateCommand.run(
-    { env: {}, cwd: '.', stdout, stderr, signal: stop.signal },
+    { env: {}, cwd: '.', stdout, stderr, signal: stop.signal, onHangup: () => undefined, version: 'test' },
     { args: [], flags: {}, options },
   )
   while (written.stdout === '') await new Promise(resolve => setImmediate(resolve))
@@ -106,7 +106,14 @@ test('the command says where it listens, serves, and ends with 0 when it is stop
 
 test('a port that is taken and a history that ends nowhere are wrong usage', async () => {
   const taken = await startSimulator(SMALL)
-  const context = { env: {}, cwd: '.', ...outputs(), signal: AbortSignal.abort() }
+  const context = {
+    env: {},
+    cwd: '.',
+    ...outputs(),
+    signal: AbortSignal.abort(),
+    onHangup: () => undefined,
+    version: 'test',
+  }
   const attempt = (...argv: string[]) =>
     simulateCommand.run(context, { args: [], flags: {}, options: optionsFor(...argv) })
   await expect(attempt('--port', new URL(taken.url).port)).rejects.toMatchObject({ exitStatus: 64 })

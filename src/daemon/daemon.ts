@@ -1,0 +1,224 @@
+import { type App, openApp } from '../app.ts'
+import { withParents } from '../catalog.ts'
+import type { Clock } from '../clock.ts'
+import type { ApiSettings } from '../config.ts'
+import { type SettingKey, settingOf } from '../config-settings.ts'
+import type { Shift } from '../engine/shift.ts'
+import { EXIT_STATUS, type ExitStatus, ParleyError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../resource.ts'
+import { createMetrics } from '../server/metrics.ts'
+import type { Nudge } from '../server/nudge.ts'
+import { startStatusServer } from '../server/server.ts'
+import type { ServiceManager } from '../service-manager.ts'
+import { startDuties } from './duties.ts'
+import { figuresOf, statusOf } from './figures.ts'
+import { readsFor } from './nudged.ts'
+import { recoveryFrom } from './recovery.ts'
+import { changedSettings } from './settings-changes.ts'
+import { DAEMON_STATE, type DaemonState, running, stopped, waiting } from './state.ts'
+
+/**
+ * The long-running process: one shift after the other, until it is told to stop or cannot go on. Between two shifts
+ * everything is closed, so that a changed key, other settings or a mended disk count from the next one on.
+ */
+
+export interface DaemonParts {
+  settings: ApiSettings
+  /** Reads the settings again. @throws StopError (78) */
+  reload(): ApiSettings
+  /** Calls the listener whenever the settings are to be read again. */
+  onReload(listener: () => void): void
+  createLog(settings: ApiSettings): Promise<Log>
+  serviceManager: ServiceManager
+  clock: Clock
+  pid: number
+  version: string
+  /** Ends it. */
+  stop: AbortSignal
+}
+
+/** What is under way may finish for so long. */
+const GRACE_MS = 10_000
+
+/** What the parts that outlive a shift may know of the present one. */
+interface Present {
+  settings: ApiSettings
+  state: DaemonState
+  app?: App
+  shift?: Shift
+}
+
+/** @throws StopError when it cannot begin */
+export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
+  const { clock, serviceManager, stop } = parts
+  const present: Present = { settings: parts.settings, state: running(clock) }
+  const reloads = createReloads(parts, present)
+  let log = await parts.createLog(present.settings)
+  const served = await serve(parts, present, log)
+  serviceManager.watchdog(() => true)
+  let hadBegun = false
+  try {
+    while (!stop.aborted) {
+      log = await parts.createLog(present.settings)
+      const end = await workShift({ parts, present, log, observer: served.observer, next: reloads.next() })
+      hadBegun ||= end.hadBegun
+      if (end.error === undefined) {
+        reloads.take(log)
+        continue
+      }
+      const recovery = recoveryFrom({ error: end.error, wasAnswered: end.wasAnswered, hadBegun })
+      if (recovery.kind === 'end') throw end.error
+      present.state = waiting(clock, recovery.reason, recovery.ms)
+      serviceManager.status(`waiting: ${recovery.reason}`)
+      log.error('The daemon waits and tries again', {
+        reason: recovery.reason,
+        wait_ms: recovery.ms,
+        error: end.error,
+      })
+      await clock.sleep(recovery.ms, AbortSignal.any([stop, reloads.next()]))
+      reloads.take(log)
+    }
+    return EXIT_STATUS.done
+  } finally {
+    serviceManager.stopping()
+    await served.close()
+    await serviceManager.close()
+  }
+}
+
+interface ShiftWork {
+  parts: DaemonParts
+  present: Present
+  log: Log
+  observer: Parameters<App['shift']>[1]
+  /** Aborted when a new shift is to begin. */
+  next: AbortSignal
+}
+
+interface Ended {
+  error?: unknown
+  hadBegun: boolean
+  wasAnswered: boolean
+}
+
+/** One shift from its opening to its close. */
+async function workShift({ parts, present, log, observer, next }: ShiftWork): Promise<Ended> {
+  const { clock, serviceManager, pid, stop } = parts
+  const { settings } = present
+  const asked = new AbortController()
+  const soft = AbortSignal.any([stop, next, asked.signal])
+  const hard = afterGrace(clock, soft)
+  let app: App
+  try {
+    app = openApp({ settings, log, command: 'daemon', pid, soft, hard })
+  } catch (error) {
+    return { error, hadBegun: false, wasAnswered: false }
+  }
+  const shift = app.shift(chosenResources(settings), observer)
+  Object.assign(present, { app, shift, state: running(clock) })
+  const note = (state: DaemonState) =>
+    app.store.transaction(() => app.store.state.setMeta(DAEMON_STATE, JSON.stringify(state)))
+  const duties = startDuties({ app, settings, log, signal: soft, endShift: () => asked.abort() })
+  let error: unknown
+  try {
+    await note(present.state)
+    serviceManager.ready('running')
+    await shift.run()
+  } catch (thrown) {
+    error = thrown
+  }
+  asked.abort()
+  await duties.ended
+  const wasAnswered = shift.progress().accepted > 0
+  // On a disk that is full it cannot be noted, and the log says it.
+  if (stop.aborted) await note(stopped(clock)).catch(() => undefined)
+  delete present.app
+  delete present.shift
+  await app.close()
+  return { ...(error === undefined ? {} : { error }), hadBegun: true, wasAnswered }
+}
+
+function chosenResources({ sync }: ApiSettings): readonly ResourceName[] {
+  return withParents(RESOURCE_NAMES.filter(name => sync.resources?.includes(name) ?? true))
+}
+
+/** Aborted some time after the signal. */
+function afterGrace(clock: Clock, signal: AbortSignal): AbortSignal {
+  const hard = new AbortController()
+  const begin = () => void clock.sleep(GRACE_MS).then(() => hard.abort())
+  if (signal.aborted) begin()
+  else signal.addEventListener('abort', begin, { once: true })
+  return hard.signal
+}
+
+/** These count from the next start on. */
+const NEEDS_RESTART: readonly SettingKey[] = ['http.listen', 'http.nudge_secret']
+
+function createReloads({ reload, onReload, serviceManager }: DaemonParts, present: Present) {
+  let wanted = new AbortController()
+  onReload(() => wanted.abort())
+  return {
+    /** Aborted when the settings are to be read again. */
+    next: () => wanted.signal,
+    /** Reads the settings again, be it that they were said to have changed or that something is mended with them. */
+    take(log: Log) {
+      const isAsked = wanted.signal.aborted
+      if (isAsked) serviceManager.reloading()
+      wanted = new AbortController()
+      try {
+        const fresh = reload()
+        const changed = changedSettings(present.settings, fresh)
+        present.settings = fresh
+        for (const setting of changed) {
+          const late = NEEDS_RESTART.includes(setting)
+          const shown = settingOf(setting).secret
+            ? undefined
+            : late
+              ? 'counts after a restart'
+              : 'counts from now on'
+          log.info('A setting has changed', { setting, ...(shown === undefined ? {} : { reason: shown }) })
+        }
+        if (isAsked && changed.length === 0) log.info('The settings were read again; none has changed')
+      } catch (error) {
+        if (!(error instanceof ParleyError)) throw error
+        log.error('The settings were read again and are wrong; the old ones stay', { error })
+      }
+    },
+  }
+}
+
+/** What goes on whatever the shift: the status server and the metrics. */
+async function serve({ clock, version }: DaemonParts, present: Present, log: Log) {
+  const metrics = createMetrics({ clock, sources: figuresOf(present, { clock, version }) })
+  const nudge = (hint: Nudge) => {
+    present.shift
+      ?.hurry(readsFor(hint))
+      .catch(error => log.warn('A webhook could not be followed', { error }))
+  }
+  const server = await startStatusServer({
+    listen: present.settings.http.listen,
+    nudgeSecret: present.settings.http.nudgeSecret,
+    log,
+    clock,
+    metrics,
+    live: () => true,
+    ready: () => notReady(present),
+    status: () => statusOf(present),
+    nudge,
+  })
+  return {
+    observer: { sent: metrics.sent, passed: metrics.passed },
+    async close() {
+      await server.close()
+      metrics.close()
+    },
+  }
+}
+
+function notReady({ state, shift }: Present): string | undefined {
+  if (state.state !== 'running') return state.reason ?? state.state
+  const away = shift?.progress().away
+  if (away) return `the API does not answer: ${away.reason}`
+  return shift ? undefined : 'the next shift is about to begin'
+}

@@ -1,0 +1,43 @@
+import type { App } from '../app.ts'
+import type { Clock } from '../clock.ts'
+import type { ApiSettings } from '../config.ts'
+import type { Log } from '../log.ts'
+
+/** What is done beside the reading while a shift lasts. */
+export interface Duties {
+  /** Resolves when all of them have ended, after the signal. */
+  ended: Promise<void>
+}
+
+export interface DutiesDeps {
+  app: App
+  settings: ApiSettings
+  log: Log
+  signal: AbortSignal
+  /** Ends the shift, so that what was asked for is done before the next. */
+  endShift(): void
+}
+
+const KEEP_LEARNED_MS = 60_000
+
+export function startDuties({ app, signal, log }: DutiesDeps): Duties {
+  const { clock } = app
+  const duties = [every(clock, KEEP_LEARNED_MS, signal, app.keepLearned)]
+  const ended = Promise.all(
+    duties.map(duty => duty.catch(error => log.warn('A duty of the daemon has ended', { error }))),
+  )
+  return { ended: ended.then(() => undefined) }
+}
+
+async function every(
+  clock: Clock,
+  ms: number,
+  signal: AbortSignal,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  for (;;) {
+    await clock.sleep(ms, signal)
+    if (signal.aborted) return
+    await work()
+  }
+}

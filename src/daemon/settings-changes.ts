@@ -1,0 +1,15 @@
+import type { Settings } from '../config.ts'
+import { SETTING_LIST, type SettingKey } from '../config-settings.ts'
+
+/** Which settings have another value than before. Secrets are compared too, and only named. Pure. */
+export function changedSettings(before: Settings, after: Settings): SettingKey[] {
+  return SETTING_LIST.map(([key]) => key).filter(key => settingIn(before, key) !== settingIn(after, key))
+}
+
+function settingIn(settings: Settings, key: SettingKey): string {
+  const [section = '', name = ''] = key.split('.')
+  const values = Object.entries(settings).find(([known]) => known === camel(section))?.[1] ?? {}
+  return JSON.stringify(Object.entries(values).find(([known]) => known === camel(name))?.[1] ?? null)
+}
+
+const camel = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())

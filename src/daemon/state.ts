@@ -1,0 +1,26 @@
+import { type Clock, isoInstant } from '../clock.ts'
+
+/** What the daemon does now, for people: in its log, in `parley status`, on `/readyz` and in systemd's status. */
+export interface DaemonState {
+  state: 'running' | 'waiting' | 'stopped'
+  /** Why it waits. */
+  reason: string | null
+  since: string
+  /** When it tries again. */
+  until: string | null
+}
+
+/** The name under which it stands in `sync_meta`. */
+export const DAEMON_STATE = 'daemon_state'
+
+export function running(clock: Clock): DaemonState {
+  return { state: 'running', reason: null, since: isoInstant(clock.now()), until: null }
+}
+
+export function stopped(clock: Clock): DaemonState {
+  return { state: 'stopped', reason: null, since: isoInstant(clock.now()), until: null }
+}
+
+export function waiting(clock: Clock, reason: string, ms: number): DaemonState {
+  return { state: 'waiting', reason, since: isoInstant(clock.now()), until: isoInstant(clock.now() + ms) }
+}
