@@ -1,34 +1,40 @@
 import { PAGING, readPage, readSingle } from '../api/paging.ts'
 import { fillPath } from '../api/request.ts'
 import { tableNamed } from '../catalog.ts'
+import { isoInstant } from '../clock.ts'
 import type { Evidence, Resource, SnapshotFeed, TimelineFeed } from '../resource.ts'
 import type { ParsedItem } from '../row.ts'
 import { quote } from '../store/sql.ts'
+import type { StoredItem } from '../store/store.ts'
 import type { Task } from '../store/tasks.ts'
-import { DAY, type EngineContext, type FeedName, WEEK } from './context.ts'
+import { changedFeed, followRelations } from './changes.ts'
+import { DAY, type EngineContext, type FeedName, MINUTE, WEEK } from './context.ts'
 import { refusal, wrongIdentity } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
+import { isUuid } from './uuid.ts'
 import { setbackError } from './walk.ts'
 
 /**
- * Evidence for rows that a list no longer shows, and look-ups of keys that are known by name only. What is found is
- * data and is stored; what is not found is confirmed to be absent, or left to be asked for later.
+ * Evidence for rows that a list no longer shows, look-ups of keys that are known by name only, and reads of what is
+ * said to have changed. What is found is data and is stored; what is not found is confirmed to be absent, or left to
+ * be asked for later.
  */
 
 type Asked = Extract<Evidence, { by: 'single' | 'ids' }>
 
-/** What sets probes and look-ups apart. */
+/** What sets probes, look-ups and reads of changes apart. */
 interface Purpose {
   where: FeedName
   /** The list feed, under whose name rejects are noted. */
   list: string
-  lane: 'audit' | 'items'
+  lane: 'head' | 'audit' | 'items'
   everyRound: boolean
   /** False until the tasks of this run are written. */
   ready(): boolean
   /** Which of the records found are stored. */
   wanted(item: ParsedItem): boolean
-  found(task: Task): void
+  /** @param entry undefined where the answer could not be stored, or a later one was stored already */
+  found(task: Task, entry: StoredItem | undefined): void
   missing(task: Task): void
 }
 
@@ -108,6 +114,84 @@ function planLookup(
   for (const key of keys) if (isAskable(evidence, key)) store.tasks.add({ feed: id, key, dueAt: now() })
 }
 
+/** What its list has not shown yet: records that an activity says have changed, and new ones that those point at. */
+export function createChanges(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: SnapshotFeed,
+): Source | undefined {
+  const { evidence, changes } = feed
+  if (evidence.by !== 'ids' || !changes) return undefined
+  const { store } = context
+  const list = `${resource.name}.${name}`
+  const where = { resource: resource.name, feed: changedFeed(list) }
+  const work: ChangesWork = { where, list, feed, updated: changes.updated }
+  return createAsking(context, feed, evidence, {
+    where,
+    list,
+    lane: 'head',
+    everyRound: false,
+    ready: () => true,
+    wanted: () => true,
+    found(asked, entry) {
+      // News that came while the answer was on its way stands in the task.
+      const task = store.tasks.find(asked) ?? asked
+      if (entry) {
+        const step = task.sortAt === null ? task.attempts : 0
+        followRelations(context, list, feed, { object: task.scope, entry, step })
+      }
+      if (task.sortAt === null || (entry && shows(work, entry, task.sortAt))) store.tasks.remove(task)
+      else askAgain(context, work, asked, task)
+    },
+    missing(asked) {
+      const task = store.tasks.find(asked) ?? asked
+      if (isLive(context, feed.table, task)) {
+        store.tasks.demand({ feed: `${list}.probe`, scope: task.scope, key: task.key, dueAt: context.now() })
+        store.tasks.remove(task)
+      } else if (task.sortAt === null) store.tasks.remove(task)
+      else askAgain(context, work, asked, task)
+    },
+  })
+}
+
+interface ChangesWork {
+  where: FeedName
+  list: string
+  feed: SnapshotFeed
+  updated: string
+}
+
+/** Whether an answer is as new as what happened at an instant. */
+function shows({ feed, updated }: ChangesWork, { item, written }: StoredItem, happenedAt: string): boolean {
+  const updatedAt = item.cells[Object.keys(tableNamed(feed.table).columns).indexOf(updated)]
+  return typeof updatedAt === 'string' ? updatedAt >= happenedAt : written.status !== 'unchanged'
+}
+
+/** The API may show a change a little after it tells of it. These are retries: the owner's scale is not for them. */
+const ASKED_AGAIN_AFTER_MS = [5_000, 30_000, 5 * MINUTE]
+
+function askAgain(context: EngineContext, { where }: ChangesWork, asked: Task, task: Task): void {
+  const { store, clock } = context
+  if (task.sortAt !== asked.sortAt) return
+  const afterMs = ASKED_AGAIN_AFTER_MS[task.attempts]
+  if (afterMs === undefined) {
+    store.tasks.remove(task)
+    return
+  }
+  store.tasks.done(task, {
+    round: context.round(where.resource),
+    dueAt: isoInstant(clock.now() + afterMs),
+    attempts: task.attempts + 1,
+  })
+}
+
+function isLive({ store }: EngineContext, table: string, { scope, key }: Task): boolean {
+  const where = tableNamed(table).key.map(column => `${quote(column)} = ?`)
+  const sql = `SELECT 1 FROM ${quote(table)} WHERE ${where.join(' AND ')} AND _deleted_at IS NULL`
+  return store.prepare(sql).get(scope, key) !== undefined
+}
+
 function later(context: EngineContext, { resource }: FeedName, task: Task, ms: number): void {
   context.store.tasks.done(task, { round: context.round(resource), dueAt: context.after(ms) })
 }
@@ -117,8 +201,12 @@ interface Question {
   tasks: readonly Task[]
   first: Task
   cursor: Query | null
-  present: ReadonlySet<string>
+  /** What earlier pages held, by key. */
+  present: Present
 }
+
+/** What an answer holds, by key in lower case, with what was stored of it. */
+type Present = ReadonlyMap<string, StoredItem | undefined>
 
 function createAsking(
   context: EngineContext,
@@ -127,28 +215,22 @@ function createAsking(
   purpose: Purpose,
 ): Source {
   const { where } = purpose
+  const { holds } = context
   const kind = ASK[evidence.by]
+  const expected = evidence.by === 'single' ? ({ 404: 'absent' } as const) : feed.expected
   const underWay = new Set<string>()
   const continued: Question[] = []
-  let ended = false
   const nameOf = (task: Task) => `${task.scope}\u0000${task.key}`
 
   /** Tasks for one request: as many ids of one scope as it may name, or a single one. */
   const take = (): Question | undefined => {
-    const due = context.store.tasks
-      .due({
-        feed: where.feed,
-        round: context.round(where.resource),
-        everyRound: purpose.everyRound,
-        now: context.now(),
-        since: null,
-        limit: MOST_IDS * 2,
-      })
-      .filter(task => !underWay.has(nameOf(task)))
+    const due = context.agenda
+      .dueTasks({ ...where, everyRound: purpose.everyRound, since: null, limit: MOST_IDS * 2 })
+      .filter(task => !underWay.has(nameOf(task)) && !holds.isHeld(where.feed, task.scope))
     const [first] = due
     if (!first) return undefined
     const tasks = due.filter(task => task.scope === first.scope).slice(0, kind.most)
-    return { tasks, first, cursor: null, present: new Set() }
+    return { tasks, first, cursor: null, present: new Map() }
   }
 
   const askJob = (question: Question): Job => {
@@ -156,31 +238,32 @@ function createAsking(
     let more: Question | undefined
     return {
       ...where,
-      expected: evidence.by === 'single' ? { 404: 'absent' } : undefined,
+      scope: first.scope,
+      expected,
       request: { resource: where.resource, ...kind.request(evidence, question) },
       answer(value, reply) {
         const { records, next } = kind.read(evidence, value, question)
-        store(context, feed, purpose, { records, scope: first.scope, reply })
-        const present = new Set([...question.present, ...records.flatMap(record => idOf(record) ?? [])])
+        const stored = store(context, feed, purpose, { records, scope: first.scope, reply })
+        const present = new Map([...question.present, ...stored])
         if (next !== null && next['cursor'] === cursor?.['cursor']) throw setbackError('repeated')
         more = next === null ? undefined : { tasks, first, cursor: next, present }
         if (more) return
         for (const task of tasks) {
           // The API writes ids in lower case, whatever the case they were asked in.
-          if (present.has(task.key.toLowerCase())) purpose.found(task)
+          const key = task.key.toLowerCase()
+          if (present.has(key)) purpose.found(task, present.get(key))
           else purpose.missing(task)
         }
       },
       refused(status, message) {
-        if (evidence.by !== 'single' || status !== 404) throw refusal(status, message)
-        purpose.missing(first)
+        const meaning = expected?.[status]
+        if (meaning === 'absent') purpose.missing(first)
+        else if (meaning === 'unavailable') leaveAlone(context, where, first.scope, status, message)
+        else throw refusal(status, message)
       },
-      failed(error) {
-        ended = true
-        context.fail(where, error)
-      },
+      failed: error => context.giveUp(where, error),
       over() {
-        if (more && !ended) continued.push(more)
+        if (more && !holds.isHeld(where.feed)) continued.push(more)
         else for (const task of tasks) underWay.delete(nameOf(task))
       },
     }
@@ -190,14 +273,30 @@ function createAsking(
     ...where,
     lane: purpose.lane,
     next() {
-      if (ended || !purpose.ready()) return undefined
+      if (holds.isHeld(where.feed) || !purpose.ready()) return undefined
       const question = continued.shift() ?? take()
       if (!question) return undefined
       for (const task of question.tasks) underWay.add(nameOf(task))
       return askJob(question)
     },
-    finished: () => ended || (purpose.ready() && underWay.size === 0 && take() === undefined),
+    finished() {
+      if (holds.isHeld(where.feed)) return true
+      return purpose.ready() && underWay.size === 0 && take() === undefined
+    },
   }
+}
+
+/** One object is not offered here: its tasks wait, and the others go on. */
+function leaveAlone(
+  context: EngineContext,
+  where: FeedName,
+  scope: string,
+  status: number,
+  message: string,
+): void {
+  const round = context.round(where.resource)
+  context.store.tasks.skipScope(where.feed, scope, { round, dueAt: context.after(DAY) })
+  context.setAside(where, `${scope}: the API answers ${status}: ${message}`, scope)
 }
 
 interface Found {
@@ -211,23 +310,30 @@ function store(
   feed: TimelineFeed | SnapshotFeed,
   purpose: Purpose,
   found: Found,
-): void {
+): Present {
   const { records, scope, reply } = found
   const report = context.report({ ...purpose.where, feed: purpose.list }, scope)
   const parse = context.parser(feed.table)
   const items = records.flatMap(record => parse(record, report, scope) ?? []).filter(purpose.wanted)
-  const causes = feed.mode === 'timeline' ? feed.causes : undefined
-  context.write(purpose.where, feed.table, items, { ticket: reply.ticket, now: context.now() }, causes)
+  const options = { ticket: reply.ticket, now: context.now() }
+  const stored = context.write(purpose.where, feed.table, items, options, feed.causes)
+  const table = tableNamed(feed.table)
+  const keyAt = Object.keys(table.columns).indexOf(table.key.at(-1) ?? '')
+  return new Map([
+    ...records.flatMap(record => {
+      const id = idOf(record)
+      return id === undefined ? [] : [[id, undefined] as const]
+    }),
+    ...stored.map(entry => [String(entry.item.cells[keyAt]).toLowerCase(), entry] as const),
+  ])
 }
 
 /** Most ids that one request may name (spec: Limits). */
 const MOST_IDS = 100
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-
 /** Whether a key can be asked for at all: one that is no UUID would have the whole request refused. */
 export function isAskable(evidence: Evidence, key: string): boolean {
-  return evidence.by !== 'ids' || UUID.test(key)
+  return evidence.by !== 'ids' || isUuid(key)
 }
 
 function idOf(record: unknown): string | undefined {

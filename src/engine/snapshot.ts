@@ -246,7 +246,7 @@ function storeItems(context: EngineContext, work: PassWork, page: Page, reply: R
   if (feed.lists === 'rows' && table.kind === 'entity') {
     const parse = context.parser(feed.table)
     const items = page.items.flatMap(item => parse(item, report, pass.scope) ?? [])
-    context.write(where, feed.table, items, { ticket: reply.ticket, now: context.now() })
+    context.write(where, feed.table, items, { ticket: reply.ticket, now: context.now() }, feed.causes)
     const keyAt = Object.keys(table.columns).indexOf(table.key.at(-1) ?? '')
     return items.map(({ cells }) => String(cells[keyAt]))
   }

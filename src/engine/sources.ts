@@ -3,7 +3,7 @@ import type { EngineContext } from './context.ts'
 import { createItems } from './items.ts'
 import type { Source } from './job.ts'
 import { createPeriodic } from './periodic.ts'
-import { createLookup, createProbes } from './probes.ts'
+import { createChanges, createLookup, createProbes } from './probes.ts'
 import { createSingleton } from './singleton.ts'
 import { createSnapshot } from './snapshot.ts'
 import { tileByAge } from './tiling.ts'
@@ -37,6 +37,7 @@ const SOURCES: Factories = {
   snapshot: (context, resource, name, feed) => [
     createSnapshot(context, resource, name, feed),
     createProbes(context, resource, name, feed),
+    createChanges(context, resource, name, feed),
   ],
   item: createItems,
   periodic: (context, resource, name, feed) => [createPeriodic(context, resource, name, feed)],

@@ -39,6 +39,9 @@ const activities = entity('activities', {
   mergesExtra: true,
 })
 
+/** What the links of an activity name, as columns of `activity_links`. */
+const NAMED = { child: 'activity_links', object: 'context_type', key: 'context_id' }
+
 export const activitiesResource = resource({
   name: 'activities',
   about: 'The timeline of meetings, messages and CRM changes',
@@ -59,6 +62,27 @@ export const activitiesResource = resource({
           key: 'source_id',
           sort: 'occurred_at',
           how: 'add',
+        },
+        {
+          on: ['inserted', 'changed', 'revived'],
+          when: { source_type: ['OBJECT_CHANGE_EVENT'] },
+          points: { ...NAMED, prefer: { origin: 'DIRECT' } },
+          at: 'occurred_at',
+          feed: 'crm_records.list',
+        },
+        {
+          on: ['inserted', 'changed', 'revived'],
+          when: { source_type: ['OBJECT_CHANGE_EVENT'] },
+          points: { ...NAMED, prefer: { origin: 'DIRECT' } },
+          at: 'occurred_at',
+          feed: 'crm_record_links.read',
+        },
+        {
+          // Mails and meetings are far more, and mostly between those who are known to belong together.
+          on: ['inserted', 'changed', 'revived'],
+          points: { ...NAMED, strangers: true },
+          at: 'occurred_at',
+          feed: 'crm_record_links.read',
         },
       ],
       evidence: {

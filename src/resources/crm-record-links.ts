@@ -25,6 +25,14 @@ export const crmRecordLinksResource = resource({
       table: 'crm_record_links',
       everyRound: true,
       boundBySince: false,
+      pairs: {
+        of: 'crm_records.list',
+        kinds: [
+          ['deal', 'company'],
+          ['deal', 'contact'],
+          ['company', 'contact'],
+        ],
+      },
       expected: { 404: 'unavailable' },
     },
   },

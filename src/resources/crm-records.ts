@@ -53,6 +53,26 @@ export const crmRecordsResource = resource({
       // Companies and contacts are linked to everything, yet the object list need not name them.
       scope: { table: 'crm_objects', column: 'name', always: ['company', 'contact'] },
       evidence: { by: 'ids', path: '/v2/objects/{scope}/records' },
+      changes: {
+        updated: 'updated_at',
+        values: 'fields',
+        relations: {
+          table: 'crm_fields',
+          where: "relation_type = 'MANY_TO_ONE'",
+          object: 'object',
+          name: 'name',
+          targetObject: 'relation_target_object',
+          targetResource: 'relation_target_resource',
+        },
+      },
+      causes: [
+        {
+          on: ['inserted', 'changed', 'revived'],
+          points: { object: 'object', key: 'id' },
+          at: 'updated_at',
+          feed: 'crm_record_links.read',
+        },
+      ],
       expected: { 404: 'unavailable' },
     },
   },

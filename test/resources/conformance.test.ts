@@ -150,10 +150,22 @@ describe('the feeds', () => {
     if (feed.mode === 'timeline' || feed.mode === 'periodic')
       expect(columns[feed.time]?.kind).toBe('timestamp')
     const causes = 'causes' in feed ? (feed.causes ?? []) : []
-    for (const { key, sort, when } of causes) {
-      for (const column of [key, ...(sort ? [sort] : []), ...Object.keys(when ?? {})]) {
+    for (const cause of causes) {
+      const { key, sort } = 'points' in cause ? { key: cause.at, sort: undefined } : cause
+      for (const column of [key, ...(sort ? [sort] : []), ...Object.keys(cause.when ?? {})]) {
         expect(Object.keys(columns)).toContain(column)
       }
+    }
+  })
+
+  test.each(FEEDS)('$name points at records by columns that there are', ({ feed }) => {
+    const causes = 'causes' in feed ? (feed.causes ?? []) : []
+    for (const cause of causes) {
+      if (!('points' in cause)) continue
+      const { child = feed.table, object, key, prefer = {} } = cause.points
+      expect(Object.keys(tableNamed(child).columns)).toEqual(
+        expect.arrayContaining([object, key, ...Object.keys(prefer)]),
+      )
     }
   })
 

@@ -1,65 +1,145 @@
 import { PAGING, readPage } from '../../api/paging.ts'
+import { tableNamed } from '../../catalog.ts'
+import type { ItemFeed } from '../../resource.ts'
+import { quote } from '../../store/sql.ts'
+import type { Store } from '../../store/store.ts'
+import { feedNamed } from '../changes.ts'
 import { DAY, type EngineContext, WEEK } from '../context.ts'
 import type { Reply } from '../job.ts'
 import { keyOf } from '../snapshot.ts'
+import { UUID_GLOB } from '../uuid.ts'
 import { setbackError } from '../walk.ts'
+import { isForward, opposite, type PairKind, type Side, scopeOf, sideOf, sidesOf } from './pairs.ts'
 import { type ItemHandler, type ItemWork, readAgain } from './work.ts'
 
-/** The answer is the list of records that belong to the one asked for, perhaps in several pages. */
+/**
+ * The answer is the list of records that belong to the one asked for, perhaps in several pages. Each kind of pair has
+ * a side that all its records are asked from, again and again; what has changed is asked for once, from its own side.
+ */
 export const linksAnswer: ItemHandler = {
   plan: planLinks,
-  params: ({ scope }) => ({ scope: scope.split('<')[0] ?? '' }),
+  params: ({ scope }) => ({ scope: sideOf(scope).listed }),
   query: linksQuery,
   answer: storeLinks,
   absent: (context, work) => readAgain(context, work, DAY),
 }
 
-/** The three kinds of pairs, each stored once, in this direction. */
-const LINKED_PAIRS = [
-  ['deal', 'company'],
-  ['deal', 'contact'],
-  ['company', 'contact'],
-] as const
+// ----------------------------------------------------------------------------------------------- plan
+
+/** What the last plan was made from, so that the next one only looks at what is new. */
+interface Plan {
+  /** The newest record that it knew, by the table's own integer key. */
+  upTo: number
+  at: string
+  /** Records by object, tombstones included. */
+  sizes: Readonly<Record<string, number>>
+  /** Scopes of the sides that are asked. */
+  scopes: readonly string[]
+}
+
+const UNPLANNED: Plan = { upTo: 0, at: '', sizes: {}, scopes: [] }
+
+/** A side is left when it has become so many times as large as the other: each change asks for everything anew. */
+const MUCH_LARGER = 2
 
 /**
- * Each kind of pair is asked for from the side with fewer records. The task's scope is `listed<asking`: the object
- * whose list is filtered, and the one that the record asked for is of.
+ * Each kind of pair is asked for from the side with fewer records. Costs what has come and gone since the last plan,
+ * which is kept in the database; the last statement keeps it, so that a plan cut short is made again.
  */
-function planLinks({ store, now }: EngineContext, id: string): void {
-  const count = store
-    .prepare('SELECT count(*) FROM crm_records WHERE object = ? AND _deleted_at IS NULL')
+function planLinks(context: EngineContext, id: string): void {
+  const { store, now, agenda } = context
+  const { table, kinds } = pairsOf(id)
+  const last = lastPlan(store, id)
+  const at = now()
+  const upTo = store
+    .prepare(`SELECT coalesce(max(_id), 0) FROM ${quote(table)}`)
     .pluck()
-  const size = new Map(['deal', 'company', 'contact'].map(object => [object, count.get(object) as number]))
-  const scopes = LINKED_PAIRS.map(([one, other]) => {
-    const [asking, listed] = (size.get(one) ?? 0) <= (size.get(other) ?? 0) ? [one, other] : [other, one]
-    return { asking, listed, scope: `${listed}<${asking}` }
-  })
-  const add = store.prepare(
-    `INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at)
-     SELECT ?, ?, id, updated_at, ? FROM crm_records WHERE object = ? AND _deleted_at IS NULL`,
-  )
-  const drop = store.prepare(
-    `DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND NOT EXISTS (
-       SELECT 1 FROM crm_records r WHERE r.object = ? AND r.id = sync_tasks.key AND r._deleted_at IS NULL)`,
-  )
-  store
-    .prepare('DELETE FROM sync_tasks WHERE feed = ? AND scope NOT IN (?, ?, ?)')
-    .run(id, ...scopes.map(({ scope }) => scope))
-  for (const { asking, scope } of scopes) {
-    add.run(id, scope, now(), asking)
-    drop.run(id, scope, asking)
+    .get() as number
+  const sizes = grownSizes(store, table, last)
+  const sides = kinds.map(kind => chooseSide(kind, sizes, last.scopes))
+  const scopes = sides.map(scopeOf)
+  for (const side of sides) {
+    askNewOnes(context, { id, table, side, after: last.scopes.includes(scopeOf(side)) ? last.upTo : 0 })
   }
+  for (const side of kinds.flatMap(sidesOf)) forgetDeadOnes(store, { id, table, side, since: last.at })
+  const asked = agenda.isTimed ? 'AND round > 0' : ''
+  for (const side of sides.map(opposite)) {
+    const scope = scopeOf(side)
+    // A round of a backfill asks everything from the chosen side anyway.
+    const which = last.scopes.includes(scope) ? '' : asked
+    store.prepare(`DELETE FROM sync_tasks WHERE feed = ? AND scope = ? ${which}`).run(id, scope)
+  }
+  store.state.setMeta(planName(id), JSON.stringify({ upTo, at, sizes, scopes } satisfies Plan))
 }
+
+function pairsOf(id: string): { table: string; kinds: readonly PairKind[] } {
+  const { feed } = feedNamed(id)
+  if (feed.mode !== 'item' || !feed.pairs) throw new TypeError(`${id} declares no pairs`)
+  return { table: feedNamed(feed.pairs.of).feed.table, kinds: feed.pairs.kinds }
+}
+
+const planName = (id: string) => `plan of ${id}`
+
+function lastPlan({ state }: Store, id: string): Plan {
+  const text = state.meta(planName(id))
+  return text === undefined ? UNPLANNED : (JSON.parse(text) as Plan)
+}
+
+function grownSizes({ prepare }: Store, table: string, { upTo, sizes }: Plan): Record<string, number> {
+  const grown = prepare(`SELECT object, count(*) AS rows FROM ${quote(table)} WHERE _id > ? GROUP BY object`)
+  const all = { ...sizes }
+  for (const { object, rows } of grown.all(upTo) as { object: string; rows: number }[]) {
+    all[object] = (all[object] ?? 0) + rows
+  }
+  return all
+}
+
+function chooseSide(kind: PairKind, sizes: Readonly<Record<string, number>>, asked: readonly string[]): Side {
+  const size = (object: string) => sizes[object] ?? 0
+  const sides = sidesOf(kind)
+  const kept = sides.find(side => asked.includes(scopeOf(side)))
+  if (kept && size(kept.asking) <= MUCH_LARGER * size(kept.listed)) return kept
+  const [first, second] = sides
+  return size(first.asking) <= size(first.listed) ? first : second
+}
+
+interface SideTasks {
+  id: string
+  table: string
+  side: Side
+}
+
+/** An id that is no UUID would be refused (spec: related_id). */
+function askNewOnes(
+  { store, now }: EngineContext,
+  { id, table, side, after }: SideTasks & { after: number },
+): void {
+  store
+    .prepare(
+      `INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at)
+       SELECT ?, ?, id, updated_at, ? FROM ${quote(table)}
+       WHERE _id > ? AND object = ? AND _deleted_at IS NULL AND id GLOB '${UUID_GLOB}'`,
+    )
+    .run(id, scopeOf(side), now(), after, side.asking)
+}
+
+function forgetDeadOnes({ prepare }: Store, { id, table, side, since }: SideTasks & { since: string }): void {
+  prepare(
+    `DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key IN (
+       SELECT id FROM ${quote(table)} WHERE object = ? AND _deleted_at >= ?)`,
+  ).run(id, scopeOf(side), side.asking, since)
+}
+
+// --------------------------------------------------------------------------------------------- answer
 
 function linksQuery({ task, cursor }: ItemWork): Readonly<Record<string, string>> {
   return { related_id: task.key, limit: String(PAGING['v2-cursor'].maxLimit), ...cursor }
 }
 
 function storeLinks(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
-  const { task, resource, feed } = work
   const page = readPage('v2-cursor', value, linksQuery(work))
   const keys = page.items.flatMap(item => keyOf(item, ['id']) ?? [])
-  context.counts(resource.name).rowsRead += keys.length
+  context.counts(work.resource.name).rowsRead += keys.length
   const gathered = [...new Set([...work.gathered, ...keys])]
   if (page.next !== null && work.asked.includes(page.next['cursor'] ?? '')) throw setbackError('repeated')
   if (page.next !== null) {
@@ -69,38 +149,77 @@ function storeLinks(context: EngineContext, work: ItemWork, value: unknown, repl
     work.gathered = gathered
     return
   }
-  if (context.store.freshness.admits(reply.ticket, feed.table, `${task.scope} ${task.key}`)) {
-    replaceLinks(context, work, gathered)
-  }
-  readAgain(context, work, WEEK)
+  const isWhole = replaceLinks(context, work, gathered, reply)
+  askNext(context, work, isWhole)
 }
 
+function askNext(context: EngineContext, work: ItemWork, isWhole: boolean): void {
+  const { store } = context
+  const { task, id } = work
+  const current = store.tasks.find(task)
+  // It was asked for anew while the answer was on its way, and falls due as that says.
+  if (current && current.dueAt !== task.dueAt) return
+  if (!isWhole) store.tasks.demand({ ...task, dueAt: context.now() })
+  else if (lastPlan(store, id).scopes.includes(task.scope)) readAgain(context, work, WEEK)
+  else store.tasks.remove(task)
+}
+
+/**
+ * Makes the stored pairs of a record those of an answer. Since a pair can be told of from both its sides, what a
+ * later answer from the other side has settled stays. Returns whether nothing had to be left as it was.
+ */
 function replaceLinks(
   { store, counts }: EngineContext,
-  { task, resource }: ItemWork,
+  work: ItemWork,
   related: readonly string[],
-): void {
-  const [listed = '', asking = ''] = task.scope.split('<')
-  const forward = LINKED_PAIRS.some(([from, to]) => from === asking && to === listed)
-  const [object, relatedObject] = forward ? [asking, listed] : [listed, asking]
-  const [mine, theirs] = forward ? ['record_id', 'related_id'] : ['related_id', 'record_id']
-  const stored = store
-    .prepare(`SELECT ${theirs} FROM crm_record_links WHERE object = ? AND related_object = ? AND ${mine} = ?`)
-    .pluck()
-    .all(object, relatedObject, task.key) as string[]
+  { ticket }: Reply,
+): boolean {
+  const { task, feed, resource } = work
+  if (!store.freshness.admits(ticket, feed.table, `${task.scope} ${task.key}`)) return false
+  const pairs = pairsOfRecord(store, work)
   const wanted = new Set(related)
-  const known = new Set(stored)
-  const remove = store.prepare(
-    `DELETE FROM crm_record_links WHERE object = ? AND related_object = ? AND ${mine} = ? AND ${theirs} = ?`,
-  )
-  const add = store.prepare(
-    `INSERT OR IGNORE INTO crm_record_links (object, related_object, ${mine}, ${theirs}) VALUES (?, ?, ?, ?)`,
-  )
+  const known = new Set(pairs.stored())
+  const gone = [...known].filter(key => !wanted.has(key))
+  const fresh = [...wanted].filter(key => !known.has(key))
+  const other = scopeOf(opposite(sideOf(task.scope)))
+  const isOurs = (key: string) => store.freshness.admits(ticket, feed.table, `${other} ${key}`)
+  const removed = gone.filter(isOurs)
+  const added = fresh.filter(isOurs)
   const tally = counts(resource.name)
-  for (const key of stored) {
-    if (!wanted.has(key)) tally.rowsDeleted += remove.run(object, relatedObject, task.key, key).changes
+  for (const key of removed) tally.rowsDeleted += pairs.remove(key)
+  for (const key of added) tally.rowsChanged += pairs.add(key)
+  return removed.length === gone.length && added.length === fresh.length
+}
+
+interface PairsOfRecord {
+  stored(): string[]
+  /** Each returns how many rows it changed. */
+  add(key: string): number
+  remove(key: string): number
+}
+
+function pairsOfRecord({ prepare }: Store, { task, feed }: ItemWork): PairsOfRecord {
+  const [object = '', record = '', relatedObject = '', relatedRecord = ''] = tableNamed(feed.table).key.map(
+    quote,
+  )
+  const { listed, asking } = sideOf(task.scope)
+  const forward = isForward(kindsOf(feed), { listed, asking })
+  const objects = forward ? [asking, listed] : [listed, asking]
+  const [mine, theirs] = forward ? [record, relatedRecord] : [relatedRecord, record]
+  const table = quote(feed.table)
+  const ofRecord = `FROM ${table} WHERE ${object} = ? AND ${relatedObject} = ? AND ${mine} = ?`
+  const select = prepare(`SELECT ${theirs} ${ofRecord}`).pluck()
+  const remove = prepare(`DELETE ${ofRecord} AND ${theirs} = ?`)
+  const add = prepare(
+    `INSERT OR IGNORE INTO ${table} (${object}, ${relatedObject}, ${mine}, ${theirs}) VALUES (?, ?, ?, ?)`,
+  )
+  return {
+    stored: () => select.all(...objects, task.key) as string[],
+    add: key => add.run(...objects, task.key, key).changes,
+    remove: key => remove.run(...objects, task.key, key).changes,
   }
-  for (const key of wanted) {
-    if (!known.has(key)) tally.rowsChanged += add.run(object, relatedObject, task.key, key).changes
-  }
+}
+
+function kindsOf({ pairs }: ItemFeed): readonly PairKind[] {
+  return pairs?.kinds ?? []
 }

@@ -1,0 +1,269 @@
+import { CATALOG, tableNamed } from '../catalog.ts'
+import { decodeJson } from '../json.ts'
+import type { Feed, ItemFeed, PointCause, ResourceName, SnapshotFeed } from '../resource.ts'
+import type { Cell, ParsedItem } from '../row.ts'
+import { quote } from '../store/sql.ts'
+import type { StoredItem } from '../store/store.ts'
+import { type Side, scopeOf, sidesOf, sidesOfObject } from './answers/pairs.ts'
+import type { EngineContext } from './context.ts'
+import { isUuid } from './uuid.ts'
+
+/**
+ * What tells that a record has changed before its list is read again: a row that points at it, or another record that
+ * does. All of it ends as tasks, written in the transaction of what tells it.
+ */
+
+/** The tasks of a snapshot's rows that are said to have changed; a task's scope is the object, its key the id. */
+export function changedFeed(list: string): string {
+  return `${list}.changed`
+}
+
+interface Named {
+  object: string
+  id: string
+}
+
+/** Writes the tasks that a stored row causes by pointing at records. */
+export function followPoints(
+  context: EngineContext,
+  cause: PointCause,
+  table: string,
+  { item, written }: StoredItem,
+): void {
+  if (written.status === 'unchanged' || !cause.on.includes(written.status)) return
+  const cell = cellsOf(table, item)
+  const met = Object.entries(cause.when ?? {}).every(([name, values]) => values.includes(String(cell(name))))
+  if (!met) return
+  const { resource, feed } = feedNamed(cause.feed)
+  const at = cell(cause.at)
+  const pointing: Pointing = { cause, at: typeof at === 'string' ? at : null, item, table }
+  if (feed.mode === 'snapshot') demandChanged(context, pointing, feed)
+  else if (feed.mode === 'item' && feed.pairs) {
+    // Before the first complete reading all of it is still to come; but what comes back may have been passed by.
+    if (written.status !== 'revived' && !context.wasComplete(resource)) return
+    demandPairs(context, pointing, feed, feed.pairs)
+  }
+}
+
+interface Pointing {
+  cause: PointCause
+  at: string | null
+  item: ParsedItem
+  table: string
+}
+
+function demandChanged(
+  context: EngineContext,
+  { cause, at, item, table }: Pointing,
+  feed: SnapshotFeed,
+): void {
+  const demand = context.store.prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET round = 0, attempts = 0, sort_at = excluded.sort_at, due_at = excluded.due_at
+     WHERE sort_at IS NULL OR excluded.sort_at > sort_at`,
+  )
+  for (const { object, id } of namedBy(cause, table, item)) {
+    if (!isNews(context, { list: cause.feed, table: feed.table }, { object, id }, at)) continue
+    demand.run(changedFeed(cause.feed), object, id, at, context.now())
+  }
+}
+
+/** What belongs to a record is asked for from its own side: the answer then tells all of it, and what no longer does. */
+function demandPairs(
+  context: EngineContext,
+  { cause, at, item, table }: Pointing,
+  feed: ItemFeed,
+  { of, kinds }: NonNullable<ItemFeed['pairs']>,
+): void {
+  const records = { list: of, table: feedNamed(of).feed.table }
+  const named = namedBy(cause, table, item)
+  const wanted: readonly (readonly [Named, readonly Side[]])[] = cause.points.strangers
+    ? strangers(context, feed, kinds, named)
+    : named.map(one => [one, sidesOfObject(kinds, one.object)])
+  for (const [one, sides] of wanted) {
+    if (cause.points.child !== undefined && !isNews(context, records, one, at)) continue
+    for (const side of sides) {
+      const task = { feed: cause.feed, scope: scopeOf(side), key: one.id }
+      context.store.tasks.demand({ ...task, sortAt: at, dueAt: context.now() })
+    }
+  }
+}
+
+/** Those named together that the stored pairs do not hold, each with the side that tells. */
+function strangers(
+  { store }: EngineContext,
+  feed: ItemFeed,
+  kinds: NonNullable<ItemFeed['pairs']>['kinds'],
+  named: readonly Named[],
+): [Named, Side[]][] {
+  const key = tableNamed(feed.table).key.map(column => `${quote(column)} = ?`)
+  const known = store.prepare(`SELECT 1 FROM ${quote(feed.table)} WHERE ${key.join(' AND ')}`)
+  return kinds.flatMap(kind => {
+    const [from, to] = kind.map(object => named.filter(one => one.object === object))
+    const [mine, theirs] = sidesOf(kind)
+    return (from ?? []).flatMap(one =>
+      (to ?? []).flatMap((other): [Named, Side[]][] =>
+        known.get(one.object, one.id, other.object, other.id)
+          ? []
+          : [
+              [one, [mine]],
+              [other, [theirs]],
+            ],
+      ),
+    )
+  })
+}
+
+/** The records that a row points at, each once; those that cannot be asked for are left out. */
+function namedBy({ points }: PointCause, table: string, item: ParsedItem): Named[] {
+  const rows = points.child === undefined ? [cellsOf(table, item)] : childRows(points.child, item)
+  const meant = rows.filter(cell =>
+    Object.entries(points.prefer ?? {}).every(([name, value]) => cell(name) === value),
+  )
+  const named = (meant.length > 0 ? meant : rows).flatMap(cell => {
+    const [object, id] = [cell(points.object), cell(points.key)]
+    // The API takes ids in any case and writes them in lower case.
+    return typeof object === 'string' && typeof id === 'string' && isUuid(id)
+      ? [{ object, id: id.toLowerCase() }]
+      : []
+  })
+  return [...new Map(named.map(one => [`${one.object}\u0000${one.id}`, one])).values()]
+}
+
+type ReadCell = (column: string) => Cell
+
+function cellsOf(table: string, { cells }: { cells: readonly Cell[] }): ReadCell {
+  const columns = Object.keys(tableNamed(table).columns)
+  return column => cells[columns.indexOf(column)] ?? null
+}
+
+function childRows(child: string, { children }: ParsedItem): ReadCell[] {
+  return (children.get(child) ?? []).map(row => cellsOf(child, row))
+}
+
+/**
+ * Whether something that happened at an instant may tell more of a record than its list did. Both times are the
+ * server's. A list that was never read is still to come, and will show it.
+ */
+function isNews(
+  context: EngineContext,
+  { list, table }: { list: string; table: string },
+  record: Named,
+  at: string | null,
+): boolean {
+  const listedAt = lastListed(context, list, record.object)
+  if (listedAt === null) return false
+  return (at !== null && at > listedAt) || !isKnown(context, table, [record.object, record.id])
+}
+
+function lastListed({ store }: EngineContext, list: string, scope: string): string | null {
+  const [pass] = store.ledger.segments(list, scope)
+  return pass?.listedAt ?? null
+}
+
+function isKnown({ store }: EngineContext, table: string, key: readonly string[]): boolean {
+  const where = tableNamed(table).key.map(column => `${quote(column)} = ?`)
+  const find = store.prepare(`SELECT 1 FROM ${quote(table)} WHERE ${where.join(' AND ')}`)
+  return find.get(...key) !== undefined
+}
+
+// ------------------------------------------------------------------------------------------ relations
+
+/** From a record that changed to one that it points at, and from there on: so many steps. */
+const MOST_STEPS = 3
+
+/** A record that was stored because something said that it changed. */
+export interface ChangedRecord {
+  object: string
+  entry: StoredItem
+  /** Steps from the record that the news was about. */
+  step: number
+}
+
+/** Has new records that changed ones point at read too, and the list of another resource where they are on that. */
+export function followRelations(
+  context: EngineContext,
+  list: string,
+  feed: SnapshotFeed,
+  { object, entry, step }: ChangedRecord,
+): void {
+  const { changes } = feed
+  if (!changes || entry.written.status === 'unchanged') return
+  const columns = Object.keys(tableNamed(feed.table).columns)
+  const at = columns.indexOf(changes.values)
+  const values = valuesOf(entry.item.cells[at])
+  const before = valuesOf(entry.written.before?.[at])
+  // A task of this kind has no event, so that what counts attempts elsewhere counts its steps.
+  const add = context.store.prepare(
+    'INSERT OR IGNORE INTO sync_tasks (feed, scope, key, due_at, attempts) VALUES (?, ?, ?, ?, ?)',
+  )
+  for (const { name, targetObject, targetResource } of relationsOf(context, changes.relations, object)) {
+    const value = values.get(name)
+    if (typeof value !== 'string' || value === '') continue
+    const rowsList = listOf(targetResource)
+    if (rowsList) {
+      // Who has left is on no list, and would have it read at every change of what once was theirs.
+      if (value !== before.get(name) && !isKnown(context, rowsList.table, [value]))
+        context.wishes.add(rowsList.id)
+    } else if (targetObject !== null && isUuid(value) && step < MOST_STEPS) {
+      const id = value.toLowerCase()
+      if (lastListed(context, list, targetObject) === null) continue
+      if (isKnown(context, feed.table, [targetObject, id])) continue
+      add.run(changedFeed(list), targetObject, id, context.now(), step + 1)
+    }
+  }
+}
+
+interface Relation {
+  name: string
+  targetObject: string | null
+  targetResource: string | null
+}
+
+function relationsOf(
+  { store }: EngineContext,
+  declared: NonNullable<SnapshotFeed['changes']>['relations'],
+  object: string,
+): Relation[] {
+  const { table, where, name, targetObject, targetResource } = declared
+  const select = store.prepare(
+    `SELECT ${quote(name)} AS name, ${quote(targetObject)} AS targetObject, ${quote(targetResource)} AS targetResource
+     FROM ${quote(table)} WHERE ${quote(declared.object)} = ? AND ${where}`,
+  )
+  return select.all(object) as Relation[]
+}
+
+/** The list that shows all rows of a resource by a key of their own. */
+function listOf(resource: string | null): { id: string; table: string } | undefined {
+  const declared = CATALOG.find(({ name }) => name === resource)
+  for (const [name, feed] of Object.entries(declared?.feeds ?? {})) {
+    if (feed.mode !== 'snapshot' || feed.lists !== 'rows' || feed.scope) continue
+    return { id: `${resource}.${name}`, table: feed.table }
+  }
+  return undefined
+}
+
+function valuesOf(cell: Cell | undefined): ReadonlyMap<string, unknown> {
+  const value = typeof cell === 'string' ? decodeJson(cell).value : null
+  return new Map(typeof value === 'object' && value !== null ? Object.entries(value) : [])
+}
+
+// ---------------------------------------------------------------------------------------------- feeds
+
+interface DeclaredFeed {
+  resource: ResourceName
+  feed: Feed
+}
+
+const FEEDS: ReadonlyMap<string, DeclaredFeed> = new Map(
+  CATALOG.flatMap(({ name: resource, feeds }) =>
+    Object.entries(feeds).map(([name, feed]) => [`${resource}.${name}`, { resource, feed }] as const),
+  ),
+)
+
+/** @param id `resource.feed` */
+export function feedNamed(id: string): DeclaredFeed {
+  const declared = FEEDS.get(id)
+  if (!declared) throw new TypeError(`No resource declares a feed ${id}`)
+  return declared
+}
