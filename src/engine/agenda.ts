@@ -86,8 +86,8 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
     },
     laneOf(list, segment) {
       if (list.feed.mode !== 'timeline') return context.wasComplete(list.resource) ? 'audit' : 'history'
-      if (!segment || segment.to === null) return 'head'
-      if (segment.listedAt === null) return 'history'
+      if (!segment || segment.listedAt === null) return 'history'
+      if (segment.to === null) return 'head'
       // Far behind its time, it is what a pause has left to be caught up with.
       const late = overdueMs(list, segment, segment.listedAt) > intervalOf(list, segment)
       return late ? 'history' : 'audit'
