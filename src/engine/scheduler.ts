@@ -172,7 +172,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     }
     const error = await applied(context, tried, sent, ticket, endless)
     if (error === undefined) {
-      context.holds.release(job.feed, job.scope)
+      if (sent.kind === 'answer') context.holds.release(job.feed, job.scope)
       job.over()
       return
     }

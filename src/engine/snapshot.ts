@@ -158,11 +158,6 @@ function limitQuery({ list }: SnapshotFeed, pass: Segment): Query {
 
 function scopeUnavailable(context: EngineContext, work: PassWork, status: number, message: string): void {
   const { resource, pass } = work
-  context.log.info('A CRM object offers no records here', {
-    resource: resource.name,
-    object: pass.scope,
-    status,
-  })
   // What is stored of it stays, and it is asked for again another time.
   context.store.ledger.remove(pass)
   const where = { resource: resource.name, feed: work.id }
