@@ -1,0 +1,198 @@
+import { describe, expect, test } from 'vitest'
+import { auditInterval } from '../../src/engine/agenda.ts'
+import { holdForAWhile } from '../../src/engine/holds.ts'
+import { createOutage } from '../../src/engine/outage.ts'
+import { createServerClock } from '../../src/engine/server-clock.ts'
+import { cutAt, fits } from '../../src/engine/tiling.ts'
+import { createLog } from '../../src/log.ts'
+import { virtualClock } from '../api/virtual-clock.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+const NOW = Date.parse('2026-03-04T05:06:07.000Z')
+const ago = (ms: number) => new Date(NOW - ms).toISOString()
+
+describe('the time until a span of event time is listed again', () => {
+  test.each([
+    ['now', 0, 5 * MINUTE],
+    ['an hour ago', HOUR, 7.5 * MINUTE],
+    ['a day ago', DAY, 3 * HOUR],
+    ['a week ago', 7 * DAY, 21 * HOUR],
+    ['56 days ago', 56 * DAY, 7 * DAY],
+    ['ten years ago', 3650 * DAY, 7 * DAY],
+    ['in the future', -DAY, 5 * MINUTE],
+  ])('of %s', (_, age, interval) => {
+    expect(auditInterval(age)).toBe(interval)
+  })
+})
+
+describe('segments by age', () => {
+  test.each([
+    ['the newest is never cut', { from: ago(365 * DAY), to: null }, undefined],
+    [
+      'one that spans a year from now on is cut at half an hour',
+      { from: ago(365 * DAY), to: ago(0) },
+      ago(30 * MINUTE),
+    ],
+    ['one without a beginning is cut at three times its age', { from: null, to: ago(DAY) }, ago(3 * DAY)],
+    ['one that spans six times its age is left whole', { from: ago(6 * DAY), to: ago(DAY) }, undefined],
+    ['what is older than any interval is left whole', { from: null, to: ago(60 * DAY) }, undefined],
+  ])('%s', (_, segment, at) => {
+    expect(cutAt(segment, NOW)).toBe(at)
+  })
+
+  test.each([
+    ['the newest stays alone', { to: null }, { from: ago(0) }, false],
+    ['young ones are joined', { to: ago(0) }, { from: ago(30 * MINUTE) }, true],
+    ['up to three times the age', { to: ago(DAY) }, { from: ago(3 * DAY) }, true],
+    ['and no further', { to: ago(DAY) }, { from: ago(3.1 * DAY) }, false],
+    ['old ones are all one', { to: ago(60 * DAY) }, { from: null }, true],
+  ])('%s', (_, newer, older, joined) => {
+    expect(fits(newer, older, NOW)).toBe(joined)
+  })
+})
+
+describe('a feed that failed', () => {
+  test('is held longer each time, up to 15 minutes, and its neighbours not at all', () => {
+    let elapsed = 0
+    const holds = holdForAWhile({ elapsed: () => elapsed, random: () => 1, unavailableMs: DAY })
+    const waits: number[] = []
+    for (let failure = 0; failure < 10; failure += 1) {
+      holds.hold('members.list', '', 'failed')
+      expect(holds.isHeld('teams.list')).toBe(false)
+      waits.push((holds.heldUntil('members') ?? 0) - elapsed)
+      elapsed = holds.heldUntil('members') ?? 0
+      expect(holds.isHeld('members.list')).toBe(false)
+    }
+    expect(waits.slice(0, 4)).toEqual([5000, 10_000, 20_000, 40_000])
+    expect(Math.max(...waits)).toBe(15 * MINUTE)
+  })
+
+  test('begins anew with short times once it was answered', () => {
+    let elapsed = 0
+    const holds = holdForAWhile({ elapsed: () => elapsed, random: () => 1, unavailableMs: DAY })
+    for (let failure = 0; failure < 5; failure += 1) holds.hold('members.list', '', 'failed')
+    elapsed = HOUR
+    holds.release('members.list')
+    holds.hold('members.list', '', 'failed')
+    expect(holds.heldUntil('members')).toBe(HOUR + 5000)
+  })
+
+  test('in one scope leaves the others alone, and as a whole holds them all', () => {
+    const holds = holdForAWhile({ elapsed: () => 0, random: () => 0, unavailableMs: DAY })
+    holds.hold('crm_records.list', 'deal', 'unavailable')
+    expect([holds.isHeld('crm_records.list', 'deal'), holds.isHeld('crm_records.list', 'company')]).toEqual([
+      true,
+      false,
+    ])
+    holds.hold('crm_records.list', '', 'failed')
+    expect(holds.isHeld('crm_records.list', 'company')).toBe(true)
+  })
+})
+
+describe('an API that does not answer', () => {
+  const silent = {
+    kind: 'retry',
+    cause: 'unreachable',
+    message: 'connect ECONNREFUSED',
+    startedAt: 0,
+    durationMs: 1,
+  } as const
+  const answer = {
+    kind: 'answer',
+    value: {},
+    bytes: 2,
+    serverTime: undefined,
+    startedAt: 0,
+    durationMs: 1,
+  } as const
+
+  test('is away after five requests in a row, and is tried at growing intervals up to a minute', () => {
+    const clock = virtualClock(NOW)
+    const outage = createOutage(clock, () => 1)
+    for (let request = 0; request < 4; request += 1) outage.heard(silent)
+    expect(outage.isOn()).toBe(false)
+    const waits = Array.from({ length: 8 }, () => {
+      outage.heard(silent)
+      return outage.waitMs()
+    })
+    expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000])
+    expect(outage.since()).toEqual({ at: NOW, reason: 'connect ECONNREFUSED' })
+  })
+
+  test('is back with the first answer, be it a refusal', () => {
+    const outage = createOutage(virtualClock(NOW), () => 1)
+    for (let request = 0; request < 9; request += 1) outage.heard(silent)
+    outage.heard({ kind: 'refused', status: 404, message: 'Not Found', startedAt: 0, durationMs: 1 })
+    expect([outage.isOn(), outage.waitMs(), outage.since()]).toEqual([false, 0, undefined])
+  })
+
+  test('is not away while anything is answered in between', () => {
+    const outage = createOutage(virtualClock(NOW), () => 1)
+    for (let request = 0; request < 50; request += 1) outage.heard(request % 5 === 4 ? answer : silent)
+    expect(outage.isOn()).toBe(false)
+  })
+})
+
+describe("the server's clock", () => {
+  async function started(apartMs: number) {
+    let lines = ''
+    let jumpedMs = 0
+    const virtual = virtualClock(NOW)
+    const clock = { ...virtual, now: () => virtual.now() + jumpedMs }
+    const log = await createLog({ level: 'warn', stream: { write: (text: string) => (lines += text) } })
+    const server = createServerClock(clock, log)
+    /** An answer now: its `Date` is cut to the second. */
+    const answer = () => server.observe(Math.floor((virtual.now() + apartMs) / 1000) * 1000)
+    return {
+      clock,
+      server,
+      answer,
+      warnings: () => lines.split('\n').length - 1,
+      jump: (ms: number) => (jumpedMs += ms),
+    }
+  }
+
+  test('is this machine’s until an answer has told it', async () => {
+    const { server, answer } = await started(-HOUR)
+    expect([server.isKnown(), server.now()]).toEqual([false, NOW])
+    answer()
+    expect([server.isKnown(), server.now()]).toEqual([true, NOW - HOUR])
+  })
+
+  test('goes on evenly when this machine’s jumps', async () => {
+    const { clock, server, answer, jump } = await started(0)
+    answer()
+    jump(5 * HOUR)
+    await clock.advance(MINUTE)
+    expect(server.now()).toBe(NOW + MINUTE)
+  })
+
+  test('is as exact as the best answer, although each is cut to the second', async () => {
+    const { clock, server, answer } = await started(0)
+    for (let at = 0; at < 20; at += 1) {
+      answer()
+      await clock.advance(130)
+    }
+    expect(Math.abs(server.now() - clock.now())).toBeLessThan(130)
+  })
+
+  test('forgets after a while what it saw, since clocks run apart', async () => {
+    const { clock, server } = await started(0)
+    server.observe(clock.now() + 9000)
+    for (let minute = 0; minute < 25; minute += 1) {
+      await clock.advance(MINUTE)
+      server.observe(clock.now())
+    }
+    expect(server.now()).toBe(clock.now())
+  })
+
+  test('that is more than 30 s apart is warned of once', async () => {
+    const near = await started(29_000)
+    near.answer()
+    const far = await started(31_000)
+    for (let answers = 0; answers < 5; answers += 1) far.answer()
+    expect([near.warnings(), far.warnings()]).toEqual([0, 1])
+  })
+})

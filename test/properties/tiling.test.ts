@@ -1,0 +1,156 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { resourceNamed } from '../../src/catalog.ts'
+import { isoInstant } from '../../src/clock.ts'
+import { auditInterval, byTime } from '../../src/engine/agenda.ts'
+import { createContext } from '../../src/engine/context.ts'
+import { holdForAWhile } from '../../src/engine/holds.ts'
+import { tileByAge } from '../../src/engine/tiling.ts'
+import { tileAxis } from '../../src/engine/timeline.ts'
+import { listed } from '../../src/engine/walk.ts'
+import { createLog } from '../../src/log.ts'
+import type { TimelineFeed } from '../../src/resource.ts'
+import type { Segment } from '../../src/store/ledger.ts'
+import { virtualClock } from '../api/virtual-clock.ts'
+import { temporaryStore } from '../store/temporary-store.ts'
+
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+const START = Date.parse('2026-01-01T00:00:00.000Z')
+const POLL_MS = MINUTE
+const FEED = 'activities.list'
+
+type Step =
+  | { kind: 'wait'; ms: number }
+  /** Items become visible, so many at an age of so long. */
+  | { kind: 'publish'; rows: number; ageMs: number }
+  /** Everything that is due is listed, the newest first, but for so many that fail. */
+  | { kind: 'list'; failing: number }
+
+const age = fc.oneof(
+  fc.constant(0),
+  fc.integer({ min: 0, max: 3600_000 }),
+  fc.integer({ min: 0, max: 900 * DAY }),
+)
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    kind: fc.constant('wait' as const),
+    ms: fc.oneof(fc.integer({ min: 1000, max: 600_000 }), fc.integer({ min: DAY / 24, max: 9 * DAY })),
+  }),
+  fc.record({ kind: fc.constant('publish' as const), rows: fc.integer({ min: 1, max: 80 }), ageMs: age }),
+  fc.record({ kind: fc.constant('list' as const), failing: fc.integer({ min: 0, max: 2 }) }),
+)
+
+function declaredFeed(): TimelineFeed {
+  const feed = resourceNamed('activities').feeds['list']
+  if (feed?.mode !== 'timeline') throw new Error('activities are no timeline any more')
+  return feed
+}
+
+/** Instants of which it is known for sure when each was last listed. */
+const PROBES = [0, MINUTE, 30 * MINUTE, DAY, 3 * DAY, 20 * DAY, 100 * DAY, 500 * DAY].map(before =>
+  isoInstant(START - before),
+)
+
+const covers = ({ from, to }: Segment, at: string) =>
+  (from === null || from <= at) && (to === null || at < to)
+
+describe('the segments of the daemon', () => {
+  test('stay few, without gap or hole, and never claim to have been listed later than they were', async () => {
+    const store = temporaryStore()
+    const log = await createLog({ level: 'fatal' })
+    const feed = declaredFeed()
+    let rows = 0
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), steps => {
+        let now = START
+        const clock = { ...virtualClock(START), now: () => now, elapsed: () => now - START }
+        const context = createContext({
+          store,
+          clock,
+          log,
+          options: { since: null, intervalScale: 1, accessLogEndParameter: 'to', words: true },
+          holds: holdForAWhile({ elapsed: clock.elapsed, random: () => 1, unavailableMs: DAY }),
+          agenda: made => byTime(made, { pollMs: POLL_MS }),
+          isFinished: () => true,
+        })
+        const list = { resource: 'activities' as const, id: FEED, feed }
+        const known = new Map<string, number>()
+        const insert = store.prepare(
+          'INSERT INTO activities (id, occurred_at, _first_seen_at, _synced_at) VALUES (?, ?, ?, ?)',
+        )
+        store.db.exec('BEGIN')
+        try {
+          tileAxis(context, FEED)
+          for (const change of steps) {
+            if (change.kind === 'wait') now += change.ms
+            if (change.kind === 'publish') {
+              for (let row = 0; row < change.rows; row += 1) {
+                rows += 1
+                insert.run(`a${rows}`, isoInstant(now - change.ageMs - row), isoInstant(now), isoInstant(now))
+              }
+            }
+            if (change.kind === 'list') {
+              const due = store.ledger
+                .segments(FEED, '')
+                .filter(segment => context.agenda.isListDue(list, segment))
+              for (const segment of due.slice(0, due.length - change.failing)) {
+                for (const at of PROBES) if (covers(segment, at)) known.set(at, now)
+                store.ledger.save(listed({ ...segment, passStartedAt: isoInstant(now), passRound: 1 }))
+              }
+              tileByAge(context, FEED, feed, new Set())
+            }
+            const segments = store.ledger.segments(FEED, '')
+            expect(segments[0]?.to).toBe(null)
+            expect(segments.at(-1)?.from).toBe(null)
+            expect(segments.slice(1).map(({ to }) => to)).toEqual(
+              segments.slice(0, -1).map(({ from }) => from),
+            )
+            expect(segments.length).toBeLessThan(40)
+            for (const at of PROBES) {
+              const claimed = segments.find(segment => covers(segment, at))?.listedAt
+              if (claimed) expect(Date.parse(claimed)).toBeLessThanOrEqual(known.get(at) ?? 0)
+            }
+          }
+        } finally {
+          store.db.exec('ROLLBACK')
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('after a listing of everything span no more than six times the age of their newest end', async () => {
+    const store = temporaryStore()
+    const log = await createLog({ level: 'fatal' })
+    const feed = declaredFeed()
+    const clock = virtualClock(START)
+    const context = createContext({
+      store,
+      clock,
+      log,
+      options: { since: null, intervalScale: 1, accessLogEndParameter: 'to', words: true },
+      holds: holdForAWhile({ elapsed: clock.elapsed, random: () => 1, unavailableMs: DAY }),
+      agenda: made => byTime(made, { pollMs: POLL_MS }),
+      isFinished: () => true,
+    })
+    const insert = store.prepare(
+      'INSERT INTO activities (id, occurred_at, _first_seen_at, _synced_at) VALUES (?, ?, ?, ?)',
+    )
+    for (let row = 0; row < 200; row += 1) {
+      insert.run(`a${row}`, isoInstant(START - row * 10_000), isoInstant(START), isoInstant(START))
+    }
+    tileAxis(context, FEED)
+    const [whole] = store.ledger.segments(FEED, '')
+    if (!whole) throw new Error('there is no segment')
+    store.ledger.save(listed({ ...whole, passStartedAt: isoInstant(START), passRound: 1 }))
+    tileByAge(context, FEED, feed, new Set())
+    const segments = store.ledger.segments(FEED, '')
+    expect(segments[0]?.from).toBe(isoInstant(START - 50 * 10_000))
+    for (const { from, to } of segments.slice(1)) {
+      const newest = Math.max(START - Date.parse(to ?? ''), 10 * MINUTE)
+      const oldest = from === null ? Number.POSITIVE_INFINITY : START - Date.parse(from)
+      expect(oldest <= 6 * newest || auditInterval(newest) === auditInterval(365 * DAY)).toBe(true)
+    }
+  })
+})
