@@ -88,9 +88,9 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
       if (list.feed.mode !== 'timeline') return context.wasComplete(list.resource) ? 'audit' : 'history'
       if (!segment || segment.listedAt === null) return 'history'
       if (segment.to === null) return 'head'
-      // Far behind its time, it is what a pause has left to be caught up with.
-      const late = overdueMs(list, segment, segment.listedAt) > intervalOf(list, segment)
-      return late ? 'history' : 'audit'
+      // Begun without a cursor, it is the rest of a walk from the newest end that was cut.
+      const isRest = segment.passStartedAt !== null && segment.cursor === null
+      return isRest ? 'history' : 'audit'
     },
     dueTasks: ({ feed, since, limit }) => store.tasks.dueBy({ feed, now: context.now(), since, limit }),
     isLong: ({ to, passStartedAt }) =>
