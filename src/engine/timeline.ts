@@ -156,7 +156,7 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
   }
   if (page.next === null) endWalk(context, work, reached)
   else if (work.guards.repeats(segment, page.next)) cutWhereItStands(store.ledger, reached, 'repeated')
-  else if (edge.reached !== null && edge.reached !== segment.to && context.agenda.isLong(segment)) {
+  else if (edge.reached !== null && edge.reached > (segment.from ?? '') && context.agenda.isLong(segment)) {
     const rest = cutOff(store.ledger, reached, edge.reached)
     // What the head owes, its rest owes as well: it is due at once, whenever it was last listed.
     const { passStartedAt, passRound } = segment
