@@ -1,0 +1,186 @@
+import { spawnSync } from 'node:child_process'
+import {
+  accessSync,
+  constants,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { loadSettings } from '../../src/config.ts'
+import { credentialName, environmentName, SECRETS, SETTING_LIST } from '../../src/config-settings.ts'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { requirePrograms } from './tools.ts'
+import { expand, FOLDER, readUnit } from './unit-file.ts'
+
+const UNITS = readdirSync(FOLDER).filter(name => name.includes('@.'))
+const SERVICES = UNITS.filter(name => name.endsWith('.service'))
+const daemon = readUnit('parley@.service')
+const snapshot = readUnit('parley-snapshot@.service')
+const README = readFileSync(`${FOLDER}README.md`, 'utf8')
+
+/** The daemon's program, which is only there once it is installed. */
+const PROGRAM = '/opt/parley/dist/cli.js'
+
+beforeAll(() => requirePrograms('systemd-analyze', 'systemd-sysusers'))
+
+const newFolder = () => mkdtempSync(join(tmpdir(), 'parley-units-'))
+
+const programsOf = (name: string) =>
+  ['ExecStart', 'ExecReload']
+    .flatMap(setting => readUnit(name).all(setting))
+    .map(line => line.split(' ')[0] ?? '')
+
+describe('systemd-analyze', () => {
+  /** A machine on which all is installed that the units name. */
+  function machine(): { root: string; units: string } {
+    const root = newFolder()
+    const units = join(root, 'etc/systemd/system')
+    mkdirSync(units, { recursive: true })
+    for (const name of UNITS) cpSync(join(FOLDER, name), join(units, name))
+    for (const name of ['basic', 'multi-user', 'network-online', 'shutdown', 'sysinit', 'timers'])
+      writeFileSync(join(units, `${name}.target`), '[Unit]\nDefaultDependencies=no\n')
+    for (const program of SERVICES.flatMap(programsOf)) {
+      mkdirSync(join(root, dirname(program)), { recursive: true })
+      writeFileSync(join(root, program), '', { mode: 0o755 })
+    }
+    return { root, units }
+  }
+
+  function verify(root: string) {
+    const names = UNITS.map(name => name.replace('@.', '@acme.'))
+    const { status, stdout, stderr } = spawnSync(
+      'systemd-analyze',
+      ['verify', `--root=${root}`, '--man=no', '--recursive-errors=yes', ...names],
+      { encoding: 'utf8' },
+    )
+    return { status, says: `${stdout}${stderr}` }
+  }
+
+  test('finds no fault in the units', () => {
+    expect(verify(machine().root)).toEqual({ status: 0, says: '' })
+  })
+
+  test.each(UNITS)('would find a fault in %s', name => {
+    const { root, units } = machine()
+    const text = readFileSync(join(units, name), 'utf8')
+    writeFileSync(join(units, name), text.replace(/^\[(Service|Timer)\]$/m, '$&\nMisspelt=yes'))
+    const { status, says } = verify(root)
+    expect(says).toContain("Unknown key 'Misspelt'")
+    expect(status).not.toBe(0)
+  })
+
+  test.each(SERVICES)('finds %s exposed by 1.5 of 10 at most', name => {
+    const { stdout, stderr } = spawnSync(
+      'systemd-analyze',
+      ['security', '--offline=true', '--no-pager', '--threshold=15', join(FOLDER, name)],
+      { encoding: 'utf8' },
+    )
+    expect(stderr).toBe('')
+    const [, exposure] = /Overall exposure level for \S+: (\d+\.\d)/.exec(stdout) ?? []
+    expect(Number(exposure)).toBeLessThanOrEqual(1.5)
+  })
+})
+
+describe('the units', () => {
+  const environment = Object.fromEntries(
+    daemon.all('Environment').map(line => {
+      const [name = '', ...value] = line.split('=')
+      return [name, expand(value.join('='), { state: '/var/lib' })]
+    }),
+  )
+
+  test('start the program of this package where the README has it installed', () => {
+    const { bin } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+    expect(PROGRAM).toBe(`/opt/parley/${bin.parley}`)
+    expect(daemon.one('ExecStart')).toBe(`${PROGRAM} daemon`)
+    expect(README).toMatch(/git clone \S+ \/opt\/parley\n/)
+    expect(README).toContain(`ln -s ${PROGRAM} /usr/local/bin/parley\n`)
+  })
+
+  test('use no other program that a machine might lack', () => {
+    for (const program of SERVICES.flatMap(programsOf).filter(name => name !== PROGRAM))
+      accessSync(program, constants.X_OK)
+  })
+
+  test('name settings and credentials that there are', () => {
+    const names = [...SETTING_LIST.map(([key]) => environmentName(key)), 'PARLEY_CONFIG']
+    expect(Object.keys(environment).filter(name => !names.includes(name))).toEqual([])
+    const credentials = daemon.all('LoadCredential').map(line => line.split(':')[0])
+    const secrets = SECRETS.map(([key]) => credentialName(key))
+    expect(credentials.filter(name => !secrets.includes(name ?? ''))).toEqual([])
+  })
+
+  test('give values that are allowed, in the places that the unit makes', () => {
+    const config = join(newFolder(), 'acme.toml')
+    writeFileSync(config, '[api]\nbase_url = "https://api.example.com"\nworkspace_id = "acme"\n')
+    expect(environment['PARLEY_CONFIG']).toBe('/etc/parley/acme.toml')
+    const { settings, warnings } = loadSettings({
+      flags: {},
+      env: { ...environment, PARLEY_CONFIG: config, PARLEY_API_KEY: 'demo-key' },
+      cwd: '/',
+      requireApi: true,
+    })
+    expect(warnings).toEqual([])
+    expect(settings.database.path).toBe(
+      `/var/lib/${expand(daemon.one('StateDirectory'), { state: '' })}/parley.db`,
+    )
+    expect(settings.database.mode).toBe(0o640)
+    expect(settings.http.listen).toEqual({ at: 'socket', path: '/run/parley/acme.sock' })
+    expect(daemon.one('RuntimeDirectory')).toBe('parley')
+    expect(daemon.one('RuntimeDirectoryPreserve')).toBe('yes')
+  })
+
+  test('run as the user and the group that are made for them', () => {
+    const root = newFolder()
+    mkdirSync(join(root, 'etc/sysusers.d'), { recursive: true })
+    cpSync(join(FOLDER, 'parley.conf'), join(root, 'etc/sysusers.d/parley.conf'))
+    expect(spawnSync('systemd-sysusers', [`--root=${root}`]).status).toBe(0)
+    const [name, , , gid] = (readFileSync(join(root, 'etc/passwd'), 'utf8').split('\n')[0] ?? '').split(':')
+    const [group, , id] = (readFileSync(join(root, 'etc/group'), 'utf8').split('\n')[0] ?? '').split(':')
+    expect(gid).toBe(id)
+    for (const unit of [daemon, snapshot]) {
+      expect([unit.one('User'), unit.one('Group')]).toEqual([name, group])
+    }
+  })
+
+  test('are not started again where only a person can help', () => {
+    expect(daemon.one('Restart')).toBe('on-failure')
+    expect(daemon.one('RestartPreventExitStatus')).toBe(`${EXIT_STATUS.refused} ${EXIT_STATUS.settings}`)
+    expect(daemon.all('SuccessExitStatus')).toEqual([])
+  })
+
+  test('leave the daemon time to end', () => {
+    expect(Number.parseInt(daemon.one('TimeoutStopSec'), 10)).toBeGreaterThan(10)
+  })
+
+  test('let a timer start the snapshots', () => {
+    expect(existsSync(join(FOLDER, 'parley-snapshot@.timer'))).toBe(true)
+    expect(readUnit('parley-snapshot@.timer').one('OnCalendar')).toBe('daily')
+  })
+})
+
+describe('the README', () => {
+  test.each(readdirSync(FOLDER).filter(name => name !== 'README.md'))('says what %s is for', name => {
+    expect(README).toContain(name)
+  })
+
+  test.each(Object.entries(EXIT_STATUS))('says what systemd does when parley ends as %s', (_, status) => {
+    expect(README).toMatch(new RegExp(`^\\| [\\d, ]*\\b${status}\\b[\\d, ]*\\|`, 'm'))
+  })
+
+  test.each(['ok', 'backfilling', 'waiting', 'unavailable', 'failing'])('explains the state %s', state => {
+    expect(README).toMatch(new RegExp(`^\\| \`${state}\` +\\|`, 'm'))
+  })
+
+  test('names no file of this folder that is not there', () => {
+    const named = [...README.matchAll(/systemd\/([\w@.-]+\.\w+)/g)].map(([, name]) => name ?? '')
+    expect(named.filter(name => !existsSync(join(FOLDER, basename(name))))).toEqual([])
+  })
+})
