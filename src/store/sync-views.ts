@@ -1,0 +1,145 @@
+import { tableNamed } from '../catalog.ts'
+import type { Feed, Resource, StatusSource } from '../resource.ts'
+import { quote } from './sql.ts'
+
+/**
+ * The views in which the warehouse tells of itself. A daemon and its operators ask them every minute, so every count
+ * goes through an index: a million texts are never read.
+ */
+
+/** `sync_status`: one row per resource. */
+export function syncStatus(resources: readonly Resource[]): string {
+  return resources.map(statusOf).join('\nUNION ALL\n')
+}
+
+const STATE = `CASE
+    WHEN s.failing_since IS NOT NULL THEN 'failing'
+    WHEN s.unavailable_since IS NOT NULL THEN 'unavailable'
+    WHEN s.first_complete_at IS NULL THEN 'backfilling'
+    WHEN w.waiting > 0 THEN 'waiting'
+    ELSE 'ok' END`
+
+function statusOf(resource: Resource): string {
+  const { name } = resource
+  // The LIMIT keeps SQLite from merging the inner query into the outer, where it would count once for every use.
+  return `SELECT '${name}' AS resource, ${STATE} AS state, s.reason, s.live AS rows_live,
+  ${deletedRows(resource.status)} AS rows_deleted, ${newestOf(resource.status)} AS newest_at, s.fresh_as_of,
+  ${completeAsOf(resource)} AS complete_as_of, s.live AS backfill_done, ${totalOf(resource.status)} AS backfill_total,
+  w.open + s.pending AS pending_tasks,
+  (SELECT count(*) FROM sync_rejects j WHERE j.resource = '${name}' AND j.resolved_at IS NULL) AS rejected,
+  s.last_success_at, s.next_run_at
+FROM (
+  SELECT *, ${liveRowsCounted(resource.status)} AS live, ${pendingRows(resource.status)} AS pending
+  FROM sync_resources WHERE resource = '${name}' LIMIT 1
+) s JOIN (
+  SELECT coalesce(sum(waiting AND coalesce(deadline, '~') > strftime('%Y-%m-%dT%H:%M:%fZ', 'now')), 0) AS waiting,
+    count(*) AS open
+  FROM sync_tasks WHERE feed >= '${name}.' AND feed < '${name}/' AND (waiting OR round = 0)
+) w`
+}
+
+const counted = (table: string, where?: string) =>
+  `(SELECT count(*) FROM ${quote(table)}${where === undefined ? '' : ` WHERE ${where}`})`
+
+/** Where no index has the live rows, they are all but the deleted: of both an index has the number. */
+function liveRowsCounted({ table, where }: StatusSource): string {
+  if (where !== undefined) return counted(table, `_deleted_at IS NULL AND ${where}`)
+  if (tableNamed(table).kind !== 'entity') return counted(table)
+  if (hasLiveInIndex(table)) return counted(table, '_deleted_at IS NULL')
+  return `${counted(table)} - ${counted(table, '_deleted_at IS NOT NULL')}`
+}
+
+/** Whether an index of all rows tells the live ones: it is then read also for other counts. */
+function hasLiveInIndex(table: string): boolean {
+  return tableNamed(table).indices.some(
+    ({ columns, where }) => where === undefined && columns.includes('_deleted_at'),
+  )
+}
+
+function deletedRows({ table, where }: StatusSource): string {
+  const has = tableNamed(table).kind === 'entity' && where === undefined
+  return has ? counted(table, '_deleted_at IS NOT NULL') : '0'
+}
+
+function pendingRows({ table, pending }: StatusSource): string {
+  return pending === undefined ? '0' : counted(table, `_deleted_at IS NULL AND ${pending}`)
+}
+
+function totalOf({ pending }: StatusSource): string {
+  return pending === undefined
+    ? 'CASE WHEN s.first_complete_at IS NOT NULL THEN s.live END'
+    : 's.live + s.pending'
+}
+
+function newestOf({ table, where, newest }: StatusSource): string {
+  if (newest === undefined) return 'NULL'
+  const isCounted = where === undefined ? '' : ` AND ${where}`
+  return `(SELECT max(${quote(newest)}) FROM ${quote(table)} WHERE _deleted_at IS NULL${isCounted})`
+}
+
+const SEGMENTED: readonly Feed['mode'][] = ['timeline', 'snapshot', 'periodic']
+
+/** The oldest listing of what makes up the whole; unknown while a part was never listed. */
+function completeAsOf({ feeds }: Resource): string {
+  const listed = Object.entries(feeds).filter(([, feed]) => SEGMENTED.includes(feed.mode))
+  if (listed.length === 0) return 's.complete_as_of'
+  return `(SELECT CASE WHEN count(*) = count(g.listed_at) THEN min(g.listed_at) END
+    FROM sync_segments g WHERE g.feed >= s.resource || '.' AND g.feed < s.resource || '/')`
+}
+
+interface Covered {
+  resource: Resource
+  /** `resource.feed` */
+  feed: string
+  mode: 'timeline' | 'periodic'
+  table: string
+  time: string
+}
+
+/** `sync_coverage`: one row per segment of the time-ordered resources. */
+export function syncCoverage(resources: readonly Resource[]): string {
+  const parts = resources.flatMap(resource =>
+    Object.entries(resource.feeds).flatMap(([name, feed]): Covered[] => {
+      if (feed.mode !== 'timeline' && feed.mode !== 'periodic') return []
+      const { mode, table, time } = feed
+      return [{ resource, feed: `${resource.name}.${name}`, mode, table, time }]
+    }),
+  )
+  const gone = parts.filter(({ table }) => !hasLiveInIndex(table)).map(deletedTimes)
+  const first = gone.length === 0 ? '' : `WITH ${gone.join(',\n')}\n`
+  return first + parts.map(coverageOf).join('\nUNION ALL\n')
+}
+
+/** Read once for all segments, since no index has the time and the deletion together. */
+function deletedTimes({ table, time }: Covered): string {
+  return `${deletedOf(table)} AS MATERIALIZED (SELECT ${quote(time)} FROM ${quote(table)} WHERE _deleted_at IS NOT NULL)`
+}
+
+const deletedOf = (table: string) => quote(`deleted_${table}`)
+
+function coverageOf(covered: Covered): string {
+  const { resource, feed, table } = covered
+  const derived = resource.derivation && tableNamed(resource.derivation.into).name
+  const bodies = (state: string) =>
+    derived ? within(covered, quote(derived), `_deleted_at IS NULL AND text_state = '${state}'`) : 'NULL'
+  const live = hasLiveInIndex(table)
+    ? within(covered, quote(table), '_deleted_at IS NULL')
+    : `${within(covered, quote(table))} - ${within(covered, deletedOf(table))}`
+  return `SELECT '${resource.name}' AS resource, g.from_at, g.to_at, g.listed_at,
+  ${live} AS rows_live,
+  ${bodies('present')} AS bodies_present, ${bodies('pending')} AS bodies_pending
+FROM sync_segments g WHERE g.feed = '${feed}'`
+}
+
+/** Rows within the segment; those without a time are in the oldest. */
+function within({ feed, mode, time }: Covered, table: string, where?: string): string {
+  const column = quote(time)
+  const rows = (when: string) =>
+    `(SELECT count(*) FROM ${table} WHERE ${when}${where === undefined ? '' : ` AND ${where}`})`
+  const isOldest = {
+    timeline: 'g.from_at IS NULL',
+    periodic: `g.from_at = (SELECT min(from_at) FROM sync_segments WHERE feed = '${feed}')`,
+  }[mode]
+  const timed = rows(`${column} >= coalesce(g.from_at, '') AND ${column} < coalesce(g.to_at, '~')`)
+  return `(${timed} + iif(${isOldest}, ${rows(`${column} IS NULL`)}, 0))`
+}
