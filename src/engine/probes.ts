@@ -227,6 +227,8 @@ function createAsking(
     const due = context.agenda
       .dueTasks({ ...where, everyRound: purpose.everyRound, since: null, limit: MOST_IDS * 2 })
       .filter(task => !underWay.has(nameOf(task)) && !holds.isHeld(where.feed, task.scope))
+      // A hint from outside may name anything, and one such key would have the others refused.
+      .filter(({ key }) => isAskable(evidence, key))
     const [first] = due
     if (!first) return undefined
     const tasks = due.filter(task => task.scope === first.scope).slice(0, kind.most)
@@ -258,7 +260,7 @@ function createAsking(
       refused(status, message) {
         const meaning = expected?.[status]
         if (meaning === 'absent') purpose.missing(first)
-        else if (meaning === 'unavailable') leaveAlone(context, where, first.scope, status, message)
+        else if (meaning === 'unavailable') leaveAlone(context, purpose, tasks, `${status}: ${message}`)
         else throw refusal(status, message)
       },
       failed: error => context.giveUp(where, error),
@@ -289,14 +291,19 @@ function createAsking(
 /** One object is not offered here: its tasks wait, and the others go on. */
 function leaveAlone(
   context: EngineContext,
-  where: FeedName,
-  scope: string,
-  status: number,
-  message: string,
+  { where, list }: Purpose,
+  tasks: readonly Task[],
+  answer: string,
 ): void {
-  const round = context.round(where.resource)
-  context.store.tasks.skipScope(where.feed, scope, { round, dueAt: context.after(DAY) })
-  context.setAside(where, `${scope}: the API answers ${status}: ${message}`, scope)
+  const { store, round } = context
+  const scope = tasks[0]?.scope ?? ''
+  if (store.ledger.segments(list, scope).length === 0) {
+    // No object of ours: when it becomes one, its list will show all of it.
+    for (const task of tasks) store.tasks.remove(task)
+    return
+  }
+  store.tasks.skipScope(where.feed, scope, { round: round(where.resource), dueAt: context.after(DAY) })
+  context.setAside(where, `${scope}: the API answers ${answer}`, scope)
 }
 
 interface Found {

@@ -1,0 +1,265 @@
+import { describe, expect, test } from 'vitest'
+import { type CrmWorld, event, startCrm } from './crm-world.ts'
+import { startTrial, type Trial } from './trial-backfill.ts'
+import { startTimed, type TimedSources } from './trial-timed.ts'
+
+const RESOURCES = ['activities', 'crm_objects', 'crm_records', 'crm_record_links'] as const
+const DAY = 86_400_000
+
+interface Watched {
+  trial: Trial
+  timed: TimedSources
+  /** Reads what is due, a list first, and returns the requests for links that this took. */
+  read(list?: 'activities.list' | 'crm_records.list'): Promise<string[]>
+}
+
+async function watch(world: CrmWorld): Promise<Watched> {
+  const trial = await startTrial(world.api)
+  expect((await trial.run(RESOURCES)).complete).toBe(true)
+  const timed = await startTimed(world.api, trial, RESOURCES)
+  const read = async (list?: string) => {
+    const before = world.askedLinks().length
+    if (list === 'activities.list') timed.context.wishes.add(list)
+    // Of what has several lists, a round that confirms reads all.
+    if (list === 'crm_records.list') timed.context.beginRound('crm_records', 'confirming')
+    await timed.drain()
+    return world.askedLinks().slice(before).sort()
+  }
+  return { trial, timed, read }
+}
+
+const pairs = ({ trial }: Watched) =>
+  trial
+    .all('SELECT object, record_id, related_object, related_id FROM crm_record_links')
+    .map(
+      row =>
+        `${row['object']} ${last(row['record_id'])}, ${row['related_object']} ${last(row['related_id'])}`,
+    )
+    .sort()
+
+const last = (id: unknown) => Number(String(id).split('-').at(-1))
+
+const record = (updated = -60, more: object = {}) => ({ updated, ...more })
+
+const rows = (from: number, count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [from + index, record()]))
+
+/** Two deals, three companies and four contacts, so that deals and companies are the sides that are asked. */
+async function startLinked(): Promise<CrmWorld> {
+  const world = await startCrm({ deal: rows(1, 2), company: rows(11, 3), contact: rows(21, 4) })
+  world.links = new Set(['deal 1, company 11', 'deal 1, contact 21', 'company 11, contact 21'])
+  return world
+}
+
+describe('links are read again', () => {
+  test('from the own side of a record that has changed, and what no longer holds goes', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    world.links = new Set(['deal 1, company 11', 'company 12, contact 21'])
+    world.records['contact'] = { ...rows(21, 4), 21: record(1) }
+    world.publish()
+    expect(await watched.read('crm_records.list')).toEqual(['company of contact 21', 'deal of contact 21'])
+    expect(pairs(watched)).toEqual(['company 12, contact 21', 'deal 1, company 11'])
+    expect(await watched.read('crm_records.list')).toEqual([])
+  })
+
+  test('of a new record, and of one that was read because of an activity', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    world.records['contact'] = rows(21, 5)
+    world.links.add('company 13, contact 25')
+    world.activities.push(event(1, 1, ['contact 25']))
+    expect(await watched.read('activities.list')).toEqual(['company of contact 25', 'deal of contact 25'])
+    expect(pairs(watched)).toContain('company 13, contact 25')
+  })
+
+  test('of the record that a new activity says has changed, though it shows no change', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    world.links.add('deal 2, contact 22')
+    world.activities.push(event(1, 1, ['deal 2', 'company 11']))
+    expect(await watched.read('activities.list')).toEqual(
+      ['company of deal 2', 'contact of deal 2', 'deal of company 11'].sort(),
+    )
+    expect(pairs(watched)).toContain('deal 2, contact 22')
+  })
+
+  test('of records that a mail names together and that are not known to belong together', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    const mail = { source_type: 'MESSAGE' }
+    world.activities.push(event(1, 1, ['deal 1', 'company 11', 'contact 21'], mail))
+    expect(await watched.read('activities.list')).toEqual([])
+    world.links = new Set([...world.links, 'company 12, contact 22'])
+    world.activities.push(event(2, 2, ['contact 22', 'company 12'], mail))
+    expect(await watched.read('activities.list')).toEqual(['company of contact 22', 'contact of company 12'])
+    expect(pairs(watched)).toContain('company 12, contact 22')
+  })
+
+  test('not for what happened before the records were listed', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    world.activities.push(event(1, -30, ['deal 2', 'contact 22']))
+    expect(await watched.read('activities.list')).toEqual([])
+  })
+
+  test('with the audit, from the chosen side alone', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    world.records['contact'] = { ...rows(21, 4), 21: record(1) }
+    world.publish()
+    await watched.read('crm_records.list')
+    watched.timed.moveClock(6 * DAY)
+    expect(await watched.read()).toEqual([])
+    world.links.add('company 13, contact 24')
+    watched.timed.moveClock(1.1 * DAY)
+    expect(await watched.read()).toEqual([
+      'company of deal 1',
+      'company of deal 2',
+      'contact of company 11',
+      'contact of company 12',
+      'contact of company 13',
+      'contact of deal 1',
+      'contact of deal 2',
+    ])
+    expect(pairs(watched)).toContain('company 13, contact 24')
+  })
+
+  test('of a record that comes back, after its links went with it', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    const { timed } = watched
+    world.records['deal'] = { 2: record() }
+    world.publish()
+    await watched.read('crm_records.list')
+    await timed.settle('crm_records')
+    expect(pairs(watched)).toEqual(['company 11, contact 21'])
+    timed.moveClock(8 * DAY)
+    const audit = await watched.read()
+    expect(audit).toContain('company of deal 2')
+    expect(audit).not.toContain('company of deal 1')
+    world.records['deal'] = { 1: record(), 2: record() }
+    world.publish()
+    expect(await watched.read('crm_records.list')).toEqual(['company of deal 1', 'contact of deal 1'])
+    expect(pairs(watched)).toHaveLength(3)
+  })
+
+  test('before the first complete reading only as it plans', async () => {
+    const world = await startLinked()
+    world.activities.push(event(1, 1, ['contact 21']))
+    const trial = await startTrial(world.api)
+    expect((await trial.run(RESOURCES)).complete).toBe(true)
+    expect(world.askedLinks()).toHaveLength(2 + 2 + 3)
+    // In a backfill every record of the chosen side is asked anyway, so that a change costs nothing more.
+    world.records['contact'] = { ...rows(21, 4), 21: record(2) }
+    world.publish()
+    expect((await trial.run(RESOURCES)).complete).toBe(true)
+    expect(world.askedLinks()).toHaveLength(2 * 7)
+  })
+})
+
+describe('the side that is asked', () => {
+  const count = (trial: Trial, scope: string) =>
+    trial.column(
+      `SELECT count(*) FROM sync_tasks WHERE feed = 'crm_record_links.read' AND scope = '${scope}'`,
+    )
+
+  test('stays until it is more than twice as large, and new records are asked for from it', async () => {
+    const world = await startCrm({ deal: rows(1, 2), company: rows(11, 3) })
+    const watched = await watch(world)
+    world.records = { deal: rows(1, 6), company: rows(11, 3) }
+    world.publish()
+    const asked = await watched.read('crm_records.list')
+    // Each new deal from its own side, for companies and for contacts.
+    expect(asked).toEqual(
+      [3, 4, 5, 6]
+        .flatMap(number => [`company of deal ${number}`])
+        .concat(asked.filter(isOfContacts))
+        .sort(),
+    )
+    expect(count(watched.trial, 'company<deal')).toEqual([6])
+    expect(count(watched.trial, 'deal<company')).toEqual([0])
+
+    world.records = { deal: rows(1, 7), company: rows(11, 3) }
+    world.publish()
+    const turned = await watched.read('crm_records.list')
+    // Which tells of the new deal as well.
+    expect(turned.filter(line => !isOfContacts(line))).toEqual([
+      'deal of company 11',
+      'deal of company 12',
+      'deal of company 13',
+    ])
+    expect(count(watched.trial, 'company<deal')).toEqual([0])
+    expect(count(watched.trial, 'deal<company')).toEqual([3])
+  })
+
+  test('is planned again in a later process without asking for anything', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    const again = await startTimed(world.api, watched.trial, RESOURCES)
+    const before = world.askedLinks().length
+    await again.drain()
+    expect(world.askedLinks().length).toBe(before)
+  })
+
+  test('asks for no record whose id is none that can be asked for', async () => {
+    const world = await startLinked()
+    const odd = { id: 'not-a-uuid', object: 'deal', updated_at: null, fields: {} }
+    world.instead['deal'] = ({ query }) =>
+      query['related_id'] === undefined
+        ? { body: { data: [odd], page_info: { has_next_page: false, end_cursor: 'end' } } }
+        : undefined
+    const trial = await startTrial(world.api)
+    expect((await trial.run(RESOURCES)).complete).toBe(true)
+    expect(world.askedLinks().some(line => line.endsWith('of unknown NaN'))).toBe(false)
+  })
+})
+
+const isOfContacts = (line: string) => line.startsWith('contact of')
+
+describe('answers from both sides of a pair', () => {
+  /** Both sides are asked for, one answer after the other; which was asked first is the test's. */
+  async function askBoth(world: CrmWorld, watched: Watched, first: string, between: () => void) {
+    const { timed } = watched
+    timed.context.wishes.add('activities.list')
+    const pair = ['contact 21', 'company 12']
+    world.activities.push(
+      event(1, 1, first === 'contact' ? pair : [...pair].reverse(), { source_type: 'MESSAGE' }),
+    )
+    await (await timed.ask('activities.list')).apply()
+    const earlier = await timed.ask('crm_record_links.read')
+    between()
+    const later = await timed.ask('crm_record_links.read')
+    await later.apply()
+    await earlier.apply()
+  }
+
+  test.each(['contact', 'company'])('the later request counts (first named: %s)', async first => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    world.links.add('company 12, contact 21')
+    await askBoth(world, watched, first, () => world.links.delete('company 12, contact 21'))
+    expect(pairs(watched)).not.toContain('company 12, contact 21')
+    await watched.timed.drain()
+    expect(pairs(watched)).toEqual(['company 11, contact 21', 'deal 1, company 11', 'deal 1, contact 21'])
+  })
+
+  test('what was asked for anew while the answer was on its way is asked for again', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    const { timed } = watched
+    const tell = async (number: number) => {
+      world.activities.push(event(number, number, ['contact 22']))
+      timed.context.wishes.add('activities.list')
+      await (await timed.ask('activities.list')).apply()
+    }
+    await tell(1)
+    const answers = [await timed.ask('crm_record_links.read'), await timed.ask('crm_record_links.read')]
+    timed.moveClock(1000)
+    world.links.add('company 12, contact 22').add('deal 2, contact 22')
+    await tell(2)
+    for (const answer of answers) await answer.apply()
+    await timed.drain()
+    expect(pairs(watched)).toEqual(expect.arrayContaining(['company 12, contact 22', 'deal 2, contact 22']))
+  })
+})

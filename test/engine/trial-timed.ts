@@ -1,0 +1,123 @@
+import { onTestFinished } from 'vitest'
+import { createClient } from '../../src/api/client.ts'
+import { CATALOG } from '../../src/catalog.ts'
+import { type Clock, isoInstant, systemClock } from '../../src/clock.ts'
+import { byTime } from '../../src/engine/agenda.ts'
+import { createContext, type EngineContext } from '../../src/engine/context.ts'
+import { holdForAWhile } from '../../src/engine/holds.ts'
+import type { Job, Source } from '../../src/engine/job.ts'
+import { settleInTime } from '../../src/engine/settle.ts'
+import { createSources } from '../../src/engine/sources.ts'
+import { ParleyError } from '../../src/errors.ts'
+import { createLog } from '../../src/log.ts'
+import type { ResourceName } from '../../src/resource.ts'
+import type { ScriptedApi } from '../support/scripted-api.ts'
+import { API_KEY, type Trial } from './trial-backfill.ts'
+
+/** The daemon's sources over a trial's warehouse, asked one after the other, so that a test knows what came first. */
+export interface TimedSources {
+  context: EngineContext
+  /** Asks for all that is due, until nothing is. */
+  drain(): Promise<void>
+  /** Takes the next request of a feed and sends it; the answer waits until it is applied. */
+  ask(feed: string): Promise<{ apply(): Promise<void> }>
+  /** What the daemon does when a resource is quiet: what is confirmed to be gone goes. */
+  settle(resource: ResourceName): Promise<void>
+  /** Moves the wall clock of the trial; the server's stays. */
+  moveClock(ms: number): void
+}
+
+export interface TimedOptions {
+  intervalScale?: number
+}
+
+export async function startTimed(
+  api: ScriptedApi,
+  { store, moveClock }: Trial,
+  resources: readonly ResourceName[],
+  { intervalScale = 1 }: TimedOptions = {},
+): Promise<TimedSources> {
+  const system = systemClock()
+  let moved = 0
+  const clock: Clock = { ...system, now: () => system.now() + moved }
+  const log = await createLog({ level: 'trace', stream: { write: () => true } })
+  const client = createClient({
+    baseUrl: api.url,
+    apiKey: () => API_KEY,
+    workspaceId: 'workspace',
+    timeoutMs: 10_000,
+    maxResponseBytes: 1 << 20,
+    clock,
+  })
+  onTestFinished(() => client.close())
+  const sources: Source[] = []
+  const context: EngineContext = createContext({
+    store,
+    clock,
+    log,
+    options: { since: null, intervalScale, accessLogEndParameter: 'to', words: true },
+    holds: holdForAWhile({ elapsed: clock.now, random: () => 0, unavailableMs: 86_400_000 }),
+    // What is listed falls due when a test wishes it.
+    agenda: made => byTime(made, { pollMs: Number.POSITIVE_INFINITY }),
+    isFinished: name =>
+      context.wasComplete(name) || sources.every(source => source.resource !== name || source.finished()),
+  })
+  await store.transaction(() => {
+    for (const resource of CATALOG.filter(({ name }) => resources.includes(name))) {
+      if (store.state.get(resource.name).roundOpen || store.state.get(resource.name).round === 0)
+        context.beginRound(resource.name, 'timed')
+      sources.push(...createSources(context, resource))
+    }
+  })
+
+  const send = async (job: Job) => {
+    const ticket = store.freshness.begin()
+    const sent = await client.send(job.request, new AbortController().signal)
+    if (sent.kind === 'answer' && sent.serverTime !== undefined) context.server.observe(sent.serverTime)
+    const reply = {
+      ticket,
+      sentAt: isoInstant(sent.startedAt),
+      serverSentAt: isoInstant(context.server.from(sent.startedAt)),
+    }
+    return {
+      async apply() {
+        try {
+          await store.transaction(() => {
+            if (sent.kind === 'answer') job.answer(sent.value, reply)
+            else if (sent.kind === 'refused') job.refused(sent.status, sent.message)
+          })
+        } catch (error) {
+          if (!(error instanceof ParleyError)) throw error
+          await store.transaction(() => job.failed(error))
+        }
+        job.over()
+        store.freshness.end(ticket)
+      },
+    }
+  }
+  const nextOf = (feed?: string): Job | undefined => {
+    for (const source of sources) {
+      const job = feed === undefined || source.feed === feed ? source.next() : undefined
+      if (job) return job
+    }
+    return undefined
+  }
+
+  return {
+    context,
+    async drain() {
+      for (let job = nextOf(); job; job = nextOf()) await (await send(job)).apply()
+      for (const source of sources) source.rest?.()
+    },
+    ask(feed) {
+      const job = nextOf(feed)
+      if (!job) throw new Error(`nothing of ${feed} is due`)
+      return send(job)
+    },
+    settle: resource => store.transaction(() => settleInTime(context, resource, false)),
+    moveClock(ms) {
+      moved += ms
+      moveClock(ms)
+    },
+  }
+}
