@@ -6,8 +6,8 @@ import { createServiceManager } from '../../src/service-manager.ts'
 import type { Order } from './notifier-process.ts'
 
 /**
- * Does with a service manager what it is told on standard input, an order a line, and ends by itself at the end of
- * it. With `--manual` a sleep ends when it is told to. How long each was to be, and the log, go to standard output.
+ * Does with a service manager what it is told on standard input, an order a line, and ends at the end of it.
+ * With `--manual` a sleep ends when it is told to. How long each was to be, and the log, go to standard output.
  */
 const sleeping: (() => void)[] = []
 const say = (value: unknown) => process.stdout.write(`${JSON.stringify(value)}\n`)
@@ -52,3 +52,5 @@ for await (const line of createInterface({ input: process.stdin })) {
   await ORDERS[name](argument)
 }
 await manager.close()
+// As the program ends: what is not told by now never is.
+process.stdout.write('', () => process.exit(0))
