@@ -77,14 +77,15 @@ export function createLookup(
   const timeAt = Object.keys(tableNamed(feed.table).columns).indexOf(feed.time)
   const { since } = context.options
   let planned = false
-  return createAsking(context, feed, evidence, {
+  let plannedUpTo = 0
+  const asking = createAsking(context, feed, evidence, {
     where,
     list: `${resource.name}.${name}`,
     lane: 'items',
     everyRound: true,
     ready() {
       if (!planned && isListed()) {
-        planLookup(context, where.feed, { ...feed, lookup })
+        plannedUpTo = planLookup(context, where.feed, { ...feed, lookup }, plannedUpTo)
         planned = true
       }
       return planned
@@ -94,24 +95,35 @@ export function createLookup(
     found: task => later(context, where, task, DAY),
     missing: task => later(context, where, task, DAY),
   })
+  return {
+    ...asking,
+    rest() {
+      planned = false
+    },
+  }
 }
 
+/** Looks at the rows that are new since the last time. Returns the newest, by its number. */
 function planLookup(
   { store, now }: EngineContext,
   id: string,
   { table, lookup, evidence }: TimelineFeed & { lookup: NonNullable<TimelineFeed['lookup']> },
-): void {
+  after: number,
+): number {
+  const newest = store.prepare(`SELECT coalesce(max(rowid), 0) FROM ${quote(lookup.table)}`).pluck()
   const known = (key: string) => `EXISTS (SELECT 1 FROM ${quote(table)} t WHERE t.id = ${key})`
   store.prepare(`DELETE FROM sync_tasks WHERE feed = ? AND ${known('sync_tasks.key')}`).run(id)
   const column = `l.${quote(lookup.column)}`
   const keys = store
     .prepare(
       `SELECT DISTINCT ${column} FROM ${quote(lookup.table)} l
-       WHERE ${lookup.where} AND l._deleted_at IS NULL AND ${column} IS NOT NULL AND NOT ${known(column)}`,
+       WHERE l.rowid > ? AND ${lookup.where} AND l._deleted_at IS NULL AND ${column} IS NOT NULL
+         AND NOT ${known(column)}`,
     )
     .pluck()
-    .all() as string[]
+    .all(after) as string[]
   for (const key of keys) if (isAskable(evidence, key)) store.tasks.add({ feed: id, key, dueAt: now() })
+  return newest.get() as number
 }
 
 /** What its list has not shown yet: records that an activity says have changed, and new ones that those point at. */
