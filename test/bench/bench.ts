@@ -1,7 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { runFreshness } from './freshness.ts'
+import { freshnessFigures } from './freshness-report.ts'
+import { runIdle } from './idle.ts'
+import { idleFigures, idleTables } from './idle-report.ts'
 import { describeMachine } from './machine.ts'
 import { figuresOf, markdownOf, partsOf, type SizedTrial, simulatorFigure } from './report.ts'
 import { runTrial, type TrialOptions } from './trial.ts'
@@ -12,21 +16,35 @@ import { startWorkspace } from './workspace.ts'
  * those that are wanted. It fails only where a run fails.
  */
 
-const USAGE = `npm run bench -- [options]
-  --messages N    size of the workspace (default 100000)
+const USAGE = `npm run bench -- [what] [options]
+  backfill        how fast an empty warehouse is filled (default)
+  freshness       how soon the daemon has what is published while a history loads under a tight limit
+  idle            what the daemon asks for while nothing changes
+backfill:
   --large         also a workspace of 1000000 messages, without texts
   --no-texts      leave out the run that reads every text
   --repeat N      runs of each kind, of which the fastest counts (default 2)
+backfill and freshness:
+  --messages N    size of the workspace (default 100000)
+freshness and idle:
+  --minutes N     how long is measured (default 5)
+  --keep FOLDER   leaves the database and the daemon's log there
+  --log-level L   of the daemon (default info)
+all:
   --program FILE  measure another build than this one
   --json          print everything as JSON
 `
 
-const { values: given } = parseArgs({
+const { values: given, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     messages: { type: 'string', default: '100000' },
     large: { type: 'boolean', default: false },
     'no-texts': { type: 'boolean', default: false },
     repeat: { type: 'string', default: '2' },
+    minutes: { type: 'string', default: '5' },
+    keep: { type: 'string' },
+    'log-level': { type: 'string', default: 'info' },
     program: { type: 'string', default: new URL('../../dist/cli.js', import.meta.url).pathname },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -57,7 +75,7 @@ function plan(): Size[] {
 }
 
 async function measure(folder: string, { messages, trials }: Size): Promise<Measured> {
-  const workspace = await startWorkspace(messages)
+  const workspace = await startWorkspace({ messages })
   const done: SizedTrial[] = []
   for (const options of trials) {
     const { withTexts, repeat } = options
@@ -69,39 +87,66 @@ async function measure(folder: string, { messages, trials }: Size): Promise<Meas
   return { trials: done, simulator: { messages, peakKiB } }
 }
 
-function print(machine: readonly string[], measured: readonly Measured[]): void {
+async function backfill(folder: string): Promise<Outcome> {
+  const measured: Measured[] = []
+  for (const size of plan()) measured.push(await measure(folder, size))
   const trials = measured.flatMap(each => each.trials)
-  if (given.json) {
-    process.stdout.write(`${JSON.stringify({ machine, measured }, null, 2)}\n`)
-    return
-  }
   const figures = [
     ...trials.flatMap(figuresOf),
     ...measured.map(({ simulator }) => simulatorFigure(simulator)),
   ]
   const largest = trials.find(({ withTexts }) => withTexts) ?? trials[0]
-  const sections = [
-    machine.map(line => `- ${line}`).join('\n'),
-    'Activities and messages, without a rate limit, into an empty warehouse, from the start of the process to its end. Of repeated runs the fastest counts, and of their memory the most.',
-    markdownOf(figures),
-    largest ? partsOf(largest.trial) : '',
-  ]
-  process.stdout.write(`${sections.join('\n\n')}\n`)
+  const about =
+    'Activities and messages, without a rate limit, into an empty warehouse, from the start of the process to its end. Of repeated runs the fastest counts, and of their memory the most.'
+  return { measured, sections: [about, markdownOf(figures), largest ? partsOf(largest.trial) : ''] }
+}
+
+async function freshness(folder: string): Promise<Outcome> {
+  const messages = Number(given.messages)
+  const measured = await runFreshness({ ...daemonTrial(folder), messages })
+  const about = `From publishing to queryable, with a poll of 5 s, while a history of ${messages.toLocaleString('en')} messages loads into an empty warehouse and the API allows 10 requests/s.`
+  return { measured, sections: [about, markdownOf(freshnessFigures(measured))] }
+}
+
+async function idle(folder: string): Promise<Outcome> {
+  const measured = await runIdle(daemonTrial(folder))
+  const about = 'A warehouse that is complete, while nothing changes, with a poll of 5 s.'
+  return { measured, sections: [about, markdownOf(idleFigures(measured)), ...idleTables(measured)] }
+}
+
+function daemonTrial(folder: string) {
+  const { program, minutes } = given
+  return { folder, program, minutes: Number(minutes), logLevel: given['log-level'] }
+}
+
+/** What was measured, and how people are told. */
+interface Outcome {
+  measured: unknown
+  sections: readonly string[]
+}
+
+const BENCHMARKS: Readonly<Record<string, (folder: string) => Promise<Outcome>>> = {
+  backfill,
+  freshness,
+  idle,
 }
 
 async function main(): Promise<void> {
-  if (given.help) {
+  const run = BENCHMARKS[positionals[0] ?? 'backfill']
+  if (given.help || run === undefined || positionals.length > 1) {
     process.stdout.write(USAGE)
     return
   }
-  const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'))
+  const folder = given.keep ?? mkdtempSync(join(tmpdir(), 'parley-bench-'))
+  mkdirSync(folder, { recursive: true })
   try {
     const machine = describeMachine(folder)
-    const measured: Measured[] = []
-    for (const size of plan()) measured.push(await measure(folder, size))
-    print(machine, measured)
+    const { measured, sections } = await run(folder)
+    const texts = [machine.map(line => `- ${line}`).join('\n'), ...sections]
+    const asJson = () => JSON.stringify({ machine, measured }, null, 2)
+    process.stdout.write(`${given.json ? asJson() : texts.join('\n\n')}\n`)
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    if (given.keep === undefined) rmSync(folder, { recursive: true, force: true })
   }
 }
 

@@ -29,12 +29,19 @@ function ownOptions(program: string): string[] {
   return options.split(' ').filter(option => option !== '')
 }
 
-/** Starts a Node program whose memory and time are measured from the inside. */
-export function startMeasured(args: readonly [string, ...string[]], env: NodeJS.ProcessEnv): MeasuredProcess {
+/**
+ * Starts a Node program whose memory and time are measured from the inside.
+ * @param log descriptor of a file that takes its standard error
+ */
+export function startMeasured(
+  args: readonly [string, ...string[]],
+  env: NodeJS.ProcessEnv,
+  log?: number,
+): MeasuredProcess {
   const began = performance.now()
   const child = spawn(process.execPath, [...ownOptions(args[0]), '--import', EXIT_REPORT, ...args], {
     env,
-    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', log ?? 'pipe', 'pipe'],
   })
   const complaints = child.stderr ? text(child.stderr) : ''
   const fromInside = child.stdio[3]

@@ -1,13 +1,17 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
+import type { Change, ChangeResult } from '../../src/simulator/changes.ts'
+import type { LoggedRequest } from '../../src/simulator/requests.ts'
+import type { SimulatorOptions } from '../../src/simulator/server.ts'
 import { startMeasured, type Usage } from './measured-process.ts'
 
-/** A made-up workspace that is served without a limit, in a process of its own. */
+/** A made-up workspace that is served in a process of its own. */
 export interface Workspace {
   url: string
   apiKey: string
   workspaceId: string
+  change(change: Change): Promise<ChangeResult>
   requests(): Promise<Served>
   forgetRequests(): Promise<void>
   /** How many of each kind there are. */
@@ -21,19 +25,28 @@ export interface Served {
   total: number
   /** Of JSON, before compression. */
   bytes: number
-  counts: readonly { route: string; status: number; count: number }[]
+  counts: readonly RouteCount[]
+  /** The last hundred, the oldest first. */
+  recent: readonly LoggedRequest[]
+}
+
+export interface RouteCount {
+  route: string
+  status: number
+  count: number
 }
 
 const SERVE = new URL('serve.mjs', import.meta.url).pathname
 
-export async function startWorkspace(messages: number): Promise<Workspace> {
-  const { child, ended } = startMeasured([SERVE, String(messages)], process.env)
+export async function startWorkspace(options: SimulatorOptions): Promise<Workspace> {
+  const { child, ended } = startMeasured([SERVE, JSON.stringify(options)], process.env)
   if (!child.stdout) throw new Error('the simulator has no standard output')
   const line = once(createInterface({ input: child.stdout }), 'line')
   const [ready] = await Promise.race([line, ended.then(() => [''])])
   const { url, apiKey, workspaceId } = JSON.parse(String(ready)) as Workspace
-  const control = async (path: string, method = 'GET') => {
-    const response = await fetch(`${url}/_simulator/${path}`, { method })
+  const control = async (path: string, method = 'GET', body?: unknown) => {
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) }
+    const response = await fetch(`${url}/_simulator/${path}`, { method, ...sent })
     if (!response.ok) throw new Error(`the simulator answers ${response.status} to ${method} ${path}`)
     return response
   }
@@ -41,6 +54,7 @@ export async function startWorkspace(messages: number): Promise<Workspace> {
     url,
     apiKey,
     workspaceId,
+    change: async change => (await (await control('changes', 'POST', change)).json()) as ChangeResult,
     requests: async () => (await (await control('requests')).json()) as Served,
     forgetRequests: async () => {
       await control('requests', 'DELETE')

@@ -1,0 +1,87 @@
+import { openSync } from 'node:fs'
+import { get } from 'node:http'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import Database from 'better-sqlite3'
+import { startMeasured, type Usage } from './measured-process.ts'
+import type { Workspace } from './workspace.ts'
+
+/** The built daemon in a process of its own, on an empty database. */
+export interface DaemonProcess {
+  /** Requests that it has sent so far, by lane. */
+  requestsByLane(): Promise<Record<string, number>>
+  /** A connection that only reads, from as soon as there is a warehouse. */
+  openWarehouse(): Promise<Database.Database>
+  stop(): Promise<Usage>
+}
+
+export interface DaemonOptions {
+  folder: string
+  /** The built command line program. */
+  program: string
+  pollSeconds: number
+  logLevel: string
+}
+
+/** Its files in the folder: parley.db and daemon.log. */
+export function startDaemon(workspace: Workspace, options: DaemonOptions): DaemonProcess {
+  const { folder, program, pollSeconds, logLevel } = options
+  const database = join(folder, 'parley.db')
+  const socket = join(folder, 'status.sock')
+  const { child, ended } = startMeasured(
+    [program, 'daemon', '--database', database, '--listen', `unix:${socket}`, '--log-level', logLevel],
+    {
+      PATH: process.env['PATH'],
+      PARLEY_BASE_URL: workspace.url,
+      PARLEY_API_KEY: workspace.apiKey,
+      PARLEY_WORKSPACE_ID: workspace.workspaceId,
+      PARLEY_SYNC_POLL_SECONDS: String(pollSeconds),
+    },
+    openSync(join(folder, 'daemon.log'), 'w'),
+  )
+  child.stdout?.resume()
+  let isOver = false
+  const over = () => {
+    isOver = true
+  }
+  ended.then(over, over)
+  return {
+    requestsByLane: async () => lanesIn(await metrics(socket)),
+    async openWarehouse() {
+      for (;;) {
+        const db = openMade(database)
+        if (db) return db
+        if (isOver) throw new Error(`the daemon ended early: see daemon.log in ${folder}`)
+        await sleep(100)
+      }
+    },
+    stop: () => {
+      child.kill('SIGTERM')
+      return ended
+    },
+  }
+}
+
+/** Undefined while it is only just being made. */
+function openMade(path: string): Database.Database | undefined {
+  try {
+    const db = new Database(path, { readonly: true, fileMustExist: true })
+    if (db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get()) return db
+    db.close()
+  } catch {
+    return undefined
+  }
+  return undefined
+}
+
+function metrics(socket: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    get({ socketPath: socket, path: '/metrics' }, response => resolve(text(response))).on('error', reject)
+  })
+}
+
+function lanesIn(exposition: string): Record<string, number> {
+  const lines = exposition.matchAll(/^parley_lane_requests_total\{lane="(\w+)"\} (\d+)/gm)
+  return Object.fromEntries([...lines].map(([, lane, count]) => [lane, Number(count)]))
+}

@@ -1,0 +1,70 @@
+import type Database from 'better-sqlite3'
+
+/** What is looked for in the warehouse, by its key. */
+const MEASURES = {
+  'new messages': 'SELECT 1 FROM live_message_copies WHERE id = @key',
+  'texts of new messages': "SELECT 1 FROM live_messages WHERE id = @key AND text_state <> 'pending'",
+  'new activities': 'SELECT 1 FROM live_activities WHERE id = @key',
+  'new meetings with their title': 'SELECT 1 FROM live_meetings WHERE id = @key AND title IS NOT NULL',
+  'transcripts of new meetings':
+    "SELECT 1 FROM live_meetings WHERE id = @key AND transcript_state <> 'pending'",
+  'changed fields of CRM records':
+    "SELECT 1 FROM live_crm_records WHERE object = 'deal' AND id = @key AND fields ->> @path = @value",
+} as const
+
+export type MeasureName = keyof typeof MEASURES
+
+const MEASURE_NAMES = Object.keys(MEASURES) as MeasureName[]
+
+/** Something that was published and is to appear. */
+export interface Watch {
+  measure: MeasureName
+  key: string
+  /** By `performance.now`. */
+  publishedAt: number
+  parameters: Readonly<Record<string, string>>
+}
+
+export interface Measured {
+  measure: MeasureName
+  /** From publishing to queryable, in ms, ascending. */
+  lags: readonly number[]
+  /** Published still, and not there in the end. */
+  missing: number
+}
+
+export interface Watcher {
+  /** What is not there yet. */
+  open(): readonly Watch[]
+  add(watches: readonly Watch[]): void
+  look(): void
+  /** @param listed ids of all that the API lists in the end */
+  measured(listed: ReadonlySet<string>): Measured[]
+}
+
+export function createWatcher(db: Database.Database): Watcher {
+  const statements = new Map(MEASURE_NAMES.map(measure => [measure, db.prepare(MEASURES[measure])]))
+  const lags = new Map<MeasureName, number[]>(MEASURE_NAMES.map(measure => [measure, []]))
+  let open: readonly Watch[] = []
+  const isThere = ({ measure, parameters }: Watch) => statements.get(measure)?.get(parameters) !== undefined
+  return {
+    open: () => open,
+    add(watches) {
+      // What is changed again may never be seen as it was.
+      const isOutdated = (old: Watch) =>
+        watches.some(({ measure, key }) => measure === old.measure && key === old.key)
+      open = [...open.filter(old => !isOutdated(old)), ...watches]
+    },
+    look() {
+      const there = new Set(open.filter(isThere))
+      for (const { measure, publishedAt } of there) lags.get(measure)?.push(performance.now() - publishedAt)
+      open = open.filter(watch => !there.has(watch))
+    },
+    measured: listed =>
+      MEASURE_NAMES.map(measure => ({
+        measure,
+        lags: (lags.get(measure) ?? []).sort((one, other) => one - other),
+        missing: open.filter(watch => watch.measure === measure && listed.has(watch.key)).length,
+      })),
+  }
+}
