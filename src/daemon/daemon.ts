@@ -70,7 +70,8 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
       const recovery = recoveryFrom({ error: end.error, wasAnswered: end.wasAnswered, hadBegun })
       if (recovery.kind === 'end') throw end.error
       present.state = waiting(clock, recovery.reason, recovery.ms)
-      serviceManager.status(`waiting: ${recovery.reason}`)
+      // Also where it was reloading, which systemd takes to last until it is told that all is ready.
+      serviceManager.ready(`waiting: ${recovery.reason}`)
       log.error('The daemon waits and tries again', {
         reason: recovery.reason,
         wait_ms: recovery.ms,
@@ -80,6 +81,9 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
       reloads.take(log)
     }
     return EXIT_STATUS.done
+  } catch (error) {
+    serviceManager.status(error instanceof ParleyError ? error.message : 'a fault of the program')
+    throw error
   } finally {
     serviceManager.stopping()
     await served.close()
@@ -157,14 +161,16 @@ const NEEDS_RESTART: readonly SettingKey[] = ['http.listen', 'http.nudge_secret'
 
 function createReloads({ reload, onReload, serviceManager }: DaemonParts, present: Present) {
   let wanted = new AbortController()
-  onReload(() => wanted.abort())
+  onReload(() => {
+    serviceManager.reloading()
+    wanted.abort()
+  })
   return {
     /** Aborted when the settings are to be read again. */
     next: () => wanted.signal,
     /** Reads the settings again, be it that they were said to have changed or that something is mended with them. */
     take(log: Log) {
       const isAsked = wanted.signal.aborted
-      if (isAsked) serviceManager.reloading()
       wanted = new AbortController()
       try {
         const fresh = reload()

@@ -19,10 +19,18 @@ export interface DutiesDeps {
 }
 
 const KEEP_LEARNED_MS = 60_000
+const LISTEN_MS = 1000
 
-export function startDuties({ app, signal, log }: DutiesDeps): Duties {
-  const { clock } = app
-  const duties = [every(clock, KEEP_LEARNED_MS, signal, app.keepLearned)]
+export function startDuties({ app, signal, log, endShift }: DutiesDeps): Duties {
+  const { clock, store } = app
+  /** Another process has asked for something: it is done between two shifts, when nothing is under way. */
+  const listen = async () => {
+    if (store.requests.changedByOthers() && store.requests.open().length > 0) endShift()
+  }
+  const duties = [
+    every(clock, KEEP_LEARNED_MS, signal, app.keepLearned),
+    every(clock, LISTEN_MS, signal, listen),
+  ]
   const ended = Promise.all(
     duties.map(duty => duty.catch(error => log.warn('A duty of the daemon has ended', { error }))),
   )

@@ -5,6 +5,7 @@ import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Resource, ResourceName } from '../resource.ts'
+import { resyncAsRequested } from '../store/resync.ts'
 import type { RunCounts, RunOutcome } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { byRounds } from './agenda.ts'
@@ -97,7 +98,10 @@ export function createBackfill(deps: BackfillDeps): Backfill {
       })),
     }),
     async run() {
-      const runs = await store.transaction(() => beginRound(context, chosen))
+      const runs = await store.transaction(() => {
+        resyncAsRequested(store, context.now())
+        return beginRound(context, chosen)
+      })
       await store.transaction(() => {
         for (const resource of chosen) sources.set(resource.name, createSources(context, resource))
       })

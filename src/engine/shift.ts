@@ -5,6 +5,7 @@ import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Resource, ResourceName } from '../resource.ts'
+import { resyncAsRequested } from '../store/resync.ts'
 import type { Store } from '../store/store.ts'
 import { byTime } from './agenda.ts'
 import { createContext, DAY, type EngineContext, type EngineOptions, scaled } from './context.ts'
@@ -161,6 +162,9 @@ export function createShift(deps: ShiftDeps): Shift {
     },
     async run() {
       await store.transaction(() => {
+        for (const { resource } of resyncAsRequested(store, context.now())) {
+          log.info('A resource is read again from the start, as was asked', { resource })
+        }
         for (const { name } of chosen) takeOver(context, name)
         for (const resource of chosen) sources.set(resource.name, createSources(context, resource))
       })

@@ -4,6 +4,7 @@ import type { Resource, TimelineFeed } from '../resource.ts'
 import type { ParsedItem } from '../row.ts'
 import type { Segment } from '../store/ledger.ts'
 import { quote } from '../store/sql.ts'
+import type { StoredItem } from '../store/store.ts'
 import type { ListOf } from './agenda.ts'
 import type { EngineContext } from './context.ts'
 import { expectedOrFault } from './expected.ts'
@@ -142,7 +143,14 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
   const report = context.report(where, '')
   const parse = context.parser(feed.table)
   const items = page.items.flatMap(item => parse(item, report) ?? [])
-  context.write(where, feed.table, items, { ticket: reply.ticket, now: context.now() }, feed.causes)
+  const stored = context.write(
+    where,
+    feed.table,
+    items,
+    { ticket: reply.ticket, now: context.now() },
+    feed.causes,
+  )
+  if (segment.listedAt !== null) noteArrivals(context, work, stored)
   const edge = passEdge(feed, segment, items, page.next === null)
   probeMissing(context, work, edge, reply)
   const reached: Segment = {
@@ -163,6 +171,20 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
     store.ledger.save({ ...rest, passStartedAt, passRound })
     markFresh(context, resource, segment)
   } else store.ledger.save(reached)
+}
+
+/** Rows that appear where all had been listed before came so long after they happened. */
+function noteArrivals(
+  { store, server }: EngineContext,
+  { resource, feed }: PageWork,
+  stored: readonly StoredItem[],
+): void {
+  const timeAt = Object.keys(tableNamed(feed.table).columns).indexOf(feed.time)
+  for (const { item, written } of stored) {
+    const time = item.cells[timeAt]
+    if (written.status !== 'inserted' || typeof time !== 'string') continue
+    store.arrivals.note(resource.name, server.now() - Date.parse(time))
+  }
 }
 
 function endWalk(

@@ -2,6 +2,7 @@ import { CATALOG, tableNamed } from '../catalog.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import type { ParsedItem } from '../row.ts'
 import { type Absences, createAbsences } from './absences.ts'
+import { type Arrivals, createArrivals } from './arrivals.ts'
 import { createFreshness, type Freshness } from './freshness.ts'
 import { createHistory, type NoteChanges } from './history.ts'
 import { createLedger, type Ledger } from './ledger.ts'
@@ -9,6 +10,7 @@ import { lockDatabase } from './lock.ts'
 import { createMessageMerge, type Group, type MessageMerge } from './message-merge.ts'
 import { closeDatabase, databaseError, openDatabase, type Sqlite, truePath } from './open.ts'
 import { createRejects, type Rejects } from './rejects.ts'
+import { createRequests, type Requests } from './requests.ts'
 import { createRowWriters, type RowWriters, type Written } from './rows.ts'
 import { createRuns, type Runs } from './runs.ts'
 import { createState, type State, seedResources } from './state.ts'
@@ -38,7 +40,9 @@ export interface Store {
   ledger: Ledger
   tasks: Tasks
   absences: Absences
+  arrivals: Arrivals
   rejects: Rejects
+  requests: Requests
   runs: Runs
   state: State
   rows: RowWriters
@@ -131,7 +135,9 @@ function createStore(db: Sqlite, prepare: Prepare, clock: Clock, path: string): 
     write,
     ledger: createLedger(prepare),
     tasks: createTasks(prepare),
+    arrivals: createArrivals(prepare),
     rejects: createRejects(prepare),
+    requests: createRequests(prepare),
     runs: createRuns(prepare),
     state: createState(prepare),
     tombstone: createTombstone({ prepare, merges }),
