@@ -1,59 +1,112 @@
 import { Argument } from 'commander'
-import { isoInstant, systemClock } from '../clock.ts'
-import { EXIT_STATUS } from '../errors.ts'
+import { type Clock, isoInstant, systemClock } from '../clock.ts'
+import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { ResourceName } from '../resource.ts'
+import type { Writer } from '../store/lock.ts'
+import type { Marked } from '../store/resync.ts'
 import { type CommandDefinition, settingsFor, settingsIn } from './command.ts'
 import { resourceCalled } from './resource-name.ts'
 import { counted, wrap } from './wording.ts'
 
 export const resyncCommand: CommandDefinition = {
   description:
-    'Marks one resource to be read again from the start by the next backfill or by the daemon, together with the parts that have no list of their own: the texts of messages; the transcripts and playbook results of meetings; the meetings of collections; the links of CRM records. No row is dropped. While another process writes the warehouse it does nothing.',
+    'Marks one resource to be read again from the start by the next backfill or by the daemon, together with the parts that have no list of their own: the texts of messages; the transcripts and playbook results of meetings; the meetings of collections; the links of CRM records. No row is dropped. While another process writes the warehouse, the wish is handed over to it: a daemon takes it up within seconds; after a backfill the next one does, or the daemon.',
   arguments: [new Argument('<resource>', 'its name, as parley status shows it')],
   settings: settingsIn('database'),
   options: [],
   examples: [
-    ['parley resync meetings', 'meetings, their transcripts and results are read again by the next backfill'],
+    ['parley resync meetings', 'meetings, their transcripts and results are read again'],
     ['parley resync message_bodies', 'the text of every message is read again, one request each'],
   ],
   async run(context, input) {
     const resource = resourceCalled(input.args[0] ?? '', 'There is')
     const { settings } = settingsFor(context, input, { requireApi: false })
     const { path, mode } = settings.database
-    const [{ openStore }, { requireWarehouse }, { markForResync, withParts }] = await Promise.all([
-      import('../store/store.ts'),
-      import('../store/status.ts'),
-      import('../store/resync.ts'),
-    ])
+    const { requireWarehouse } = await import('../store/status.ts')
     requireWarehouse(path)
-    const clock = systemClock()
-    const store = openStore({ path, mode, command: 'resync', pid: process.pid, clock })
-    try {
-      const marked = await store.transaction(() =>
-        markForResync(store, withParts(resource), isoInstant(clock.now())),
-      )
-      const reads = marked.reduce((sum, one) => sum + one.reads, 0)
-      const names = marked.map(one => one.resource)
-      context.stdout.write(`${whatHappensNext(resource, names, reads).join('\n')}\n`)
-      return EXIT_STATUS.done
-    } finally {
-      store.close()
-    }
+    const sentences = await resync({ path, mode, resource, clock: systemClock() })
+    context.stdout.write(`${sentences.flatMap(sentence => wrap(sentence, COLUMNS)).join('\n')}\n`)
+    return EXIT_STATUS.done
   },
 }
 
 const COLUMNS = 100
 
-function whatHappensNext(resource: ResourceName, names: readonly ResourceName[], reads: number): string[] {
+interface Order {
+  path: string
+  mode: number
+  resource: ResourceName
+  clock: Clock
+}
+
+/** Does it where no process writes the warehouse, else hands it over. Returns what was done, in sentences. */
+async function resync(order: Order): Promise<string[]> {
+  try {
+    return await mark(order)
+  } catch (error) {
+    const isHeld = error instanceof StopError && error.code === 'database-locked'
+    if (!isHeld) throw error
+    return handOver(order)
+  }
+}
+
+async function mark({ path, mode, resource, clock }: Order): Promise<string[]> {
+  const [{ openStore }, { markForResync, withParts }] = await Promise.all([
+    import('../store/store.ts'),
+    import('../store/resync.ts'),
+  ])
+  const store = openStore({ path, mode, command: 'resync', pid: process.pid, clock })
+  try {
+    const marked = await store.transaction(() =>
+      markForResync(store, withParts(resource), isoInstant(clock.now())),
+    )
+    return whatHappensNext(resource, marked)
+  } finally {
+    store.close()
+  }
+}
+
+async function handOver({ path, resource, clock }: Order): Promise<string[]> {
+  const [{ askWriter }, { withParts }] = await Promise.all([
+    import('../store/requests.ts'),
+    import('../store/resync.ts'),
+  ])
+  const writer = await askWriter(path, { kind: 'resync', resource }, clock)
+  return whoDoesIt(among(resource, withParts(resource)), writer)
+}
+
+/** `meetings and with it transcripts and playbook_results,` */
+function among(resource: ResourceName, names: readonly ResourceName[]): string {
   const others = names.filter(name => name !== resource)
-  const along = others.length === 0 ? '' : ` and with it ${others.join(' and ')},`
+  return others.length === 0 ? resource : `${resource} and with it ${others.join(' and ')},`
+}
+
+const NOTHING_LOST = 'No row was dropped: each stays as it is until the API tells something else.'
+
+function whatHappensNext(resource: ResourceName, marked: readonly Marked[]): string[] {
+  const names = marked.map(one => one.resource)
+  const reads = marked.reduce((sum, one) => sum + one.reads, 0)
   const singly =
     reads === 0
       ? ''
       : ` What had been read one by one comes to ${counted(reads, 'request')}, besides the pages of the lists.`
   return [
-    `Marked ${resource}${along} to be read again from the start.`,
-    'No row was dropped: each stays as it is until the API tells something else.',
+    `Marked ${among(resource, names)} to be read again from the start.`,
+    NOTHING_LOST,
     `Next: parley backfill reads it all again (parley backfill --only ${names.join(',')} reads nothing else but what these need); a daemon does so when it is started.${singly}`,
-  ].flatMap(sentence => wrap(sentence, COLUMNS))
+  ]
+}
+
+function whoDoesIt(what: string, writer: Writer | undefined): string[] {
+  const who = writer === undefined ? 'another process' : `process ${writer.pid} (parley ${writer.command})`
+  const since = writer === undefined ? '' : ` since ${writer.since}`
+  const next =
+    writer?.command === 'daemon'
+      ? 'It takes this up within seconds; when it is waiting or paused, once it goes on (see parley status).'
+      : 'It goes on as it began: the next parley backfill does this first, or the daemon when it is started.'
+  return [
+    `Handed over: ${what} to be read again from the start.`,
+    `The warehouse has been written by ${who}${since}. ${next}`,
+    NOTHING_LOST,
+  ]
 }

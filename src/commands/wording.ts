@@ -22,12 +22,14 @@ const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
+const YEAR = 365 * DAY
 
 /** The two largest units, such as `3 min 4 s`; below a second in milliseconds. */
 export function duration(ms: number): string {
   if (ms < SECOND) return `${Math.round(ms)} ms`
   const parts: [number, string][] = [
-    [Math.floor(ms / DAY), 'd'],
+    [Math.floor(ms / YEAR), 'y'],
+    [Math.floor((ms % YEAR) / DAY), 'd'],
     [Math.floor((ms % DAY) / HOUR), 'h'],
     [Math.floor((ms % HOUR) / MINUTE), 'min'],
     [Math.floor((ms % MINUTE) / SECOND), 's'],
@@ -41,7 +43,7 @@ export function duration(ms: number): string {
 }
 
 const UNITS: readonly (readonly [ms: number, one: string, many: string])[] = [
-  [365 * DAY, 'year', 'years'],
+  [YEAR, 'year', 'years'],
   [30 * DAY, 'month', 'months'],
   [DAY, 'day', 'days'],
   [HOUR, 'h', 'h'],

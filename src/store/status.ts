@@ -2,12 +2,18 @@ import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { ResourceName } from '../resource.ts'
+import { type LagSummary, readArrivals } from './arrivals.ts'
 import { databaseError, openDatabase, type Sqlite } from './open.ts'
+import { type Request, readRequests } from './requests.ts'
 
 /** What a warehouse says of itself, read without changing anything. */
 export interface Status {
   database: { path: string; bytes: number; walBytes: number }
   resources: readonly StatusRow[]
+  /** How late rows appeared, of the resources for which that was ever seen. */
+  arrivals: ReadonlyMap<ResourceName, LagSummary>
+  /** What other processes have asked for and nobody has done yet. */
+  requests: readonly Request[]
   /** Runs that no process has ended: those under way, or of one that died. */
   openRuns: number
   /** Values of the database as a whole, as they were stored. */
@@ -44,7 +50,7 @@ export function readWarehouse(path: string): Status {
   try {
     const db = openDatabase({ path: file, readonly: true })
     try {
-      return db.transaction(() => readAll(db, file))()
+      return readOpenWarehouse(db, file)
     } finally {
       db.close()
     }
@@ -53,15 +59,27 @@ export function readWarehouse(path: string): Status {
   }
 }
 
+/** The same of a database that is open, be it for writing; all of it of one moment. */
+export function readOpenWarehouse(db: Sqlite, file: string): Status {
+  return db.transaction(() => readAll(db, file))()
+}
+
 function readAll(db: Sqlite, file: string): Status {
   if (!db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get()) throw nothingThere(file)
   const meta = db.prepare('SELECT key, value FROM sync_meta').raw().all() as [string, string][]
   return {
-    database: { path: file, bytes: sizeOf(file), walBytes: sizeOf(`${file}-wal`) },
+    database: { path: file, ...databaseSizes(file) },
     resources: readStatus(db),
+    arrivals: readArrivals(db),
+    requests: readRequests(db),
     openRuns: db.prepare('SELECT count(*) FROM sync_runs WHERE ended_at IS NULL').pluck().get() as number,
     meta: new Map(meta),
   }
+}
+
+/** Asked of the file system; the database need not be open. */
+export function databaseSizes(file: string): { bytes: number; walBytes: number } {
+  return { bytes: sizeOf(file), walBytes: sizeOf(`${file}-wal`) }
 }
 
 function sizeOf(file: string): number {

@@ -1,0 +1,180 @@
+import type {
+  DaemonReport,
+  LagReport,
+  RateReport,
+  ResourceReport,
+  StatusReport,
+} from '../store/status-report.ts'
+import type { WriterState } from '../store/writer.ts'
+import { remark, type TableColumn, table } from './table.ts'
+import { textWidth } from './text-width.ts'
+import { ago, bytes, duration, perSecond, wholeNumber, wrap } from './wording.ts'
+
+/** What `parley status` prints for people. Pure. */
+
+export interface Paper {
+  /** In ms since the epoch. */
+  now: number
+  /** Of the terminal; undefined for a file or a pipe, where lines may be of any length. */
+  columns: number | undefined
+}
+
+const USUAL_COLUMNS = 100
+
+export function statusPage(report: StatusReport, { now, columns }: Paper): string {
+  const width = columns ?? USUAL_COLUMNS
+  const { lines, left } = fitted(resourceColumns(report, now), report.resources, columns)
+  const reasons = report.resources.flatMap(({ resource, reason }) =>
+    reason === null ? [] : remark(resource, reason, width),
+  )
+  const files = `${report.database}: ${bytes(report.database_bytes)}, and ${bytes(report.wal_bytes)} in its -wal`
+  const sentences = [
+    ...asked(report, now),
+    ...daemonSays(report, now),
+    writing(report.writer, now),
+    allowed(report.learned_rate, now),
+  ].flatMap(sentence => wrap(sentence, width))
+  return `${[...lines, ...wrap(leftOut(left), width), ...reasons, ...lags(report.resources), files, ...sentences].join('\n')}\n`
+}
+
+interface Column extends TableColumn<ResourceReport> {
+  /** Shown where there is room, those of a lower rank first. */
+  rank?: number
+}
+
+function resourceColumns({ daemon }: StatusReport, now: number): Column[] {
+  const number = (title: string, value: (row: ResourceReport) => number) => ({
+    title,
+    align: 'right' as const,
+    cell: (row: ResourceReport) => wholeNumber(value(row)),
+  })
+  const counted = (title: string, value: (row: ResourceReport) => number) => ({
+    ...number(title, value),
+    isIdle: (row: ResourceReport) => value(row) === 0,
+  })
+  const due = (at: string | null) => (at !== null && Date.parse(at) <= now ? 'due' : ago(at, now))
+  const isAtWork = daemon !== null && daemon.state !== 'stopped'
+  return [
+    { title: 'resource', cell: ({ resource }) => resource },
+    { title: 'state', cell: ({ state }) => state },
+    number('rows', row => row.rows_live),
+    { ...counted('deleted', row => row.rows_deleted), rank: 4 },
+    { ...counted('pending', row => row.pending_tasks), rank: 3 },
+    { ...counted('rejected', row => row.rejected), rank: 1 },
+    { title: 'newest', cell: row => ago(row.newest_at, now), rank: 5 },
+    { title: 'fresh as of', cell: row => ago(row.fresh_as_of, now) },
+    { title: 'complete as of', cell: row => ago(row.complete_as_of, now) },
+    {
+      title: 'next',
+      cell: row => due(row.next_run_at),
+      isIdle: row => !isAtWork || row.next_run_at === null,
+      rank: 2,
+    },
+  ]
+}
+
+/** The table, with as many of its columns as the width has room for, and the titles of the others. */
+function fitted(
+  columns: readonly Column[],
+  rows: readonly ResourceReport[],
+  width = Number.POSITIVE_INFINITY,
+): { lines: string[]; left: string[] } {
+  const busy = columns.filter(({ isIdle }) => isIdle === undefined || !rows.every(isIdle))
+  const isNeeded = ({ rank }: Column) => rank === undefined
+  const draw = (chosen: ReadonlySet<Column>) =>
+    table(
+      busy.filter(column => chosen.has(column)),
+      rows,
+    )
+  let chosen: ReadonlySet<Column> = new Set(busy.filter(isNeeded))
+  for (const column of busy.filter(one => !isNeeded(one)).sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0))) {
+    const more = new Set([...chosen, column])
+    if (Math.max(...draw(more).map(textWidth)) <= width) chosen = more
+  }
+  return { lines: draw(chosen), left: busy.filter(one => !chosen.has(one)).map(({ title }) => title) }
+}
+
+function leftOut(titles: readonly string[]): string {
+  if (titles.length === 0) return ''
+  return `No room for ${titles.join(', ')}: a wider terminal shows more, --json everything.`
+}
+
+interface Late extends LagReport {
+  resource: string
+}
+
+function lags(resources: readonly ResourceReport[]): string[] {
+  const late = resources.flatMap(({ resource, arrival_lag: lag }): Late[] =>
+    lag === null ? [] : [{ resource, ...lag }],
+  )
+  if (late.length === 0) return []
+  const time = (title: string, seconds: (row: Late) => number): TableColumn<Late> => ({
+    title,
+    align: 'right',
+    cell: row => (seconds(row) < 1 ? 'under 1 s' : duration(seconds(row) * 1000)),
+  })
+  const lines = table<Late>(
+    [
+      { title: 'arrival lag', cell: ({ resource }) => resource },
+      { title: 'rows', align: 'right', cell: ({ rows }) => wholeNumber(rows) },
+      time('median', row => row.median_seconds),
+      time('99 of 100', row => row.p99_seconds),
+      time('longest', row => row.longest_seconds),
+    ],
+    late,
+  )
+  return ['', ...lines, '']
+}
+
+function asked({ requests }: StatusReport, now: number): string[] {
+  if (requests.length === 0) return []
+  const list = requests.map(one => `${one.kind} of ${one.resource} (${ago(one.asked_at, now)})`)
+  return [`Asked for and not taken up yet: ${list.join(', ')}.`]
+}
+
+const DOING: Readonly<Record<Exclude<DaemonReport['state'], 'stopped'>, string>> = {
+  running: 'has been running',
+  waiting: 'has been waiting',
+  paused: 'has been paused',
+}
+
+function daemonSays({ daemon, writer }: StatusReport, now: number): string[] {
+  if (daemon === null) return []
+  const { state, reason, since, until } = daemon
+  const why = reason === null ? '' : `: ${reason.replace(/\.$/, '')}`
+  if (since === null) {
+    // Of a writer that was cut off, it is said where it is named.
+    return writer?.died && writer.command === 'daemon' ? [] : [`The daemon does not run${why}.`]
+  }
+  if (state === 'stopped') return [`The daemon stopped ${ago(since, now)}${why}.`]
+  const long = duration(Math.max(now - Date.parse(since), 1000))
+  return [`The daemon ${DOING[state]} for ${long}${why}.${goesOn(until, now)}`]
+}
+
+function goesOn(until: string | null, now: number): string {
+  if (until === null) return ''
+  return Date.parse(until) <= now ? ' It is about to go on.' : ` It goes on ${ago(until, now)}.`
+}
+
+function writing(writer: WriterState | null, now: number): string {
+  if (writer === null) return 'No process writes it.'
+  const who = `parley ${writer.command}, process ${writer.pid}`
+  const since = `${ago(writer.since, now)} (${writer.since})`
+  if (writer.running) return `Written now by ${who}, since ${since}.`
+  if (writer.died) {
+    return `No process writes it: the last, ${who}, begun ${since}, was cut off. The next goes on where it stopped.`
+  }
+  return `No process writes it now. The last was ${who}, begun ${since}.`
+}
+
+/** From here on the rate is no limit any more. */
+const UNPACED = 1000
+
+function allowed(rate: RateReport | null, now: number): string {
+  if (rate === null) return 'What rate the API allows is not known yet.'
+  if (!rate.was_refused) return 'The API has not refused a request as too many (429) so far.'
+  const { requests_per_second: perSecondAllowed, concurrency, learned_at: at } = rate
+  const speed = perSecondAllowed >= UNPACED ? '' : `${perSecond(perSecondAllowed)} requests/s and `
+  const age = at === null ? '' : `, as learned ${ago(at, now)}`
+  return `The API has refused requests as too many (429); what it takes is about ${speed}${wholeNumber(concurrency)} at once${age}.`
+}

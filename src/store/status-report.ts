@@ -1,0 +1,139 @@
+import { resolve } from 'node:path'
+import type { LagSummary } from './arrivals.ts'
+import { databaseError, type Sqlite } from './open.ts'
+import { readOpenWarehouse, readWarehouse, type Status, type StatusRow } from './status.ts'
+import { type WriterState, writerOf } from './writer.ts'
+
+/** What `parley status --json` prints and the daemon's `/status` answers, field by field. */
+export interface StatusReport {
+  database: string
+  database_bytes: number
+  wal_bytes: number
+  /** Null when no process ever wrote it. */
+  writer: WriterState | null
+  /** Null when no daemon ever ran on it. */
+  daemon: DaemonReport | null
+  learned_rate: RateReport | null
+  /** What was asked of the writer and is not done yet. */
+  requests: readonly { kind: string; resource: string; asked_at: string }[]
+  /** Each a row of `sync_status` as it is, and its arrival lag. */
+  resources: readonly ResourceReport[]
+}
+
+/** What the daemon notes of itself in `sync_meta` as `daemon_state`. */
+export interface DaemonState {
+  state: 'running' | 'waiting' | 'paused' | 'stopped'
+  /** In words for people, where there is more to say. */
+  reason: string | null
+  since: string
+  /** When it goes on, where that is known. */
+  until: string | null
+}
+
+/** Stopped since null: it ended without noting that, so it was killed or the machine went down. */
+export type DaemonReport = Omit<DaemonState, 'since'> & { since: string | null }
+
+export interface RateReport {
+  requests_per_second: number
+  concurrency: number
+  was_refused: boolean
+  /** When it was noted; null when that is not known. */
+  learned_at: string | null
+}
+
+export interface ResourceReport extends StatusRow {
+  /** Null when no row of it ever appeared in a span of time that had been listed before. */
+  arrival_lag: LagReport | null
+}
+
+export interface LagReport {
+  rows: number
+  median_seconds: number
+  p99_seconds: number
+  longest_seconds: number
+}
+
+export interface StatusQuestion {
+  path: string
+  /** Of this machine's clock, in ms since the epoch. */
+  now: number
+  /** A connection that is open; else one is opened for reading, and closed. */
+  db?: Sqlite
+  /** What the daemon that asks knows of itself: on a full disk it cannot note it. */
+  daemon?: DaemonState
+}
+
+/** @throws StopError (73) when there is no warehouse at this path, or it cannot be read */
+export function readStatusReport({ path, now, db, daemon }: StatusQuestion): StatusReport {
+  const file = resolve(path)
+  const status = db === undefined ? readWarehouse(file) : readThrough(db, file)
+  const writer = writerOf(status) ?? null
+  const { database, resources, arrivals, requests } = status
+  return {
+    database: database.path,
+    database_bytes: database.bytes,
+    wal_bytes: database.walBytes,
+    writer,
+    daemon: daemon ?? daemonOf(noted<DaemonState>(status, 'daemon_state'), writer, now),
+    learned_rate: rateOf(noted<LearnedRate>(status, 'learned_rate')),
+    requests: requests.map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
+    resources: resources.map(row => ({ ...row, arrival_lag: lagOf(arrivals.get(row.resource)) })),
+  }
+}
+
+function readThrough(db: Sqlite, file: string): Status {
+  try {
+    return readOpenWarehouse(db, file)
+  } catch (error) {
+    throw databaseError(error, file)
+  }
+}
+
+function noted<T>({ meta }: Status, key: string): T | undefined {
+  const text = meta.get(key)
+  return text === undefined ? undefined : (JSON.parse(text) as T)
+}
+
+/** While it waits for a disk it may have the file closed, and so is known by the time at which it goes on. */
+const GRACE_MS = 60_000
+
+/** What it noted last, unless it is gone without a word. */
+function daemonOf(
+  state: DaemonState | undefined,
+  writer: WriterState | null,
+  now: number,
+): DaemonReport | null {
+  if (state === undefined) return null
+  const isWriting = writer?.running === true && writer.command === 'daemon'
+  const isWaiting = state.until !== null && Date.parse(state.until) + GRACE_MS > now
+  if (state.state === 'stopped' || isWriting || isWaiting) return state
+  return { state: 'stopped', reason: 'it was cut off', since: null, until: null }
+}
+
+/** As the process that learned it noted it. */
+interface LearnedRate {
+  ratePerSecond: number
+  concurrency: number
+  limited: boolean
+  at?: string
+}
+
+function rateOf(rate: LearnedRate | undefined): RateReport | null {
+  if (rate === undefined) return null
+  return {
+    requests_per_second: rate.ratePerSecond,
+    concurrency: rate.concurrency,
+    was_refused: rate.limited,
+    learned_at: rate.at ?? null,
+  }
+}
+
+function lagOf(lag: LagSummary | undefined): LagReport | null {
+  if (lag === undefined) return null
+  return {
+    rows: lag.rows,
+    median_seconds: lag.medianMs / 1000,
+    p99_seconds: lag.p99Ms / 1000,
+    longest_seconds: lag.longestMs / 1000,
+  }
+}

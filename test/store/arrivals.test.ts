@@ -1,0 +1,103 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  bucketOf,
+  createArrivals,
+  type LagBucket,
+  readArrivals,
+  summarize,
+} from '../../src/store/arrivals.ts'
+import { openDatabase } from '../../src/store/open.ts'
+import { temporaryStore } from './temporary-store.ts'
+
+const SECOND = 1000
+const DAY = 86_400 * SECOND
+const YEARS = 365 * DAY
+
+/** The smallest lag such that so large a share of all is no longer. */
+function exactQuantile(lags: readonly number[], share: number): number {
+  const ordered = [...lags].sort((a, b) => a - b)
+  return ordered[Math.ceil(share * ordered.length) - 1] ?? 0
+}
+
+function bucketsOf(lags: readonly number[]): LagBucket[] {
+  const buckets = new Map<number, LagBucket>()
+  for (const lag of lags) {
+    const { rows, longest_ms } = buckets.get(bucketOf(lag)) ?? { rows: 0, longest_ms: 0 }
+    const longest = Math.max(longest_ms, lag)
+    buckets.set(bucketOf(lag), { bucket: bucketOf(lag), rows: rows + 1, longest_ms: longest })
+  }
+  return [...buckets.values()]
+}
+
+/** From a second to 30 years, as often short as long. */
+const lag = fc
+  .double({ min: Math.log(SECOND), max: Math.log(30 * YEARS), noNaN: true })
+  .map(exponent => Math.round(Math.exp(exponent)))
+
+describe('the lags of rows that appear late', () => {
+  test('are summed up within 10 % of the exact quantiles, and never as shorter than they were', () => {
+    fc.assert(
+      fc.property(fc.array(lag, { minLength: 1, maxLength: 300 }), lags => {
+        const summary = summarize(bucketsOf(lags))
+        expect(summary).toMatchObject({ rows: lags.length, longestMs: Math.max(...lags) })
+        for (const [told, exact] of [
+          [summary?.medianMs ?? 0, exactQuantile(lags, 0.5)],
+          [summary?.p99Ms ?? 0, exactQuantile(lags, 0.99)],
+        ] as const) {
+          expect(told).toBeGreaterThanOrEqual(exact)
+          expect(told).toBeLessThanOrEqual(exact * 1.1)
+        }
+      }),
+    )
+  })
+
+  test('are counted in the same bucket or a later one the longer they are, in a few hundred buckets', () => {
+    fc.assert(
+      fc.property(lag, lag, (one, other) => {
+        expect(Math.sign(bucketOf(one) - bucketOf(other)) * Math.sign(one - other)).toBeGreaterThanOrEqual(0)
+      }),
+    )
+    expect(bucketOf(30 * YEARS)).toBeLessThan(300)
+    expect(bucketOf(1000 * YEARS)).toBe(bucketOf(30 * YEARS))
+  })
+
+  test('have no summary where there are none', () => {
+    expect(summarize([])).toBeUndefined()
+  })
+})
+
+describe('noted lags', () => {
+  test('are kept for each resource, and a connection that may only read finds them', () => {
+    const store = temporaryStore()
+    const { note } = createArrivals(store.prepare)
+    for (const seconds of [60, 61, 3600]) note('messages', seconds * SECOND)
+    note('activities', 40 * YEARS)
+    const reader = openDatabase({ path: store.path, readonly: true })
+    expect(Object.fromEntries(readArrivals(reader))).toEqual({
+      activities: { rows: 1, medianMs: 40 * YEARS, p99Ms: 40 * YEARS, longestMs: 40 * YEARS },
+      messages: { rows: 3, medianMs: 61 * SECOND, p99Ms: 3600 * SECOND, longestMs: 3600 * SECOND },
+    })
+    reader.close()
+  })
+
+  test('of events in the future, and below a second, count as they are or as none', () => {
+    const store = temporaryStore()
+    const { note } = createArrivals(store.prepare)
+    note('messages', -5 * DAY)
+    expect(readArrivals(store.db).get('messages')).toEqual({
+      rows: 1,
+      medianMs: 0,
+      p99Ms: 0,
+      longestMs: 0,
+    })
+    note('messages', 400.6)
+    expect(readArrivals(store.db).get('messages')).toMatchObject({ rows: 2, longestMs: 401 })
+  })
+
+  test('are none in a database that an older version made', () => {
+    const store = temporaryStore()
+    store.db.exec('DROP TABLE sync_arrivals')
+    expect(readArrivals(store.db).size).toBe(0)
+  })
+})

@@ -1,0 +1,195 @@
+import { chmodSync, existsSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Clock, systemClock } from '../../src/clock.ts'
+import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { openDatabase } from '../../src/store/open.ts'
+import { askWriter, createRequests, readRequests, type Wish } from '../../src/store/requests.ts'
+import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
+
+const NOW = '2026-01-01T00:00:00.000Z'
+
+const wish = (resource: Wish['resource']): Wish => ({ kind: 'resync', resource })
+
+/** Stands at one instant, and does this whenever somebody waits for a moment. */
+function clockThat(whileWaiting: () => void, elapsed: () => number = () => 0): Clock {
+  return {
+    now: () => Date.parse(NOW),
+    elapsed,
+    sleep: async () => whileWaiting(),
+  }
+}
+
+const STILL = clockThat(() => {
+  throw new Error('it waited')
+})
+
+async function refusalOf(asking: Promise<unknown>): Promise<StopError> {
+  const error = await asking.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  if (error instanceof StopError) return error
+  throw error ?? new Error('it was not refused')
+}
+
+describe('what is asked of the writer', () => {
+  test('stands open, the first first, until it is done', async () => {
+    const store = temporaryStore()
+    const requests = createRequests(store.prepare)
+    await askWriter(store.path, wish('meetings'), STILL)
+    await askWriter(store.path, wish('teams'), STILL)
+    expect(requests.open()).toEqual([
+      { id: 1, kind: 'resync', resource: 'meetings', askedAt: NOW },
+      { id: 2, kind: 'resync', resource: 'teams', askedAt: NOW },
+    ])
+    requests.done(1, NOW)
+    expect(requests.open().map(({ resource }) => resource)).toEqual(['teams'])
+  })
+
+  test('is not left twice while it is open, and is again once it was done', async () => {
+    const store = temporaryStore()
+    const requests = createRequests(store.prepare)
+    await askWriter(store.path, wish('teams'), STILL)
+    await askWriter(store.path, wish('teams'), STILL)
+    expect(requests.open()).toHaveLength(1)
+    requests.done(1, NOW)
+    await askWriter(store.path, wish('teams'), STILL)
+    expect(requests.open().map(({ id }) => id)).toEqual([2])
+  })
+
+  test('is forgotten some time after it was done, and never before', async () => {
+    const store = temporaryStore()
+    const requests = createRequests(store.prepare)
+    for (const resource of ['teams', 'members', 'meetings'] as const) {
+      await askWriter(store.path, wish(resource), STILL)
+    }
+    requests.done(1, '2026-01-02T00:00:00.000Z')
+    requests.done(2, '2026-01-04T00:00:00.000Z')
+    requests.forget('2026-01-03T00:00:00.000Z')
+    expect(store.column('SELECT resource FROM sync_requests')).toEqual(['members', 'meetings'])
+  })
+
+  test('by a newer version and not understood is left to it', () => {
+    const store = temporaryStore()
+    store.db.exec(
+      `INSERT INTO sync_requests (kind, resource, asked_at)
+       VALUES ('polish', 'teams', '${NOW}'), ('resync', 'nonsense', '${NOW}')`,
+    )
+    expect(createRequests(store.prepare).open()).toEqual([])
+    expect(readRequests(store.db)).toEqual([])
+  })
+
+  test('tells who the writer is', async () => {
+    const store = temporaryStore()
+    expect(await askWriter(store.path, wish('teams'), STILL)).toEqual({
+      pid: process.pid,
+      command: 'test',
+      since: expect.stringMatching(/^20.*Z$/),
+    })
+  })
+})
+
+describe('the writer', () => {
+  test('notices that others have written, once, and not what it wrote itself', async () => {
+    const store = temporaryStore()
+    const { changedByOthers } = createRequests(store.prepare)
+    expect([changedByOthers(), changedByOthers()]).toEqual([true, false])
+    await store.transaction(() => store.state.setMeta('x', '1'))
+    expect(changedByOthers()).toBe(false)
+    await askWriter(store.path, wish('teams'), STILL)
+    expect([changedByOthers(), changedByOthers()]).toEqual([true, false])
+  })
+
+  test('is waited for while its transaction lasts', async () => {
+    const store = temporaryStore()
+    store.db.exec('BEGIN IMMEDIATE')
+    await askWriter(
+      store.path,
+      wish('teams'),
+      clockThat(() => store.db.exec('COMMIT')),
+    )
+    expect(readRequests(store.db)).toHaveLength(1)
+  })
+
+  test('that never pauses is waited for for 10 s, and then it ends with 75', async () => {
+    const store = temporaryStore()
+    store.db.exec('BEGIN IMMEDIATE')
+    let waited = 0
+    const clock = clockThat(
+      () => {
+        waited += 4000
+      },
+      () => waited,
+    )
+    const { code, exitStatus } = await refusalOf(askWriter(store.path, wish('teams'), clock))
+    expect({ code, exitStatus }).toEqual({ code: 'database-busy', exitStatus: EXIT_STATUS.unfinished })
+    expect(waited).toBe(12_000)
+    store.db.exec('ROLLBACK')
+    expect(readRequests(store.db)).toEqual([])
+  })
+
+  test('goes on writing when the one who asked is gone', async () => {
+    const store = temporaryStore()
+    await store.transaction(() => store.state.setMeta('x', 'before'))
+    await askWriter(store.path, wish('teams'), STILL)
+    await store.transaction(() => store.state.setMeta('x', 'after'))
+    const reader = openDatabase({ path: store.path, readonly: true })
+    expect(reader.prepare("SELECT value FROM sync_meta WHERE key = 'x'").pluck().get()).toBe('after')
+    expect(reader.pragma('integrity_check', { simple: true })).toBe('ok')
+    reader.close()
+  })
+
+  test('may end meanwhile, and -wal and -shm stay for those who may only read the folder', async () => {
+    const path = `${newFolder()}/parley.db`
+    const store = openAt(path)
+    const other = new Database(path)
+    other.exec('BEGIN IMMEDIATE')
+    await askWriter(
+      path,
+      wish('teams'),
+      clockThat(() => {
+        other.exec('ROLLBACK')
+        other.close()
+        store.close()
+      }),
+    )
+    expect([`${path}-wal`, `${path}-shm`].map(existsSync)).toEqual([true, true])
+    const next = openAt(path)
+    expect(createRequests(next.prepare).open()).toHaveLength(1)
+    next.close()
+  })
+})
+
+describe('a request is refused', () => {
+  test('with 73 to someone who may not write the file', async () => {
+    const folder = newFolder()
+    const path = `${folder}/parley.db`
+    openAt(path, 0o644).close()
+    chmodSync(folder, 0o755)
+    if (process.getuid?.() === 0) {
+      process.seteuid?.(65534)
+      onTestFinished(() => process.seteuid?.(0))
+    } else chmodSync(path, 0o444)
+    const { exitStatus, message } = await refusalOf(askWriter(path, wish('teams'), systemClock()))
+    expect(exitStatus).toBe(EXIT_STATUS.databaseUnavailable)
+    expect(message).toContain('no permission to open or write it')
+  })
+
+  test('with 75 while an older version is the writer, which would not hear it', async () => {
+    const store = temporaryStore()
+    store.db.exec('DROP TABLE sync_requests')
+    const { exitStatus, message } = await refusalOf(askWriter(store.path, wish('teams'), STILL))
+    expect(exitStatus).toBe(EXIT_STATUS.unfinished)
+    expect(message).toContain('an older version of parley')
+    expect(readRequests(store.db)).toEqual([])
+  })
+
+  test('with 73 where a newer version has made the database', async () => {
+    const store = temporaryStore()
+    store.db.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('x', 99999999999999)")
+    const { code } = await refusalOf(askWriter(store.path, wish('teams'), STILL))
+    expect(code).toBe('database-newer')
+    expect(store.column('SELECT * FROM sync_requests')).toEqual([])
+  })
+})
