@@ -222,6 +222,24 @@ describe('a record that does not show its change yet', () => {
     expect(tasks(trial)).toEqual([])
   })
 
+  test('is asked for as often again when it changes once more', async () => {
+    const world = await startCrm({ deal: { 1: deal(-60) } })
+    const { timed, poll } = await watch(world)
+    world.activities.push(event(1, 1, ['deal 1']))
+    await poll()
+    for (const wait of [5 * SECOND, 30 * SECOND]) {
+      timed.moveClock(wait)
+      await timed.drain()
+    }
+    world.activities.push(event(2, 2, ['deal 1']))
+    await poll()
+    for (const wait of [5 * SECOND, 30 * SECOND, 5 * MINUTE, 60 * MINUTE]) {
+      timed.moveClock(wait)
+      await timed.drain()
+    }
+    expect(world.asked()).toHaveLength(3 + 4)
+  })
+
   test('is asked for again at once when it changed while the answer was on its way', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { trial, timed } = await watch(world)
@@ -300,13 +318,17 @@ describe('an object that refuses', () => {
     const { trial, timed, poll } = await watch(world)
     let offered = false
     world.instead['deal'] = ({ query }) => (query['ids'] && !offered ? refused(404) : undefined)
-    world.records = { deal: { 1: deal(1) }, company: { 11: deal(1) } }
+    world.records = { deal: { 1: deal(3) }, company: { 11: deal(3) } }
     world.activities.push(event(1, 1, ['deal 1']), event(2, 1, ['company 11']))
     await poll()
     expect(world.asked().sort()).toEqual(['company 11', 'deal 1'])
     expect(stateOf(trial, 'crm_records')).toBe('ok')
     timed.moveClock(23 * 60 * MINUTE)
     await timed.drain()
+    // A later process does not ask either, nor does what happens meanwhile change that.
+    await (await startTimed(world.api, trial, RESOURCES)).drain()
+    world.activities.push(event(3, 2, ['deal 1']))
+    await poll()
     expect(world.asked()).toHaveLength(2)
     offered = true
     timed.moveClock(60 * MINUTE)

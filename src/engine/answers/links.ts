@@ -62,12 +62,11 @@ function planLinks(context: EngineContext, id: string): void {
     askNewOnes(context, { id, table, side, after: last.scopes.includes(scopeOf(side)) ? last.upTo : 0 })
   }
   for (const side of kinds.flatMap(sidesOf)) forgetDeadOnes(store, { id, table, side, since: last.at })
-  const asked = agenda.isTimed ? 'AND round > 0' : ''
   for (const side of sides.map(opposite)) {
     const scope = scopeOf(side)
-    // A round of a backfill asks everything from the chosen side anyway.
-    const which = last.scopes.includes(scope) ? '' : asked
-    store.prepare(`DELETE FROM sync_tasks WHERE feed = ? AND scope = ? ${which}`).run(id, scope)
+    // The daemon asks from there what has changed; a round of a backfill asks for all from the chosen side anyway.
+    if (agenda.isTimed && !last.scopes.includes(scope)) continue
+    store.prepare('DELETE FROM sync_tasks WHERE feed = ? AND scope = ?').run(id, scope)
   }
   store.state.setMeta(planName(id), JSON.stringify({ upTo, at, sizes, scopes } satisfies Plan))
 }
@@ -149,24 +148,25 @@ function storeLinks(context: EngineContext, work: ItemWork, value: unknown, repl
     work.gathered = gathered
     return
   }
-  const isWhole = replaceLinks(context, work, gathered, reply)
-  askNext(context, work, isWhole)
+  const isStored = replaceLinks(context, work, gathered, reply)
+  askNext(context, work, isStored)
 }
 
-function askNext(context: EngineContext, work: ItemWork, isWhole: boolean): void {
+function askNext(context: EngineContext, work: ItemWork, isStored: boolean): void {
   const { store } = context
   const { task, id } = work
   const current = store.tasks.find(task)
   // It was asked for anew while the answer was on its way, and falls due as that says.
   if (current && current.dueAt !== task.dueAt) return
-  if (!isWhole) store.tasks.demand({ ...task, dueAt: context.now() })
+  if (!isStored) store.tasks.demand({ ...task, dueAt: context.now() })
   else if (lastPlan(store, id).scopes.includes(task.scope)) readAgain(context, work, WEEK)
   else store.tasks.remove(task)
 }
 
 /**
- * Makes the stored pairs of a record those of an answer. Since a pair can be told of from both its sides, what a
- * later answer from the other side has settled stays. Returns whether nothing had to be left as it was.
+ * Makes the stored pairs of a record those of an answer. A pair can be told of from both its sides: one that a later
+ * request from the other side told of stays as it is. Returns false when a later one has told of this record itself,
+ * perhaps only of one of its pairs.
  */
 function replaceLinks(
   { store, counts }: EngineContext,
@@ -175,20 +175,20 @@ function replaceLinks(
   { ticket }: Reply,
 ): boolean {
   const { task, feed, resource } = work
-  if (!store.freshness.admits(ticket, feed.table, `${task.scope} ${task.key}`)) return false
+  const admits = (scope: string, key: string) => store.freshness.admits(ticket, feed.table, `${scope} ${key}`)
+  if (!admits(task.scope, task.key)) return false
   const pairs = pairsOfRecord(store, work)
   const wanted = new Set(related)
   const known = new Set(pairs.stored())
-  const gone = [...known].filter(key => !wanted.has(key))
-  const fresh = [...wanted].filter(key => !known.has(key))
   const other = scopeOf(opposite(sideOf(task.scope)))
-  const isOurs = (key: string) => store.freshness.admits(ticket, feed.table, `${other} ${key}`)
-  const removed = gone.filter(isOurs)
-  const added = fresh.filter(isOurs)
   const tally = counts(resource.name)
-  for (const key of removed) tally.rowsDeleted += pairs.remove(key)
-  for (const key of added) tally.rowsChanged += pairs.add(key)
-  return removed.length === gone.length && added.length === fresh.length
+  for (const key of known) {
+    if (!wanted.has(key) && admits(other, key)) tally.rowsDeleted += pairs.remove(key)
+  }
+  for (const key of wanted) {
+    if (!known.has(key) && admits(other, key)) tally.rowsChanged += pairs.add(key)
+  }
+  return true
 }
 
 interface PairsOfRecord {
