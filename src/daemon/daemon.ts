@@ -11,12 +11,13 @@ import { createMetrics } from '../server/metrics.ts'
 import type { Nudge } from '../server/nudge.ts'
 import { startStatusServer } from '../server/server.ts'
 import type { ServiceManager } from '../service-manager.ts'
+import type { DaemonState } from '../store/status-report.ts'
 import { startDuties } from './duties.ts'
 import { figuresOf, statusOf } from './figures.ts'
 import { readsFor } from './nudged.ts'
 import { recoveryFrom } from './recovery.ts'
 import { changedSettings } from './settings-changes.ts'
-import { DAEMON_STATE, type DaemonState, running, stopped, waiting } from './state.ts'
+import { DAEMON_STATE, running, stopped, waiting } from './state.ts'
 
 /**
  * The long-running process: one shift after the other, until it is told to stop or cannot go on. Between two shifts
@@ -210,7 +211,7 @@ async function serve({ clock, version }: DaemonParts, present: Present, log: Log
     metrics,
     live: () => true,
     ready: () => notReady(present),
-    status: () => statusOf(present),
+    status: () => statusOf(present, clock),
     nudge,
   })
   return {

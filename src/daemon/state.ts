@@ -1,14 +1,7 @@
 import { type Clock, isoInstant } from '../clock.ts'
+import type { DaemonState } from '../store/status-report.ts'
 
-/** What the daemon does now, for people: in its log, in `parley status`, on `/readyz` and in systemd's status. */
-export interface DaemonState {
-  state: 'running' | 'waiting' | 'stopped'
-  /** Why it waits. */
-  reason: string | null
-  since: string
-  /** When it tries again. */
-  until: string | null
-}
+/** What the daemon does now, for people: in `parley status`, on `/readyz` and in systemd's status. */
 
 /** The name under which it stands in `sync_meta`. */
 export const DAEMON_STATE = 'daemon_state'

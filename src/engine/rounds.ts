@@ -1,5 +1,7 @@
+import { isoInstant } from '../clock.ts'
 import type { Feed, Resource } from '../resource.ts'
 import type { EngineContext } from './context.ts'
+import { settleInTime } from './settle.ts'
 
 /** Feeds of which this round has read everything, so that a reject that was not seen again is settled. */
 export function feedsReadWhole({ options }: EngineContext, { name, feeds }: Resource): string[] {
@@ -8,4 +10,46 @@ export function feedsReadWhole({ options }: EngineContext, { name, feeds }: Reso
     feed.mode === 'singleton' ||
     (feed.mode === 'timeline' && options.since === null)
   return Object.entries(feeds).flatMap(([feed, declared]) => (whole(declared) ? [`${name}.${feed}`] : []))
+}
+
+export type QuietOutcome = 'complete' | 'failed' | 'unavailable'
+
+/** Says in the resource's state how it stands now that nothing of it is due. */
+export function settleRun(context: EngineContext, resource: Resource, trusted: boolean): QuietOutcome {
+  const { name } = resource
+  const { state, rejects } = context.store
+  const roundStartedAt = state.get(name).roundStartedAt ?? context.now()
+  const isComplete = isRoundComplete(context, resource)
+  if (trusted) settleInTime(context, name, isComplete)
+  if (context.failure(name)) return 'failed'
+  const now = context.now()
+  state.succeeded(name, now)
+  const reason = context.unavailability(name)
+  const whole = reason !== undefined && isWhollyHeld(context, resource)
+  const isHeldBack = state.get(name).heldSince !== null
+  if (whole) state.unavailable(name, reason, now)
+  else if (!isHeldBack && context.holds.heldUntil(name, 'failed') === undefined)
+    state.healthy(name, reason ?? null)
+  if ((isComplete || whole) && !isHeldBack) {
+    for (const feed of feedsReadWhole(context, resource)) rejects.resolve(feed, null, roundStartedAt, now)
+    const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
+    state.endRound(name, { complete: true, asOf, now })
+    context.beginRound(name, 'timed')
+  }
+  return whole ? 'unavailable' : 'complete'
+}
+
+/** Every list was read to its end since the round began; what has none is complete once its parents were. */
+function isRoundComplete(context: EngineContext, { name, feeds, parents }: Resource): boolean {
+  const lists = Object.entries(feeds).filter(([, { mode }]) => mode !== 'item')
+  const round = context.round(name)
+  const segments = lists.map(([feed]) => context.store.ledger.segments(`${name}.${feed}`))
+  return (
+    parents.every(context.wasComplete) &&
+    segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))
+  )
+}
+
+function isWhollyHeld({ holds }: EngineContext, { name, feeds }: Resource): boolean {
+  return Object.keys(feeds).every(feed => holds.isHeld(`${name}.${feed}`))
 }

@@ -1,7 +1,7 @@
 import type { Client, Sent } from '../api/client.ts'
 import type { Governor } from '../api/governor.ts'
 import { CATALOG } from '../catalog.ts'
-import { type Clock, isoInstant } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Resource, ResourceName } from '../resource.ts'
@@ -11,9 +11,9 @@ import { byTime } from './agenda.ts'
 import { createContext, DAY, type EngineContext, type EngineOptions, scaled } from './context.ts'
 import { holdForAWhile } from './holds.ts'
 import type { Job, Lane, Source } from './job.ts'
-import { feedsReadWhole } from './rounds.ts'
+import { dueLists, nextDue } from './next-due.ts'
+import { settleRun } from './rounds.ts'
 import { createScheduler, noProgress, type Scheduler, type SchedulerProgress } from './scheduler.ts'
-import { settleInTime } from './settle.ts'
 import { createSources } from './sources.ts'
 
 /**
@@ -25,6 +25,10 @@ export interface Shift {
   /** Resolves when `soft` is aborted and what was under way has ended. @throws the StopError that ended it */
   run(): Promise<void>
   progress(): SchedulerProgress
+  /** The server's clock, in ms since the epoch. */
+  serverNow(): number
+  /** Lists that are due now, by lane. */
+  backlog(): Readonly<Record<'head' | 'history' | 'audit', number>>
   /** Has single keys read before all else, and lists read at once. */
   hurry(wanted: Wanted): Promise<void>
 }
@@ -151,6 +155,8 @@ export function createShift(deps: ShiftDeps): Shift {
 
   return {
     progress: () => scheduler?.progress ?? noProgress(),
+    serverNow: context.server.now,
+    backlog: () => dueLists(context, chosen),
     async hurry({ lists, keys }) {
       await store.transaction(() => {
         for (const list of lists) context.wishes.add(list)
@@ -221,60 +227,4 @@ function dependsOn({ parents, feeds }: Resource, name: ResourceName): boolean {
     feed => feed.mode === 'timeline' && feed.lookup?.resource === name,
   )
   return looksUp || parents.includes(name)
-}
-
-type Outcome = 'complete' | 'failed' | 'unavailable'
-
-/** Says in the resource's state how it stands now that nothing of it is due. */
-function settleRun(context: EngineContext, resource: Resource, trusted: boolean): Outcome {
-  const { name } = resource
-  const { state, rejects } = context.store
-  const roundStartedAt = state.get(name).roundStartedAt ?? context.now()
-  const isComplete = isRoundComplete(context, resource)
-  if (trusted) settleInTime(context, name, isComplete)
-  if (context.failure(name)) return 'failed'
-  const now = context.now()
-  state.succeeded(name, now)
-  const reason = context.unavailability(name)
-  const whole = reason !== undefined && isWhollyHeld(context, resource)
-  const isHeldBack = state.get(name).heldSince !== null
-  if (whole) state.unavailable(name, reason, now)
-  else if (!isHeldBack && context.holds.heldUntil(name, 'failed') === undefined)
-    state.healthy(name, reason ?? null)
-  if ((isComplete || whole) && !isHeldBack) {
-    for (const feed of feedsReadWhole(context, resource)) rejects.resolve(feed, null, roundStartedAt, now)
-    const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
-    state.endRound(name, { complete: true, asOf, now })
-    context.beginRound(name, 'timed')
-  }
-  return whole ? 'unavailable' : 'complete'
-}
-
-/** Every list was read to its end since the round began; what has none is complete once its parents were. */
-function isRoundComplete(context: EngineContext, { name, feeds, parents }: Resource): boolean {
-  const lists = Object.entries(feeds).filter(([, { mode }]) => mode !== 'item')
-  const round = context.round(name)
-  const segments = lists.map(([feed]) => context.store.ledger.segments(`${name}.${feed}`))
-  return (
-    parents.every(context.wasComplete) &&
-    segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))
-  )
-}
-
-function isWhollyHeld({ holds }: EngineContext, { name, feeds }: Resource): boolean {
-  return Object.keys(feeds).every(feed => holds.isHeld(`${name}.${feed}`))
-}
-
-/** When the resource falls due again, as far as it is known now. */
-function nextDue(context: EngineContext, { name, feeds }: Resource): string {
-  const { store, clock, holds, agenda } = context
-  const held = holds.heldUntil(name)
-  const times = Object.entries(feeds).flatMap(([feedName, feed]) => {
-    const id = `${name}.${feedName}`
-    if (holds.isHeld(id)) return []
-    if (feed.mode === 'item') return store.tasks.nextDue(id) ?? []
-    return store.ledger.segments(id).map(segment => agenda.dueAt({ resource: name, id, feed }, segment))
-  })
-  if (held !== undefined) times.push(isoInstant(clock.now() + held - clock.elapsed()))
-  return [...times, isoInstant(clock.now() + DAY)].sort()[0] ?? ''
 }
