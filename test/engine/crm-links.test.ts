@@ -264,6 +264,15 @@ describe('answers from both sides of a pair', () => {
     expect(pairs(watched)).toContain('company 12, contact 21')
   })
 
+  test.each(['contact', 'company'] as const)('nor what it shows to be as before (%s first)', async first => {
+    const world = await startLinked()
+    world.links.add('company 12, contact 21')
+    const watched = await watch(world)
+    world.links.delete('company 12, contact 21')
+    await askBoth(watched, first, () => world.links.add('company 12, contact 21'))
+    expect(pairs(watched)).toContain('company 12, contact 21')
+  })
+
   test('one that a later request has overtaken in part is asked for again', async () => {
     const world = await startLinked()
     world.links.add('company 12, contact 21')
