@@ -121,7 +121,8 @@ async function workShift({ parts, present, log, observer, next }: ShiftWork): Pr
     return { error, hadBegun: false, wasAnswered: false }
   }
   const shift = app.shift(chosenResources(settings), observer)
-  Object.assign(present, { app, shift, state: running(clock) })
+  Object.assign(present, { app, shift })
+  if (present.state.state !== 'running') present.state = running(clock)
   const note = (state: DaemonState) =>
     app.store.transaction(() => app.store.state.setMeta(DAEMON_STATE, JSON.stringify(state)))
   const duties = startDuties({ app, settings, log, signal: soft, endShift: () => asked.abort() })
