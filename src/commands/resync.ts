@@ -93,7 +93,7 @@ function whatHappensNext(resource: ResourceName, marked: readonly Marked[]): str
   return [
     `Marked ${among(resource, names)} to be read again from the start.`,
     NOTHING_LOST,
-    `Next: parley backfill reads it all again (parley backfill --only ${names.join(',')} reads nothing else but what these need); a daemon does so when it is started.${singly}`,
+    `Next: parley backfill reads it all again (parley backfill --only ${names.join(',')} reads nothing else but what these need); a daemon does so when it is started or goes on.${singly}`,
   ]
 }
 

@@ -19,11 +19,9 @@ export interface Paper {
   columns: number | undefined
 }
 
-const USUAL_COLUMNS = 100
-
 export function statusPage(report: StatusReport, { now, columns }: Paper): string {
-  const width = columns ?? USUAL_COLUMNS
-  const { lines, left } = fitted(resourceColumns(report, now), report.resources, columns)
+  const width = columns ?? Number.POSITIVE_INFINITY
+  const { lines, left } = fitted(resourceColumns(report, now), report.resources, width)
   const reasons = report.resources.flatMap(({ resource, reason }) =>
     reason === null ? [] : remark(resource, reason, width),
   )
@@ -77,7 +75,7 @@ function resourceColumns({ daemon }: StatusReport, now: number): Column[] {
 function fitted(
   columns: readonly Column[],
   rows: readonly ResourceReport[],
-  width = Number.POSITIVE_INFINITY,
+  width: number,
 ): { lines: string[]; left: string[] } {
   const busy = columns.filter(({ isIdle }) => isIdle === undefined || !rows.every(isIdle))
   const isNeeded = ({ rank }: Column) => rank === undefined

@@ -1,8 +1,10 @@
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
-import { parley } from './parley.ts'
-import { placeFor, workspace } from './workspace.ts'
+import { openStore } from '../../src/store/store.ts'
+import { parley, startParley } from './parley.ts'
+import { placeFor, silentApi, workspace } from './workspace.ts'
 
 function contents(file: string): Record<string, unknown[]> {
   const db = new Database(file, { readonly: true })
@@ -68,6 +70,57 @@ test.concurrent('after resync access_logs the log is read again from its beginni
   // Without it only the last hour or two would be read; how the hours fall is the clock's doing.
   expect(simulator.requests.count(route)).toBeGreaterThanOrEqual(first)
   expect(contents(place.file)).toEqual(before)
+})
+
+test.concurrent('while a backfill writes, resync is left to the next one, which does it', async context => {
+  const simulator = await workspace(context)
+  const silent = await silentApi(context)
+  const place = placeFor(simulator)
+  await parley(['backfill'], place)
+  const first = simulator.requests.count(TRANSCRIPT, 200)
+  const before = contents(place.file)
+  simulator.requests.clear()
+
+  const running = startParley(['backfill'], { ...place, env: placeFor(silent).env })
+  await silent.asked
+  const asked = await parley(['resync', 'meetings'], { cwd: place.cwd })
+  expect(asked).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
+  expect(asked.stdout.replaceAll(/\s+/g, ' ')).toMatch(
+    new RegExp(
+      '^Handed over: meetings and with it transcripts and playbook_results, to be read again from the start. ' +
+        `The warehouse has been written by process ${running.child.pid} \\(parley backfill\\) since 20\\S+Z. ` +
+        'It goes on as it began: the next parley backfill does this first, or the daemon when it is started. No row',
+    ),
+  )
+  const during = await parley(['status'], { cwd: place.cwd })
+  expect(during.stdout).toContain('\nAsked for and not taken up yet: resync of meetings (')
+  running.child.kill('SIGKILL')
+  await running.ended
+
+  expect(await parley(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
+  expect(simulator.requests.count(TRANSCRIPT, 200)).toBe(first)
+  expect(contents(place.file)).toEqual(before)
+  const after = await parley(['status', '--json'], { cwd: place.cwd })
+  expect(JSON.parse(after.stdout).requests).toEqual([])
+})
+
+test.concurrent('while a daemon writes, resync is handed to it', async context => {
+  const place = placeFor(await workspace(context))
+  await parley(['backfill', '--only', 'teams'], place)
+  const clock = systemClock()
+  const { pid } = process
+  const store = openStore({ path: place.file, mode: 0o600, command: 'daemon', pid, clock })
+  const { status, stdout } = await parley(['resync', 'teams'], { cwd: place.cwd })
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
+    new RegExp(
+      `^Handed over: teams to be .* by process ${pid} \\(parley daemon\\) since 20\\S+Z. It takes this up within`,
+    ),
+  )
+  expect(store.requests.open()).toEqual([
+    { id: 1, kind: 'resync', resource: 'teams', askedAt: expect.stringMatching(/^20.*Z$/) },
+  ])
+  store.close()
 })
 
 test.concurrent('an unknown resource is wrong usage and told with the nearest name', async context => {

@@ -1,6 +1,12 @@
 import { readdirSync } from 'node:fs'
+import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
+import { isoInstant, systemClock } from '../../src/clock.ts'
+import { type Paper, statusPage } from '../../src/commands/status-page.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
+import { RESOURCE_NAMES } from '../../src/resource.ts'
+import { type DaemonState, readStatusReport, type StatusReport } from '../../src/store/status-report.ts'
+import { openStore } from '../../src/store/store.ts'
 import { emptyFolder, parley, startParley } from './parley.ts'
 import { placeFor, silentApi, workspace } from './workspace.ts'
 
@@ -27,7 +33,9 @@ test.concurrent('status --json has the exact instants of sync_status and the siz
     database_bytes: expect.any(Number),
     wal_bytes: expect.any(Number),
     writer: { command: 'backfill', running: false, died: false },
+    daemon: null,
     learned_rate: { was_refused: false },
+    requests: [],
   })
   expect(report.resources).toHaveLength(17)
   expect(report.resources).toContainEqual(
@@ -76,4 +84,161 @@ test.concurrent('without a warehouse status ends with 73, says how to make one, 
     )
   }
   expect(readdirSync(cwd)).toEqual([])
+})
+
+/** As a daemon notes of itself and of what it learned. */
+function note(file: string, notes: Readonly<Record<string, unknown>>): void {
+  const db = new Database(file)
+  const put = db.prepare('INSERT OR REPLACE INTO sync_meta (key, value) VALUES (?, ?)')
+  for (const [key, value] of Object.entries(notes)) put.run(key, JSON.stringify(value))
+  db.close()
+}
+
+const NEVER = '2999-01-01T00:00:00.000Z'
+const WAITING: DaemonState = {
+  state: 'waiting',
+  reason: 'the disk is full',
+  since: '2026-01-01T00:00:00.000Z',
+  until: NEVER,
+}
+
+test.concurrent('status --json has what the daemon notes: its state, arrival lags in seconds, the age of the rate', async context => {
+  const place = placeFor(await workspace(context))
+  await parley(['backfill', '--only', 'teams'], place)
+  const at = '2026-02-03T04:05:06.789Z'
+  note(place.file, {
+    daemon_state: WAITING,
+    learned_rate: { ratePerSecond: 9.5, concurrency: 4, limited: true, at },
+  })
+  const db = new Database(place.file)
+  db.exec("INSERT INTO sync_arrivals VALUES ('messages', 0, 98, 250), ('messages', 50, 2, 70500)")
+  db.exec(`UPDATE sync_resources SET next_run_at = '${NEVER}' WHERE resource = 'teams'`)
+  db.close()
+  const report: StatusReport = JSON.parse((await parley(['status', '--json'], place)).stdout)
+  expect(report).toMatchObject({
+    daemon: WAITING,
+    learned_rate: { requests_per_second: 9.5, concurrency: 4, was_refused: true, learned_at: at },
+  })
+  const of = (name: string) => report.resources.find(({ resource }) => resource === name)
+  expect(of('messages')?.arrival_lag).toEqual({
+    rows: 100,
+    median_seconds: 0.25,
+    p99_seconds: 70.5,
+    longest_seconds: 70.5,
+  })
+  expect([of('teams')?.arrival_lag, of('teams')?.next_run_at]).toEqual([null, NEVER])
+})
+
+test.concurrent('a daemon that was killed is not said to run', async context => {
+  const place = placeFor(await workspace(context))
+  await parley(['backfill', '--only', 'teams'], place)
+  const running = { ...WAITING, state: 'running', reason: null, until: null }
+  note(place.file, { daemon_state: running })
+  const { stdout } = await parley(['status', '--json'], place)
+  expect(JSON.parse(stdout).daemon).toEqual({
+    state: 'stopped',
+    reason: 'it was cut off',
+    since: null,
+    until: null,
+  })
+  expect((await parley(['status'], place)).stdout).toContain('\nThe daemon does not run: it was cut off.\n')
+})
+
+test.concurrent('whoever has the warehouse open for writing reads the same report through its own connection', async context => {
+  const { cwd, file, env } = placeFor(await workspace(context))
+  await parley(['backfill', '--only', 'teams'], { cwd, env })
+  const clock = systemClock()
+  const store = openStore({ path: file, mode: 0o600, command: 'daemon', pid: process.pid, clock })
+  const running: DaemonState = { state: 'running', reason: null, since: isoInstant(clock.now()), until: null }
+  await store.transaction(() => {
+    store.state.setMeta('daemon_state', JSON.stringify(running))
+    store.arrivals.note('messages', 90_000)
+  })
+  const own = readStatusReport({ path: file, now: clock.now(), db: store.db })
+  const printed = JSON.parse((await parley(['status', '--json'], { cwd })).stdout)
+  expect(printed).toEqual(JSON.parse(JSON.stringify(own)))
+  expect(own).toMatchObject({ writer: { command: 'daemon', running: true }, daemon: running })
+  // On a full disk it cannot note that it waits.
+  const waiting = readStatusReport({ path: file, now: clock.now(), db: store.db, daemon: WAITING })
+  expect(waiting).toEqual({ ...own, daemon: WAITING })
+  store.close()
+})
+
+const NOW = Date.parse('2026-05-01T12:00:00.000Z')
+const before = (seconds: number) => isoInstant(NOW - seconds * 1000)
+
+/** A warehouse of which there is something to say in every column. */
+const BUSY: StatusReport = {
+  database: '/w.db',
+  database_bytes: 2_570_084_352,
+  wal_bytes: 4096,
+  writer: { pid: 4711, command: 'daemon', since: before(900_000), running: true, died: false },
+  daemon: { state: 'paused', reason: 'the API asks for it.', since: before(130), until: before(-41) },
+  learned_rate: { requests_per_second: 9.5, concurrency: 4, was_refused: true, learned_at: before(10_800) },
+  requests: [{ kind: 'resync', resource: 'meetings', asked_at: before(60) }],
+  resources: RESOURCE_NAMES.map((resource, index) => ({
+    resource,
+    state: index === 3 ? 'failing' : 'ok',
+    reason: index === 3 ? 'The API answers 500 to everything that it is asked for, again and again.' : null,
+    rows_live: 1_234_567,
+    rows_deleted: 12,
+    newest_at: before(90),
+    fresh_as_of: before(30),
+    complete_as_of: before(500_000),
+    backfill_done: 1,
+    backfill_total: 1,
+    pending_tasks: 3,
+    rejected: 1,
+    last_success_at: before(30),
+    next_run_at: before(index * 40 - 100),
+    arrival_lag:
+      resource === 'messages'
+        ? { rows: 1000, median_seconds: 0.4, p99_seconds: 7260, longest_seconds: 35_000_000 }
+        : null,
+  })),
+}
+
+const printed = (columns: Paper['columns'], report: StatusReport = BUSY) =>
+  statusPage(report, { now: NOW, columns }).split('\n')
+
+test('where lines may be of any length the table has everything', () => {
+  const lines = printed(undefined)
+  expect(lines[0]).toBe(
+    'resource             state         rows  deleted  pending  rejected  newest     fresh as of  complete as of  next',
+  )
+  expect(lines[1]).toBe(
+    'members              ok       1,234,567       12        3         1  1 min ago  30 s ago     5 days ago      in 1 min',
+  )
+  expect(lines[4]).toMatch(/^\S+ +failing .* due$/)
+  expect(lines.join('\n')).toContain(`
+arrival lag   rows     median  99 of 100   longest
+messages     1,000  under 1 s  2 h 1 min  1 y 40 d
+`)
+  for (const sentence of [
+    'Asked for and not taken up yet: resync of meetings (1 min ago).',
+    'The daemon has been paused for 2 min 10 s: the API asks for it. It goes on in 41 s.',
+    'Written now by parley daemon, process 4711, since 10 days ago (2026-04-21T02:00:00.000Z).',
+  ]) {
+    expect(lines).toContain(sentence)
+  }
+  expect(lines.join(' ')).toContain('about 9.5 requests/s and 4 at once, as learned 3 h ago.')
+})
+
+test.each([
+  [80, 'rejected', 'deleted, pending, newest, next'],
+  [100, 'pending', 'deleted, newest'],
+  [120, 'newest', undefined],
+])('on a terminal of %d columns no line is longer, and what has no room is named', (columns, shown, left) => {
+  const lines = printed(columns)
+  expect(lines.filter(line => line.length > columns)).toEqual([])
+  expect(lines[0]).toContain(shown)
+  expect(lines.join('\n').includes('No room for')).toBe(left !== undefined)
+  if (left !== undefined) expect(lines.join('\n')).toContain(`\nNo room for ${left}: `)
+})
+
+test('nothing is next when no daemon is at work, and nothing is said of what never was', () => {
+  const quiet = printed(undefined, { ...BUSY, daemon: null, requests: [], learned_rate: null })
+  expect(quiet[0]).not.toContain('next')
+  expect(quiet.join('\n')).not.toMatch(/daemon has|daemon stopped|Asked for/)
+  expect(quiet).toContain('What rate the API allows is not known yet.')
 })

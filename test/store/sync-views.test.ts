@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest'
+import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
+
+const MARCH = '2026-03-01T00:00:00.000Z'
+
+const copy = (id: string, receivedAt: string | null) => ({
+  id,
+  header_message_id: `<${id}@example.com>`,
+  received_at: receivedAt,
+  participants: [],
+})
+
+const activity = (id: string, occurredAt: string | null) => ({
+  id,
+  type: 'call',
+  source_type: 'MEETING',
+  source_id: 'm',
+  occurred_at: occurredAt,
+  created_via: null,
+  actor: null,
+  links: [],
+})
+
+/** Two segments that meet in March. */
+function halves(store: TemporaryStore, feed: 'messages.list' | 'activities.list'): void {
+  store.db.prepare('DELETE FROM sync_segments WHERE feed = ?').run(feed)
+  const all = store.ledger.add({ feed, scope: '', from: null, to: null })
+  store.ledger.cut(all, MARCH)
+}
+
+const AT = ['2026-02-01T00:00:00Z', '2026-02-02T00:00:00Z', MARCH, '2026-03-02T00:00:00Z', null] as const
+
+function coverageOf(store: TemporaryStore, resource: string): Record<string, unknown>[] {
+  return store
+    .all(
+      `SELECT from_at, to_at, rows_live, bodies_present, bodies_pending FROM sync_coverage
+       WHERE resource = '${resource}' ORDER BY to_at IS NOT NULL`,
+    )
+    .map(row => ({ ...row }))
+}
+
+describe('sync_coverage', () => {
+  test('counts live rows where they lie in time, and those without a time in the oldest segment', () => {
+    const store = temporaryStore()
+    halves(store, 'activities.list')
+    store.put(
+      'activities',
+      AT.map((at, index) => activity(`a${index}`, at)),
+    )
+    store.db.exec(`UPDATE activities SET _deleted_at = '${MARCH}' WHERE id IN ('a0', 'a3')`)
+    expect(coverageOf(store, 'activities')).toEqual([
+      { from_at: MARCH, to_at: null, rows_live: 1, bodies_present: null, bodies_pending: null },
+      { from_at: null, to_at: MARCH, rows_live: 2, bodies_present: null, bodies_pending: null },
+    ])
+  })
+
+  test('counts e-mails with and without their text in the same way', () => {
+    const store = temporaryStore()
+    halves(store, 'messages.list')
+    store.put(
+      'message_copies',
+      AT.map((at, index) => copy(`c${index}`, at)),
+    )
+    store.db.exec(`UPDATE messages SET text_state = 'present' WHERE id IN ('c2', 'c4')`)
+    store.db.exec(`UPDATE message_copies SET _deleted_at = '${MARCH}' WHERE id = 'c0'`)
+    expect(coverageOf(store, 'messages')).toEqual([
+      { from_at: MARCH, to_at: null, rows_live: 2, bodies_present: 1, bodies_pending: 1 },
+      { from_at: null, to_at: MARCH, rows_live: 2, bodies_present: 1, bodies_pending: 2 },
+    ])
+  })
+
+  test('counts entries of the access log without a time in its oldest period', () => {
+    const store = temporaryStore()
+    const [first, second, third] = ['2026-01-01', '2026-02-01', MARCH.slice(0, 10)].map(
+      day => `${day}T00:00:00.000Z`,
+    )
+    for (const [from, to] of [
+      [first, second],
+      [second, third],
+    ] as const) {
+      store.ledger.add({ feed: 'access_logs.log', scope: '', from: from ?? null, to: to ?? null })
+    }
+    for (const [id, at] of [
+      ['x', null],
+      ['y', second],
+      ['z', '2026-02-10T00:00:00.000Z'],
+    ]) {
+      store.db
+        .prepare('INSERT INTO access_logs (id, occurred_at, _first_seen_at, _synced_at) VALUES (?, ?, ?, ?)')
+        .run(id, at, MARCH, MARCH)
+    }
+    expect(coverageOf(store, 'access_logs').map(({ from_at, rows_live }) => [from_at, rows_live])).toEqual(
+      expect.arrayContaining([
+        [first, 1],
+        [second, 2],
+      ]),
+    )
+  })
+})
+
+/** The tables that a million messages bring with them. */
+const LARGE = ['activities', 'message_copies', 'messages', 'crm_records', 'access_logs']
+
+/** Steps of the query's plan that go to a large table other than in one of these ways. */
+function slowSteps(store: TemporaryStore, query: string, fine: RegExp): string[] {
+  return store
+    .all(`EXPLAIN QUERY PLAN ${query}`)
+    .map(({ detail }) => String(detail))
+    .filter(step => LARGE.includes(/^(?:SCAN|SEARCH) (\w+)/.exec(step)?.[1] ?? '') && !fine.test(step))
+}
+
+const BY_AN_INDEX = /USING .*INDEX/
+/** The deleted are few. */
+const WITHOUT_A_ROW = /USING COVERING INDEX|USING INDEX \w+_deleted /
+
+describe('what the warehouse tells of itself', () => {
+  test('sync_status goes to no large table but through an index', () => {
+    expect(slowSteps(temporaryStore(), 'SELECT * FROM sync_status', BY_AN_INDEX)).toEqual([])
+  })
+
+  test('sync_coverage reads no row of a large table that is live', () => {
+    expect(slowSteps(temporaryStore(), 'SELECT * FROM sync_coverage', WITHOUT_A_ROW)).toEqual([])
+  })
+
+  test('and it would be seen if they did', () => {
+    const store = temporaryStore()
+    const live = "SELECT count(*) FROM activities WHERE _deleted_at IS NULL AND occurred_at > ''"
+    expect(slowSteps(store, live, WITHOUT_A_ROW)).toHaveLength(1)
+    expect(slowSteps(store, live.replace(' AND occurred_at', ' AND created_via'), BY_AN_INDEX)).toHaveLength(
+      1,
+    )
+  })
+
+  test('is the number of live rows and of deleted ones', () => {
+    const store = temporaryStore()
+    store.put(
+      'activities',
+      AT.map((at, index) => activity(`a${index}`, at)),
+    )
+    store.put(
+      'message_copies',
+      AT.map((at, index) => copy(`c${index}`, at)),
+    )
+    store.db.exec("UPDATE activities SET _deleted_at = '2026-04-01T00:00:00.000Z' WHERE id = 'a1'")
+    store.db.exec(`UPDATE messages SET text_state = 'present' WHERE id = 'c2'`)
+    store.tasks.add({ feed: 'message_bodies.read', key: 'c9', dueAt: MARCH })
+    const numbers = store.all(
+      `SELECT resource, rows_live, rows_deleted, backfill_done, backfill_total, pending_tasks FROM sync_status
+       WHERE resource IN ('activities', 'messages', 'message_bodies')`,
+    )
+    expect(numbers.map(row => Object.values(row))).toEqual([
+      ['activities', 4, 1, 4, null, 0],
+      ['messages', 5, 0, 5, null, 0],
+      ['message_bodies', 1, 0, 1, 5, 5],
+    ])
+  })
+})
