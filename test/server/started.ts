@@ -1,0 +1,92 @@
+import { mkdtempSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createLog } from '../../src/log.ts'
+import { createMetrics, type MetricSources, type Metrics } from '../../src/server/metrics.ts'
+import type { Nudge } from '../../src/server/nudge.ts'
+import { type StatusServer, type StatusServerDeps, startStatusServer } from '../../src/server/server.ts'
+
+export const SECRET = 'correct-horse/battery?staple%41'
+
+export interface Started {
+  server: StatusServer
+  metrics: Metrics
+  /** Every line of the log, of all levels. */
+  lines: string[]
+  nudges: Nudge[]
+  ask(method: string, path: string, options?: AskOptions): Promise<Answer>
+}
+
+export interface AskOptions {
+  headers?: Record<string, string>
+  body?: string | Buffer
+}
+
+export interface Answer {
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  text: string
+}
+
+export const NO_SOURCES: MetricSources = {
+  version: '1.2.3',
+  serverNow: () => Date.parse('2025-06-01T12:00:00Z'),
+  rate: () => undefined,
+  database: () => undefined,
+  resources: () => undefined,
+  backlog: () => undefined,
+}
+
+/** A status server on a free port of loopback, closed when the test ends. */
+export async function start(deps: Partial<StatusServerDeps> = {}): Promise<Started> {
+  const lines: string[] = []
+  const log = await createLog({ level: 'trace', stream: { write: line => lines.push(line) } })
+  const clock = deps.clock ?? systemClock()
+  const metrics = createMetrics({ clock, sources: NO_SOURCES })
+  const nudges: Nudge[] = []
+  const server = await startStatusServer({
+    listen: { at: 'port', host: '127.0.0.1', port: 0 },
+    nudgeSecret: SECRET,
+    log,
+    clock,
+    metrics,
+    live: () => true,
+    ready: () => undefined,
+    status: () => ({ resources: [] }),
+    nudge: nudge => void nudges.push(nudge),
+    ...deps,
+  })
+  onTestFinished(async () => {
+    await server.close()
+    metrics.close()
+  })
+  const ask: Started['ask'] = (method, path, options) => askAt(server.address ?? '', method, path, options)
+  return { server, metrics, lines, nudges, ask }
+}
+
+/** One request on a connection of its own to an address as the server gives it. */
+export function askAt(
+  address: string,
+  method: string,
+  path: string,
+  { headers = {}, body }: AskOptions = {},
+): Promise<Answer> {
+  const socketPath = /^unix:(.*)$/.exec(address)?.[1]
+  const { hostname, port } = new URL(`http://${socketPath === undefined ? address : 'localhost'}`)
+  const place = socketPath === undefined ? { host: hostname.replace(/^\[|\]$/g, ''), port } : { socketPath }
+  return new Promise((resolve, reject) => {
+    const asked = request({ ...place, method, path, headers, agent: false }, async response => {
+      let text = ''
+      for await (const chunk of response) text += chunk
+      resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
+    })
+    asked.on('error', reject)
+    asked.end(body)
+  })
+}
+
+/** A path in a folder of its own. */
+export const freePath = (name: string): string => join(mkdtempSync(join(tmpdir(), 'parley-server-')), name)
