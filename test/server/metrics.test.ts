@@ -1,0 +1,105 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createMetrics, type MetricSources } from '../../src/server/metrics.ts'
+import { virtualClock } from '../api/virtual-clock.ts'
+import { NO_SOURCES } from './started.ts'
+
+function metricsOf(sources: Partial<MetricSources> = {}, clock = systemClock()) {
+  const metrics = createMetrics({ clock, sources: { ...NO_SOURCES, ...sources } })
+  onTestFinished(() => metrics.close())
+  return metrics
+}
+
+const samplesOf = (text: string): string[] =>
+  text.split('\n').filter(line => line !== '' && !line.startsWith('#'))
+
+/** Name of a sample without the endings of a histogram. */
+const familyOf = (sample: string): string =>
+  (/^[a-z_]+/.exec(sample)?.[0] ?? '').replace(/_(bucket|sum|count)$/, '')
+
+const RESOURCE = {
+  resource: 'members',
+  state: 'failing',
+  rows_live: 12,
+  rejected: 1,
+  fresh_as_of: '2025-06-01T11:59:00.000Z',
+} as const
+
+test('every sample has its help and type before it, and a name with its unit', async () => {
+  const metrics = metricsOf({
+    resources: () => [RESOURCE],
+    backlog: () => ({ items: 3 }),
+    database: () => ({ bytes: 4096, walBytes: 0 }),
+    rate: () => ({ ratePerSecond: 10, concurrency: 4, inFlight: 1 }),
+  })
+  metrics.sent({ route: '/v1/members', lane: 'audit', status: 200, durationMs: 12 })
+  metrics.passed({ resource: 'members', lane: 'audit', outcome: 'complete' })
+  metrics.nudged('unknown')
+  const text = await metrics.text()
+  const lines = text.split('\n')
+  for (const sample of samplesOf(text)) {
+    const family = familyOf(sample)
+    const at = lines.indexOf(sample)
+    const type = lines.findIndex(line => line.startsWith(`# TYPE ${family} `))
+    expect([family, type >= 0 && type < at, lines[type - 1]?.startsWith(`# HELP ${family} `)]).toEqual([
+      family,
+      true,
+      true,
+    ])
+    const isCounter = lines[type]?.endsWith(' counter')
+    expect([family, family.endsWith('_total')]).toEqual([family, isCounter])
+    expect(family).not.toMatch(/_(ms|millis|kb|mb|minutes)(_|$)/)
+  }
+})
+
+test('requests are counted by route and status, and refusals as too many also by themselves', async () => {
+  const metrics = metricsOf()
+  metrics.sent({ route: '/v2/messages/{key}', lane: 'items', status: 200, durationMs: 40 })
+  metrics.sent({ route: '/v2/messages/{key}', lane: 'items', status: 429, durationMs: 4 })
+  metrics.sent({ route: '/v2/messages/{key}', lane: 'items', status: 'timeout', durationMs: 60_000 })
+  const samples = samplesOf(await metrics.text())
+  expect(samples).toContain('parley_requests_total{route="/v2/messages/{key}",status="200"} 1')
+  expect(samples).toContain('parley_requests_total{route="/v2/messages/{key}",status="timeout"} 1')
+  expect(samples).toContain('parley_throttled_total 1')
+  expect(samples).toContain('parley_request_duration_seconds_count{route="/v2/messages/{key}"} 3')
+})
+
+test('a resource has its rows, its age by the server’s clock and one state that is 1', async () => {
+  const samples = samplesOf(await metricsOf({ resources: () => [RESOURCE] }).text())
+  expect(samples).toContain('parley_rows{resource="members"} 12')
+  expect(samples).toContain('parley_fresh_seconds{resource="members"} 60')
+  expect(samples).toContain('parley_resource_state{resource="members",state="failing"} 1')
+  expect(samples).toContain('parley_resource_state{resource="members",state="ok"} 0')
+})
+
+test('what cannot be had is left out and counted, and the rest is told', async () => {
+  const metrics = metricsOf({
+    resources: () => {
+      throw new Error('the disk is gone')
+    },
+    database: () => ({ bytes: 4096, walBytes: 0 }),
+  })
+  const text = await metrics.text()
+  expect(text).not.toContain('parley_rows{')
+  expect(samplesOf(text)).toContain('parley_database_bytes 4096')
+  expect(await metrics.text()).toMatch(/\{part="resources"\} \d/)
+})
+
+test('what counts rows is asked every 15 s at most, however often it is scraped', async () => {
+  const clock = virtualClock(Date.parse('2025-06-01T12:00:00Z'))
+  let asked = 0
+  const metrics = metricsOf(
+    {
+      resources: () => {
+        asked += 1
+        return [RESOURCE]
+      },
+    },
+    clock,
+  )
+  for (let scrape = 0; scrape < 5; scrape += 1) await metrics.text()
+  expect(asked).toBe(1)
+  await clock.advance(15_000)
+  await metrics.text()
+  expect(asked).toBe(2)
+})
