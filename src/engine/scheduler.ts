@@ -360,7 +360,7 @@ function count(context: EngineContext, progress: SchedulerProgress, job: Job, se
 function createLanes(sources: readonly Source[], commits: () => number) {
   const used = new Map<Lane, number>(LANES.map(lane => [lane, 0]))
   const idleAt = new Map<Source, number>()
-  let turn = 0
+  const turns = new Map<Lane, number>()
   let allAsked = false
 
   const ask = (source: Source): Job | undefined => {
@@ -371,11 +371,12 @@ function createLanes(sources: readonly Source[], commits: () => number) {
   }
 
   const fromSources = (lane: Lane): Attempt | undefined => {
+    const turn = turns.get(lane) ?? 0
     for (let step = 0; step < sources.length; step += 1) {
       const source = sources[(turn + step) % sources.length]
       const job = source?.lane === lane ? ask(source) : undefined
       if (!job) continue
-      turn = (turn + step + 1) % sources.length
+      turns.set(lane, (turn + step + 1) % sources.length)
       return { job, lane, attempt: 1 }
     }
     return undefined

@@ -12,7 +12,7 @@ import { createContext, DAY, type EngineContext, type EngineOptions, scaled } fr
 import { holdForAWhile } from './holds.ts'
 import type { Job, Lane, Source } from './job.ts'
 import { dueLists, nextDue } from './next-due.ts'
-import { settleRun } from './rounds.ts'
+import { type QuietOutcome, settleRun } from './rounds.ts'
 import { createScheduler, noProgress, type Scheduler, type SchedulerProgress } from './scheduler.ts'
 import { createSources } from './sources.ts'
 
@@ -112,12 +112,24 @@ export function createShift(deps: ShiftDeps): Shift {
     void store.transaction(() => endQuietRun(resource)).catch(error => scheduler?.stop(error))
   }
 
+  /** What was only waiting for a parent to be complete is so in the same moment. */
+  const settle = (resource: Resource): QuietOutcome => {
+    const { name } = resource
+    const wasComplete = context.wasComplete(name)
+    const outcome = settleRun(context, resource, scheduler?.progress.turnedAwayInARow === 0)
+    if (wasComplete || !context.wasComplete(name)) return outcome
+    for (const other of chosen) {
+      const isWaiting = other.parents.includes(name) && !openRuns.has(other.name) && isQuiet(other.name)
+      if (isWaiting) settle(other)
+    }
+    return outcome
+  }
+
   const endQuietRun = (name: ResourceName) => {
     const run = openRuns.get(name)
     const resource = chosen.find(candidate => candidate.name === name)
     if (!run || !resource || !isQuiet(name)) return
-    const trusted = scheduler?.progress.turnedAwayInARow === 0
-    const outcome = settleRun(context, resource, trusted)
+    const outcome = settle(resource)
     const { rowsChanged, ...counts } = context.counts(name)
     const error = context.failure(name)?.message ?? context.unavailability(name)
     store.runs.end(run.id, {
