@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest'
+import { unauthorized } from '../../src/api/verdict.ts'
+import { resourceNamed } from '../../src/catalog.ts'
+import { loadSettings } from '../../src/config.ts'
+import { CALENDAR, nextOccurrence } from '../../src/daemon/calendar.ts'
+import { readsFor } from '../../src/daemon/nudged.ts'
+import { recoveryFrom } from '../../src/daemon/recovery.ts'
+import { changedSettings } from '../../src/daemon/settings-changes.ts'
+import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { RESOURCE_NAMES } from '../../src/resource.ts'
+
+const stop = (exitStatus: StopError['exitStatus'], code = 'x') => new StopError('why', { code, exitStatus })
+const wait = (reason: string) => ({ kind: 'wait', ms: 60_000, reason })
+
+describe('after a shift that could not go on', () => {
+  test.each([
+    ['a full disk is waited for', stop(EXIT_STATUS.databaseUnavailable), true, true, wait('why')],
+    [
+      'a full disk at the very start ends it',
+      stop(EXIT_STATUS.databaseUnavailable),
+      false,
+      false,
+      { kind: 'end' },
+    ],
+    [
+      'another process that has taken the database is waited for',
+      stop(EXIT_STATUS.unfinished),
+      true,
+      false,
+      wait('why'),
+    ],
+    [
+      'another process at the very start ends it',
+      stop(EXIT_STATUS.unfinished),
+      false,
+      false,
+      { kind: 'end' },
+    ],
+    [
+      'a key that was taken a moment ago is read again',
+      unauthorized('Invalid API key'),
+      true,
+      true,
+      wait('the API refuses the key'),
+    ],
+    [
+      'a key that was refused at the first request ends it',
+      unauthorized('Invalid API key'),
+      true,
+      false,
+      { kind: 'end' },
+    ],
+    [
+      'a workspace that is gone ends it',
+      stop(EXIT_STATUS.refused, 'access-gone'),
+      true,
+      true,
+      { kind: 'end' },
+    ],
+    ['a fault of the program ends it', new TypeError('x is not a function'), true, true, { kind: 'end' }],
+  ])('%s', (_, error, hadBegun, wasAnswered, recovery) => {
+    expect(recoveryFrom({ error, hadBegun, wasAnswered })).toEqual(recovery)
+  })
+})
+
+describe('settings that were read again', () => {
+  const settings = (env: Record<string, string>) =>
+    loadSettings({ flags: {}, env, cwd: '/nowhere', requireApi: false, resourceNames: RESOURCE_NAMES })
+      .settings
+
+  test('that are the same have not changed', () => {
+    expect(
+      changedSettings(settings({ PARLEY_DATABASE: 'a.db' }), settings({ PARLEY_DATABASE: 'a.db' })),
+    ).toEqual([])
+  })
+
+  test('are named one by one, whatever their kind', () => {
+    const before = settings({
+      PARLEY_SYNC_RESOURCES: 'members,teams',
+      PARLEY_API_MAX_REQUESTS_PER_SECOND: '3',
+    })
+    const after = settings({
+      PARLEY_SYNC_RESOURCES: 'members',
+      PARLEY_HTTP_LISTEN: 'off',
+      PARLEY_RETENTION_WITHDRAWN_DAYS: 'never',
+    })
+    expect(changedSettings(before, after).sort()).toEqual([
+      'api.max_requests_per_second',
+      'http.listen',
+      'retention.withdrawn_days',
+      'sync.resources',
+    ])
+  })
+})
+
+test('what a webhook has read are feeds that the catalogue declares', () => {
+  const { lists, keys } = readsFor({
+    kind: 'meeting.completed.beta',
+    meetings: ['m1'],
+    playbooks: ['p1'],
+    records: [{ object: 'deal', id: 'd1' }],
+    activities: true,
+  })
+  expect(
+    keys.map(({ feed, scope, key }: { feed: string; scope?: string; key: string }) => [feed, scope, key]),
+  ).toEqual([
+    ['meetings.detail', undefined, 'm1'],
+    ['playbook_results.read', undefined, 'm1'],
+    ['playbooks.detail', undefined, 'p1'],
+    ['crm_records.list.changed', 'deal', 'd1'],
+  ])
+  for (const name of [...lists, ...keys.map(({ feed }) => feed)]) {
+    const [resource, feed = ''] = name.split('.')
+    const known = RESOURCE_NAMES.find(candidate => candidate === resource)
+    expect(known && Object.keys(resourceNamed(known).feeds)).toContain(feed)
+  }
+})
+
+test('maintenance is done once in a night, on the day that the clocks are set as well', () => {
+  const hours: number[] = []
+  let at = Date.parse('2026-03-27T12:00:00Z')
+  for (let night = 0; night < 4; night += 1) {
+    const next = nextOccurrence(CALENDAR.maintenance, at)
+    hours.push(Math.round((next - at) / 3_600_000))
+    at = next
+  }
+  expect(hours.slice(1).every(passed => passed >= 23 && passed <= 25)).toBe(true)
+})
