@@ -116,7 +116,7 @@ const SYNC: readonly Described[] = [
       from_at: ['timestamp', 'Start of the segment; NULL for the beginning of time.'],
       to_at: ['timestamp', 'Its end, not part of it; NULL for the open end.'],
       listed_at: ['timestamp', 'When it was last read to its end; NULL when it never was.'],
-      rows_live: ['integer', 'Live rows within it.'],
+      rows_live: ['integer', 'Live rows within it; those without a time are in the oldest.'],
       bodies_present: ['integer', 'E-mails within it whose text is known.'],
       bodies_pending: ['integer', 'E-mails within it whose text is still to be read.'],
     },

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config.ts'
 import type { Shift } from '../engine/shift.ts'
 import type { MetricSources } from '../server/metrics.ts'
-import type { StatusRow } from '../store/status.ts'
+import { databaseSizes } from '../store/status.ts'
 import { type DaemonState, readStatusReport, type StatusReport } from '../store/status-report.ts'
 
 /** What the status server tells of the present shift and of the warehouse. */
@@ -20,17 +20,13 @@ export function figuresOf(
   present: FiguresOf,
   { clock, version }: { clock: Clock; version: string },
 ): MetricSources {
-  const report = () => statusOf(present, clock)
   return {
     version,
     serverNow: () => present.shift?.serverNow() ?? clock.now(),
     rate: () => present.app?.governor.state(),
-    database() {
-      const { database_bytes: bytes, wal_bytes: walBytes } = report()
-      return { bytes, walBytes }
-    },
-    resources: () => report().resources,
-    backlog: () => backlogOf(report().resources, present.shift),
+    database: () => databaseSizes(resolve(present.settings.database.path)),
+    resources: () => statusOf(present, clock).resources,
+    backlog: () => present.shift?.backlog(),
   }
 }
 
@@ -42,12 +38,4 @@ export function statusOf({ settings, state, app }: FiguresOf, clock: Clock): Sta
     daemon: state,
     ...(app ? { db: app.store.db } : {}),
   })
-}
-
-function backlogOf(
-  resources: readonly StatusRow[],
-  shift: Shift | undefined,
-): Readonly<Record<string, number>> {
-  const items = resources.reduce((sum, { pending_tasks: pending }) => sum + pending, 0)
-  return { items, ...shift?.backlog() }
 }

@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { EXIT_STATUS, StopError } from '../errors.ts'
@@ -26,6 +26,8 @@ export function lockDatabase(path: string): WriterLock {
   try {
     // Said by the system, since better-sqlite3 only tells in words that the folder is not there.
     accessSync(dirname(resolve(path)), constants.X_OK)
+    // SQLite would open one that may not be written for reading, and then nobody is kept out.
+    if (existsSync(file)) accessSync(file, constants.W_OK)
     // Whoever only looks whether it is held has it for an instant.
     lock = new Database(file, { timeout: 250 })
     // In memory, so that the transaction leaves no file of its own beside this one.
