@@ -2,7 +2,7 @@ import { chmodSync, closeSync, existsSync, openSync, realpathSync, statfsSync } 
 import { basename, dirname, join, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { appliedMigrations, migrate, newestMigration } from './migrate.ts'
+import { appliedMigrations, migrate, newestMigration, type UpgradeOptions } from './migrate.ts'
 import { ensureViews } from './views.ts'
 
 export type Sqlite = Database.Database
@@ -11,7 +11,7 @@ export type Statement = Database.Statement<unknown[]>
 /** In every warehouse's header, so that `file` and parley know one: the letters `parl`. */
 const APPLICATION_ID = 0x7061726c
 
-export interface OpenOptions {
+export interface OpenOptions extends UpgradeOptions {
   path: string
   /** Mode of the file and its `-wal` and `-shm`, as an octal number. */
   mode?: number
@@ -22,7 +22,7 @@ export interface OpenOptions {
  * Opens the warehouse, making or migrating it when it is opened for writing.
  * @throws StopError (73) when it cannot be opened, is no parley database or was made by a newer version
  */
-export function openDatabase({ path, mode = 0o600, readonly = false }: OpenOptions): Sqlite {
+export function openDatabase({ path, mode = 0o600, readonly = false, ...upgrade }: OpenOptions): Sqlite {
   const file = resolve(path)
   try {
     if (!readonly) createFile(file, mode)
@@ -31,9 +31,9 @@ export function openDatabase({ path, mode = 0o600, readonly = false }: OpenOptio
       // The wait happens on the event loop, so it is short here and repeated through the clock.
       db.pragma('busy_timeout = 100')
       // Before anything that writes: even choosing the journal mode changes a stranger's file.
-      recognise(db, file)
+      recognise(db, file, upgrade.migrations)
       configure(db, readonly)
-      if (!readonly) prepare(db, file)
+      if (!readonly) prepare(db, file, upgrade)
     } catch (error) {
       db.close()
       throw error
@@ -76,9 +76,9 @@ function configure(db: Sqlite, readonly: boolean): void {
 }
 
 /** A stranger's database is refused and not touched; an empty file is ours to fill. */
-function recognise(db: Sqlite, file: string): void {
+function recognise(db: Sqlite, file: string, migrations: string | undefined): void {
   if (db.pragma('application_id', { simple: true }) === APPLICATION_ID) {
-    const newest = newestMigration()
+    const newest = newestMigration(migrations)
     const unknown = appliedMigrations(db).find(applied => applied > newest)
     if (unknown !== undefined) {
       throw new StopError(`${file} was made by a newer version of parley`, {
@@ -98,12 +98,12 @@ function recognise(db: Sqlite, file: string): void {
   })
 }
 
-function prepare(db: Sqlite, file: string): void {
+function prepare(db: Sqlite, file: string, upgrade: UpgradeOptions): void {
   // Before the first table, so that a database whose making was cut short is known as ours.
   if (db.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
     db.pragma(`application_id = ${APPLICATION_ID}`)
   }
-  migrate(db, file)
+  migrate(db, file, upgrade)
   ensureViews(db)
 }
 
