@@ -1,21 +1,37 @@
 import { isoInstant } from '../clock.ts'
-import type { Resource } from '../resource.ts'
+import type { ItemFeed, Resource } from '../resource.ts'
+import { quote } from '../store/sql.ts'
+import type { ListOf } from './agenda.ts'
 import { DAY, type EngineContext } from './context.ts'
+import type { Source } from './job.ts'
 
-/** Lists that are due now, by lane. */
-export function dueLists(context: EngineContext, resources: readonly Resource[]) {
-  const due = { head: 0, history: 0, audit: 0 }
+export type Backlog = Readonly<Record<Source['lane'], number>>
+
+/** What is due now, by lane: spans and lists to be walked, and keys to be read singly. */
+export function dueNow(context: EngineContext, resources: readonly Resource[]): Backlog {
+  const due = { head: 0, history: 0, audit: 0, items: 0 }
   for (const { name, feeds } of resources) {
     for (const [feedName, feed] of Object.entries(feeds)) {
-      if (feed.mode === 'item') continue
-      const list = { resource: name, id: `${name}.${feedName}`, feed }
-      for (const segment of context.store.ledger.segments(list.id)) {
-        const lane = context.agenda.laneOf(list, segment)
-        if (lane !== 'items' && context.agenda.isListDue(list, segment)) due[lane] += 1
-      }
+      const id = `${name}.${feedName}`
+      if (feed.mode === 'item') due.items += dueKeys(context, id, feed)
+      else for (const lane of dueWalks(context, { resource: name, id, feed })) due[lane] += 1
     }
   }
   return due
+}
+
+function dueWalks({ store, agenda }: EngineContext, list: ListOf): Source['lane'][] {
+  return store.ledger
+    .segments(list.id)
+    .filter(segment => agenda.isListDue(list, segment))
+    .map(segment => agenda.laneOf(list, segment))
+}
+
+function dueKeys({ store, now }: EngineContext, id: string, { pending }: ItemFeed): number {
+  const tasks = store.tasks.countDue(id, now())
+  if (!pending) return tasks
+  const sql = `SELECT count(*) FROM ${quote(pending.table)} WHERE ${pending.where}`
+  return tasks + (store.prepare(sql).pluck().get() as number)
 }
 
 /** When the resource falls due again, as far as it is known now. */

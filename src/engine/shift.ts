@@ -11,7 +11,7 @@ import { byTime } from './agenda.ts'
 import { createContext, DAY, type EngineContext, type EngineOptions, scaled } from './context.ts'
 import { holdForAWhile } from './holds.ts'
 import type { Job, Lane, Source } from './job.ts'
-import { dueLists, nextDue } from './next-due.ts'
+import { type Backlog, dueNow, nextDue } from './next-due.ts'
 import { type QuietOutcome, settleRun } from './rounds.ts'
 import { createScheduler, noProgress, type Scheduler, type SchedulerProgress } from './scheduler.ts'
 import { createSources } from './sources.ts'
@@ -27,8 +27,7 @@ export interface Shift {
   progress(): SchedulerProgress
   /** The server's clock, in ms since the epoch. */
   serverNow(): number
-  /** Lists that are due now, by lane. */
-  backlog(): Readonly<Record<'head' | 'history' | 'audit', number>>
+  backlog(): Backlog
   /** Has single keys read before all else, and lists read at once. */
   hurry(wanted: Wanted): Promise<void>
 }
@@ -168,7 +167,7 @@ export function createShift(deps: ShiftDeps): Shift {
   return {
     progress: () => scheduler?.progress ?? noProgress(),
     serverNow: context.server.now,
-    backlog: () => dueLists(context, chosen),
+    backlog: () => dueNow(context, chosen),
     async hurry({ lists, keys }) {
       await store.transaction(() => {
         for (const list of lists) context.wishes.add(list)

@@ -47,6 +47,7 @@ export interface Tasks {
   remove(task: TaskKey): void
   /** Leaves a whole scope alone for this round. */
   skipScope(feed: string, scope: string, next: Pick<Reread, 'round' | 'dueAt'>): void
+  countDue(feed: string, now: string): number
   /** Keys that wait for something that the API has not ready yet. */
   countWaiting(feed: string): number
 }
@@ -116,6 +117,7 @@ export function createTasks(prepare: Prepare): Tasks {
   )
   const remove = prepare('DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?')
   const skip = prepare('UPDATE sync_tasks SET round = ?, due_at = ? WHERE feed = ? AND scope = ?')
+  const countDue = prepare('SELECT count(*) FROM sync_tasks WHERE feed = ? AND due_at <= ?').pluck()
   const waiting = prepare('SELECT count(*) FROM sync_tasks WHERE feed = ? AND waiting').pluck()
 
   return {
@@ -145,6 +147,7 @@ export function createTasks(prepare: Prepare): Tasks {
     skipScope: (feed, scope, { round, dueAt }) => {
       skip.run(round, dueAt, feed, scope)
     },
+    countDue: (feed, now) => countDue.get(feed, now) as number,
     countWaiting: feed => waiting.get(feed) as number,
   }
 }
