@@ -1,0 +1,402 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import type { Upgrade } from '../../src/store/migrate.ts'
+import { openDatabase, type Sqlite } from '../../src/store/open.ts'
+import { quote } from '../../src/store/sql.ts'
+import { newFolder, openAt } from '../store/temporary-store.ts'
+import { journalIn, migrationsOf, migrationsWith, PRESENT } from './older-version.ts'
+
+const UPGRADING = fileURLToPath(new URL('upgrading.ts', import.meta.url))
+const TAGS = journalIn(PRESENT).entries.map(({ tag }) => tag)
+const FIRST_PENDING = TAGS[1] ?? ''
+
+const LARGE_BYTES = 12_000_000
+const HUGE_BYTES = 60_000_000
+
+interface Older {
+  path: string
+  folder: string
+  /** Where the copy of the upgrade to the present belongs. */
+  copy: string
+}
+
+/** A database of the first version ever, closed, with rows in tables that hang on each other and `bytes` of text. */
+function olderDatabase(bytes = 0, mode = 0o600): Older {
+  const folder = newFolder()
+  const path = join(folder, 'parley.db')
+  const db = openDatabase({ path, mode, migrations: migrationsOf(folder, 1) })
+  fill(db, bytes)
+  db.close()
+  return { path, folder, copy: `${path}-before-${FIRST_PENDING}` }
+}
+
+function fill(db: Sqlite, bytes: number): void {
+  const now = '2026-01-01T00:00:00.000Z'
+  const meeting = db.prepare(
+    'INSERT INTO meetings (id, title, _first_seen_at, _synced_at) VALUES (?, ?, ?, ?)',
+  )
+  const attendee = db.prepare('INSERT INTO meeting_attendees (meeting_id, position, name) VALUES (?, ?, ?)')
+  const team = db.prepare(
+    'INSERT INTO meeting_attendee_teams (meeting_id, attendee_position, team_id) VALUES (?, 0, ?)',
+  )
+  const title = 'x'.repeat(10_000)
+  db.transaction(() => {
+    for (let number = 0; number < Math.max(10, bytes / title.length); number += 1) {
+      meeting.run(`m${number}`, `${title}${number}`, now, now)
+      attendee.run(`m${number}`, 0, `a${number}`)
+      team.run(`m${number}`, `t${number}`)
+    }
+    db.prepare("INSERT INTO sync_meta VALUES ('writer', ?)").run(JSON.stringify({ pid: 1, since: now }))
+  })()
+}
+
+/** Everything that is in a database, as one value: the schema and every row of every table. */
+function contentOf(path: string): Record<string, string> {
+  const db = new Database(path, { readonly: true })
+  const objects = db.prepare('SELECT type, name, sql FROM sqlite_master ORDER BY 1, 2').all() as {
+    type: string
+    name: string
+  }[]
+  const content: Record<string, string> = { schema: JSON.stringify(objects) }
+  for (const { name } of objects.filter(({ type }) => type === 'table')) {
+    const hash = createHash('sha256')
+    for (const row of db
+      .prepare(`SELECT * FROM ${quote(name)}`)
+      .raw()
+      .iterate())
+      hash.update(JSON.stringify(row))
+    content[name] = hash.digest('hex')
+  }
+  db.close()
+  return content
+}
+
+/** The rows of an older version's tables alone, in those columns that it had. */
+function rowsOf(path: string, columnsFrom: string): Record<string, unknown[]> {
+  const db = new Database(path, { readonly: true })
+  const rows: Record<string, unknown[]> = {}
+  const older = new Database(columnsFrom, { readonly: true })
+  const tables = older
+    .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB '__*'")
+    .pluck()
+    .all() as string[]
+  for (const table of tables) {
+    const columns = older.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[]
+    rows[table] = db
+      .prepare(`SELECT ${columns.map(quote).join(', ')} FROM ${quote(table)}`)
+      .raw()
+      .all()
+  }
+  older.close()
+  db.close()
+  return rows
+}
+
+function upgraded(path: string): Sqlite {
+  const db = openDatabase({ path })
+  onTestFinished(() => {
+    db.close()
+  })
+  return db
+}
+
+function expectPresent(path: string): void {
+  const db = upgraded(path)
+  expect(db.prepare('SELECT count(*) FROM __drizzle_migrations').pluck().get()).toBe(TAGS.length)
+  expect(db.prepare('SELECT count(*) FROM sync_requests').pluck().get()).toBe(0)
+  expect(db.pragma('foreign_key_check')).toEqual([])
+  expect(db.pragma('quick_check', { simple: true })).toBe('ok')
+  expect(db.pragma('foreign_keys', { simple: true })).toBe(1)
+}
+
+function refusalOf(open: () => unknown): StopError {
+  try {
+    open()
+  } catch (error) {
+    if (error instanceof StopError) return error
+    throw error
+  }
+  throw new Error('it was opened')
+}
+
+function copiesBeside(path: string): string[] {
+  return readdirSync(dirname(path)).filter(name => name.startsWith(`${basename(path)}-before-`))
+}
+
+describe('a database of the first version', () => {
+  test('comes to the present with every row, and the copy beside it is as it was', () => {
+    const { path, copy } = olderDatabase(LARGE_BYTES)
+    const before = contentOf(path)
+    expectPresent(path)
+    expect(contentOf(copy)).toEqual(before)
+    expect(rowsOf(path, copy)).toEqual(rowsOf(copy, copy))
+    expect(rowsOf(path, copy)['meeting_attendee_teams']?.length).toBeGreaterThan(1000)
+  })
+
+  test('is a whole database again in its copy, which opens and comes to the present itself', () => {
+    const { path, copy } = olderDatabase(LARGE_BYTES)
+    upgraded(path)
+    expectPresent(copy)
+  })
+
+  test('may be opened as a store at once', () => {
+    const { path } = olderDatabase()
+    const store = openAt(path)
+    expect(store.requests.open()).toEqual([])
+    store.close()
+  })
+
+  test('is told about before it begins; one that is up to date and a new one are not', () => {
+    const { path, copy } = olderDatabase(LARGE_BYTES)
+    const told: Upgrade[] = []
+    const onUpgrade = (upgrade: Upgrade) => {
+      expect(existsSync(copy)).toBe(false)
+      told.push(upgrade)
+    }
+    openDatabase({ path, onUpgrade }).close()
+    openDatabase({ path, onUpgrade }).close()
+    openDatabase({ path: join(newFolder(), 'new.db'), onUpgrade }).close()
+    expect(told).toEqual([{ migrations: TAGS.slice(1), copy: { path: copy, bytes: expect.any(Number) } }])
+  })
+})
+
+describe('the copy', () => {
+  test.each([0o600, 0o640])('has the mode of the database (%o), whatever the umask', mode => {
+    const umask = process.umask(0o077)
+    onTestFinished(() => {
+      process.umask(umask)
+    })
+    const { path, copy } = olderDatabase(LARGE_BYTES, mode)
+    upgraded(path)
+    expect(statSync(copy).mode & 0o777).toBe(mode)
+  })
+
+  test('is not made of a small file', () => {
+    const { path } = olderDatabase()
+    expectPresent(path)
+    expect(copiesBeside(path)).toEqual([])
+  })
+
+  test('holds what was still in the WAL', () => {
+    const { path, copy } = olderDatabase(LARGE_BYTES)
+    const writer = new Database(path)
+    onTestFinished(() => {
+      writer.close()
+    })
+    writer.exec("INSERT INTO sync_meta VALUES ('late', 'yes')")
+    upgraded(path)
+    const kept = new Database(copy, { readonly: true })
+    expect(kept.prepare("SELECT value FROM sync_meta WHERE key = 'late'").pluck().get()).toBe('yes')
+    kept.close()
+  })
+
+  test('takes the place of those of earlier upgrades, and of nobody else’s', () => {
+    const { path, folder, copy } = olderDatabase(LARGE_BYTES)
+    const mine = `${path}-before-I-try-something`
+    writeFileSync(mine, 'mine')
+    writeFileSync(`${folder}/other.db-before-0001_daemon`, 'of another database')
+    upgraded(path).close()
+    const next = migrationsWith(folder, '0900_next', 'CREATE TABLE more (a TEXT) STRICT;')
+    openDatabase({ path, migrations: next }).close()
+    expect(copiesBeside(path).sort()).toEqual([basename(mine), 'parley.db-before-0900_next'].sort())
+    expect(existsSync(copy)).toBe(false)
+    expect(existsSync(`${folder}/other.db-before-0001_daemon`)).toBe(true)
+  })
+
+  test('without space for it is refused before anything is touched, with how much is needed', () => {
+    const { path } = olderDatabase(LARGE_BYTES)
+    const bytes = () =>
+      ['', '-wal'].map(end => (existsSync(path + end) ? readFileSync(path + end) : Buffer.of()))
+    const before = Buffer.concat(bytes())
+    const error = refusalOf(() => openDatabase({ path, freeBytes: () => LARGE_BYTES }))
+    expect([error.code, error.exitStatus]).toEqual(['no-space-for-backup', EXIT_STATUS.databaseUnavailable])
+    expect(error.hint).toMatch(/needs 1[5-9] MB in .+: free [3-7] MB more.+the version before still works/)
+    expect(Buffer.concat(bytes()).equals(before)).toBe(true)
+    expect(copiesBeside(path)).toEqual([])
+    openDatabase({ path, freeBytes: () => 2 * LARGE_BYTES }).close()
+    expectPresent(path)
+  })
+
+  test('that cannot be finished, as on a disk that fills meanwhile, leaves nothing behind', async () => {
+    const { path, folder } = olderDatabase(LARGE_BYTES)
+    const before = contentOf(path)
+    const limited = spawn(
+      'sh',
+      ['-c', 'ulimit -f 8000; exec "$0" "$@"', process.execPath, ...upgrading(path, folder)],
+      {
+        stdio: 'ignore',
+      },
+    )
+    const [status] = await once(limited, 'exit')
+    expect(status).toBe(1)
+    expect(copiesBeside(path)).toEqual([])
+    expect(contentOf(path)).toEqual(before)
+    expectPresent(path)
+  })
+})
+
+/** Arguments of a process that upgrades to the present, or to a copy of it made in a folder. */
+function upgrading(path: string, migrations: string): string[] {
+  return ['--import', 'tsx', UPGRADING, path, existsSync(`${migrations}/meta`) ? migrations : PRESENT]
+}
+
+function startUpgrade(path: string, migrations: string = PRESENT): ChildProcess {
+  const child = spawn(process.execPath, upgrading(path, migrations), {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  return child
+}
+
+/** Upgrades in a process of its own that is killed once its copy has begun; tells whether that was in time. */
+async function killWhileCopying(path: string, part: string): Promise<boolean> {
+  const child = startUpgrade(path)
+  const exit = once(child, 'exit')
+  while (child.exitCode === null && !(existsSync(part) && statSync(part).size > 0)) {
+    await new Promise<void>(resolve => setImmediate(resolve))
+  }
+  child.kill('SIGKILL')
+  await exit
+  return existsSync(part)
+}
+
+describe('kill -9', () => {
+  test('in the middle of the copy leaves a database that comes to the present, and no part of a copy', async () => {
+    let { path, copy } = olderDatabase(HUGE_BYTES)
+    while (!(await killWhileCopying(path, `${copy}.part`))) ({ path, copy } = olderDatabase(HUGE_BYTES))
+    expect(existsSync(copy)).toBe(false)
+    const before = contentOf(path)
+    expectPresent(path)
+    expect(copiesBeside(path)).toEqual([basename(copy)])
+    expect(contentOf(copy)).toEqual(before)
+  })
+
+  test.each([
+    ['between the copy and the first statement', (sql: string) => `SELECT die();\n${sql}`],
+    [
+      'in the middle of the statements',
+      (sql: string) => sql.replace('ALTER TABLE', 'SELECT die();\nALTER TABLE'),
+    ],
+    ['after the last statement, before it is kept', (sql: string) => `${sql};\nSELECT die();`],
+  ])('%s leaves it as it was, with its copy, which is not made again', async (_name, deadly) => {
+    const { path, folder, copy } = olderDatabase(LARGE_BYTES)
+    const before = contentOf(path)
+    const migrations = migrationsOf(folder, TAGS.length)
+    const file = `${migrations}/${FIRST_PENDING}.sql`
+    writeFileSync(file, deadly(readFileSync(file, 'utf8')))
+    const [, signal] = await once(startUpgrade(path, migrations), 'exit')
+    expect(signal).toBe('SIGKILL')
+    expect(contentOf(path)).toEqual(before)
+    const inode = statSync(copy).ino
+    expectPresent(path)
+    expect(contentOf(copy)).toEqual(before)
+    expect(statSync(copy).ino).toBe(inode)
+  })
+
+  test('then a start of the version before makes the copy old, so that it is made again', () => {
+    const { path, folder, copy } = olderDatabase(LARGE_BYTES)
+    const failing = migrationsOf(folder, TAGS.length)
+    appendFileSync(`${failing}/${FIRST_PENDING}.sql`, ';\nnonsense')
+    expect(refusalOf(() => openDatabase({ path, migrations: failing })).code).toBe('migration-broken')
+    const older = new Database(path)
+    older.exec("UPDATE sync_meta SET value = 'a later one' WHERE key = 'writer'")
+    older.close()
+    const before = contentOf(path)
+    expectPresent(path)
+    expect(contentOf(copy)).toEqual(before)
+  })
+})
+
+describe('a migration', () => {
+  const failing = (folder: string, sql: string) => migrationsWith(folder, '0900_next', sql)
+
+  test.each([
+    [
+      'fails in the middle',
+      'CREATE TABLE more (a TEXT); DELETE FROM meetings; INSERT INTO nowhere VALUES (1);',
+    ],
+    ['breaks a rule of the data', 'CREATE UNIQUE INDEX one ON meeting_attendees (position);'],
+    ['leaves rows without their parent', "DELETE FROM meetings WHERE id = 'm3';"],
+  ])('that %s leaves everything as it was and says so', (_name, sql) => {
+    const { path, folder } = olderDatabase()
+    openDatabase({ path }).close()
+    const before = contentOf(path)
+    const error = refusalOf(() => openDatabase({ path, migrations: failing(folder, sql) }))
+    expect([error.code, error.exitStatus]).toEqual(['migration-broken', EXIT_STATUS.databaseUnavailable])
+    expect(error.hint).toContain('Nothing was changed')
+    expect(contentOf(path)).toEqual(before)
+    expectPresent(path)
+  })
+
+  test('that fails takes those before it in the same upgrade back with it', () => {
+    const { path, folder } = olderDatabase()
+    const before = contentOf(path)
+    expect(
+      refusalOf(() => openDatabase({ path, migrations: failing(folder, 'nonsense') })).message,
+    ).toContain('0900_next')
+    expect(contentOf(path)).toEqual(before)
+  })
+
+  test('may rebuild a table on which others hang and which views read, ours and those of analysts', () => {
+    const { path, folder } = olderDatabase()
+    const db = openDatabase({ path })
+    db.exec('CREATE VIEW titles AS SELECT id, title FROM meetings')
+    const { sql } = db.prepare("SELECT sql FROM sqlite_master WHERE name = 'meetings'").get() as {
+      sql: string
+    }
+    db.close()
+    const rebuilt = sql.replace('meetings', '__new_meetings').replace(') STRICT', ', more text) STRICT')
+    const columns = '`_id`, `id`, `title`, `_first_seen_at`, `_synced_at`'
+    const migrations = failing(
+      folder,
+      `PRAGMA foreign_keys=OFF;
+       --> statement-breakpoint
+       ${rebuilt};
+       INSERT INTO __new_meetings (${columns}) SELECT ${columns} FROM meetings;
+       DROP TABLE meetings; ALTER TABLE __new_meetings RENAME TO meetings; PRAGMA foreign_keys=ON;
+       CREATE UNIQUE INDEX meetings_key ON meetings (id);`,
+    )
+    const next = openDatabase({ path, migrations })
+    onTestFinished(() => {
+      next.close()
+    })
+    const count = (table: string) => next.prepare(`SELECT count(*) FROM ${table}`).pluck().get()
+    expect(
+      ['meetings', 'meeting_attendees', 'meeting_attendee_teams', 'live_meetings', 'titles'].map(count),
+    ).toEqual([10, 10, 10, 10, 10])
+    expect(next.pragma('foreign_key_check')).toEqual([])
+    expect(next.pragma('foreign_keys', { simple: true })).toBe(1)
+  })
+
+  test('of a newer version makes the file one that this version refuses and does not touch', () => {
+    const { path, folder } = olderDatabase()
+    openDatabase({ path, migrations: failing(folder, 'CREATE TABLE more (a TEXT) STRICT;') }).close()
+    const before = contentOf(path)
+    expect(refusalOf(() => openDatabase({ path })).code).toBe('database-newer')
+    expect(contentOf(path)).toEqual(before)
+  })
+})
+
+test('a database that may be read by its group stays so through an upgrade', () => {
+  const { path } = olderDatabase(LARGE_BYTES)
+  chmodSync(path, 0o640)
+  upgraded(path)
+  expect(['', '-wal', '-shm'].map(end => statSync(path + end).mode & 0o777)).toEqual([0o640, 0o640, 0o640])
+})
