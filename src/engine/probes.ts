@@ -7,7 +7,7 @@ import type { ParsedItem } from '../row.ts'
 import { quote } from '../store/sql.ts'
 import type { StoredItem } from '../store/store.ts'
 import type { Task } from '../store/tasks.ts'
-import { changedFeed, followRelations } from './changes.ts'
+import { changedFeed, followPoints, followRelations } from './changes.ts'
 import { DAY, type EngineContext, type FeedName, MINUTE, WEEK } from './context.ts'
 import { refusal, wrongIdentity } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
@@ -149,10 +149,9 @@ export function createChanges(
     found(asked, entry) {
       // News that came while the answer was on its way stands in the task.
       const task = store.tasks.find(asked) ?? asked
-      if (entry) {
-        const step = task.sortAt === null ? task.attempts : 0
-        followRelations(context, list, feed, { object: task.scope, entry, step })
-      }
+      const step = task.sortAt === null ? task.attempts : 0
+      if (entry) followRelations(context, list, feed, { object: task.scope, entry, step })
+      if (entry && task.sortAt !== null && task.attempts === 0) followUnchanged(context, feed, entry)
       if (task.sortAt === null || (entry && shows(work, entry, task.sortAt))) store.tasks.remove(task)
       else askAgain(context, work, asked, task)
     },
@@ -165,6 +164,17 @@ export function createChanges(
       else askAgain(context, work, asked, task)
     },
   })
+}
+
+/** What belongs to a record may be what has changed, which the record itself does not show. */
+function followUnchanged(
+  context: EngineContext,
+  { causes = [], table }: SnapshotFeed,
+  entry: StoredItem,
+): void {
+  if (entry.written.status !== 'unchanged') return
+  const written = { ...entry.written, status: 'changed' } as const
+  for (const cause of causes) followPoints(context, cause, table, { ...entry, written })
 }
 
 interface ChangesWork {

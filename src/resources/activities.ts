@@ -71,14 +71,7 @@ export const activitiesResource = resource({
           feed: 'crm_records.list',
         },
         {
-          on: ['inserted', 'changed', 'revived'],
-          when: { source_type: ['OBJECT_CHANGE_EVENT'] },
-          points: { ...NAMED, prefer: { origin: 'DIRECT' } },
-          at: 'occurred_at',
-          feed: 'crm_record_links.read',
-        },
-        {
-          // Mails and meetings are far more, and mostly between those who are known to belong together.
+          // Most are between those who are known to belong together, and tell nothing new of that.
           on: ['inserted', 'changed', 'revived'],
           points: { ...NAMED, strangers: true },
           at: 'occurred_at',
