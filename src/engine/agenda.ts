@@ -2,7 +2,7 @@ import { isoInstant } from '../clock.ts'
 import type { Feed, ItemFeed, ResourceName, TimelineFeed } from '../resource.ts'
 import type { Segment } from '../store/ledger.ts'
 import type { Task } from '../store/tasks.ts'
-import { type EngineContext, HOUR, MINUTE, scaled, WEEK } from './context.ts'
+import { type EngineContext, type EngineOptions, HOUR, MINUTE, scaled, WEEK } from './context.ts'
 import type { Lane } from './job.ts'
 
 /** What falls due and when: once in each round of a backfill, by time in the daemon. */
@@ -41,7 +41,8 @@ export interface TaskQuery {
 export function byRounds(context: EngineContext): Agenda {
   const { store } = context
   return {
-    isListDue: ({ resource }, segment) => isDueInRound(segment, context.round(resource)),
+    isListDue: (list, segment) =>
+      isWanted(list, segment, context.options) && isDueInRound(segment, context.round(list.resource)),
     dueAt: () => context.now(),
     laneOf: ({ resource }) => (context.wasComplete(resource) ? 'audit' : 'history'),
     dueTasks: ({ resource, feed, everyRound, since, limit }) =>
@@ -54,6 +55,15 @@ export function byRounds(context: EngineContext): Agenda {
 
 export function isDueInRound({ closed, listedRound }: Segment, round: number): boolean {
   return !closed && listedRound < round
+}
+
+/** What lies before the owner's bound is not read. */
+export function isWanted(
+  { feed }: ListOf,
+  { to }: Segment,
+  { since }: Pick<EngineOptions, 'since'>,
+): boolean {
+  return feed.mode !== 'timeline' || since === null || to === null || to > since
 }
 
 /** After every instant. */
@@ -73,14 +83,14 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
   return {
     isListDue(list, segment) {
       const { closed, listedAt, listedRound, passStartedAt, to } = segment
-      if (closed) return false
+      if (closed || !isWanted(list, segment, options)) return false
       if (listedAt === null || passStartedAt !== null) return true
       const wished = context.wishes.has(list.id) && (list.feed.mode !== 'timeline' || to === null)
       const confirming = context.isConfirming(list.resource) && listedRound < context.round(list.resource)
       return wished || confirming || overdueMs(list, segment, listedAt) >= 0
     },
     dueAt(list, segment) {
-      if (segment.closed) return NEVER
+      if (segment.closed || !isWanted(list, segment, options)) return NEVER
       const waitMs = segment.listedAt === null ? 0 : -overdueMs(list, segment, segment.listedAt)
       return isoInstant(context.clock.now() + Math.max(0, waitMs))
     },

@@ -274,6 +274,9 @@ const READS_ROWS_OF: ReadonlyMap<string, string> = new Map(
   ),
 )
 
+/** Of one feed; beyond it they have no turn before the others. */
+const MOST_URGENT = 1000
+
 /**
  * What the newest end has just told of is read before all that waits. Kept in memory: each key also stands in the
  * database as a task or as a pending row, so that a restart loses only its turn.
@@ -283,7 +286,7 @@ function createUrgent() {
   let lane: Lane | undefined
   const add = (feed: string, key: string) => {
     const known = keys.get(feed) ?? new Set()
-    keys.set(feed, known.add(key))
+    if (known.size < MOST_URGENT) keys.set(feed, known.add(key))
   }
   return {
     keys,

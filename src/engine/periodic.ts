@@ -297,8 +297,9 @@ function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }
 
-function endPeriod(context: EngineContext, { resource, id }: PeriodWork, period: Segment): void {
+function endPeriod(context: EngineContext, { resource, id, guards }: PeriodWork, period: Segment): void {
   const { store } = context
+  guards.ended(period)
   const ended = listed(period)
   const settledAt = Date.parse(period.to ?? '') + scaled(SETTLED_AFTER_MS, context.options)
   store.ledger.save({ ...ended, closed: Date.parse(ended.listedAt ?? '') >= settledAt })

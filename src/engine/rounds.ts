@@ -1,5 +1,6 @@
 import { isoInstant } from '../clock.ts'
 import type { Feed, Resource } from '../resource.ts'
+import { isWanted } from './agenda.ts'
 import type { EngineContext } from './context.ts'
 import { settleInTime } from './settle.ts'
 
@@ -41,9 +42,14 @@ export function settleRun(context: EngineContext, resource: Resource, trusted: b
 
 /** Every list was read to its end since the round began; what has none is complete once its parents were. */
 function isRoundComplete(context: EngineContext, { name, feeds, parents }: Resource): boolean {
-  const lists = Object.entries(feeds).filter(([, { mode }]) => mode !== 'item')
+  const lists = Object.entries(feeds).flatMap(([feedName, feed]) =>
+    feed.mode === 'item' ? [] : [[feedName, feed] as const],
+  )
   const round = context.round(name)
-  const segments = lists.map(([feed]) => context.store.ledger.segments(`${name}.${feed}`))
+  const segments = lists.map(([feedName, feed]) => {
+    const list = { resource: name, id: `${name}.${feedName}`, feed }
+    return context.store.ledger.segments(list.id).filter(one => isWanted(list, one, context.options))
+  })
   return (
     parents.every(context.wasComplete) &&
     segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))

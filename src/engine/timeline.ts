@@ -33,17 +33,14 @@ export function createTimeline(
   name: string,
   feed: TimelineFeed,
 ): Source[] {
-  const { store, options, agenda, holds } = context
+  const { store, agenda, holds } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const list: ListOf = { resource: resource.name, id, feed }
   const underWay = new Set<number>()
   const guards = createLoopGuards()
 
-  const due = () =>
-    store.ledger
-      .segments(id, '')
-      .filter(segment => isWanted(segment, options.since) && agenda.isListDue(list, segment))
+  const due = () => store.ledger.segments(id, '').filter(segment => agenda.isListDue(list, segment))
 
   const pageJob = (segment: Segment): Job => {
     const base = segment.query ?? baseQuery(feed, segment)
@@ -102,10 +99,6 @@ export function tileAxis(context: EngineContext, feed: string): void {
 
 function spans({ from, to }: Segment, at: string): boolean {
   return (from === null || from < at) && (to === null || to > at)
-}
-
-function isWanted({ to }: Segment, since: string | null): boolean {
-  return since === null || to === null || to > since
 }
 
 function baseQuery({ list, bounds }: TimelineFeed, { from, to }: Segment): Query {
@@ -189,11 +182,12 @@ function noteArrivals(
 
 function endWalk(
   context: EngineContext,
-  { resource, list, feed, underWay, segment }: PageWork,
+  { resource, list, feed, underWay, segment, guards }: PageWork,
   reached: Segment,
 ): void {
   const { store, agenda, log } = context
   store.ledger.save(listed(reached))
+  guards.ended(reached)
   if (reached.to === null) markFresh(context, resource, reached)
   log.info('A span of event time was listed to its end', {
     resource: resource.name,

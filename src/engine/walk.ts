@@ -49,6 +49,7 @@ export interface LoopGuards {
   asking(segment: Segment): void
   /** Whether the next page is one that this walk has asked for before. */
   repeats(segment: Segment, next: Query | null): boolean
+  ended(segment: Segment): void
 }
 
 /**
@@ -63,6 +64,9 @@ export function createLoopGuards(): LoopGuards {
       const guard = guards.get(id) ?? createCursorGuard()
       guards.set(id, guard)
       if (cursor !== null) guard.sent(JSON.stringify(cursor))
+    },
+    ended: ({ id }) => {
+      guards.delete(id)
     },
     repeats: ({ id }, next) => next !== null && guards.get(id)?.wasSent(JSON.stringify(next)) === true,
   }

@@ -80,6 +80,7 @@ function withhold(context: EngineContext, work: ItemWork): void {
     )
     .run({ key: task.key, now }).changes
   context.counts(work.resource.name).rowsChanged += changed
+  if (changed > 0) store.withdrawals.note(feed.table, [task.key], now)
   const results = store.prepare(
     'SELECT id FROM playbook_results WHERE meeting_id = ? AND _deleted_at IS NULL',
   )
