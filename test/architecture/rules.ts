@@ -107,8 +107,16 @@ const simulatorAlone = perImport(({ path }, found) =>
     : undefined,
 )
 
+const KNOW_THE_SIMULATOR = [
+  'simulator/',
+  'commands/simulate.ts',
+  'commands/demo.ts',
+  'commands/demo-changes.ts',
+  'commands/demo-world.ts',
+]
+
 const simulatorUnknown = perImport(({ path }, { module }) =>
-  module.startsWith('simulator/') && !within(path, ['simulator/', 'commands/simulate.ts', 'commands/demo.ts'])
+  module.startsWith('simulator/') && !within(path, KNOW_THE_SIMULATOR)
     ? 'only the commands simulate and demo know the simulator'
     : undefined,
 )
