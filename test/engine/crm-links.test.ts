@@ -101,6 +101,16 @@ describe('links are read again', () => {
     expect(pairs(watched)).toContain('company 12, contact 22')
   })
 
+  test('not because of a hint that brings nothing new', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    const { store } = watched.trial
+    const hint = { feed: 'crm_records.list.changed', scope: 'deal', key: uuid(1) }
+    await store.transaction(() => store.tasks.demand({ ...hint, dueAt: watched.timed.context.now() }))
+    expect(await watched.read()).toEqual([])
+    expect(world.asked()).toEqual(['deal 1'])
+  })
+
   test('not for what happened before the records were listed', async () => {
     const world = await startLinked()
     const watched = await watch(world)
