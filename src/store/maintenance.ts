@@ -1,0 +1,178 @@
+import { statSync } from 'node:fs'
+import type { Sqlite } from './open.ts'
+import { createRequests } from './requests.ts'
+import type { Prepare } from './statements.ts'
+
+/** What keeps the file fit for years. Each call is short but for `checkIntegrity`, which reads the whole file. */
+export interface Maintenance {
+  /**
+   * Moves what is in the WAL into the database as far as readers let it, and shortens a large WAL once none needs
+   * it. Waits for nobody. Not inside a transaction.
+   */
+  checkpoint(): Checkpoint
+  /** Lets SQLite learn how its indices are filled, where that changed. Not inside a transaction. */
+  optimize(): void
+  /** One lot of pruning, inside a transaction; true while there is more to do. The next call goes on from there. */
+  prune(bounds: PruneBounds): boolean
+  /** What is wrong with the file, one sentence each; nothing when it is whole. */
+  checkIntegrity(): string[]
+}
+
+/** All in bytes. */
+export interface Checkpoint {
+  moved: number
+  /** What a reader's snapshot keeps from being moved. */
+  held: number
+  /** Size of the WAL's file after it. */
+  wal: number
+}
+
+/** Instants, as the warehouse writes them. */
+export interface PruneBounds {
+  /** Runs that ended before it go, and requests that were done before it. */
+  runsBefore: string
+  /** Runs that ended well and had nothing to tell go before it, but for the newest of each resource and lane. */
+  quietBefore: string
+  /** Rejects that were resolved before it go. */
+  rejectsBefore: string
+  /** How many rows are looked at in one lot. */
+  limit: number
+}
+
+/** A WAL that grew beyond it behind a reader is shortened; below it, it is written over from its start. */
+const LARGE_WAL_BYTES = 64 * 1024 * 1024
+
+/** Rows of an index that are looked at to learn how it is filled. */
+const ANALYSIS_LIMIT = 400
+
+const FAULTS_SHOWN = 20
+
+export function createMaintenance(db: Sqlite, prepare: Prepare): Maintenance {
+  return {
+    checkpoint: () => checkpoint(db),
+    optimize() {
+      db.pragma(`analysis_limit = ${ANALYSIS_LIMIT}`)
+      db.pragma('optimize')
+    },
+    prune: createPruning(prepare),
+    checkIntegrity: () => [...damages(db), ...orphans(db)],
+  }
+}
+
+function checkpoint(db: Sqlite): Checkpoint {
+  const pageSize = Number(db.pragma('page_size', { simple: true }))
+  const before = runCheckpoint(db, 'NOOP')
+  const after = runCheckpoint(db, 'PASSIVE')
+  const held = after.log - after.checkpointed
+  if (held === 0 && walBytes(db) > LARGE_WAL_BYTES) truncateWal(db)
+  return {
+    moved: (after.checkpointed - before.checkpointed) * pageSize,
+    held: held * pageSize,
+    wal: walBytes(db),
+  }
+}
+
+/** Pages in the WAL, and how many of them are in the database as well. */
+interface WalState {
+  log: number
+  checkpointed: number
+}
+
+function runCheckpoint(db: Sqlite, mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE'): WalState {
+  const [state] = db.pragma(`wal_checkpoint(${mode})`) as WalState[]
+  return state ?? { log: 0, checkpointed: 0 }
+}
+
+/** A reader that still reads the WAL would be waited for on the event loop; it is left for the next time instead. */
+function truncateWal(db: Sqlite): void {
+  const patience = db.pragma('busy_timeout', { simple: true })
+  db.pragma('busy_timeout = 0')
+  try {
+    runCheckpoint(db, 'TRUNCATE')
+  } finally {
+    db.pragma(`busy_timeout = ${patience}`)
+  }
+}
+
+function walBytes(db: Sqlite): number {
+  return statSync(`${db.name}-wal`, { throwIfNoEntry: false })?.size ?? 0
+}
+
+type PruneLot = (bounds: PruneBounds) => boolean
+
+/** One table after the other, each to its end. */
+function createPruning(prepare: Prepare): PruneLot {
+  const requests = createRequests(prepare)
+  const tables: readonly PruneLot[] = [createRunPruning(prepare), createRejectPruning(prepare)]
+  let current = 0
+  return bounds => {
+    if (current === 0) requests.forget(bounds.runsBefore)
+    if (!tables[current]?.(bounds)) current += 1
+    if (current < tables.length) return true
+    current = 0
+    return false
+  }
+}
+
+interface Run {
+  id: number
+  feed: string
+  endedAt: string | null
+  quiet: number
+}
+
+/**
+ * Walks through the runs by their number, so that a lot costs the same however many there are, and no index is
+ * needed for it.
+ */
+function createRunPruning(prepare: Prepare): PruneLot {
+  const next = prepare(
+    `SELECT id, resource || ' ' || lane AS feed, ended_at AS endedAt,
+       outcome = 'complete' AND rows_changed = 0 AND rows_deleted = 0 AND error IS NULL AS quiet
+     FROM sync_runs WHERE id > ? ORDER BY id LIMIT ?`,
+  )
+  const remove = prepare('DELETE FROM sync_runs WHERE id = ?')
+  let reached = 0
+  /** Quiet runs that go as soon as a later one of the same resource and lane is met, by these. */
+  const newest = new Map<string, number>()
+  return ({ runsBefore, quietBefore, limit }) => {
+    const runs = next.all(reached, limit) as Run[]
+    for (const { id, feed, endedAt, quiet } of runs) {
+      const earlier = newest.get(feed)
+      if (earlier !== undefined) remove.run(earlier)
+      newest.delete(feed)
+      if (endedAt !== null && endedAt < runsBefore) remove.run(id)
+      else if (endedAt !== null && endedAt < quietBefore && quiet) newest.set(feed, id)
+    }
+    const more = runs.length === limit
+    reached = more ? (runs.at(-1)?.id ?? 0) : 0
+    if (!more) newest.clear()
+    return more
+  }
+}
+
+/** As the runs: a reject may be long, so that looking at all of them at once could take long. */
+function createRejectPruning(prepare: Prepare): PruneLot {
+  const next = prepare('SELECT id, resolved_at AS at FROM sync_rejects WHERE id > ? ORDER BY id LIMIT ?')
+  const remove = prepare('DELETE FROM sync_rejects WHERE id = ?')
+  let reached = 0
+  return ({ rejectsBefore, limit }) => {
+    const rejects = next.all(reached, limit) as { id: number; at: string | null }[]
+    for (const { id, at } of rejects) if (at !== null && at < rejectsBefore) remove.run(id)
+    const more = rejects.length === limit
+    reached = more ? (rejects.at(-1)?.id ?? 0) : 0
+    return more
+  }
+}
+
+function damages(db: Sqlite): string[] {
+  const said = db.prepare(`PRAGMA quick_check(${FAULTS_SHOWN})`).pluck().all() as string[]
+  return said.filter(line => line !== 'ok').map(line => `The file is damaged: ${line}.`)
+}
+
+function orphans(db: Sqlite): string[] {
+  const found = db
+    .prepare('SELECT "table" AS child, parent, count(*) AS count FROM pragma_foreign_key_check GROUP BY 1, 2')
+    .all() as { child: string; parent: string; count: number }[]
+  return found.map(({ child, parent, count }) => `${count} rows of ${child} have no row in ${parent}.`)
+}

@@ -1,0 +1,297 @@
+import { statSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createMaintenance, type PruneBounds } from '../../src/store/maintenance.ts'
+import { openDatabase, type Sqlite } from '../../src/store/open.ts'
+import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
+
+const LARGE_WAL = 64 * 1024 * 1024
+
+const walOf = ({ path }: TemporaryStore) => statSync(`${path}-wal`).size
+
+const maintained = (store: TemporaryStore) => createMaintenance(store.db, store.prepare)
+
+function readerOf({ path }: TemporaryStore): Sqlite {
+  const reader = openDatabase({ path, readonly: true })
+  onTestFinished(() => {
+    reader.close()
+  })
+  return reader
+}
+
+/** Holds a snapshot until it is let go. */
+function holdSnapshot(reader: Sqlite): () => void {
+  reader.exec('BEGIN')
+  reader.prepare('SELECT count(*) FROM sync_meta').get()
+  return () => {
+    reader.exec('COMMIT')
+  }
+}
+
+/** Commits as many bytes in transactions of a page's size. */
+function write(store: TemporaryStore, bytes: number): void {
+  const put = store.db.prepare(
+    "INSERT INTO sync_meta VALUES ('x' || hex(randomblob(8)), hex(randomblob(100000)))",
+  )
+  for (let written = 0; written < bytes; written += 200_000) put.run()
+}
+
+describe('a checkpoint', () => {
+  test('moves what was written, and moves nothing the second time', () => {
+    const store = temporaryStore()
+    const maintenance = maintained(store)
+    maintenance.checkpoint()
+    write(store, 2_000_000)
+    const first = maintenance.checkpoint()
+    expect(first.moved).toBeGreaterThan(2_000_000)
+    expect(first.held).toBe(0)
+    expect(first.wal).toBe(walOf(store))
+    expect(maintenance.checkpoint()).toEqual({ moved: 0, held: 0, wal: first.wal })
+  })
+
+  test('lets the WAL grow while a reader holds a snapshot, and shrinks it once that is gone', () => {
+    const store = temporaryStore()
+    const maintenance = maintained(store)
+    const reader = readerOf(store)
+    const release = holdSnapshot(reader)
+    const before = reader.prepare('SELECT count(*) FROM sync_meta').pluck().get()
+    write(store, 2 * LARGE_WAL)
+    const during = maintenance.checkpoint()
+    expect(during.held).toBeGreaterThan(LARGE_WAL)
+    expect(walOf(store)).toBeGreaterThan(2 * LARGE_WAL)
+    expect(reader.prepare('SELECT count(*) FROM sync_meta').pluck().get()).toBe(before)
+    release()
+    const after = maintenance.checkpoint()
+    expect(after).toEqual({ moved: expect.any(Number), held: 0, wal: 0 })
+    expect(after.moved).toBeGreaterThan(2 * LARGE_WAL)
+    expect(walOf(store)).toBe(0)
+    expect(reader.prepare('SELECT count(*) FROM sync_meta').pluck().get()).toBeGreaterThan(Number(before))
+  })
+
+  test('leaves a large WAL to the next one while somebody reads its newest state, and waits for nobody', () => {
+    const store = temporaryStore()
+    const maintenance = maintained(store)
+    const first = readerOf(store)
+    const releaseFirst = holdSnapshot(first)
+    write(store, 1.2 * LARGE_WAL)
+    const releaseSecond = holdSnapshot(readerOf(store))
+    releaseFirst()
+    // Longer than any test may take: a checkpoint that waits for readers fails this one.
+    store.db.pragma('busy_timeout = 150000')
+    const during = maintenance.checkpoint()
+    expect(during.held).toBe(0)
+    expect(during.wal).toBeGreaterThan(LARGE_WAL)
+    expect(store.db.pragma('busy_timeout', { simple: true })).toBe(150_000)
+    store.db.pragma('busy_timeout = 100')
+    releaseSecond()
+    expect(maintenance.checkpoint().wal).toBe(0)
+  })
+
+  test('leaves a WAL of the usual size as it is: it is written over', () => {
+    const store = temporaryStore()
+    const maintenance = maintained(store)
+    write(store, LARGE_WAL / 4)
+    const { wal } = maintenance.checkpoint()
+    expect(wal).toBeGreaterThan(LARGE_WAL / 4)
+    write(store, LARGE_WAL / 8)
+    expect(walOf(store)).toBe(wal)
+  })
+})
+
+const DAY = { old: '2026-01-01', quiet: '2026-03-01', young: '2026-04-01' }
+
+const BOUNDS: PruneBounds = {
+  runsBefore: '2026-02-01T00:00:00.000Z',
+  quietBefore: '2026-03-25T00:00:00.000Z',
+  rejectsBefore: '2026-02-01T00:00:00.000Z',
+  limit: 3,
+}
+
+interface RunRow {
+  day: string
+  lane?: string
+  resource?: string
+  ended?: boolean
+  outcome?: string
+  changed?: number
+  deleted?: number
+  error?: string
+}
+
+function putRuns(store: TemporaryStore, runs: readonly RunRow[]): void {
+  const put = store.db.prepare(
+    `INSERT INTO sync_runs (resource, lane, started_at, ended_at, outcome, rows_changed, rows_deleted, error)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  for (const { day, lane, resource, ended = true, outcome, changed, deleted, error } of runs) {
+    const at = `${day}T12:00:00.000Z`
+    put.run(
+      resource ?? 'members',
+      lane ?? 'head',
+      at,
+      ended ? at : null,
+      ended ? (outcome ?? 'complete') : null,
+      changed ?? 0,
+      deleted ?? 0,
+      error ?? null,
+    )
+  }
+}
+
+/** Prunes to the end, each lot in a transaction; tells how many lots there were. */
+async function pruneAll(store: TemporaryStore, bounds: Partial<PruneBounds> = {}): Promise<number> {
+  const { prune } = maintained(store)
+  for (let lots = 1; ; lots += 1) {
+    if (!(await store.transaction(() => prune({ ...BOUNDS, ...bounds })))) return lots
+  }
+}
+
+const runIds = (store: TemporaryStore) => store.column('SELECT id FROM sync_runs ORDER BY id')
+
+describe('pruning', () => {
+  test('removes runs that ended long ago, whatever they did, and none that is still open', async () => {
+    const store = temporaryStore()
+    putRuns(store, [
+      { day: DAY.old },
+      { day: DAY.old, changed: 5 },
+      { day: DAY.old, outcome: 'failed', error: 'x' },
+      { day: DAY.old, ended: false },
+      { day: DAY.young },
+    ])
+    await pruneAll(store)
+    expect(runIds(store)).toEqual([4, 5])
+  })
+
+  test.each([
+    ['changed rows', { changed: 1 }],
+    ['deleted rows', { deleted: 1 }],
+    ['failed', { outcome: 'failed' }],
+    ['was stopped', { outcome: 'stopped' }],
+    ['told of an error', { error: 'x' }],
+    ['is open', { ended: false }],
+    ['is young', { day: DAY.young }],
+  ])('removes quiet runs early, but not one that %s', async (_name, run) => {
+    const store = temporaryStore()
+    putRuns(store, [{ day: DAY.quiet }, { day: DAY.quiet, ...run }, { day: DAY.quiet }, { day: DAY.young }])
+    await pruneAll(store)
+    expect(runIds(store)).toEqual([2, 4])
+  })
+
+  test('keeps the newest run of each resource and lane, however quiet', async () => {
+    const store = temporaryStore()
+    const feeds = [
+      { resource: 'members', lane: 'head' },
+      { resource: 'members', lane: 'audit' },
+      { resource: 'teams', lane: 'head' },
+    ]
+    for (let turn = 0; turn < 4; turn += 1)
+      putRuns(
+        store,
+        feeds.map(feed => ({ ...feed, day: DAY.quiet })),
+      )
+    putRuns(store, [{ resource: 'teams', lane: 'head', day: DAY.young, changed: 1 }])
+    await pruneAll(store)
+    expect(store.all('SELECT id, resource, lane FROM sync_runs ORDER BY id')).toEqual([
+      { id: 10, ...feeds[0] },
+      { id: 11, ...feeds[1] },
+      { id: 13, ...feeds[2] },
+    ])
+    await pruneAll(store)
+    expect(runIds(store)).toEqual([10, 11, 13])
+  })
+
+  test('looks at so many rows a lot and ends, whichever table is longer', async () => {
+    const store = temporaryStore()
+    putRuns(
+      store,
+      Array.from({ length: 10 }, () => ({ day: DAY.old })),
+    )
+    putRejects(
+      store,
+      Array.from({ length: 8 }, () => `${DAY.old}T00:00:00.000Z`),
+    )
+    const { prune } = maintained(store)
+    expect(await store.transaction(() => prune(BOUNDS))).toBe(true)
+    expect(runIds(store)).toEqual([4, 5, 6, 7, 8, 9, 10])
+    expect(await pruneAll(store)).toBe(6)
+    expect([runIds(store), store.column('SELECT id FROM sync_rejects')]).toEqual([[], []])
+    expect(await pruneAll(store)).toBe(2)
+  })
+
+  test('removes rejects that were resolved long ago, and none that is not', async () => {
+    const store = temporaryStore()
+    putRejects(store, [`${DAY.old}T00:00:00.000Z`, null, `${DAY.young}T00:00:00.000Z`])
+    await pruneAll(store)
+    expect(store.column('SELECT id FROM sync_rejects ORDER BY id')).toEqual([2, 3])
+  })
+
+  test('removes requests that were done long ago', async () => {
+    const store = temporaryStore()
+    const put = store.db.prepare(
+      "INSERT INTO sync_requests (kind, resource, asked_at, done_at) VALUES ('resync', ?, ?, ?)",
+    )
+    for (const done of [DAY.old, DAY.young, null]) put.run('members', DAY.old, done)
+    await pruneAll(store)
+    expect(store.column('SELECT id FROM sync_requests')).toEqual([2, 3])
+  })
+})
+
+function putRejects(store: TemporaryStore, resolved: readonly (string | null)[]): void {
+  const put = store.db.prepare(
+    `INSERT INTO sync_rejects (resource, item, reason, first_seen_at, last_seen_at, resolved_at, _feed, _digest)
+     VALUES ('members', '{}', 'no id', '', '', ?, 'members', hex(randomblob(8)))`,
+  )
+  for (const at of resolved) put.run(at)
+}
+
+describe('the check of the file', () => {
+  test('finds nothing wrong with a whole one', () => {
+    const store = temporaryStore()
+    store.put('members', [{ id: 'a' }])
+    expect(maintained(store).checkIntegrity()).toEqual([])
+  })
+
+  test('names rows that have lost their parent', () => {
+    const store = temporaryStore()
+    store.db.pragma('foreign_keys = OFF')
+    store.db.exec(
+      "INSERT INTO meeting_attendees (meeting_id, position) VALUES ('nowhere', 0), ('nowhere', 1)",
+    )
+    expect(maintained(store).checkIntegrity()).toEqual([
+      '2 rows of meeting_attendees have no row in meetings.',
+    ])
+  })
+
+  test('names an index that has lost a row', () => {
+    const store = temporaryStore()
+    store.put('members', [{ id: 'a' }])
+    const { path } = store
+    store.db.unsafeMode(true)
+    store.db.pragma('writable_schema = ON')
+    store.db.exec(
+      "INSERT INTO sync_rejects (resource, item, reason, first_seen_at, last_seen_at, _feed, _digest) VALUES ('x', '', '', '', '', '', '')",
+    )
+    store.db.exec(
+      "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'sync_runs_by_resource') WHERE name = 'sync_rejects_digest'",
+    )
+    store.db.pragma('wal_checkpoint(TRUNCATE)')
+    const db = new Database(path)
+    onTestFinished(() => {
+      db.close()
+    })
+    const found = createMaintenance(db, sql => db.prepare<unknown[]>(sql)).checkIntegrity()
+    expect(found.length).toBeGreaterThan(0)
+    expect(found.every(line => line.startsWith('The file is damaged: '))).toBe(true)
+  })
+})
+
+test('what SQLite learns of its indices reaches the tables that are asked', () => {
+  const store = temporaryStore()
+  store.put(
+    'members',
+    Array.from({ length: 500 }, (_, index) => ({ id: `m${index}` })),
+  )
+  store.all("SELECT * FROM members WHERE id > 'm3' ORDER BY id")
+  maintained(store).optimize()
+  expect(store.column('SELECT DISTINCT tbl FROM sqlite_stat1')).toContain('members')
+})
