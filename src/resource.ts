@@ -28,6 +28,10 @@ export interface Column {
   default?: string
   /** For `json`: a list of objects, kept as arrays of these fields' values to save their names' bytes. */
   tuple?: readonly string[]
+  /** What people wrote or said, or who they are: erased a time after the row was withdrawn. `_extra` always is. */
+  content?: true
+  /** What stands here once the row's content is erased, as an SQL expression over the row. */
+  whenErased?: string
 }
 
 export interface Index {
@@ -61,6 +65,8 @@ export interface Table {
   openWhen?: string
   /** What goes with a row of this table when it is tombstoned. */
   cascades: readonly Cascade[]
+  /** For rows that belong to another one: that there are any is content in itself, so they go when it is erased. */
+  content: boolean
 }
 
 export interface Cascade {
@@ -68,6 +74,8 @@ export interface Cascade {
   /** The other table's column → this table's column. */
   on: Readonly<Record<string, string>>
   effect: 'tombstone' | 'remove'
+  /** Nothing of the other table is stored for a withdrawn row of this one, however late its answer comes. */
+  keepsOut?: true
 }
 
 export interface LivesWith {
@@ -87,6 +95,8 @@ export interface Child {
 interface ColumnOptions {
   /** Dot-separated path in the payload where it is not the column's own name. */
   from?: string
+  /** @see Column.content */
+  content?: true
 }
 
 type ColumnBuilder = (about: string, options?: ColumnOptions) => (name: string) => Column
@@ -94,7 +104,12 @@ type ColumnBuilder = (about: string, options?: ColumnOptions) => (name: string) 
 const payloadColumn =
   (kind: ColumnKind): ColumnBuilder =>
   (about, options) =>
-  name => ({ kind, about, source: { from: 'payload', path: (options?.from ?? name).split('.') } })
+  name => ({
+    kind,
+    about,
+    source: { from: 'payload', path: (options?.from ?? name).split('.') },
+    ...(options?.content ? { content: true } : {}),
+  })
 
 export const text = payloadColumn('text')
 export const integer = payloadColumn('integer')
@@ -136,7 +151,11 @@ export const requested = (about: string, options?: ColumnOptions) => (): Column 
 
 /** A column that parley fills. */
 export const own =
-  (kind: ColumnKind, about: string, options: { notNull?: boolean; default?: string } = {}) =>
+  (
+    kind: ColumnKind,
+    about: string,
+    options: Pick<Column, 'notNull' | 'default' | 'content' | 'whenErased'> = {},
+  ) =>
   (): Column => ({ kind, about, source: { from: 'parley' }, ...options })
 
 interface TableOptions {
@@ -151,6 +170,7 @@ interface TableOptions {
   livesWith?: LivesWith
   openWhen?: string
   cascades?: readonly Cascade[]
+  content?: true
 }
 
 function table(kind: Table['kind'], name: string, options: TableOptions): Table {
@@ -178,6 +198,7 @@ function table(kind: Table['kind'], name: string, options: TableOptions): Table 
     taken: options.taken ?? [],
     mergesExtra: options.mergesExtra ?? false,
     cascades: options.cascades ?? [],
+    content: options.content ?? false,
     ...(options.livesWith ? { livesWith: options.livesWith } : {}),
     ...(options.openWhen ? { openWhen: options.openWhen } : {}),
   }

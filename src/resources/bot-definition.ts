@@ -1,6 +1,7 @@
 import { boolean, child, entity, json, own, position, real, resource, text } from '../resource.ts'
 
 const hints = child('bot_transcription_hints', {
+  content: true,
   about: 'Words that the transcription is told to expect.',
   list: 'transcription_hints',
   key: ['position'],
@@ -19,12 +20,12 @@ const bot = entity('bot_definition', {
   key: ['id'],
   columns: {
     id: own('integer', 'Always 1.'),
-    name: text('Name of the bot.'),
+    name: text('Name of the bot.', { content: true }),
     message_on_join_active: boolean('1 when it greets on joining.', { from: 'message_on_join.active' }),
     message_on_join_frequency: text('How often. The API does not state the values.', {
       from: 'message_on_join.frequency',
     }),
-    message_on_join_message: text('What it says.', { from: 'message_on_join.message' }),
+    message_on_join_message: text('What it says.', { from: 'message_on_join.message', content: true }),
   },
   children: [hints],
 })

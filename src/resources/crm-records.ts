@@ -12,13 +12,13 @@ const records = entity('crm_records', {
     object: requested('Object (`crm_objects.name`).', { from: 'object' }),
     id: text('Record id.'),
     visibility: text('`workspace` for everything that the API lists.'),
-    fields: json('Field values by field name, every digit as the API wrote it.'),
+    fields: json('Field values by field name, every digit as the API wrote it.', { content: true }),
     created_at: timestamp('When it was created.'),
     updated_at: timestamp('When it was last changed.'),
     created_by_kind: text('`member`, or another kind.', { from: 'created_by.kind' }),
-    created_by_name: text('Who created it.', { from: 'created_by.name' }),
+    created_by_name: text('Who created it.', { from: 'created_by.name', content: true }),
     updated_by_kind: text('`member`, or another kind.', { from: 'updated_by.kind' }),
-    updated_by_name: text('Who last changed it.', { from: 'updated_by.name' }),
+    updated_by_name: text('Who last changed it.', { from: 'updated_by.name', content: true }),
   },
   indices: { by_id: { on: ['id'] }, by_update: { on: ['updated_at'] } },
 })
@@ -32,8 +32,8 @@ const changes = link('crm_record_changes', {
     record_id: own('text', 'Record.'),
     field: own('text', 'Key of `crm_records.fields`.'),
     observed_at: own('timestamp', 'When parley read the new value.'),
-    old_value: own('json', 'JSON; SQL NULL when the field was absent.'),
-    new_value: own('json', 'JSON; SQL NULL when the field is absent.'),
+    old_value: own('json', 'JSON; SQL NULL when the field was absent.', { content: true }),
+    new_value: own('json', 'JSON; SQL NULL when the field is absent.', { content: true }),
   },
 })
 

@@ -5,7 +5,7 @@ const integrations = entity('integrations', {
   key: ['id'],
   columns: {
     id: own('integer', 'Always 1.'),
-    document: own('json', 'As the API sent it.'),
+    document: own('json', 'As the API sent it.', { content: true }),
   },
 })
 

@@ -21,10 +21,15 @@ const ownerTeams = child('meeting_owner_teams', {
   about: 'Teams of the meeting’s owner.',
   list: 'meeting_owner.teams',
   key: ['meeting_id', 'team_id'],
-  columns: { meeting_id: meetingId, team_id: text('Team.'), name: text('Team name at that time.') },
+  columns: {
+    meeting_id: meetingId,
+    team_id: text('Team.'),
+    name: text('Team name at that time.', { content: true }),
+  },
 })
 
 const attendeeTeams = child('meeting_attendee_teams', {
+  content: true,
   about: 'Teams of the attendees who are members.',
   list: 'teams',
   key: ['meeting_id', 'attendee_position', 'team_id'],
@@ -32,11 +37,12 @@ const attendeeTeams = child('meeting_attendee_teams', {
     meeting_id: parent('meeting_id', 'text', 'Meeting.'),
     attendee_position: parent('position', 'integer', 'Attendee (`meeting_attendees.position`).'),
     team_id: text('Team.'),
-    name: text('Team name at that time.'),
+    name: text('Team name at that time.', { content: true }),
   },
 })
 
 const attendees = child('meeting_attendees', {
+  content: true,
   about: 'Who took part.',
   list: 'attendees',
   key: ['meeting_id', 'position'],
@@ -61,8 +67,8 @@ const crmRecords = child('meeting_crm_records', {
     meeting_id: meetingId,
     position: position(),
     record_id: text('Id of the record in the CRM.'),
-    record_name: text('Its name.'),
-    record_url: text('Its address in the CRM.'),
+    record_name: text('Its name.', { content: true }),
+    record_url: text('Its address in the CRM.', { content: true }),
     record_object_type: text('Its object type in the CRM.'),
   },
 })
@@ -76,18 +82,19 @@ const relatedObjects = child('meeting_related_objects', {
     position: position(),
     object_type: text('Kind of the object.'),
     object_id: text('Id of the object (`crm_records.id`).'),
-    display_name: text('Its name.'),
+    display_name: text('Its name.', { content: true }),
     is_internal: boolean('1 for an object of our side.', { from: 'fields.is_internal' }),
     company_ids: json('Ids of the companies it belongs to.', { from: 'fields.company_ids' }),
     crm_record_id: text('Id of the synchronised CRM record.', { from: 'sync_crm_object.record_id' }),
-    crm_record_name: text('Its name.', { from: 'sync_crm_object.record_name' }),
-    crm_record_url: text('Its address in the CRM.', { from: 'sync_crm_object.record_url' }),
+    crm_record_name: text('Its name.', { from: 'sync_crm_object.record_name', content: true }),
+    crm_record_url: text('Its address in the CRM.', { from: 'sync_crm_object.record_url', content: true }),
     crm_record_object_type: text('Its object type.', { from: 'sync_crm_object.record_object_type' }),
   },
   indices: { by_object: { on: ['object_id'] } },
 })
 
 const speakers = child('meeting_speakers', {
+  content: true,
   about: 'How much each person spoke.',
   list: 'speakers',
   key: ['meeting_id', 'position'],
@@ -100,6 +107,7 @@ const speakers = child('meeting_speakers', {
 })
 
 const chapterItems = child('meeting_chapter_items', {
+  content: true,
   about: 'The points of a summary’s chapter.',
   list: 'chapter_items',
   key: ['meeting_id', 'chapter_position', 'position'],
@@ -113,6 +121,7 @@ const chapterItems = child('meeting_chapter_items', {
 })
 
 const chapters = child('meeting_chapters', {
+  content: true,
   about: 'Chapters of the generated summary.',
   list: 'summaries',
   key: ['meeting_id', 'position'],
@@ -125,6 +134,7 @@ const chapters = child('meeting_chapters', {
 })
 
 const actionItems = child('meeting_action_items', {
+  content: true,
   about: 'What was agreed to be done.',
   list: 'action_items',
   key: ['meeting_id', 'id'],
@@ -142,15 +152,15 @@ const actionItems = child('meeting_action_items', {
 
 const meetings = entity('meetings', {
   about: 'Recorded meetings.',
-  cascades: [{ table: 'playbook_results', on: { meeting_id: 'id' }, effect: 'tombstone' }],
+  cascades: [{ table: 'playbook_results', on: { meeting_id: 'id' }, effect: 'tombstone', keepsOut: true }],
   openWhen: "access = 'open'",
   key: ['id'],
   storage: 'rowid',
   columns: {
     id: text('Meeting id.', { from: 'meeting_id' }),
-    url: text('Link to the meeting in the product.', { from: 'service_meeting_url' }),
+    url: text('Link to the meeting in the product.', { from: 'service_meeting_url', content: true }),
     workspace_id: text('Workspace.'),
-    title: text('Title.'),
+    title: text('Title.', { content: true }),
     platform: text('Conferencing platform.'),
     start_time: timestamp('When it began.'),
     end_time: timestamp('When it ended.'),
@@ -159,14 +169,15 @@ const meetings = entity('meetings', {
     recording_source: text('The API does not state its values.'),
     overview_status: text('State of summaries and action items; `COMPLETED` when they are there.'),
     crm_type: text('Kind of linked CRM.'),
-    meeting_type_name: text('Type of meeting as the workspace names it.'),
+    meeting_type_name: text('Type of meeting as the workspace names it.', { content: true }),
     transcript_languages: json('Language codes of the transcript.', { from: 'transcript_config.languages' }),
-    owner_name: text('Owner.', { from: 'meeting_owner.name' }),
-    owner_email: text('Mail address of the owner.', { from: 'meeting_owner.email' }),
+    owner_name: text('Owner.', { from: 'meeting_owner.name', content: true }),
+    owner_email: text('Mail address of the owner.', { from: 'meeting_owner.email', content: true }),
     access: own('text', '`open`, or `withheld` when the API answers 403.'),
     transcript_state: own('text', '`pending`, `present`, `empty`, `withheld` (403) or `gone` (404).', {
       notNull: true,
       default: "'pending'",
+      whenErased: "iif(access = 'withheld', 'withheld', 'pending')",
     }),
   },
   indices: {

@@ -5,8 +5,8 @@ const members = entity('members', {
   key: ['id'],
   columns: {
     id: text('Member id; `activities.actor_id` and `team_members.member_id` point here.'),
-    name: text('Display name.'),
-    email: text('Mail address.'),
+    name: text('Display name.', { content: true }),
+    email: text('Mail address.', { content: true }),
     role: text('Role in the workspace; the API does not state its values.'),
   },
 })

@@ -12,6 +12,7 @@ import {
 } from '../resource.ts'
 
 const participants = child('message_copy_participants', {
+  content: true,
   about: 'Senders and receivers of each copy, in the order of the API: FROM, TO, CC, BCC, then by address.',
   list: 'participants',
   key: ['message_id', 'position'],
@@ -34,13 +35,16 @@ const messageCopies = entity('message_copies', {
     id: text("The API's message id; `activities.source_id` of a MESSAGE activity points here."),
     header_message_id: text('RFC 5322 Message-ID; the same for all copies of one e-mail.'),
     thread_id: text('Thread.'),
-    subject: text('NULL when hidden by the share settings or really empty; the API does not tell which.'),
+    subject: text('NULL when hidden by the share settings or really empty; the API does not tell which.', {
+      content: true,
+    }),
     received_at: timestamp('When it was sent or received.'),
     is_internal: boolean('1 when every FROM, TO and CC is a member.'),
     is_group_email: boolean('1 for mailing lists and group addresses.'),
     text_state: own('text', '`pending`, `present`, `empty` (read, and null) or `gone` (404).', {
       notNull: true,
       default: "'pending'",
+      whenErased: "'pending'",
     }),
     // Most e-mails have one copy, so a new one is next to be read unless the merge finds otherwise.
     _text_due: own(
@@ -70,13 +74,15 @@ const messages = entity('messages', {
     id: own('text', 'Id of the canonical copy: earliest `received_at`, then smallest id.'),
     copy_count: own('integer', 'Number of live copies.'),
     thread_id: own('text', 'Thread.'),
-    subject: own('text', 'Subject of the first copy that shows one.'),
+    subject: own('text', 'Subject of the first copy that shows one.', { content: true }),
     received_at: own('timestamp', 'When it was sent or received.'),
     is_internal: own('boolean', '1 when every FROM, TO and CC is a member.'),
     is_group_email: own('boolean', '1 for mailing lists and group addresses.'),
-    text: own('text', 'Full plain text of the first copy that gives one.'),
-    text_state: own('text', '`present` where the text is known, else the canonical copy’s state.'),
-    _text_from: own('integer', 'Internal: rowid of the copy that gave the text.'),
+    text: own('text', 'Full plain text of the first copy that gives one.', { content: true }),
+    text_state: own('text', '`present` where the text is known, else the canonical copy’s state.', {
+      whenErased: "'pending'",
+    }),
+    _text_from: own('integer', 'Internal: rowid of the copy that gave the text.', { whenErased: 'NULL' }),
   },
   indices: {
     // Covers the counts of sync_status and sync_coverage, which must not read a million texts.

@@ -1,6 +1,7 @@
 import { child, entity, parent, requested, resource, text, timestamp } from '../resource.ts'
 
 const talkPointResults = child('talk_point_results', {
+  content: true,
   about: 'The answer to each of a playbook’s questions.',
   list: 'talk_point_results',
   key: ['playbook_result_id', 'id'],
@@ -21,7 +22,7 @@ const playbookResults = entity('playbook_results', {
     id: text('Result id.'),
     meeting_id: requested('Meeting.', { from: 'meeting_id' }),
     playbook_id: text('Playbook.'),
-    playbook_name: text('Its name at that time.'),
+    playbook_name: text('Its name at that time.', { content: true }),
     created_at: timestamp('When it was made.'),
   },
   children: [talkPointResults],

@@ -7,8 +7,8 @@ const talkPoints = child('playbook_talk_points', {
   columns: {
     playbook_id: parent('id', 'text', 'Playbook.'),
     id: text('Question id.'),
-    question: text('The question.'),
-    description: text('What is meant by it.'),
+    question: text('The question.', { content: true }),
+    description: text('What is meant by it.', { content: true }),
     order: integer('Place within the playbook.'),
     target: text('The API does not state its values.'),
     data_type: text('The API does not state its values.'),
@@ -22,10 +22,10 @@ const playbooks = entity('playbooks', {
   key: ['id'],
   columns: {
     id: text('Playbook id.'),
-    name: text('Name.'),
+    name: text('Name.', { content: true }),
     active: boolean('1 while it is in use. The list shows only these; inactive ones stay readable.'),
     updated_at: timestamp('When it was last changed.'),
-    execution_setting: own('json', 'When it runs by itself, as the API sent it.'),
+    execution_setting: own('json', 'When it runs by itself, as the API sent it.', { content: true }),
   },
   children: [talkPoints],
 })

@@ -15,7 +15,7 @@ const teamMembers = child('team_members', {
 const teams = entity('teams', {
   about: 'Teams of the workspace.',
   key: ['id'],
-  columns: { id: text('Team id.'), name: text('Team name.') },
+  columns: { id: text('Team id.'), name: text('Team name.', { content: true }) },
   children: [teamMembers],
 })
 

@@ -1,6 +1,7 @@
 import { child, parent, position, real, resource, text, tuples } from '../resource.ts'
 
 const entries = child('transcript_entries', {
+  content: true,
   about: 'What was said, in order.',
   list: 'entries',
   key: ['meeting_id', 'position'],

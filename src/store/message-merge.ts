@@ -146,7 +146,7 @@ function givesText(copies: readonly Copy[], id: number): boolean {
   return copies.find(copy => copy.text_state === 'present')?._id === id
 }
 
-/** An empty or missing header id never merges two messages. */
-function groupKey({ header, id }: Group): string {
+/** The merged row's key. An empty or missing header id never merges two messages. */
+export function groupKey({ header, id }: Group): string {
   return header ? header : `id:${id}`
 }

@@ -5,6 +5,7 @@ import type { Column, Table } from '../resource.ts'
 import type { Cell, ParsedItem, ParsedRow } from '../row.ts'
 import { placeholders, quote } from './sql.ts'
 import type { Prepare } from './statements.ts'
+import type { Withdrawals } from './withdrawals.ts'
 
 /** Writes payloads: a row and all rows below it, touching nothing that is already so. */
 
@@ -167,11 +168,14 @@ function declaredFields(table: Table): ReadonlySet<string> {
 export interface RowWriters {
   /** The writer of a table; the same one for the same columns. */
   to(table: string, filled?: readonly string[]): RowWriter
-  /** Rows of a child table whose payload is read by itself, such as a transcript. */
+  /**
+   * Rows of a child table whose payload is read by itself, such as a transcript. False where nothing changed, also
+   * because the row that they belong to is withdrawn.
+   */
   replaceChildren(table: string, rootKey: string, rows: readonly ParsedRow[]): boolean
 }
 
-export function createRowWriters(prepare: Prepare): RowWriters {
+export function createRowWriters(prepare: Prepare, withdrawals: Pick<Withdrawals, 'keepsOut'>): RowWriters {
   const writers = new Map<string, RowWriter>()
   const childWriters = new Map<string, ChildWriter>()
   return {
@@ -184,6 +188,7 @@ export function createRowWriters(prepare: Prepare): RowWriters {
     replaceChildren(table, rootKey, rows) {
       const writer = childWriters.get(table) ?? createChildWriter(prepare, tableNamed(table))
       childWriters.set(table, writer)
+      if (withdrawals.keepsOut(table)?.(() => rootKey)) return false
       if (writer.same(rootKey, rows)) return false
       writer.replace(rootKey, rows)
       return true

@@ -3,11 +3,12 @@ import { type Clock, isoInstant } from '../clock.ts'
 import type { ParsedItem } from '../row.ts'
 import { type Absences, createAbsences } from './absences.ts'
 import { type Arrivals, createArrivals } from './arrivals.ts'
+import { createErasure, type Erasure } from './erasure.ts'
 import { createFreshness, type Freshness } from './freshness.ts'
 import { createHistory, type NoteChanges } from './history.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { lockDatabase } from './lock.ts'
-import { createMessageMerge, type Group, type MessageMerge } from './message-merge.ts'
+import { createMessageMerge, type Group, groupKey, type MessageMerge } from './message-merge.ts'
 import { closeDatabase, databaseError, openDatabase, type Sqlite, truePath } from './open.ts'
 import { createRejects, type Rejects } from './rejects.ts'
 import { createRequests, type Requests } from './requests.ts'
@@ -18,6 +19,7 @@ import { type Prepare, statementCache } from './statements.ts'
 import { createTasks, type Tasks } from './tasks.ts'
 import { createTombstone, type Tombstone } from './tombstones.ts'
 import { createTransaction, type Transaction } from './transaction.ts'
+import { createWithdrawals, type Withdrawals } from './withdrawals.ts'
 
 export interface StoredItem {
   item: ParsedItem
@@ -32,7 +34,7 @@ export interface WriteOptions {
   filled?: readonly string[]
 }
 
-/** The warehouse as the engine sees it. Everything but `transaction` is called inside one. */
+/** The warehouse as the engine sees it. Everything but `transaction` and `erasure.clean` is called inside one. */
 export interface Store {
   db: Sqlite
   prepare: Prepare
@@ -48,8 +50,13 @@ export interface Store {
   rows: RowWriters
   merge: MessageMerge
   tombstone: Tombstone
+  withdrawals: Withdrawals
+  erasure: Erasure
   transaction: Transaction
-  /** Stores payloads of one table; those that a later request has already written are left out. */
+  /**
+   * Stores payloads of one table. Left out are those that a later request has already written, and those that belong
+   * to a row which is withdrawn.
+   */
   write(table: string, items: readonly ParsedItem[], options: WriteOptions): StoredItem[]
   /** Frees the file for others; the last connection closed is a read-only one. */
   close(): void
@@ -96,7 +103,8 @@ function closeAll(db: Sqlite, release: () => void): void {
 function createStore(db: Sqlite, prepare: Prepare, clock: Clock, path: string): Omit<Store, 'close'> {
   const freshness = createFreshness()
   const absences = createAbsences(prepare)
-  const rows = createRowWriters(prepare)
+  const withdrawals = createWithdrawals(prepare)
+  const rows = createRowWriters(prepare, withdrawals)
   const { merge, merges } = createMerges(prepare)
   const histories = createHistories(prepare)
 
@@ -107,14 +115,18 @@ function createStore(db: Sqlite, prepare: Prepare, clock: Clock, path: string): 
     const merged = merges.get(name)
     const history = histories.get(name)
     const missing = absences.any(name)
+    const keepsOut = withdrawals.keepsOut(name)
+    const columns = Object.keys(table.columns)
     const stored: StoredItem[] = []
     const groups: Group[] = []
     for (const item of items) {
       const key = keyIndexes.map(index => item.cells[index])
       if (!freshness.admits(ticket, name, key.join('\u0000'))) continue
+      if (keepsOut?.(column => item.cells[columns.indexOf(column)] ?? null)) continue
       const written = writer(item, now)
       if (missing) absences.clear(name, key.length > 1 ? String(key[0]) : '', String(key.at(-1)))
       if (written.status !== 'unchanged') {
+        if (written.status !== 'inserted') withdrawals.forget(name, key.map(String))
         if (merged) groups.push(...groupsOf(merged, item, written))
         if (written.status === 'revived' && merged) merged.merge.resetText(String(key.at(-1)))
         history?.(item, written, now)
@@ -122,6 +134,7 @@ function createStore(db: Sqlite, prepare: Prepare, clock: Clock, path: string): 
       stored.push({ item, written })
     }
     merged?.merge.refresh(groups, now)
+    if (merged) withdrawals.follow(merged, new Set(groups.map(groupKey)))
     return stored
   }
 
@@ -140,13 +153,17 @@ function createStore(db: Sqlite, prepare: Prepare, clock: Clock, path: string): 
     requests: createRequests(prepare),
     runs: createRuns(prepare),
     state: createState(prepare),
-    tombstone: createTombstone({ prepare, merges }),
+    tombstone: createTombstone({ prepare, merges, withdrawals }),
+    withdrawals,
+    erasure: createErasure({ db, prepare }),
     transaction: createTransaction(db, clock, path),
   }
 }
 
 interface MergedTable {
   merge: MessageMerge
+  /** The table of the merged rows, and the column by which they are. */
+  into: string
   groupBy: string
   /** Places of the group's column and of the key among the cells. */
   groupIndex: number
@@ -160,6 +177,7 @@ function createMerges(prepare: Prepare) {
     const columns = Object.keys(tableNamed(derivation.from).columns)
     merges.set(derivation.from, {
       merge: createMessageMerge(prepare, derivation),
+      into: derivation.into,
       groupBy: derivation.groupBy,
       groupIndex: columns.indexOf(derivation.groupBy),
       keyIndex: columns.indexOf(derivation.key),
@@ -192,8 +210,9 @@ function createHistories(prepare: Prepare): ReadonlyMap<string, NoteRow> {
 
 function noteRow(note: NoteChanges, columns: readonly string[], column: string): NoteRow {
   const [object, id, value] = ['object', 'id', column].map(name => columns.indexOf(name))
-  return ({ cells }, { before }, now) => {
-    if (!before) return
+  return ({ cells }, { status, before }, now) => {
+    // What was erased while it was withdrawn is not known to have changed.
+    if (!before || (status === 'revived' && before[value ?? -1] === null)) return
     const text = (from: readonly unknown[]) => String(from[value ?? -1] ?? '{}')
     const record = { object: String(cells[object ?? -1]), id: String(cells[id ?? -1]) }
     note(record, text(before), text(cells), now)

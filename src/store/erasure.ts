@@ -1,0 +1,204 @@
+import { CATALOG, descendants, TABLES, tableNamed } from '../catalog.ts'
+import type { Feed, Resource, Table } from '../resource.ts'
+import { isBusy, type Sqlite } from './open.ts'
+import { quote } from './sql.ts'
+import type { Prepare } from './statements.ts'
+import { isWithdrawn } from './withdrawals.ts'
+
+/** Erases for good what rows that were withdrawn a while ago still say. Their keys, times, states and numbers stay. */
+export interface Erasure {
+  /**
+   * Erases a lot of what was withdrawn before an instant, oldest first. Inside a transaction; `more` says whether
+   * another lot waits. A row that was erased is not looked at again unless it comes back and is withdrawn anew.
+   */
+  erase(options: { before: string; limit: number }): { erased: number; more: boolean }
+  /**
+   * Clears what SQLite itself has kept of it; outside a transaction, after the last lot. A file of up to
+   * `rebuildUpToBytes` is written anew, in as much memory as it is large and with nothing else running meanwhile:
+   * moving rows from page to page leaves copies behind that erasing does not reach.
+   */
+  clean(options: { rebuildUpToBytes: number }): Cleaned
+}
+
+export interface Cleaned {
+  /** False where the file was larger, or another process wrote: copies of earlier moves may be left in free space. */
+  rebuilt: boolean
+  /** False while a reader keeps the log: to be tried again. */
+  logCleared: boolean
+}
+
+interface Noted {
+  table_name: string
+  scope: string
+  key: string
+}
+
+export function createErasure({ db, prepare }: { db: Sqlite; prepare: Prepare }): Erasure {
+  const noted = prepare(
+    `SELECT table_name, scope, key FROM sync_erasures WHERE withdrawn_at < ? ORDER BY withdrawn_at LIMIT ?`,
+  )
+  const forget = prepare('DELETE FROM sync_erasures WHERE table_name = ? AND scope = ? AND key = ?')
+  const erasers = new Map<string, Eraser>()
+  const eraserOf = (name: string): Eraser => {
+    const eraser = erasers.get(name) ?? createEraser(prepare, tableNamed(name))
+    erasers.set(name, eraser)
+    return eraser
+  }
+
+  return {
+    erase({ before, limit }) {
+      const lot = noted.all(before, limit + 1) as Noted[]
+      const erased = withSecureDelete(db, () =>
+        lot.slice(0, limit).filter(({ table_name: table, scope, key }) => {
+          forget.run(table, scope, key)
+          // A table of a version to come or gone by has nothing that could be erased by name.
+          return TABLES.has(table) && eraserOf(table)(scope, key)
+        }),
+      )
+      return { erased: erased.length, more: lot.length > limit }
+    },
+    clean({ rebuildUpToBytes }) {
+      const rebuilt = sizeOf(db) <= rebuildUpToBytes && rebuild(db)
+      return { rebuilt, logCleared: clearLog(db) }
+    },
+  }
+}
+
+/**
+ * Has SQLite overwrite with zeros what `work` deletes or replaces. Inside a transaction or outside of one: it holds
+ * from the next statement on.
+ */
+export function withSecureDelete<T>(db: Sqlite, work: () => T): T {
+  const before = db.pragma('secure_delete', { simple: true })
+  db.pragma('secure_delete = ON')
+  try {
+    return work()
+  } finally {
+    db.pragma(`secure_delete = ${before === 2 ? 'FAST' : before}`)
+  }
+}
+
+/** Returns false for a row that is not withdrawn any more, which is left as it is. */
+type Eraser = (scope: string, key: string) => boolean
+
+function createEraser(prepare: Prepare, table: Table): Eraser {
+  const isScoped = table.key.length > 1
+  const own = condition(table.key)
+  const find = prepare(`SELECT 1 FROM ${quote(table.name)} WHERE ${own} AND ${isWithdrawn(table)}`)
+  const ofRow = [blank(table, own)].flatMap(sql => (sql === undefined ? [] : [prepare(sql)]))
+  const ofKey = descendants(table).flatMap(({ table: child }) => statement(prepare, child, childOf(child)))
+  const rejects = rejectsOf(table).map(({ resource, feed }) => ({
+    names: [resource, feed],
+    // Nothing of them may stay, their digest included: it would have the same item, seen again, pass for known.
+    remove: prepare('DELETE FROM sync_rejects WHERE resource = ? AND _feed = ? AND _scope = ?'),
+  }))
+  const parts = partsOf(table).map(({ part, columns, from }) => ({
+    from,
+    run: statement(prepare, part, condition(columns)),
+  }))
+
+  return (scope, key) => {
+    const values = isScoped ? [scope, key] : [key]
+    if (find.get(...values) === undefined) return false
+    for (const erase of ofRow) erase.run(...values)
+    for (const erase of ofKey) erase.run(key)
+    for (const { names, remove } of rejects) remove.run(...names, key)
+    for (const { from, run } of parts) {
+      const cells = from.map(column => values[table.key.indexOf(column)])
+      for (const erase of run) erase.run(...cells)
+    }
+    return true
+  }
+}
+
+const condition = (columns: readonly string[]): string =>
+  columns.map(column => `${quote(column)} = ?`).join(' AND ')
+
+/** Rows below another one repeat its key in the first column of their own; else the whole table belongs to it. */
+function childOf(child: Table): string {
+  const [first = ''] = child.key
+  return child.columns[first]?.source.from === 'parent' ? condition([first]) : '? IS NOT NULL'
+}
+
+function statement(prepare: Prepare, table: Table, where: string) {
+  const sql = table.content ? `DELETE FROM ${quote(table.name)} WHERE ${where}` : blank(table, where)
+  return sql === undefined ? [] : [prepare(sql)]
+}
+
+/** Undefined for a table that holds nothing but keys. */
+function blank({ name, kind, columns }: Table, where: string): string | undefined {
+  const sets = Object.entries(columns).flatMap(([column, { content, whenErased }]) =>
+    content || whenErased !== undefined ? [`${quote(column)} = ${whenErased ?? 'NULL'}`] : [],
+  )
+  if (kind !== 'link') sets.push('_extra = NULL')
+  return sets.length === 0 ? undefined : `UPDATE ${quote(name)} SET ${sets.join(', ')} WHERE ${where}`
+}
+
+interface Part {
+  part: Table
+  /** Its columns that name the row, and the columns of the row's key that they repeat. */
+  columns: readonly string[]
+  from: readonly string[]
+}
+
+/** Tables with rows that belong to a row though they come in an answer of their own. */
+function partsOf({ name }: Table): Part[] {
+  return [...TABLES.values()].flatMap(({ table: part }) =>
+    part.livesWith?.table === name
+      ? [{ part, columns: Object.keys(part.livesWith.on), from: Object.values(part.livesWith.on) }]
+      : [],
+  )
+}
+
+interface NamedFeed {
+  resource: string
+  feed: string
+}
+
+/** Feeds whose rejects are noted under a key of this table: what is read for each row, and lists inside of one. */
+function rejectsOf(table: Table): NamedFeed[] {
+  const key = table.key.at(-1) ?? ''
+  const caused = new Set(CATALOG.flatMap(resource => causedBy(resource, table.name, key)))
+  return CATALOG.flatMap(({ name, feeds }) =>
+    Object.entries(feeds)
+      .filter(([feed, declared]) => isReadFor(declared, table, key) || caused.has(`${name}.${feed}`))
+      .map(([feed]) => ({ resource: name, feed: `${name}.${feed}` })),
+  )
+}
+
+function causedBy({ feeds }: Resource, table: string, key: string): string[] {
+  return Object.values(feeds).flatMap(feed => {
+    const causes = 'causes' in feed && feed.table === table ? (feed.causes ?? []) : []
+    return causes.flatMap(cause => ('points' in cause || cause.key !== key ? [] : [cause.feed]))
+  })
+}
+
+function isReadFor(feed: Feed, { name }: Table, key: string): boolean {
+  if (feed.mode === 'item') return feed.pending ? feed.pending.table === name : isReadByKey(feed, name)
+  return feed.mode === 'snapshot' && feed.scope?.table === name && feed.scope.column === key
+}
+
+/** What is read as the row itself, and not as one of several that another row has. */
+function isReadByKey({ stores, table }: Extract<Feed, { mode: 'item' }>, name: string): boolean {
+  return table === name && (stores === 'row' || stores === 'setting')
+}
+
+function sizeOf(db: Sqlite): number {
+  const number = (pragma: string) => db.pragma(pragma, { simple: true }) as number
+  return number('page_count') * number('page_size')
+}
+
+function rebuild(db: Sqlite): boolean {
+  try {
+    db.exec('VACUUM')
+    return true
+  } catch (error) {
+    if (!isBusy(error)) throw error
+    return false
+  }
+}
+
+function clearLog(db: Sqlite): boolean {
+  const [result] = db.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
+  return result?.busy === 0
+}

@@ -1,0 +1,76 @@
+import { CATALOG, tableNamed } from '../catalog.ts'
+import type { Derivation, LivesWith, Table } from '../resource.ts'
+import type { Cell } from '../row.ts'
+import { quote } from './sql.ts'
+import type { Prepare } from './statements.ts'
+
+/** Which rows are withdrawn and still have their content. Called in the transaction that withdraws or revives them. */
+export interface Withdrawals {
+  /** A row was tombstoned or is withheld. One that was withdrawn before keeps that time. */
+  note(table: string, key: readonly string[], now: string): void
+  /** A row is live, or open, again. */
+  forget(table: string, key: readonly string[]): void
+  /** Merged rows of a derivation, by their keys: noted where they are deleted, forgotten where they are live. */
+  follow(derivation: Pick<Derivation, 'into'>, keys: Iterable<string>): void
+  /** True when nothing may be stored for a row of `table` because the row that it belongs to is withdrawn. */
+  keepsOut(table: string): ((cell: (column: string) => Cell) => boolean) | undefined
+}
+
+export function createWithdrawals(prepare: Prepare): Withdrawals {
+  const note = prepare(
+    'INSERT INTO sync_erasures (table_name, scope, key, withdrawn_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+  )
+  const forget = prepare('DELETE FROM sync_erasures WHERE table_name = ? AND scope = ? AND key = ?')
+  const owners = ownersThatKeepOut()
+  return {
+    note: (table, key, now) => {
+      note.run(table, ...scopeAndKey(key), now)
+    },
+    forget: (table, key) => {
+      forget.run(table, ...scopeAndKey(key))
+    },
+    follow({ into }, keys) {
+      const [key = ''] = tableNamed(into).key
+      const deletedAt = prepare(`SELECT _deleted_at FROM ${quote(into)} WHERE ${quote(key)} = ?`).pluck()
+      for (const value of keys) {
+        const at = deletedAt.get(value) as string | null | undefined
+        if (at) note.run(into, '', value, at)
+        else forget.run(into, '', value)
+      }
+    },
+    keepsOut(table) {
+      const owner = owners.get(table)
+      if (!owner) return undefined
+      const columns = Object.entries(owner.on)
+      const where = columns.map(([, theirs]) => `${quote(theirs)} = ?`).join(' AND ')
+      const withdrawn = prepare(
+        `SELECT 1 FROM ${quote(owner.table)} WHERE ${where} AND ${isWithdrawn(tableNamed(owner.table))}`,
+      )
+      return cell => withdrawn.get(...columns.map(([mine]) => cell(mine))) !== undefined
+    },
+  }
+}
+
+/** The columns `scope` and `key` of the sync tables. */
+export function scopeAndKey(key: readonly string[]): [scope: string, key: string] {
+  return [key.length > 1 ? (key[0] ?? '') : '', key.at(-1) ?? '']
+}
+
+/** SQL condition under which the content of an entity's row is not published any more. */
+export function isWithdrawn({ openWhen }: Pick<Table, 'openWhen'>): string {
+  return openWhen === undefined ? '_deleted_at IS NOT NULL' : `(_deleted_at IS NOT NULL OR NOT (${openWhen}))`
+}
+
+/** By table: the row that its rows belong to, where nothing is stored for one that is withdrawn. */
+function ownersThatKeepOut(): ReadonlyMap<string, LivesWith> {
+  const tables = CATALOG.flatMap(resource => resource.tables)
+  const cascaded = tables.flatMap(({ name, cascades }) =>
+    cascades
+      .filter(({ keepsOut }) => keepsOut)
+      .map(({ table, on }): [string, LivesWith] => [table, { table: name, on }]),
+  )
+  const partsOfTheirOwn = tables.flatMap(({ name, content, livesWith }): [string, LivesWith][] =>
+    content && livesWith ? [[name, livesWith]] : [],
+  )
+  return new Map([...cascaded, ...partsOfTheirOwn])
+}

@@ -1,0 +1,353 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { resourceNamed, TABLES, tableNamed } from '../../src/catalog.ts'
+import { openDatabase } from '../../src/store/open.ts'
+import {
+  createMarker,
+  markedWorld,
+  markersIn,
+  putTranscript,
+  storedMarkers,
+  type World,
+} from './marked-world.ts'
+import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
+
+const WRITTEN = '2026-01-01T00:00:00.000Z'
+const WITHDRAWN = '2026-01-10T00:00:00.000Z'
+const LATER = '2026-02-10T00:00:00.000Z'
+
+/** Whether a text at this place goes when the row is erased. */
+function isContentAt(place: string): boolean {
+  const [name = '', column = ''] = place.split('.')
+  if (name === 'sync_rejects') return column === 'item'
+  const table = tableNamed(name)
+  return table.content || column === '_extra' || table.columns[column]?.content === true
+}
+
+/** Every place at which text or JSON of others can stand and is not erased. */
+function contentPlaces(): string[] {
+  return [...TABLES.values()].flatMap(({ table }) =>
+    Object.entries(table.columns)
+      .filter(([column, { kind, source }]) => {
+        const isText = kind === 'text' || kind === 'json'
+        return isText && source.from !== 'parent' && isContentAt(`${table.name}.${column}`)
+      })
+      .map(([column]) => `${table.name}.${column}`),
+  )
+}
+
+function withdrawAll(store: TemporaryStore, rows: readonly { table: string; key: string[] }[]): void {
+  store.db.transaction(() => {
+    for (const { table, key } of rows) store.tombstone(table, [key], WITHDRAWN)
+  })()
+}
+
+function erase(store: TemporaryStore, before = LATER, limit = 1000) {
+  return store.db.transaction(() => store.erasure.erase({ before, limit }))()
+}
+
+/** Markers that stand anywhere in the files of a database. */
+function markersInFiles(path: string): Set<string> {
+  const files = ['', '-wal', '-shm'].map(suffix => `${path}${suffix}`).filter(file => existsSync(file))
+  const bytes = Buffer.concat(files.map(file => readFileSync(file)))
+  return markersIn(bytes.toString('latin1'))
+}
+
+describe('the content of what was withdrawn', () => {
+  test('is in none of the database’s files once it is erased, while keys and states stay', () => {
+    const { path, store, worlds } = openWorlds(1)
+    const before = storedMarkers(store)
+    const filled = new Set(before.map(({ place }) => place))
+    // Else the test would say nothing of the columns that are missing here.
+    expect(contentPlaces().filter(place => !filled.has(place))).toEqual([])
+    withdrawAll(store, worlds[0]?.rows ?? [])
+    const kept = new Set(before.filter(({ place }) => !isContentAt(place)).map(({ marker }) => marker))
+    const gone = new Set(before.map(({ marker }) => marker).filter(marker => !kept.has(marker)))
+    expect(erase(store).more).toBe(false)
+    expect(store.erasure.clean({ rebuildUpToBytes: 0 })).toEqual({ rebuilt: false, logCleared: true })
+    store.close()
+    const left = markersInFiles(path)
+    expect(gone.size).toBeGreaterThan(80)
+    expect([...gone].filter(marker => left.has(marker))).toEqual([])
+    expect(left).toContain(`${worlds[0]?.meeting.split('-').slice(0, 2).join('-')}-`)
+  })
+
+  test('leaves no copies either that moving rows has made, once the file is rebuilt', () => {
+    const { path, store, worlds } = openWorlds(60)
+    const erased = worlds.filter((_, index) => index % 3 === 0)
+    const before = storedMarkers(store)
+    for (const { rows } of erased) withdrawAll(store, rows)
+    erase(store)
+    const after = new Set(storedMarkers(store).map(({ marker }) => marker))
+    const gone = before.map(({ marker }) => marker).filter(marker => !after.has(marker))
+    expect(store.erasure.clean({ rebuildUpToBytes: 2 ** 30 })).toEqual({
+      rebuilt: true,
+      logCleared: true,
+    })
+    store.close()
+    const left = markersInFiles(path)
+    expect(gone.length).toBeGreaterThan(1000)
+    expect(gone.filter(marker => left.has(marker))).toEqual([])
+  })
+
+  test('is as long as a reader holds the log not cleared from it, which is said', () => {
+    const { path, store } = openWorlds(1)
+    const reader = openDatabase({ path, readonly: true })
+    reader.exec('BEGIN')
+    reader.prepare('SELECT count(*) FROM members').get()
+    store.put('members', [{ id: 'later' }])
+    const { clean } = store.erasure
+    expect(clean({ rebuildUpToBytes: 0 }).logCleared).toBe(false)
+    reader.close()
+    expect(clean({ rebuildUpToBytes: 0 }).logCleared).toBe(true)
+    store.close()
+  })
+})
+
+describe('erasing', () => {
+  test('happens once, a bounded lot at a time, and only to what was withdrawn before', () => {
+    const { store, worlds } = openHere(1)
+    withdrawAll(store, worlds[0]?.rows ?? [])
+    const noted = store.column('SELECT count(*) FROM sync_erasures')[0] as number
+    expect(noted).toBeGreaterThan(10)
+    expect(erase(store, WITHDRAWN)).toEqual({ erased: 0, more: false })
+    expect(erase(store, LATER, 5)).toEqual({ erased: 5, more: true })
+    expect(erase(store, LATER, noted - 5)).toEqual({ erased: noted - 5, more: false })
+    const changes = store.column('SELECT total_changes()')
+    expect(erase(store)).toEqual({ erased: 0, more: false })
+    expect(store.column('SELECT total_changes()')).toEqual(changes)
+  })
+
+  test('leaves a row alone that is live, whatever was noted of it', () => {
+    const store = temporaryStore()
+    store.put('members', [{ id: 'a', name: 'x' }], { now: WRITTEN })
+    store.withdrawals.note('members', ['a'], WITHDRAWN)
+    expect(erase(store)).toEqual({ erased: 0, more: false })
+    expect(store.column('SELECT name FROM members')).toEqual(['x'])
+  })
+
+  test('leaves no secure deletion switched on that was not', () => {
+    const { store, worlds } = openHere(1)
+    withdrawAll(store, worlds[0]?.rows ?? [])
+    expect(erase(store).erased).toBeGreaterThan(0)
+    expect(store.db.pragma('secure_delete', { simple: true })).toBe(0)
+  })
+
+  test('of one copy leaves the e-mail what its other copy says, and of both takes it all', () => {
+    const store = temporaryStore()
+    const copy = (id: string) => ({ id, header_message_id: 'h', subject: `of ${id}`, received_at: WRITTEN })
+    store.put('message_copies', [copy('a'), copy('b')])
+    store.merge.applyText('a', { state: 'present', text: 'text of a' }, WRITTEN)
+    store.tombstone('message_copies', [['a']], WITHDRAWN)
+    expect(store.all('SELECT table_name, key FROM sync_erasures')).toEqual([
+      { table_name: 'message_copies', key: 'a' },
+    ])
+    erase(store)
+    expect(store.all('SELECT id, subject FROM message_copies ORDER BY id')).toEqual([
+      { id: 'a', subject: null },
+      { id: 'b', subject: 'of b' },
+    ])
+    expect(store.all('SELECT subject, text FROM messages')).toEqual([{ subject: 'of b', text: null }])
+    store.tombstone('message_copies', [['b']], WITHDRAWN)
+    expect(store.column('SELECT table_name FROM sync_erasures ORDER BY 1')).toEqual([
+      'message_copies',
+      'messages',
+    ])
+    erase(store)
+    expect(store.all('SELECT header_message_id, subject, text_state FROM messages')).toEqual([
+      { header_message_id: 'h', subject: null, text_state: 'pending' },
+    ])
+  })
+
+  test('keeps that a record changed and forgets from what to what', () => {
+    const store = temporaryStore()
+    const put = (fields: unknown, now: string) =>
+      store.put('crm_records', [{ id: 'r', object: 'deal', fields }], { requested: 'deal', now })
+    put({ stage: 'a' }, WRITTEN)
+    put({ stage: 'b' }, '2026-01-02T00:00:00.000Z')
+    store.tombstone('crm_records', [['deal', 'r']], WITHDRAWN)
+    expect(store.all('SELECT table_name, scope, key, withdrawn_at FROM sync_erasures')).toEqual([
+      { table_name: 'crm_records', scope: 'deal', key: 'r', withdrawn_at: WITHDRAWN },
+    ])
+    erase(store)
+    const changes = 'SELECT field, old_value, new_value FROM crm_record_changes'
+    expect(store.all(changes)).toEqual([{ field: 'stage', old_value: null, new_value: null }])
+    put({ stage: 'b' }, LATER)
+    // What it said when it was erased is not known, so nothing is seen to change.
+    expect(store.all(changes)).toHaveLength(1)
+    expect(store.column('SELECT fields FROM live_crm_records')).toEqual(['{"stage":"b"}'])
+  })
+
+  test('of a meeting that is withheld says still that it is', () => {
+    const { store, worlds } = openHere(1)
+    const meeting = worlds[0]?.meeting ?? ''
+    withhold(store, meeting)
+    erase(store)
+    expect(store.all('SELECT access, transcript_state, title FROM meetings')).toEqual([
+      { access: 'withheld', transcript_state: 'withheld', title: null },
+    ])
+    expect(store.column('SELECT count(*) FROM transcript_entries')).toEqual([0])
+    expect(store.column('SELECT count(*) FROM meeting_attendees')).toEqual([0])
+    expect(store.column('SELECT record_id IS NOT NULL FROM meeting_crm_records')).toEqual([1])
+  })
+})
+
+describe('a row that comes back', () => {
+  test('before its time is not erased', () => {
+    const { store, worlds } = openHere(1)
+    const before = contents(store)
+    withdrawAll(store, worlds[0]?.rows ?? [])
+    worlds[0]?.write(LATER)
+    expect(store.column('SELECT table_name FROM sync_erasures')).toEqual([])
+    expect(erase(store, '2027-01-01T00:00:00.000Z')).toEqual({ erased: 0, more: false })
+    expect(contents(store)).toEqual(before)
+  })
+
+  test('after it was erased has all that it had, once it is written again', () => {
+    const { store, worlds } = openHere(1)
+    const before = contents(store)
+    withdrawAll(store, worlds[0]?.rows ?? [])
+    erase(store)
+    expect(contents(store)).not.toEqual(before)
+    worlds[0]?.write(LATER)
+    worlds[0]?.reject(LATER)
+    expect(contents(store)).toEqual(before)
+    expect(store.column('SELECT table_name FROM sync_erasures')).toEqual([])
+  })
+
+  test('is read in full: what was put off is due, and what was erased is pending', () => {
+    const { store, worlds } = openHere(1)
+    const { copy = '', meeting = '', rows = [] } = worlds[0] ?? {}
+    store.tasks.add({ feed: 'message_bodies.read', key: copy, dueAt: '2027-01-01T00:00:00.000Z' })
+    store.tasks.add({ feed: 'transcripts.read', key: meeting, dueAt: '2027-01-01T00:00:00.000Z' })
+    withdrawAll(store, rows)
+    erase(store)
+    expect(store.column('SELECT key FROM sync_tasks')).toEqual([])
+    expect(pending(store)).toEqual({ bodies: [], transcripts: [] })
+    worlds[0]?.writeRows(LATER)
+    expect(pending(store)).toEqual({ bodies: [copy], transcripts: [meeting] })
+  })
+
+  test('as another copy of the same e-mail has the e-mail live again', () => {
+    const store = temporaryStore()
+    const copy = (id: string) => ({ id, header_message_id: 'h', subject: 's', received_at: WRITTEN })
+    store.put('message_copies', [copy('a')])
+    store.tombstone('message_copies', [['a']], WITHDRAWN)
+    store.put('message_copies', [copy('b')])
+    expect(store.all('SELECT table_name, key FROM sync_erasures')).toEqual([
+      { table_name: 'message_copies', key: 'a' },
+    ])
+  })
+
+  test('and is withdrawn anew is erased anew', () => {
+    const store = temporaryStore()
+    const member = { id: 'a', name: 'x' }
+    store.put('members', [member], { now: WRITTEN })
+    store.tombstone('members', [['a']], WITHDRAWN)
+    erase(store)
+    store.put('members', [member], { now: LATER })
+    store.tombstone('members', [['a']], LATER)
+    expect(erase(store)).toEqual({ erased: 0, more: false })
+    expect(erase(store, '2026-03-10T00:00:00.000Z')).toEqual({ erased: 1, more: false })
+    expect(store.column('SELECT name FROM members')).toEqual([null])
+  })
+})
+
+describe('a message that moves to another e-mail', () => {
+  test('leaves the one that it was part of to be erased', () => {
+    const store = temporaryStore()
+    const copy = (header: string) => ({
+      id: 'a',
+      header_message_id: header,
+      subject: 's',
+      received_at: WRITTEN,
+    })
+    store.put('message_copies', [copy('h')])
+    store.put('message_copies', [copy('other')], { now: WITHDRAWN })
+    expect(store.all('SELECT table_name, key FROM sync_erasures')).toEqual([
+      { table_name: 'messages', key: 'h' },
+    ])
+    erase(store)
+    expect(store.column('SELECT subject FROM messages ORDER BY header_message_id')).toEqual([null, 's'])
+  })
+})
+
+describe('an answer that comes late', () => {
+  const entry = { speaker_name: 'x', text: 'late' }
+  const result = { id: 'late', playbook_name: 'late' }
+  const tombstone = (store: TemporaryStore, meeting: string) =>
+    store.tombstone('meetings', [[meeting]], WITHDRAWN)
+
+  test.each([
+    ['tombstoned', tombstone],
+    ['withheld', withhold],
+  ])('brings no transcript and no results to a meeting that is %s', (_state, withdraw) => {
+    const { store, worlds } = openHere(1)
+    const meeting = worlds[0]?.meeting ?? ''
+    withdraw(store, meeting)
+    erase(store)
+    expect(putTranscript(store, meeting, [entry])).toBe(false)
+    expect(store.put('playbook_results', [result], { requested: meeting })).toEqual([])
+    expect(store.column('SELECT count(*) FROM transcript_entries')).toEqual([0])
+    expect(store.column("SELECT count(*) FROM playbook_results WHERE id = 'late'")).toEqual([0])
+  })
+
+  test('brings no text to an e-mail all of whose copies are gone', () => {
+    const { store, worlds } = openHere(1)
+    const copy = worlds[0]?.copy ?? ''
+    store.tombstone('message_copies', [[copy]], WITHDRAWN)
+    erase(store)
+    store.merge.applyText(copy, { state: 'present', text: 'late' }, LATER)
+    expect(store.column('SELECT text FROM messages')).toEqual([null])
+    expect(store.column('SELECT _deleted_at FROM messages')).toEqual([WITHDRAWN])
+  })
+})
+
+/** Worlds in a store that the test closes itself. */
+function openWorlds(count: number) {
+  const path = join(newFolder(), 'parley.db')
+  const store = withShortcuts(openAt(path), path, path)
+  return { path, store, worlds: fill(store, count) }
+}
+
+/** Worlds in a store that is closed when the test ends. */
+function openHere(count: number) {
+  const store = temporaryStore()
+  return { store, worlds: fill(store, count) }
+}
+
+function fill(store: TemporaryStore, count: number): World[] {
+  const mark = createMarker()
+  const worlds = Array.from({ length: count }, () => markedWorld(store, mark))
+  for (const world of worlds) {
+    world.write(WRITTEN)
+    world.reject(WRITTEN)
+  }
+  return worlds
+}
+
+/** What a 403 for a meeting leaves behind. */
+function withhold(store: TemporaryStore, meeting: string): void {
+  store
+    .prepare("UPDATE meetings SET access = 'withheld', transcript_state = 'withheld' WHERE id = ?")
+    .run(meeting)
+  store.withdrawals.note('meetings', [meeting], WITHDRAWN)
+}
+
+/** Every text of others that is stored, by its place. */
+function contents(store: TemporaryStore): string[] {
+  return storedMarkers(store)
+    .filter(({ place }) => !place.startsWith('crm_record_changes.'))
+    .map(({ place, marker }) => `${place} ${marker}`)
+    .sort()
+}
+
+function pending(store: TemporaryStore): { bodies: unknown[]; transcripts: unknown[] } {
+  const keys = (name: string) => {
+    const feed = resourceNamed(name === 'bodies' ? 'message_bodies' : 'transcripts').feeds['read']
+    if (feed?.mode !== 'item' || !feed.pending) throw new Error('has no first reads')
+    return store.column(`SELECT ${feed.pending.key} FROM ${feed.pending.table} WHERE ${feed.pending.where}`)
+  }
+  return { bodies: keys('bodies'), transcripts: keys('transcripts') }
+}

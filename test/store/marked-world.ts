@@ -1,0 +1,203 @@
+import { CATALOG, TABLES, tableNamed } from '../../src/catalog.ts'
+import { compileParser } from '../../src/engine/parse.ts'
+import { canonicalInstant, isDay } from '../../src/instant.ts'
+import { encodeJson } from '../../src/json.ts'
+import { entity, requested, type Table } from '../../src/resource.ts'
+import type { ParsedItem } from '../../src/row.ts'
+import { REJECTS_NOTHING, type TemporaryStore } from './temporary-store.ts'
+
+/** Rows of every resource, made from the declarations' examples, in which every string can be told from all others. */
+
+const MARKER = /mark-\d+-/g
+
+/** Every string as a marker of its own, and a field more in every object. Instants and days stay what they are. */
+export function createMarker(): (value: unknown) => unknown {
+  let count = 0
+  const text = () => `mark-${count++}-${'語'.repeat(count % 40)}`
+  const mark = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(mark)
+    // What an example leaves out is a text as well, so that no column stays empty.
+    if (value === null) return text()
+    if (typeof value === 'string') {
+      return isDay(value) || canonicalInstant(value) !== undefined ? value : text()
+    }
+    if (typeof value !== 'object') return value
+    const marked = Object.entries(value as object).map(([name, inner]): [string, unknown] => [
+      name,
+      mark(inner),
+    ])
+    return { ...Object.fromEntries(marked), unknown_field: text() }
+  }
+  return mark
+}
+
+export function markersIn(text: string): Set<string> {
+  return new Set(text.match(MARKER))
+}
+
+export interface StoredMarker {
+  marker: string
+  place: string
+}
+
+/** Every marker that a table holds, with the `table.column` where it stands. */
+export function storedMarkers(store: TemporaryStore): StoredMarker[] {
+  const tables = [...TABLES.keys(), 'sync_rejects']
+  return tables.flatMap(table =>
+    store
+      .all(`SELECT * FROM "${table}"`)
+      .flatMap(row =>
+        Object.entries(row).flatMap(([column, value]) =>
+          [...markersIn(String(value))].map(marker => ({ marker, place: `${table}.${column}` })),
+        ),
+      ),
+  )
+}
+
+export interface MarkedRow {
+  table: string
+  key: string[]
+}
+
+/** One row of each table, and what hangs on it. */
+export interface World {
+  /** Stores all of it; done again with the same, it is what the API gives of rows that have come back. */
+  write(now: string): void
+  /** Only what lists and details give, without what is read for each row by itself. */
+  writeRows(now: string): void
+  /** Notes an item that could not be stored under every row that one can be noted under. */
+  reject(now: string): void
+  rows: readonly MarkedRow[]
+  meeting: string
+  copy: string
+}
+
+type Fields = Record<string, unknown>
+
+export function markedWorld(store: TemporaryStore, mark: (value: unknown) => unknown): World {
+  const marked = (resource: string, feed: string) =>
+    mark(CATALOG.find(({ name }) => name === resource)?.example[feed]) as Fields
+  const payloads = {
+    members: marked('members', 'list'),
+    teams: marked('teams', 'list'),
+    collections: marked('collections', 'list'),
+    activities: marked('activities', 'list'),
+    message_copies: marked('messages', 'list'),
+    meetings: marked('meetings', 'detail'),
+    playbooks: marked('playbooks', 'detail'),
+    playbook_results: marked('playbook_results', 'read'),
+    crm_objects: marked('crm_objects', 'detail'),
+    crm_records: marked('crm_records', 'list'),
+  }
+  const earlier = { ...payloads.crm_records, fields: mark({ name: 'earlier', stage: 'first' }) }
+  const setting = encodeJson(marked('playbooks', 'execution_setting'))
+  const text = String(mark('text'))
+  const transcript = Array.from({ length: 3 }, () => marked('transcripts', 'read'))
+  const id = (table: keyof typeof payloads, field = 'id') => String(payloads[table][field])
+  const meeting = id('meetings', 'meeting_id')
+  const copy = id('message_copies')
+  const record = [id('crm_records', 'object'), id('crm_records')]
+  const object = id('crm_objects', 'name')
+  const singletons = {
+    bot_definition: marked('bot_definition', 'read'),
+    integrations: marked('integrations', 'read'),
+  }
+  const rejects = [
+    ...['meetings.detail', 'transcripts.read', 'playbook_results.read'].map(feed => ({
+      feed,
+      scope: meeting,
+    })),
+    ...['crm_objects.detail', 'crm_records.list'].map(feed => ({ feed, scope: object })),
+    { feed: 'message_bodies.read', scope: copy },
+    { feed: 'playbooks.detail', scope: id('playbooks') },
+    { feed: 'collection_meetings.list', scope: id('collections') },
+  ].map(reject => ({ ...reject, item: mark({ name: 'item' }) }))
+
+  const requested = new Map([
+    ['crm_records', record[0] ?? ''],
+    ['playbook_results', meeting],
+  ])
+
+  const writeRows = (now: string) => {
+    // What a record was before: its change is history.
+    store.put('crm_records', [earlier], { now, requested: record[0] ?? '' })
+    const { meetings, ...others } = payloads
+    putOwn(store, { table: 'meetings', payload: meetings, own: { access: 'open' }, now })
+    for (const [table, payload] of Object.entries(others)) {
+      store.put(table, [payload], { now, requested: requested.get(table) ?? '' })
+    }
+    putOwn(store, { table: 'bot_definition', payload: singletons.bot_definition, own: { id: 1 }, now })
+    const document = encodeJson(singletons.integrations)
+    putOwn(store, { table: 'integrations', payload: {}, own: { id: 1, document }, now })
+  }
+
+  return {
+    meeting,
+    copy,
+    rows: [
+      ...(['members', 'teams', 'collections', 'activities', 'playbooks'] as const).map(table => ({
+        table,
+        key: [id(table)],
+      })),
+      { table: 'message_copies', key: [copy] },
+      { table: 'playbook_results', key: [id('playbook_results')] },
+      { table: 'meetings', key: [meeting] },
+      { table: 'crm_objects', key: [object] },
+      { table: 'crm_records', key: record },
+      { table: 'bot_definition', key: ['1'] },
+      { table: 'integrations', key: ['1'] },
+    ],
+    writeRows,
+    write(now) {
+      writeRows(now)
+      store.merge.applyText(copy, { state: 'present', text }, now)
+      store.prepare('UPDATE playbooks SET execution_setting = ? WHERE id = ?').run(setting, id('playbooks'))
+      putTranscript(store, meeting, transcript)
+    },
+    reject(now) {
+      for (const { feed, scope, item } of rejects) {
+        const [resource = ''] = feed.split('.')
+        store.rejects.note({ resource, feed, scope, item, reason: 'no identity' }, now)
+      }
+    },
+  }
+}
+
+function parsed(table: Table, payload: unknown, key = ''): ParsedItem {
+  const item = compileParser(table)(payload, REJECTS_NOTHING, key)
+  if (!item) throw new Error(`the example of ${table.name} is rejected`)
+  return item
+}
+
+interface OwnCells {
+  table: string
+  payload: unknown
+  /** Columns that parley fills. */
+  own: Readonly<Record<string, string | number>>
+  now: string
+}
+
+/** Stores a payload together with columns that the API has no say in. */
+export function putOwn(store: TemporaryStore, { table: name, payload, own, now }: OwnCells): void {
+  const table = tableNamed(name)
+  const item = parsed(table, payload)
+  const columns = Object.keys(table.columns)
+  for (const [column, value] of Object.entries(own)) item.cells[columns.indexOf(column)] = value
+  const ticket = store.freshness.begin()
+  store.write(name, [item], { ticket, now, filled: Object.keys(own) })
+  store.freshness.end(ticket)
+}
+
+/** Returns whether anything was stored. */
+export function putTranscript(store: TemporaryStore, meeting: string, entries: readonly unknown[]): boolean {
+  const answer = entity('answer', {
+    about: 'An answer.',
+    key: ['id'],
+    columns: { id: requested('Meeting.') },
+    children: [{ table: tableNamed('transcript_entries'), list: ['entries'], items: 'object' }],
+  })
+  const rows = parsed(answer, { entries }, meeting).children.get('transcript_entries') ?? []
+  const changed = store.rows.replaceChildren('transcript_entries', meeting, rows)
+  if (changed) store.prepare("UPDATE meetings SET transcript_state = 'present' WHERE id = ?").run(meeting)
+  return changed
+}
