@@ -44,7 +44,8 @@ const MUCH_LARGER = 2
 
 /**
  * Each kind of pair is asked for from the side with fewer records. Costs what has come and gone since the last plan,
- * which is kept in the database; the last statement keeps it, so that a plan cut short is made again.
+ * which is kept in the database; the last statement keeps it, so that a plan cut short is made again. A `+` before a
+ * column keeps SQLite from the index by object, through which it would look at all records.
  */
 function planLinks(context: EngineContext, id: string): void {
   const { store, now, agenda } = context
@@ -85,7 +86,7 @@ function lastPlan({ state }: Store, id: string): Plan {
 }
 
 function grownSizes({ prepare }: Store, table: string, { upTo, sizes }: Plan): Record<string, number> {
-  const grown = prepare(`SELECT object, count(*) AS rows FROM ${quote(table)} WHERE _id > ? GROUP BY object`)
+  const grown = prepare(`SELECT object, count(*) AS rows FROM ${quote(table)} WHERE _id > ? GROUP BY +object`)
   const all = { ...sizes }
   for (const { object, rows } of grown.all(upTo) as { object: string; rows: number }[]) {
     all[object] = (all[object] ?? 0) + rows
@@ -117,7 +118,7 @@ function askNewOnes(
     .prepare(
       `INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at)
        SELECT ?, ?, id, updated_at, ? FROM ${quote(table)}
-       WHERE _id > ? AND object = ? AND _deleted_at IS NULL AND id GLOB '${UUID_GLOB}'`,
+       WHERE _id > ? AND +object = ? AND _deleted_at IS NULL AND id GLOB '${UUID_GLOB}'`,
     )
     .run(id, scopeOf(side), now(), after, side.asking)
 }
@@ -125,7 +126,7 @@ function askNewOnes(
 function forgetDeadOnes({ prepare }: Store, { id, table, side, since }: SideTasks & { since: string }): void {
   prepare(
     `DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key IN (
-       SELECT id FROM ${quote(table)} WHERE object = ? AND _deleted_at >= ?)`,
+       SELECT id FROM ${quote(table)} WHERE +object = ? AND _deleted_at >= ?)`,
   ).run(id, scopeOf(side), side.asking, since)
 }
 
