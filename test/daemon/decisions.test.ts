@@ -98,7 +98,10 @@ test('what a webhook has read are feeds that the catalogue declares', () => {
     kind: 'meeting.completed.beta',
     meetings: ['m1'],
     playbooks: ['p1'],
-    records: [{ object: 'deal', id: 'd1' }],
+    records: [
+      { object: 'deal', id: 'C2A1E6B4-0D8E-4F57-9B3A-5E7F1A2B3C4D' },
+      { object: 'deal', id: 'no-uuid-is-asked-for' },
+    ],
     activities: true,
   })
   expect(
@@ -107,7 +110,7 @@ test('what a webhook has read are feeds that the catalogue declares', () => {
     ['meetings.detail', undefined, 'm1'],
     ['playbook_results.read', undefined, 'm1'],
     ['playbooks.detail', undefined, 'p1'],
-    ['crm_records.list.changed', 'deal', 'd1'],
+    ['crm_records.list.changed', 'deal', 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d'],
   ])
   for (const name of [...lists, ...keys.map(({ feed }) => feed)]) {
     const [resource, feed = ''] = name.split('.')
