@@ -83,6 +83,11 @@ const THINGS: ReadonlyMap<string, Thing> = new Map<string, Thing>([
   ),
 ])
 
+/** `meeting_id` and `meeting_ids`, and so for every other. A table, since a name may be as long as the body. */
+const ID_FIELDS: ReadonlyMap<string, Thing> = new Map(
+  [...THINGS].flatMap(([name, thing]) => [`${name}_id`, `${name}_ids`].map(field => [field, thing] as const)),
+)
+
 /**
  * An id beside the field that says what it is of. `record_id` with `record_object_type` is none of them: it is an id
  * of the CRM behind the product, which the API does not know.
@@ -142,7 +147,7 @@ function look({ value, name, depth }: Node, rule: KindRule, nodes: Node[], found
       nodes.push({ value: child, name: childName, depth: depth + 1 })
   }
   if (typeof value === 'string') {
-    const thing = THINGS.get(/^(.+)_ids?$/.exec(name)?.[1] ?? '')
+    const thing = ID_FIELDS.get(name)
     if (thing !== undefined) found.note(thing, value)
   } else if (Array.isArray(value)) {
     for (const item of value.slice(0, MOST_NODES)) add(item, name)

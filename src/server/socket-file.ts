@@ -1,5 +1,6 @@
-import { lstat, unlink } from 'node:fs/promises'
+import { lstat, stat, unlink } from 'node:fs/promises'
 import { connect } from 'node:net'
+import { dirname } from 'node:path'
 
 /** Linux keeps no more of a socket's path, and Node would cut off the rest without a word. */
 const LONGEST_PATH = 107
@@ -10,6 +11,9 @@ const LONGEST_PATH = 107
  */
 export async function clearSocketPath(path: string): Promise<string | undefined> {
   if (Buffer.byteLength(path) > LONGEST_PATH) return 'ENAMETOOLONG'
+  // Node would call a folder that is not there one that may not be written to.
+  const folder = await stat(dirname(path)).catch(codeOf)
+  if (typeof folder === 'string') return folder
   const found = await lstat(path).catch(codeOf)
   if (typeof found === 'string') return found === 'ENOENT' ? undefined : found
   if (!found.isSocket()) return 'EEXIST'

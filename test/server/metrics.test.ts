@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { createMetrics, type MetricSources } from '../../src/server/metrics.ts'
+import { createMetrics, type MetricSources, type Metrics } from '../../src/server/metrics.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { NO_SOURCES } from './started.ts'
 
@@ -102,4 +102,95 @@ test('what counts rows is asked every 15 s at most, however often it is scraped'
   await clock.advance(15_000)
   await metrics.text()
   expect(asked).toBe(2)
+})
+
+test('every gauge and counter that is promised is there', async () => {
+  const metrics = metricsOf({
+    resources: () => [RESOURCE],
+    backlog: () => ({ head: 0, items: 3 }),
+    database: () => ({ bytes: 4096, walBytes: 512 }),
+    rate: () => ({ ratePerSecond: 10.5, concurrency: 4, inFlight: 1 }),
+  })
+  metrics.sent({ route: '/v1/teams', lane: 'audit', status: 'transport', durationMs: 120 })
+  metrics.passed({ resource: 'teams', lane: 'audit', outcome: 'complete' })
+  metrics.nudged('playbook.updated.beta')
+  metrics.refused('bad-body')
+  const samples = samplesOf(await metrics.text())
+  expect(samples).toEqual(
+    expect.arrayContaining([
+      'parley_requests_total{route="/v1/teams",status="transport"} 1',
+      'parley_lane_requests_total{lane="audit"} 1',
+      'parley_request_duration_seconds_bucket{le="0.1",route="/v1/teams"} 0',
+      'parley_request_duration_seconds_bucket{le="0.25",route="/v1/teams"} 1',
+      'parley_throttled_total 0',
+      'parley_rate_requests_per_second 10.5',
+      'parley_concurrency 4',
+      'parley_in_flight_requests 1',
+      'parley_paused_seconds 0',
+      'parley_lane_backlog{lane="head"} 0',
+      'parley_lane_backlog{lane="items"} 3',
+      'parley_rejects{resource="members"} 1',
+      'parley_passes_total{resource="teams",lane="audit",outcome="complete"} 1',
+      'parley_wal_bytes 512',
+      'parley_database_bytes 4096',
+      'parley_nudges_total{kind="playbook.updated.beta"} 1',
+      'parley_nudges_total{kind="record.activity_link.*"} 0',
+      'parley_nudges_refused_total{reason="bad-body"} 1',
+      'parley_build_info{version="1.2.3"} 1',
+    ]),
+  )
+  const families = new Set(samples.map(familyOf))
+  expect([...families]).toEqual(
+    expect.arrayContaining(['parley_event_loop_delay_seconds', 'process_resident_memory_bytes']),
+  )
+})
+
+test('a pause is told by what is left of it', async () => {
+  const clock = virtualClock(Date.parse('2025-06-01T12:00:00Z'))
+  const pausedUntil = clock.now() + 30_000
+  const rate = () => ({ ratePerSecond: 1, concurrency: 1, inFlight: 0, pausedUntil })
+  const metrics = metricsOf({ rate }, clock)
+  expect(samplesOf(await metrics.text())).toContain('parley_paused_seconds 30')
+  await clock.advance(20_000)
+  expect(samplesOf(await metrics.text())).toContain('parley_paused_seconds 10')
+  await clock.advance(20_000)
+  expect(samplesOf(await metrics.text())).toContain('parley_paused_seconds 0')
+})
+
+test('what is not known has no value, and does not keep its last', async () => {
+  let rate: { ratePerSecond: number; concurrency: number; inFlight: number } | undefined = {
+    ratePerSecond: 9,
+    concurrency: 2,
+    inFlight: 0,
+  }
+  const metrics = metricsOf({
+    rate: () => rate,
+    resources: () => [{ ...RESOURCE, fresh_as_of: null }],
+  })
+  expect(await metrics.text()).toContain('\nparley_concurrency 2\n')
+  rate = undefined
+  const families = new Set(samplesOf(await metrics.text()).map(familyOf))
+  expect(families).not.toContain('parley_concurrency')
+  expect(families).not.toContain('parley_fresh_seconds')
+  expect(families).toContain('parley_rows')
+})
+
+const longestDelay = async (metrics: Metrics): Promise<number> =>
+  Number(/^parley_event_loop_delay_seconds\{quantile="1"\} (.+)$/m.exec(await metrics.text())?.[1])
+
+test('a process that was busy for long says so in the next scrape, and only there', async () => {
+  const metrics = metricsOf()
+  for (let turn = 0; turn < 6; turn += 1) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+    await new Promise(setImmediate)
+  }
+  const [first, second] = [await longestDelay(metrics), await longestDelay(metrics)]
+  expect(first).toBeGreaterThan(0.07)
+  expect(second).toBe(0)
+})
+
+test('two of them know nothing of each other', async () => {
+  const [one, other] = [metricsOf(), metricsOf()]
+  one.nudged('unknown')
+  expect(await other.text()).toContain('parley_nudges_total{kind="unknown"} 0')
 })

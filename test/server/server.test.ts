@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { existsSync, linkSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { type AskOptions, askAt, freePath, SECRET, type Started, start } from './started.ts'
@@ -10,6 +11,20 @@ const EVENT = JSON.stringify({ type: 'meeting.completed.beta', data: { meeting_i
 
 const nudge = ({ ask }: Started, path: string, options: AskOptions = {}) =>
   ask('POST', path, { body: EVENT, ...options, headers: { ...JSON_BODY, ...options.headers } })
+
+/** A connection on which bytes can be sent as they are; `said` is what came back until it was closed. */
+function open({ server }: Started): { socket: Socket; said: Promise<string> } {
+  const socket = connect(Number(/\d+$/.exec(server.address ?? '')?.[0]), '127.0.0.1')
+  let text = ''
+  socket.on('data', chunk => {
+    text += chunk
+  })
+  socket.on('error', () => undefined)
+  onTestFinished(() => void socket.destroy())
+  return { socket, said: once(socket, 'close').then(() => text) }
+}
+
+const HEAD = `POST /nudge HTTP/1.1\r\nhost: localhost\r\nx-nudge-secret: ${SECRET}\r\ncontent-type: application/json\r\n`
 
 describe('what the status server tells', () => {
   test('is well while it is', async () => {
@@ -188,7 +203,130 @@ describe('a webhook', () => {
   })
 })
 
+describe('a webhook whose body', () => {
+  test('says neither its length nor its end is cut off at 64 KiB', async () => {
+    const started = await start()
+    const { socket, said } = open(started)
+    const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`
+    socket.write(`${HEAD}transfer-encoding: chunked\r\n\r\n`)
+    for (let at = 0; at < 5; at += 1) socket.write(chunk)
+    expect(await said).toMatch(/^HTTP\/1\.1 413 /)
+    expect(started.nudges).toEqual([])
+  })
+
+  test('breaks off half-way reaches nobody and is no fault', async () => {
+    const started = await start()
+    const { socket } = open(started)
+    socket.write(`${HEAD}expect: 100-continue\r\ncontent-length: ${EVENT.length}\r\n\r\n`)
+    await once(socket, 'data')
+    socket.end(EVENT.slice(0, -1))
+    await once(socket, 'close')
+    expect((await nudge(started, '/nudge', { headers: { 'x-nudge-secret': SECRET } })).status).toBe(202)
+    expect(started.nudges).toHaveLength(1)
+    expect(started.lines.filter(line => !line.includes('"level":"info"'))).toEqual([])
+  })
+
+  test('comes with a wrong secret is not waited for', async () => {
+    const { socket, said } = open(await start())
+    socket.write(`${HEAD.replace(SECRET, 'wrong')}content-length: 60000\r\n\r\n{`)
+    expect(await said).toMatch(/^HTTP\/1\.1 403 /)
+  })
+
+  test.each(['application/json; charset=utf-8', 'application/cloudevents+json'])(
+    'is of the type %s is taken',
+    async type => {
+      const started = await start()
+      const headers = { 'content-type': type, 'x-nudge-secret': SECRET }
+      expect((await nudge(started, '/nudge', { headers })).status).toBe(202)
+    },
+  )
+
+  test.each(['application/jsonp', 'application/json-seq', 'text/json'])(
+    'is of the type %s is refused',
+    async type => {
+      const started = await start()
+      const headers = { 'content-type': type, 'x-nudge-secret': SECRET }
+      expect((await nudge(started, '/nudge', { headers })).status).toBe(415)
+    },
+  )
+})
+
+test('ten more webhooks may come with every second', async () => {
+  const clock = virtualClock(0)
+  const started = await start({ clock })
+  const taken = async (times: number) => {
+    for (let at = 0; at < times; at += 1)
+      await nudge(started, '/nudge', { headers: { 'x-nudge-secret': SECRET } })
+    return started.nudges.length
+  }
+  expect(await taken(60)).toBe(50)
+  await clock.advance(1_000)
+  expect(await taken(15)).toBe(60)
+  await clock.advance(3_600_000)
+  expect(await taken(60)).toBe(110)
+})
+
+test('whatever a secret is made of, it opens by header and by path, and nothing near it does', async () => {
+  const secrets = fc.stringMatching(/^[\x21-\x7e]{16,200}$/)
+  await fc.assert(
+    fc.asyncProperty(secrets, async secret => {
+      const started = await start({ nudgeSecret: secret })
+      const statusOf = async (given: string) => [
+        (await nudge(started, '/nudge', { headers: { 'x-nudge-secret': given } })).status,
+        (await nudge(started, `/nudge/${encodeURIComponent(given)}`)).status,
+      ]
+      expect(await statusOf(secret)).toEqual([202, 202])
+      expect(await statusOf(secret.slice(1))).toEqual([403, 403])
+      expect(await statusOf(`${secret}x`)).toEqual([403, 403])
+    }),
+    { numRuns: 25 },
+  )
+})
+
+test('beyond a hundred connections none is taken, and one that ends makes place', async () => {
+  const started = await start()
+  const sockets = Array.from({ length: 100 }, () => open(started))
+  await Promise.all(sockets.map(({ socket }) => once(socket, 'connect')))
+  await expect(started.ask('GET', '/livez')).rejects.toThrow()
+  const [first] = sockets
+  first?.socket.end('GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+  expect(await first?.said).toContain('200 OK')
+  expect((await started.ask('GET', '/livez')).status).toBe(200)
+})
+
 describe('where it listens', () => {
+  test.each([
+    ['EADDRNOTAVAIL', { at: 'port', host: '192.0.2.1', port: 0 }],
+    ['ENOENT', { at: 'socket', path: freePath('nowhere/status.sock') }],
+    ['ENOTDIR', { at: 'socket', path: '/dev/null/status.sock' }],
+    ['ENAMETOOLONG', { at: 'socket', path: freePath('x'.repeat(120)) }],
+  ] as const)('a place that cannot be had (%s) is a warning that says what to do', async (code, listen) => {
+    const { server, lines } = await start({ listen })
+    expect(server.address).toBe(undefined)
+    expect(lines.map(line => JSON.parse(line))).toEqual([
+      expect.objectContaining({ level: 'warn', code, setting: 'http.listen', reason: expect.any(String) }),
+    ])
+    expect(lines.join('')).not.toContain('choose another place with http.listen"')
+    await server.close()
+  })
+
+  test('beyond loopback, any host is answered, and the log warns', async () => {
+    const { server, lines } = await start({ listen: { at: 'port', host: '0.0.0.0', port: 0 } })
+    const address = server.address?.replace('0.0.0.0', '127.0.0.1') ?? ''
+    const answer = await askAt(address, 'GET', '/status', { headers: { host: 'parley.example' } })
+    expect(answer.status).toBe(200)
+    expect(lines.filter(line => line.includes('"level":"warn"'))).toEqual([
+      expect.stringContaining('Other machines can reach the status server'),
+    ])
+  })
+
+  test('on localhost, a page of another name is refused', async () => {
+    const { server, ask, lines } = await start({ listen: { at: 'port', host: 'localhost', port: 0 } })
+    expect(server.address).toMatch(/^(127\.0\.0\.1|\[::1\]):\d+$/)
+    expect((await ask('GET', '/status', { headers: { host: 'evil.example' } })).status).toBe(403)
+    expect(lines.join('')).not.toContain('warn')
+  })
+
   test('a port that is taken is a warning that says what to do', async () => {
     const first = await start()
     const port = Number(/\d+$/.exec(first.server.address ?? '')?.[0])
