@@ -8,6 +8,7 @@ import { createFreshness, type Freshness } from './freshness.ts'
 import { createHistory, type NoteChanges } from './history.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { lockDatabase } from './lock.ts'
+import { createMaintenance, type Maintenance } from './maintenance.ts'
 import { createMessageMerge, type Group, groupKey, type MessageMerge } from './message-merge.ts'
 import { closeDatabase, databaseError, openDatabase, type Sqlite, truePath } from './open.ts'
 import { createRejects, type Rejects } from './rejects.ts'
@@ -43,6 +44,7 @@ export interface Store {
   tasks: Tasks
   absences: Absences
   arrivals: Arrivals
+  maintenance: Maintenance
   rejects: Rejects
   requests: Requests
   runs: Runs
@@ -149,6 +151,7 @@ function createStore(db: Sqlite, prepare: Prepare, clock: Clock, path: string): 
     ledger: createLedger(prepare),
     tasks: createTasks(prepare),
     arrivals: createArrivals(prepare),
+    maintenance: createMaintenance(db, prepare),
     rejects: createRejects(prepare),
     requests: createRequests(prepare),
     runs: createRuns(prepare),

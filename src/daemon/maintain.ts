@@ -1,0 +1,66 @@
+import { type Clock, isoInstant } from '../clock.ts'
+import type { ApiSettings } from '../config.ts'
+import type { Log } from '../log.ts'
+import type { Store } from '../store/store.ts'
+
+export interface MaintainDeps {
+  store: Store
+  clock: Clock
+  log: Log
+  retention: ApiSettings['retention']
+  signal: AbortSignal
+}
+
+/** The name under which the time of the last maintenance stands in `sync_meta`. */
+export const MAINTAINED_AT = 'maintained_at'
+
+const DAY_MS = 86_400_000
+/** Rows in one transaction, so that the reading goes on between two of them. */
+const LOT = 200
+/** Runs that had nothing to tell are of no use for longer. */
+const QUIET_DAYS = 1
+/** A file up to this size is written anew after an erasure, so that no copy of what was erased is left in it. */
+const REBUILD_UP_TO_BYTES = 32 * 1024 * 1024
+
+/** Erases what was withdrawn long enough ago, prunes what was noted of runs, and tidies the file. */
+export async function maintain({ store, clock, log, retention, signal }: MaintainDeps): Promise<void> {
+  const daysAgo = (days: number) => isoInstant(clock.now() - days * DAY_MS)
+  const began = clock.elapsed()
+  const { withdrawnDays, runsDays } = retention
+  const erased = withdrawnDays === 'never' ? 0 : await eraseAll(store, daysAgo(withdrawnDays), signal)
+  await inLots(signal, () =>
+    store.transaction(() =>
+      store.maintenance.prune({
+        runsBefore: daysAgo(runsDays),
+        quietBefore: daysAgo(QUIET_DAYS),
+        rejectsBefore: daysAgo(runsDays),
+        limit: LOT,
+      }),
+    ),
+  )
+  if (signal.aborted) return
+  store.maintenance.optimize()
+  const { wal } = store.maintenance.checkpoint()
+  await store.transaction(() => store.state.setMeta(MAINTAINED_AT, isoInstant(clock.now())))
+  log.info('Maintenance is done', {
+    rows: erased,
+    bytes: wal,
+    duration_ms: Math.round(clock.elapsed() - began),
+  })
+}
+
+async function eraseAll(store: Store, before: string, signal: AbortSignal): Promise<number> {
+  let erased = 0
+  await inLots(signal, async () => {
+    const lot = await store.transaction(() => store.erasure.erase({ before, limit: LOT }))
+    erased += lot.erased
+    return lot.more
+  })
+  if (erased > 0) store.erasure.clean({ rebuildUpToBytes: REBUILD_UP_TO_BYTES })
+  return erased
+}
+
+/** Repeats the work until it says that nothing more is to be done. */
+async function inLots(signal: AbortSignal, work: () => Promise<boolean>): Promise<void> {
+  while (!signal.aborted && (await work()));
+}
