@@ -15,6 +15,8 @@ export interface SimulatorProcess {
   apiKey: string
   workspaceId: string
   change(change: Change): Promise<ChangeResult>
+  /** All of them before the next request is answered. */
+  changeAtOnce(changes: readonly Change[]): Promise<ChangeResult[]>
   setFaults(faults: Faults): Promise<void>
   setLimit(limit: LimitModel): Promise<void>
   /** Everything of one kind that the API publishes now; no digit is lost. */
@@ -59,6 +61,7 @@ export async function startSimulatorProcess(options: SimulatorOptions = {}): Pro
     apiKey,
     workspaceId,
     change: async change => JSON.parse(await control('POST', 'changes', change)),
+    changeAtOnce: async changes => JSON.parse(await control('POST', 'changes', changes)),
     setFaults: async faults => {
       await control('POST', 'faults', faults)
     },

@@ -13,6 +13,8 @@ export interface Trial {
   tap: Tap
   database: string
   start(...args: string[]): ParleyProcess
+  /** Starts `parley daemon`; `env` comes on top of the trial's. */
+  startDaemon(env?: Readonly<Record<string, string>>): ParleyProcess
   /** Runs `parley backfill --json` to its end. */
   backfill(...args: string[]): Promise<Ended>
   /** Where the warehouse is not what the simulator publishes at this moment; empty when it is. */
@@ -58,13 +60,15 @@ export async function startTrial(
   const simulator = await startSimulatorProcess({ ...SMALL, ...options })
   const tap = await startTap(simulator.url)
   const database = join(newFolder(), 'parley.db')
+  const service = { ...simulator, url: tap.url }
   const start = (...args: string[]): ParleyProcess =>
-    startParley(['backfill', '--json', '--database', database, ...args], { ...simulator, url: tap.url }, env)
+    startParley(['backfill', '--json', '--database', database, ...args], service, env)
   return {
     simulator,
     tap,
     database,
     start,
+    startDaemon: more => startParley(['daemon', '--database', database], service, { ...env, ...more }),
     backfill: (...args) => start(...args).ended,
     differences: async expected =>
       compareWarehouse(database, expectedWarehouse(await readTruth(simulator), expected)),

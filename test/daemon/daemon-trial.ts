@@ -1,0 +1,186 @@
+import { existsSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import type { ResourceName } from '../../src/resource.ts'
+import type { SimulatorOptions } from '../../src/simulator/server.ts'
+import { compareWarehouse, type Difference } from '../support/compare.ts'
+import { type ExpectedOptions, expectedWarehouse } from '../support/expected.ts'
+import type { Ended, ParleyProcess } from '../support/parley-process.ts'
+import { type KillPoint, killAt, killNoMore, startTrial, TINY, type Trial } from '../support/trial.ts'
+import { readTruth } from '../support/truth.ts'
+import { until } from '../support/until.ts'
+
+/** A trial with a daemon that can be started, killed and started again on the same warehouse. */
+export interface DaemonTrial extends Trial {
+  /** Starts one when none runs. */
+  go(env?: Readonly<Record<string, string>>): ParleyProcess
+  /** Ends it with SIGTERM. */
+  end(): Promise<Ended>
+  /** Ends it with SIGKILL: now, or at a request or answer of those to come. */
+  kill(point?: KillPoint): Promise<void>
+  /** The end that nobody asked for, of a daemon that should run; undefined while it does. */
+  fallen(): Ended | undefined
+  /** Resolves when it has made so many more requests, or has fallen. */
+  requests(count: number): Promise<void>
+  /** Waits until the warehouse equals what the simulator publishes now; gives what is still different, if anything. */
+  convergence(options?: ConvergenceOptions): Promise<Difference[]>
+  /** Waits until everything was read again that is read at intervals. */
+  audit(): Promise<void>
+  /** Waits until the row of a resource in `sync_status` is as wanted; gives what it was last. */
+  state(resource: ResourceName, isIt: (row: Row) => boolean): Promise<Row>
+  /** None while there is no warehouse yet. */
+  rows(sql: string, ...values: string[]): Row[]
+  /** By the simulator's clock, which may be months apart from this machine's; in ms. */
+  serverNow(): number
+}
+
+export interface ConvergenceOptions extends ExpectedOptions {
+  /** Differences that are of no account here. */
+  besides?: RegExp
+}
+
+export type Row = Record<string, unknown>
+
+/** What the service may take for the time: months before this machine's, the same, or years ahead. */
+export const CLOCKS = ['2026-06-30T12:00:00Z', 'real', '2031-03-01T00:30:00Z'] as const
+
+/** A week becomes three seconds; whatever is shorter than two days happens every second. */
+export const WEEK_IN_SECONDS = 3
+const COMPRESSED = String(WEEK_IN_SECONDS / (7 * 86_400))
+
+const ENV = {
+  PARLEY_HTTP_LISTEN: 'off',
+  PARLEY_SYNC_POLL_SECONDS: '1',
+  PARLEY_SYNC_INTERVAL_SCALE: COMPRESSED,
+  PARLEY_LOG_LEVEL: 'warn',
+  PARLEY_API_TIMEOUT_SECONDS: '3',
+  PARLEY_API_MAX_RESPONSE_BYTES: '2MiB',
+}
+
+export async function startDaemonTrial(
+  options: SimulatorOptions = {},
+  env: Readonly<Record<string, string>> = {},
+): Promise<DaemonTrial> {
+  const trial = await startTrial({ ...TINY, now: 'real', ...options }, { ...ENV, ...env })
+  const { now = 'real' } = options
+  const aheadMs = now === 'real' ? 0 : Date.parse(now) - Date.now()
+  let running: ParleyProcess | undefined
+  let ended: Ended | undefined
+
+  /** From now on its end is no accident. */
+  const letGo = (): ParleyProcess => {
+    const parley = running
+    if (!parley) throw new Error('no daemon runs')
+    running = undefined
+    return parley
+  }
+
+  const kill = async (point?: KillPoint): Promise<void> => {
+    const parley = letGo()
+    let isOver = false
+    void parley.ended.then(() => {
+      isOver = true
+    })
+    if (point) killAt(trial, parley, point)
+    else parley.kill('SIGKILL')
+    await until(() => isOver, isTrue)
+    killNoMore(trial)
+    // Where it is held up, its next request may be a long time away.
+    parley.kill('SIGKILL')
+    await parley.ended
+  }
+
+  const serverNow = () => Date.now() + aheadMs
+
+  const rows = (sql: string, ...values: string[]): Row[] => {
+    if (!isMade(trial.database)) return []
+    const db = new Database(trial.database, { readonly: true })
+    try {
+      return db.prepare(sql).all(...values) as Row[]
+    } finally {
+      db.close()
+    }
+  }
+
+  return {
+    ...trial,
+    go(more) {
+      if (running) return running
+      const parley = trial.startDaemon(more)
+      running = parley
+      void parley.ended.then(how => {
+        if (running === parley) ended = how
+      })
+      return parley
+    },
+    end: async () => {
+      const parley = letGo()
+      parley.kill('SIGTERM')
+      return parley.ended
+    },
+    kill,
+    fallen: () => ended,
+    async requests(count) {
+      const from = trial.tap.requests.length
+      await until(
+        () => trial.tap.requests.length - from,
+        made => made >= count || ended !== undefined,
+      )
+    },
+    async convergence({ besides, ...expectedOptions } = {}) {
+      const expected = expectedWarehouse(await readTruth(trial.simulator), expectedOptions)
+      const look = () => compare(trial, expected).filter(difference => !besides?.test(difference))
+      return until(
+        () => (ended ? [`the daemon has ended: ${JSON.stringify(ended)}`] : look()),
+        differences => differences.length === 0 || ended !== undefined,
+      )
+    },
+    async audit() {
+      const begun = new Date(serverNow()).toISOString()
+      const due = new Date(Date.now() + WEEK_IN_SECONDS * 1000).toISOString()
+      const left = await until(
+        () => rows(NOT_READ_SINCE, begun, due),
+        some => some.length === 0 || ended !== undefined,
+      )
+      if (left.length > 0) throw new Error(`not read again: ${JSON.stringify(left.slice(0, 5))}`)
+    },
+    async state(resource, isIt) {
+      const look = () => rows('SELECT * FROM sync_status WHERE resource = ?', resource)[0] ?? {}
+      return until(look, seen => isIt(seen) || ended !== undefined)
+    },
+    rows,
+    serverNow,
+    close: async () => {
+      if (running) await kill()
+      await trial.close()
+    },
+  }
+}
+
+function isMade(file: string): boolean {
+  if (!existsSync(file)) return false
+  const db = new Database(file, { readonly: true })
+  try {
+    return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get() !== undefined
+  } finally {
+    db.close()
+  }
+}
+
+const isTrue = (value: boolean): boolean => value
+
+/** Lists that were not read again, and single reads that are not put off to later than an interval from then. */
+const NOT_READ_SINCE = `
+  SELECT feed, scope, from_at || '' AS key, listed_at AS at FROM sync_segments
+  WHERE NOT closed AND (listed_at IS NULL OR listed_at <= ?)
+  UNION ALL
+  SELECT feed, scope, key, due_at FROM sync_tasks
+  WHERE due_at <= ? AND feed NOT LIKE '%.unlisted'`
+
+/** A file that is not there yet, or not yet made, is different too. */
+function compare({ database }: Trial, expected: ReturnType<typeof expectedWarehouse>): Difference[] {
+  try {
+    return compareWarehouse(database, expected)
+  } catch (error) {
+    return [String(error)]
+  }
+}

@@ -1,0 +1,79 @@
+import { afterEach, expect, test } from 'vitest'
+import type { ResourceName } from '../../src/resource.ts'
+import type { Change } from '../../src/simulator/changes.ts'
+import { type DaemonTrial, startDaemonTrial } from './daemon-trial.ts'
+
+let trial: DaemonTrial
+
+afterEach(() => trial.close())
+
+/** The scaled day, which is never below a second: so long what seems to be gone is held back at least. */
+const HELD_MS = 1000
+
+const HALF: [ResourceName, string, Change & { count: number }][] = [
+  ['messages', 'message_copies', { kind: 'hide', resource: 'messages', count: 60 }],
+  ['activities', 'activities', { kind: 'hide', resource: 'activities', count: 60 }],
+  ['members', 'members', { kind: 'hide', resource: 'members', count: 30 }],
+  ['crm_records', 'crm_records', { kind: 'delete', resource: 'crm_records', object: 'company', count: 30 }],
+]
+
+test.each(HALF)(
+  '%s: half of all gone at once is held back and said, and goes after a second complete round',
+  async (resource, table, change) => {
+    const sizes = { members: 60, companies: 40, contacts: 10, deals: 4, customRecords: 0 }
+    trial = await startDaemonTrial(sizes, { PARLEY_SYNC_RESOURCES: `${resource},message_bodies` })
+    trial.go()
+    expect(await trial.convergence({ tables: [table] })).toEqual([])
+    await trial.simulator.change(change)
+    const held = await trial.state(resource, ({ state }) => state === 'failing')
+    expect(held).toMatchObject({ state: 'failing', reason: expect.stringContaining('seem to be gone') })
+    expect(await trial.convergence({ tables: [table] })).toEqual([])
+    const after = await trial.state(resource, ({ state }) => state === 'ok')
+    expect(after).toMatchObject({ state: 'ok' })
+    const { stderr } = await trial.end()
+    const heldAt = Date.parse(String(/"time":"([^"]+)"[^\n]*too-many-absent/.exec(stderr)?.[1]))
+    const gone = trial.rows(`SELECT _deleted_at AS at FROM ${table} WHERE _deleted_at IS NOT NULL ORDER BY 1`)
+    // A few of those hidden were known by no list.
+    expect(gone.length).toBeGreaterThan(change.count * 0.8)
+    expect(Date.parse(String(gone[0]?.['at']))).toBeGreaterThanOrEqual(heldAt + HELD_MS)
+  },
+)
+
+test('what seems to be gone and comes back while it is held back is never marked as deleted', async () => {
+  const env = { PARLEY_SYNC_RESOURCES: 'message_bodies', PARLEY_SYNC_INTERVAL_SCALE: '0.0001' }
+  trial = await startDaemonTrial({}, env)
+  trial.go()
+  expect(await trial.convergence({ tables: ['message_copies'] })).toEqual([])
+  const { ids } = await trial.simulator.change({ kind: 'hide', resource: 'messages', count: 60 })
+  await trial.state('messages', ({ state }) => state === 'failing')
+  await trial.simulator.change({ kind: 'reveal', resource: 'messages', ids })
+  await trial.state('messages', ({ state }) => state === 'ok')
+  expect(await trial.convergence({ tables: ['message_copies'] })).toEqual([])
+  expect(trial.rows('SELECT id FROM message_copies WHERE _deleted_at IS NOT NULL')).toEqual([])
+})
+
+test('a fifth at a time goes soon, again and again', async () => {
+  trial = await startDaemonTrial()
+  trial.go()
+  expect(await trial.convergence()).toEqual([])
+  for (let time = 0; time < 3; time++) {
+    await trial.simulator.change({ kind: 'hide', resource: 'messages', count: 15 })
+    await trial.simulator.change({ kind: 'delete', resource: 'activities', count: 4 })
+    await trial.simulator.change({ kind: 'hide', resource: 'members', count: 1 })
+    expect(await trial.convergence()).toEqual([])
+    await trial.audit()
+  }
+  const { stderr } = await trial.end()
+  expect(stderr).not.toContain('too-many-absent')
+})
+
+test('a stop between what is held back and its confirmation forgets nothing', async () => {
+  trial = await startDaemonTrial({}, { PARLEY_SYNC_RESOURCES: 'message_bodies' })
+  trial.go()
+  expect(await trial.convergence({ tables: ['message_copies'] })).toEqual([])
+  await trial.simulator.change({ kind: 'hide', resource: 'messages', count: 60 })
+  await trial.state('messages', ({ state }) => state === 'failing')
+  await trial.kill()
+  trial.go()
+  expect(await trial.convergence({ tables: ['message_copies'] })).toEqual([])
+})

@@ -1,0 +1,88 @@
+import { afterEach, expect, test } from 'vitest'
+import { killAt, killNoMore } from '../support/trial.ts'
+import { until } from '../support/until.ts'
+import { type DaemonTrial, startDaemonTrial } from './daemon-trial.ts'
+
+let trial: DaemonTrial
+
+afterEach(() => trial.close())
+
+const here = (id: string | undefined): boolean =>
+  trial.rows('SELECT 1 FROM message_copies WHERE id = ?', id ?? '').length > 0
+
+const isTrue = (value: boolean): boolean => value
+
+function loaded(): { messages: number; isComplete: boolean } {
+  const [row] = trial.rows("SELECT rows_live, complete_as_of FROM sync_status WHERE resource = 'messages'")
+  return { messages: Number(row?.['rows_live']), isComplete: row?.['complete_as_of'] != null }
+}
+
+test('on an empty warehouse the newest messages come first, and new ones while the history still loads', async () => {
+  const limit = { kind: 'token-bucket', rate: 20, burst: 5 } as const
+  trial = await startDaemonTrial({ messages: 6000, limit })
+  const messages = await trial.simulator.truth('messages')
+  const newest = [...messages]
+    .sort((a, b) => Date.parse(String(b['received_at'])) - Date.parse(String(a['received_at'])))
+    .slice(0, 50)
+    .map(({ id }) => String(id))
+  trial.go()
+  await until(() => newest.every(here), isTrue)
+  expect(loaded()).toMatchObject({ isComplete: false })
+  expect(loaded().messages).toBeLessThan(messages.length / 4)
+
+  const counts: number[] = []
+  for (let round = 0; round < 3; round++) {
+    const { ids } = await trial.simulator.change({ kind: 'publish', resource: 'messages', count: 2 })
+    expect(await until(() => ids.every(here), isTrue)).toBe(true)
+    expect(loaded()).toMatchObject({ isComplete: false })
+    counts.push(loaded().messages)
+  }
+  expect(counts).toEqual([...counts].sort((a, b) => a - b))
+  expect(new Set(counts).size).toBe(3)
+})
+
+test('it goes on with what a complete backfill left, and reads hardly any text again', async () => {
+  trial = await startDaemonTrial()
+  expect(await trial.backfill()).toMatchObject({ status: 0 })
+  const isText = (path: string) => /^\/v2\/messages\/[^/?]+/.test(path)
+  const read = trial.tap.requests.filter(isText).length
+  const { ids } = await trial.simulator.change({ kind: 'publish', resource: 'messages', count: 3 })
+  await trial.simulator.change({ kind: 'edit', resource: 'meetings', count: 2 })
+  await trial.simulator.change({ kind: 'delete', resource: 'crm_records', count: 1 })
+  const empty = trial.rows("SELECT id FROM message_copies WHERE text_state IN ('empty', 'gone')").length
+  trial.go()
+  expect(await trial.convergence()).toEqual([])
+  // Besides the new ones, only what had no text may be asked for again.
+  const again = new Set(trial.tap.requests.filter(isText).slice(read)).size
+  expect(again).toBeLessThanOrEqual(ids.length + empty)
+})
+
+test.each([20, 90, 160])(
+  'it goes on with what a backfill left that was killed at request %i',
+  async number => {
+    trial = await startDaemonTrial({ seed: number })
+    const backfill = trial.start()
+    killAt(trial, backfill, { number, phase: 'request' })
+    expect(await backfill.ended).toMatchObject({ status: null })
+    killNoMore(trial)
+    await trial.simulator.change({ kind: 'delete', resource: 'messages', count: 3 })
+    await trial.simulator.change({ kind: 'publishLate', resource: 'activities', count: 3 })
+    trial.go()
+    expect(await trial.convergence()).toEqual([])
+  },
+)
+
+test('a backfill goes on with what a daemon left, complete or not', async () => {
+  trial = await startDaemonTrial()
+  trial.go()
+  await trial.kill({ number: 60, phase: 'answer' })
+  expect(await trial.backfill()).toMatchObject({ status: 0 })
+  expect(await trial.differences()).toEqual([])
+  trial.go()
+  expect(await trial.convergence()).toEqual([])
+  expect(await trial.end()).toMatchObject({ status: 0 })
+  await trial.simulator.change({ kind: 'delete', resource: 'messages', count: 2 })
+  await trial.simulator.change({ kind: 'edit', resource: 'meetings', count: 2 })
+  expect(await trial.backfill()).toMatchObject({ status: 0 })
+  expect(await trial.differences()).toEqual([])
+})
