@@ -50,7 +50,17 @@ export function openApp({ settings, log, command, pid, soft, hard }: AppOptions)
   setFlagsFromString(HEAP_GROWTH)
   const clock = systemClock()
   const { api, database } = settings
-  const store = openStore({ path: database.path, mode: database.mode, command, pid, clock })
+  const store = openStore({
+    path: database.path,
+    mode: database.mode,
+    command,
+    pid,
+    clock,
+    onUpgrade: ({ copy }) =>
+      log.info('The database is of an older version and is brought up to date', {
+        ...(copy && { path: copy.path, bytes: copy.bytes }),
+      }),
+  })
   const governor = createGovernor({
     clock,
     random: Math.random,

@@ -10,6 +10,7 @@ import { createLedger, type Ledger } from './ledger.ts'
 import { lockDatabase } from './lock.ts'
 import { createMaintenance, type Maintenance } from './maintenance.ts'
 import { createMessageMerge, type Group, groupKey, type MessageMerge } from './message-merge.ts'
+import type { Upgrade } from './migrate.ts'
 import { closeDatabase, databaseError, openDatabase, type Sqlite, truePath } from './open.ts'
 import { createRejects, type Rejects } from './rejects.ts'
 import { createRequests, type Requests } from './requests.ts'
@@ -71,17 +72,19 @@ export interface StoreOptions {
   command: string
   pid: number
   clock: Clock
+  /** Told before a database of an older version is copied and brought up to date, which may take minutes. */
+  onUpgrade?: (upgrade: Upgrade) => void
 }
 
 /**
  * Opens the warehouse as its only writer.
  * @throws StopError 73 when it cannot be opened, 75 when another process writes it
  */
-export function openStore({ mode, command, pid, clock, ...options }: StoreOptions): Store {
+export function openStore({ mode, command, pid, clock, onUpgrade, ...options }: StoreOptions): Store {
   const path = truePath(options.path)
   const lock = lockDatabase(path)
   try {
-    const db = openDatabase({ path, mode })
+    const db = openDatabase({ path, mode, ...(onUpgrade ? { onUpgrade } : {}) })
     const prepare = statementCache(db)
     const store = { ...createStore(db, prepare, clock, path), close: () => closeAll(db, lock.release) }
     seedResources(prepare)

@@ -122,7 +122,8 @@ function schemaVersion({ db, version }: MachineContext): Finding[] {
   const applied = appliedMigrations(db).at(-1)
   if (applied === newestMigration()) return [line.ok(`as parley ${version} wants it`)]
   if (applied === undefined) return [line.note('empty', 'parley backfill makes the tables.')]
-  const hint = 'The next backfill or daemon brings it up to date; keep a copy of the file before.'
+  const hint =
+    'The next backfill or daemon brings it up to date, after a copy beside it when it is larger than 10 MB.'
   return [line.note(`older than parley ${version}`, hint)]
 }
 
