@@ -31,8 +31,10 @@ export function createOutage(clock: Clock, random: () => number): Outage {
         begun = undefined
         return
       }
-      failures += 1
       reason = sent.message
+      // What was under way when it began, or when the last try was made, is no further step.
+      if (begun !== undefined && clock.elapsed() < nextTry) return
+      failures += 1
       if (failures < FAILURES_IN_A_ROW) return
       begun ??= clock.now()
       const longest = Math.min(FIRST_WAIT_MS * 2 ** (failures - FAILURES_IN_A_ROW), LONGEST_WAIT_MS)

@@ -308,7 +308,8 @@ async function applied(
   const reply = {
     ticket,
     sentAt: isoInstant(sent.startedAt),
-    serverSentAt: isoInstant(context.server.from(sent.startedAt)),
+    // Not by this machine's clock, which may have jumped since then.
+    serverSentAt: isoInstant(context.server.now() - sent.durationMs),
   }
   try {
     await context.store.transaction(() => {

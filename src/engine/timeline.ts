@@ -244,7 +244,10 @@ function passEdge(feed: TimelineFeed, segment: Segment, items: readonly ParsedIt
   }
 }
 
-/** Rows of ours within the span that the list did not show, and that were there before it was asked. */
+/**
+ * Rows of ours within the span that the list did not show, and that were there before it was asked; what seems to
+ * come from the future was stored while this machine's clock was ahead.
+ */
 function probeMissing(
   { store, now }: EngineContext,
   { list, feed }: PageWork,
@@ -257,9 +260,10 @@ function probeMissing(
   const candidates = store
     .prepare(
       `SELECT id, ${time} AS at FROM ${quote(feed.table)}
-       WHERE ${time} ${above} ? AND ${time} ${below} ? AND _deleted_at IS NULL AND _first_seen_at < ?`,
+       WHERE ${time} ${above} ? AND ${time} ${below} ? AND _deleted_at IS NULL
+         AND (_first_seen_at < ? OR _first_seen_at > ?)`,
     )
-    .all(edge.above ?? '~', edge.below ?? '', reply.sentAt) as { id: string; at: string }[]
+    .all(edge.above ?? '~', edge.below ?? '', reply.sentAt, now()) as { id: string; at: string }[]
   const probe = `${list.id}.probe`
   for (const { id: key, at } of candidates) {
     if (edge.seen.has(key) || !isAskable(feed.evidence, key)) continue

@@ -108,15 +108,19 @@ describe('an API that does not answer', () => {
     durationMs: 1,
   } as const
 
-  test('is away after five requests in a row, and is tried at growing intervals up to a minute', () => {
+  test('is away after five requests in a row, and is tried at growing intervals up to a minute', async () => {
     const clock = virtualClock(NOW)
     const outage = createOutage(clock, () => 1)
     for (let request = 0; request < 4; request += 1) outage.heard(silent)
     expect(outage.isOn()).toBe(false)
-    const waits = Array.from({ length: 8 }, () => {
+    const waits: number[] = []
+    for (let tries = 0; tries < 8; tries += 1) {
       outage.heard(silent)
-      return outage.waitMs()
-    })
+      // What was under way when the try was made is no further step.
+      outage.heard(silent)
+      waits.push(outage.waitMs())
+      await clock.advance(outage.waitMs())
+    }
     expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000])
     expect(outage.since()).toEqual({ at: NOW, reason: 'connect ECONNREFUSED' })
   })
