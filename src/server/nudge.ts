@@ -130,8 +130,7 @@ function findRule(body: unknown): KindRule {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const fieldOf = (value: unknown, name: string): unknown =>
-  isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+const fieldOf = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined)
 
 interface Node {
   value: unknown

@@ -89,6 +89,7 @@ describe('the ids in a webhook', () => {
     ],
     ['the same record twice', { company_id: 'c1', company: { id: 'c1' } }, { records: [company] }],
     ['an id that belongs to the webhook', { id: 'evt_1', object: 'event' }, {}],
+    ['an id at the very top, whatever it is of', { id: 'evt_1', object: 'notification' }, {}],
     ['an id in another CRM', { crm_integrations: [{ record_id: 'x', record_object_type: 'Account' }] }, {}],
     [
       'ids of people and teams',
@@ -137,6 +138,8 @@ describe('the ids in a webhook', () => {
     const among = (values: number) => [...Array.from({ length: values }, () => 0), { meeting_id: 'm1' }]
     expect(readNudge(among(4_900)).meetings).toEqual(['m1'])
     expect(readNudge(among(5_000)).meetings).toEqual([])
+    expect(readNudge([among(2_000), among(2_000)]).meetings).toEqual(['m1'])
+    expect(readNudge([among(2_600).slice(0, -1), among(2_600)]).meetings).toEqual([])
   })
 })
 

@@ -149,6 +149,24 @@ describe('a webhook', () => {
     expect(started.lines.join('')).not.toContain('meeting_id')
   })
 
+  test('with no body at all is refused', async () => {
+    const started = await start()
+    const answer = await started.ask('POST', '/nudge', { headers: { 'x-nudge-secret': SECRET } })
+    expect([answer.status, started.nudges]).toEqual([400, []])
+    expect(await started.metrics.text()).toContain('parley_nudges_refused_total{reason="bad-body"} 1')
+  })
+
+  test('that cannot be followed is a fault of ours, in the log without its path', async () => {
+    const started = await start({
+      nudge: () => {
+        throw new Error('cannot be followed')
+      },
+    })
+    expect((await nudge(started, `/nudge/${encodeURIComponent(SECRET)}`)).status).toBe(500)
+    const fault = started.lines.find(line => line.includes('cannot be followed')) ?? '{}'
+    expect(JSON.parse(fault)).toMatchObject({ level: 'error', route: '/nudge/:secret' })
+  })
+
   test('of an unknown kind is taken and counted', async () => {
     const started = await start()
     const body = JSON.stringify({ type: 'something.new.beta' })
@@ -264,6 +282,11 @@ test('ten more webhooks may come with every second', async () => {
   expect(await taken(15)).toBe(60)
   await clock.advance(3_600_000)
   expect(await taken(60)).toBe(110)
+})
+
+test.each(['%'.repeat(200), `${'a/'.repeat(99)}?#`])('the longest secret opens by path: %s', async secret => {
+  const started = await start({ nudgeSecret: secret })
+  expect((await nudge(started, `/nudge/${encodeURIComponent(secret)}`)).status).toBe(202)
 })
 
 test('whatever a secret is made of, it opens by header and by path, and nothing near it does', async () => {
