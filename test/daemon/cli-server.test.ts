@@ -1,0 +1,116 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { placeFor, workspace } from '../cli/workspace.ts'
+import { until } from '../support/until.ts'
+import { beside, column, loaded, seen, startDaemon } from './cli-daemon.ts'
+
+describe('the status server of a daemon', () => {
+  test('says that it lives and is ready, and what parley status --json says', async context => {
+    const place = placeFor(await workspace(context))
+    const daemon = startDaemon(context, place)
+    await loaded(place.file)
+    expect(await daemon.ask('/livez')).toEqual({ status: 200, body: 'ok\n' })
+    expect(await daemon.ask('/readyz')).toEqual({ status: 200, body: 'ok\n' })
+    const own = JSON.parse((await daemon.ask('/status')).body)
+    const other = JSON.parse((await beside(place, ['status', '--json'])).stdout)
+    expect(Object.keys(own)).toEqual(Object.keys(other))
+    expect(own.writer).toEqual(other.writer)
+    expect(own.daemon).toMatchObject({ state: 'running' })
+    const told = ({ resources }: { resources: { resource: string; rows_live: number }[] }) =>
+      resources.map(({ resource, rows_live }) => [resource, rows_live])
+    expect(told(own)).toEqual(told(other))
+  })
+
+  test('counts requests by route, status and lane as the API does', async context => {
+    const simulator = await workspace(context)
+    const place = placeFor(simulator)
+    const daemon = startDaemon(context, place, { PARLEY_SYNC_POLL_SECONDS: '86400' })
+    await loaded(place.file)
+    const figures = async () => (await daemon.ask('/metrics')).body
+    const sum = (text: string, name: string) =>
+      [...text.matchAll(new RegExp(`^${name}\\{.*\\} (\\d+)$`, 'gm'))].reduce(
+        (all, [, n]) => all + Number(n),
+        0,
+      )
+    const text = await until(
+      figures,
+      body => sum(body, 'parley_requests_total') === simulator.requests.total(),
+    )
+    expect(sum(text, 'parley_requests_total')).toBe(simulator.requests.total())
+    expect(sum(text, 'parley_lane_requests_total')).toBe(simulator.requests.total())
+    expect(text).toMatch(/^parley_requests_total\{route="\/v1\/members",status="200"\} \d+$/m)
+    expect(text).toContain('parley_resource_state{resource="activities",state="ok"} 1')
+    expect(text).toMatch(/^parley_wal_bytes [1-9]/m)
+  })
+
+  test('whose port is taken is a warning, and the sync goes on without it', async context => {
+    const squatter = createServer()
+    await new Promise<void>(resolve => squatter.listen(0, '127.0.0.1', resolve))
+    context.onTestFinished(() => void squatter.close())
+    const { port } = squatter.address() as AddressInfo
+    const place = placeFor(await workspace(context))
+    const daemon = startDaemon(context, place, { PARLEY_HTTP_LISTEN: `127.0.0.1:${port}` })
+    const warning = await daemon.says(({ level }) => level === 'warn')
+    expect(warning).toMatchObject({
+      setting: 'http.listen',
+      address: `127.0.0.1:${port}`,
+      code: 'EADDRINUSE',
+    })
+    await loaded(place.file)
+    daemon.signal('SIGTERM')
+    expect(await daemon.ended).toMatchObject({ status: 0 })
+  })
+})
+
+describe('a webhook', () => {
+  const secret = 'nobody-knows-this'
+
+  test('has what it names read in the head lane, long before the next poll', async context => {
+    const simulator = await workspace(context)
+    const place = placeFor(simulator)
+    const daemon = startDaemon(context, place, {
+      PARLEY_SYNC_POLL_SECONDS: '86400',
+      PARLEY_HTTP_NUDGE_SECRET: secret,
+    })
+    await loaded(place.file)
+    const [id = ''] = simulator.apply({ kind: 'edit', resource: 'meetings' }).ids
+    const [title] = [...simulator.world.truth().items('meetings')]
+      .filter(({ meeting_id }) => meeting_id === id)
+      .map(meeting => meeting['title'])
+    expect(column(place.file, 'SELECT title FROM meetings WHERE id = ?', id)).not.toEqual([title])
+    const post = (given: string) =>
+      daemon.ask('/nudge', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-nudge-secret': given },
+        body: JSON.stringify({ type: 'meeting.completed.beta', data: { meeting: { meeting_id: id } } }),
+      })
+    expect((await post('a-guess')).status).toBe(403)
+    const { at: before } = JSON.parse(
+      String(column(place.file, "SELECT json_object('at', max(id)) FROM sync_runs")[0]),
+    )
+    expect((await post(secret)).status).toBe(202)
+    expect(await seen(place.file, title, 'SELECT title FROM meetings WHERE id = ?', id)).toBe(title)
+    const lane = 'SELECT lane FROM sync_runs WHERE resource = ? AND id > ? ORDER BY id LIMIT 1'
+    expect(await seen(place.file, 'head', lane, 'meetings', String(before))).toBe('head')
+    expect(JSON.stringify(daemon.lines())).not.toContain(secret)
+  })
+
+  test('of something new has the activities read as well', async context => {
+    const simulator = await workspace(context)
+    const place = placeFor(simulator)
+    const daemon = startDaemon(context, place, {
+      PARLEY_SYNC_POLL_SECONDS: '86400',
+      PARLEY_HTTP_NUDGE_SECRET: secret,
+    })
+    await loaded(place.file)
+    const [id = ''] = simulator.apply({ kind: 'publish', resource: 'activities' }).ids
+    const posted = await daemon.ask(`/nudge/${secret}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"event":"record.activity_link.created.beta"}',
+    })
+    expect(posted.status).toBe(202)
+    expect(await seen(place.file, id, 'SELECT id FROM activities WHERE id = ?', id)).toBe(id)
+  })
+})

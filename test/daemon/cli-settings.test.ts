@@ -1,0 +1,78 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'vitest'
+import { expect, test } from 'vitest'
+import { type Place, placeFor, workspace } from '../cli/workspace.ts'
+import { type DaemonProcess, loaded, seen, startDaemon } from './cli-daemon.ts'
+
+const NEVER = 'poll_seconds = 86400'
+
+/** A daemon that has read all, polls once a day, and has its settings in a file. */
+async function settled(context: TestContext) {
+  const simulator = await workspace(context)
+  const place = placeFor(simulator)
+  const config = (text: string) => writeFileSync(join(place.cwd, 'parley.toml'), text)
+  config(`[sync]\n${NEVER}\n`)
+  const daemon = startDaemon(context, place, {
+    PARLEY_CONFIG: 'parley.toml',
+    PARLEY_SYNC_POLL_SECONDS: '',
+    PARLEY_HTTP_NUDGE_SECRET: '',
+  })
+  await loaded(place.file)
+  const publish = () => simulator.apply({ kind: 'publish', resource: 'messages' }).ids[0] ?? ''
+  return { place, config, daemon, publish }
+}
+
+const stored = ({ file }: Place, id: string) =>
+  seen(file, id, 'SELECT id FROM message_copies WHERE id = ?', id)
+
+const changes = (daemon: DaemonProcess) =>
+  daemon
+    .lines()
+    .filter(({ msg }) => msg === 'A setting has changed')
+    .map(({ setting, reason }) => [setting, reason])
+
+test('SIGHUP has it say which settings have changed, and go on with them', async context => {
+  const { place, config, daemon, publish } = await settled(context)
+  const id = publish()
+  config(
+    '[sync]\npoll_seconds = 1\n[http]\nnudge_secret = "a-long-enough-secret"\n[transcripts]\nwords = false\n',
+  )
+  daemon.signal('SIGHUP')
+  expect(await stored(place, id)).toBe(id)
+  expect(changes(daemon)).toEqual(
+    expect.arrayContaining([
+      ['sync.poll_seconds', 'counts from now on'],
+      ['transcripts.words', 'counts from now on'],
+      ['http.nudge_secret', undefined],
+    ]),
+  )
+  expect(changes(daemon)).toHaveLength(3)
+  expect(JSON.stringify(daemon.lines())).not.toContain('a-long-enough-secret')
+})
+
+test('SIGHUP with nothing new is said, too', async context => {
+  const { daemon } = await settled(context)
+  daemon.signal('SIGHUP')
+  await daemon.says(({ msg }) => msg === 'The settings were read again; none has changed')
+  expect(changes(daemon)).toEqual([])
+})
+
+test.for([
+  ['a value out of range', '[sync]\npoll_seconds = 0\n', 'sync.poll_seconds'],
+  ['an unknown key', `[sync]\n${NEVER}\npol_seconds = 1\n`, 'pol_seconds'],
+  ['a file that is no TOML', '[sync\n', 'parley.toml'],
+] as const)('SIGHUP with %s keeps the old settings and says why', async ([, text, named], context) => {
+  const { place, config, daemon, publish } = await settled(context)
+  config(text)
+  daemon.signal('SIGHUP')
+  const line = await daemon.says(({ msg }) => msg.endsWith('are wrong; the old ones stay'))
+  expect(line.level).toBe('error')
+  expect(line.error?.message).toContain(named)
+  expect(changes(daemon)).toEqual([])
+  // It lives, and a file that was put right is taken.
+  const id = publish()
+  config('[sync]\npoll_seconds = 1\n')
+  daemon.signal('SIGHUP')
+  expect(await stored(place, id)).toBe(id)
+})

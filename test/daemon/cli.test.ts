@@ -1,0 +1,165 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, test } from 'vitest'
+import { type Place, placeFor, silentApi, workspace } from '../cli/workspace.ts'
+import { until } from '../support/until.ts'
+import { beside, column, loaded, seen, startDaemon } from './cli-daemon.ts'
+
+describe('a daemon that gets SIGTERM', () => {
+  test('ends with 0 and leaves a file that can be read without writing', async context => {
+    const place = placeFor(await workspace(context))
+    const daemon = startDaemon(context, place)
+    await loaded(place.file)
+    daemon.signal('SIGTERM')
+    expect(await daemon.ended).toMatchObject({ status: 0 })
+    expect(['-wal', '-shm'].map(suffix => existsSync(place.file + suffix))).toEqual([true, true])
+    const db = new Database(place.file, { readonly: true })
+    const count = (sql: string) => db.prepare(sql).pluck().get()
+    expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
+    expect(count('SELECT count(*) FROM live_messages')).toBeGreaterThan(0)
+    expect(count('SELECT count(*) FROM sync_runs WHERE ended_at IS NULL')).toBe(0)
+    db.close()
+  })
+
+  test('in the middle of its first reading ends with 0, and the next goes on', async context => {
+    const slow = await workspace(context, { latencyMs: 200 })
+    const place = placeFor(slow)
+    const first = startDaemon(context, place)
+    await until(
+      () => column(place.file, 'SELECT count(*) FROM activities')[0],
+      count => Number(count) > 0,
+    )
+    first.signal('SIGTERM')
+    expect(await first.ended).toMatchObject({ status: 0 })
+    const teams = slow.requests.count('/v1/teams')
+    startDaemon(context, place)
+    await loaded(place.file)
+    // What was read to its end is not read again.
+    expect(slow.requests.count('/v1/teams')).toBe(teams)
+  })
+
+  test('twice ends at once with 75, and the next goes on', async context => {
+    const silent = await silentApi(context)
+    const place = placeFor(silent)
+    const daemon = startDaemon(context, place)
+    await silent.asked
+    let isOver = false
+    void daemon.ended.then(() => {
+      isOver = true
+    })
+    // The first asks for its end, and what is under way is waited for; any further one ends it.
+    const strike = () => {
+      daemon.signal('SIGTERM')
+      return isOver
+    }
+    await until(strike, over => over)
+    expect(await daemon.ended).toMatchObject({ status: 75 })
+    const { url } = await workspace(context)
+    startDaemon(context, place, { PARLEY_BASE_URL: url })
+    await loaded(place.file)
+    expect(column(place.file, 'PRAGMA integrity_check')).toEqual(['ok'])
+  })
+})
+
+describe('beside a daemon', () => {
+  test.for(['daemon', 'backfill'])(
+    'a %s ends with 75 and says who writes since when',
+    async (command, context) => {
+      const place = placeFor(await workspace(context))
+      const daemon = startDaemon(context, place)
+      await loaded(place.file)
+      const { status, stderr } = await beside(place, [command])
+      const writer = JSON.parse(
+        String(column(place.file, "SELECT value FROM sync_meta WHERE key = 'writer'")[0]),
+      )
+      expect(status).toBe(75)
+      expect(stderr).toContain(`process ${daemon.pid} (parley daemon) since ${writer.since}`)
+      expect(daemon.lines().filter(({ level }) => level === 'error')).toEqual([])
+    },
+  )
+
+  test('parley status says that it writes, and afterwards how it ended', async context => {
+    const place = placeFor(await workspace(context))
+    const status = async () => (await beside(place, ['status'])).stdout
+    const daemon = startDaemon(context, place)
+    await loaded(place.file)
+    expect(await status()).toContain(`Written now by parley daemon, process ${daemon.pid}`)
+    expect(await status()).toContain('The daemon has been running for')
+    daemon.signal('SIGTERM')
+    await daemon.ended
+    expect(await status()).toContain('The daemon stopped ')
+    const other = startDaemon(context, place)
+    await other.says(({ msg }) => msg === 'A run has ended')
+    other.signal('SIGKILL')
+    await other.ended
+    expect(await status()).toMatch(/parley daemon, process \d+, begun .*, was cut off/)
+  })
+})
+
+interface PlaceWithKey extends Place {
+  keyFile: string
+}
+
+/** A place whose key comes from a file. */
+function placeWithKey(...from: Parameters<typeof placeFor>): PlaceWithKey {
+  const place = placeFor(...from)
+  const keyFile = join(place.cwd, 'key')
+  const { PARLEY_API_KEY: key = '', ...env } = place.env
+  writeFileSync(keyFile, key, { mode: 0o600 })
+  return { ...place, env: { ...env, PARLEY_API_KEY_FILE: keyFile }, keyFile }
+}
+
+describe('a key', () => {
+  test('that is wrong from the start ends it with 77 after one request', async context => {
+    const simulator = await workspace(context)
+    const place = placeWithKey(simulator)
+    writeFileSync(place.keyFile, 'another-key')
+    const { status, stderr } = await startDaemon(context, place).ended
+    expect(status).toBe(77)
+    expect(stderr).toContain('Invalid API key')
+    expect(stderr).toContain('hint: ')
+    expect(stderr).not.toContain('another-key')
+    expect(simulator.requests.count(undefined, 200)).toBe(0)
+  })
+
+  test('that is revoked stops every lane, and its successor is read from the file', async context => {
+    const simulator = await workspace(context)
+    const place = placeWithKey(simulator)
+    const daemon = startDaemon(context, place)
+    await loaded(place.file)
+    simulator.setApiKey('successor-key')
+    const waits = await daemon.says(({ msg }) => msg === 'The daemon waits and tries again')
+    expect(waits).toMatchObject({ level: 'error', reason: 'the API refuses the key', wait_ms: 60_000 })
+    const asked = simulator.requests.total()
+    expect(await daemon.ask('/readyz')).toEqual({ status: 503, body: 'the API refuses the key\n' })
+    expect((await daemon.ask('/livez')).status).toBe(200)
+    expect((await beside(place, ['status'])).stdout).toContain('the API refuses the key')
+    expect(simulator.requests.total()).toBe(asked)
+
+    writeFileSync(place.keyFile, 'successor-key')
+    daemon.signal('SIGHUP')
+    const changed = await daemon.says(({ msg }) => msg === 'A setting has changed')
+    expect(changed).toMatchObject({ setting: 'api.key' })
+    const [id = ''] = simulator.apply({ kind: 'publish', resource: 'messages' }).ids
+    expect(await seen(place.file, id, 'SELECT id FROM message_copies WHERE id = ?', id)).toBe(id)
+    expect((await daemon.ask('/readyz')).status).toBe(200)
+    expect(JSON.stringify(daemon.lines())).not.toContain('successor-key')
+  })
+
+  test('that is revoked for good ends it with 77 when it is refused again', async context => {
+    const simulator = await workspace(context)
+    const place = placeWithKey(simulator)
+    const daemon = startDaemon(context, place)
+    await loaded(place.file)
+    simulator.setApiKey('successor-key')
+    await daemon.says(({ msg }) => msg === 'The daemon waits and tries again')
+    const asked = simulator.requests.total()
+    daemon.signal('SIGHUP')
+    const { status, stderr } = await daemon.ended
+    expect(status).toBe(77)
+    expect(stderr).toContain('Invalid API key')
+    expect(simulator.requests.count(undefined, 401)).toBeGreaterThan(0)
+    expect(simulator.requests.total() - asked).toBeLessThan(10)
+  })
+})
