@@ -9,7 +9,8 @@ import { isWithdrawn } from './withdrawals.ts'
 export interface Erasure {
   /**
    * Erases a lot of what was withdrawn before an instant, oldest first. Inside a transaction; `more` says whether
-   * another lot waits. A row that was erased is not looked at again unless it comes back and is withdrawn anew.
+   * another lot waits. After `limit` rows of whatever table no further one is begun: a meeting may have thousands
+   * below it. A row that was erased is not looked at again unless it comes back and is withdrawn anew.
    */
   erase(options: { before: string; limit: number }): { erased: number; more: boolean }
   /**
@@ -48,38 +49,28 @@ export function createErasure({ db, prepare }: { db: Sqlite; prepare: Prepare })
   return {
     erase({ before, limit }) {
       const lot = noted.all(before, limit + 1) as Noted[]
-      const erased = withSecureDelete(db, () =>
-        lot.slice(0, limit).filter(({ table_name: table, scope, key }) => {
-          forget.run(table, scope, key)
-          // A table of a version to come or gone by has nothing that could be erased by name.
-          return TABLES.has(table) && eraserOf(table)(scope, key)
-        }),
-      )
-      return { erased: erased.length, more: lot.length > limit }
+      let erased = 0
+      let rows = 0
+      for (const { table_name: table, scope, key } of lot) {
+        if (rows >= limit) return { erased, more: true }
+        forget.run(table, scope, key)
+        // A table of a version to come or gone by has nothing that could be erased by name.
+        const changed = TABLES.has(table) ? eraserOf(table)(scope, key) : 0
+        if (changed > 0) erased += 1
+        rows += Math.max(changed, 1)
+      }
+      return { erased, more: false }
     },
     clean({ rebuildUpToBytes }) {
+      forgetSamples(db)
       const rebuilt = sizeOf(db) <= rebuildUpToBytes && rebuild(db)
       return { rebuilt, logCleared: clearLog(db) }
     },
   }
 }
 
-/**
- * Has SQLite overwrite with zeros what `work` deletes or replaces. Inside a transaction or outside of one: it holds
- * from the next statement on.
- */
-export function withSecureDelete<T>(db: Sqlite, work: () => T): T {
-  const before = db.pragma('secure_delete', { simple: true })
-  db.pragma('secure_delete = ON')
-  try {
-    return work()
-  } finally {
-    db.pragma(`secure_delete = ${before === 2 ? 'FAST' : before}`)
-  }
-}
-
-/** Returns false for a row that is not withdrawn any more, which is left as it is. */
-type Eraser = (scope: string, key: string) => boolean
+/** Returns how many rows it changed: none where the row is not withdrawn any more, which is left as it is. */
+type Eraser = (scope: string, key: string) => number
 
 function createEraser(prepare: Prepare, table: Table): Eraser {
   const isScoped = table.key.length > 1
@@ -99,15 +90,16 @@ function createEraser(prepare: Prepare, table: Table): Eraser {
 
   return (scope, key) => {
     const values = isScoped ? [scope, key] : [key]
-    if (find.get(...values) === undefined) return false
-    for (const erase of ofRow) erase.run(...values)
-    for (const erase of ofKey) erase.run(key)
-    for (const { names, remove } of rejects) remove.run(...names, key)
+    if (find.get(...values) === undefined) return 0
+    let changed = 0
+    for (const erase of ofRow) changed += erase.run(...values).changes
+    for (const erase of ofKey) changed += erase.run(key).changes
+    for (const { names, remove } of rejects) changed += remove.run(...names, key).changes
     for (const { from, run } of parts) {
       const cells = from.map(column => values[table.key.indexOf(column)])
-      for (const erase of run) erase.run(...cells)
+      for (const erase of run) changed += erase.run(...cells).changes
     }
-    return true
+    return changed
   }
 }
 
@@ -186,6 +178,15 @@ function isReadByKey({ stores, table }: Extract<Feed, { mode: 'item' }>, name: s
 function sizeOf(db: Sqlite): number {
   const number = (pragma: string) => db.pragma(pragma, { simple: true }) as number
   return number('page_count') * number('page_size')
+}
+
+/**
+ * An ANALYZE that a person runs by hand copies values out of the indices, mail addresses among them. The planner does
+ * without: parley's own never takes any.
+ */
+function forgetSamples(db: Sqlite): void {
+  const sampled = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_stat4'").get()
+  if (sampled) db.exec('DELETE FROM sqlite_stat4')
 }
 
 function rebuild(db: Sqlite): boolean {

@@ -67,6 +67,8 @@ function configure(db: Sqlite, readonly: boolean): void {
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = NORMAL')
   db.pragma('foreign_keys = ON')
+  // From the first write on: what is replaced today may be withdrawn later, and erasing finds rows, not their remains.
+  db.pragma('secure_delete = ON')
   db.pragma('temp_store = MEMORY')
   db.pragma('cache_size = -8000')
   db.pragma('journal_size_limit = 67108864')
