@@ -73,6 +73,16 @@ export function makeCopy(
   for (const other of copiesOf(file)) if (other !== path) rmSync(other, { force: true })
 }
 
+/**
+ * Removes copies that were made before an instant, in ms since the epoch: a copy keeps what has been erased since.
+ * @returns how many there were
+ */
+export function removeCopiesBefore(file: string, before: number): number {
+  const old = copiesOf(file).filter(copy => statSync(copy).mtimeMs < before)
+  for (const copy of old) rmSync(copy, { force: true })
+  return old.length
+}
+
 /** Removes what a process that died while it copied has left. */
 export function removeUnfinishedCopies(file: string): void {
   for (const copy of copiesOf(file)) if (copy.endsWith('.part')) rmSync(copy, { force: true })

@@ -6,6 +6,7 @@ import { type FreeBytes, makeCopy, plannedCopy, removeUnfinishedCopies } from '.
 import type { Sqlite } from './open.ts'
 import { quote } from './sql.ts'
 import { ensureViews } from './views.ts'
+import { noteEarlierWithdrawals } from './withdrawals.ts'
 
 /** Where `npm run schema` writes the migrations; beside `src` and `dist` alike. */
 const FOLDER = fileURLToPath(new URL('../../drizzle', import.meta.url))
@@ -82,7 +83,9 @@ function apply(db: Sqlite, file: string, folder: string, pending: readonly Migra
     const work = db.transaction(() => {
       db.exec(APPLIED)
       const restoreViews = setViewsAside(db)
+      const noted = notesWithdrawals(db)
       for (const migration of pending) applyOne(db, file, folder, migration)
+      if (!noted && notesWithdrawals(db)) noteEarlierWithdrawals(db)
       restoreViews()
       ensureViews(db)
       refuseOrphans(db, file)
@@ -91,6 +94,10 @@ function apply(db: Sqlite, file: string, folder: string, pending: readonly Migra
   } finally {
     db.pragma('foreign_keys = ON')
   }
+}
+
+function notesWithdrawals(db: Sqlite): boolean {
+  return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_erasures'").get() !== undefined
 }
 
 function applyOne(db: Sqlite, file: string, folder: string, { tag, when }: Migration): void {

@@ -1,6 +1,7 @@
-import { CATALOG, tableNamed } from '../catalog.ts'
+import { CATALOG, TABLES, tableNamed } from '../catalog.ts'
 import type { Derivation, LivesWith, Table } from '../resource.ts'
 import type { Cell } from '../row.ts'
+import type { Sqlite } from './open.ts'
 import { quote } from './sql.ts'
 import type { Prepare } from './statements.ts'
 
@@ -48,6 +49,22 @@ export function createWithdrawals(prepare: Prepare): Withdrawals {
       )
       return cell => withdrawn.get(...columns.map(([mine]) => cell(mine))) !== undefined
     },
+  }
+}
+
+/**
+ * Notes what was withdrawn before there was a place to note it. Once, in the transaction that makes the place: what
+ * was erased since would be noted again.
+ */
+export function noteEarlierWithdrawals(db: Sqlite): void {
+  for (const { table } of TABLES.values()) {
+    if (table.kind !== 'entity') continue
+    const scope = table.key.length > 1 ? quote(table.key[0] ?? '') : "''"
+    db.exec(
+      `INSERT INTO sync_erasures (table_name, scope, key, withdrawn_at)
+       SELECT '${table.name}', ${scope}, ${quote(table.key.at(-1) ?? '')}, coalesce(_deleted_at, _synced_at)
+       FROM ${quote(table.name)} WHERE ${isWithdrawn(table)}`,
+    )
   }
 }
 
