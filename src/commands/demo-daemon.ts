@@ -46,12 +46,19 @@ const LIMIT: Limit = { rate: 60, burst: 30 }
 /** What takes a day takes a minute and a half. */
 const INTERVAL_SCALE = '0.001'
 const POLL_SECONDS = '5'
+/** The older a thing is, the longer it takes until it is looked for again; of these, minutes. */
+const HISTORY_DAYS = '60'
 
 export async function demoDaemon(context: CommandContext, demo: DaemonDemo): Promise<ExitStatus> {
   const { env, cwd, stderr, signal } = context
   stderr.write(beforehand(demo))
   const clock = systemClock()
-  const simulator = startSimulator(env, demo.sizes, LIMIT, ['--control', '--log-requests'])
+  const simulator = startSimulator(env, demo.sizes, LIMIT, [
+    '--control',
+    '--log-requests',
+    '--history-days',
+    HISTORY_DAYS,
+  ])
   const stop = () => simulator.kill()
   signal.addEventListener('abort', stop)
   try {

@@ -44,9 +44,10 @@ export function drawDemo(state: DemoState, { columns, rows, colour }: DemoPaper)
     '',
   ]
   const room = Math.max(0, rows - head.length)
+  const shown = head.slice(0, rows)
   const last = state.events.slice(-room).map(event => ({ text: eventLine(event, state.now), event }))
   return [
-    ...head.map(line => cut(line, columns)),
+    ...shown.map(line => cut(line, columns)),
     ...(room === 0 ? [] : last).map(({ text, event }) => tinted(cut(text, columns), event, colour)),
   ]
 }

@@ -1,0 +1,75 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Simulator } from '../../src/simulator/server.ts'
+import { placeFor, workspace } from '../cli/workspace.ts'
+import { column, loaded, startDaemon } from './cli-daemon.ts'
+
+const KEY = 'key-that-nobody-may-see'
+const NUDGE_SECRET = 'secret-that-nobody-may-see'
+
+/** Texts, subjects, titles and names of people, but for the shortest, which may be found anywhere. */
+function wordsOfPeople({ world }: Simulator): string[] {
+  const texts = [...world.truth().items('messages')].flatMap(({ text, subject }) => [text, subject])
+  const titles = [...world.truth().items('meetings')].flatMap(({ title, meeting_owner }) => [
+    title,
+    meeting_owner,
+  ])
+  const turns = [...world.truth().items('transcripts')].flatMap(({ entries }) => entries)
+  const members = [...world.truth().items('members')].flatMap(({ name, email }) => [name, email])
+  return [texts, titles, turns, members].flatMap(stringsIn).filter(({ length }) => length > 8)
+}
+
+function stringsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  if (value === null || typeof value !== 'object') return []
+  return Object.values(value).flatMap(stringsIn)
+}
+
+test('at the finest level the log holds no secret and nobody’s words', async context => {
+  const simulator = await workspace(context, {
+    apiKey: KEY,
+    faults: [
+      { kind: 'status', status: 500, probability: 0.05 },
+      { kind: 'truncate', probability: 0.05 },
+      { kind: 'wrong-type', probability: 0.05 },
+    ],
+  })
+  const place = placeFor(simulator)
+  const daemon = startDaemon(context, place, {
+    PARLEY_LOG_LEVEL: 'trace',
+    PARLEY_HTTP_NUDGE_SECRET: NUDGE_SECRET,
+  })
+  await loaded(place.file)
+  const words = wordsOfPeople(simulator)
+  const post = (path: string, body: string) =>
+    daemon.ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  await post(`/nudge/${NUDGE_SECRET}`, JSON.stringify({ type: 'meeting.completed.beta', note: words[0] }))
+  await post(`/nudge/${NUDGE_SECRET}`, `{"broken": "${words[1]}`)
+  await post('/nudge/a-guess-of-a-stranger', '{}')
+  simulator.setApiKey('another')
+  await daemon.says(({ msg }) => msg === 'The daemon waits and tries again')
+  daemon.signal('SIGTERM')
+  const { stderr } = await daemon.ended
+
+  expect(words.length).toBeGreaterThan(100)
+  const stored = column(place.file, 'SELECT text FROM messages WHERE text IS NOT NULL') as string[]
+  expect(stored.some(text => words.includes(text))).toBe(true)
+  const told = words.filter(
+    word => stderr.includes(JSON.stringify(word).slice(1, -1)) || stderr.includes(word),
+  )
+  expect(told).toEqual([])
+  for (const secret of [KEY, NUDGE_SECRET, 'a-guess-of-a-stranger']) expect(stderr).not.toContain(secret)
+})
+
+test('a key from a file that others may read is warned of and not said', async context => {
+  const simulator = await workspace(context, { apiKey: KEY })
+  const { cwd, file, env } = placeFor(simulator)
+  const keyFile = join(cwd, 'key')
+  writeFileSync(keyFile, KEY, { mode: 0o644 })
+  const { PARLEY_API_KEY: _, ...others } = env
+  const daemon = startDaemon(context, { cwd, env: { ...others, PARLEY_API_KEY_FILE: keyFile } })
+  await loaded(file)
+  expect(daemon.lines().some(({ msg }) => msg.includes('warning') && msg.includes(keyFile))).toBe(true)
+  expect(JSON.stringify(daemon.lines())).not.toContain(KEY)
+})

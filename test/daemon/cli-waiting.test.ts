@@ -1,0 +1,104 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, type TestContext, test } from 'vitest'
+import { type Clock, systemClock } from '../../src/clock.ts'
+import { loadSettings } from '../../src/config.ts'
+import { runDaemon } from '../../src/daemon/daemon.ts'
+import { createLog } from '../../src/log.ts'
+import { RESOURCE_NAMES } from '../../src/resource.ts'
+import { createServiceManager } from '../../src/service-manager.ts'
+import { placeFor, workspace } from '../cli/workspace.ts'
+import { loaded, seen } from './cli-daemon.ts'
+
+const MINUTE_MS = 60_000
+
+interface HeldClock extends Clock {
+  /** Resolves when a minute is to be waited for. */
+  asked: Promise<void>
+  /** That minute has passed. */
+  passMinute(): void
+}
+
+/** The system's, but a wait of a minute lasts for as long as the test wants. */
+function heldClock(): HeldClock {
+  const clock = systemClock()
+  let ask: () => void = () => undefined
+  let pass: () => void = () => undefined
+  const asked = new Promise<void>(resolve => {
+    ask = resolve
+  })
+  const passed = new Promise<void>(resolve => {
+    pass = resolve
+  })
+  return {
+    ...clock,
+    asked,
+    passMinute: () => pass(),
+    sleep(ms, signal) {
+      if (ms !== MINUTE_MS) return clock.sleep(ms, signal)
+      ask()
+      return passed
+    },
+  }
+}
+
+/** A daemon inside of this process whose key, read from a file, was revoked, and which waits. */
+async function waitingForAKey(context: TestContext) {
+  const simulator = await workspace(context)
+  const { cwd, file, env } = placeFor(simulator)
+  const keyFile = join(cwd, 'key')
+  writeFileSync(keyFile, simulator.apiKey, { mode: 0o600 })
+  const { PARLEY_API_KEY: _, ...others } = env
+  const reload = () =>
+    loadSettings({
+      flags: { 'database.path': file },
+      env: {
+        ...others,
+        PARLEY_API_KEY_FILE: keyFile,
+        PARLEY_HTTP_LISTEN: 'off',
+        PARLEY_SYNC_POLL_SECONDS: '1',
+      },
+      cwd,
+      requireApi: true,
+      resourceNames: RESOURCE_NAMES,
+    }).settings
+  const clock = heldClock()
+  const log = await createLog({ level: 'fatal' })
+  const stop = new AbortController()
+  context.onTestFinished(() => stop.abort())
+  const ended = runDaemon({
+    settings: reload(),
+    reload,
+    onReload: () => undefined,
+    createLog: async () => log,
+    serviceManager: createServiceManager({ env: {}, clock, log }),
+    clock,
+    pid: process.pid,
+    version: '0',
+    stop: stop.signal,
+  })
+  await Promise.race([loaded(file), ended])
+  simulator.setApiKey('successor-key')
+  await Promise.race([clock.asked, ended])
+  return { simulator, clock, file, keyFile, stop, ended }
+}
+
+test('a key that was changed within a minute is taken from its file, and all goes on', async context => {
+  const { simulator, clock, file, keyFile, stop, ended } = await waitingForAKey(context)
+  writeFileSync(keyFile, 'successor-key')
+  const [id = ''] = simulator.apply({ kind: 'publish', resource: 'messages' }).ids
+  const asked = simulator.requests.total()
+  clock.passMinute()
+  expect(await seen(file, id, 'SELECT id FROM message_copies WHERE id = ?', id)).toBe(id)
+  expect(simulator.requests.total()).toBeGreaterThan(asked)
+  stop.abort()
+  expect(await ended).toBe(0)
+})
+
+test('a key that is still refused after a minute ends it with 77, after it was tried once', async context => {
+  const { simulator, clock, ended } = await waitingForAKey(context)
+  const refusals = simulator.requests.count(undefined, 401)
+  clock.passMinute()
+  await expect(ended).rejects.toMatchObject({ exitStatus: 77, code: 'unauthorized' })
+  expect(simulator.requests.count(undefined, 401)).toBe(refusals + 1)
+})
