@@ -1,6 +1,7 @@
 import { type Clock, isoInstant } from '../clock.ts'
 import type { ApiSettings } from '../config.ts'
 import type { Log } from '../log.ts'
+import { removeCopiesBefore } from '../store/backup.ts'
 import type { Store } from '../store/store.ts'
 
 export interface MaintainDeps {
@@ -28,12 +29,14 @@ export async function maintain({ store, clock, log, retention, signal }: Maintai
   const began = clock.elapsed()
   const { withdrawnDays, runsDays } = retention
   const erased = withdrawnDays === 'never' ? 0 : await eraseAll(store, daysAgo(withdrawnDays), signal)
+  // The copy that an upgrade has made holds what was erased since.
+  if (withdrawnDays !== 'never') removeCopiesBefore(store.db.name, clock.now() - withdrawnDays * DAY_MS)
   await inLots(signal, () =>
     store.transaction(() =>
       store.maintenance.prune({
         runsBefore: daysAgo(runsDays),
         quietBefore: daysAgo(QUIET_DAYS),
-        rejectsBefore: daysAgo(runsDays),
+        rejectsBefore: daysAgo(withdrawnDays === 'never' ? runsDays : Math.min(runsDays, withdrawnDays)),
         limit: LOT,
       }),
     ),

@@ -5,6 +5,7 @@ import type { Reply } from '../job.ts'
 import {
   type ItemHandler,
   type ItemWork,
+  isTooLate,
   partAbsent,
   readAgain,
   rereadAfter,
@@ -18,6 +19,7 @@ export const resultsAnswer: ItemHandler = { answer: storeResults, absent: partAb
 function storeResults(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
   const { feed, task } = work
   const where = whereOf(work)
+  if (isTooLate(context, work)) return
   const parse = context.parser(feed.table)
   const report = context.report(where, task.key)
   const items = readDataList(value).flatMap(item => parse(item, report, task.key) ?? [])

@@ -25,7 +25,7 @@ function storeSetting(context: EngineContext, work: ItemWork, value: unknown): v
     .get(task.key)
   if (!sameJson((stored ?? null) as string | null, setting)) {
     const update = context.store.prepare(
-      `UPDATE ${table} SET execution_setting = ?, _synced_at = ? WHERE id = ?`,
+      `UPDATE ${table} SET execution_setting = ?, _synced_at = ? WHERE id = ? AND _deleted_at IS NULL`,
     )
     counts.rowsChanged += update.run(setting, context.now(), task.key).changes
   }

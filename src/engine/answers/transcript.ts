@@ -4,7 +4,7 @@ import { entity, requested, type Table } from '../../resource.ts'
 import { type EngineContext, HOUR } from '../context.ts'
 import type { Reply } from '../job.ts'
 import { compileParser, type ItemParser } from '../parse.ts'
-import { again, type ItemHandler, type ItemWork, partAbsent, waitFor, whereOf } from './work.ts'
+import { again, type ItemHandler, type ItemWork, isTooLate, partAbsent, waitFor, whereOf } from './work.ts'
 
 export const transcriptAnswer: ItemHandler = { answer: storeTranscript, absent: transcriptAbsent }
 
@@ -23,6 +23,7 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
   const { store, options } = context
   if (!store.freshness.admits(reply.ticket, feed.table, task.key)) return
   const list = readDataList(value)
+  if (isTooLate(context, work)) return
   const entries = options.words ? list : list.map(withoutWords)
   const parsed = parseTranscript({ entries }, context.report(whereOf(work), task.key), task.key)
   const rows = parsed?.children.get(feed.table) ?? []

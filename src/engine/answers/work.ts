@@ -83,3 +83,15 @@ export function partAbsent(context: EngineContext, work: ItemWork): void {
   if (work.task.attempts === 0) context.store.tasks.demand({ ...detail, dueAt: context.now() })
   waitFor(context, work)
 }
+
+/**
+ * An answer for a part of a meeting that was withdrawn after it was asked for: nothing of it is kept. Returns whether
+ * that is so; when the meeting comes back its parts are read again.
+ */
+export function isTooLate({ store }: EngineContext, { task }: ItemWork): boolean {
+  const withdrawn = store
+    .prepare("SELECT 1 FROM meetings WHERE id = ? AND (_deleted_at IS NOT NULL OR access = 'withheld')")
+    .get(task.key)
+  if (withdrawn !== undefined) store.tasks.remove(task)
+  return withdrawn !== undefined
+}
