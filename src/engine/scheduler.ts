@@ -299,7 +299,10 @@ async function applied(
   ticket: number,
   endless: EndlessWork | undefined,
 ): Promise<ParleyError | undefined> {
-  if (sent.kind === 'retry') return new RetryError(sent.message, { code: sent.cause })
+  if (sent.kind === 'retry') {
+    const answer = sent.status === undefined ? '' : `The API answers ${sent.status}: `
+    return new RetryError(`${answer}${sent.message}`, { code: sent.cause })
+  }
   if (sent.kind === 'fault') return new ResourceError(sent.message, { code: sent.code })
   if (sent.kind === 'unauthorized') return unauthorized(sent.message)
   if (sent.kind === 'answer' && sent.serverTime !== undefined) {
