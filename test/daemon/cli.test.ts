@@ -93,7 +93,7 @@ describe('beside a daemon', () => {
     await other.says(({ msg }) => msg === 'A run has ended')
     other.signal('SIGKILL')
     await other.ended
-    expect(await status()).toMatch(/parley daemon, process \d+, begun .*, was cut off/)
+    expect(await status()).toContain('was cut off')
   })
 })
 
