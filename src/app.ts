@@ -44,6 +44,8 @@ const HEAP_GROWTH = '--heap-growing-percent=20'
 
 const LEARNED = 'learned_rate'
 const USED_TODAY = 'requests_today'
+/** What this machine's clock last said, so that the next process notices when it was set back. */
+export const CLOCK = 'clock'
 
 /** @throws StopError 73 or 75 when the database cannot be had */
 export function openApp({ settings, log, command, pid, soft, hard }: AppOptions): App {
@@ -85,6 +87,7 @@ export function openApp({ settings, log, command, pid, soft, hard }: AppOptions)
       store.state.setMeta(LEARNED, JSON.stringify({ ...governor.learned(), at: isoInstant(clock.now()) }))
       const used = { day: today(clock), used: governor.state().usedToday }
       store.state.setMeta(USED_TODAY, JSON.stringify(used))
+      store.state.setMeta(CLOCK, isoInstant(clock.now()))
     })
   return {
     clock,

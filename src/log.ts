@@ -31,6 +31,7 @@ export const LOG_KEYS = {
   rate: 'requests per second',
   concurrency: 'requests in flight',
   wait_ms: 'milliseconds to wait',
+  offset_ms: 'by how much one clock is ahead of another',
   duration_ms: 'milliseconds taken',
   bytes: 'size in bytes',
   from: 'an instant',

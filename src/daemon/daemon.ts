@@ -15,7 +15,7 @@ import type { DaemonState } from '../store/status-report.ts'
 import { startDuties } from './duties.ts'
 import { figuresOf, statusOf } from './figures.ts'
 import { readsFor } from './nudged.ts'
-import { recoveryFrom } from './recovery.ts'
+import { recoveryFrom, type ShiftEnd } from './recovery.ts'
 import { changedSettings } from './settings-changes.ts'
 import { DAEMON_STATE, running, stopped, waiting } from './state.ts'
 
@@ -65,7 +65,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
       const end = await workShift({ parts, present, log, observer: served.observer, next: reloads.next() })
       hadBegun ||= end.hadBegun
       if (end.error === undefined) {
-        reloads.take(log)
+        if (!stop.aborted) reloads.take(log)
         continue
       }
       const recovery = recoveryFrom({ error: end.error, wasAnswered: end.wasAnswered, hadBegun })
@@ -79,7 +79,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
         error: end.error,
       })
       await clock.sleep(recovery.ms, AbortSignal.any([stop, reloads.next()]))
-      reloads.take(log)
+      if (!stop.aborted) reloads.take(log)
     }
     return EXIT_STATUS.done
   } catch (error) {
@@ -137,12 +137,21 @@ async function workShift({ parts, present, log, observer, next }: ShiftWork): Pr
   asked.abort()
   await duties.ended
   const wasAnswered = shift.progress().accepted > 0
-  // On a disk that is full it cannot be noted, and the log says it.
-  if (stop.aborted) await note(stopped(clock)).catch(() => undefined)
+  const after = stateAfter(clock, { error, hadBegun: true, wasAnswered }, stop)
+  // On a disk that is full it cannot be noted; the log and the status server say it.
+  if (after) await note(after).catch(() => undefined)
   delete present.app
   delete present.shift
   await app.close()
   return { ...(error === undefined ? {} : { error }), hadBegun: true, wasAnswered }
+}
+
+/** What others read of the daemon between two shifts; undefined where the next follows at once. */
+function stateAfter(clock: Clock, end: ShiftEnd, stop: AbortSignal): DaemonState | undefined {
+  if (stop.aborted) return stopped(clock)
+  if (end.error === undefined) return undefined
+  const recovery = recoveryFrom(end)
+  return recovery.kind === 'wait' ? waiting(clock, recovery.reason, recovery.ms) : stopped(clock)
 }
 
 function chosenResources({ sync }: ApiSettings): readonly ResourceName[] {

@@ -1,5 +1,5 @@
-import type { App } from '../app.ts'
-import type { Clock } from '../clock.ts'
+import { type App, CLOCK } from '../app.ts'
+import { type Clock, isoInstant } from '../clock.ts'
 import type { ApiSettings } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
@@ -31,7 +31,10 @@ export function startDuties({ app, settings, signal, log, endShift }: DutiesDeps
   const listen = async () => {
     if (store.requests.changedByOthers() && store.requests.open().length > 0) endShift()
   }
+  const followClock = createClockFollower(app)
   const duties = [
+    followClock(),
+    every(clock, LISTEN_MS, signal, followClock),
     every(clock, KEEP_LEARNED_MS, signal, app.keepLearned),
     every(clock, LISTEN_MS, signal, listen),
     nightly(clock, store, signal, tidy),
@@ -52,6 +55,24 @@ async function every(
     await clock.sleep(ms, signal)
     if (signal.aborted) return
     await work()
+  }
+}
+
+/** Less than this is no jump, but a clock that is kept right. */
+const JUMP_MS = 5000
+
+/** What is due at an instant of this machine's clock must not wait for it longer because it was set back. */
+function createClockFollower({ clock, store }: App): () => Promise<void> {
+  const noted = store.state.meta(CLOCK)
+  /** What the clock would say by now, had it gone on evenly. */
+  let expected = noted === undefined ? clock.now() : Date.parse(noted)
+  let measuredAt = clock.elapsed()
+  return async () => {
+    const behindMs = expected + clock.elapsed() - measuredAt - clock.now()
+    expected = clock.now()
+    measuredAt = clock.elapsed()
+    if (behindMs < JUMP_MS) return
+    await store.transaction(() => store.tasks.moveBack(behindMs, isoInstant(clock.now())))
   }
 }
 

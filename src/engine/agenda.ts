@@ -85,6 +85,8 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
       const { closed, listedAt, listedRound, passStartedAt, to } = segment
       if (closed || !isWanted(list, segment, options)) return false
       if (listedAt === null || passStartedAt !== null) return true
+      // Noted by a clock that was ahead, it would else not be listed before that time has come.
+      if (Date.parse(listedAt) > server.now() + MINUTE) return true
       const wished = context.wishes.has(list.id) && (list.feed.mode !== 'timeline' || to === null)
       const confirming = context.isConfirming(list.resource) && listedRound < context.round(list.resource)
       return wished || confirming || overdueMs(list, segment, listedAt) >= 0

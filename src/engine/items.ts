@@ -50,7 +50,8 @@ export function createItems(
   const isReady = () => {
     if (!handler.plan || planned) return true
     if (!resource.parents.every(context.isFinished)) return false
-    handler.plan(context, id)
+    const { plan } = handler
+    store.atomically(() => plan(context, id))
     planned = true
     return true
   }

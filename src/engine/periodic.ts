@@ -127,7 +127,7 @@ export function createPeriodic(
         return clockJob
       }
       if (!isPlanned()) {
-        planPeriods(context, id)
+        store.atomically(() => planPeriods(context, id))
         planned = true
       }
       const period = due()

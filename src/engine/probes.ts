@@ -85,7 +85,9 @@ export function createLookup(
     everyRound: true,
     ready() {
       if (!planned && isListed()) {
-        plannedUpTo = planLookup(context, where.feed, { ...feed, lookup }, plannedUpTo)
+        plannedUpTo = context.store.atomically(() =>
+          planLookup(context, where.feed, { ...feed, lookup }, plannedUpTo),
+        )
         planned = true
       }
       return planned

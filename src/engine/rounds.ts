@@ -56,6 +56,11 @@ function isRoundComplete(context: EngineContext, { name, feeds, parents }: Resou
   )
 }
 
-function isWhollyHeld({ holds }: EngineContext, { name, feeds }: Resource): boolean {
-  return Object.keys(feeds).every(feed => holds.isHeld(`${name}.${feed}`))
+/** Of a list in scopes those that are not offered have no pass. */
+function isWhollyHeld({ holds, store }: EngineContext, { name, feeds }: Resource): boolean {
+  return Object.entries(feeds).every(([feedName, feed]) => {
+    const id = `${name}.${feedName}`
+    const isScoped = feed.mode === 'snapshot' && feed.scope !== undefined
+    return holds.isHeld(id) || (isScoped && store.ledger.segments(id).length === 0)
+  })
 }

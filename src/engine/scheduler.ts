@@ -6,6 +6,7 @@ import { retryDecision } from '../api/retry.ts'
 import { permitResult, unauthorized } from '../api/verdict.ts'
 import { isoInstant } from '../clock.ts'
 import { EXIT_STATUS, ParleyError, ResourceError, RetryError, StopError } from '../errors.ts'
+import { databaseError } from '../store/open.ts'
 import type { EngineContext } from './context.ts'
 import { type Job, LANES, type Lane, type Source } from './job.ts'
 import { createOutage } from './outage.ts'
@@ -245,6 +246,11 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       await change()
       return true
     }
+    if (endless && progress.requests === 0 && progress.inFlight > 0) {
+      // A key that may be refused is tried once.
+      await change()
+      return true
+    }
     const asked = clock.elapsed()
     const isPaused = governor.state().pausedUntil !== undefined
     const permit = await governor.permit(noMore)
@@ -282,7 +288,12 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     progress,
     stop,
     async run() {
-      while (!soft.aborted && stopped === undefined && (await step()));
+      try {
+        while (!soft.aborted && stopped === undefined && (await step()));
+      } catch (error) {
+        // What is under way is applied before the warehouse is closed.
+        stop(databaseError(error, store.db.name))
+      }
       await queue.onIdle()
       for (const { job } of [...delayed, ...doubtful]) job.over()
       if (stopped !== undefined) throw stopped

@@ -49,7 +49,7 @@ export function createServerClock(clock: Clock, log: Log): ServerClock {
       const apart = now() - clock.now()
       if (Math.abs(apart) > WARN_MS && !warned) {
         log.warn('The clock of this machine differs from that of the API; event times are those of the API', {
-          wait_ms: Math.round(apart),
+          offset_ms: Math.round(apart),
         })
       }
       warned = Math.abs(apart) > WARN_MS

@@ -43,7 +43,7 @@ export function createSnapshot(
 
   const ready = () => resource.parents.every(parent => !feed.scope || context.isFinished(parent))
   const passes = (): Segment[] => {
-    scopes ??= ensurePasses(context, id, feed)
+    scopes ??= store.atomically(() => ensurePasses(context, id, feed))
     return store.ledger
       .segments(id)
       .filter(({ scope }) => scopes?.includes(scope) && !holds.isHeld(id, scope))

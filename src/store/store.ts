@@ -56,6 +56,8 @@ export interface Store {
   withdrawals: Withdrawals
   erasure: Erasure
   transaction: Transaction
+  /** All of it or nothing, at once: for what is planned before anything is asked for. */
+  atomically<T>(work: () => T): T
   /**
    * Stores payloads of one table. Left out are those that a later request has already written, and those that belong
    * to a row which is withdrawn.
@@ -163,6 +165,7 @@ function createStore(db: Sqlite, prepare: Prepare, clock: Clock, path: string): 
     withdrawals,
     erasure: createErasure({ db, prepare }),
     transaction: createTransaction(db, clock, path),
+    atomically: work => db.transaction(work)(),
   }
 }
 

@@ -44,7 +44,8 @@ const counted = (table: string, where?: string) =>
 /** Where no index has the live rows, they are all but the deleted: of both an index has the number. */
 function liveRowsCounted({ table, where }: StatusSource): string {
   if (where !== undefined) return counted(table, `_deleted_at IS NULL AND ${where}`)
-  if (tableNamed(table).kind !== 'entity') return counted(table)
+  const { kind, livesWith } = tableNamed(table)
+  if (kind !== 'entity') return counted(livesWith ? `live_${table}` : table)
   if (hasLiveInIndex(table)) return counted(table, '_deleted_at IS NULL')
   return `${counted(table)} - ${counted(table, '_deleted_at IS NOT NULL')}`
 }

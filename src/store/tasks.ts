@@ -48,6 +48,8 @@ export interface Tasks {
   /** Leaves a whole scope alone for this round. */
   skipScope(feed: string, scope: string, next: Pick<Reread, 'round' | 'dueAt'>): void
   countDue(feed: string, now: string): number
+  /** This machine's clock was set back: what is not due yet moves with it. */
+  moveBack(ms: number, now: string): void
   /** Keys that wait for something that the API has not ready yet. */
   countWaiting(feed: string): number
 }
@@ -117,6 +119,9 @@ export function createTasks(prepare: Prepare): Tasks {
   )
   const remove = prepare('DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?')
   const skip = prepare('UPDATE sync_tasks SET round = ?, due_at = ? WHERE feed = ? AND scope = ?')
+  const moveBack = prepare(
+    "UPDATE sync_tasks SET due_at = strftime('%Y-%m-%dT%H:%M:%fZ', due_at, ?) WHERE due_at > ?",
+  )
   const countDue = prepare('SELECT count(*) FROM sync_tasks WHERE feed = ? AND due_at <= ?').pluck()
   const waiting = prepare('SELECT count(*) FROM sync_tasks WHERE feed = ? AND waiting').pluck()
 
@@ -146,6 +151,9 @@ export function createTasks(prepare: Prepare): Tasks {
     },
     skipScope: (feed, scope, { round, dueAt }) => {
       skip.run(round, dueAt, feed, scope)
+    },
+    moveBack: (ms, now) => {
+      moveBack.run(`-${(ms / 1000).toFixed(3)} seconds`, now)
     },
     countDue: (feed, now) => countDue.get(feed, now) as number,
     countWaiting: feed => waiting.get(feed) as number,
