@@ -17,6 +17,8 @@ export interface DaemonTrial extends Trial {
   end(): Promise<Ended>
   /** Ends it with SIGKILL: now, or at a request or answer of those to come. */
   kill(point?: KillPoint): Promise<void>
+  /** Ends it with SIGKILL in the moment before the n-th request of a kind is passed on. */
+  killBefore(number: number, isOfKind: (path: string) => boolean): Promise<void>
   /** The end that nobody asked for, of a daemon that should run; undefined while it does. */
   fallen(): Ended | undefined
   /** Resolves when it has made so many more requests, or has fallen. */
@@ -65,6 +67,7 @@ export async function startDaemonTrial(
   const aheadMs = now === 'real' ? 0 : Date.parse(now) - Date.now()
   let running: ParleyProcess | undefined
   let ended: Ended | undefined
+  let isOver = false
 
   /** From now on its end is no accident. */
   const letGo = (): ParleyProcess => {
@@ -74,15 +77,14 @@ export async function startDaemonTrial(
     return parley
   }
 
-  const kill = async (point?: KillPoint): Promise<void> => {
+  const killWhen = async (arm: (parley: ParleyProcess) => void): Promise<void> => {
     const parley = letGo()
-    let isOver = false
+    let isDead = false
     void parley.ended.then(() => {
-      isOver = true
+      isDead = true
     })
-    if (point) killAt(trial, parley, point)
-    else parley.kill('SIGKILL')
-    await until(() => isOver, isTrue)
+    arm(parley)
+    await until(() => isDead, isTrue)
     killNoMore(trial)
     // Where it is held up, its next request may be a long time away.
     parley.kill('SIGKILL')
@@ -104,6 +106,7 @@ export async function startDaemonTrial(
   return {
     ...trial,
     go(more) {
+      if (isOver) throw new Error('the trial is over')
       if (running) return running
       const parley = trial.startDaemon(more)
       running = parley
@@ -117,7 +120,15 @@ export async function startDaemonTrial(
       parley.kill('SIGTERM')
       return parley.ended
     },
-    kill,
+    kill: point => killWhen(parley => (point ? killAt(trial, parley, point) : parley.kill('SIGKILL'))),
+    killBefore: (number, isOfKind) =>
+      killWhen(parley => {
+        let left = number
+        trial.tap.onRequest = () => {
+          if (isOfKind(trial.tap.requests.at(-1) ?? '')) left -= 1
+          if (left === 0) parley.kill('SIGKILL')
+        }
+      }),
     fallen: () => ended,
     async requests(count) {
       const from = trial.tap.requests.length
@@ -150,7 +161,8 @@ export async function startDaemonTrial(
     rows,
     serverNow,
     close: async () => {
-      if (running) await kill()
+      isOver = true
+      if (running) await killWhen(parley => parley.kill('SIGKILL'))
       await trial.close()
     },
   }

@@ -86,3 +86,27 @@ test('a backfill goes on with what a daemon left, complete or not', async () => 
   expect(await trial.backfill()).toMatchObject({ status: 0 })
   expect(await trial.differences()).toEqual([])
 })
+
+test('bounded by a date it loads what came since, and everything once it is started without', async () => {
+  trial = await startDaemonTrial()
+  const since = new Date(trial.serverNow() - 300 * 86_400_000).toISOString()
+  trial.go({ PARLEY_SYNC_SINCE: since })
+  expect(await trial.convergence({ since })).toEqual([])
+  await trial.simulator.change({ kind: 'delete', resource: 'messages', count: 2 })
+  await trial.simulator.change({ kind: 'publishLate', resource: 'messages', count: 4 })
+  expect(await trial.convergence({ since })).toEqual([])
+  await trial.kill()
+  trial.go()
+  expect(await trial.convergence()).toEqual([])
+})
+
+test('of what is not chosen nothing is read, and all of it once it is', async () => {
+  trial = await startDaemonTrial()
+  trial.go({ PARLEY_SYNC_RESOURCES: 'teams,activities' })
+  const tables = ['teams', 'team_members', 'activities', 'activity_links']
+  expect(await trial.convergence({ tables })).toEqual([])
+  expect(trial.rows('SELECT 1 FROM message_copies UNION ALL SELECT 1 FROM meetings')).toEqual([])
+  await trial.end()
+  trial.go()
+  expect(await trial.convergence()).toEqual([])
+})

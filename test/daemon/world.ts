@@ -13,6 +13,8 @@ export interface Life {
   differences: string[]
   /** Tables that were written while nothing changed. */
   rewritten: string[]
+  /** How long it took to become equal once the world rested. */
+  restMs: number
 }
 
 /** The same seed is the same life, but for the moments at which things happen. */
@@ -23,11 +25,13 @@ export async function live(seed: number, { deeds }: { deeds: number }): Promise<
   try {
     await liveThrough(trial, draw, { deeds, told })
     await rest(trial)
+    const began = performance.now()
     const differences = await trial.convergence()
+    const restMs = performance.now() - began
     const rewritten = differences.length === 0 ? await writtenAtRest(trial) : []
-    return { told, differences, rewritten }
+    return { told, differences, rewritten, restMs }
   } catch (error) {
-    return { told, differences: [String(error)], rewritten: [] }
+    return { told, differences: [String(error)], rewritten: [], restMs: 0 }
   } finally {
     await trial.close()
   }
