@@ -1,9 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import type { Change } from '../../src/simulator/changes.ts'
 import { newFolder } from '../support/parley-process.ts'
-import { CLOCKS, type DaemonTrial, startDaemonTrial } from './daemon-trial.ts'
+import { CLOCKS, type DaemonTrial, PATIENCE_MS, startDaemonTrial } from './daemon-trial.ts'
+
+vi.setConfig({ testTimeout: PATIENCE_MS })
 
 let trial: DaemonTrial
 

@@ -45,6 +45,9 @@ export type Row = Record<string, unknown>
 /** What the service may take for the time: months before this machine's, the same, or years ahead. */
 export const CLOCKS = ['2026-06-30T12:00:00Z', 'real', '2031-03-01T00:30:00Z'] as const
 
+/** For a whole test: its waits are bounded each by themselves, and what they saw last is worth more than a timeout. */
+export const PATIENCE_MS = 300_000
+
 /** A week becomes three seconds; whatever is shorter than two days happens every second. */
 export const WEEK_IN_SECONDS = 3
 const COMPRESSED = String(WEEK_IN_SECONDS / (7 * 86_400))

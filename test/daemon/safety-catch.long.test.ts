@@ -1,7 +1,9 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import type { ResourceName } from '../../src/resource.ts'
 import type { Change } from '../../src/simulator/changes.ts'
-import { type DaemonTrial, startDaemonTrial } from './daemon-trial.ts'
+import { type DaemonTrial, PATIENCE_MS, startDaemonTrial } from './daemon-trial.ts'
+
+vi.setConfig({ testTimeout: PATIENCE_MS })
 
 let trial: DaemonTrial
 
