@@ -39,14 +39,16 @@ export function createSnapshot(
   const limits = new Map<string, 'accepted' | 'refused'>()
   const guards = createLoopGuards()
   const extraPasses = new Map<string, number>()
-  let scopes: readonly string[] | undefined
+  let scopes: Scopes | undefined
 
   const ready = () => resource.parents.every(parent => !feed.scope || context.isFinished(parent))
   const passes = (): Segment[] => {
+    // What was left alone when they were gathered may have its turn by now, also where nothing else is due.
+    if (scopes?.left.some(scope => !holds.isHeld(id, scope))) scopes = undefined
     scopes ??= store.atomically(() => ensurePasses(context, id, feed))
     return store.ledger
       .segments(id)
-      .filter(({ scope }) => scopes?.includes(scope) && !holds.isHeld(id, scope))
+      .filter(({ scope }) => scopes?.asked.includes(scope) && !holds.isHeld(id, scope))
       .filter(pass => agenda.isListDue(list, pass))
   }
 
@@ -121,24 +123,27 @@ interface PassWork {
   extraPasses: Map<string, number>
 }
 
+interface Scopes {
+  asked: readonly string[]
+  /** Held when the others were gathered. */
+  left: readonly string[]
+}
+
 /** A pass for each scope; passes of scopes that are gone go too. */
-function ensurePasses(
-  { store, holds }: EngineContext,
-  id: string,
-  { scope }: SnapshotFeed,
-): readonly string[] {
+function ensurePasses({ store, holds }: EngineContext, id: string, { scope }: SnapshotFeed): Scopes {
   const wanted = scope
     ? [...new Set([...(scope.always ?? []), ...liveKeys(store.prepare, scope.table, scope.column)])]
     : ['']
   const passes = store.ledger.segments(id)
   for (const pass of passes) if (!wanted.includes(pass.scope)) store.ledger.remove(pass)
   // One without a listing would make the whole look incomplete, so what is not offered here has none.
-  const scopes = wanted.filter(one => !holds.isHeld(id, one))
-  for (const one of scopes) {
+  const left = wanted.filter(one => holds.isHeld(id, one))
+  const asked = wanted.filter(one => !left.includes(one))
+  for (const one of asked) {
     if (passes.some(pass => pass.scope === one)) continue
     store.ledger.add({ feed: id, scope: one, from: null, to: null })
   }
-  return scopes
+  return { asked, left }
 }
 
 function liveKeys(prepare: EngineContext['store']['prepare'], table: string, column: string): string[] {
