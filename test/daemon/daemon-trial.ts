@@ -142,7 +142,7 @@ export async function startDaemonTrial(
     },
     async convergence({ besides, ...expectedOptions } = {}) {
       const expected = expectedWarehouse(await readTruth(trial.simulator), expectedOptions)
-      const look = () => compare(trial, expected).filter(difference => !besides?.test(difference))
+      const look = () => compare(trial, expected, besides)
       return until(
         () => (ended ? [`the daemon has ended: ${JSON.stringify(ended)}`] : look()),
         differences => differences.length === 0 || ended !== undefined,
@@ -192,9 +192,13 @@ const NOT_READ_SINCE = `
   WHERE due_at <= ? AND feed NOT LIKE '%.unlisted'`
 
 /** A file that is not there yet, or not yet made, is different too. */
-function compare({ database }: Trial, expected: ReturnType<typeof expectedWarehouse>): Difference[] {
+function compare(
+  { database }: Trial,
+  expected: ReturnType<typeof expectedWarehouse>,
+  besides: RegExp | undefined,
+): Difference[] {
   try {
-    return compareWarehouse(database, expected)
+    return compareWarehouse(database, expected, besides)
   } catch (error) {
     return [String(error)]
   }
