@@ -9,6 +9,8 @@ import type { EngineOptions } from './engine/context.ts'
 import { createShift, type Shift, type ShiftObserver } from './engine/shift.ts'
 import type { Log } from './log.ts'
 import type { ResourceName } from './resource.ts'
+import type { HeldLock } from './store/lock.ts'
+import { META } from './store/state.ts'
 import { openStore, type Store } from './store/store.ts'
 
 /** Puts the parts together for a process that reads the API into the warehouse. */
@@ -31,6 +33,8 @@ export interface AppOptions {
   /** What this process says of itself to others that want the database. */
   command: string
   pid: number
+  /** The lock of the database, where it is held for longer than this. */
+  held?: HeldLock
   /** Ends the taking of new work, then the work under way. */
   soft: AbortSignal
   hard: AbortSignal
@@ -42,13 +46,8 @@ export interface AppOptions {
  */
 const HEAP_GROWTH = '--heap-growing-percent=20'
 
-const LEARNED = 'learned_rate'
-const USED_TODAY = 'requests_today'
-/** What this machine's clock last said, so that the next process notices when it was set back. */
-export const CLOCK = 'clock'
-
 /** @throws StopError 73 or 75 when the database cannot be had */
-export function openApp({ settings, log, command, pid, soft, hard }: AppOptions): App {
+export function openApp({ settings, log, command, pid, held, soft, hard }: AppOptions): App {
   setFlagsFromString(HEAP_GROWTH)
   const clock = systemClock()
   const { api, database } = settings
@@ -58,6 +57,7 @@ export function openApp({ settings, log, command, pid, soft, hard }: AppOptions)
     command,
     pid,
     clock,
+    ...(held && { held }),
     onUpgrade: ({ copy }) =>
       log.info('The database is of an older version and is brought up to date', {
         ...(copy && { path: copy.path, bytes: copy.bytes }),
@@ -71,7 +71,7 @@ export function openApp({ settings, log, command, pid, soft, hard }: AppOptions)
       concurrency: api.maxConcurrency,
       requestsPerDay: api.maxRequestsPerDay,
     },
-    initial: readMeta<LearnedRate>(store, LEARNED),
+    initial: readMeta<LearnedRate>(store, META.learnedRate),
     usedToday: usedToday(store, clock),
   })
   const client = createApiClient(settings, clock)
@@ -84,10 +84,13 @@ export function openApp({ settings, log, command, pid, soft, hard }: AppOptions)
   const parts = { store, client, governor, clock, log, random: Math.random, soft, hard }
   const keepLearned = () =>
     store.transaction(() => {
-      store.state.setMeta(LEARNED, JSON.stringify({ ...governor.learned(), at: isoInstant(clock.now()) }))
+      store.state.setMeta(
+        META.learnedRate,
+        JSON.stringify({ ...governor.learned(), at: isoInstant(clock.now()) }),
+      )
       const used = { day: today(clock), used: governor.state().usedToday }
-      store.state.setMeta(USED_TODAY, JSON.stringify(used))
-      store.state.setMeta(CLOCK, isoInstant(clock.now()))
+      store.state.setMeta(META.requestsToday, JSON.stringify(used))
+      store.state.setMeta(META.clock, isoInstant(clock.now()))
     })
   return {
     clock,
@@ -142,7 +145,7 @@ function readMeta<T>(store: Store, key: string): T | undefined {
 }
 
 function usedToday(store: Store, clock: Clock): number {
-  const noted = readMeta<{ day: string; used: number }>(store, USED_TODAY)
+  const noted = readMeta<{ day: string; used: number }>(store, META.requestsToday)
   return noted?.day === today(clock) ? noted.used : 0
 }
 

@@ -11,7 +11,7 @@ import { survey } from '../engine/survey.ts'
 import { EXIT_STATUS, type ExitStatus } from '../errors.ts'
 import type { ResourceName } from '../resource.ts'
 import { openDatabase } from '../store/open.ts'
-import { createState } from '../store/state.ts'
+import { createState, META } from '../store/state.ts'
 import { statementCache } from '../store/statements.ts'
 import type { CommandContext } from './command.ts'
 import { type TableColumn, table } from './table.ts'
@@ -110,10 +110,10 @@ function lookInto(
       .get()
     if (tables === 0) return undefined
     const { meta } = createState(statementCache(db))
-    const today = JSON.parse(meta('requests_today') ?? 'null') as { day: string; used: number } | null
+    const today = JSON.parse(meta(META.requestsToday) ?? 'null') as { day: string; used: number } | null
     return {
       holdings: readHoldings(db, { chosen, since: sync.since ?? null, now }),
-      learned: JSON.parse(meta('learned_rate') ?? 'null') ?? undefined,
+      learned: JSON.parse(meta(META.learnedRate) ?? 'null') ?? undefined,
       usedToday: today?.day === now.slice(0, 10) ? today.used : 0,
     }
   } finally {

@@ -16,15 +16,16 @@ export async function makeRoom(file: string): Promise<void> {
     import('../store/lock.ts'),
     import('../store/store.ts'),
   ])
+  const clock = systemClock()
   if (existsSync(file)) {
     const db = openDatabase({ path: file, readonly: true })
     const isOurs = isEmptyOrMarked(db)
     db.close()
     if (!isOurs) throw notOurs(file)
-    lockDatabase(file).release()
+    lockDatabase(file, clock).release()
     for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
   }
-  const store = openStore({ path: file, mode: 0o600, command: DEMO, pid: process.pid, clock: systemClock() })
+  const store = openStore({ path: file, mode: 0o600, command: DEMO, pid: process.pid, clock })
   await store.transaction(() => store.state.setMeta(MADE_FOR, DEMO))
   store.close()
 }

@@ -11,17 +11,21 @@ import { createMetrics } from '../server/metrics.ts'
 import type { Nudge } from '../server/nudge.ts'
 import { startStatusServer } from '../server/server.ts'
 import type { ServiceManager } from '../service-manager.ts'
+import { type HeldLock, lockDatabase } from '../store/lock.ts'
+import { truePath } from '../store/open.ts'
+import { META } from '../store/state.ts'
 import type { DaemonState } from '../store/status-report.ts'
 import { startDuties } from './duties.ts'
 import { figuresOf, statusOf } from './figures.ts'
 import { readsFor } from './nudged.ts'
 import { recoveryFrom, type ShiftEnd } from './recovery.ts'
 import { changedSettings } from './settings-changes.ts'
-import { DAEMON_STATE, running, stopped, waiting } from './state.ts'
+import { running, stopped, waiting } from './state.ts'
 
 /**
  * The long-running process: one shift after the other, until it is told to stop or cannot go on. Between two shifts
- * everything is closed, so that a changed key, other settings or a mended disk count from the next one on.
+ * everything is closed, so that a changed key, other settings or a mended disk count from the next one on. Only the
+ * lock is kept: while the daemon waits, no backfill takes its place.
  */
 
 export interface DaemonParts {
@@ -57,12 +61,20 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
   const reloads = createReloads(parts, present)
   let log = await parts.createLog(present.settings)
   const served = await serve(parts, present, log)
+  const lock = createLockKeeper(clock)
   serviceManager.watchdog(() => true)
   let hadBegun = false
   try {
     while (!stop.aborted) {
       log = await parts.createLog(present.settings)
-      const end = await workShift({ parts, present, log, observer: served.observer, next: reloads.next() })
+      const end = await workShift({
+        parts,
+        present,
+        log,
+        lock,
+        observer: served.observer,
+        next: reloads.next(),
+      })
       hadBegun ||= end.hadBegun
       if (end.error === undefined) {
         if (!stop.aborted) reloads.take(log)
@@ -87,6 +99,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
     throw error
   } finally {
     serviceManager.stopping()
+    lock.release()
     await served.close()
     await serviceManager.close()
   }
@@ -96,6 +109,7 @@ interface ShiftWork {
   parts: DaemonParts
   present: Present
   log: Log
+  lock: LockKeeper
   observer: Parameters<App['shift']>[1]
   /** Aborted when a new shift is to begin. */
   next: AbortSignal
@@ -108,7 +122,7 @@ interface Ended {
 }
 
 /** One shift from its opening to its close. */
-async function workShift({ parts, present, log, observer, next }: ShiftWork): Promise<Ended> {
+async function workShift({ parts, present, log, lock, observer, next }: ShiftWork): Promise<Ended> {
   const { clock, serviceManager, pid, stop } = parts
   const { settings } = present
   const asked = new AbortController()
@@ -116,7 +130,8 @@ async function workShift({ parts, present, log, observer, next }: ShiftWork): Pr
   const hard = afterGrace(clock, soft)
   let app: App
   try {
-    app = openApp({ settings, log, command: 'daemon', pid, soft, hard })
+    const held = lock.on(settings.database.path)
+    app = openApp({ settings, log, command: 'daemon', pid, held, soft, hard })
   } catch (error) {
     return { error, hadBegun: false, wasAnswered: false }
   }
@@ -124,7 +139,7 @@ async function workShift({ parts, present, log, observer, next }: ShiftWork): Pr
   Object.assign(present, { app, shift })
   if (present.state.state !== 'running') present.state = running(clock)
   const note = (state: DaemonState) =>
-    app.store.transaction(() => app.store.state.setMeta(DAEMON_STATE, JSON.stringify(state)))
+    app.store.transaction(() => app.store.state.setMeta(META.daemonState, JSON.stringify(state)))
   const duties = startDuties({ app, settings, log, signal: soft, endShift: () => asked.abort() })
   let error: unknown
   try {
@@ -144,6 +159,31 @@ async function workShift({ parts, present, log, observer, next }: ShiftWork): Pr
   delete present.shift
   await app.close()
   return { ...(error === undefined ? {} : { error }), hadBegun: true, wasAnswered }
+}
+
+interface LockKeeper {
+  /** The lock of this database, taken unless it is held already. @throws StopError (75) */
+  on(path: string): HeldLock
+  release(): void
+}
+
+function createLockKeeper(clock: Clock): LockKeeper {
+  let held: { path: string; lock: HeldLock } | undefined
+  const release = () => {
+    held?.lock.release()
+    held = undefined
+  }
+  return {
+    on(given) {
+      const path = truePath(given)
+      if (held?.path !== path) {
+        release()
+        held = { path, lock: lockDatabase(path, clock) }
+      }
+      return held.lock
+    },
+    release,
+  }
 }
 
 /** What others read of the daemon between two shifts; undefined where the next follows at once. */

@@ -1,10 +1,11 @@
-import { type App, CLOCK } from '../app.ts'
+import type { App } from '../app.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import type { ApiSettings } from '../config.ts'
 import type { Log } from '../log.ts'
+import { META } from '../store/state.ts'
 import type { Store } from '../store/store.ts'
 import { CALENDAR, nextOccurrence } from './calendar.ts'
-import { MAINTAINED_AT, maintain } from './maintain.ts'
+import { maintain } from './maintain.ts'
 
 /** What is done beside the reading while a shift lasts. */
 export interface Duties {
@@ -63,7 +64,7 @@ const JUMP_MS = 5000
 
 /** What is due at an instant of this machine's clock must not wait for it longer because it was set back. */
 function createClockFollower({ clock, store }: App): () => Promise<void> {
-  const noted = store.state.meta(CLOCK)
+  const noted = store.state.meta(META.clock)
   /** What the clock would say by now, had it gone on evenly. */
   let expected = noted === undefined ? clock.now() : Date.parse(noted)
   let measuredAt = clock.elapsed()
@@ -83,7 +84,7 @@ async function nightly(
   signal: AbortSignal,
   work: () => Promise<void>,
 ): Promise<void> {
-  const done = state.meta(MAINTAINED_AT)
+  const done = state.meta(META.maintainedAt)
   const last = done === undefined ? clock.now() : Date.parse(done)
   if (nextOccurrence(CALENDAR.maintenance, last) <= clock.now()) await work()
   while (!signal.aborted) {

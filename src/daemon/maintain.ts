@@ -2,6 +2,7 @@ import { type Clock, isoInstant } from '../clock.ts'
 import type { ApiSettings } from '../config.ts'
 import type { Log } from '../log.ts'
 import { removeCopiesBefore } from '../store/backup.ts'
+import { META } from '../store/state.ts'
 import type { Store } from '../store/store.ts'
 
 export interface MaintainDeps {
@@ -11,9 +12,6 @@ export interface MaintainDeps {
   retention: ApiSettings['retention']
   signal: AbortSignal
 }
-
-/** The name under which the time of the last maintenance stands in `sync_meta`. */
-export const MAINTAINED_AT = 'maintained_at'
 
 const DAY_MS = 86_400_000
 /** Rows in one transaction, so that the reading goes on between two of them. */
@@ -44,7 +42,7 @@ export async function maintain({ store, clock, log, retention, signal }: Maintai
   if (signal.aborted) return
   store.maintenance.optimize()
   const { wal } = store.maintenance.checkpoint()
-  await store.transaction(() => store.state.setMeta(MAINTAINED_AT, isoInstant(clock.now())))
+  await store.transaction(() => store.state.setMeta(META.maintainedAt, isoInstant(clock.now())))
   log.info('Maintenance is done', {
     rows: erased,
     bytes: wal,

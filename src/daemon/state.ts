@@ -1,10 +1,7 @@
 import { type Clock, isoInstant } from '../clock.ts'
 import type { DaemonState } from '../store/status-report.ts'
 
-/** What the daemon does now, for people: in `parley status`, on `/readyz` and in systemd's status. */
-
-/** The name under which it stands in `sync_meta`. */
-export const DAEMON_STATE = 'daemon_state'
+/** What the daemon says of itself. */
 
 export function running(clock: Clock): DaemonState {
   return { state: 'running', reason: null, since: isoInstant(clock.now()), until: null }

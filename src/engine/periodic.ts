@@ -102,7 +102,7 @@ export function createPeriodic(
       query: { limit: '1', [feed.from]: new Date(context.server.now() - HOUR).toISOString() },
     },
     answer: () => {
-      if (!context.server.isKnown()) context.server.observe(context.clock.now())
+      if (!context.server.isKnown()) context.server.observe(context.clock.now(), 0)
     },
     refused(status, message) {
       expectedOrFault(context, where, feed.expected, status, message)

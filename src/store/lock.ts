@@ -1,10 +1,13 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
+import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { databaseError, isBusy, openDatabase, truePath } from './open.ts'
 
-export interface WriterLock {
+export interface HeldLock {
+  /** When it was taken, as an instant. */
+  since: string
   release(): void
 }
 
@@ -20,7 +23,7 @@ export interface Writer {
  * the process, even on SIGKILL; a file with a process id in it would stay behind.
  * @throws StopError (75) when another process holds it
  */
-export function lockDatabase(path: string): WriterLock {
+export function lockDatabase(path: string, clock: Clock): HeldLock {
   const file = `${truePath(path)}-lock`
   let lock: Database.Database | undefined
   try {
@@ -38,7 +41,7 @@ export function lockDatabase(path: string): WriterLock {
     throw isBusy(error) ? heldBy(path) : databaseError(error, path)
   }
   const held = lock
-  return { release: () => held.close() }
+  return { since: isoInstant(clock.now()), release: () => held.close() }
 }
 
 /**

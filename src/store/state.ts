@@ -20,6 +20,19 @@ export interface ResourceState {
   deletedInRound: number
 }
 
+/** Names under which values of the database as a whole stand in `sync_meta`. */
+export const META = {
+  /** Who writes it, or wrote it last. */
+  writer: 'writer',
+  /** What the daemon does now, for people: in `parley status`, on `/readyz` and in systemd's status. */
+  daemonState: 'daemon_state',
+  learnedRate: 'learned_rate',
+  requestsToday: 'requests_today',
+  /** What the clock of the writer's machine said last, noted each minute. */
+  clock: 'clock',
+  maintainedAt: 'maintained_at',
+} as const
+
 export interface State {
   get(resource: ResourceName): ResourceState
   /** Only a round that is resumable is open: a backfill goes on with it. Returns its number. */

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { LagSummary } from './arrivals.ts'
 import { databaseError, type Sqlite } from './open.ts'
+import { META } from './state.ts'
 import { readOpenWarehouse, readWarehouse, type Status, type StatusRow } from './status.ts'
 import { type WriterState, writerOf } from './writer.ts'
 
@@ -20,7 +21,7 @@ export interface StatusReport {
   resources: readonly ResourceReport[]
 }
 
-/** What the daemon notes of itself in `sync_meta` as `daemon_state`. */
+/** What the daemon notes of itself. */
 export interface DaemonState {
   state: 'running' | 'waiting' | 'paused' | 'stopped'
   /** In words for people, where there is more to say. */
@@ -74,8 +75,8 @@ export function readStatusReport({ path, now, db, daemon }: StatusQuestion): Sta
     database_bytes: database.bytes,
     wal_bytes: database.walBytes,
     writer,
-    daemon: daemon ?? daemonOf(noted<DaemonState>(status, 'daemon_state'), writer, now),
-    learned_rate: rateOf(noted<LearnedRate>(status, 'learned_rate')),
+    daemon: daemon ?? daemonOf(status, writer, now),
+    learned_rate: rateOf(noted<LearnedRate>(status, META.learnedRate)),
     requests: requests.map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
     resources: resources.map(row => ({ ...row, arrival_lag: lagOf(arrivals.get(row.resource)) })),
   }
@@ -94,20 +95,20 @@ function noted<T>({ meta }: Status, key: string): T | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as T)
 }
 
-/** While it waits for a disk it may have the file closed, and so is known by the time at which it goes on. */
-const GRACE_MS = 60_000
+/** It notes the time each minute: one that has not for so long cannot write. */
+const SILENT_MS = 3 * 60_000
 
-/** What it noted last, unless it is gone without a word. */
-function daemonOf(
-  state: DaemonState | undefined,
-  writer: WriterState | null,
-  now: number,
-): DaemonReport | null {
-  if (state === undefined) return null
-  const isWriting = writer?.running === true && writer.command === 'daemon'
-  const isWaiting = state.until !== null && Date.parse(state.until) + GRACE_MS > now
-  if (state.state === 'stopped' || isWriting || isWaiting) return state
-  return { state: 'stopped', reason: 'it was cut off', since: null, until: null }
+/** What it noted last, unless it is gone, or holds the file, without a word. */
+function daemonOf(status: Status, writer: WriterState | null, now: number): DaemonReport | null {
+  const state = noted<DaemonState>(status, META.daemonState)
+  if (state === undefined || state.state === 'stopped') return state ?? null
+  const isThere = writer?.running === true && writer.command === 'daemon'
+  if (!isThere) return { state: 'stopped', reason: 'it was cut off', since: null, until: null }
+  const lastNoted = status.meta.get(META.clock)
+  const isSilent = lastNoted !== undefined && now - Date.parse(lastNoted) > SILENT_MS
+  if (state.state !== 'running' || !isSilent) return state
+  const reason = 'it cannot write the database; its log and /status say why'
+  return { state: 'waiting', reason, since: lastNoted, until: null }
 }
 
 /** As the process that learned it noted it. */

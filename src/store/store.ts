@@ -7,7 +7,7 @@ import { createErasure, type Erasure } from './erasure.ts'
 import { createFreshness, type Freshness } from './freshness.ts'
 import { createHistory, type NoteChanges } from './history.ts'
 import { createLedger, type Ledger } from './ledger.ts'
-import { lockDatabase } from './lock.ts'
+import { type HeldLock, lockDatabase } from './lock.ts'
 import { createMaintenance, type Maintenance } from './maintenance.ts'
 import { createMessageMerge, type Group, groupKey, type MessageMerge } from './message-merge.ts'
 import type { Upgrade } from './migrate.ts'
@@ -16,7 +16,7 @@ import { createRejects, type Rejects } from './rejects.ts'
 import { createRequests, type Requests } from './requests.ts'
 import { createRowWriters, type RowWriters, type Written } from './rows.ts'
 import { createRuns, type Runs } from './runs.ts'
-import { createState, type State, seedResources } from './state.ts'
+import { createState, META, type State, seedResources } from './state.ts'
 import { type Prepare, statementCache } from './statements.ts'
 import { createTasks, type Tasks } from './tasks.ts'
 import { createTombstone, type Tombstone } from './tombstones.ts'
@@ -74,6 +74,8 @@ export interface StoreOptions {
   command: string
   pid: number
   clock: Clock
+  /** Held by the caller already, who also frees it. */
+  held?: HeldLock
   /** Told before a database of an older version is copied and brought up to date, which may take minutes. */
   onUpgrade?: (upgrade: Upgrade) => void
 }
@@ -82,19 +84,22 @@ export interface StoreOptions {
  * Opens the warehouse as its only writer.
  * @throws StopError 73 when it cannot be opened, 75 when another process writes it
  */
-export function openStore({ mode, command, pid, clock, onUpgrade, ...options }: StoreOptions): Store {
+export function openStore({ mode, command, pid, clock, held, onUpgrade, ...options }: StoreOptions): Store {
   const path = truePath(options.path)
-  const lock = lockDatabase(path)
+  const lock = held ?? lockDatabase(path, clock)
+  const release = () => {
+    if (lock !== held) lock.release()
+  }
   try {
     const db = openDatabase({ path, mode, ...(onUpgrade ? { onUpgrade } : {}) })
     const prepare = statementCache(db)
-    const store = { ...createStore(db, prepare, clock, path), close: () => closeAll(db, lock.release) }
+    const store = { ...createStore(db, prepare, clock, path), close: () => closeAll(db, release) }
     seedResources(prepare)
-    store.state.setMeta('writer', JSON.stringify({ pid, command, since: isoInstant(clock.now()) }))
+    store.state.setMeta(META.writer, JSON.stringify({ pid, command, since: lock.since }))
     store.runs.closeInterrupted(isoInstant(clock.now()))
     return store
   } catch (error) {
-    lock.release()
+    release()
     throw databaseError(error, path)
   }
 }

@@ -1,4 +1,5 @@
 import { isLocked, type Writer } from './lock.ts'
+import { META } from './state.ts'
 import type { Status } from './status.ts'
 
 /** Who writes a warehouse, or was the last to do so. */
@@ -14,7 +15,7 @@ export interface WriterState extends Writer {
  * number counts as it.
  */
 export function writerOf({ database, meta, openRuns }: Status): WriterState | undefined {
-  const said = meta.get('writer')
+  const said = meta.get(META.writer)
   if (said === undefined) return undefined
   const writer = JSON.parse(said) as Writer
   const running = isLocked(database.path) ?? isAlive(writer.pid)

@@ -90,8 +90,16 @@ test.concurrent('without a warehouse status ends with 73, says how to make one, 
 function note(file: string, notes: Readonly<Record<string, unknown>>): void {
   const db = new Database(file)
   const put = db.prepare('INSERT OR REPLACE INTO sync_meta (key, value) VALUES (?, ?)')
-  for (const [key, value] of Object.entries(notes)) put.run(key, JSON.stringify(value))
+  for (const [key, value] of Object.entries(notes)) {
+    put.run(key, typeof value === 'string' ? value : JSON.stringify(value))
+  }
   db.close()
+}
+
+/** Holds the warehouse as a daemon does; returns what frees it. */
+function writeAsDaemon(file: string): () => void {
+  const clock = systemClock()
+  return openStore({ path: file, mode: 0o600, command: 'daemon', pid: process.pid, clock }).close
 }
 
 const NEVER = '2999-01-01T00:00:00.000Z'
@@ -114,7 +122,9 @@ test.concurrent('status --json has what the daemon notes: its state, arrival lag
   db.exec("INSERT INTO sync_arrivals VALUES ('messages', 0, 98, 250), ('messages', 50, 2, 70500)")
   db.exec(`UPDATE sync_resources SET next_run_at = '${NEVER}' WHERE resource = 'teams'`)
   db.close()
+  const release = writeAsDaemon(place.file)
   const report: StatusReport = JSON.parse((await parley(['status', '--json'], place)).stdout)
+  release()
   expect(report).toMatchObject({
     daemon: WAITING,
     learned_rate: { requests_per_second: 9.5, concurrency: 4, was_refused: true, learned_at: at },
@@ -142,6 +152,25 @@ test.concurrent('a daemon that was killed is not said to run', async context => 
     until: null,
   })
   expect((await parley(['status'], place)).stdout).toContain('\nThe daemon does not run: it was cut off.\n')
+})
+
+test.concurrent('a daemon that holds the warehouse and notes nothing for minutes is said to wait', async context => {
+  const place = placeFor(await workspace(context))
+  await parley(['backfill', '--only', 'teams'], place)
+  const lastNoted = '2026-01-01T00:10:00.000Z'
+  note(place.file, {
+    daemon_state: { ...WAITING, state: 'running', reason: null, until: null },
+    clock: lastNoted,
+  })
+  const release = writeAsDaemon(place.file)
+  const { stdout } = await parley(['status', '--json'], place)
+  release()
+  expect(JSON.parse(stdout).daemon).toEqual({
+    state: 'waiting',
+    reason: 'it cannot write the database; its log and /status say why',
+    since: lastNoted,
+    until: null,
+  })
 })
 
 test.concurrent('whoever has the warehouse open for writing reads the same report through its own connection', async context => {

@@ -66,6 +66,7 @@ describe('a daemon whose disk takes no more', () => {
     expect(ready.body).toContain(place.file)
     expect((await daemon.ask('/livez')).status).toBe(200)
     expect(JSON.parse((await daemon.ask('/status')).body).daemon).toMatchObject({ state: 'waiting' })
+    expect(await beside(place, ['backfill'])).toMatchObject({ status: 75 })
     // What was read before can be read now.
     expect(column(place.file, 'SELECT count(*) FROM live_meetings')).not.toEqual([])
     limitFiles(daemon, undefined)

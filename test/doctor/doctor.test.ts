@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from '
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
 import { lockDatabase } from '../../src/store/lock.ts'
@@ -225,7 +226,7 @@ test('a database of a newer version is told apart from a strange one', async () 
 
 test('the process that holds the lock is named, and keeps it', async () => {
   const around = await backfilled()
-  const lock = lockDatabase(around.file)
+  const lock = lockDatabase(around.file, systemClock())
   onTestFinished(() => lock.release())
   const all = await findings(around)
   expect(all.find(({ check }) => check === 'writer')).toMatchObject({

@@ -148,7 +148,7 @@ describe("the server's clock", () => {
     const log = await createLog({ level: 'warn', stream: { write: (text: string) => (lines += text) } })
     const server = createServerClock(clock, log)
     /** An answer now: its `Date` is cut to the second. */
-    const answer = () => server.observe(Math.floor((virtual.now() + apartMs) / 1000) * 1000)
+    const answer = () => server.observe(Math.floor((virtual.now() + apartMs) / 1000) * 1000, 0)
     return {
       clock,
       server,
@@ -182,14 +182,40 @@ describe("the server's clock", () => {
     expect(Math.abs(server.now() - clock.now())).toBeLessThan(130)
   })
 
-  test('forgets after a while what it saw, since clocks run apart', async () => {
-    const { clock, server } = await started(0)
-    server.observe(clock.now() + 9000)
-    for (let minute = 0; minute < 25; minute += 1) {
+  test('does not follow one answer that is far from the others', async () => {
+    const { clock, server, answer } = await started(0)
+    answer()
+    for (const wrong of [HOUR, -HOUR, HOUR]) {
+      server.observe(clock.now() + wrong, 0)
       await clock.advance(MINUTE)
-      server.observe(clock.now())
+      answer()
     }
     expect(server.now()).toBe(clock.now())
+  })
+
+  test('follows two answers that agree, be the first of all wrong or the clock set', async () => {
+    const { clock, server } = await started(0)
+    server.observe(clock.now() + 9000, 0)
+    for (let answers = 0; answers < 2; answers += 1) server.observe(clock.now(), 0)
+    expect(server.now()).toBe(clock.now())
+  })
+
+  test('is not thrown off by answers that took long', async () => {
+    const { clock, server, answer } = await started(0)
+    answer()
+    const made = clock.now()
+    await clock.advance(50_000)
+    for (let answers = 0; answers < 3; answers += 1) server.observe(made, 50_000)
+    expect(Math.abs(server.now() - clock.now())).toBeLessThan(10)
+  })
+
+  test('follows clocks that run apart', async () => {
+    const { clock, server } = await started(0)
+    for (let hour = 1; hour <= 48; hour += 1) {
+      await clock.advance(HOUR)
+      server.observe(clock.now() - hour * 100, 0)
+    }
+    expect(Math.abs(server.now() - (clock.now() - 4800))).toBeLessThan(1000)
   })
 
   test('that is more than 30 s apart is warned of once', async () => {
