@@ -6,6 +6,10 @@ import { runFreshness } from './freshness.ts'
 import { freshnessFigures } from './freshness-report.ts'
 import { runIdle } from './idle.ts'
 import { idleFigures, idleTables } from './idle-report.ts'
+import { runLatency } from './latency.ts'
+import { latencyTable } from './latency-report.ts'
+import { runLimits } from './limits.ts'
+import { limitFigures, limitTable } from './limits-report.ts'
 import { describeMachine } from './machine.ts'
 import { figuresOf, markdownOf, partsOf, type SizedTrial, simulatorFigure } from './report.ts'
 import { runTrial, type TrialOptions } from './trial.ts'
@@ -20,16 +24,19 @@ const USAGE = `npm run bench -- [what] [options]
   backfill        how fast an empty warehouse is filled (default)
   freshness       how soon the daemon has what is published while a history loads under a tight limit
   idle            what the daemon asks for while nothing changes
+  limits          how much of a rate limit that it does not know the daemon uses
+  latency         requests a second by how many are sent at once, without a limit
 backfill:
   --large         also a workspace of 1000000 messages, without texts
   --no-texts      leave out the run that reads every text
   --repeat N      runs of each kind, of which the fastest counts (default 2)
-backfill and freshness:
+backfill, freshness and latency:
   --messages N    size of the workspace (default 100000)
-freshness and idle:
+freshness, idle and limits:
   --minutes N     how long is measured (default 5)
-  --keep FOLDER   leaves the database and the daemon's log there
-  --log-level L   of the daemon (default info)
+freshness, idle, limits and latency:
+  --keep FOLDER   leaves the databases and the daemons' logs there
+  --log-level L   of the daemons (default info)
 all:
   --program FILE  measure another build than this one
   --json          print everything as JSON
@@ -114,6 +121,18 @@ async function idle(folder: string): Promise<Outcome> {
   return { measured, sections: [about, markdownOf(idleFigures(measured)), ...idleTables(measured)] }
 }
 
+async function limits(folder: string): Promise<Outcome> {
+  const measured = await runLimits(daemonTrial(folder))
+  const about = `Daemons that load for ${given.minutes} minutes and always have more to ask for, all at the same time. Utilisation is what was let in over what the limit allows; it and the share of 429 leave out the first 30 s or two windows, whichever is longer. Time to 90 % is from the first request to the beginning of the first 10 s (or window) in which so much was used.`
+  return { measured, sections: [about, limitTable(measured), markdownOf(limitFigures(measured))] }
+}
+
+async function latency(folder: string): Promise<Outcome> {
+  const measured = await runLatency({ ...daemonTrial(folder), messages: Number(given.messages) })
+  const about = 'A daemon that loads a long history without a limit, one run after the other.'
+  return { measured, sections: [about, latencyTable(measured)] }
+}
+
 function daemonTrial(folder: string) {
   const { program, minutes } = given
   return { folder, program, minutes: Number(minutes), logLevel: given['log-level'] }
@@ -129,6 +148,8 @@ const BENCHMARKS: Readonly<Record<string, (folder: string) => Promise<Outcome>>>
   backfill,
   freshness,
   idle,
+  limits,
+  latency,
 }
 
 async function main(): Promise<void> {

@@ -11,6 +11,8 @@ import type { Workspace } from './workspace.ts'
 export interface DaemonProcess {
   /** Requests that it has sent so far, by lane. */
   requestsByLane(): Promise<Record<string, number>>
+  /** How many requests it allows itself at once. */
+  concurrency(): Promise<number>
   /** A connection that only reads, from as soon as there is a warehouse. */
   openWarehouse(): Promise<Database.Database>
   stop(): Promise<Usage>
@@ -20,13 +22,19 @@ export interface DaemonOptions {
   folder: string
   /** The built command line program. */
   program: string
-  pollSeconds: number
+  /** Default: the program's own. */
+  pollSeconds?: number
   logLevel: string
+  /** More settings, as variables of the environment. */
+  settings?: Readonly<Record<string, string>>
 }
 
 /** Its files in the folder: parley.db and daemon.log. */
-export function startDaemon(workspace: Workspace, options: DaemonOptions): DaemonProcess {
-  const { folder, program, pollSeconds, logLevel } = options
+export function startDaemon(
+  workspace: Pick<Workspace, 'url' | 'apiKey' | 'workspaceId'>,
+  options: DaemonOptions,
+): DaemonProcess {
+  const { folder, program, pollSeconds, logLevel, settings } = options
   const database = join(folder, 'parley.db')
   const socket = join(folder, 'status.sock')
   const { child, ended } = startMeasured(
@@ -36,7 +44,8 @@ export function startDaemon(workspace: Workspace, options: DaemonOptions): Daemo
       PARLEY_BASE_URL: workspace.url,
       PARLEY_API_KEY: workspace.apiKey,
       PARLEY_WORKSPACE_ID: workspace.workspaceId,
-      PARLEY_SYNC_POLL_SECONDS: String(pollSeconds),
+      ...(pollSeconds === undefined ? {} : { PARLEY_SYNC_POLL_SECONDS: String(pollSeconds) }),
+      ...settings,
     },
     openSync(join(folder, 'daemon.log'), 'w'),
   )
@@ -48,6 +57,7 @@ export function startDaemon(workspace: Workspace, options: DaemonOptions): Daemo
   ended.then(over, over)
   return {
     requestsByLane: async () => lanesIn(await metrics(socket)),
+    concurrency: async () => Number(/^parley_concurrency (\d+)/m.exec(await metrics(socket))?.[1]),
     async openWarehouse() {
       for (;;) {
         const db = openMade(database)

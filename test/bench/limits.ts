@@ -1,0 +1,203 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { LimitModel } from '../../src/simulator/limits.ts'
+import { type CpuShare, watchCpu } from './cpu-share.ts'
+import { type DaemonProcess, startDaemon } from './daemon-process.ts'
+import {
+  firstRequestAt,
+  type KnownLimit,
+  type SteadyFigures,
+  steadyFigures,
+  timeToReach,
+} from './limits-figures.ts'
+import type { Usage } from './measured-process.ts'
+import { type Recorded, type RecordedWorkspace, startRecorded } from './recorded-workspace.ts'
+
+/**
+ * How much of a rate limit that it does not know the program uses, and how often it is refused for asking too much.
+ * A daemon loads a long history from each of many simulators, all at the same time and each in a process of its own.
+ */
+
+export interface LimitsOptions {
+  folder: string
+  /** The built command line program. */
+  program: string
+  minutes: number
+  logLevel: string
+}
+
+export interface Limits {
+  rows: readonly LimitRow[]
+  changes: readonly ChangeRow[]
+  cpu: CpuShare
+}
+
+export type Hint = NonNullable<LimitModel['hint']>
+
+interface Load {
+  daemon: Usage
+  simulator: Usage
+  /** How late the simulator's timers were at the 99th percentile. */
+  lateMs: number
+}
+
+export interface LimitRow extends Load {
+  limit: string
+  hint: Hint
+  /** Undefined when the time was too short. */
+  steady: SteadyFigures | undefined
+  /** From the first request; undefined when it never was. */
+  ninetyPercentMs: number | undefined
+}
+
+/** A limit that is changed twice on the way. */
+export interface ChangeRow extends Load {
+  limit: string
+  hint: Hint
+  /** Until nearly no request is refused and the new limit is used; undefined when that never was. */
+  halvedMs: number | undefined
+  doubledMs: number | undefined
+}
+
+interface Pair {
+  name: string
+  limit: string
+  hint: Hint
+  rule: KnownLimit
+  /** How long each answer takes. */
+  holdMs?: number
+}
+
+interface RunningPair extends Pair {
+  workspace: RecordedWorkspace
+  daemon: DaemonProcess
+  folder: string
+}
+
+interface EndedPair extends Pair, Recorded {
+  daemon: Usage
+}
+
+const TEN: KnownLimit = { kind: 'token-bucket', rate: 10, burst: 20 }
+const FIVE: KnownLimit = { kind: 'token-bucket', rate: 5, burst: 10 }
+
+const LIMITS: readonly Pick<Pair, 'limit' | 'rule' | 'holdMs'>[] = [
+  { limit: '10/s, bucket of 20', rule: TEN },
+  { limit: '2/s, bucket of 5', rule: { kind: 'token-bucket', rate: 2, burst: 5 } },
+  { limit: '600 per fixed minute', rule: { kind: 'fixed-window', count: 600, windowMs: 60_000 } },
+  { limit: '100 per sliding 10 s', rule: { kind: 'sliding-window', count: 100, windowMs: 10_000 } },
+  { limit: '4 at once, 100 ms each', rule: { kind: 'concurrency', max: 4 }, holdMs: 100 },
+]
+
+const HINTS: readonly Hint[] = ['retry-after-seconds', 'retry-after-date', 'none']
+const CHANGE_HINTS: readonly Hint[] = ['retry-after-seconds', 'none']
+
+/** Shares of the time at which the limit is halved and doubled again: the second needs longer to be found. */
+const HALVED_AT = 0.3
+const DOUBLED_AT = 0.55
+
+/** Programs start before the time is taken, and windows let in more than the mean. */
+const TO_SPARE_SECONDS = 120
+
+const NEARLY_ALL = 0.9
+const HARDLY_REFUSED = 0.01
+
+export async function runLimits(options: LimitsOptions): Promise<Limits> {
+  const steady = LIMITS.flatMap(limit =>
+    HINTS.map(
+      (hint): Pair => ({ ...limit, hint, name: `${limit.rule.kind}-${amountOf(limit.rule)}-${hint}` }),
+    ),
+  )
+  const changing = CHANGE_HINTS.map(
+    (hint): Pair => ({ limit: '10/s, 5/s, 10/s', rule: TEN, hint, name: `changing-${hint}` }),
+  )
+  const running = await Promise.all([...steady, ...changing].map(pair => start(pair, options)))
+  const endCpu = watchCpu()
+  const changed = running.slice(steady.length).map(pair => change(pair, options.minutes))
+  await Promise.all([sleep(options.minutes * 60_000), ...changed])
+  const cpu = endCpu()
+  const ended = await Promise.all(running.map(end))
+  return {
+    rows: ended.slice(0, steady.length).map(limitRow),
+    changes: ended.slice(steady.length).map(changeRow),
+    cpu,
+  }
+}
+
+/** What the limit lets in. Each message is one request and more, so that a program always has something to ask for. */
+function perSecond({ rule, holdMs = 1 }: Pair): number {
+  switch (rule.kind) {
+    case 'token-bucket':
+      return rule.rate
+    case 'concurrency':
+      return (rule.max * 1000) / holdMs
+    default:
+      return (rule.count * 1000) / rule.windowMs
+  }
+}
+
+function amountOf(rule: KnownLimit): number {
+  if (rule.kind === 'token-bucket') return rule.rate
+  return rule.kind === 'concurrency' ? rule.max : rule.count
+}
+
+async function start(
+  pair: Pair,
+  { folder, program, minutes, logLevel }: LimitsOptions,
+): Promise<RunningPair> {
+  const { rule, hint, holdMs, name } = pair
+  const ownFolder = join(folder, name)
+  mkdirSync(ownFolder, { recursive: true })
+  const messages = Math.ceil(perSecond(pair) * (minutes * 60 + TO_SPARE_SECONDS))
+  const workspace = await startRecorded({ messages, now: 'real', limit: { ...rule, hint } }, holdMs)
+  const daemon = startDaemon(workspace, { folder: ownFolder, program, logLevel })
+  return { ...pair, workspace, daemon, folder: ownFolder }
+}
+
+async function change({ workspace, hint }: RunningPair, minutes: number): Promise<void> {
+  const ms = minutes * 60_000
+  await sleep(HALVED_AT * ms)
+  await workspace.setLimit({ ...FIVE, hint })
+  await sleep((DOUBLED_AT - HALVED_AT) * ms)
+  await workspace.setLimit({ ...TEN, hint })
+}
+
+/** The record is closed first: a daemon that ends asks for less. What was recorded is left in its folder. */
+async function end({ workspace, daemon, folder, ...pair }: RunningPair): Promise<EndedPair> {
+  const recorded = await workspace.end()
+  writeFileSync(join(folder, 'requests.json'), JSON.stringify(recorded.record))
+  return { ...pair, ...recorded, daemon: await daemon.stop() }
+}
+
+function limitRow({ limit, hint, rule, record, lateMs, simulator, daemon }: EndedPair): LimitRow {
+  const from = firstRequestAt(record) ?? record.endedMs
+  return {
+    limit,
+    hint,
+    steady: steadyFigures(rule, record),
+    ninetyPercentMs: timeToReach(record, {
+      rule,
+      span: { from, to: record.endedMs },
+      utilisation: NEARLY_ALL,
+    }),
+    lateMs,
+    simulator,
+    daemon,
+  }
+}
+
+function changeRow({ limit, hint, record, lateMs, simulator, daemon }: EndedPair): ChangeRow {
+  const [halvedAt = record.endedMs, doubledAt = record.endedMs] = record.changes
+  const found = (rule: KnownLimit, from: number, to: number) =>
+    timeToReach(record, { rule, span: { from, to }, utilisation: NEARLY_ALL, refusedShare: HARDLY_REFUSED })
+  return {
+    limit,
+    hint,
+    halvedMs: found(FIVE, halvedAt, doubledAt),
+    doubledMs: found(TEN, doubledAt, record.endedMs),
+    lateMs,
+    simulator,
+    daemon,
+  }
+}
