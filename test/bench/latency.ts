@@ -52,11 +52,13 @@ async function runOne(
   const workspace = await startRecorded({ messages, now: 'real', latencyMs })
   const settings = concurrency === 'free' ? {} : { PARLEY_API_MAX_CONCURRENCY: String(concurrency) }
   const daemon = startDaemon(workspace, { folder: ownFolder, program, logLevel, settings })
-  await sleep(RUN_MS)
-  const allowed = await daemon.concurrency()
-  const recorded = await workspace.end()
-  await daemon.stop()
-  return { ...trial, allowed, ...figuresOf(recorded, latencyMs) }
+  try {
+    await sleep(RUN_MS)
+    const allowed = await daemon.concurrency()
+    return { ...trial, allowed, ...figuresOf(await workspace.end(), latencyMs) }
+  } finally {
+    await daemon.stop()
+  }
 }
 
 /** Requests that came early enough to have been answered by the end. */

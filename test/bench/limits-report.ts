@@ -58,7 +58,7 @@ function changeFigures({ hint, halvedMs, doubledMs }: ChangeRow): Figure[] {
 }
 
 /** What tells whether the machine gave every process its time. */
-function loadFigures({ rows, changes, cpu }: Limits): Figure[] {
+function loadFigures({ rows, changes, bare, cpu }: Limits): Figure[] {
   const all = [...rows, ...changes]
   const plain = (measure: string, value: string): Figure => ({
     measure,
@@ -68,6 +68,10 @@ function loadFigures({ rows, changes, cpu }: Limits): Figure[] {
   })
   const most = (of: (row: LimitRow | ChangeRow) => number) => Math.max(...all.map(of))
   return [
+    plain(
+      '4 at once, 100 ms each: utilisation by a client that only asks',
+      bare ? bare.utilisation.toFixed(3) : 'too short',
+    ),
     plain(`CPU of the machine, ${all.length} pairs at the same time`, percent(cpu.mean)),
     plain('CPU of the machine, the busiest 5 s', percent(cpu.highest)),
     plain(

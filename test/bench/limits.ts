@@ -11,7 +11,7 @@ import {
   steadyFigures,
   timeToReach,
 } from './limits-figures.ts'
-import type { Usage } from './measured-process.ts'
+import { startMeasured, type Usage } from './measured-process.ts'
 import { type Recorded, type RecordedWorkspace, startRecorded } from './recorded-workspace.ts'
 
 /**
@@ -30,6 +30,8 @@ export interface LimitsOptions {
 export interface Limits {
   rows: readonly LimitRow[]
   changes: readonly ChangeRow[]
+  /** Of a client that only asks, with the limit of places at once: more cannot be had on this machine. */
+  bare: SteadyFigures | undefined
   cpu: CpuShare
 }
 
@@ -67,6 +69,8 @@ interface Pair {
   rule: KnownLimit
   /** How long each answer takes. */
   holdMs?: number
+  /** Halved and doubled on the way. */
+  isChanging?: boolean
 }
 
 interface RunningPair extends Pair {
@@ -82,12 +86,14 @@ interface EndedPair extends Pair, Recorded {
 const TEN: KnownLimit = { kind: 'token-bucket', rate: 10, burst: 20 }
 const FIVE: KnownLimit = { kind: 'token-bucket', rate: 5, burst: 10 }
 
+const FOUR_PLACES = { rule: { kind: 'concurrency', max: 4 }, holdMs: 100 } as const
+
 const LIMITS: readonly Pick<Pair, 'limit' | 'rule' | 'holdMs'>[] = [
   { limit: '10/s, bucket of 20', rule: TEN },
   { limit: '2/s, bucket of 5', rule: { kind: 'token-bucket', rate: 2, burst: 5 } },
   { limit: '600 per fixed minute', rule: { kind: 'fixed-window', count: 600, windowMs: 60_000 } },
   { limit: '100 per sliding 10 s', rule: { kind: 'sliding-window', count: 100, windowMs: 10_000 } },
-  { limit: '4 at once, 100 ms each', rule: { kind: 'concurrency', max: 4 }, holdMs: 100 },
+  { limit: '4 at once, 100 ms each', ...FOUR_PLACES },
 ]
 
 const HINTS: readonly Hint[] = ['retry-after-seconds', 'retry-after-date', 'none']
@@ -110,19 +116,35 @@ export async function runLimits(options: LimitsOptions): Promise<Limits> {
     ),
   )
   const changing = CHANGE_HINTS.map(
-    (hint): Pair => ({ limit: '10/s, 5/s, 10/s', rule: TEN, hint, name: `changing-${hint}` }),
+    (hint): Pair => ({
+      limit: '10/s, 5/s, 10/s',
+      rule: TEN,
+      hint,
+      name: `changing-${hint}`,
+      isChanging: true,
+    }),
   )
   const running = await Promise.all([...steady, ...changing].map(pair => start(pair, options)))
-  const endCpu = watchCpu()
-  const changed = running.slice(steady.length).map(pair => change(pair, options.minutes))
-  await Promise.all([sleep(options.minutes * 60_000), ...changed])
-  const cpu = endCpu()
-  const ended = await Promise.all(running.map(end))
-  return {
-    rows: ended.slice(0, steady.length).map(limitRow),
-    changes: ended.slice(steady.length).map(changeRow),
-    cpu,
+  try {
+    const { ended, ...measured } = await measure(running, options.minutes)
+    return {
+      rows: ended.slice(0, steady.length).map(limitRow),
+      changes: ended.slice(steady.length).map(changeRow),
+      ...measured,
+    }
+  } finally {
+    await Promise.allSettled(running.map(({ daemon }) => daemon.stop()))
   }
+}
+
+async function measure(running: readonly RunningPair[], minutes: number) {
+  const endBare = await startBare()
+  const endCpu = watchCpu()
+  const changed = running.filter(({ isChanging }) => isChanging).map(pair => change(pair, minutes))
+  await Promise.all([sleep(minutes * 60_000), ...changed])
+  const cpu = endCpu()
+  const [bare, ...ended] = await Promise.all([endBare(), ...running.map(end)])
+  return { ended, bare, cpu }
 }
 
 /** What the limit lets in. Each message is one request and more, so that a program always has something to ask for. */
@@ -153,6 +175,19 @@ async function start(
   const workspace = await startRecorded({ messages, now: 'real', limit: { ...rule, hint } }, holdMs)
   const daemon = startDaemon(workspace, { folder: ownFolder, program, logLevel })
   return { ...pair, workspace, daemon, folder: ownFolder }
+}
+
+const BARE_ASKER = new URL('bare-asker.mjs', import.meta.url).pathname
+
+async function startBare(): Promise<() => Promise<SteadyFigures | undefined>> {
+  const { rule, holdMs } = FOUR_PLACES
+  const { url, apiKey, workspaceId, end } = await startRecorded({ limit: rule }, holdMs)
+  const asker = startMeasured([BARE_ASKER, url, apiKey, workspaceId, String(rule.max)], process.env)
+  return async () => {
+    const { record } = await end()
+    await asker.ended
+    return steadyFigures(rule, record)
+  }
 }
 
 async function change({ workspace, hint }: RunningPair, minutes: number): Promise<void> {
