@@ -20,6 +20,7 @@ const LOT = 200
 const QUIET_DAYS = 1
 /** A file up to this size is written anew after an erasure, so that no copy of what was erased is left in it. */
 const REBUILD_UP_TO_BYTES = 32 * 1024 * 1024
+const CLEAN_AGAIN_MS = 60_000
 
 /** Erases what was withdrawn long enough ago, prunes what was noted of runs, and tidies the file. */
 export async function maintain({ store, clock, log, retention, signal }: MaintainDeps): Promise<void> {
@@ -27,6 +28,7 @@ export async function maintain({ store, clock, log, retention, signal }: Maintai
   const began = clock.elapsed()
   const { withdrawnDays, runsDays } = retention
   const erased = withdrawnDays === 'never' ? 0 : await eraseAll(store, daysAgo(withdrawnDays), signal)
+  let isClean = erased === 0 || store.erasure.clean({ rebuildUpToBytes: REBUILD_UP_TO_BYTES }).logCleared
   // The copy that an upgrade has made holds what was erased since.
   if (withdrawnDays !== 'never') removeCopiesBefore(store.db.name, clock.now() - withdrawnDays * DAY_MS)
   await inLots(signal, () =>
@@ -48,6 +50,11 @@ export async function maintain({ store, clock, log, retention, signal }: Maintai
     bytes: wal,
     duration_ms: Math.round(clock.elapsed() - began),
   })
+  // A reader's snapshot keeps what was erased in the log until it ends.
+  while (!isClean && !signal.aborted) {
+    await clock.sleep(CLEAN_AGAIN_MS, signal)
+    isClean = store.erasure.clean({ rebuildUpToBytes: 0 }).logCleared
+  }
 }
 
 async function eraseAll(store: Store, before: string, signal: AbortSignal): Promise<number> {
@@ -57,7 +64,6 @@ async function eraseAll(store: Store, before: string, signal: AbortSignal): Prom
     erased += lot.erased
     return lot.more
   })
-  if (erased > 0) store.erasure.clean({ rebuildUpToBytes: REBUILD_UP_TO_BYTES })
   return erased
 }
 

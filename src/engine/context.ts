@@ -109,7 +109,6 @@ export interface ContextDeps {
 interface RunRecord {
   counts: RunCounts
   failure?: ParleyError
-  unavailable?: string
 }
 
 export function createContext(deps: ContextDeps): EngineContext {
@@ -166,13 +165,12 @@ export function createContext(deps: ContextDeps): EngineContext {
       })
     },
     failure: (resource: ResourceName) => run(resource).failure,
-    unavailability: (resource: ResourceName) => run(resource).unavailable,
+    unavailability: holds.reason,
     setAside({ resource, feed }: FeedName, reason: string, scope = '') {
-      holds.hold(feed, scope, 'unavailable')
-      if (run(resource).unavailable === undefined) {
+      if (holds.reason(resource) === undefined) {
         log.info('This workspace does not offer a resource', { resource, reason })
       }
-      run(resource).unavailable = reason
+      holds.setAside(feed, scope, reason)
     },
     after: (ms: number) => isoInstant(clock.now() + scaled(ms, options)),
   }
@@ -182,7 +180,7 @@ export function createContext(deps: ContextDeps): EngineContext {
       return agenda
     },
     giveUp(feed, error, scope = '') {
-      holds.hold(feed.feed, scope, 'failed')
+      holds.fail(feed.feed, scope)
       context.fail(feed, error)
     },
     write({ resource }, table, items, writeOptions, causes = []) {
@@ -257,8 +255,9 @@ function createReports(store: Store, log: Log, now: () => string): EngineContext
         reason,
       })
     },
-    reject(_table, item, reason) {
-      store.rejects.note({ resource, feed, scope, item, reason }, now())
+    reject(_table, item, reason, within = '') {
+      // Of a list of everything, under the row's own key: by it it is found when the row is erased.
+      store.rejects.note({ resource, feed, scope: scope === '' ? within : scope, item, reason }, now())
     },
   })
 }

@@ -1,27 +1,36 @@
 /** Feeds that cannot go on for now, and how long. Neighbours are not touched: each feed has a time of its own. */
 export interface Holds {
-  /** @param scope one scope of the feed alone; '' for all of it */
-  hold(feed: string, scope: string, why: HoldReason): void
+  /** Could not be read: again after a while that grows. `scope`: one scope of the feed alone; '' for all of it. */
+  fail(feed: string, scope: string): void
+  /** Not offered here, for a reason in words: again before a day is over. */
+  setAside(feed: string, scope: string, reason: string): void
   isHeld(feed: string, scope?: string): boolean
-  /** Forgets past failures once the feed was answered well. */
+  /** Forgets what was noted once the feed was answered well. */
   release(feed: string, scope?: string): void
-  /** When the first of a resource's feeds that are held (for a reason) may go on, by `elapsed`; undefined for none. */
-  heldUntil(resource: string, why?: HoldReason): number | undefined
+  /** When the first of a resource's feeds that are held (for a cause) may go on, by `elapsed`; undefined for none. */
+  heldUntil(resource: string, why?: HoldCause): number | undefined
+  /** Why a part of a resource was not offered when it was last asked for. */
+  reason(resource: string): string | undefined
 }
 
-/** `failed`: again after a while that grows; `unavailable`: not offered here, again in a day. */
-export type HoldReason = 'failed' | 'unavailable'
+export type HoldCause = 'failed' | 'unavailable'
 
 /** For a run that ends: what failed is left to the next run. */
 export function holdForGood(): Holds {
   const held = new Set<string>()
+  const reasons = new Map<string, string>()
   return {
-    hold: (feed, scope) => {
+    fail: (feed, scope) => {
       held.add(nameOf(feed, scope))
+    },
+    setAside: (feed, scope, reason) => {
+      held.add(nameOf(feed, scope))
+      reasons.set(nameOf(feed, scope), reason)
     },
     isHeld: (feed, scope = '') => held.has(nameOf(feed, '')) || held.has(nameOf(feed, scope)),
     release: () => undefined,
     heldUntil: () => undefined,
+    reason: resource => [...reasons].find(([name]) => isOf(resource, name))?.[1],
   }
 }
 
@@ -38,38 +47,47 @@ export interface HoldForAWhileDeps {
 }
 
 interface Held {
-  why: HoldReason
   until: number
   failures: number
+  /** Of what is not offered. */
+  reason?: string
 }
 
 /** For a process that goes on: the time grows with every failure in a row. */
 export function holdForAWhile({ elapsed, random, unavailableMs }: HoldForAWhileDeps): Holds {
   const held = new Map<string, Held>()
   const isHeld = (name: string) => (held.get(name)?.until ?? Number.NEGATIVE_INFINITY) > elapsed()
+  const heldOf = (resource: string) => [...held].flatMap(([name, one]) => (isOf(resource, name) ? [one] : []))
   return {
-    hold(feed, scope, why) {
+    fail(feed, scope) {
       const name = nameOf(feed, scope)
       const failures = (held.get(name)?.failures ?? 0) + 1
       const longest = Math.min(FIRST_MS * 2 ** (failures - 1), LONGEST_MS)
       // Half of it is certain, so that a fault never costs a request a second.
-      const ms = why === 'unavailable' ? unavailableMs : (longest * (1 + random())) / 2
-      held.set(name, { why, until: elapsed() + ms, failures: why === 'unavailable' ? 0 : failures })
+      held.set(name, { until: elapsed() + (longest * (1 + random())) / 2, failures })
+    },
+    setAside(feed, scope, reason) {
+      held.set(nameOf(feed, scope), { until: elapsed() + unavailableMs, failures: 0, reason })
     },
     isHeld: (feed, scope = '') => isHeld(nameOf(feed, '')) || isHeld(nameOf(feed, scope)),
     release(feed, scope = '') {
       held.delete(nameOf(feed, scope))
     },
     heldUntil(resource, why) {
-      const ends = [...held]
-        .filter(([name, one]) => name.startsWith(`${resource}.`) && (why ?? one.why) === one.why)
-        .filter(([, { until }]) => until > elapsed())
-        .map(([, { until }]) => until)
+      const ends = heldOf(resource)
+        .filter(({ reason }) => why === undefined || (why === 'unavailable') === (reason !== undefined))
+        .map(({ until }) => until)
+        .filter(until => until > elapsed())
       return ends.length === 0 ? undefined : Math.min(...ends)
     },
+    reason: resource => heldOf(resource).find(({ reason }) => reason !== undefined)?.reason,
   }
 }
 
 function nameOf(feed: string, scope: string): string {
   return `${feed}\u0000${scope}`
+}
+
+function isOf(resource: string, name: string): boolean {
+  return name.startsWith(`${resource}.`)
 }

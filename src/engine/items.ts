@@ -85,7 +85,7 @@ export function createItems(
       },
       failed(error) {
         failures += 1
-        if (failures >= FAILURES_IN_A_ROW) holds.hold(id, '', 'failed')
+        if (failures >= FAILURES_IN_A_ROW) holds.fail(id, '')
         putOff(context, where, task, error)
       },
       over() {

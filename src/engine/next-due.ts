@@ -20,10 +20,10 @@ export function dueNow(context: EngineContext, resources: readonly Resource[]): 
   return due
 }
 
-function dueWalks({ store, agenda }: EngineContext, list: ListOf): Source['lane'][] {
+function dueWalks({ store, agenda, holds }: EngineContext, list: ListOf): Source['lane'][] {
   return store.ledger
     .segments(list.id)
-    .filter(segment => agenda.isListDue(list, segment))
+    .filter(segment => !holds.isHeld(list.id, segment.scope) && agenda.isListDue(list, segment))
     .map(segment => agenda.laneOf(list, segment))
 }
 
@@ -34,16 +34,24 @@ function dueKeys({ store, now }: EngineContext, id: string, { pending }: ItemFee
   return tasks + (store.prepare(sql).pluck().get() as number)
 }
 
-/** When the resource falls due again, as far as it is known now. */
-export function nextDue(context: EngineContext, { name, feeds }: Resource): string {
+/**
+ * When the resource falls due again, as far as it is known now. `sources` are the feeds of all its sources: some ask
+ * for what no list shows.
+ */
+export function nextDue(
+  context: EngineContext,
+  { name, feeds }: Resource,
+  sources: readonly string[],
+): string {
   const { store, clock, holds, agenda } = context
   const held = holds.heldUntil(name)
-  const times = Object.entries(feeds).flatMap(([feedName, feed]) => {
+  const times = [...new Set(sources)].flatMap(id => (holds.isHeld(id) ? [] : (store.tasks.nextDue(id) ?? [])))
+  for (const [feedName, feed] of Object.entries(feeds)) {
     const id = `${name}.${feedName}`
-    if (holds.isHeld(id)) return []
-    if (feed.mode === 'item') return store.tasks.nextDue(id) ?? []
-    return store.ledger.segments(id).map(segment => agenda.dueAt({ resource: name, id, feed }, segment))
-  })
+    if (feed.mode === 'item' || holds.isHeld(id)) continue
+    const asked = store.ledger.segments(id).filter(({ scope }) => !holds.isHeld(id, scope))
+    times.push(...asked.map(segment => agenda.dueAt({ resource: name, id, feed }, segment)))
+  }
   if (held !== undefined) times.push(isoInstant(clock.now() + held - clock.elapsed()))
   return [...times, isoInstant(clock.now() + DAY)].sort()[0] ?? ''
 }

@@ -11,7 +11,8 @@ import type { Cell, ParsedItem, ParsedRow } from '../row.ts'
 export interface ParseReport {
   /** A field without a column, or a value that does not fit. Values are not passed on: they may be anyone's words. */
   drift(table: string, field: string, reason: 'unknown field' | 'unexpected type'): void
-  reject(table: string, item: unknown, reason: string): void
+  /** `within`: the key of the row that it hangs on, where that is known. */
+  reject(table: string, item: unknown, reason: string, within?: string): void
 }
 
 /** Compiled once per table. `requested` is the scope or key that the request named. */
@@ -49,6 +50,8 @@ interface Work {
   children: Map<string, ParsedRow[]>
   taken: Record<string, unknown>
   requested: string | undefined
+  /** The key of the row that everything else hangs on, once it is known. */
+  within: string | undefined
 }
 
 interface Place {
@@ -63,7 +66,7 @@ interface Place {
 export function compileParser(table: Table): ItemParser {
   const compiled = compile(table)
   return (item, report, requested) => {
-    const work: Work = { report, children: emptyChildren(compiled), taken: {}, requested }
+    const work: Work = { report, children: emptyChildren(compiled), taken: {}, requested, within: undefined }
     const row = parseRow(compiled, item, work, { position: 0 })
     return row && { ...row, children: work.children, taken: work.taken }
   }
@@ -121,7 +124,7 @@ function parseRow(
 ): ParsedRow | undefined {
   const { table } = compiled
   if (!isFields(item)) {
-    work.report.reject(table.name, item, 'not an object')
+    work.report.reject(table.name, item, 'not an object', work.within)
     return undefined
   }
   const cells = compiled.columns.map(([, column]) => givenCell(column, work, setting))
@@ -133,9 +136,11 @@ function parseRow(
       table.name,
       'received' in setting ? setting.received : item,
       `no identity: ${compiled.columns[missing]?.[0]} is missing or not text`,
+      work.within,
     )
     return undefined
   }
+  work.within ??= String(cells[compiled.key.at(-1) ?? 0])
   for (const parse of lists) parse()
   return { cells, extra: extra && encodeJson(extra) }
 }
@@ -219,7 +224,7 @@ function parseList(compiled: CompiledChild, list: readonly unknown[], place: Pla
     if (!row) return
     const key = compiled.key.map(index => row.cells[index]).join('\u0000')
     if (seen.has(key)) {
-      place.work.report.reject(compiled.table.name, item, 'repeated within its parent')
+      place.work.report.reject(compiled.table.name, item, 'repeated within its parent', place.work.within)
       return
     }
     seen.add(key)

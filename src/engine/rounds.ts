@@ -48,7 +48,8 @@ function isRoundComplete(context: EngineContext, { name, feeds, parents }: Resou
   const round = context.round(name)
   const segments = lists.map(([feedName, feed]) => {
     const list = { resource: name, id: `${name}.${feedName}`, feed }
-    return context.store.ledger.segments(list.id).filter(one => isWanted(list, one, context.options))
+    const all = context.store.ledger.segments(list.id).filter(one => one.unavailableSince === null)
+    return all.filter(one => isWanted(list, one, context.options))
   })
   return (
     parents.every(context.wasComplete) &&
@@ -61,6 +62,8 @@ function isWhollyHeld({ holds, store }: EngineContext, { name, feeds }: Resource
   return Object.entries(feeds).every(([feedName, feed]) => {
     const id = `${name}.${feedName}`
     const isScoped = feed.mode === 'snapshot' && feed.scope !== undefined
-    return holds.isHeld(id) || (isScoped && store.ledger.segments(id).length === 0)
+    return (
+      holds.isHeld(id) || (isScoped && store.ledger.segments(id).every(one => one.unavailableSince !== null))
+    )
   })
 }

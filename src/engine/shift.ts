@@ -8,12 +8,13 @@ import type { Resource, ResourceName } from '../resource.ts'
 import { resyncAsRequested } from '../store/resync.ts'
 import type { Store } from '../store/store.ts'
 import { byTime } from './agenda.ts'
-import { createContext, DAY, type EngineContext, type EngineOptions, scaled } from './context.ts'
+import { createContext, DAY, type EngineContext, type EngineOptions, HOUR, scaled } from './context.ts'
 import { holdForAWhile } from './holds.ts'
 import type { Job, Lane, Source } from './job.ts'
 import { type Backlog, dueNow, nextDue } from './next-due.ts'
 import { type QuietOutcome, settleRun } from './rounds.ts'
 import { createScheduler, noProgress, type Scheduler, type SchedulerProgress } from './scheduler.ts'
+import { settleInTime } from './settle.ts'
 import { createSources } from './sources.ts'
 
 /**
@@ -68,7 +69,12 @@ interface OpenRun {
   id: number
   lane: Lane
   began: number
+  /** When what was found to be gone was last dealt with. Both by `elapsed`. */
+  settledAt: number
 }
+
+/** A run that has not ended by then is taken stock of on the way. */
+const LATE_MS = HOUR
 
 /** What is not offered is asked for again before a day is over. */
 const UNAVAILABLE_MS = 0.75 * DAY
@@ -103,19 +109,34 @@ export function createShift(deps: ShiftDeps): Shift {
       id: store.runs.begin(resource, lane, context.now()),
       lane,
       began: clock.elapsed(),
+      settledAt: clock.elapsed(),
     })
   }
 
   const over = ({ resource }: Job) => {
-    if (!openRuns.has(resource) || !isQuiet(resource)) return
-    void store.transaction(() => endQuietRun(resource)).catch(error => scheduler?.stop(error))
+    const run = openRuns.get(resource)
+    if (!run) return
+    const noted = isQuiet(resource) ? () => endQuietRun(resource) : settlingLate(resource, run)
+    if (noted) void store.transaction(noted).catch(error => scheduler?.stop(error))
   }
+
+  /** What was found to be gone does not wait for the end of a run that goes on for hours, as under a tight limit. */
+  const settlingLate = (name: ResourceName, run: OpenRun): (() => void) | undefined => {
+    if (clock.elapsed() - run.settledAt < scaled(LATE_MS, options)) return undefined
+    run.settledAt = clock.elapsed()
+    return () => {
+      if (isTrusted()) settleInTime(context, name, false)
+    }
+  }
+
+  /** A key that is turned away by everything does not tell what is gone. */
+  const isTrusted = () => scheduler?.progress.turnedAwayInARow === 0
 
   /** What was only waiting for a parent to be complete is so in the same moment. */
   const settle = (resource: Resource): QuietOutcome => {
     const { name } = resource
     const wasComplete = context.wasComplete(name)
-    const outcome = settleRun(context, resource, scheduler?.progress.turnedAwayInARow === 0)
+    const outcome = settleRun(context, resource, isTrusted())
     if (wasComplete || !context.wasComplete(name)) return outcome
     for (const other of chosen) {
       const isWaiting = other.parents.includes(name) && !openRuns.has(other.name) && isQuiet(other.name)
@@ -130,14 +151,15 @@ export function createShift(deps: ShiftDeps): Shift {
     if (!run || !resource || !isQuiet(name)) return
     const outcome = settle(resource)
     const { rowsChanged, ...counts } = context.counts(name)
-    const error = context.failure(name)?.message ?? context.unavailability(name)
+    const error = outcome === 'unavailable' ? context.unavailability(name) : context.failure(name)?.message
     store.runs.end(run.id, {
       outcome,
       counts: { ...counts, rowsChanged },
       now: context.now(),
       ...(error === undefined ? {} : { error }),
     })
-    store.state.nextRun(name, nextDue(context, resource))
+    const feeds = (sources.get(name) ?? []).map(source => source.feed)
+    store.state.nextRun(name, nextDue(context, resource, feeds))
     observer.passed({ resource: name, lane: run.lane, outcome })
     log.debug('A run has ended', {
       resource: name,

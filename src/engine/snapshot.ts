@@ -75,7 +75,7 @@ export function createSnapshot(
         if (status === 400 && retryOtherwise(context, work)) return
         if (feed.expected?.[status] === 'absent') {
           store.ledger.remove(pass)
-          holds.hold(id, pass.scope, 'failed')
+          holds.fail(id, pass.scope)
         } else if (feed.scope && feed.expected?.[status] === 'unavailable') {
           scopeUnavailable(context, work, status, message)
         } else expectedOrFault(context, where, feed.expected, status, message)
@@ -136,7 +136,6 @@ function ensurePasses({ store, holds }: EngineContext, id: string, { scope }: Sn
     : ['']
   const passes = store.ledger.segments(id)
   for (const pass of passes) if (!wanted.includes(pass.scope)) store.ledger.remove(pass)
-  // One without a listing would make the whole look incomplete, so what is not offered here has none.
   const left = wanted.filter(one => holds.isHeld(id, one))
   const asked = wanted.filter(one => !left.includes(one))
   for (const one of asked) {
@@ -164,7 +163,14 @@ function limitQuery({ list }: SnapshotFeed, pass: Segment): Query {
 function scopeUnavailable(context: EngineContext, work: PassWork, status: number, message: string): void {
   const { resource, pass } = work
   // What is stored of it stays, and it is asked for again another time.
-  context.store.ledger.remove(pass)
+  const since = pass.unavailableSince ?? context.now()
+  context.store.ledger.save({
+    ...pass,
+    ...NOT_WALKING,
+    listedAt: null,
+    listedRound: 0,
+    unavailableSince: since,
+  })
   const where = { resource: resource.name, feed: work.id }
   context.setAside(where, `${pass.scope}: the API answers ${status}: ${message}`, pass.scope)
 }
@@ -346,11 +352,7 @@ function missing(context: EngineContext, work: PassWork, pass: Segment, endedAt:
  * What the list does not show is read singly, which decides. What that still returns is noted as unlisted, so that
  * it is not read again for that reason before a week has passed.
  */
-function readUnlisted(
-  context: EngineContext,
-  { resource, id, pass }: PassWork,
-  keys: readonly string[],
-): void {
+function readUnlisted(context: EngineContext, { resource, id }: PassWork, keys: readonly string[]): void {
   const { store, now, agenda } = context
   const detail = `${resource.name}.detail`
   if (!agenda.isTimed) {
@@ -359,10 +361,11 @@ function readUnlisted(
     return
   }
   const feed = `${id}.unlisted`
-  const listedAgain = store.prepare(
-    'DELETE FROM sync_tasks WHERE feed = ? AND key IN (SELECT key FROM sync_seen WHERE feed = ? AND scope = ?)',
+  // What is listed again or gone is not noted any more.
+  const others = store.prepare(
+    'DELETE FROM sync_tasks WHERE feed = ? AND key NOT IN (SELECT value FROM json_each(?))',
   )
-  listedAgain.run(feed, id, pass.scope)
+  others.run(feed, JSON.stringify(keys))
   for (const key of keys) {
     const known = store.tasks.find({ feed, key })
     if (known && known.dueAt > now()) continue

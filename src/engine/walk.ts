@@ -13,6 +13,7 @@ export function begun(segment: Segment, context: EngineContext, feed: FeedName, 
   context.wishes.delete(feed.feed)
   return {
     ...segment,
+    unavailableSince: null,
     passStartedAt: segment.passStartedAt ?? reply.serverSentAt,
     passRound: segment.passRound ?? context.round(feed.resource),
   }

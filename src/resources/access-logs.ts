@@ -16,7 +16,7 @@ const accessLogs = entity('access_logs', {
     api_key_suffix: text('Last characters of the key that was used.'),
     completion: text('The API does not state its values.'),
   },
-  indices: { by_time: { on: ['occurred_at DESC'] } },
+  indices: { by_time: { on: ['occurred_at DESC', '_deleted_at'] } },
 })
 
 export const accessLogsResource = resource({

@@ -32,7 +32,7 @@ const activities = entity('activities', {
     actor_id: text('`members.id` when the actor is a member.', { from: 'actor.id' }),
   },
   indices: {
-    by_time: { on: ['occurred_at DESC'] },
+    by_time: { on: ['occurred_at DESC', '_deleted_at'] },
     by_source: { on: ['source_id'] },
   },
   children: [activityLinks],

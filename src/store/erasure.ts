@@ -147,7 +147,7 @@ interface NamedFeed {
   feed: string
 }
 
-/** Feeds whose rejects are noted under a key of this table: what is read for each row, and lists inside of one. */
+/** Feeds whose rejects are noted under a key of this table: those of its rows, what is read for each, lists inside of one. */
 function rejectsOf(table: Table): NamedFeed[] {
   const key = table.key.at(-1) ?? ''
   const caused = new Set(CATALOG.flatMap(resource => causedBy(resource, table.name, key)))
@@ -167,7 +167,10 @@ function causedBy({ feeds }: Resource, table: string, key: string): string[] {
 
 function isReadFor(feed: Feed, { name }: Table, key: string): boolean {
   if (feed.mode === 'item') return feed.pending ? feed.pending.table === name : isReadByKey(feed, name)
-  return feed.mode === 'snapshot' && feed.scope?.table === name && feed.scope.column === key
+  return (
+    feed.table === name ||
+    (feed.mode === 'snapshot' && feed.scope?.table === name && feed.scope.column === key)
+  )
 }
 
 /** What is read as the row itself, and not as one of several that another row has. */

@@ -31,6 +31,8 @@ export interface Segment {
   /** The round in which that walk began. */
   listedRound: number
   closed: boolean
+  /** Since when this workspace does not offer the list; no part of the whole as long as it does not. */
+  unavailableSince: string | null
 }
 
 export interface Ledger {
@@ -68,6 +70,7 @@ const COLUMNS = {
   listedAt: 'listed_at',
   listedRound: 'listed_round',
   closed: 'closed',
+  unavailableSince: 'unavailable_since',
 } as const satisfies Record<Exclude<keyof Segment, 'id'>, string>
 
 type Cells = Record<string, string | number | null>
@@ -93,6 +96,7 @@ function fromRow(row: Cells): Segment {
     listedAt: row['listed_at'] as string | null,
     listedRound: row['listed_round'] as number,
     closed: row['closed'] === 1,
+    unavailableSince: row['unavailable_since'] as string | null,
   }
 }
 
@@ -118,6 +122,7 @@ const FRESH: Omit<Segment, 'id' | 'feed' | 'scope' | 'from' | 'to'> = {
   listedAt: null,
   listedRound: 0,
   closed: false,
+  unavailableSince: null,
 }
 
 /** The state of a walk that has not begun. */

@@ -170,6 +170,7 @@ const syncSegments = sqliteTable(
     listedAt: text('listed_at'),
     listedRound: integer('listed_round').notNull().default(0),
     closed: integer('closed').notNull().default(0),
+    unavailableSince: text('unavailable_since'),
   },
   columns => [index('sync_segments_by_feed').on(columns.feed, columns.scope, columns.toAt)],
 )
@@ -197,6 +198,10 @@ const syncTasks = sqliteTable(
     primaryKey({ columns: [columns.feed, columns.scope, columns.key] }),
     index('sync_tasks_by_round').on(columns.feed, columns.round),
     index('sync_tasks_by_due').on(columns.feed, columns.dueAt),
+    // Most rows are done until their next time; `sync_status` counts the others.
+    index('sync_tasks_open')
+      .on(columns.feed, columns.round, columns.waiting, columns.deadline)
+      .where(sql.raw('waiting OR round = 0')),
   ],
 )
 
@@ -228,7 +233,10 @@ const syncRuns = sqliteTable(
     rowsDeleted: integer('rows_deleted').notNull().default(0),
     error: text('error'),
   },
-  columns => [index('sync_runs_by_resource').on(columns.resource, columns.startedAt)],
+  columns => [
+    index('sync_runs_by_resource').on(columns.resource, columns.startedAt),
+    index('sync_runs_open').on(columns.id).where(sql.raw('ended_at IS NULL')),
+  ],
 )
 
 const syncRejects = sqliteTable(

@@ -80,12 +80,12 @@ function newestOf({ table, where, newest }: StatusSource): string {
 
 const SEGMENTED: readonly Feed['mode'][] = ['timeline', 'snapshot', 'periodic']
 
-/** The oldest listing of what makes up the whole; unknown while a part was never listed. */
+/** The oldest listing of what makes up the whole; unknown while a part that is offered was never listed. */
 function completeAsOf({ feeds }: Resource): string {
   const listed = Object.entries(feeds).filter(([, feed]) => SEGMENTED.includes(feed.mode))
   if (listed.length === 0) return 's.complete_as_of'
   return `(SELECT CASE WHEN count(*) = count(g.listed_at) THEN min(g.listed_at) END
-    FROM sync_segments g WHERE g.feed >= s.resource || '.' AND g.feed < s.resource || '/')`
+    FROM sync_segments g WHERE g.feed >= s.resource || '.' AND g.feed < s.resource || '/' AND g.unavailable_since IS NULL)`
 }
 
 interface Covered {
@@ -106,37 +106,24 @@ export function syncCoverage(resources: readonly Resource[]): string {
       return [{ resource, feed: `${resource.name}.${name}`, mode, table, time }]
     }),
   )
-  const gone = parts.filter(({ table }) => !hasLiveInIndex(table)).map(deletedTimes)
-  const first = gone.length === 0 ? '' : `WITH ${gone.join(',\n')}\n`
-  return first + parts.map(coverageOf).join('\nUNION ALL\n')
+  return parts.map(coverageOf).join('\nUNION ALL\n')
 }
-
-/** Read once for all segments, since no index has the time and the deletion together. */
-function deletedTimes({ table, time }: Covered): string {
-  return `${deletedOf(table)} AS MATERIALIZED (SELECT ${quote(time)} FROM ${quote(table)} WHERE _deleted_at IS NOT NULL)`
-}
-
-const deletedOf = (table: string) => quote(`deleted_${table}`)
 
 function coverageOf(covered: Covered): string {
   const { resource, feed, table } = covered
   const derived = resource.derivation && tableNamed(resource.derivation.into).name
   const bodies = (state: string) =>
     derived ? within(covered, quote(derived), `_deleted_at IS NULL AND text_state = '${state}'`) : 'NULL'
-  const live = hasLiveInIndex(table)
-    ? within(covered, quote(table), '_deleted_at IS NULL')
-    : `${within(covered, quote(table))} - ${within(covered, deletedOf(table))}`
   return `SELECT '${resource.name}' AS resource, g.from_at, g.to_at, g.listed_at,
-  ${live} AS rows_live,
+  ${within(covered, quote(table), '_deleted_at IS NULL')} AS rows_live,
   ${bodies('present')} AS bodies_present, ${bodies('pending')} AS bodies_pending
 FROM sync_segments g WHERE g.feed = '${feed}'`
 }
 
 /** Rows within the segment; those without a time are in the oldest. */
-function within({ feed, mode, time }: Covered, table: string, where?: string): string {
+function within({ feed, mode, time }: Covered, table: string, where: string): string {
   const column = quote(time)
-  const rows = (when: string) =>
-    `(SELECT count(*) FROM ${table} WHERE ${when}${where === undefined ? '' : ` AND ${where}`})`
+  const rows = (when: string) => `(SELECT count(*) FROM ${table} WHERE ${when} AND ${where})`
   const isOldest = {
     timeline: 'g.from_at IS NULL',
     periodic: `g.from_at = (SELECT min(from_at) FROM sync_segments WHERE feed = '${feed}')`,

@@ -38,6 +38,8 @@ export interface DaemonTrial extends Trial {
 export interface ConvergenceOptions extends ExpectedOptions {
   /** Differences that are of no account here. */
   besides?: RegExp
+  /** How long it is waited for at most. */
+  boundMs?: number
 }
 
 export type Row = Record<string, unknown>
@@ -140,12 +142,13 @@ export async function startDaemonTrial(
         made => made >= count || ended !== undefined,
       )
     },
-    async convergence({ besides, ...expectedOptions } = {}) {
+    async convergence({ besides, boundMs, ...expectedOptions } = {}) {
       const expected = expectedWarehouse(await readTruth(trial.simulator), expectedOptions)
       const look = () => compare(trial, expected, besides)
       return until(
         () => (ended ? [`the daemon has ended: ${JSON.stringify(ended)}`] : look()),
         differences => differences.length === 0 || ended !== undefined,
+        boundMs,
       )
     },
     async audit() {

@@ -1,8 +1,11 @@
+import { readFileSync } from 'node:fs'
+import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { maintain } from '../../src/daemon/maintain.ts'
 import { createLog } from '../../src/log.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
+import { until } from '../support/until.ts'
 
 const NOW = Date.parse('2026-03-04T03:17:00.000Z')
 const DAY = 86_400_000
@@ -20,9 +23,10 @@ async function worldOf(withdrawnDaysAgo: readonly number[]) {
       store.tombstone('teams', [[`t${at}`]], daysAgo(days))
     }),
   )
+  const clock = virtualClock(NOW)
   const run = (retention: { withdrawnDays: number | 'never'; runsDays: number }) =>
-    maintain({ store, clock: virtualClock(NOW), log, retention, signal: new AbortController().signal })
-  return { store, run, logged: () => lines }
+    maintain({ store, clock, log, retention, signal: new AbortController().signal })
+  return { store, clock, run, logged: () => lines }
 }
 
 test('what was withdrawn longer ago than the owner keeps it loses its content, and nothing else does', async () => {
@@ -35,6 +39,20 @@ test('what was withdrawn longer ago than the owner keeps it loses its content, a
     { id: 't2', name: null },
   ])
   expect(JSON.parse(logged())).toMatchObject({ msg: 'Maintenance is done', rows: 2 })
+})
+
+test('what a reader keeps of it in the log is cleared once the reader has gone', async () => {
+  const { store, clock, run, logged } = await worldOf([31])
+  const reader = new Database(store.db.name, { readonly: true })
+  reader.exec('BEGIN; SELECT * FROM teams')
+  const done = run({ withdrawnDays: 30, runsDays: 90 })
+  await until(logged, lines => lines.includes('Maintenance is done'))
+  const holds = () => readFileSync(`${store.db.name}-wal`).includes('Team 0')
+  expect(holds()).toBe(true)
+  reader.close()
+  await clock.advance(60_000)
+  await done
+  expect(holds()).toBe(false)
 })
 
 test('an owner who never wants it erased keeps all of it', async () => {

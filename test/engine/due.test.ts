@@ -59,7 +59,7 @@ describe('a feed that failed', () => {
     const holds = holdForAWhile({ elapsed: () => elapsed, random: () => 1, unavailableMs: DAY })
     const waits: number[] = []
     for (let failure = 0; failure < 10; failure += 1) {
-      holds.hold('members.list', '', 'failed')
+      holds.fail('members.list', '')
       expect(holds.isHeld('teams.list')).toBe(false)
       waits.push((holds.heldUntil('members') ?? 0) - elapsed)
       elapsed = holds.heldUntil('members') ?? 0
@@ -72,21 +72,21 @@ describe('a feed that failed', () => {
   test('begins anew with short times once it was answered', () => {
     let elapsed = 0
     const holds = holdForAWhile({ elapsed: () => elapsed, random: () => 1, unavailableMs: DAY })
-    for (let failure = 0; failure < 5; failure += 1) holds.hold('members.list', '', 'failed')
+    for (let failure = 0; failure < 5; failure += 1) holds.fail('members.list', '')
     elapsed = HOUR
     holds.release('members.list')
-    holds.hold('members.list', '', 'failed')
+    holds.fail('members.list', '')
     expect(holds.heldUntil('members')).toBe(HOUR + 5000)
   })
 
   test('in one scope leaves the others alone, and as a whole holds them all', () => {
     const holds = holdForAWhile({ elapsed: () => 0, random: () => 0, unavailableMs: DAY })
-    holds.hold('crm_records.list', 'deal', 'unavailable')
+    holds.setAside('crm_records.list', 'deal', 'the API answers 404')
     expect([holds.isHeld('crm_records.list', 'deal'), holds.isHeld('crm_records.list', 'company')]).toEqual([
       true,
       false,
     ])
-    holds.hold('crm_records.list', '', 'failed')
+    holds.fail('crm_records.list', '')
     expect(holds.isHeld('crm_records.list', 'company')).toBe(true)
   })
 })

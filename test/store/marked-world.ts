@@ -109,6 +109,8 @@ export function markedWorld(store: TemporaryStore, mark: (value: unknown) => unk
     })),
     ...['crm_objects.detail', 'crm_records.list'].map(feed => ({ feed, scope: object })),
     { feed: 'message_bodies.read', scope: copy },
+    { feed: 'messages.list', scope: copy },
+    { feed: 'activities.list', scope: id('activities') },
     { feed: 'playbooks.detail', scope: id('playbooks') },
     { feed: 'collection_meetings.list', scope: id('collections') },
   ].map(reject => ({ ...reject, item: mark({ name: 'item' }) }))

@@ -17,6 +17,8 @@ export interface MonthOptions {
 }
 
 const MONTH_MS = 30 * 86_400_000
+/** The longest interval at which anything is read again, as a share of the month. */
+const WEEKS = 7 / 30
 const EVERY_MS = 5_000
 
 export async function longMonth({
@@ -51,7 +53,7 @@ export async function longMonth({
       )
     }
     line(`${await changing} changes`)
-    const last = await trial.convergence()
+    const last = await trial.convergence({ boundMs: 2 * WEEKS * minutes * 60_000 })
     const verdicts = [
       ...flatness(samples),
       verdict(
