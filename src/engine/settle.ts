@@ -1,4 +1,4 @@
-import { TABLES, tableNamed } from '../catalog.ts'
+import { CATALOG, TABLES, tableNamed } from '../catalog.ts'
 import { ResourceError } from '../errors.ts'
 import type { ResourceName } from '../resource.ts'
 import { DAY, type EngineContext, scaled } from './context.ts'
@@ -66,6 +66,32 @@ export function settleInTime(context: EngineContext, resource: ResourceName, isR
   // What was found meanwhile is found again, and only that counts.
   forget(context, absentRows(context, resource))
   if (isRipe(context, heldSince)) context.beginRound(resource, 'confirming')
+}
+
+/**
+ * For the daemon, in a run that goes on for long: what is confirmed goes, unless that and what is still suspected
+ * may be too much together. Then it waits for the end of the run.
+ */
+export function settleOnTheWay(context: EngineContext, resource: ResourceName): void {
+  const { store } = context
+  const { heldSince, deletedInRound } = store.state.get(resource)
+  if (heldSince !== null) return
+  const absent = absentRows(context, resource)
+  const mayBeTooMuch = absent.some(found => {
+    const { live } = lossOf(context, found, deletedInRound)
+    return isTooMuch({
+      live,
+      absent: store.absences.count(found.table) + undecided(context, resource) + deletedInRound,
+    })
+  })
+  if (!mayBeTooMuch) bury(context, resource, absent)
+}
+
+/** Rows of which it is still to be asked whether they are gone. */
+function undecided({ store, now }: EngineContext, resource: ResourceName): number {
+  const feeds = CATALOG.find(({ name }) => name === resource)?.feeds ?? {}
+  const probes = Object.keys(feeds).map(feed => store.tasks.countDue(`${resource}.${feed}.probe`, now()))
+  return probes.reduce((sum, count) => sum + count, 0)
 }
 
 function absentRows({ store }: EngineContext, resource: ResourceName): Absent[] {

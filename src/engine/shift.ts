@@ -14,7 +14,7 @@ import type { Job, Lane, Source } from './job.ts'
 import { type Backlog, dueNow, nextDue } from './next-due.ts'
 import { type QuietOutcome, settleRun } from './rounds.ts'
 import { createScheduler, noProgress, type Scheduler, type SchedulerProgress } from './scheduler.ts'
-import { settleInTime } from './settle.ts'
+import { settleOnTheWay } from './settle.ts'
 import { createSources } from './sources.ts'
 
 /**
@@ -125,7 +125,7 @@ export function createShift(deps: ShiftDeps): Shift {
     if (clock.elapsed() - run.settledAt < scaled(LATE_MS, options)) return undefined
     run.settledAt = clock.elapsed()
     return () => {
-      if (isTrusted()) settleInTime(context, name, false)
+      if (isTrusted()) settleOnTheWay(context, name)
     }
   }
 

@@ -11,6 +11,8 @@ export interface Absences {
   /** A key that was seen again, or that evidence shows to exist. */
   clear(table: string, scope: string, key: string): void
   clearAll(table: string): void
+  /** How many keys of the table are suspected or confirmed. */
+  count(table: string): number
   /** True while any key of the table is suspected or confirmed. */
   any(table: string): boolean
   /** Live rows of a table, for the safety catch. */
@@ -31,6 +33,7 @@ export function createAbsences(prepare: Prepare): Absences {
   const confirmed = prepare('SELECT scope, key FROM sync_absences WHERE table_name = ? AND confirmed = 1')
   const clear = prepare('DELETE FROM sync_absences WHERE table_name = ? AND scope = ? AND key = ?')
   const clearAll = prepare('DELETE FROM sync_absences WHERE table_name = ?')
+  const count = prepare('SELECT count(*) FROM sync_absences WHERE table_name = ?').pluck()
   const any = prepare('SELECT 1 FROM sync_absences WHERE table_name = ? LIMIT 1').pluck()
   return {
     suspect: (table, scope, key, now) => {
@@ -47,6 +50,7 @@ export function createAbsences(prepare: Prepare): Absences {
     clearAll: table => {
       clearAll.run(table)
     },
+    count: table => count.get(table) as number,
     any: table => any.get(table) === 1,
     liveRows: table =>
       prepare(`SELECT count(*) FROM ${quote(table)} WHERE _deleted_at IS NULL`)
