@@ -189,7 +189,7 @@ const isTrue = (value: boolean): boolean => value
 /** Lists that were not read again, and single reads that are not put off to later than an interval from then. */
 const NOT_READ_SINCE = `
   SELECT feed, scope, from_at || '' AS key, listed_at AS at FROM sync_segments
-  WHERE NOT closed AND (listed_at IS NULL OR listed_at <= ?)
+  WHERE NOT closed AND unavailable_since IS NULL AND (listed_at IS NULL OR listed_at <= ?)
   UNION ALL
   SELECT feed, scope, key, due_at FROM sync_tasks
   WHERE due_at <= ? AND feed NOT LIKE '%.unlisted'`
