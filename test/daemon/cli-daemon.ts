@@ -134,7 +134,7 @@ export function seen(file: string, value: unknown, sql: string, ...values: strin
 
 /** Waits until everything that a small workspace has was read. */
 export async function loaded(file: string): Promise<void> {
-  const unread = `SELECT (SELECT count(*) FROM sync_segments WHERE listed_at IS NULL)
+  const unread = `SELECT (SELECT count(*) FROM sync_segments WHERE listed_at IS NULL AND unavailable_since IS NULL)
     + (SELECT count(*) FROM sync_tasks WHERE due_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
     + (SELECT count(*) FROM meetings WHERE transcript_state = 'pending')
     + (SELECT count(*) FROM live_messages WHERE text_state = 'pending')
