@@ -4,6 +4,9 @@ import type { Clock } from '../clock.ts'
 import {
   type Ceilings,
   type LearnedRate,
+  learned,
+  mostUnderWay,
+  type PaceEvent,
   type PaceState,
   type Pacing,
   type PauseReason,
@@ -69,6 +72,11 @@ export interface Governor {
   close(): void
 }
 
+/** What is known of a request when it goes. */
+type SentRequest = Pick<Extract<PaceEvent, { kind: 'throttled' }>, 'sentAt' | 'underWay'> & {
+  waitedFor: WaitedFor
+}
+
 interface Waiter {
   /** The last thing that held it back. */
   waitedFor: WaitedFor
@@ -93,7 +101,7 @@ export function createGovernor({
   /** Lets go whatever may go now; what comes to be allowed later calls it again. */
   const pump = () => {
     for (const waiter of waiting) {
-      if (inFlight >= learning.concurrency) {
+      if (inFlight >= mostUnderWay(learning)) {
         waiter.waitedFor = 'concurrency'
         return
       }
@@ -122,6 +130,7 @@ export function createGovernor({
     const sentAt = clock.elapsed()
     let open = true
     inFlight += 1
+    const sent: SentRequest = { sentAt, waitedFor, underWay: inFlight }
     day.add(1)
     const end = (effect: () => void) => {
       if (!open) return
@@ -131,7 +140,7 @@ export function createGovernor({
       pump()
     }
     return {
-      settle: result => end(() => learn(result, sentAt, waitedFor)),
+      settle: result => end(() => learn(result, sent)),
       cancel: () =>
         end(() => {
           day.add(-1)
@@ -140,10 +149,10 @@ export function createGovernor({
     }
   }
 
-  const learn = ({ kind, waitMs }: PermitResult, sentAt: number, waitedFor: WaitedFor) => {
+  const learn = ({ kind, waitMs }: PermitResult, sent: SentRequest) => {
     const at = clock.elapsed()
-    if (kind === 'accepted') learning = pace(learning, { kind, at, sentAt, waitedFor })
-    if (kind === 'throttled') learning = pace(learning, { kind, at, sentAt, waitMs, jitter: random() })
+    if (kind === 'accepted') learning = pace(learning, { kind, at, ...sent })
+    if (kind === 'throttled') learning = pace(learning, { kind, at, ...sent, waitMs, jitter: random() })
   }
 
   return {
@@ -156,10 +165,7 @@ export function createGovernor({
         pump()
       }),
     state: () => describe(learning, inFlight, day, clock),
-    learned: () => {
-      const { ratePerSecond, concurrency, limited } = learning
-      return { ratePerSecond, concurrency, limited }
-    },
+    learned: () => learned(learning),
     close: () => {
       closing.abort()
       for (const waiter of waiting) waiter.answer(undefined)
@@ -184,7 +190,8 @@ function dropOnAbort(waiter: Waiter, waiting: Set<Waiter>, signal: AbortSignal):
 }
 
 function describe(learning: PaceState, inFlight: number, day: DayCount, clock: Clock): GovernorState {
-  const { ratePerSecond, concurrency, throttled, accepted } = learning
+  const { throttled, accepted } = learning
+  const { ratePerSecond, concurrency } = learned(learning)
   const state: GovernorState = {
     ratePerSecond,
     concurrency,

@@ -1,6 +1,16 @@
+import {
+  answered,
+  type ConcurrencyState,
+  crowded,
+  FIRST_CONCURRENCY,
+  MOST_CONCURRENCY,
+  startConcurrency,
+} from './concurrency.ts'
+import { accept, type RateState, refuse, startRate } from './rate.ts'
+
 /**
- * How fast the API is asked, learned from its answers. Pure: a state and an event give a state. `at` and `sentAt`
- * are monotonic milliseconds; no timer and no clock is read here.
+ * How the API is asked, learned from its answers: how fast, how many at a time, and when not at all. Pure: a state
+ * and an event give a state. Times are monotonic milliseconds; no timer and no clock is read here.
  */
 
 /** The owner's limits, never exceeded. */
@@ -21,21 +31,29 @@ export interface LearnedRate {
 
 export type PauseReason = 'asked' | 'throttled'
 
-export interface PaceState extends Readonly<LearnedRate> {
+export interface PaceState {
   readonly ceilings: Ceilings
-  /** The rate at the last 429, of which every step of recovery is a share. */
-  readonly estimate: number
-  readonly pauseStartedAt: number
+  readonly rate: RateState
+  readonly concurrency: ConcurrencyState
+  /** Set while it is not known whether a refusal was for the rate or for too many at a time. */
+  readonly doubt: Doubt | undefined
+  /** Requests sent up to then are of an episode that is dealt with. */
+  readonly episodeAt: number
   readonly pausedUntil: number
   readonly pauseReason: PauseReason | undefined
-  /** Pauses in a row without an accepted answer between them. */
-  readonly storms: number
-  /** When rate and concurrency last grew, once limited. */
-  readonly rateGrewAt: number
-  readonly concurrencyGrewAt: number
-  readonly flow: Flow
+  /** Refusals in a row without an accepted answer between them, and since when. */
+  readonly refusals: number
+  readonly blockedSince: number
   readonly accepted: number
   readonly throttled: number
+}
+
+interface Doubt {
+  /** So many were under way with the request that was refused. */
+  readonly level: number
+  /** To be allowed again if that was not the reason. */
+  readonly limitBefore: number
+  readonly accepted: number
 }
 
 /** What held a request back last before it was let go, other than a pause. */
@@ -43,8 +61,15 @@ export type WaitedFor = 'pace' | 'concurrency' | undefined
 
 export type PaceEvent =
   | { kind: 'accepted'; at: number; sentAt: number; waitedFor: WaitedFor }
-  /** `jitter`: a random number from 0 up to 1. */
-  | { kind: 'throttled'; at: number; sentAt: number; waitMs: number | undefined; jitter: number }
+  /** `underWay`: requests under way when it was sent, itself included. `jitter`: a random number from 0 up to 1. */
+  | {
+      kind: 'throttled'
+      at: number
+      sentAt: number
+      underWay: number
+      waitMs: number | undefined
+      jitter: number
+    }
 
 /** How many requests may go how far apart; `minTime` 0 is no pacing at all. */
 export interface Pacing {
@@ -54,43 +79,40 @@ export interface Pacing {
 }
 
 const FIRST_RATE = 10
-const FIRST_CONCURRENCY = 4
-const MOST_CONCURRENCY = 32
 /** One request in 30 s: however often it is refused, parley keeps asking. */
 const LOWEST_RATE = 1 / 30
 /** From here on pacing would only cost time. */
 const UNPACED_RATE = 1000
-/** Growth with each accepted answer until the first 429: from 10/s to unpaced in little more than a second. */
-const OPENING_GROWTH = 1.1
-/** Growth in each clean second after it, as a share of the rate at which the API refused. */
-const RECOVERY_SHARE = 0.05
-const GROWTH_INTERVAL_MS = 1000
+/** So many accepted answers with fewer under way, and it was too many at a time that was refused. */
+const CONVINCING = 50
+const LONGEST_CROWD_MS = 2000
 const FIRST_PAUSE_MS = 1000
+const EARLY_PAUSE_MS = 4000
 const LONGEST_OWN_PAUSE_MS = 60_000
+/** Of the time since it was let through last, so that the end of a long window is not missed by much. */
+const PAUSE_SHARE = 1 / 8
 /** Pacing finer than this would be at the mercy of timers. */
 const SLOT_MS = 10
 
 export function startPace(ceilings: Ceilings, learned: LearnedRate | undefined): PaceState {
-  const state: PaceState = {
-    ratePerSecond: learned?.ratePerSecond ?? FIRST_RATE,
-    concurrency: learned?.concurrency ?? FIRST_CONCURRENCY,
-    limited: learned?.limited ?? false,
+  const rate = learned?.ratePerSecond ?? FIRST_RATE
+  const bounds = {
+    least: LOWEST_RATE,
+    most: Math.min(ceilings.requestsPerSecond ?? UNPACED_RATE, UNPACED_RATE),
+  }
+  const most = Math.min(ceilings.concurrency ?? MOST_CONCURRENCY, MOST_CONCURRENCY)
+  return {
     ceilings,
-    estimate: learned?.ratePerSecond ?? FIRST_RATE,
-    pauseStartedAt: Number.NEGATIVE_INFINITY,
+    rate: startRate({ rate, limited: learned?.limited ?? false, bounds }),
+    concurrency: startConcurrency(learned?.concurrency ?? FIRST_CONCURRENCY, most),
+    doubt: undefined,
+    episodeAt: Number.NEGATIVE_INFINITY,
     pausedUntil: Number.NEGATIVE_INFINITY,
     pauseReason: undefined,
-    storms: 0,
-    rateGrewAt: Number.NEGATIVE_INFINITY,
-    concurrencyGrewAt: Number.NEGATIVE_INFINITY,
-    flow: { level: 0, at: 0, since: undefined },
+    refusals: 0,
+    blockedSince: Number.NEGATIVE_INFINITY,
     accepted: 0,
     throttled: 0,
-  }
-  return {
-    ...state,
-    ratePerSecond: withinRate(state, state.ratePerSecond),
-    concurrency: withinConcurrency(state, state.concurrency),
   }
 }
 
@@ -98,111 +120,94 @@ export function pace(state: PaceState, event: PaceEvent): PaceState {
   return event.kind === 'accepted' ? afterAccepted(state, event) : afterThrottled(state, event)
 }
 
-export function pacing({ ratePerSecond, ceilings }: PaceState): Pacing {
+export function learned({ rate, concurrency }: PaceState): LearnedRate {
+  return { ratePerSecond: rate.rate, concurrency: concurrency.limit, limited: rate.limited }
+}
+
+/** How many requests may be under way now: after a refusal one finds out whether others may follow. */
+export function mostUnderWay({ refusals, concurrency }: PaceState): number {
+  return refusals > 0 ? 1 : concurrency.limit
+}
+
+export function pacing({ rate: { rate }, ceilings }: PaceState): Pacing {
   const ceiling = ceilings.requestsPerSecond
-  if (ceiling === undefined && ratePerSecond >= UNPACED_RATE) return { minTime: 0, batch: 1 }
-  const batch = Math.ceil((ratePerSecond * SLOT_MS) / 1000)
+  if (ceiling === undefined && rate >= UNPACED_RATE) return { minTime: 0, batch: 1 }
+  const batch = Math.ceil((rate * SLOT_MS) / 1000)
   // A timer may fire a millisecond early, and the owner's ceiling must hold even then.
-  const margin = ceiling !== undefined && ratePerSecond >= ceiling ? 1 : 0
-  return { minTime: (batch * 1000) / ratePerSecond + margin, batch }
+  const margin = ceiling !== undefined && rate >= ceiling ? 1 : 0
+  return { minTime: (batch * 1000) / rate + margin, batch }
 }
 
 function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'accepted' }>): PaceState {
-  const counted: PaceState = {
-    ...state,
-    accepted: state.accepted + 1,
-    flow: addToFlow(state.flow, event.at),
-    storms: event.sentAt > state.pauseStartedAt ? 0 : state.storms,
+  const counted = { ...state, accepted: state.accepted + 1 }
+  // What was sent before a refusal says nothing about the time after it.
+  if (event.sentAt <= state.episodeAt) return counted
+  const { at, waitedFor } = event
+  return {
+    ...counted,
+    refusals: 0,
+    doubt: state.doubt && state.accepted - state.doubt.accepted < CONVINCING ? state.doubt : undefined,
+    rate: accept(state.rate, { at, paced: waitedFor === 'pace', waited: waitedFor !== undefined }),
+    concurrency: answered(state.concurrency, { at, full: waitedFor === 'concurrency' }),
   }
-  // What was sent before the pause says nothing about the time after it.
-  if (event.sentAt <= state.pauseStartedAt) return counted
-  if (event.waitedFor === 'pace') return growRate(counted, event.at)
-  return event.waitedFor === 'concurrency' ? growConcurrency(counted, event.at) : counted
 }
 
-/** Only a rate that held requests back has been tried, and only then is it raised. */
-function growRate(state: PaceState, at: number): PaceState {
-  if (!state.limited) {
-    return { ...state, ratePerSecond: withinRate(state, state.ratePerSecond * OPENING_GROWTH) }
-  }
-  if (at - state.rateGrewAt < GROWTH_INTERVAL_MS) return state
-  const step = RECOVERY_SHARE * Math.max(state.estimate, state.ratePerSecond)
-  return { ...state, rateGrewAt: at, ratePerSecond: withinRate(state, state.ratePerSecond + step) }
-}
-
-function growConcurrency(state: PaceState, at: number): PaceState {
-  if (state.limited && at - state.concurrencyGrewAt < GROWTH_INTERVAL_MS) return state
-  return { ...state, concurrencyGrewAt: at, concurrency: withinConcurrency(state, state.concurrency + 1) }
-}
-
-/** The first 429 of an episode slows down and pauses; the others of it, sent before the pause, can only prolong it. */
+/** The first 429 of an episode is learned from; the others of it, sent before, can only prolong the pause. */
 function afterThrottled(state: PaceState, event: Extract<PaceEvent, { kind: 'throttled' }>): PaceState {
-  const { at, waitMs } = event
+  const { at, sentAt, waitMs } = event
   const counted = { ...state, throttled: state.throttled + 1 }
   const asked = waitMs === undefined ? Number.NEGATIVE_INFINITY : at + waitMs
-  if (event.sentAt <= state.pauseStartedAt)
-    return asked > state.pausedUntil ? pauseUntil(counted, asked, 'asked') : counted
-  const storms = state.storms + 1
-  const longest = Math.min(LONGEST_OWN_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (storms - 1))
-  const basis = refusedRate(state, at)
-  const slowed: PaceState = {
-    ...counted,
-    limited: true,
-    storms,
-    estimate: basis,
-    ratePerSecond: withinRate(state, basis / 2),
-    concurrency: withinConcurrency(state, Math.floor(state.concurrency / 2)),
-    pauseStartedAt: at,
-    rateGrewAt: at,
-    concurrencyGrewAt: at,
+  if (sentAt <= state.episodeAt) {
+    const lower = state.doubt && event.underWay < state.doubt.level ? suspected(counted, event) : counted
+    return asked > state.pausedUntil ? pauseUntil(lower, asked, 'asked') : lower
   }
-  if (waitMs === undefined) return pauseUntil(slowed, at + event.jitter * longest, 'throttled')
-  return pauseUntil(slowed, asked, 'asked')
+  const blockedSince = state.refusals === 0 ? at : state.blockedSince
+  const blocked = { ...counted, episodeAt: at, refusals: state.refusals + 1, blockedSince }
+  if (!mayBeCrowd(state, event)) return paused(refusedForRate(blocked, at), event, asked)
+  const doubtful = suspected(blocked, event)
+  // Fewer at a time may be all that is wanted: there is nothing to wait for, unless the API says so.
+  return waitMs === undefined ? { ...doubtful, refusals: 0 } : paused(doubtful, event, asked)
+}
+
+/** Whether fewer at a time may be all that is wanted. Of that no API knows seconds ahead when it will be over. */
+function mayBeCrowd(
+  { rate, doubt }: PaceState,
+  { underWay, waitMs = 0 }: Extract<PaceEvent, { kind: 'throttled' }>,
+): boolean {
+  if (underWay === 1 || rate.limited || waitMs > LONGEST_CROWD_MS) return false
+  return doubt === undefined || underWay >= doubt.level
+}
+
+function suspected(state: PaceState, { at, underWay }: Extract<PaceEvent, { kind: 'throttled' }>): PaceState {
+  const limitBefore = state.doubt?.limitBefore ?? state.concurrency.limit
+  return {
+    ...state,
+    doubt: { level: underWay, limitBefore, accepted: state.accepted },
+    concurrency: crowded(state.concurrency, { at, level: underWay }),
+  }
+}
+
+function refusedForRate(state: PaceState, at: number): PaceState {
+  const { doubt, concurrency } = state
+  return {
+    ...state,
+    doubt: undefined,
+    rate: refuse(state.rate, at),
+    concurrency: doubt ? startConcurrency(doubt.limitBefore, concurrency.most) : concurrency,
+  }
+}
+
+function paused(
+  state: PaceState,
+  { at, jitter }: Extract<PaceEvent, { kind: 'throttled' }>,
+  asked: number,
+): PaceState {
+  if (asked > at) return pauseUntil(state, asked, 'asked')
+  const early = Math.min(FIRST_PAUSE_MS * 2 ** (state.refusals - 1), EARLY_PAUSE_MS)
+  const longest = Math.min(Math.max(early, (at - state.blockedSince) * PAUSE_SHARE), LONGEST_OWN_PAUSE_MS)
+  return pauseUntil(state, at + (longest * (1 + jitter)) / 2, 'throttled')
 }
 
 function pauseUntil(state: PaceState, until: number, reason: PauseReason): PaceState {
   return { ...state, pausedUntil: until, pauseReason: reason }
-}
-
-/** The rate really achieved lately, or the one allowed when too few answers were accepted to tell. */
-function refusedRate(state: PaceState, at: number): number {
-  const { level, perSecond } = readFlow(state.flow, at)
-  return Math.min(state.ratePerSecond, level >= TELLING_LEVEL ? perSecond : FIRST_RATE)
-}
-
-function withinRate({ ceilings }: PaceState, rate: number): number {
-  const ceiling = ceilings.requestsPerSecond ?? UNPACED_RATE
-  return Math.min(ceiling, Math.max(LOWEST_RATE, rate))
-}
-
-function withinConcurrency({ ceilings }: PaceState, concurrency: number): number {
-  return Math.max(1, Math.min(MOST_CONCURRENCY, ceilings.concurrency ?? MOST_CONCURRENCY, concurrency))
-}
-
-/** Accepted answers, each fading with time: about those of the last second. */
-interface Flow {
-  readonly level: number
-  readonly at: number
-  readonly since: number | undefined
-}
-
-const FADING_MS = 1000
-/** Below this many the level says nothing about a rate. */
-const TELLING_LEVEL = 5
-const SHORTEST_SPAN_MS = 50
-
-function addToFlow(flow: Flow, at: number): Flow {
-  return { level: faded(flow, at) + 1, at, since: flow.since ?? at }
-}
-
-function readFlow(flow: Flow, at: number): { level: number; perSecond: number } {
-  const level = faded(flow, at)
-  const span = Math.max(SHORTEST_SPAN_MS, at - (flow.since ?? at))
-  // At a steady rate the level tends to rate times FADING_MS; a young flow has had less time to get there.
-  const filled = 1 - Math.exp(-span / FADING_MS)
-  return { level, perSecond: (level * 1000) / (FADING_MS * filled) }
-}
-
-function faded(flow: Flow, at: number): number {
-  return flow.level * Math.exp(-Math.max(0, at - flow.at) / FADING_MS)
 }

@@ -37,7 +37,7 @@ export function createWorkload(prepare: Prepare): ReadWorkload {
     `SELECT coalesce(sum(iif(listed_round >= @round OR pages > 0, rows, 0)), 0) AS done,
        count(*) AS walks, coalesce(sum(listed_round < @round AND NOT closed), 0) AS open,
        iif(count(total_size) = count(*), sum(total_size), NULL) AS size
-     FROM sync_segments WHERE feed = @feed`,
+     FROM sync_segments WHERE feed = @feed AND unavailable_since IS NULL`,
   )
   const tasks = prepare(
     'SELECT count(*) AS total, coalesce(sum(round >= @round), 0) AS done FROM sync_tasks WHERE feed = @feed',

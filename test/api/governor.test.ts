@@ -127,14 +127,42 @@ describe('a 429', () => {
     const { governor } = govern()
     const permit = await granted(governor.permit())
     permit.settle({ kind: 'throttled', durationMs: 5 })
-    expect(governor.state()).toMatchObject({ pausedUntil: START + 500, pauseReason: 'throttled' })
+    expect(governor.state()).toMatchObject({ pausedUntil: START + 750, pauseReason: 'throttled' })
   })
 
   it('is learned from, so that the next process starts slower', async () => {
-    const { governor } = govern()
-    const permit = await granted(governor.permit())
-    permit.settle({ kind: 'throttled', durationMs: 5 })
-    expect(governor.learned()).toEqual({ ratePerSecond: 5, concurrency: 2, limited: true })
+    const { governor, clock } = govern({ initial: { ratePerSecond: 40, concurrency: 4, limited: true } })
+    const refused = await granted(governor.permit())
+    refused.settle({ kind: 'throttled', durationMs: 5 })
+    const next = governor.permit()
+    await clock.advance(1000)
+    const accepted = await granted(next)
+    await clock.advance(5)
+    accepted.settle(ACCEPTED)
+    const { ratePerSecond, limited } = governor.learned()
+    expect(ratePerSecond).toBeLessThan(40)
+    expect(limited).toBe(true)
+  })
+
+  it('leaves every request that waits its permit, however many are refused', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const { governor } = govern({ clock: systemClock() })
+    let refusals = 40
+    let left = 60
+    const request = async () => {
+      for (;;) {
+        const permit = await granted(governor.permit())
+        const isRefused = refusals-- > 0
+        permit.settle(isRefused ? { kind: 'throttled', durationMs: 5 } : ACCEPTED)
+        if (!isRefused) break
+      }
+      left -= 1
+    }
+    const all = Promise.all(Array.from({ length: left }, request))
+    await vi.advanceTimersByTimeAsync(60 * MINUTE)
+    await all
+    expect(left).toBe(0)
   })
 
   it('is no verdict of timeouts and server errors', async () => {

@@ -1,0 +1,219 @@
+/**
+ * Finds the rate that an API allows, whatever its rule: a bucket of tokens, so many in a fixed or a sliding window.
+ * The rate follows a cubic curve, as TCP's congestion control does (RFC 9438): after a refusal it drops a little, comes
+ * back quickly to where it was refused, stays near it for long, and only then tries more and more. What was accepted
+ * between two refusals bounds where that is. Pure; times are monotonic milliseconds.
+ */
+
+export interface RateState {
+  /** Requests a second that may go now. */
+  readonly rate: number
+  readonly bounds: Bounds
+  /** Whether the API ever refused because of its rate: until then the rate only grows. */
+  readonly limited: boolean
+  /** The rate at which the API refused last: the curve is flat there. */
+  readonly plateau: number
+  /** Whether it refused at about the same rate the time before; else the curve is run through sooner. */
+  readonly sure: boolean
+  /** How long the rate has held requests back since then, which is how far along the curve it is. */
+  readonly heldMs: number
+  /** The plateau before the present one. */
+  readonly refusedBefore: number
+  readonly pacedAt: number | undefined
+  /** From a refusal until the next request is accepted: since when. */
+  readonly refusedAt: number | undefined
+  /** What was accepted since the API let a request through again after the refusal before the last. */
+  readonly span: Span
+  readonly flow: Flow
+}
+
+/** In requests a second. */
+export interface Bounds {
+  readonly least: number
+  readonly most: number
+}
+
+interface Span {
+  /** Undefined before the first refusal: whatever burst the API allows is not yet used up. */
+  readonly since: number | undefined
+  readonly accepted: number
+  /** Those that the rate had held back: only where it did is the limit used up. */
+  readonly paced: number
+}
+
+/** Growth with each accepted answer until the first refusal: from 10/s to unpaced in little more than a second. */
+const OPENING_GROWTH = 1.1
+/** By what share the rate drops after a refusal. */
+const DROP = 0.02
+/**
+ * How long it takes to be back, in ms and at least in requests, since each refusal is one of them; and how long from
+ * there to be as far beyond.
+ */
+const SURE = { backMs: 60_000, requests: 200, beyondMs: 15_000 }
+const UNSURE = { backMs: 5_000, requests: 40, beyondMs: 10_000 }
+const LONGEST_BACK_MS = 120_000
+/** Two refusals at rates that differ by less are of the same limit. */
+const AGREEMENT = 0.06
+/** A longer pause is the end of a window and part of it; a short one may save nothing up. Also as a share of all. */
+const LONGEST_GAP_MS = 1500
+const MOST_GAP = 0.1
+/** After so long a pause it was a window that ended, and what it let through is known. */
+const END_OF_WINDOW_MS = 3000
+const GROWN = 1.3
+/** By pauses alone no rate seems so much lower than it is, as a share. */
+const UNLIKELY = 0.5
+/** Fewer accepted answers tell no rate, and the drop is this. */
+const TELLING = 8
+const CAUTION = 0.1
+/** Below this share of requests that waited for their turn, the limit was not used up. */
+const MOSTLY = 0.8
+
+export interface FirstRate {
+  rate: number
+  /** Whether an earlier process was refused. */
+  limited: boolean
+  bounds: Bounds
+}
+
+export function startRate({ rate, limited, bounds }: FirstRate): RateState {
+  const first = within(bounds, rate)
+  return {
+    rate: first,
+    bounds,
+    limited,
+    plateau: first,
+    sure: limited,
+    refusedBefore: first,
+    heldMs: 0,
+    pacedAt: undefined,
+    refusedAt: undefined,
+    span: { since: undefined, accepted: 0, paced: 0 },
+    flow: { level: 0, at: 0, since: undefined },
+  }
+}
+
+export interface Accepted {
+  at: number
+  /** The request had waited for its turn, so that the rate is what held it back. */
+  paced: boolean
+  /** It had waited for whatever reason. */
+  waited: boolean
+}
+
+/** A request was accepted. */
+export function accept(state: RateState, { at, paced, waited }: Accepted): RateState {
+  const { span } = state
+  // After a refusal it was that which held the request back.
+  const held = paced || state.refusedAt !== undefined
+  const counted: RateState = {
+    ...state,
+    flow: addToFlow(state.flow, at),
+    span: { ...span, accepted: span.accepted + 1, paced: span.paced + (held ? 1 : 0) },
+  }
+  if (state.refusedAt !== undefined) return letThrough(counted, at)
+  if (waited && !state.limited) return { ...counted, rate: within(state.bounds, state.rate * OPENING_GROWTH) }
+  if (!paced) return { ...counted, pacedAt: undefined }
+  // Two turns apart there was something else to wait for.
+  const heldMs = state.heldMs + Math.min(at - (state.pacedAt ?? at), 2000 / state.rate)
+  return { ...counted, pacedAt: at, heldMs, rate: curve(state, heldMs) }
+}
+
+/** The API has refused a request because of its rate. */
+export function refuse(state: RateState, at: number): RateState {
+  if (state.refusedAt !== undefined) return state
+  const { since, accepted, paced } = state.span
+  const isHeld = since !== undefined && paced >= MOSTLY * accepted
+  const plateau = isHeld ? state.rate : Math.min(state.rate, flowRate(state, at))
+  return { ...state, limited: true, plateau, refusedAt: at }
+}
+
+/** The first request that is accepted after a refusal: what came in since the last such moment bounds the rate. */
+function letThrough(state: RateState, at: number): RateState {
+  const { accepted, since } = state.span
+  const plateau = Math.min(state.plateau, bound(state, at))
+  const sure = since !== undefined && Math.abs(plateau - state.refusedBefore) <= AGREEMENT * plateau
+  const again = {
+    ...state,
+    plateau,
+    sure,
+    refusedBefore: plateau,
+    heldMs: 0,
+    pacedAt: undefined,
+    refusedAt: undefined,
+  }
+  const tells = accepted >= TELLING || since === undefined
+  return {
+    ...again,
+    rate: curve(again, 0),
+    span: tells ? { since: at, accepted: 0, paced: 0 } : state.span,
+  }
+}
+
+/**
+ * What was let through in the time that was not spent in a pause. Where it was refused at much more, the limit has
+ * grown meanwhile.
+ */
+function bound(state: RateState, at: number): number {
+  const { since, accepted, paced } = state.span
+  const { plateau, refusedAt = at } = state
+  if (since === undefined) return plateau
+  if (accepted < TELLING || paced < MOSTLY * accepted) return plateau * (1 - CAUTION)
+  const spanMs = at - since
+  const pausedMs = at - refusedAt
+  const gapMs = Math.min(pausedMs, LONGEST_GAP_MS, spanMs * MOST_GAP)
+  const letThroughRate = (1000 * accepted) / (spanMs - gapMs)
+  // Much of a short span may be pauses that cost more than they saved up.
+  const isShort = gapMs < Math.min(pausedMs, LONGEST_GAP_MS)
+  if (isShort && letThroughRate > plateau * UNLIKELY) return Math.max(letThroughRate, plateau * (1 - CAUTION))
+  if (state.heldMs <= comeBackMs(state) || pausedMs > END_OF_WINDOW_MS) return letThroughRate
+  // Refused only beyond the plateau, it may be a little higher than that, or have grown a lot meanwhile.
+  return plateau > letThroughRate * GROWN ? plateau : letThroughRate * (1 + DROP)
+}
+
+type Curve = Pick<RateState, 'plateau' | 'sure' | 'bounds'>
+
+/** The rate after it has held requests back for so long. */
+function curve(shape: Curve, heldMs: number): number {
+  const { beyondMs } = shape.sure ? SURE : UNSURE
+  const back = heldMs - comeBackMs(shape)
+  return within(
+    shape.bounds,
+    shape.plateau * (1 + DROP * (back / (back < 0 ? comeBackMs(shape) : beyondMs)) ** 3),
+  )
+}
+
+function within({ least, most }: Bounds, rate: number): number {
+  return Math.min(most, Math.max(least, rate))
+}
+
+function comeBackMs({ plateau, sure }: Curve): number {
+  const { backMs, requests } = sure ? SURE : UNSURE
+  return Math.min(Math.max(backMs, (1000 * requests) / plateau), LONGEST_BACK_MS)
+}
+
+/** Accepted answers, each fading with time: about those of the last second. */
+interface Flow {
+  readonly level: number
+  readonly at: number
+  readonly since: number | undefined
+}
+
+const FADING_MS = 1000
+const SHORTEST_SPAN_MS = 50
+
+function addToFlow(flow: Flow, at: number): Flow {
+  return { level: faded(flow, at) + 1, at, since: flow.since ?? at }
+}
+
+/** The rate really achieved lately, or the one allowed when too few answers came to tell. */
+function flowRate({ flow, rate }: RateState, at: number): number {
+  const level = faded(flow, at)
+  if (level < TELLING / 2) return rate
+  const span = Math.max(SHORTEST_SPAN_MS, at - (flow.since ?? at))
+  // At a steady rate the level tends to rate times FADING_MS; a young flow has had less time to get there.
+  return (level * 1000) / (FADING_MS * (1 - Math.exp(-span / FADING_MS)))
+}
+
+function faded(flow: Flow, at: number): number {
+  return flow.level * Math.exp(-Math.max(0, at - flow.at) / FADING_MS)
+}

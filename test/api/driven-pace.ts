@@ -1,0 +1,117 @@
+import { mostUnderWay, type PaceState, pace, pacing, type WaitedFor } from '../../src/api/pace.ts'
+import { createLimiter, type LimitRule } from '../../src/simulator/limits.ts'
+
+export interface VirtualAnswer {
+  accepted: boolean
+  waitMs?: number
+  /** Where it is not that of the drive. */
+  latencyMs?: number
+}
+
+/** An API on a virtual clock: tells of each request whether it is accepted and, when not, what wait it names. */
+export interface VirtualApi {
+  ask(at: number): VirtualAnswer
+  /** An accepted request was answered. */
+  answered(): void
+}
+
+export const unlimited: VirtualApi = { ask: () => ({ accepted: true }), answered: () => undefined }
+
+export type Hint = 'seconds' | 'date' | 'none'
+
+/** A limit as services have them, whose refusals say when to come back, to the second as `Retry-After` does. */
+export function limitedTo(rule: LimitRule | ((at: number) => LimitRule), hint: Hint): VirtualApi {
+  const ruleAt = typeof rule === 'function' ? rule : () => rule
+  let present = ruleAt(0)
+  let limiter = createLimiter(present)
+  return {
+    ask(at) {
+      const next = ruleAt(at)
+      if (next !== present) limiter = createLimiter(next)
+      present = next
+      const { isAllowed, waitMs } = limiter.admit(at)
+      if (isAllowed || hint === 'none') return { accepted: isAllowed }
+      const seconds = hint === 'seconds' ? waitMs / 1000 : (at + waitMs) / 1000 - Math.floor(at / 1000)
+      return { accepted: false, waitMs: Math.ceil(seconds) * 1000 }
+    },
+    answered: () => limiter.release(),
+  }
+}
+
+export interface Drive {
+  api: VirtualApi
+  untilMs: number
+  latencyMs?: number
+  jitter?: () => number
+}
+
+export interface Driven {
+  state: PaceState
+  /** Every request, in the order of time. */
+  requests: readonly { at: number; accepted: boolean }[]
+  mostInFlight: number
+}
+
+interface UnderWay {
+  accepted: boolean
+  waitMs?: number
+  sentAt: number
+  underWay: number
+  waitedFor: WaitedFor
+  ends: number
+}
+
+/** Timers fire a little late. */
+const LATE_MS = 0.4
+
+/** Requests as fast as the pace allows, with as many under way as it allows, each answered after `latencyMs`. */
+export function drive(first: PaceState, { api, untilMs, latencyMs = 20, jitter = () => 0.5 }: Drive): Driven {
+  const requests: { at: number; accepted: boolean }[] = []
+  const inFlight: UnderWay[] = []
+  let state = first
+  let now = 0
+  let freeAt = Number.NEGATIVE_INFINITY
+  let allowedAt = 0
+  let mostInFlight = 0
+
+  const end = ({ accepted, waitMs, sentAt, underWay, waitedFor }: UnderWay) => {
+    if (accepted) api.answered()
+    state = accepted
+      ? pace(state, { kind: 'accepted', at: now, sentAt, waitedFor })
+      : pace(state, { kind: 'throttled', at: now, sentAt, underWay, waitMs, jitter: jitter() })
+  }
+
+  const send = () => {
+    const { minTime, batch } = pacing(state)
+    const held = freeAt === now ? 'concurrency' : undefined
+    const waitedFor = allowedAt === now && allowedAt > freeAt ? 'pace' : held
+    const sendable = Math.min(batch, mostUnderWay(state) - inFlight.length)
+    for (let sent = 0; sent < sendable; sent += 1) {
+      const answer = api.ask(now)
+      requests.push({ at: now, accepted: answer.accepted })
+      const underWay = inFlight.length + 1
+      // A refusal takes no time of the API's.
+      const ends = now + (answer.latencyMs ?? (answer.accepted ? latencyMs : Math.min(latencyMs, 2)))
+      inFlight.push({ ...answer, sentAt: now, underWay, waitedFor, ends })
+    }
+    inFlight.sort((one, other) => one.ends - other.ends)
+    mostInFlight = Math.max(mostInFlight, inFlight.length)
+    allowedAt = now + minTime + (minTime > 0 ? LATE_MS : 0)
+  }
+
+  while (now < untilMs) {
+    const next = inFlight[0]
+    const full = inFlight.length >= mostUnderWay(state)
+    const nextSend = full ? Number.POSITIVE_INFINITY : Math.max(now, allowedAt, state.pausedUntil)
+    if (next !== undefined && next.ends <= nextSend) {
+      now = next.ends
+      inFlight.shift()
+      if (full) freeAt = now
+      end(next)
+    } else {
+      now = nextSend
+      if (now < untilMs) send()
+    }
+  }
+  return { state, requests, mostInFlight }
+}

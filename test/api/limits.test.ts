@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest'
+import { startPace } from '../../src/api/pace.ts'
+import type { LimitRule } from '../../src/simulator/limits.ts'
+import { type Driven, drive, type Hint, limitedTo } from './driven-pace.ts'
+
+const MINUTE = 60_000
+const HINTS: readonly Hint[] = ['seconds', 'date', 'none']
+
+interface Limit {
+  name: string
+  rule: LimitRule
+  /** What it lets through. */
+  perSecond: number
+  latencyMs: number
+  /** Until then it may be looked for: 30 s, or two windows. */
+  knownAfterMs: number
+}
+
+const LIMITS: readonly Limit[] = [
+  {
+    name: '10 a second, in bursts of 20',
+    rule: { kind: 'token-bucket', rate: 10, burst: 20 },
+    perSecond: 10,
+    latencyMs: 5,
+    knownAfterMs: 30_000,
+  },
+  {
+    name: '2 a second, in bursts of 5',
+    rule: { kind: 'token-bucket', rate: 2, burst: 5 },
+    perSecond: 2,
+    latencyMs: 5,
+    knownAfterMs: 30_000,
+  },
+  {
+    name: '600 in each minute',
+    rule: { kind: 'fixed-window', count: 600, windowMs: MINUTE },
+    perSecond: 10,
+    latencyMs: 5,
+    knownAfterMs: 2 * MINUTE,
+  },
+  {
+    name: '100 in any 10 s',
+    rule: { kind: 'sliding-window', count: 100, windowMs: 10_000 },
+    perSecond: 10,
+    latencyMs: 5,
+    knownAfterMs: 30_000,
+  },
+  {
+    name: '4 at once',
+    rule: { kind: 'concurrency', max: 4 },
+    perSecond: 40,
+    latencyMs: 100,
+    knownAfterMs: 30_000,
+  },
+  {
+    name: '100 a second from far away',
+    rule: { kind: 'token-bucket', rate: 100, burst: 50 },
+    perSecond: 100,
+    latencyMs: 300,
+    knownAfterMs: 30_000,
+  },
+]
+
+/** Accepted and refused requests in a span, in requests a second. */
+function rates({ requests }: Driven, from: number, to: number) {
+  const within = requests.filter(({ at }) => at >= from && at < to)
+  const accepted = within.filter(request => request.accepted).length
+  const perSecond = (count: number) => (1000 * count) / (to - from)
+  return { accepted: perSecond(accepted), refused: perSecond(within.length - accepted) }
+}
+
+describe.each(HINTS)('with %s as the hint', hint => {
+  test.each(LIMITS)('a limit of $name is used up, and few requests are refused', limit => {
+    const untilMs = 8 * MINUTE
+    const api = limitedTo(limit.rule, hint)
+    const driven = drive(startPace({}, undefined), { api, untilMs, latencyMs: limit.latencyMs })
+    const { accepted, refused } = rates(driven, limit.knownAfterMs, untilMs)
+    expect(accepted / limit.perSecond).toBeGreaterThan(0.95)
+    expect(refused / (accepted + refused)).toBeLessThan(0.012)
+  })
+
+  test('a limit that is halved is found within half a minute, and one that is doubled within two', () => {
+    const rule = (rate: number): LimitRule => ({ kind: 'token-bucket', rate, burst: 20 })
+    const [before, halved, doubled] = [rule(10), rule(5), rule(10)]
+    const [halvedAt, doubledAt] = [2 * MINUTE, 4 * MINUTE]
+    const ruleAt = (at: number) => (at < halvedAt ? before : at < doubledAt ? halved : doubled)
+    const api = limitedTo(ruleAt, hint)
+    const driven = drive(startPace({}, undefined), { api, untilMs: 8 * MINUTE, latencyMs: 5 })
+    const slow = rates(driven, halvedAt + 30_000, doubledAt)
+    expect(slow.accepted).toBeGreaterThan(4.6)
+    expect(slow.refused / slow.accepted).toBeLessThan(0.02)
+    expect(rates(driven, doubledAt + 2 * MINUTE, 8 * MINUTE).accepted).toBeGreaterThan(9)
+  })
+})
+
+test.each([2, 50, 300])(
+  'an API without a limit that takes %i ms is asked as much at a time as brings anything',
+  latencyMs => {
+    const api = limitedTo({ kind: 'none' }, 'none')
+    const { state, requests } = drive(startPace({}, undefined), { api, untilMs: 20_000, latencyMs })
+    expect(state.throttled).toBe(0)
+    const perSecond = requests.filter(({ at }) => at >= 10_000).length / 10
+    expect(perSecond).toBeGreaterThan((0.9 * 1000 * 64) / latencyMs)
+  },
+)
+
+test('an API that answers no more however many ask is asked by few at a time', () => {
+  // It takes one request after the other, 20 ms each.
+  let freeAt = 0
+  const api = {
+    ask: (at: number) => {
+      freeAt = Math.max(at, freeAt) + 20
+      return { accepted: true, latencyMs: freeAt - at }
+    },
+    answered: () => undefined,
+  }
+  const { state } = drive(startPace({}, undefined), { api, untilMs: 60_000 })
+  expect(state.concurrency.limit).toBeLessThanOrEqual(8)
+})
