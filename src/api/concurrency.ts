@@ -5,6 +5,8 @@
 
 export interface ConcurrencyState {
   readonly limit: number
+  /** Whether the API ever refused because of too many at a time. */
+  readonly crowded: boolean
   /** The largest that may be tried, by the owner's ceiling and by what parley itself can handle. */
   readonly most: number
   /** Under measurement: how fast answers come while this limit is what holds requests back. */
@@ -38,13 +40,20 @@ const LONGEST_REST_MS = 600_000
 
 const NEW_TRIAL: Trial = { since: undefined, answers: 0 }
 
-export function startConcurrency(limit: number, most: number): ConcurrencyState {
+export interface FirstConcurrency {
+  limit: number
+  crowded: boolean
+  most: number
+}
+
+export function startConcurrency({ limit, crowded, most }: FirstConcurrency): ConcurrencyState {
   return {
     limit: Math.max(1, Math.min(limit, most)),
+    crowded,
     most,
     trial: NEW_TRIAL,
     before: undefined,
-    growth: FIRST_GROWTH,
+    growth: crowded ? LATER_GROWTH : FIRST_GROWTH,
     restUntil: Number.NEGATIVE_INFINITY,
     restMs: FIRST_REST_MS,
   }
@@ -66,13 +75,14 @@ export function answered(
 }
 
 /** The API refuses what goes beside so many others: one fewer, and no more is tried for a long while. */
-export function crowded(
+export function refuseCrowd(
   state: ConcurrencyState,
   { at, level }: { at: number; level: number },
 ): ConcurrencyState {
   return {
     ...state,
     limit: Math.max(1, Math.min(state.limit, level - 1)),
+    crowded: true,
     trial: NEW_TRIAL,
     before: undefined,
     growth: LATER_GROWTH,

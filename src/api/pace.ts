@@ -1,9 +1,9 @@
 import {
   answered,
   type ConcurrencyState,
-  crowded,
   FIRST_CONCURRENCY,
   MOST_CONCURRENCY,
+  refuseCrowd,
   startConcurrency,
 } from './concurrency.ts'
 import { accept, type RateState, refuse, startRate } from './rate.ts'
@@ -25,8 +25,10 @@ export interface Ceilings {
 export interface LearnedRate {
   ratePerSecond: number
   concurrency: number
-  /** Whether the API ever answered 429: then the rate only grows in small steps. */
+  /** Whether the API ever refused because of the rate. */
   limited: boolean
+  /** Whether it ever refused because of too many at a time; an older version did not tell the two apart. */
+  crowded?: boolean
 }
 
 export type PauseReason = 'asked' | 'throttled'
@@ -104,7 +106,11 @@ export function startPace(ceilings: Ceilings, learned: LearnedRate | undefined):
   return {
     ceilings,
     rate: startRate({ rate, limited: learned?.limited ?? false, bounds }),
-    concurrency: startConcurrency(learned?.concurrency ?? FIRST_CONCURRENCY, most),
+    concurrency: startConcurrency({
+      limit: learned?.concurrency ?? FIRST_CONCURRENCY,
+      crowded: learned?.crowded ?? false,
+      most,
+    }),
     doubt: undefined,
     episodeAt: Number.NEGATIVE_INFINITY,
     pausedUntil: Number.NEGATIVE_INFINITY,
@@ -121,7 +127,8 @@ export function pace(state: PaceState, event: PaceEvent): PaceState {
 }
 
 export function learned({ rate, concurrency }: PaceState): LearnedRate {
-  return { ratePerSecond: rate.rate, concurrency: concurrency.limit, limited: rate.limited }
+  const { limit, crowded } = concurrency
+  return { ratePerSecond: rate.rate, concurrency: limit, limited: rate.limited, crowded }
 }
 
 /** How many requests may be under way now: after a refusal one finds out whether others may follow. */
@@ -183,7 +190,7 @@ function suspected(state: PaceState, { at, underWay }: Extract<PaceEvent, { kind
   return {
     ...state,
     doubt: { level: underWay, limitBefore, accepted: state.accepted },
-    concurrency: crowded(state.concurrency, { at, level: underWay }),
+    concurrency: refuseCrowd(state.concurrency, { at, level: underWay }),
   }
 }
 
@@ -193,7 +200,9 @@ function refusedForRate(state: PaceState, at: number): PaceState {
     ...state,
     doubt: undefined,
     rate: refuse(state.rate, at),
-    concurrency: doubt ? startConcurrency(doubt.limitBefore, concurrency.most) : concurrency,
+    concurrency: doubt
+      ? startConcurrency({ ...concurrency, limit: doubt.limitBefore, crowded: false })
+      : concurrency,
   }
 }
 

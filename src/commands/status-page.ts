@@ -165,14 +165,15 @@ function writing(writer: WriterState | null, now: number): string {
   return `No process writes it now. The last was ${who}, begun ${since}.`
 }
 
-/** From here on the rate is no limit any more. */
-const UNPACED = 1000
-
 function allowed(rate: RateReport | null, now: number): string {
   if (rate === null) return 'What rate the API allows is not known yet.'
-  if (!rate.was_refused) return 'The API has not refused a request as too many (429) so far.'
-  const { requests_per_second: perSecondAllowed, concurrency, learned_at: at } = rate
-  const speed = perSecondAllowed >= UNPACED ? '' : `${perSecond(perSecondAllowed)} requests/s and `
+  const { requests_per_second: speed, concurrency, limited_by: limit, learned_at: at } = rate
+  if (limit === null) return 'The API has not refused a request as too many (429) so far.'
+  const allows = {
+    rate: `about ${perSecond(speed)} requests/s`,
+    concurrency: `${wholeNumber(concurrency)} requests at once`,
+    both: `about ${perSecond(speed)} requests/s, ${wholeNumber(concurrency)} at once`,
+  }[limit]
   const age = at === null ? '' : `, as learned ${ago(at, now)}`
-  return `The API has refused requests as too many (429); what it takes is about ${speed}${wholeNumber(concurrency)} at once${age}.`
+  return `The API has refused requests as too many (429); what it takes is ${allows}${age}.`
 }

@@ -38,6 +38,8 @@ export interface RateReport {
   requests_per_second: number
   concurrency: number
   was_refused: boolean
+  /** What it was refused for: asking too fast, too much at a time, or either; null where it was not. */
+  limited_by: 'rate' | 'concurrency' | 'both' | null
   /** When it was noted; null when that is not known. */
   learned_at: string | null
 }
@@ -116,7 +118,13 @@ interface LearnedRate {
   ratePerSecond: number
   concurrency: number
   limited: boolean
+  crowded?: boolean
   at?: string
+}
+
+function limitedBy({ limited, crowded }: LearnedRate): RateReport['limited_by'] {
+  if (limited) return crowded ? 'both' : 'rate'
+  return crowded ? 'concurrency' : null
 }
 
 function rateOf(rate: LearnedRate | undefined): RateReport | null {
@@ -124,7 +132,8 @@ function rateOf(rate: LearnedRate | undefined): RateReport | null {
   return {
     requests_per_second: rate.ratePerSecond,
     concurrency: rate.concurrency,
-    was_refused: rate.limited,
+    was_refused: rate.limited || rate.crowded === true,
+    limited_by: limitedBy(rate),
     learned_at: rate.at ?? null,
   }
 }

@@ -6,7 +6,7 @@ import { virtualClock } from './virtual-clock.ts'
 const START = Date.UTC(2025, 5, 1, 23, 59)
 const MINUTE = 60_000
 /** Without pacing a permit is given at once, so that what does wait waits for the reason under test. */
-const UNPACED = { ratePerSecond: 1000, concurrency: 4, limited: false }
+const UNPACED = { ratePerSecond: 1000, concurrency: 4, limited: false, crowded: false }
 const ACCEPTED = { kind: 'accepted', durationMs: 5 } as const
 
 const governors: Governor[] = []

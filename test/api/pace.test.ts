@@ -43,7 +43,7 @@ describe('the opening', () => {
   })
 
   it('goes on where an earlier process had come', () => {
-    const before: LearnedRate = { ratePerSecond: 40, concurrency: 7, limited: true }
+    const before: LearnedRate = { ratePerSecond: 40, concurrency: 7, limited: true, crowded: false }
     expect(learned(startPace({}, before))).toEqual(before)
   })
 

@@ -127,7 +127,13 @@ test.concurrent('status --json has what the daemon notes: its state, arrival lag
   release()
   expect(report).toMatchObject({
     daemon: WAITING,
-    learned_rate: { requests_per_second: 9.5, concurrency: 4, was_refused: true, learned_at: at },
+    learned_rate: {
+      requests_per_second: 9.5,
+      concurrency: 4,
+      was_refused: true,
+      limited_by: 'rate',
+      learned_at: at,
+    },
   })
   const of = (name: string) => report.resources.find(({ resource }) => resource === name)
   expect(of('messages')?.arrival_lag).toEqual({
@@ -203,7 +209,13 @@ const BUSY: StatusReport = {
   wal_bytes: 4096,
   writer: { pid: 4711, command: 'daemon', since: before(900_000), running: true, died: false },
   daemon: { state: 'paused', reason: 'the API asks for it.', since: before(130), until: before(-41) },
-  learned_rate: { requests_per_second: 9.5, concurrency: 4, was_refused: true, learned_at: before(10_800) },
+  learned_rate: {
+    requests_per_second: 9.5,
+    concurrency: 4,
+    was_refused: true,
+    limited_by: 'rate',
+    learned_at: before(10_800),
+  },
   requests: [{ kind: 'resync', resource: 'meetings', asked_at: before(60) }],
   resources: RESOURCE_NAMES.map((resource, index) => ({
     resource,
@@ -250,7 +262,7 @@ messages     1,000  under 1 s  2 h 1 min  1 y 40 d
   ]) {
     expect(lines).toContain(sentence)
   }
-  expect(lines.join(' ')).toContain('about 9.5 requests/s and 4 at once, as learned 3 h ago.')
+  expect(lines.join(' ')).toContain('about 9.5 requests/s, as learned 3 h ago.')
 })
 
 test.each([
