@@ -74,14 +74,14 @@ export function answered(
   return judged(state, measured / Math.max(1, at - since), at)
 }
 
-/** The API refuses what goes beside so many others: one fewer, and no more is tried for a long while. */
+/** The API takes so many and refuses what goes beside them: no more is tried for a long while. */
 export function refuseCrowd(
   state: ConcurrencyState,
-  { at, level }: { at: number; level: number },
+  { at, beside }: { at: number; beside: number },
 ): ConcurrencyState {
   return {
     ...state,
-    limit: Math.max(1, Math.min(state.limit, level - 1)),
+    limit: Math.max(1, Math.min(state.limit, beside)),
     crowded: true,
     trial: NEW_TRIAL,
     before: undefined,

@@ -6,7 +6,6 @@ import {
   type LearnedRate,
   learned,
   mostUnderWay,
-  type PaceEvent,
   type PaceState,
   type Pacing,
   type PauseReason,
@@ -73,8 +72,11 @@ export interface Governor {
 }
 
 /** What is known of a request when it goes. */
-type SentRequest = Pick<Extract<PaceEvent, { kind: 'throttled' }>, 'sentAt' | 'underWay'> & {
+interface SentRequest {
+  sentAt: number
   waitedFor: WaitedFor
+  /** Others under way at that time. */
+  beside: number
 }
 
 interface Waiter {
@@ -130,7 +132,7 @@ export function createGovernor({
     const sentAt = clock.elapsed()
     let open = true
     inFlight += 1
-    const sent: SentRequest = { sentAt, waitedFor, underWay: inFlight }
+    const sent: SentRequest = { sentAt, waitedFor, beside: inFlight - 1 }
     day.add(1)
     const end = (effect: () => void) => {
       if (!open) return
@@ -149,10 +151,12 @@ export function createGovernor({
     }
   }
 
-  const learn = ({ kind, waitMs }: PermitResult, sent: SentRequest) => {
+  const learn = ({ kind, waitMs }: PermitResult, { sentAt, waitedFor, beside }: SentRequest) => {
     const at = clock.elapsed()
-    if (kind === 'accepted') learning = pace(learning, { kind, at, ...sent })
-    if (kind === 'throttled') learning = pace(learning, { kind, at, ...sent, waitMs, jitter: random() })
+    if (kind === 'accepted') learning = pace(learning, { kind, at, sentAt, waitedFor })
+    if (kind !== 'throttled') return
+    const others = { atSend: beside, now: inFlight }
+    learning = pace(learning, { kind, at, sentAt, beside: others, waitMs, jitter: random() })
   }
 
   return {

@@ -51,8 +51,8 @@ export interface PaceState {
 }
 
 interface Doubt {
-  /** So many were under way with the request that was refused. */
-  readonly level: number
+  /** So many others were under way when a request was refused. */
+  readonly beside: number
   /** To be allowed again if that was not the reason. */
   readonly limitBefore: number
   readonly accepted: number
@@ -63,15 +63,20 @@ export type WaitedFor = 'pace' | 'concurrency' | undefined
 
 export type PaceEvent =
   | { kind: 'accepted'; at: number; sentAt: number; waitedFor: WaitedFor }
-  /** `underWay`: requests under way when it was sent, itself included. `jitter`: a random number from 0 up to 1. */
+  /**
+   * `beside`: requests that were under way when it was sent or still are now that it is refused: which of them came
+   * first is not known here. `jitter`: a random number from 0 up to 1.
+   */
   | {
       kind: 'throttled'
       at: number
       sentAt: number
-      underWay: number
+      beside: { atSend: number; now: number }
       waitMs: number | undefined
       jitter: number
     }
+
+type Refusal = Extract<PaceEvent, { kind: 'throttled' }>
 
 /** How many requests may go how far apart; `minTime` 0 is no pacing at all. */
 export interface Pacing {
@@ -88,6 +93,8 @@ const UNPACED_RATE = 1000
 /** So many accepted answers with fewer under way, and it was too many at a time that was refused. */
 const CONVINCING = 50
 const LONGEST_CROWD_MS = 2000
+/** So many accepted answers for each request under way are soon. */
+const SOON = 4
 const FIRST_PAUSE_MS = 1000
 const EARLY_PAUSE_MS = 4000
 const LONGEST_OWN_PAUSE_MS = 60_000
@@ -160,12 +167,12 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
 }
 
 /** The first 429 of an episode is learned from; the others of it, sent before, can only prolong the pause. */
-function afterThrottled(state: PaceState, event: Extract<PaceEvent, { kind: 'throttled' }>): PaceState {
+function afterThrottled(state: PaceState, event: Refusal): PaceState {
   const { at, sentAt, waitMs } = event
   const counted = { ...state, throttled: state.throttled + 1 }
   const asked = waitMs === undefined ? Number.NEGATIVE_INFINITY : at + waitMs
   if (sentAt <= state.episodeAt) {
-    const lower = state.doubt && event.underWay < state.doubt.level ? suspected(counted, event) : counted
+    const lower = state.doubt ? suspected(counted, event) : counted
     return asked > state.pausedUntil ? pauseUntil(lower, asked, 'asked') : lower
   }
   const blockedSince = state.refusals === 0 ? at : state.blockedSince
@@ -177,20 +184,20 @@ function afterThrottled(state: PaceState, event: Extract<PaceEvent, { kind: 'thr
 }
 
 /** Whether fewer at a time may be all that is wanted. Of that no API knows seconds ahead when it will be over. */
-function mayBeCrowd(
-  { rate, doubt }: PaceState,
-  { underWay, waitMs = 0 }: Extract<PaceEvent, { kind: 'throttled' }>,
-): boolean {
-  if (underWay === 1 || rate.limited || waitMs > LONGEST_CROWD_MS) return false
-  return doubt === undefined || underWay >= doubt.level
+function mayBeCrowd({ rate, doubt, accepted }: PaceState, { beside, waitMs = 0 }: Refusal): boolean {
+  const isAlone = beside.atSend === 0 && beside.now === 0
+  if (isAlone || rate.limited || waitMs > LONGEST_CROWD_MS) return false
+  // Refused again at once although there were fewer, it is not for their number.
+  return !(doubt && beside.now < doubt.beside && accepted - doubt.accepted <= SOON * (doubt.beside + 1))
 }
 
-function suspected(state: PaceState, { at, underWay }: Extract<PaceEvent, { kind: 'throttled' }>): PaceState {
+/** Those that are still under way beside a refused one are what the API takes. */
+function suspected(state: PaceState, { at, beside }: Refusal): PaceState {
   const limitBefore = state.doubt?.limitBefore ?? state.concurrency.limit
   return {
     ...state,
-    doubt: { level: underWay, limitBefore, accepted: state.accepted },
-    concurrency: refuseCrowd(state.concurrency, { at, level: underWay }),
+    doubt: { beside: beside.now, limitBefore, accepted: state.accepted },
+    concurrency: refuseCrowd(state.concurrency, { at, beside: beside.now }),
   }
 }
 
@@ -206,11 +213,7 @@ function refusedForRate(state: PaceState, at: number): PaceState {
   }
 }
 
-function paused(
-  state: PaceState,
-  { at, jitter }: Extract<PaceEvent, { kind: 'throttled' }>,
-  asked: number,
-): PaceState {
+function paused(state: PaceState, { at, jitter }: Refusal, asked: number): PaceState {
   if (asked > at) return pauseUntil(state, asked, 'asked')
   const early = Math.min(FIRST_PAUSE_MS * 2 ** (state.refusals - 1), EARLY_PAUSE_MS)
   const longest = Math.min(Math.max(early, (at - state.blockedSince) * PAUSE_SHARE), LONGEST_OWN_PAUSE_MS)

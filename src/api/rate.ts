@@ -22,6 +22,8 @@ export interface RateState {
   readonly pacedAt: number | undefined
   /** From a refusal until the next request is accepted: since when. */
   readonly refusedAt: number | undefined
+  /** How many spans in a row were too short to tell much. */
+  readonly shorts: number
   /** What was accepted since the API let a request through again after the refusal before the last. */
   readonly span: Span
   readonly flow: Flow
@@ -60,8 +62,8 @@ const MOST_GAP = 0.1
 /** After so long a pause it was a window that ended, and what it let through is known. */
 const END_OF_WINDOW_MS = 3000
 const GROWN = 1.3
-/** By pauses alone no rate seems so much lower than it is, as a share. */
-const UNLIKELY = 0.5
+/** So many short spans in a row. */
+const BELIEVED_AFTER = 2
 /** Fewer accepted answers tell no rate, and the drop is this. */
 const TELLING = 8
 const CAUTION = 0.1
@@ -87,6 +89,7 @@ export function startRate({ rate, limited, bounds }: FirstRate): RateState {
     heldMs: 0,
     pacedAt: undefined,
     refusedAt: undefined,
+    shorts: 0,
     span: { since: undefined, accepted: 0, paced: 0 },
     flow: { level: 0, at: 0, since: undefined },
   }
@@ -140,6 +143,7 @@ function letThrough(state: RateState, at: number): RateState {
     heldMs: 0,
     pacedAt: undefined,
     refusedAt: undefined,
+    shorts: isShort(state, at) ? state.shorts + 1 : 0,
   }
   const tells = accepted >= TELLING || since === undefined
   return {
@@ -162,12 +166,18 @@ function bound(state: RateState, at: number): number {
   const pausedMs = at - refusedAt
   const gapMs = Math.min(pausedMs, LONGEST_GAP_MS, spanMs * MOST_GAP)
   const letThroughRate = (1000 * accepted) / (spanMs - gapMs)
-  // Much of a short span may be pauses that cost more than they saved up.
-  const isShort = gapMs < Math.min(pausedMs, LONGEST_GAP_MS)
-  if (isShort && letThroughRate > plateau * UNLIKELY) return Math.max(letThroughRate, plateau * (1 - CAUTION))
+  // Much of a short span are pauses, which may have cost more than they saved up; but not again and again.
+  if (isShort(state, at) && state.shorts < BELIEVED_AFTER)
+    return Math.max(letThroughRate, plateau * (1 - CAUTION))
   if (state.heldMs <= comeBackMs(state) || pausedMs > END_OF_WINDOW_MS) return letThroughRate
   // Refused only beyond the plateau, it may be a little higher than that, or have grown a lot meanwhile.
   return plateau > letThroughRate * GROWN ? plateau : letThroughRate * (1 + DROP)
+}
+
+function isShort({ span, refusedAt }: RateState, at: number): boolean {
+  const pausedMs = at - (refusedAt ?? at)
+  if (span.since === undefined || pausedMs > END_OF_WINDOW_MS) return false
+  return Math.min(pausedMs, LONGEST_GAP_MS) > (at - span.since) * MOST_GAP
 }
 
 type Curve = Pick<RateState, 'plateau' | 'sure' | 'bounds'>

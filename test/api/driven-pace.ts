@@ -56,7 +56,7 @@ interface UnderWay {
   accepted: boolean
   waitMs?: number
   sentAt: number
-  underWay: number
+  beside: number
   waitedFor: WaitedFor
   ends: number
 }
@@ -74,11 +74,18 @@ export function drive(first: PaceState, { api, untilMs, latencyMs = 20, jitter =
   let allowedAt = 0
   let mostInFlight = 0
 
-  const end = ({ accepted, waitMs, sentAt, underWay, waitedFor }: UnderWay) => {
+  const end = ({ accepted, waitMs, sentAt, beside, waitedFor }: UnderWay) => {
     if (accepted) api.answered()
     state = accepted
       ? pace(state, { kind: 'accepted', at: now, sentAt, waitedFor })
-      : pace(state, { kind: 'throttled', at: now, sentAt, underWay, waitMs, jitter: jitter() })
+      : pace(state, {
+          kind: 'throttled',
+          at: now,
+          sentAt,
+          beside: { atSend: beside, now: inFlight.length },
+          waitMs,
+          jitter: jitter(),
+        })
   }
 
   const send = () => {
@@ -89,10 +96,10 @@ export function drive(first: PaceState, { api, untilMs, latencyMs = 20, jitter =
     for (let sent = 0; sent < sendable; sent += 1) {
       const answer = api.ask(now)
       requests.push({ at: now, accepted: answer.accepted })
-      const underWay = inFlight.length + 1
+      const beside = inFlight.length
       // A refusal takes no time of the API's.
       const ends = now + (answer.latencyMs ?? (answer.accepted ? latencyMs : Math.min(latencyMs, 2)))
-      inFlight.push({ ...answer, sentAt: now, underWay, waitedFor, ends })
+      inFlight.push({ ...answer, sentAt: now, beside, waitedFor, ends })
     }
     inFlight.sort((one, other) => one.ends - other.ends)
     mostInFlight = Math.max(mostInFlight, inFlight.length)

@@ -60,14 +60,8 @@ describe('a refusal', () => {
     untilMs: 5000,
     latencyMs: 20,
   }).state
-  const refuse = (
-    state: PaceState,
-    at: number,
-    sentAt: number,
-    waitMs?: number,
-    jitter = 0.5,
-    underWay = 1,
-  ) => pace(state, { kind: 'throttled', at, sentAt, underWay, waitMs, jitter })
+  const refuse = (state: PaceState, at: number, sentAt: number, waitMs?: number, jitter = 0.5, others = 0) =>
+    pace(state, { kind: 'throttled', at, sentAt, beside: { atSend: others, now: others }, waitMs, jitter })
   const accept = (state: PaceState, at: number, sentAt: number) =>
     pace(state, { kind: 'accepted', at, sentAt, waitedFor: 'pace' })
 
@@ -135,7 +129,7 @@ describe('a refusal', () => {
 
   it('of the fifth at a time is met by four at a time, without a pause', () => {
     const state = startPace({}, { ratePerSecond: 1000, concurrency: 8, limited: false })
-    const refused = refuse(state, 100, 50, undefined, 0.5, 5)
+    const refused = refuse(state, 100, 50, undefined, 0.5, 4)
     expect(refused.concurrency.limit).toBe(4)
     expect(refused.pausedUntil).toBeLessThan(100)
     expect(learned(refused)).toMatchObject({ ratePerSecond: 1000, limited: false })
@@ -143,7 +137,7 @@ describe('a refusal', () => {
 
   it('that comes again with fewer at a time was for the rate, and as many at a time are allowed as before', () => {
     const state = startPace({}, { ratePerSecond: 1000, concurrency: 8, limited: false })
-    const again = refuse(refuse(state, 100, 50, undefined, 0.5, 5), 200, 150, undefined, 0.5, 3)
+    const again = refuse(refuse(state, 100, 50, undefined, 0.5, 4), 200, 150, undefined, 0.5, 2)
     expect(again.concurrency.limit).toBe(8)
     expect(again.pausedUntil).toBeGreaterThan(200)
     expect(learned(again).limited).toBe(true)
