@@ -72,9 +72,6 @@ function configure(db: Sqlite, readonly: boolean): void {
   db.pragma('temp_store = MEMORY')
   db.pragma('cache_size = -8000')
   db.pragma('journal_size_limit = 67108864')
-  // Every page of a list touches hundreds of index pages at random. The more of them gather in the WAL before they
-  // are written back, the more often one write serves for many: this many are 32 MB.
-  db.pragma('wal_autocheckpoint = 8000')
 }
 
 /** A stranger's database is refused and not touched; an empty file is ours to fill. */

@@ -3,6 +3,7 @@ import { type Clock, isoInstant } from '../clock.ts'
 import type { ParsedItem } from '../row.ts'
 import { type Absences, createAbsences } from './absences.ts'
 import { type Arrivals, createArrivals } from './arrivals.ts'
+import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { createErasure, type Erasure } from './erasure.ts'
 import { createFreshness, type Freshness } from './freshness.ts'
 import { createHistory, type NoteChanges } from './history.ts'
@@ -93,7 +94,11 @@ export function openStore({ mode, command, pid, clock, held, onUpgrade, ...optio
   try {
     const db = openDatabase({ path, mode, ...(onUpgrade ? { onUpgrade } : {}) })
     const prepare = statementCache(db)
-    const store = { ...createStore(db, prepare, clock, path), close: () => closeAll(db, release) }
+    const checkpoints = createCheckpoints(db)
+    const store = {
+      ...createStore({ db, prepare, clock, path, checkpoints }),
+      close: () => closeAll({ db, checkpoints, release }),
+    }
     seedResources(prepare)
     store.state.setMeta(META.writer, JSON.stringify({ pid, command, since: lock.since }))
     store.runs.closeInterrupted(isoInstant(clock.now()))
@@ -104,15 +109,30 @@ export function openStore({ mode, command, pid, clock, held, onUpgrade, ...optio
   }
 }
 
-function closeAll(db: Sqlite, release: () => void): void {
+interface Closing {
+  db: Sqlite
+  checkpoints: Checkpoints
+  release(): void
+}
+
+function closeAll({ db, checkpoints, release }: Closing): void {
   try {
+    checkpoints.close()
     closeDatabase(db)
   } finally {
     release()
   }
 }
 
-function createStore(db: Sqlite, prepare: Prepare, clock: Clock, path: string): Omit<Store, 'close'> {
+interface Parts {
+  db: Sqlite
+  prepare: Prepare
+  clock: Clock
+  path: string
+  checkpoints: Checkpoints
+}
+
+function createStore({ db, prepare, clock, path, checkpoints }: Parts): Omit<Store, 'close'> {
   const freshness = createFreshness()
   const absences = createAbsences(prepare)
   const withdrawals = createWithdrawals(prepare)
@@ -169,7 +189,7 @@ function createStore(db: Sqlite, prepare: Prepare, clock: Clock, path: string): 
     tombstone: createTombstone({ prepare, merges, withdrawals }),
     withdrawals,
     erasure: createErasure({ db, prepare }),
-    transaction: createTransaction(db, clock, path),
+    transaction: createTransaction({ db, clock, path, checkpoints }),
     atomically: work => db.transaction(work)(),
   }
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { Checkpoints } from './checkpoints.ts'
 import { databaseError, isBusy, type Sqlite } from './open.ts'
 
 /**
@@ -25,7 +26,15 @@ interface Waiting {
 /** How one piece of work ended inside its savepoint. */
 type Settled = { value: unknown } | { error: unknown }
 
-export function createTransaction(db: Sqlite, clock: Clock, path: string): Transaction {
+export interface TransactionDeps {
+  db: Sqlite
+  clock: Clock
+  /** Of the database, for errors. */
+  path: string
+  checkpoints: Checkpoints
+}
+
+export function createTransaction({ db, clock, path, checkpoints }: TransactionDeps): Transaction {
   let waiting: Waiting[] = []
   let flushing = false
   let commits = 0
@@ -69,6 +78,7 @@ export function createTransaction(db: Sqlite, clock: Clock, path: string): Trans
       } catch (error) {
         for (const entry of batch) entry.reject(databaseError(error, path))
       }
+      if (checkpoints.isDue()) await checkpoints.run()
     }
     flushing = false
   }

@@ -1,0 +1,223 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { type CheckpointOptions, type Checkpoints, createCheckpoints } from '../../src/store/checkpoints.ts'
+import { closeDatabase, openDatabase, type Sqlite } from '../../src/store/open.ts'
+import { createTransaction } from '../../src/store/transaction.ts'
+import { newFolder, temporaryStore } from './temporary-store.ts'
+
+const PAGES = 200
+/** Threads run compiled programs only. */
+const PROGRAM = new URL('../../dist/store/checkpoint-worker.js', import.meta.url)
+const PAGE_BYTES = 4096 + 24
+
+interface Writer {
+  path: string
+  db: Sqlite
+  checkpoints: Checkpoints
+  /** How many checkpoints the transactions have asked for. */
+  runs(): number
+  /** Adds rows in one transaction, each of about a tenth of a page. */
+  add(rows: number): Promise<void>
+  /** What another connection finds. */
+  rowsFound(): number
+  walPages(): number
+}
+
+function writerAt(options: CheckpointOptions = {}, path = join(newFolder(), 'parley.db')): Writer {
+  const db = openDatabase({ path })
+  const checkpoints = createCheckpoints(db, { pages: PAGES, program: PROGRAM, ...options })
+  onTestFinished(() => {
+    checkpoints.close()
+    db.close()
+  })
+  let runs = 0
+  const run = () => {
+    runs += 1
+    return checkpoints.run()
+  }
+  const transaction = createTransaction({
+    db,
+    clock: systemClock(),
+    path,
+    checkpoints: { ...checkpoints, run },
+  })
+  db.exec('CREATE TABLE filled (id INTEGER PRIMARY KEY, value BLOB)')
+  const insert = db.prepare('INSERT INTO filled (value) VALUES (randomblob(400))')
+  return {
+    path,
+    db,
+    checkpoints,
+    runs: () => runs,
+    add: rows =>
+      transaction(() => {
+        for (let row = 0; row < rows; row += 1) insert.run()
+      }),
+    rowsFound() {
+      const reader = openDatabase({ path, readonly: true })
+      const found = reader.prepare('SELECT count(*) FROM filled').pluck().get() as number
+      reader.close()
+      return found
+    },
+    walPages: () => Math.ceil(statSync(`${path}-wal`).size / PAGE_BYTES),
+  }
+}
+
+interface WalState {
+  log: number
+  checkpointed: number
+}
+
+const stateOf = (db: Sqlite): WalState => (db.pragma('wal_checkpoint(NOOP)') as [WalState])[0]
+
+const program = (source: string) => new URL(`data:text/javascript,${encodeURIComponent(source)}`)
+
+const PARENT = "import { parentPort, workerData } from 'node:worker_threads';"
+
+/** Threads that are of no use. */
+const BROKEN: Readonly<Record<string, URL>> = {
+  'is not there': new URL('file:///nowhere/checkpoint-worker.js'),
+  'fails at its start': program('throw new Error("no memory")'),
+  'ends when it is asked': program(`${PARENT} parentPort.on('message', () => process.exit(1))`),
+  'cannot open the file': program(`${PARENT} parentPort.on('message', () => parentPort.postMessage(false))`),
+}
+
+describe('while rows are written', () => {
+  test('the WAL stays short, though no commit makes a checkpoint', async () => {
+    const writer = writerAt()
+    expect(writer.db.pragma('wal_autocheckpoint', { simple: true })).toBe(0)
+    for (let turn = 0; turn < 500; turn += 1) await writer.add(100)
+    // One transaction more than makes it due, and the pages of its tree.
+    expect(writer.walPages()).toBeLessThan(PAGES + 30)
+    expect(writer.rowsFound()).toBe(50_000)
+  })
+
+  test.each(Object.entries(BROKEN))('so it does where the thread for it %s', async (_, broken) => {
+    const writer = writerAt({ program: broken })
+    for (let turn = 0; turn < 200; turn += 1) await writer.add(100)
+    expect(writer.walPages()).toBeLessThan(PAGES + 30)
+    expect(writer.rowsFound()).toBe(20_000)
+  })
+
+  test('a reader that keeps its snapshot holds up nobody, and the WAL is taken up again once it is gone', async () => {
+    const writer = writerAt()
+    await writer.add(10)
+    const reader = openDatabase({ path: writer.path, readonly: true })
+    reader.exec('BEGIN')
+    const count = () => reader.prepare('SELECT count(*) FROM filled').pluck().get()
+    expect(count()).toBe(10)
+    for (let turn = 0; turn < 200; turn += 1) await writer.add(100)
+    expect(count()).toBe(10)
+    const held = stateOf(writer.db)
+    expect(held.log - held.checkpointed).toBeGreaterThan(5 * PAGES)
+    reader.close()
+    for (let turn = 0; turn < 40; turn += 1) await writer.add(100)
+    const after = stateOf(writer.db)
+    expect(after.log).toBeLessThan(2 * PAGES)
+    expect(writer.rowsFound()).toBe(24_010)
+  })
+
+  test('a checkpoint that moves nothing is tried again when as much has come again, and not at every commit', async () => {
+    const writer = writerAt()
+    const reader = openDatabase({ path: writer.path, readonly: true })
+    reader.exec('BEGIN')
+    reader.prepare('SELECT count(*) FROM filled').get()
+    for (let turn = 0; turn < 100; turn += 1) await writer.add(100)
+    expect(writer.runs()).toBeGreaterThan(1)
+    expect(writer.runs()).toBeLessThanOrEqual(stateOf(writer.db).log / PAGES)
+    reader.close()
+  })
+})
+
+describe('a checkpoint', () => {
+  test('is made by a thread of its own: it moves pages while this one is in the middle of a transaction', async () => {
+    const writer = writerAt({ pages: 1_000_000 })
+    await writer.add(1000)
+    const { log } = stateOf(writer.db)
+    writer.db.exec('BEGIN IMMEDIATE')
+    await writer.checkpoints.run()
+    writer.db.exec('ROLLBACK')
+    expect(stateOf(writer.db)).toMatchObject({ log, checkpointed: log })
+  })
+
+  test('is waited for by the next transaction, which then writes the WAL from its start', async () => {
+    const writer = writerAt()
+    await writer.add(2000)
+    expect(stateOf(writer.db).log).toBeGreaterThan(PAGES)
+    await writer.add(1)
+    expect(stateOf(writer.db).log).toBeLessThan(10)
+    expect(writer.rowsFound()).toBe(2001)
+  })
+
+  test('does not keep a process alive that has nothing else to do', async () => {
+    const path = join(newFolder(), 'parley.db')
+    const source = (name: string) => new URL(`../../src/store/${name}.ts`, import.meta.url).href
+    const script = `
+      import { openDatabase } from '${source('open')}'
+      import { createCheckpoints } from '${source('checkpoints')}'
+      await createCheckpoints(openDatabase({ path: '${path}' }), { program: new URL('${PROGRAM}') }).run()
+      console.log('done')`
+    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script])
+    let said = ''
+    child.stdout.on('data', chunk => {
+      said += chunk
+    })
+    child.stderr.on('data', chunk => {
+      said += chunk
+    })
+    const [status] = await once(child, 'close')
+    expect([status, said]).toEqual([0, 'done\n'])
+  })
+})
+
+describe('closing', () => {
+  const isWhole = (path: string) => {
+    expect([`${path}-wal`, `${path}-shm`].map(existsSync)).toEqual([true, true])
+    const reader = openDatabase({ path, readonly: true })
+    expect(reader.pragma('integrity_check', { simple: true })).toBe('ok')
+    reader.close()
+  }
+
+  test('waits for the checkpoint that is under way, so that the last connection is a reading one', async () => {
+    const writer = writerAt({ pages: 1_000_000 })
+    // The first starts the thread, so that the second finds it ready.
+    await writer.checkpoints.run()
+    await writer.add(20_000)
+    const running = writer.checkpoints.run()
+    writer.checkpoints.close()
+    closeDatabase(writer.db)
+    await running
+    expect(writer.rowsFound()).toBe(20_000)
+    isWhole(writer.path)
+  })
+
+  test.each(
+    Object.entries({ ...BROKEN, 'never answers': program(`${PARENT} parentPort.on('message', () => {})`) }),
+  )('does not wait for a thread that %s', async (_, broken) => {
+    const writer = writerAt({ pages: 1_000_000, program: broken })
+    await writer.add(1000)
+    const running = writer.checkpoints.run()
+    writer.checkpoints.close()
+    closeDatabase(writer.db)
+    await running
+    expect(writer.rowsFound()).toBe(1000)
+    isWhole(writer.path)
+  })
+
+  test('a store of which a checkpoint is due loses nothing and can be opened at once', async () => {
+    const store = temporaryStore()
+    await store.transaction(() => {
+      store.db.exec("INSERT INTO sync_meta VALUES ('large', hex(zeroblob(40000000)))")
+    })
+    store.close()
+    const reader = openDatabase({ path: store.path, readonly: true })
+    expect(reader.prepare("SELECT length(value) FROM sync_meta WHERE key = 'large'").pluck().get()).toBe(
+      80_000_000,
+    )
+    reader.close()
+    isWhole(store.path)
+  })
+})
