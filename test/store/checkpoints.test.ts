@@ -182,16 +182,40 @@ describe('closing', () => {
   }
 
   test('waits for the checkpoint that is under way, so that the last connection is a reading one', async () => {
-    const writer = writerAt({ pages: 1_000_000 })
-    // The first starts the thread, so that the second finds it ready.
-    await writer.checkpoints.run()
-    await writer.add(20_000)
+    const folder = newFolder()
+    const said = (name: string) => join(folder, name)
+    const slow = program(`${PARENT} import { writeFileSync } from 'node:fs'
+      const state = new Int32Array(workerData.order)
+      parentPort.on('message', () => {
+        Atomics.compareExchange(state, 0, 1, 2)
+        writeFileSync('${said('taken')}', '')
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
+        writeFileSync('${said('done')}', '')
+        Atomics.store(state, 0, 0)
+        Atomics.notify(state, 0)
+      })`)
+    const writer = writerAt({ pages: 1_000_000, program: slow })
+    await writer.add(1000)
     const running = writer.checkpoints.run()
+    while (!existsSync(said('taken'))) await new Promise(setImmediate)
     writer.checkpoints.close()
-    closeDatabase(writer.db)
+    expect(existsSync(said('done'))).toBe(true)
     await running
-    expect(writer.rowsFound()).toBe(20_000)
-    isWhole(writer.path)
+  })
+
+  test('in the middle of checkpoints leaves a file that is whole', async () => {
+    for (let turn = 0; turn < 5; turn += 1) {
+      const writer = writerAt({ pages: 1_000_000 })
+      // The first starts the thread, so that the second finds it ready.
+      await writer.checkpoints.run()
+      await writer.add(turn * 2000)
+      const running = writer.checkpoints.run()
+      writer.checkpoints.close()
+      closeDatabase(writer.db)
+      await running
+      expect(writer.rowsFound()).toBe(turn * 2000)
+      isWhole(writer.path)
+    }
   })
 
   test.each(
