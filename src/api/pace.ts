@@ -56,6 +56,8 @@ interface Doubt {
   /** To be allowed again if that was not the reason. */
   readonly limitBefore: number
   readonly accepted: number
+  /** How often it was refused so, each time soon after the time before. */
+  readonly times: number
 }
 
 /** What held a request back last before it was let go, other than a pause. */
@@ -95,6 +97,8 @@ const CONVINCING = 50
 const LONGEST_CROWD_MS = 2000
 /** So many accepted answers for each request under way are soon. */
 const SOON = 4
+const MOST_DOUBTS = 4
+const FAR_FEWER = 0.6
 const FIRST_PAUSE_MS = 1000
 const EARLY_PAUSE_MS = 4000
 const LONGEST_OWN_PAUSE_MS = 60_000
@@ -176,28 +180,41 @@ function afterThrottled(state: PaceState, event: Refusal): PaceState {
     return asked > state.pausedUntil ? pauseUntil(lower, asked, 'asked') : lower
   }
   const blockedSince = state.refusals === 0 ? at : state.blockedSince
-  const blocked = { ...counted, episodeAt: at, refusals: state.refusals + 1, blockedSince }
-  if (!mayBeCrowd(state, event)) return paused(refusedForRate(blocked, at), event, asked)
-  const doubtful = suspected(blocked, event)
+  const begun = { ...counted, refusals: state.refusals + 1, blockedSince }
+  if (!mayBeCrowd(state, event)) return paused({ ...refusedForRate(begun, at), episodeAt: at }, event, asked)
+  const doubtful = { ...suspected(begun, event), episodeAt: at }
   // Fewer at a time may be all that is wanted: there is nothing to wait for, unless the API says so.
   return waitMs === undefined ? { ...doubtful, refusals: 0 } : paused(doubtful, event, asked)
 }
 
 /** Whether fewer at a time may be all that is wanted. Of that no API knows seconds ahead when it will be over. */
-function mayBeCrowd({ rate, doubt, accepted }: PaceState, { beside, waitMs = 0 }: Refusal): boolean {
+function mayBeCrowd(state: PaceState, { beside, waitMs = 0 }: Refusal): boolean {
   const isAlone = beside.atSend === 0 && beside.now === 0
-  if (isAlone || rate.limited || waitMs > LONGEST_CROWD_MS) return false
-  // Refused again at once although there were fewer, it is not for their number.
-  return !(doubt && beside.now < doubt.beside && accepted - doubt.accepted <= SOON * (doubt.beside + 1))
+  if (isAlone || state.rate.limited || waitMs > LONGEST_CROWD_MS) return false
+  const { doubt } = state
+  if (!doubt || !isSoon(state, doubt)) return true
+  // Refused again and again at once, or although there were far fewer, it is not for their number.
+  return doubt.times < MOST_DOUBTS && beside.now >= doubt.beside * FAR_FEWER
 }
 
-/** Those that are still under way beside a refused one are what the API takes. */
-function suspected(state: PaceState, { at, beside }: Refusal): PaceState {
-  const limitBefore = state.doubt?.limitBefore ?? state.concurrency.limit
+function isSoon({ accepted }: PaceState, doubt: Doubt): boolean {
+  return accepted - doubt.accepted <= SOON * (doubt.beside + 1)
+}
+
+/** Those that are still under way beside a refused one are about what the API takes. */
+function suspected(state: PaceState, { at, sentAt, beside }: Refusal): PaceState {
+  const { doubt, accepted, concurrency, episodeAt } = state
+  const isSameEpisode = sentAt <= episodeAt
+  const earlier = doubt && (isSameEpisode || isSoon(state, doubt)) ? doubt.times : 0
   return {
     ...state,
-    doubt: { beside: beside.now, limitBefore, accepted: state.accepted },
-    concurrency: refuseCrowd(state.concurrency, { at, beside: beside.now }),
+    doubt: {
+      beside: beside.now,
+      limitBefore: doubt?.limitBefore ?? concurrency.limit,
+      accepted,
+      times: isSameEpisode ? earlier : earlier + 1,
+    },
+    concurrency: refuseCrowd(concurrency, { at, beside: beside.now }),
   }
 }
 
