@@ -15,6 +15,8 @@ export interface Agenda {
   dueTasks(query: TaskQuery): Task[]
   /** True while a walk from the newest end has taken so long that the rest must not make the head stale. */
   isLong(segment: Segment): boolean
+  /** True when somebody waits for what the segment will bring, which is new then. */
+  isAwaited(segment: Segment): boolean
   /** True in the daemon: what was read falls due again by time, whatever the round. */
   isTimed: boolean
   /** How many keys are taken from the database at a time, so that a million pending rows cost no memory. */
@@ -48,6 +50,7 @@ export function byRounds(context: EngineContext): Agenda {
     dueTasks: ({ resource, feed, everyRound, since, limit }) =>
       store.tasks.due({ feed, round: context.round(resource), everyRound, now: context.now(), since, limit }),
     isLong: () => false,
+    isAwaited: () => true,
     isTimed: false,
     lot: 2000,
   }
@@ -107,6 +110,7 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
     dueTasks: ({ feed, since, limit }) => store.tasks.dueBy({ feed, now: context.now(), since, limit }),
     isLong: ({ to, passStartedAt }) =>
       to === null && passStartedAt !== null && server.now() - Date.parse(passStartedAt) > pollMs,
+    isAwaited: ({ listedAt, to }) => listedAt === null || (to !== null && listedAt < to),
     isTimed: true,
     // Taken newest first, so that what comes in meanwhile does not wait behind much.
     lot: 100,

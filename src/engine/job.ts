@@ -48,6 +48,8 @@ export interface Source {
   next(): Job | undefined
   /** True when nothing is to be done any more in this run, by what is known now. */
   finished(): boolean
+  /** The API would take more requests than there are: what is under way may be shared among more of them. */
+  share?(): void
   /** In the daemon: its resource's run is over, or one that it depends on has brought something. It plans anew. */
   rest?(): void
 }

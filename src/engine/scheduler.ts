@@ -276,6 +276,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       return true
     }
     permit.cancel()
+    for (const source of sources) source.share?.()
     const isIdle = progress.inFlight === 0 && delayed.length === 0
     if (isIdle && !endless) return lanes.askAllAgain() || believe()
     if (isIdle) believe()

@@ -1,12 +1,14 @@
 import { PAGING, readPage } from '../api/paging.ts'
 import { tableNamed } from '../catalog.ts'
+import { isoInstant } from '../clock.ts'
 import type { Resource, TimelineFeed } from '../resource.ts'
-import type { ParsedItem } from '../row.ts'
+import type { Cell, ParsedItem } from '../row.ts'
 import type { Segment } from '../store/ledger.ts'
 import { quote } from '../store/sql.ts'
 import type { StoredItem } from '../store/store.ts'
 import type { ListOf } from './agenda.ts'
 import type { EngineContext } from './context.ts'
+import { nextCut } from './cuts.ts'
 import { expectedOrFault } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
 import { isAskable } from './probes.ts'
@@ -18,6 +20,7 @@ import {
   cutWhereItStands,
   givenUp,
   type LoopGuards,
+  leaveRest,
   listed,
   type Query,
 } from './walk.ts'
@@ -39,27 +42,36 @@ export function createTimeline(
   const list: ListOf = { resource: resource.name, id, feed }
   const underWay = new Set<number>()
   const guards = createLoopGuards()
+  const effort = createEffort(context, list, feed)
 
   const due = () => store.ledger.segments(id, '').filter(segment => agenda.isListDue(list, segment))
 
-  const pageJob = (segment: Segment): Job => {
-    const base = segment.query ?? baseQuery(feed, segment)
-    const query = { ...base, ...segment.cursor }
+  const pageJob = (asked: Segment): Job => {
+    // While it was asked for, the rest of its walk may have been left to another.
+    const current = () => store.ledger.find(asked.id) ?? asked
+    const base = asked.query ?? baseQuery(feed, asked)
+    const query = { ...base, ...asked.cursor }
     return {
       ...where,
       expected: feed.expected,
       request: { resource: resource.name, route: feed.list.path, path: feed.list.path, query },
-      answer: (value, reply) =>
-        applyPage(context, { resource, list, feed, segment, base, query, guards, underWay }, value, reply),
+      answer(value, reply) {
+        const segment = current()
+        applyPage(context, { resource, list, feed, segment, base, query, guards, underWay }, value, reply)
+        effort.wasRead(segment)
+      },
       refused(status, message) {
-        if (status === 400 && segment.cursor) cutWhereItStands(store.ledger, segment, 'refused')
+        if (status === 400 && asked.cursor) cutWhereItStands(store.ledger, current(), 'refused')
         else expectedOrFault(context, where, feed.expected, status, message)
       },
       failed(error) {
-        store.ledger.save(givenUp(segment, error))
+        store.ledger.save(givenUp(current(), error))
         context.giveUp(where, error)
       },
-      over: () => underWay.delete(segment.id),
+      over() {
+        underWay.delete(asked.id)
+        effort.over()
+      },
     }
   }
 
@@ -74,10 +86,60 @@ export function createTimeline(
       if (!segment) return undefined
       underWay.add(segment.id)
       guards.asking(segment)
+      effort.begins(segment)
       return pageJob(segment)
     },
+    share: effort.share,
     finished: () => holds.isHeld(id) || (underWay.size === 0 && due().length === 0),
   }))
+}
+
+/**
+ * Has what is left of long walks shared among several, as long as requests could be made that nobody has. Counted
+ * from the first walk that somebody waits for until none is left; kept in memory, since what is cut is cut.
+ */
+function createEffort({ store, agenda, server }: EngineContext, list: ListOf, { table, time }: TimelineFeed) {
+  const walks = new Set<number>()
+  let pages = 0
+  let couldBeMore = false
+
+  /** Rows that are dated ahead say nothing about the past. */
+  const newest = () => {
+    const column = quote(time)
+    return store
+      .prepare(`SELECT max(${column}) FROM ${quote(table)} WHERE ${column} <= ?`)
+      .pluck()
+      .get(isoInstant(server.now())) as string | null
+  }
+
+  return {
+    share: () => {
+      couldBeMore = true
+    },
+    begins(segment: Segment) {
+      if (agenda.isAwaited(segment)) walks.add(segment.id)
+    },
+    /** A page was read, inside its transaction. */
+    wasRead(segment: Segment) {
+      if (!agenda.isAwaited(segment)) return
+      pages += 1
+      const open = store.ledger
+        .segments(list.id, '')
+        .filter(each => agenda.isListDue(list, each) && agenda.isAwaited(each))
+      if (open.length === 0) {
+        pages = 0
+        walks.clear()
+      }
+      const at = couldBeMore ? newest() : null
+      if (at === null) return
+      for (const { id } of open) walks.add(id)
+      const cut = nextCut({ open, pages, walks: walks.size, newest: at })
+      if (cut) leaveRest(store.ledger, cut.segment, cut.at)
+    },
+    over: () => {
+      couldBeMore = false
+    },
+  }
 }
 
 const TIMELINE_LANES = ['head', 'history', 'audit'] as const
@@ -144,18 +206,18 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
     feed.causes,
   )
   if (segment.listedAt !== null) noteArrivals(context, work, stored)
-  const edge = passEdge(feed, segment, items, page.next === null)
+  const edge = passEdge(work, segment, items, page.next === null)
   probeMissing(context, work, edge, reply)
   const reached: Segment = {
     ...segment,
     query: base,
     cursor: page.next,
     pages: segment.pages + 1,
-    rows: (segment.pages === 0 ? 0 : segment.rows) + page.items.length,
+    rows: (segment.pages === 0 ? 0 : segment.rows) + page.items.length - edge.beyond,
     edgeAt: edge.reached,
     edgeKeys: edge.keysAtEdge,
   }
-  if (page.next === null) endWalk(context, work, reached)
+  if (edge.isEnd) endWalk(context, work, reached)
   else if (work.guards.repeats(segment, page.next)) cutWhereItStands(store.ledger, reached, 'repeated')
   else if (edge.reached !== null && edge.reached > (segment.from ?? '') && context.agenda.isLong(segment)) {
     const rest = cutOff(store.ledger, reached, edge.reached)
@@ -216,6 +278,10 @@ interface Edge {
   seen: ReadonlySet<string>
   reached: string | null
   keysAtEdge: readonly string[]
+  /** The walk has had all of its segment. */
+  isEnd: boolean
+  /** So many rows of the page belong to the segment below. */
+  beyond: number
 }
 
 /**
@@ -223,24 +289,35 @@ interface Edge {
  * The lower bound of a segment is inclusive also when times are cut to the millisecond; the upper is not, since a
  * row within that millisecond may lie above it, where the neighbour lists it.
  */
-function passEdge(feed: TimelineFeed, segment: Segment, items: readonly ParsedItem[], isLast: boolean): Edge {
+function passEdge(
+  { feed, base }: PageWork,
+  segment: Segment,
+  items: readonly ParsedItem[],
+  isLast: boolean,
+): Edge {
   const columns = Object.keys(tableNamed(feed.table).columns)
   const [timeAt, keyAt] = [columns.indexOf(feed.time), columns.indexOf('id')]
   const times = items.flatMap(({ cells }) => (typeof cells[timeAt] === 'string' ? [cells[timeAt]] : []))
   const [oldest] = [...times, ...(segment.edgeAt === null ? [] : [segment.edgeAt])].sort()
   const reached = oldest ?? null
   const first = segment.pages === 0
+  // A query that goes on below the segment is left once all at the very bound was seen.
+  const bound = base[feed.bounds.from] === segment.from ? null : segment.from
+  const isBeyond = (time: Cell | undefined) => bound !== null && typeof time === 'string' && time < bound
+  const isEnd = isLast || isBeyond(reached)
   const atEdge = items
     .filter(({ cells }) => cells[timeAt] === reached)
     .map(({ cells }) => String(cells[keyAt]))
   return {
     above: first ? segment.to : segment.edgeAt,
     aboveIncluded: !first,
-    below: isLast ? segment.from : reached,
-    belowIncluded: isLast,
+    below: isEnd ? segment.from : reached,
+    belowIncluded: isEnd,
     seen: new Set([...items.map(({ cells }) => String(cells[keyAt])), ...segment.edgeKeys]),
     reached,
     keysAtEdge: reached === segment.edgeAt ? [...new Set([...segment.edgeKeys, ...atEdge])] : atEdge,
+    isEnd,
+    beyond: items.filter(({ cells }) => isBeyond(cells[timeAt])).length,
   }
 }
 

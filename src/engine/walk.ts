@@ -101,6 +101,17 @@ export function cutOff(ledger: Ledger, segment: Segment, at: string): Segment {
 }
 
 /**
+ * Leaves what a walk has still before it, from an instant on, to a walk of its own. The walk itself keeps its query
+ * and cursor, also while its next page is asked for, and ends when it has passed that instant.
+ */
+export function leaveRest(ledger: Ledger, segment: Segment, at: string): void {
+  const { listedAt, listedRound, passStartedAt, passRound } = segment
+  const rest = ledger.cut(segment, at)
+  // What was listed before is due at once only as a part of the walk under way.
+  ledger.save({ ...rest, listedAt, listedRound, ...(listedAt !== null && { passStartedAt, passRound }) })
+}
+
+/**
  * A timeline's cursor leads nowhere. What was walked so far has been read without a gap, so the segment is cut
  * there: the part above counts as listed, and the rest gets a query of its own, which no cursor is needed for. Where
  * the walk had not got anywhere yet, it begins again, once.

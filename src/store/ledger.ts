@@ -38,6 +38,8 @@ export interface Segment {
 export interface Ledger {
   /** Newest first. */
   segments(feed: string, scope?: string): Segment[]
+  /** As it is stored now; undefined when it is there no more. */
+  find(id: number): Segment | undefined
   add(segment: Pick<Segment, 'feed' | 'scope' | 'from' | 'to'>): Segment
   save(segment: Segment): void
   remove(segment: Segment): void
@@ -150,6 +152,7 @@ export function createLedger(prepare: Prepare): Ledger {
     `SELECT * FROM sync_segments WHERE feed = ? AND scope = coalesce(?, scope)
      ORDER BY scope, to_at IS NOT NULL, to_at DESC, id`,
   )
+  const selectOne = prepare('SELECT * FROM sync_segments WHERE id = ?')
   const remove = prepare('DELETE FROM sync_segments WHERE id = ?')
   const see = prepare('INSERT OR IGNORE INTO sync_seen (feed, scope, key) VALUES (?, ?, ?)')
   const forget = prepare('DELETE FROM sync_seen WHERE feed = ? AND scope = ?')
@@ -165,6 +168,10 @@ export function createLedger(prepare: Prepare): Ledger {
 
   return {
     segments,
+    find(id) {
+      const row = selectOne.get(id) as Cells | undefined
+      return row && fromRow(row)
+    },
     add,
     save,
     remove: segment => {

@@ -1,0 +1,90 @@
+import type { Segment } from '../store/ledger.ts'
+
+/**
+ * Where a long walk is cut, so that what is left of it is walked several at a time. Nobody knows where a history ends
+ * nor how dense it is: a cut rests on what was seen so far, goes through the longest walk, and is made only as long
+ * as it pays, since each may cost a page that is not full. Pure.
+ */
+
+/** What is walked together: all segments that are due and somebody waits for. */
+export interface Effort {
+  /** Newest first. */
+  open: readonly Segment[]
+  /** Pages read so far. */
+  pages: number
+  /** Walks so far, with those that have yet to begin. */
+  walks: number
+  /** Time of the newest row. */
+  newest: string
+}
+
+export interface Cut {
+  segment: Segment
+  at: string
+}
+
+/** A list with fewer pages is walked at one go. */
+const LONG_PAGES = 20
+/** At most one cut for so many pages: on average half a page is lost with each. */
+const PAGES_FOR_A_CUT = 40
+/** A walk is cut when it has so many times as much left as it would have if all had the same. */
+const UNEVEN = 3
+/** What is over as soon as this is left as it is. */
+const FEWEST_PAGES = 6
+/** What goes on without an end is taken to be so many times as long as what was seen. */
+const ENDLESS = 2
+/** From so many pages on a walk tells how dense its own part is. */
+const TELLING_PAGES = 4
+
+/** What is known of a walk's way, in ms of event time. */
+interface Way {
+  segment: Segment
+  edge: number
+  /** To the newest instant of it. */
+  done: number
+  left: number
+}
+
+/** Undefined where a cut does not pay. */
+export function nextCut({ open, pages, walks, newest }: Effort): Cut | undefined {
+  if (pages < LONG_PAGES) return undefined
+  const ways = open.flatMap(segment => wayOf(segment, Date.parse(newest)) ?? [])
+  const density = sum(ways, ({ segment }) => segment.pages) / sum(ways, ({ done }) => done)
+  const leftOf = (way: Way) => way.left * densityOf(way, density)
+  const [longest] = [...ways].sort((one, other) => leftOf(other) - leftOf(one))
+  if (!longest) return undefined
+  const left = sum(ways, leftOf) + sum(open, segment => notBegun(segment, density))
+  const cutsLeft = Math.floor(1 + (pages + left) / PAGES_FOR_A_CUT - walks)
+  const even = left / (open.length + cutsLeft)
+  if (cutsLeft < 0 || leftOf(longest) < Math.max(FEWEST_PAGES, UNEVEN * even)) return undefined
+  const at = new Date(Math.max(0, longest.edge - longest.left / 2)).toISOString()
+  const { segment } = longest
+  const isWithin = at > (segment.from ?? '') && at < (segment.edgeAt ?? '')
+  return isWithin ? { segment, at } : undefined
+}
+
+/** Undefined for a walk that has not got anywhere yet. */
+function wayOf(segment: Segment, newest: number): Way | undefined {
+  if (segment.cursor === null || segment.edgeAt === null) return undefined
+  const edge = Date.parse(segment.edgeAt)
+  const done = (segment.to === null ? newest : Date.parse(segment.to)) - edge
+  if (done <= 0) return undefined
+  const left = segment.from === null ? ENDLESS * (newest - edge) : edge - Date.parse(segment.from)
+  return { segment, edge, done, left: Math.max(0, left) }
+}
+
+/** In pages a ms: a few pages may happen to lie in a dense hour. */
+function densityOf({ segment, done }: Way, average: number): number {
+  const own = segment.pages / done
+  return segment.pages < TELLING_PAGES ? Math.min(own, average) : own
+}
+
+/** Pages of a span that nothing was read of, as far as it has two ends. */
+function notBegun({ pages, from, to }: Segment, density: number): number {
+  if (pages > 0) return 0
+  return from === null || to === null ? 1 : (Date.parse(to) - Date.parse(from)) * density
+}
+
+function sum<T>(values: readonly T[], of: (value: T) => number): number {
+  return values.reduce((total, value) => total + of(value), 0)
+}
