@@ -97,7 +97,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const queue = new PQueue({ concurrency: Number.POSITIVE_INFINITY })
   const progress = noProgress()
   const outage = createOutage(clock, deps.random)
-  const lanes = createLanes(sources, store.transaction.commits)
+  const lanes = createLanes(sources, { commits: store.transaction.commits, elapsed: clock.elapsed })
   const silence = createSilence(deps)
   const delayed: Delayed[] = []
   const doubtful: Attempt[] = []
@@ -128,7 +128,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     const waits = delayed.map(({ notBefore }) => notBefore - clock.elapsed())
     const outageMs = outage.isOn() ? outage.waitMs() : Number.POSITIVE_INFINITY
     const tickMs = endless?.tickMs ?? Number.POSITIVE_INFINITY
-    const nearest = Math.min(...waits, silence.patienceLeft(), outageMs, tickMs)
+    const nearest = Math.min(...waits, silence.patienceLeft(), outageMs, tickMs, lanes.waitMs())
     const timer = new AbortController()
     await new Promise<void>(resolve => {
       wake = resolve
@@ -368,21 +368,30 @@ function count(context: EngineContext, progress: SchedulerProgress, job: Job, se
   }
 }
 
+interface LanesDeps {
+  commits: () => number
+  elapsed: () => number
+}
+
+const ASK_AGAIN_MS = 25
+
 /**
  * Weighted shares: the lane with the least requests for its share goes first, and what it cannot use others take.
- * A source that had nothing is asked again when something was committed or a job of its own is over, since asking
- * all of them at every step would cost more than the work itself.
+ * A source that had nothing is asked again some time after something was committed, or when a job of its own is over:
+ * asking all of them at every step would cost more than the work itself, and hold up the request that is chosen.
  */
-function createLanes(sources: readonly Source[], commits: () => number) {
+function createLanes(sources: readonly Source[], { commits, elapsed }: LanesDeps) {
   const used = new Map<Lane, number>(LANES.map(lane => [lane, 0]))
-  const idleAt = new Map<Source, number>()
+  const idle = new Map<Source, { commits: number; askedAt: number }>()
   const turns = new Map<Lane, number>()
   let allAsked = false
 
   const ask = (source: Source): Job | undefined => {
-    if (idleAt.get(source) === commits()) return undefined
+    const before = idle.get(source)
+    if (before && (before.commits === commits() || elapsed() - before.askedAt < ASK_AGAIN_MS)) return undefined
     const job = source.next()
-    if (!job) idleAt.set(source, commits())
+    if (job) idle.delete(source)
+    else idle.set(source, { commits: commits(), askedAt: elapsed() })
     return job
   }
 
@@ -414,16 +423,21 @@ function createLanes(sources: readonly Source[], commits: () => number) {
       return undefined
     },
     askAgain(feed: string) {
-      for (const source of sources) if (source.feed === feed) idleAt.delete(source)
+      for (const source of sources) if (source.feed === feed) idle.delete(source)
+    },
+    /** How long until one that had nothing may be asked again, since something was committed meanwhile. */
+    waitMs(): number {
+      const stale = [...idle.values()].filter(before => before.commits !== commits())
+      return Math.min(...stale.map(({ askedAt }) => askedAt + ASK_AGAIN_MS - elapsed()))
     },
     /** What had nothing before may have something by now. */
     askAll() {
-      idleAt.clear()
+      idle.clear()
     },
     /** Before the end all are asked once more, since one may have waited for another to end. False at the end. */
     askAllAgain(): boolean {
       if (allAsked) return false
-      idleAt.clear()
+      idle.clear()
       allAsked = true
       return true
     },
