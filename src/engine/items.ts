@@ -8,6 +8,7 @@ import type { ItemWork } from './answers/work.ts'
 import { type EngineContext, HOUR } from './context.ts'
 import { refusal } from './expected.ts'
 import type { Job, Source } from './job.ts'
+import { createPlan } from './lots.ts'
 
 /** One request a row, newest first: rows that are still pending, then tasks that are due. */
 
@@ -28,7 +29,13 @@ export function createItems(
   const handler = ITEM_ANSWERS[feed.stores]
   /** Items whose own list goes on on another page. */
   const continued: { task: Task; work: ItemWork }[] = []
-  let planned = false
+  const { plan: lots } = handler
+  const plan =
+    lots &&
+    createPlan(context, {
+      mayBegin: () => resource.parents.every(context.isFinished),
+      lots: () => lots(context, id),
+    })
   let lot: Task[] = []
   let failures = 0
 
@@ -47,14 +54,7 @@ export function createItems(
     ].filter(isFree)
   }
 
-  const isReady = () => {
-    if (!handler.plan || planned) return true
-    if (!resource.parents.every(context.isFinished)) return false
-    const { plan } = handler
-    store.atomically(() => plan(context, id))
-    planned = true
-    return true
-  }
+  const isReady = () => plan?.isMade() ?? true
 
   const readJob = (task: Task, work: ItemWork): Job => {
     return {
@@ -141,9 +141,7 @@ export function createItems(
         refill()
         return lot.length === 0
       },
-      rest() {
-        planned = false
-      },
+      rest: () => plan?.forget(),
     },
   ]
 }

@@ -11,6 +11,7 @@ import { changedFeed, followPoints, followRelations } from './changes.ts'
 import { DAY, type EngineContext, type FeedName, MINUTE, WEEK } from './context.ts'
 import { refusal, wrongIdentity } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
+import { byRange, createPlan } from './lots.ts'
 import { isUuid } from './uuid.ts'
 import { setbackError } from './walk.ts'
 
@@ -76,22 +77,19 @@ export function createLookup(
   const where = { resource: resource.name, feed: `${resource.name}.${name}.lookup` }
   const timeAt = Object.keys(tableNamed(feed.table).columns).indexOf(feed.time)
   const { since } = context.options
-  let planned = false
   let plannedUpTo = 0
+  const plan = createPlan(context, {
+    mayBegin: isListed,
+    *lots() {
+      plannedUpTo = yield* planLookup(context, where.feed, { ...feed, lookup }, plannedUpTo)
+    },
+  })
   const asking = createAsking(context, feed, evidence, {
     where,
     list: `${resource.name}.${name}`,
     lane: 'items',
     everyRound: true,
-    ready() {
-      if (!planned && isListed()) {
-        plannedUpTo = context.store.atomically(() =>
-          planLookup(context, where.feed, { ...feed, lookup }, plannedUpTo),
-        )
-        planned = true
-      }
-      return planned
-    },
+    ready: plan.isMade,
     // What is older than the owner's bound is loaded, and merged, when the bound is lifted.
     wanted: ({ cells }) => since === null || String(cells[timeAt] ?? since) >= since,
     found: task => later(context, where, task, DAY),
@@ -99,33 +97,35 @@ export function createLookup(
   })
   return {
     ...asking,
-    rest() {
-      planned = false
-    },
+    rest: plan.forget,
   }
 }
 
 /** Looks at the rows that are new since the last time. Returns the newest, by its number. */
-function planLookup(
+function* planLookup(
   { store, now }: EngineContext,
   id: string,
   { table, lookup, evidence }: TimelineFeed & { lookup: NonNullable<TimelineFeed['lookup']> },
   after: number,
-): number {
+): Generator<undefined, number, undefined> {
   const newest = store.prepare(`SELECT coalesce(max(rowid), 0) FROM ${quote(lookup.table)}`).pluck()
   const known = (key: string) => `EXISTS (SELECT 1 FROM ${quote(table)} t WHERE t.id = ${key})`
   store.prepare(`DELETE FROM sync_tasks WHERE feed = ? AND ${known('sync_tasks.key')}`).run(id)
   const column = `l.${quote(lookup.column)}`
-  const keys = store
+  const unknown = store
     .prepare(
       `SELECT DISTINCT ${column} FROM ${quote(lookup.table)} l
-       WHERE l.rowid > ? AND ${lookup.where} AND l._deleted_at IS NULL AND ${column} IS NOT NULL
+       WHERE l.rowid > ? AND l.rowid <= ? AND ${lookup.where} AND l._deleted_at IS NULL AND ${column} IS NOT NULL
          AND NOT ${known(column)}`,
     )
     .pluck()
-    .all(after) as string[]
-  for (const key of keys) if (isAskable(evidence, key)) store.tasks.add({ feed: id, key, dueAt: now() })
-  return newest.get() as number
+  const upTo = newest.get() as number
+  yield* byRange(after, upTo, (from, to) => {
+    for (const key of unknown.all(from, to) as string[]) {
+      if (isAskable(evidence, key)) store.tasks.add({ feed: id, key, dueAt: now() })
+    }
+  })
+  return upTo
 }
 
 /** What its list has not shown yet: records that an activity says have changed, and new ones that those point at. */

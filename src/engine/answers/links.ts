@@ -6,6 +6,7 @@ import type { Store } from '../../store/store.ts'
 import { feedNamed } from '../changes.ts'
 import { DAY, type EngineContext, WEEK } from '../context.ts'
 import type { Reply } from '../job.ts'
+import { byRange, type Lots } from '../lots.ts'
 import { keyOf } from '../snapshot.ts'
 import { UUID_GLOB } from '../uuid.ts'
 import { setbackError } from '../walk.ts'
@@ -44,10 +45,11 @@ const MUCH_LARGER = 2
 
 /**
  * Each kind of pair is asked for from the side with fewer records. Costs what has come and gone since the last plan,
- * which is kept in the database; the last statement keeps it, so that a plan cut short is made again. A `+` before a
- * column keeps SQLite from the index by object, through which it would look at all records.
+ * which is kept in the database; the last statement keeps it, so that a plan cut short is made again. What comes or
+ * goes while it is made is for the next one. A `+` before a column keeps SQLite from the index by object, through which
+ * it would look at all records.
  */
-function planLinks(context: EngineContext, id: string): void {
+function* planLinks(context: EngineContext, id: string): Lots {
   const { store, now, agenda } = context
   const { table, kinds } = pairsOf(id)
   const last = lastPlan(store, id)
@@ -56,18 +58,19 @@ function planLinks(context: EngineContext, id: string): void {
     .prepare(`SELECT coalesce(max(_id), 0) FROM ${quote(table)}`)
     .pluck()
     .get() as number
-  const sizes = grownSizes(store, table, last)
+  const sizes = yield* grownSizes(store, table, last, upTo)
   const sides = kinds.map(kind => chooseSide(kind, sizes, last.scopes))
   const scopes = sides.map(scopeOf)
   for (const side of sides) {
-    askNewOnes(context, { id, table, side, after: last.scopes.includes(scopeOf(side)) ? last.upTo : 0 })
+    const after = last.scopes.includes(scopeOf(side)) ? last.upTo : 0
+    yield* askNewOnes(context, { id, table, side, after, upTo })
   }
   for (const side of kinds.flatMap(sidesOf)) forgetDeadOnes(store, { id, table, side, since: last.at })
   for (const side of sides.map(opposite)) {
     const scope = scopeOf(side)
     // The daemon asks from there what has changed; a round of a backfill asks for all from the chosen side anyway.
     if (agenda.isTimed && !last.scopes.includes(scope)) continue
-    store.prepare('DELETE FROM sync_tasks WHERE feed = ? AND scope = ?').run(id, scope)
+    yield* forgetScope(store, id, scope)
   }
   store.state.setMeta(planName(id), JSON.stringify({ upTo, at, sizes, scopes } satisfies Plan))
 }
@@ -85,12 +88,21 @@ function lastPlan({ state }: Store, id: string): Plan {
   return text === undefined ? UNPLANNED : (JSON.parse(text) as Plan)
 }
 
-function grownSizes({ prepare }: Store, table: string, { upTo, sizes }: Plan): Record<string, number> {
-  const grown = prepare(`SELECT object, count(*) AS rows FROM ${quote(table)} WHERE _id > ? GROUP BY +object`)
+function* grownSizes(
+  { prepare }: Store,
+  table: string,
+  { upTo: after, sizes }: Plan,
+  upTo: number,
+): Generator<undefined, Record<string, number>, undefined> {
+  const grown = prepare(
+    `SELECT object, count(*) AS rows FROM ${quote(table)} WHERE _id > ? AND _id <= ? GROUP BY +object`,
+  )
   const all = { ...sizes }
-  for (const { object, rows } of grown.all(upTo) as { object: string; rows: number }[]) {
-    all[object] = (all[object] ?? 0) + rows
-  }
+  yield* byRange(after, upTo, (from, to) => {
+    for (const { object, rows } of grown.all(from, to) as { object: string; rows: number }[]) {
+      all[object] = (all[object] ?? 0) + rows
+    }
+  })
   return all
 }
 
@@ -110,17 +122,18 @@ interface SideTasks {
 }
 
 /** An id that is no UUID would be refused (spec: related_id). */
-function askNewOnes(
+function* askNewOnes(
   { store, now }: EngineContext,
-  { id, table, side, after }: SideTasks & { after: number },
-): void {
-  store
-    .prepare(
-      `INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at)
-       SELECT ?, ?, id, updated_at, ? FROM ${quote(table)}
-       WHERE _id > ? AND +object = ? AND _deleted_at IS NULL AND id GLOB '${UUID_GLOB}'`,
-    )
-    .run(id, scopeOf(side), now(), after, side.asking)
+  { id, table, side, after, upTo }: SideTasks & { after: number; upTo: number },
+): Lots {
+  const ask = store.prepare(
+    `INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at)
+     SELECT ?, ?, id, updated_at, ? FROM ${quote(table)}
+     WHERE _id > ? AND _id <= ? AND +object = ? AND _deleted_at IS NULL AND id GLOB '${UUID_GLOB}'`,
+  )
+  yield* byRange(after, upTo, (from, to) => {
+    ask.run(id, scopeOf(side), now(), from, to, side.asking)
+  })
 }
 
 function forgetDeadOnes({ prepare }: Store, { id, table, side, since }: SideTasks & { since: string }): void {
@@ -128,6 +141,16 @@ function forgetDeadOnes({ prepare }: Store, { id, table, side, since }: SideTask
     `DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key IN (
        SELECT id FROM ${quote(table)} WHERE +object = ? AND _deleted_at >= ?)`,
   ).run(id, scopeOf(side), side.asking, since)
+}
+
+const FORGOTTEN_AT_ONCE = 5000
+
+function* forgetScope({ prepare }: Store, id: string, scope: string): Lots {
+  const forget = prepare(
+    `DELETE FROM sync_tasks WHERE feed = @id AND scope = @scope AND key IN (
+       SELECT key FROM sync_tasks WHERE feed = @id AND scope = @scope LIMIT ${FORGOTTEN_AT_ONCE})`,
+  )
+  while (forget.run({ id, scope }).changes === FORGOTTEN_AT_ONCE) yield
 }
 
 // --------------------------------------------------------------------------------------------- answer

@@ -4,6 +4,7 @@ import type { Task } from '../../store/tasks.ts'
 import { DAY, type EngineContext, HOUR, MINUTE, WEEK } from '../context.ts'
 import { wrongIdentity } from '../expected.ts'
 import type { Reply } from '../job.ts'
+import type { Lots } from '../lots.ts'
 
 /** What is done with the answer of a single read: one handler for each kind of item. */
 export interface ItemHandler {
@@ -11,7 +12,7 @@ export interface ItemHandler {
   /** What fills the path besides the key. */
   params?(task: Task): Readonly<Record<string, string>>
   /** Writes the tasks of this round once the parents are read; until then nothing is asked for. */
-  plan?(context: EngineContext, id: string): void
+  plan?(context: EngineContext, id: string): Lots
   answer(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void
   /** 404, or 403 where that is declared as withheld. */
   absent(context: EngineContext, work: ItemWork, meaning: 'absent' | 'withheld'): void

@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'vitest'
+import { linksAnswer } from '../../src/engine/answers/links.ts'
+import { byRange, createPlan, type Lots, type Plan } from '../../src/engine/lots.ts'
+import { temporaryStore } from '../store/temporary-store.ts'
+import { startCrm } from './crm-world.ts'
+import { startTrial } from './trial-backfill.ts'
+import { startTimed } from './trial-timed.ts'
+
+const ROWS = 23_456
+
+const always = () => true
+
+/** Lets the event loop go on until the plan is made. */
+async function made(plan: Plan): Promise<void> {
+  while (!plan.isMade()) await new Promise(setImmediate)
+}
+
+interface Trial {
+  plan: Plan
+  /** What was done, in its order: ranges of numbers, and whatever else a test notes. */
+  done: unknown[]
+  transaction<T>(work: () => T): Promise<T>
+}
+
+function plan({
+  isTimed,
+  rows = ROWS,
+  fault,
+}: {
+  isTimed: boolean
+  rows?: number
+  fault?: () => void
+}): Trial {
+  const store = temporaryStore()
+  const done: unknown[] = []
+  const made = createPlan(
+    { store, agenda: { isTimed } },
+    {
+      mayBegin: always,
+      *lots(): Lots {
+        yield* byRange(0, rows, (after, upTo) => {
+          if (done.length > 2) fault?.()
+          done.push([after, upTo])
+        })
+        done.push('ended')
+      },
+    },
+  )
+  return { plan: made, done, transaction: store.transaction }
+}
+
+const RANGES = [
+  [0, 5000],
+  [5000, 10_000],
+  [10_000, 15_000],
+  [15_000, 20_000],
+  [20_000, ROWS],
+]
+
+describe('a plan of many rows', () => {
+  test('lets others have their transactions between its lots in the daemon', async () => {
+    const trial = plan({ isTimed: true })
+    expect(trial.plan.isMade()).toBe(false)
+    await trial.transaction(() => trial.done.push('another'))
+    await made(trial.plan)
+    const place = trial.done.indexOf('another')
+    expect(place).toBeGreaterThan(0)
+    expect(place).toBeLessThan(RANGES.length)
+    expect(trial.done.filter(entry => entry !== 'another')).toEqual([...RANGES, 'ended'])
+  })
+
+  test('is made in one go in a backfill, which would end while nothing is asked for', () => {
+    const trial = plan({ isTimed: false })
+    expect(trial.plan.isMade()).toBe(true)
+    expect(trial.done).toEqual([...RANGES, 'ended'])
+  })
+
+  test('that is outdated before it is made is made anew after it', async () => {
+    const trial = plan({ isTimed: true })
+    expect(trial.plan.isMade()).toBe(false)
+    trial.plan.forget()
+    await made(trial.plan)
+    expect(trial.done).toEqual([...RANGES, 'ended', ...RANGES, 'ended'])
+  })
+
+  test('that fails on the way says so once, and is made anew', async () => {
+    let isFull = true
+    const fault = () => {
+      if (isFull) throw new Error('the disk is full')
+    }
+    const trial = plan({ isTimed: true, fault })
+    await expect(made(trial.plan)).rejects.toThrow('the disk is full')
+    isFull = false
+    trial.done.splice(0)
+    await made(trial.plan)
+    expect(trial.done).toEqual([...RANGES, 'ended'])
+  })
+})
+
+describe('a plan', () => {
+  test.each([0, 1, 5000])('of %i rows is made at once', rows => {
+    const trial = plan({ isTimed: true, rows })
+    expect(trial.plan.isMade()).toBe(true)
+    expect(trial.done.at(-1)).toBe('ended')
+    expect(trial.plan.isMade()).toBe(true)
+    expect(trial.done.filter(entry => entry === 'ended')).toHaveLength(1)
+  })
+
+  test('waits for what it is made from, and once made stays so until it is forgotten', () => {
+    const store = temporaryStore()
+    let isThere = false
+    let plans = 0
+    const waiting = createPlan(
+      { store, agenda: { isTimed: true } },
+      {
+        mayBegin: () => isThere,
+        // biome-ignore lint/correctness/useYield: nothing is to be done between
+        *lots() {
+          plans += 1
+        },
+      },
+    )
+    expect(waiting.isMade()).toBe(false)
+    isThere = true
+    expect(waiting.isMade()).toBe(true)
+    isThere = false
+    expect(waiting.isMade()).toBe(true)
+    waiting.forget()
+    expect(waiting.isMade()).toBe(false)
+    expect(plans).toBe(1)
+  })
+})
+
+test('links are asked for of each record once, also where their plan takes several lots', async () => {
+  const world = await startCrm({ deal: {}, company: {} })
+  const trial = await startTrial(world.api)
+  const { context } = await startTimed(world.api, trial, ['crm_objects', 'crm_records', 'crm_record_links'])
+  const { store } = context
+  store.db.exec(
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 18000)
+     INSERT INTO crm_records (object, id, updated_at, fields, _first_seen_at, _synced_at, _deleted_at)
+     SELECT iif(i % 3 = 0, 'deal', 'company'), printf('00000000-0000-4000-8000-%012d', i), NULL, '{}', 'x', 'x',
+       iif(i % 5 = 0, '2026-01-01', NULL) FROM n`,
+  )
+  const lots = () => {
+    if (!linksAnswer.plan) throw new TypeError('links have no plan')
+    return linksAnswer.plan(context, 'crm_record_links.read')
+  }
+  const planned = createPlan(context, { mayBegin: always, lots })
+  expect(planned.isMade()).toBe(false)
+  await made(planned)
+  const asked = store.db.prepare("SELECT count(*) FROM sync_tasks WHERE scope = 'company<deal'").pluck().get()
+  expect(asked).toBe(18_000 / 3 - 18_000 / 15)
+  // From the other side nothing is, since the deals are fewer.
+  expect(store.db.prepare("SELECT count(*) FROM sync_tasks WHERE scope = 'deal<company'").pluck().get()).toBe(
+    0,
+  )
+})
