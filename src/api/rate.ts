@@ -84,7 +84,8 @@ export function startRate({ rate, limited, bounds }: FirstRate): RateState {
     bounds,
     limited,
     plateau: first,
-    sure: limited,
+    // What an earlier process learned may have changed since.
+    sure: false,
     refusedBefore: first,
     heldMs: 0,
     pacedAt: undefined,
