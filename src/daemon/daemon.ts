@@ -16,7 +16,7 @@ import { truePath } from '../store/open.ts'
 import { META } from '../store/state.ts'
 import type { DaemonState } from '../store/status-report.ts'
 import { startDuties } from './duties.ts'
-import { figuresOf, statusOf } from './figures.ts'
+import { createTold } from './figures.ts'
 import { readsFor } from './nudged.ts'
 import { recoveryFrom, type ShiftEnd } from './recovery.ts'
 import { changedSettings } from './settings-changes.ts'
@@ -247,7 +247,8 @@ function createReloads({ reload, onReload, serviceManager }: DaemonParts, presen
 
 /** What goes on whatever the shift: the status server and the metrics. */
 async function serve({ clock, version }: DaemonParts, present: Present, log: Log) {
-  const metrics = createMetrics({ clock, sources: figuresOf(present, { clock, version }) })
+  const told = createTold(present, { clock, version })
+  const metrics = createMetrics({ clock, sources: told.metrics })
   const nudge = (hint: Nudge) => {
     present.shift
       ?.hurry(readsFor(hint))
@@ -261,7 +262,7 @@ async function serve({ clock, version }: DaemonParts, present: Present, log: Log
     metrics,
     live: () => true,
     ready: () => notReady(present),
-    status: () => statusOf(present, clock),
+    status: told.status,
     nudge,
   })
   return {

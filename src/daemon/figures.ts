@@ -6,6 +6,7 @@ import type { Shift } from '../engine/shift.ts'
 import type { MetricSources } from '../server/metrics.ts'
 import { databaseSizes } from '../store/status.ts'
 import { type DaemonState, readStatusReport, type StatusReport } from '../store/status-report.ts'
+import { createStatusRows } from '../store/status-thread.ts'
 
 /** What the status server tells of the present shift and of the warehouse. */
 export interface FiguresOf {
@@ -16,26 +17,35 @@ export interface FiguresOf {
   shift?: Shift
 }
 
-export function figuresOf(
-  present: FiguresOf,
-  { clock, version }: { clock: Clock; version: string },
-): MetricSources {
-  return {
-    version,
-    serverNow: () => present.shift?.serverNow() ?? clock.now(),
-    rate: () => present.app?.governor.state(),
-    database: () => databaseSizes(resolve(present.settings.database.path)),
-    resources: () => statusOf(present, clock).resources,
-    backlog: () => present.shift?.backlog(),
-  }
+export interface Told {
+  metrics: MetricSources
+  /** What `parley status --json` prints; its rows may be a few seconds old. */
+  status(): Promise<StatusReport>
 }
 
-/** What `parley status --json` prints. */
-export function statusOf({ settings, state, app }: FiguresOf, clock: Clock): StatusReport {
-  return readStatusReport({
-    path: resolve(settings.database.path),
-    now: clock.now(),
-    daemon: state,
-    ...(app ? { db: app.store.db } : {}),
-  })
+export function createTold(present: FiguresOf, { clock, version }: { clock: Clock; version: string }): Told {
+  const statusRows = createStatusRows({ clock })
+  const path = () => resolve(present.settings.database.path)
+  const status = async (): Promise<StatusReport> => {
+    const rows = await statusRows.of(path())
+    const { state, app } = present
+    return readStatusReport({
+      path: path(),
+      now: clock.now(),
+      daemon: state,
+      ...(app && { db: app.store.db }),
+      ...(rows && { rows }),
+    })
+  }
+  return {
+    status,
+    metrics: {
+      version,
+      serverNow: () => present.shift?.serverNow() ?? clock.now(),
+      rate: () => present.app?.governor.state(),
+      database: () => databaseSizes(path()),
+      resources: async () => (await status()).resources,
+      backlog: () => present.shift?.backlog(),
+    },
+  }
 }

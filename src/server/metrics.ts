@@ -56,9 +56,11 @@ export interface MetricSources {
   rate(): RateFigures | undefined
   database(): DatabaseFigures | undefined
   /** These two count rows, and so are asked every 15 s at most. */
-  resources(): readonly ResourceFigures[] | undefined
+  resources(): Awaitable<readonly ResourceFigures[] | undefined>
   backlog(): Readonly<Record<string, number>> | undefined
 }
+
+type Awaitable<T> = T | Promise<T>
 
 export interface MetricsOptions {
   clock: Clock
@@ -78,10 +80,10 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
   const gauges = GAUGES.map(definition => createGauge(definition, registry))
   const loopDelay = startLoopDelayMonitor()
   const attempt =
-    <T>(part: string, read: () => T | undefined) =>
-    (): T | undefined => {
+    <T>(part: string, read: () => Awaitable<T | undefined>) =>
+    async (): Promise<T | undefined> => {
       try {
-        return read()
+        return await read()
       } catch {
         // Why is said where the database or the API is used; a scrape only tells that the part is missing.
         counters.missing.inc({ part })
@@ -109,11 +111,11 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
       const figures: Figures = {
         version: sources.version,
         now,
-        serverNow: serverNow() ?? now,
-        rate: rate(),
-        database: database(),
-        resources: resources(),
-        backlog: backlog(),
+        serverNow: (await serverNow()) ?? now,
+        rate: await rate(),
+        database: await database(),
+        resources: await resources(),
+        backlog: await backlog(),
         loopDelay: loopDelay.take(),
         residentBytes: process.memoryUsage.rss(),
       }

@@ -64,12 +64,14 @@ export interface StatusQuestion {
   db?: Sqlite
   /** What the daemon that asks knows of itself: on a full disk it cannot note it. */
   daemon?: DaemonState
+  /** The rows of `sync_status`, where they are known already. */
+  rows?: readonly StatusRow[]
 }
 
 /** @throws StopError (73) when there is no warehouse at this path, or it cannot be read */
-export function readStatusReport({ path, now, db, daemon }: StatusQuestion): StatusReport {
+export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion): StatusReport {
   const file = resolve(path)
-  const status = db === undefined ? readWarehouse(file) : readThrough(db, file)
+  const status = db === undefined ? readWarehouse(file, rows) : readThrough(db, file, rows)
   const writer = writerOf(status) ?? null
   const { database, resources, arrivals, requests } = status
   return {
@@ -84,9 +86,9 @@ export function readStatusReport({ path, now, db, daemon }: StatusQuestion): Sta
   }
 }
 
-function readThrough(db: Sqlite, file: string): Status {
+function readThrough(db: Sqlite, file: string, rows: readonly StatusRow[] | undefined): Status {
   try {
-    return readOpenWarehouse(db, file)
+    return readOpenWarehouse(db, file, rows)
   } catch (error) {
     throw databaseError(error, file)
   }

@@ -39,18 +39,23 @@ export interface StatusRow {
 }
 
 /** In the order of the catalogue. */
+export const STATUS_ROWS = 'SELECT * FROM sync_status'
+
 export function readStatus(db: Sqlite): StatusRow[] {
-  return db.prepare('SELECT * FROM sync_status').all() as StatusRow[]
+  return db.prepare(STATUS_ROWS).all() as StatusRow[]
 }
 
-/** @throws StopError (73) when there is no warehouse at this path, or it cannot be read */
-export function readWarehouse(path: string): Status {
+/**
+ * @param rows those of `sync_status`, where they are known already
+ * @throws StopError (73) when there is no warehouse at this path, or it cannot be read
+ */
+export function readWarehouse(path: string, rows?: readonly StatusRow[]): Status {
   const file = resolve(path)
   requireWarehouse(file)
   try {
     const db = openDatabase({ path: file, readonly: true })
     try {
-      return readOpenWarehouse(db, file)
+      return readOpenWarehouse(db, file, rows)
     } finally {
       db.close()
     }
@@ -60,16 +65,16 @@ export function readWarehouse(path: string): Status {
 }
 
 /** The same of a database that is open, be it for writing; all of it of one moment. */
-export function readOpenWarehouse(db: Sqlite, file: string): Status {
-  return db.transaction(() => readAll(db, file))()
+export function readOpenWarehouse(db: Sqlite, file: string, rows?: readonly StatusRow[]): Status {
+  return db.transaction(() => readAll(db, file, rows))()
 }
 
-function readAll(db: Sqlite, file: string): Status {
+function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefined): Status {
   if (!db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get()) throw nothingThere(file)
   const meta = db.prepare('SELECT key, value FROM sync_meta').raw().all() as [string, string][]
   return {
     database: { path: file, ...databaseSizes(file) },
-    resources: readStatus(db),
+    resources: rows ?? readStatus(db),
     arrivals: readArrivals(db),
     requests: readRequests(db),
     openRuns: db.prepare('SELECT count(*) FROM sync_runs WHERE ended_at IS NULL').pluck().get() as number,

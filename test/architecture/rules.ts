@@ -18,7 +18,13 @@ const LAYERS = [
 
 /** The only files that may import a package. Its types may be named anywhere. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
-  'better-sqlite3': ['store/open.ts', 'store/lock.ts', 'store/requests.ts', 'store/checkpoint-worker.ts'],
+  'better-sqlite3': [
+    'store/open.ts',
+    'store/lock.ts',
+    'store/requests.ts',
+    'store/checkpoint-worker.ts',
+    'store/status-worker.ts',
+  ],
   bottleneck: ['api/governor.ts'],
   commander: ['cli.ts', 'commands/'],
   croner: ['daemon/calendar.ts'],

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import { readStatus } from '../../src/store/status.ts'
+import { createStatusRows, type StatusRowsOptions } from '../../src/store/status-thread.ts'
+import { temporaryStore } from './temporary-store.ts'
+
+/** Threads run compiled programs only. */
+const PROGRAM = new URL('../../dist/store/status-worker.js', import.meta.url)
+
+const program = (source: string) =>
+  new URL(
+    `data:text/javascript,${encodeURIComponent(`import { parentPort, threadId } from 'node:worker_threads'; ${source}`)}`,
+  )
+
+/** Answers with a row that tells the threads apart. */
+const NUMBERED = program('parentPort.postMessage([threadId])')
+
+function statusRows(options: Partial<StatusRowsOptions> = {}) {
+  let elapsed = 0
+  const clock = { now: () => elapsed, elapsed: () => elapsed, sleep: async () => undefined }
+  return {
+    rows: createStatusRows({ clock, largeBytes: 0, program: PROGRAM, ...options }),
+    pass(ms: number) {
+      elapsed += ms
+    },
+  }
+}
+
+describe('the status of a large warehouse', () => {
+  test('is what the view says', async () => {
+    const store = temporaryStore()
+    store.put('members', [{ id: 'a' }, { id: 'b' }])
+    const rows = await statusRows().rows.of(store.path)
+    expect(rows).toEqual(readStatus(store.db))
+    expect(rows?.find(({ resource }) => resource === 'members')?.rows_live).toBe(2)
+  })
+
+  test('is read while this thread is in the middle of a transaction', async () => {
+    const store = temporaryStore()
+    store.db.exec('BEGIN IMMEDIATE')
+    expect(await statusRows().rows.of(store.path)).toHaveLength(readStatus(store.db).length)
+    store.db.exec('ROLLBACK')
+  })
+
+  test('is read once for all who ask within some seconds, and anew after them', async () => {
+    const { path } = temporaryStore()
+    const { rows, pass } = statusRows({ program: NUMBERED })
+    const [first, second] = await Promise.all([rows.of(path), rows.of(path)])
+    pass(4000)
+    const third = await rows.of(path)
+    pass(2000)
+    const fourth = await rows.of(path)
+    expect([second, third]).toEqual([first, first])
+    expect(fourth).not.toEqual(first)
+  })
+
+  test('of another file is another one', async () => {
+    const { rows } = statusRows({ program: NUMBERED })
+    const first = await rows.of(temporaryStore().path)
+    expect(await rows.of(temporaryStore().path)).not.toEqual(first)
+  })
+})
+
+describe('it is left to whoever asks', () => {
+  test('in a small warehouse', async () => {
+    const { path } = temporaryStore()
+    expect(await statusRows({ largeBytes: 100_000_000 }).rows.of(path)).toBeUndefined()
+  })
+
+  test.each([
+    ['is not there', new URL('file:///nowhere/status-worker.js')],
+    ['fails', program('throw new Error("no memory")')],
+    ['ends without an answer', program('')],
+  ])('where the thread %s', async (_, broken) => {
+    const { path } = temporaryStore()
+    expect(await statusRows({ program: broken }).rows.of(path)).toBeUndefined()
+  })
+
+  test('where there is no file, which says why', async () => {
+    expect(await statusRows().rows.of('/nowhere/parley.db')).toBeUndefined()
+  })
+})
