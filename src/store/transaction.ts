@@ -93,7 +93,10 @@ export function createTransaction({ db, clock, path, checkpoints }: TransactionD
   return Object.assign(transaction, { commits: () => commits })
 }
 
-/** After the answers that have arrived by now were taken up. */
-function nextTurn(): Promise<void> {
-  return new Promise(resolve => setImmediate(resolve))
+/**
+ * After the answers that have arrived by now were taken up, and the requests that may go in their place were written:
+ * undici writes them in the next turn, and storing takes longer than that.
+ */
+async function nextTurn(): Promise<void> {
+  for (let turn = 0; turn < 2; turn += 1) await new Promise(resolve => setImmediate(resolve))
 }
