@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createGovernor, type Governor, type GovernorOptions, type Permit } from '../../src/api/governor.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -144,25 +145,36 @@ describe('a 429', () => {
     expect(limited).toBe(true)
   })
 
-  it('leaves every request that waits its permit, however many are refused', async () => {
+  it('loses no request, whatever is refused and with whatever hint', async () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
-    const { governor } = govern({ clock: systemClock() })
-    let refusals = 40
-    let left = 60
-    const request = async () => {
-      for (;;) {
-        const permit = await granted(governor.permit())
-        const isRefused = refusals-- > 0
-        permit.settle(isRefused ? { kind: 'throttled', durationMs: 5 } : ACCEPTED)
-        if (!isRefused) break
-      }
-      left -= 1
-    }
-    const all = Promise.all(Array.from({ length: left }, request))
-    await vi.advanceTimersByTimeAsync(60 * MINUTE)
-    await all
-    expect(left).toBe(0)
+    const refusal = fc.record({ waitMs: fc.option(fc.integer({ min: 1, max: 100_000 }), { nil: undefined }) })
+    const answers = fc.array(fc.option(refusal, { nil: undefined }), { maxLength: 100 })
+    await fc.assert(
+      fc.asyncProperty(answers, fc.integer({ min: 1, max: 16 }), async (storm, concurrency) => {
+        const { governor } = govern({ clock: systemClock(), ceilings: { concurrency } })
+        const answered: number[] = []
+        const request = async (number: number) => {
+          for (;;) {
+            const permit = await granted(governor.permit())
+            const refused = storm.shift()
+            if (!refused) {
+              permit.settle(ACCEPTED)
+              answered.push(number)
+              return
+            }
+            permit.settle({ kind: 'throttled', durationMs: 5, ...refused })
+          }
+        }
+        const numbers = Array.from({ length: 30 }, (_, number) => number)
+        const all = Promise.all(numbers.map(request))
+        await vi.advanceTimersByTimeAsync(4 * 60 * MINUTE)
+        await all
+        governor.close()
+        expect(answered.sort((one, other) => one - other)).toEqual(numbers)
+      }),
+      { numRuns: 20 },
+    )
   })
 
   it('is no verdict of timeouts and server errors', async () => {
