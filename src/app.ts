@@ -38,6 +38,8 @@ export interface AppOptions {
   /** Ends the taking of new work, then the work under way. */
   soft: AbortSignal
   hard: AbortSignal
+  /** Told for how many milliseconds each transaction has held the event loop. */
+  onTransaction?: (ms: number) => void
 }
 
 /**
@@ -47,7 +49,7 @@ export interface AppOptions {
 const HEAP_GROWTH = '--heap-growing-percent=20'
 
 /** @throws StopError 73 or 75 when the database cannot be had */
-export function openApp({ settings, log, command, pid, held, soft, hard }: AppOptions): App {
+export function openApp({ settings, log, command, pid, held, soft, hard, onTransaction }: AppOptions): App {
   setFlagsFromString(HEAP_GROWTH)
   const clock = systemClock()
   const { api, database } = settings
@@ -58,6 +60,7 @@ export function openApp({ settings, log, command, pid, held, soft, hard }: AppOp
     pid,
     clock,
     ...(held && { held }),
+    onTransaction,
     onUpgrade: ({ copy }) =>
       log.info('The database is of an older version and is brought up to date', {
         ...(copy && { path: copy.path, bytes: copy.bytes }),

@@ -73,6 +73,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
         log,
         lock,
         observer: served.observer,
+        onTransaction: served.onTransaction,
         next: reloads.next(),
       })
       hadBegun ||= end.hadBegun
@@ -111,6 +112,7 @@ interface ShiftWork {
   log: Log
   lock: LockKeeper
   observer: Parameters<App['shift']>[1]
+  onTransaction(ms: number): void
   /** Aborted when a new shift is to begin. */
   next: AbortSignal
 }
@@ -122,7 +124,15 @@ interface Ended {
 }
 
 /** One shift from its opening to its close. */
-async function workShift({ parts, present, log, lock, observer, next }: ShiftWork): Promise<Ended> {
+async function workShift({
+  parts,
+  present,
+  log,
+  lock,
+  observer,
+  onTransaction,
+  next,
+}: ShiftWork): Promise<Ended> {
   const { clock, serviceManager, pid, stop } = parts
   const { settings } = present
   const asked = new AbortController()
@@ -131,7 +141,7 @@ async function workShift({ parts, present, log, lock, observer, next }: ShiftWor
   let app: App
   try {
     const held = lock.on(settings.database.path)
-    app = openApp({ settings, log, command: 'daemon', pid, held, soft, hard })
+    app = openApp({ settings, log, command: 'daemon', pid, held, soft, hard, onTransaction })
   } catch (error) {
     return { error, hadBegun: false, wasAnswered: false }
   }
@@ -267,6 +277,7 @@ async function serve({ clock, version }: DaemonParts, present: Present, log: Log
   })
   return {
     observer: { sent: metrics.sent, passed: metrics.passed },
+    onTransaction: metrics.transacted,
     async close() {
       await server.close()
       metrics.close()

@@ -8,8 +8,8 @@ export interface LoopDelay {
 }
 
 export interface LoopDelayMonitor {
-  /** Since the last time this was asked. */
-  take(): LoopDelay
+  /** Since the last time this was asked, what has held up the process in this very turn included. */
+  take(): Promise<LoopDelay>
   stop(): void
 }
 
@@ -21,7 +21,8 @@ export function startLoopDelayMonitor(): LoopDelayMonitor {
   // What is measured is the time from one timer to the next, the time that is meant to be between them included.
   const delay = (ns: number) => (histogram.count === 0 ? 0 : Math.max(0, ns / 1e6 - RESOLUTION_MS) / 1000)
   return {
-    take() {
+    async take() {
+      await timersPassed()
       const taken = {
         p50: delay(histogram.percentile(50)),
         p99: delay(histogram.percentile(99)),
@@ -32,4 +33,10 @@ export function startLoopDelayMonitor(): LoopDelayMonitor {
     },
     stop: () => void histogram.disable(),
   }
+}
+
+/** A timer that is overdue is only noted when it has its turn, and what is not noted yet a reset forgets. */
+async function timersPassed(): Promise<void> {
+  await new Promise(setImmediate)
+  await new Promise(setImmediate)
 }

@@ -17,6 +17,8 @@ export interface Metrics {
   sent(request: SentRequest): void
   /** A pass ended. */
   passed(pass: EndedPass): void
+  /** A transaction held the event loop for so long, be it committed or not. */
+  transacted(durationMs: number): void
   nudged(kind: NudgeKind): void
   /** A nudge was not taken. */
   refused(reason: NudgeRefusal): void
@@ -74,6 +76,9 @@ const COUNTED_MS = 15_000
 /** From a quick answer on a good line to the longest that a request may take by default. */
 const DURATION_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
+/** From a row to what would be felt; a page is meant to take 0.05 at most. */
+const TRANSACTION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
+
 export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
   const registry = new Registry()
   const counters = createCounters(registry)
@@ -104,6 +109,7 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
       if (status === 429) counters.throttled.inc()
     },
     passed: ({ resource, lane, outcome }) => counters.passes.inc({ resource, lane, outcome }),
+    transacted: durationMs => counters.transactions.observe(durationMs / 1000),
     nudged: kind => counters.nudges.inc({ kind }),
     refused: reason => counters.refusedNudges.inc({ reason }),
     async text() {
@@ -116,7 +122,7 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
         database: await database(),
         resources: await resources(),
         backlog: await backlog(),
-        loopDelay: loopDelay.take(),
+        loopDelay: await loopDelay.take(),
         residentBytes: process.memoryUsage.rss(),
       }
       for (const refresh of gauges) refresh(figures)
@@ -141,6 +147,12 @@ function createCounters(registry: Registry) {
       help: 'Time from sending a request to the end of its answer.',
       labelNames: ['route'],
       buckets: DURATION_BUCKETS,
+      registers: [registry],
+    }),
+    transactions: new Histogram({
+      name: 'parley_transaction_duration_seconds',
+      help: 'Time for which one transaction of the database held up everything else.',
+      buckets: TRANSACTION_BUCKETS,
       registers: [registry],
     }),
     throttled: counter('parley_throttled_total', 'Requests that the API refused as too many (429).', []),

@@ -79,13 +79,24 @@ export interface StoreOptions {
   held?: HeldLock
   /** Told before a database of an older version is copied and brought up to date, which may take minutes. */
   onUpgrade?: (upgrade: Upgrade) => void
+  /** Told for how many milliseconds each transaction has held the event loop. */
+  onTransaction?: ((ms: number) => void) | undefined
 }
 
 /**
  * Opens the warehouse as its only writer.
  * @throws StopError 73 when it cannot be opened, 75 when another process writes it
  */
-export function openStore({ mode, command, pid, clock, held, onUpgrade, ...options }: StoreOptions): Store {
+export function openStore({
+  mode,
+  command,
+  pid,
+  clock,
+  held,
+  onUpgrade,
+  onTransaction,
+  ...options
+}: StoreOptions): Store {
   const path = truePath(options.path)
   const lock = held ?? lockDatabase(path, clock)
   const release = () => {
@@ -96,7 +107,7 @@ export function openStore({ mode, command, pid, clock, held, onUpgrade, ...optio
     const prepare = statementCache(db)
     const checkpoints = createCheckpoints(db)
     const store = {
-      ...createStore({ db, prepare, clock, path, checkpoints }),
+      ...createStore({ db, prepare, clock, path, checkpoints, onTransaction }),
       close: () => closeAll({ db, checkpoints, release }),
     }
     seedResources(prepare)
@@ -130,9 +141,10 @@ interface Parts {
   clock: Clock
   path: string
   checkpoints: Checkpoints
+  onTransaction: StoreOptions['onTransaction']
 }
 
-function createStore({ db, prepare, clock, path, checkpoints }: Parts): Omit<Store, 'close'> {
+function createStore({ db, prepare, clock, path, checkpoints, onTransaction }: Parts): Omit<Store, 'close'> {
   const freshness = createFreshness()
   const absences = createAbsences(prepare)
   const withdrawals = createWithdrawals(prepare)
@@ -189,7 +201,7 @@ function createStore({ db, prepare, clock, path, checkpoints }: Parts): Omit<Sto
     tombstone: createTombstone({ prepare, merges, withdrawals }),
     withdrawals,
     erasure: createErasure({ db, prepare }),
-    transaction: createTransaction({ db, clock, path, checkpoints }),
+    transaction: createTransaction({ db, clock, path, checkpoints, onHeld: onTransaction }),
     atomically: work => db.transaction(work)(),
   }
 }

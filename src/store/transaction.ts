@@ -32,9 +32,11 @@ export interface TransactionDeps {
   /** Of the database, for errors. */
   path: string
   checkpoints: Checkpoints
+  /** Told for how long the event loop was held, after each try. */
+  onHeld?: ((ms: number) => void) | undefined
 }
 
-export function createTransaction({ db, clock, path, checkpoints }: TransactionDeps): Transaction {
+export function createTransaction({ db, clock, path, checkpoints, onHeld }: TransactionDeps): Transaction {
   let waiting: Waiting[] = []
   let flushing = false
   let commits = 0
@@ -50,11 +52,20 @@ export function createTransaction({ db, clock, path, checkpoints }: TransactionD
   }
   const runAll = db.transaction((batch: readonly Waiting[]) => batch.map(runOne))
 
+  const runTimed = (batch: readonly Waiting[]): Settled[] => {
+    const began = clock.elapsed()
+    try {
+      return runAll.immediate(batch)
+    } finally {
+      onHeld?.(clock.elapsed() - began)
+    }
+  }
+
   const commit = async (batch: readonly Waiting[]): Promise<Settled[]> => {
     const begun = clock.elapsed()
     for (;;) {
       try {
-        return runAll.immediate(batch)
+        return runTimed(batch)
       } catch (error) {
         if (!isBusy(error) || clock.elapsed() - begun > BUSY_PATIENCE_MS) throw error
       }

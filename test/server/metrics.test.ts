@@ -178,15 +178,46 @@ test('what is not known has no value, and does not keep its last', async () => {
 const longestDelay = async (metrics: Metrics): Promise<number> =>
   Number(/^parley_event_loop_delay_seconds\{quantile="1"\} (.+)$/m.exec(await metrics.text())?.[1])
 
+/** Nothing else has its turn meanwhile. */
+const hold = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+
 test('a process that was busy for long says so in the next scrape, and only there', async () => {
   const metrics = metricsOf()
   for (let turn = 0; turn < 6; turn += 1) {
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+    hold(100)
     await new Promise(setImmediate)
   }
   const [first, second] = [await longestDelay(metrics), await longestDelay(metrics)]
   expect(first).toBeGreaterThan(0.07)
   expect(second).toBe(0)
+})
+
+test('what a scrape itself holds up is in it', async () => {
+  const metrics = metricsOf({
+    database: () => {
+      hold(300)
+      return undefined
+    },
+  })
+  // Timers have had their turn since the last scrape, as they have had long before the next one.
+  for (let turn = 0; turn < 3; turn += 1) {
+    hold(30)
+    await new Promise(setImmediate)
+  }
+  expect(await longestDelay(metrics)).toBeGreaterThan(0.2)
+})
+
+test('transactions are told by how long they held up the others', async () => {
+  const metrics = metricsOf()
+  for (const ms of [3, 40, 70]) metrics.transacted(ms)
+  expect(samplesOf(await metrics.text())).toEqual(
+    expect.arrayContaining([
+      'parley_transaction_duration_seconds_bucket{le="0.005"} 1',
+      'parley_transaction_duration_seconds_bucket{le="0.05"} 2',
+      'parley_transaction_duration_seconds_bucket{le="0.1"} 3',
+      'parley_transaction_duration_seconds_count 3',
+    ]),
+  )
 })
 
 test('two of them know nothing of each other', async () => {
