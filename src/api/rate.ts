@@ -39,8 +39,8 @@ interface Span {
   /** Undefined before the first refusal: whatever burst the API allows is not yet used up. */
   readonly since: number | undefined
   readonly accepted: number
-  /** Those that the rate had held back: only where it did is the limit used up. */
-  readonly paced: number
+  /** How long the rate held requests back in it: only where it did is the limit used up. */
+  readonly heldMs: number
 }
 
 /** Growth with each accepted answer until the first refusal: from 10/s to unpaced in little more than a second. */
@@ -67,8 +67,12 @@ const BELIEVED_AFTER = 2
 /** Fewer accepted answers tell no rate, and the drop is this. */
 const TELLING = 8
 const CAUTION = 0.1
-/** Below this share of requests that waited for their turn, the limit was not used up. */
-const MOSTLY = 0.8
+/** Refused again so soon, it was the rate. */
+const SHORTEST_TELLING_MS = 2000
+/** By so much the turns of requests may be late on a busy machine. */
+const LONGEST_LATE_MS = 50
+/** Where the rate held requests back for a smaller share of the time, the limit was not used up. */
+const MOSTLY = 0.6
 
 export interface FirstRate {
   rate: number
@@ -91,7 +95,7 @@ export function startRate({ rate, limited, bounds }: FirstRate): RateState {
     pacedAt: undefined,
     refusedAt: undefined,
     shorts: 0,
-    span: { since: undefined, accepted: 0, paced: 0 },
+    span: { since: undefined, accepted: 0, heldMs: 0 },
     flow: { level: 0, at: 0, since: undefined },
   }
 }
@@ -106,79 +110,96 @@ export interface Accepted {
 
 /** A request was accepted. */
 export function accept(state: RateState, { at, paced, waited }: Accepted): RateState {
-  const { span } = state
-  // After a refusal it was that which held the request back.
-  const held = paced || state.refusedAt !== undefined
+  const { span, rate, pacedAt = at } = state
+  // Two turns apart there was something else to wait for.
+  const stepMs = paced ? Math.min(at - pacedAt, Math.max(2000 / rate, LONGEST_LATE_MS)) : 0
   const counted: RateState = {
     ...state,
     flow: addToFlow(state.flow, at),
-    span: { ...span, accepted: span.accepted + 1, paced: span.paced + (held ? 1 : 0) },
+    span: { ...span, accepted: span.accepted + 1, heldMs: span.heldMs + stepMs },
+    heldMs: state.heldMs + stepMs,
+    pacedAt: paced ? at : state.pacedAt,
   }
-  if (state.refusedAt !== undefined) return letThrough(counted, at)
-  if (waited && !state.limited) return { ...counted, rate: within(state.bounds, state.rate * OPENING_GROWTH) }
-  if (!paced) return { ...counted, pacedAt: undefined }
-  // Two turns apart there was something else to wait for.
-  const heldMs = state.heldMs + Math.min(at - (state.pacedAt ?? at), 2000 / state.rate)
-  return { ...counted, pacedAt: at, heldMs, rate: curve(state, heldMs) }
+  if (state.refusedAt !== undefined) return letThrough(counted, at, state.refusedAt)
+  if (!state.limited)
+    return waited ? { ...counted, rate: within(state.bounds, rate * OPENING_GROWTH) } : counted
+  return { ...counted, rate: curve(state, counted.heldMs) }
 }
 
 /** The API has refused a request because of its rate. */
 export function refuse(state: RateState, at: number): RateState {
   if (state.refusedAt !== undefined) return state
-  const { since, accepted, paced } = state.span
-  const isHeld = since !== undefined && paced >= MOSTLY * accepted
-  const plateau = isHeld ? state.rate : Math.min(state.rate, flowRate(state, at))
-  return { ...state, limited: true, plateau, refusedAt: at }
+  const plateau = wasUsedUp(state, at) ? state.rate : Math.min(state.rate, flowRate(state, at))
+  // What goes until it is known better must not be refused as well.
+  return {
+    ...state,
+    rate: within(state.bounds, plateau * (1 - CAUTION)),
+    limited: true,
+    plateau,
+    refusedAt: at,
+  }
+}
+
+/** Whether the rate was what held requests back, up to a refusal. */
+function wasUsedUp({ span: { since, heldMs } }: RateState, refusedAt: number): boolean {
+  if (since === undefined) return false
+  const spanMs = refusedAt - since
+  return spanMs < SHORTEST_TELLING_MS || heldMs >= MOSTLY * spanMs
 }
 
 /** The first request that is accepted after a refusal: what came in since the last such moment bounds the rate. */
-function letThrough(state: RateState, at: number): RateState {
-  const { accepted, since } = state.span
-  const plateau = Math.min(state.plateau, bound(state, at))
-  const sure = since !== undefined && Math.abs(plateau - state.refusedBefore) <= AGREEMENT * plateau
-  const again = {
+function letThrough(state: RateState, at: number, refusedAt: number): RateState {
+  const { span, refusedBefore } = state
+  const pausedMs = at - refusedAt
+  const isShort = isShortSpan(span, at, pausedMs)
+  const plateau = Math.min(state.plateau, bound(state, { at, pausedMs, isShort }))
+  const again: RateState = {
     ...state,
     plateau,
-    sure,
+    sure: span.since !== undefined && Math.abs(plateau - refusedBefore) <= AGREEMENT * plateau,
     refusedBefore: plateau,
     heldMs: 0,
-    pacedAt: undefined,
+    pacedAt: at,
     refusedAt: undefined,
-    shorts: isShort(state, at) ? state.shorts + 1 : 0,
+    shorts: isShort ? state.shorts + 1 : 0,
   }
-  const tells = accepted >= TELLING || since === undefined
+  const tells = span.accepted >= TELLING || span.since === undefined
   return {
     ...again,
     rate: curve(again, 0),
-    span: tells ? { since: at, accepted: 0, paced: 0 } : state.span,
+    span: tells ? { since: at, accepted: 0, heldMs: 0 } : { ...span, heldMs: span.heldMs + pausedMs },
   }
+}
+
+interface Pause {
+  at: number
+  pausedMs: number
+  isShort: boolean
 }
 
 /**
  * What was let through in the time that was not spent in a pause. Where it was refused at much more, the limit has
  * grown meanwhile.
  */
-function bound(state: RateState, at: number): number {
-  const { since, accepted, paced } = state.span
-  const { plateau, refusedAt = at } = state
+function bound(state: RateState, { at, pausedMs, isShort }: Pause): number {
+  const { span, plateau, shorts } = state
+  const { since, accepted } = span
   if (since === undefined) return plateau
-  if (accepted < TELLING || paced < MOSTLY * accepted) return plateau * (1 - CAUTION)
+  const cautious = plateau * (1 - CAUTION)
+  if (accepted < TELLING || !wasUsedUp(state, at - pausedMs)) return cautious
   const spanMs = at - since
-  const pausedMs = at - refusedAt
   const gapMs = Math.min(pausedMs, LONGEST_GAP_MS, spanMs * MOST_GAP)
   const letThroughRate = (1000 * accepted) / (spanMs - gapMs)
   // Much of a short span are pauses, which may have cost more than they saved up; but not again and again.
-  if (isShort(state, at) && state.shorts < BELIEVED_AFTER)
-    return Math.max(letThroughRate, plateau * (1 - CAUTION))
+  if (isShort && shorts < BELIEVED_AFTER) return Math.max(letThroughRate, cautious)
   if (state.heldMs <= comeBackMs(state) || pausedMs > END_OF_WINDOW_MS) return letThroughRate
   // Refused only beyond the plateau, it may be a little higher than that, or have grown a lot meanwhile.
   return plateau > letThroughRate * GROWN ? plateau : letThroughRate * (1 + DROP)
 }
 
-function isShort({ span, refusedAt }: RateState, at: number): boolean {
-  const pausedMs = at - (refusedAt ?? at)
-  if (span.since === undefined || pausedMs > END_OF_WINDOW_MS) return false
-  return Math.min(pausedMs, LONGEST_GAP_MS) > (at - span.since) * MOST_GAP
+function isShortSpan({ since }: Span, at: number, pausedMs: number): boolean {
+  if (since === undefined || pausedMs > END_OF_WINDOW_MS) return false
+  return Math.min(pausedMs, LONGEST_GAP_MS) > (at - since) * MOST_GAP
 }
 
 type Curve = Pick<RateState, 'plateau' | 'sure' | 'bounds'>
