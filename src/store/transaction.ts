@@ -17,6 +17,9 @@ export interface Transaction {
 const BUSY_PATIENCE_MS = 10_000
 const BUSY_PAUSE_MS = 50
 
+/** What has gathered while the disk was busy may be hundreds of answers: they share commits of about this length. */
+const SHARED_MS = 15
+
 interface Waiting {
   work: () => unknown
   resolve(value: unknown): void
@@ -50,12 +53,21 @@ export function createTransaction({ db, clock, path, checkpoints, onHeld }: Tran
       return { error }
     }
   }
-  const runAll = db.transaction((batch: readonly Waiting[]) => batch.map(runOne))
+  /** As many of them as there is time for, one at least. */
+  const runSome = db.transaction((batch: readonly Waiting[]): Settled[] => {
+    const began = clock.elapsed()
+    const settled: Settled[] = []
+    for (const entry of batch) {
+      settled.push(runOne(entry))
+      if (clock.elapsed() - began >= SHARED_MS) break
+    }
+    return settled
+  })
 
   const runTimed = (batch: readonly Waiting[]): Settled[] => {
     const began = clock.elapsed()
     try {
-      return runAll.immediate(batch)
+      return runSome.immediate(batch)
     } finally {
       onHeld?.(clock.elapsed() - began)
     }
@@ -81,15 +93,16 @@ export function createTransaction({ db, clock, path, checkpoints, onHeld }: Tran
       try {
         const settled = await commit(batch)
         commits += 1
-        batch.forEach((entry, index) => {
-          const result = settled[index]
-          if (result && 'value' in result) entry.resolve(result.value)
-          else entry.reject(databaseError(result?.error, path))
+        waiting = [...batch.slice(settled.length), ...waiting]
+        settled.forEach((result, index) => {
+          if ('value' in result) batch[index]?.resolve(result.value)
+          else batch[index]?.reject(databaseError(result.error, path))
         })
       } catch (error) {
         for (const entry of batch) entry.reject(databaseError(error, path))
       }
       if (checkpoints.isDue()) await checkpoints.run()
+      else if (waiting.length > 0) await nextTurn()
     }
     flushing = false
   }

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import type { Clock } from '../../src/clock.ts'
+import { createTransaction, type Transaction } from '../../src/store/transaction.ts'
+import { temporaryStore } from './temporary-store.ts'
+
+/** Each piece of work takes so many milliseconds of a made-up clock. */
+function start(): {
+  transaction: Transaction
+  work(ms: number): () => void
+  done: string[]
+  keys(): unknown[]
+} {
+  const store = temporaryStore()
+  let elapsed = 0
+  const clock: Clock = { now: () => 0, elapsed: () => elapsed, sleep: async () => undefined }
+  const checkpoints = { isDue: () => false, run: async () => undefined, close: () => undefined }
+  const done: string[] = []
+  const insert = store.db.prepare('INSERT INTO sync_meta VALUES (?, ?)')
+  let number = 0
+  return {
+    transaction: createTransaction({ db: store.db, clock, path: store.path, checkpoints }),
+    work: ms => () => {
+      number += 1
+      done.push(`${number}`)
+      insert.run(`work ${number}`, 'x')
+      elapsed += ms
+    },
+    done,
+    keys: () => store.column("SELECT key FROM sync_meta WHERE key LIKE 'work %' ORDER BY key"),
+  }
+}
+
+test('what is asked for in one turn shares one commit', async () => {
+  const { transaction, work, keys } = start()
+  await Promise.all(Array.from({ length: 9 }, () => transaction(work(1))))
+  expect(transaction.commits()).toBe(1)
+  expect(keys()).toHaveLength(9)
+})
+
+test('what takes long is cut into several, in the order that it was asked for, and others have their turn between', async () => {
+  const { transaction, work, done, keys } = start()
+  const all = Promise.all(Array.from({ length: 9 }, () => transaction(work(5))))
+  while (transaction.commits() === 0) await new Promise(setImmediate)
+  done.push('another')
+  await all
+  expect(done).toEqual(['1', '2', '3', 'another', '4', '5', '6', '7', '8', '9'])
+  expect(transaction.commits()).toBe(3)
+  expect(keys()).toHaveLength(9)
+})
+
+test('one that takes long is committed by itself', async () => {
+  const { transaction, work } = start()
+  await Promise.all([transaction(work(1000)), transaction(work(1000))])
+  expect(transaction.commits()).toBe(2)
+})
+
+test('what fails undoes nothing but itself, wherever the others were cut', async () => {
+  const { transaction, work, keys } = start()
+  const failing = () => {
+    work(5)()
+    throw new Error('this one only')
+  }
+  const ends = await Promise.allSettled(
+    Array.from({ length: 9 }, (_, index) => transaction(index % 3 === 1 ? failing : work(5))),
+  )
+  expect(ends.map(({ status }) => status === 'fulfilled')).toEqual(
+    Array.from({ length: 9 }, (_, index) => index % 3 !== 1),
+  )
+  expect(keys()).toHaveLength(6)
+})
