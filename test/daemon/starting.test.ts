@@ -81,6 +81,8 @@ test('a backfill goes on with what a daemon left, complete or not', async () => 
   expect(await trial.backfill()).toMatchObject({ status: 0 })
   expect(await trial.differences()).toEqual([])
   trial.go()
+  // It is all there already, also before the process is up.
+  await trial.requests(1)
   expect(await trial.convergence()).toEqual([])
   expect(await trial.end()).toMatchObject({ status: 0 })
   await trial.simulator.change({ kind: 'delete', resource: 'messages', count: 2 })
