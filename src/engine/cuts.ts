@@ -26,15 +26,16 @@ export interface Cut {
 /** A list with fewer pages is walked at one go. */
 const LONG_PAGES = 20
 /** At most one cut for so many pages: on average half a page is lost with each. */
-const PAGES_FOR_A_CUT = 40
+const PAGES_FOR_A_CUT = 30
 /** A walk is cut when it has so many times as much left as it would have if all had the same. */
 const UNEVEN = 3
 /** What is over as soon as this is left as it is. */
 const FEWEST_PAGES = 6
-/** What goes on without an end is taken to be so many times as long as what was seen. */
-const ENDLESS = 2
-/** From so many pages on a walk tells how dense its own part is. */
+/** A history is taken to go on for at most so many times what was seen of it. */
+const GOES_ON = 2
+/** From so many pages on a walk tells how dense its own part is: at most so many times as dense as all. */
 const TELLING_PAGES = 4
+const DENSEST = 4
 
 /** What is known of a walk's way, in ms of event time. */
 interface Way {
@@ -53,15 +54,24 @@ export function nextCut({ open, pages, walks, newest }: Effort): Cut | undefined
   const leftOf = (way: Way) => way.left * densityOf(way, density)
   const [longest] = [...ways].sort((one, other) => leftOf(other) - leftOf(one))
   if (!longest) return undefined
-  const left = sum(ways, leftOf) + sum(open, segment => notBegun(segment, density))
-  const cutsLeft = Math.floor(1 + (pages + left) / PAGES_FOR_A_CUT - walks)
+  const seeming = sum(ways, leftOf) + sum(open, segment => notBegun(segment, density))
+  const left = Math.min(seeming, GOES_ON * pages)
+  // With one that is free, or nothing could begin.
+  const cutsLeft = 2 + Math.floor((pages + left) / PAGES_FOR_A_CUT) - walks
   const even = left / (open.length + cutsLeft)
-  if (cutsLeft < 0 || leftOf(longest) < Math.max(FEWEST_PAGES, UNEVEN * even)) return undefined
-  const at = new Date(Math.max(0, longest.edge - longest.left / 2)).toISOString()
+  if (cutsLeft < 1 || leftOf(longest) < Math.max(FEWEST_PAGES, UNEVEN * even)) return undefined
+  const at = unround(Math.max(0, longest.edge - longest.left / 2))
   const { segment } = longest
   const isWithin = at > (segment.from ?? '') && at < (segment.edgeAt ?? '')
   return isWithin ? { segment, at } : undefined
 }
+
+/** Rows at the very instant of a cut are read twice, and at a full hour there may be many. */
+function unround(instant: number): string {
+  return new Date(Math.floor(instant / 1000) * 1000 + UNROUND_MS).toISOString()
+}
+
+const UNROUND_MS = 617
 
 /** Undefined for a walk that has not got anywhere yet. */
 function wayOf(segment: Segment, newest: number): Way | undefined {
@@ -69,14 +79,14 @@ function wayOf(segment: Segment, newest: number): Way | undefined {
   const edge = Date.parse(segment.edgeAt)
   const done = (segment.to === null ? newest : Date.parse(segment.to)) - edge
   if (done <= 0) return undefined
-  const left = segment.from === null ? ENDLESS * (newest - edge) : edge - Date.parse(segment.from)
-  return { segment, edge, done, left: Math.max(0, left) }
+  const toBound = segment.from === null ? Number.POSITIVE_INFINITY : edge - Date.parse(segment.from)
+  return { segment, edge, done, left: Math.max(0, Math.min(toBound, GOES_ON * (newest - edge))) }
 }
 
-/** In pages a ms: a few pages may happen to lie in a dense hour. */
+/** In pages a ms: a few pages may happen to lie in a dense hour, and many at one instant. */
 function densityOf({ segment, done }: Way, average: number): number {
   const own = segment.pages / done
-  return segment.pages < TELLING_PAGES ? Math.min(own, average) : own
+  return Math.min(own, segment.pages < TELLING_PAGES ? average : DENSEST * average)
 }
 
 /** Pages of a span that nothing was read of, as far as it has two ends. */

@@ -103,6 +103,8 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const doubtful: Attempt[] = []
   const turnedAway = new Set<string>()
   let believing = false
+  let unanswered = 0
+  let kept: Permit | undefined
   let stopped: unknown
   let wake: () => void = () => undefined
   const ending = new AbortController()
@@ -141,7 +143,9 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     const { job, lane } = tried
     const ticket = store.freshness.begin()
     try {
-      const sent = await client.send(job.request, atOnce)
+      const sent = await client.send(job.request, atOnce).finally(() => {
+        unanswered -= 1
+      })
       count(context, progress, job, sent)
       endless?.sent(job, lane, sent)
       permit.settle(permitResult(sent))
@@ -241,6 +245,11 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     return true
   }
 
+  const dropKept = () => {
+    kept?.cancel()
+    kept = undefined
+  }
+
   const step = async (): Promise<boolean> => {
     if (outage.isOn() && (progress.inFlight > 0 || outage.waitMs() > 0)) {
       await change()
@@ -253,7 +262,9 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     }
     const asked = clock.elapsed()
     const isPaused = governor.state().pausedUntil !== undefined
-    const permit = await governor.permit(noMore)
+    if (isPaused) dropKept()
+    const permit = kept ?? (await governor.permit(noMore))
+    kept = undefined
     if (isPaused) silence.excuse(clock.elapsed() - asked)
     if (!permit) return false
     const error = silence.tooLong()
@@ -265,6 +276,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     const chosen = choose()
     if (chosen) {
       progress.inFlight += 1
+      unanswered += 1
       void queue
         .add(() => perform(chosen, permit))
         .finally(() => {
@@ -275,8 +287,14 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
         })
       return true
     }
+    if (unanswered > 0) for (const source of sources) source.share?.()
+    if (unanswered < progress.inFlight) {
+      // What has been answered is about to bring the next request, which had to wait for this permit.
+      kept = permit
+      await change()
+      return true
+    }
     permit.cancel()
-    for (const source of sources) source.share?.()
     const isIdle = progress.inFlight === 0 && delayed.length === 0
     if (isIdle && !endless) return lanes.askAllAgain() || believe()
     if (isIdle) believe()
@@ -295,6 +313,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
         // What is under way is applied before the warehouse is closed.
         stop(databaseError(error, store.db.name))
       }
+      dropKept()
       await queue.onIdle()
       for (const { job } of [...delayed, ...doubtful]) job.over()
       if (stopped !== undefined) throw stopped
@@ -388,7 +407,8 @@ function createLanes(sources: readonly Source[], { commits, elapsed }: LanesDeps
 
   const ask = (source: Source): Job | undefined => {
     const before = idle.get(source)
-    if (before && (before.commits === commits() || elapsed() - before.askedAt < ASK_AGAIN_MS)) return undefined
+    if (before && (before.commits === commits() || elapsed() - before.askedAt < ASK_AGAIN_MS))
+      return undefined
     const job = source.next()
     if (job) idle.delete(source)
     else idle.set(source, { commits: commits(), askedAt: elapsed() })

@@ -21,6 +21,8 @@ export interface TimedSources {
   drain(): Promise<void>
   /** Takes the next request of a feed and sends it; the answer waits until it is applied. */
   ask(feed: string): Promise<{ apply(): Promise<void> }>
+  /** As if the API would take more requests than there are. */
+  share(): void
   /** What the daemon does when a resource is quiet: what is confirmed to be gone goes. */
   settle(resource: ResourceName): Promise<void>
   /** Moves the wall clock of the trial; the server's stays. */
@@ -114,6 +116,9 @@ export async function startTimed(
       const job = nextOf(feed)
       if (!job) throw new Error(`nothing of ${feed} is due`)
       return send(job)
+    },
+    share() {
+      for (const source of sources) source.share?.()
     },
     settle: resource => store.transaction(() => settleInTime(context, resource, false)),
     moveClock(ms) {

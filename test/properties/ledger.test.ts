@@ -8,7 +8,7 @@ import { byRounds } from '../../src/engine/agenda.ts'
 import { createContext, type EngineContext } from '../../src/engine/context.ts'
 import { holdForGood } from '../../src/engine/holds.ts'
 import { tileAxis } from '../../src/engine/timeline.ts'
-import { cutWhereItStands, listed } from '../../src/engine/walk.ts'
+import { cutWhereItStands, leaveRest, listed } from '../../src/engine/walk.ts'
 import { createLog, type Log } from '../../src/log.ts'
 import type { Segment } from '../../src/store/ledger.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
@@ -28,6 +28,8 @@ type Step =
   | { kind: 'page'; which: number; percent: number }
   | { kind: 'setback'; which: number }
   | { kind: 'end'; which: number }
+  /** The rest of a walk, but for a share of it, is left to another. */
+  | { kind: 'leave'; which: number; percent: number }
   | { kind: 'since'; instant: number }
 
 const which = fc.nat(20)
@@ -35,6 +37,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('page' as const), which, percent: fc.integer({ min: 0, max: 100 }) }),
   fc.record({ kind: fc.constant('setback' as const), which }),
   fc.record({ kind: fc.constant('end' as const), which }),
+  fc.record({ kind: fc.constant('leave' as const), which, percent: fc.integer({ min: 0, max: 100 }) }),
   fc.record({ kind: fc.constant('since' as const), instant: fc.integer({ min: 1, max: END - 1 }) }),
 )
 
@@ -85,6 +88,13 @@ function take(change: Step, isListed: boolean[]): void {
   const all = segments()
   const segment = all[change.which % all.length]
   if (!segment) throw new Error('no segment')
+  if (change.kind === 'leave') {
+    if (segment.edgeAt === null) return
+    const edge = instantOf(segment.edgeAt)
+    const instant = Math.round(edge - ((edge - lower(segment)) * change.percent) / 100)
+    if (instant > lower(segment) && instant < edge) leaveRest(store.ledger, segment, at(instant))
+    return
+  }
   if (change.kind === 'page') {
     const top = segment.edgeAt === null ? upper(segment) : instantOf(segment.edgeAt)
     const edge = Math.max(Math.ceil(top - ((top - lower(segment)) * change.percent) / 100), 1)

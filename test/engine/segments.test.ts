@@ -1,0 +1,208 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type ScriptedApi, type ScriptedRequest, startScriptedApi } from '../support/scripted-api.ts'
+import { type ScriptedList, scriptedList } from '../support/scripted-lists.ts'
+import { type MadeMessage, message, minutesBack, startTrial, type Trial, uuid } from './trial-backfill.ts'
+import { startTimed } from './trial-timed.ts'
+
+const MESSAGES = { time: 'received_at', from: 'received_from', to: 'received_to' } as const
+const PAGE = 4
+
+/** An API that takes its time, so that requests meet there, and how many did. */
+interface SlowList {
+  api: ScriptedApi
+  list: ScriptedList<MadeMessage>
+  /** At one time, at most. */
+  most(): number
+  pages(from?: number): ScriptedRequest[]
+}
+
+const TURNS = 30
+
+async function startSlowList(rows: readonly MadeMessage[], pageSize = PAGE): Promise<SlowList> {
+  const api = await startScriptedApi()
+  const list = scriptedList({ ...MESSAGES, rows, pageSize })
+  let inFlight = 0
+  let most = 0
+  api.on('/v2/messages', async request => {
+    if (request.query['ids'] !== undefined) return list.handler(request)
+    inFlight += 1
+    most = Math.max(most, inFlight)
+    for (let left = TURNS; left > 0; left -= 1) await turn()
+    inFlight -= 1
+    return list.handler(request)
+  })
+  return {
+    api,
+    list,
+    most: () => most,
+    pages: (from = 0) => api.requests.slice(from).filter(({ query }) => query['ids'] === undefined),
+  }
+}
+
+const messages = (count: number, minutes = (number: number) => number): MadeMessage[] =>
+  Array.from({ length: count }, (_, number) => message(number, { received_at: minutesBack(minutes(number)) }))
+
+const stored = (trial: Trial) => trial.column('SELECT id FROM live_message_copies ORDER BY 1')
+const idsOf = (rows: readonly MadeMessage[]) => rows.map(({ id }) => id).sort()
+
+const segmentsOf = ({ store }: Trial) => store.ledger.segments('messages.list', '')
+
+function expectTiled(trial: Trial): void {
+  const all = segmentsOf(trial)
+  expect(all[0]?.to).toBe(null)
+  expect(all.at(-1)?.from).toBe(null)
+  expect(all.slice(1).map(({ to }) => to)).toEqual(all.slice(0, -1).map(({ from }) => from))
+}
+
+describe('a long history', () => {
+  const DENSITIES: [string, number, (number: number) => number][] = [
+    ['evenly', 8, number => number],
+    ['ever more thinly into the past', 8, number => number + (number / 100) ** 3],
+    ['ever more densely into the past', 8, number => Math.sqrt(number) * 50],
+    ['in two parts with years between them', 8, number => (number < 400 ? number : number + 1_000_000)],
+    // Nothing that was seen tells anything here, and still it is not asked for much more.
+    ['at ten instants', 24, number => Math.floor(number / 80) * 5000],
+  ]
+
+  test.each(DENSITIES)(
+    'that is spread %s is walked several at a time, for hardly more requests',
+    async (_, more, at) => {
+      const rows = messages(800, at)
+      const { api, most, pages } = await startSlowList(rows)
+      const trial = await startTrial(api)
+      expect((await trial.run(['messages'])).complete).toBe(true)
+      expect(stored(trial)).toEqual(idsOf(rows))
+      expect(most()).toBeGreaterThan(2)
+      expect(pages().length).toBeLessThanOrEqual(800 / PAGE + more)
+      expectTiled(trial)
+      expect(segmentsOf(trial).every(({ listedRound }) => listedRound === 1)).toBe(true)
+    },
+  )
+
+  test('costs no request more where only one may be made at a time', async () => {
+    const { api, pages } = await startSlowList(messages(400))
+    const trial = await startTrial(api)
+    await trial.run(['messages'], { concurrency: 1 })
+    expect(pages()).toHaveLength(400 / PAGE)
+    expect(segmentsOf(trial)).toHaveLength(1)
+  })
+
+  test('that is not so long is walked at one go, whatever the API would take', async () => {
+    const { api, pages } = await startSlowList(messages(20 * PAGE))
+    const trial = await startTrial(api)
+    await trial.run(['messages'])
+    expect(pages()).toHaveLength(20)
+    expect(segmentsOf(trial)).toHaveLength(1)
+  })
+
+  test('that is cut off goes on where each walk stood, and asks for one page of each twice at most', async () => {
+    const rows = messages(800)
+    const { api, pages } = await startSlowList(rows)
+    const trial = await startTrial(api)
+    const ending = new AbortController()
+    const stop = { signal: ending.signal }
+    trial.store.db.function('stop_here', () => {
+      ending.abort()
+      return 0
+    })
+    trial.store.db.exec(`CREATE TEMP TRIGGER stopping AFTER INSERT ON message_copies
+      WHEN (SELECT count(*) FROM message_copies) = 480 BEGIN SELECT stop_here(); END`)
+    await expect(trial.run(['messages'], stop)).resolves.toMatchObject({ complete: false })
+    trial.store.db.exec('DROP TRIGGER stopping')
+    const walks = segmentsOf(trial)
+    expect(walks.filter(({ cursor }) => cursor !== null).length).toBeGreaterThan(2)
+    expectTiled(trial)
+    const before = pages().length
+    expect((await trial.run(['messages'])).complete).toBe(true)
+    expect(stored(trial)).toEqual(idsOf(rows))
+    expect(pages().length).toBeLessThanOrEqual(800 / PAGE + 8 + walks.length)
+    const wereUnderWay = walks.flatMap(({ cursor }) => (cursor === null ? [] : [cursor['cursor']]))
+    const goneOn = pages(before).map(({ query }) => query['cursor'])
+    expect(goneOn).toEqual(expect.arrayContaining(wereUnderWay))
+  })
+
+  test('whose cursors are refused in the middle is read to its end all the same', async () => {
+    const rows = messages(600)
+    const { api, list, pages } = await startSlowList(rows)
+    const trial = await startTrial(api)
+    trial.store.db.function('expire', () => {
+      list.expireCursors()
+      return 0
+    })
+    trial.store.db.exec(`CREATE TEMP TRIGGER expiring AFTER INSERT ON message_copies
+      WHEN (SELECT count(*) FROM message_copies) = 300 BEGIN SELECT expire(); END`)
+    expect((await trial.run(['messages'])).complete).toBe(true)
+    expect(stored(trial)).toEqual(idsOf(rows))
+    expect(pages().length).toBeLessThan(600 / PAGE + 30)
+    expectTiled(trial)
+  })
+})
+
+describe('what is gone from a history that is walked several at a time', () => {
+  test('is found wherever it lay, and nothing else is even asked for', async () => {
+    const at = fc.integer({ min: 0, max: 250 })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(at, { minLength: 120, maxLength: 200 }),
+        fc.uniqueArray(fc.nat(119), { minLength: 1, maxLength: 20 }),
+        fc.integer({ min: 1, max: 5 }),
+        async (minutes, gone, pageSize) => {
+          // At instants where cuts are made, several rows at each.
+          const rows = minutes.map((minute, number) =>
+            message(number, { received_at: minutesBack(minute * 7).replace('.000', '.617') }),
+          )
+          const { api, list } = await startSlowList(rows, pageSize)
+          const trial = await startTrial(api)
+          await trial.run(['messages'])
+          expect(stored(trial)).toEqual(idsOf(rows))
+          const keys = new Set(gone.map(uuid))
+          list.rows = list.rows.filter(({ id }) => !keys.has(id))
+          expect((await trial.run(['messages'])).complete).toBe(true)
+          expect(stored(trial)).toEqual(idsOf(list.rows))
+          const probed = new Set(api.requests.flatMap(({ query }) => query['ids']?.split(',') ?? []))
+          expect([...probed].sort()).toEqual([...keys].sort())
+          expectTiled(trial)
+        },
+      ),
+      { numRuns: 6, endOnFailure: true },
+    )
+  }, 60_000)
+})
+
+describe('in the daemon', () => {
+  test('a first long history is walked several at a time', async () => {
+    const { api } = await startSlowList(messages(400))
+    const trial = await startTrial(api)
+    const timed = await startTimed(api, trial, ['messages'])
+    for (let page = 0; page < 20; page += 1) {
+      const asked = await timed.ask('messages.list')
+      timed.share()
+      await asked.apply()
+    }
+    const both = await Promise.all([timed.ask('messages.list'), timed.ask('messages.list')])
+    for (const asked of both) await asked.apply()
+    await timed.drain()
+    expect(stored(trial)).toHaveLength(400)
+    expectTiled(trial)
+  })
+
+  test('what is only listed again is walked at one go', async () => {
+    const rows = messages(200, number => number * 3000)
+    const { api } = await startSlowList(rows)
+    const trial = await startTrial(api)
+    const timed = await startTimed(api, trial, ['messages'])
+    await timed.drain()
+    const before = segmentsOf(trial).length
+    timed.context.beginRound('messages', 'confirming')
+    let most = 0
+    for (let page = 0; page < 40; page += 1) {
+      const asked = await timed.ask('messages.list')
+      timed.share()
+      await asked.apply()
+      most = Math.max(most, segmentsOf(trial).length)
+    }
+    expect(most).toBeLessThanOrEqual(before)
+  })
+})
