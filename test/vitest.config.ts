@@ -11,5 +11,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    // They mostly wait for the processes that they start.
+    maxWorkers: 2,
   },
 })

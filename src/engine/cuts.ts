@@ -26,7 +26,7 @@ export interface Cut {
 /** A list with fewer pages is walked at one go. */
 const LONG_PAGES = 20
 /** At most one cut for so many pages: on average half a page is lost with each. */
-const PAGES_FOR_A_CUT = 30
+const PAGES_FOR_A_CUT = 60
 /** A walk is cut when it has so many times as much left as it would have if all had the same. */
 const UNEVEN = 3
 /** What is over as soon as this is left as it is. */
