@@ -57,7 +57,7 @@ function isRoundComplete(context: EngineContext, { name, feeds, parents }: Resou
   )
 }
 
-/** Of a list in scopes those that are not offered have no pass. */
+/** Of a list in scopes every one is noted as not offered. */
 function isWhollyHeld({ holds, store }: EngineContext, { name, feeds }: Resource): boolean {
   return Object.entries(feeds).every(([feedName, feed]) => {
     const id = `${name}.${feedName}`
