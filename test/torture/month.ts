@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -131,8 +131,9 @@ interface Measure {
 const MEASURES: Readonly<Record<string, Measure | undefined>> = {
   seconds: undefined,
   'rss MiB': { unit: 'MiB', share: 0.05, slack: 6 },
+  files: { unit: 'files', share: 0, slack: 3 },
   // Connections to the API come and go with the concurrency; a leak would show as hundreds in a month.
-  handles: { unit: 'handles', share: 0, slack: 16 },
+  sockets: { unit: 'sockets', share: 0, slack: 16 },
   'wal KiB': { unit: 'KiB', share: 0.25, slack: 1024 },
   'db KiB': undefined,
   'loop p99 ms': { unit: 'ms', share: 0.5, slack: 20 },
@@ -163,7 +164,7 @@ async function take(trial: DaemonTrial, pid: number, socket: string): Promise<Sa
   return {
     seconds: Math.round(performance.now() / 1000),
     'rss MiB': Math.round(residentKib(pid) / 1024),
-    handles: readdirSync(`/proc/${pid}/fd`).length,
+    ...openHandles(pid),
     'wal KiB': Math.round(sizeOf(`${trial.database}-wal`) / 1024),
     'db KiB': Math.round(sizeOf(trial.database) / 1024),
     'loop p99 ms': delay('0.99'),
@@ -171,6 +172,14 @@ async function take(trial: DaemonTrial, pid: number, socket: string): Promise<Sa
     ...Object.fromEntries(counts),
     requests: trial.tap.requests.length,
   }
+}
+
+/** Sockets apart from all else that is open. */
+function openHandles(pid: number) {
+  const folder = `/proc/${pid}/fd`
+  const open = readdirSync(folder).map(number => readlinkSync(join(folder, number)))
+  const sockets = open.filter(target => target.startsWith('socket:')).length
+  return { files: open.length - sockets, sockets }
 }
 
 function residentKib(pid: number): number {
