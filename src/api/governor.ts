@@ -234,7 +234,7 @@ function createTurns(clock: Clock): Turns {
   let credit = 0
   let asked = false
 
-  const request = ({ minTime, batch }: Pacing, then: () => void) => {
+  const request = ({ minTime, batch, leastMs }: Pacing, then: () => void) => {
     // Bottleneck goes by the wall clock: set back by an hour, it would wait for an hour.
     if (clock.now() < wallTime) {
       limiter = new Bottleneck()
@@ -244,15 +244,18 @@ function createTurns(clock: Clock): Turns {
     if (minTime !== appliedMinTime) void limiter.updateSettings({ minTime })
     appliedMinTime = minTime
     void limiter.schedule(async () => {
-      const now = clock.elapsed()
-      // After a turn that a busy process took late, Bottleneck lets the next follow at its heels.
-      if (now - lastTurnAt < minTime - TIMER_SLACK_MS) return request({ minTime, batch }, then)
+      // Bottleneck keeps to its rhythm: after a turn that was taken late, the next may come at its heels.
+      for (let early = earlyMs(leastMs); early > 0; early = earlyMs(leastMs)) {
+        await clock.sleep(early)
+      }
       asked = false
-      lastTurnAt = now
+      lastTurnAt = clock.elapsed()
       credit = batch
       then()
     })
   }
+
+  const earlyMs = (leastMs: number) => Math.ceil(lastTurnAt + leastMs - clock.elapsed())
 
   return {
     take: () => {
@@ -270,9 +273,6 @@ function createTurns(clock: Clock): Turns {
     },
   }
 }
-
-/** Node's timers may fire this much early. */
-const TIMER_SLACK_MS = 1
 
 interface DayCount {
   add(requests: number): void

@@ -85,6 +85,8 @@ export interface Pacing {
   minTime: number
   /** Requests that may go together each `minTime`: 1 up to 100 requests a second. */
   batch: number
+  /** After a turn that a busy machine took late the next may follow sooner, but not sooner than this. */
+  leastMs: number
 }
 
 const FIRST_RATE = 10
@@ -106,6 +108,8 @@ const LONGEST_OWN_PAUSE_MS = 60_000
 const PAUSE_SHARE = 1 / 8
 /** Pacing finer than this would be at the mercy of timers. */
 const SLOT_MS = 10
+/** Of `minTime`: made up for in this way, lateness costs no requests, and two are still not sent as one. */
+const CATCH_UP = 0.5
 
 export function startPace(ceilings: Ceilings, learned: LearnedRate | undefined): PaceState {
   const rate = learned?.ratePerSecond ?? FIRST_RATE
@@ -149,11 +153,13 @@ export function mostUnderWay({ refusals, concurrency }: PaceState): number {
 
 export function pacing({ rate: { rate }, ceilings }: PaceState): Pacing {
   const ceiling = ceilings.requestsPerSecond
-  if (ceiling === undefined && rate >= UNPACED_RATE) return { minTime: 0, batch: 1 }
+  if (ceiling === undefined && rate >= UNPACED_RATE) return { minTime: 0, batch: 1, leastMs: 0 }
   const batch = Math.ceil((rate * SLOT_MS) / 1000)
   // A timer may fire a millisecond early, and the owner's ceiling must hold even then.
   const margin = ceiling !== undefined && rate >= ceiling ? 1 : 0
-  return { minTime: (batch * 1000) / rate + margin, batch }
+  const minTime = (batch * 1000) / rate + margin
+  const allowedMs = ceiling === undefined ? 0 : (batch * 1000) / ceiling
+  return { minTime, batch, leastMs: Math.max(minTime * CATCH_UP, allowedMs) }
 }
 
 function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'accepted' }>): PaceState {

@@ -186,6 +186,36 @@ describe('a 429', () => {
   })
 })
 
+describe('the pace', () => {
+  it('is kept when turns come late, with none of them at the heels of another', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const onTime = setTimeout
+    let timers = 0
+    const late = vi.spyOn(globalThis, 'setTimeout')
+    onTestFinished(() => late.mockRestore())
+    // As on a busy machine: every third timer fires 40 ms late.
+    late.mockImplementation((then, ms = 0) => onTime(then, (timers++ % 3 === 0 ? 40 : 0) + ms))
+    const clock = systemClock()
+    const { governor } = govern({ clock, initial: { ratePerSecond: 10, concurrency: 4, limited: true } })
+    const times: number[] = []
+    const asker = (async () => {
+      for (;;) {
+        const permit = await governor.permit()
+        if (permit === undefined) return
+        times.push(clock.elapsed())
+        permit.settle({ kind: 'other', durationMs: 5 })
+      }
+    })()
+    await vi.advanceTimersByTimeAsync(10_000)
+    governor.close()
+    await asker
+    const gaps = times.slice(1).map((at, index) => at - (times[index] ?? at))
+    expect(times.length).toBeGreaterThanOrEqual(99)
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(50)
+  })
+})
+
 describe("the owner's ceilings", () => {
   it('of a day hold until the next UTC day, over restarts', async () => {
     const { governor, clock } = govern({ ceilings: { requestsPerDay: 3 }, usedToday: 2 })
