@@ -108,8 +108,8 @@ const LONGEST_OWN_PAUSE_MS = 60_000
 const PAUSE_SHARE = 1 / 8
 /** Pacing finer than this would be at the mercy of timers. */
 const SLOT_MS = 10
-/** Of `minTime`: made up for in this way, lateness costs no requests, and two are still not sent as one. */
-const CATCH_UP = 0.5
+/** Of `minTime`: a little at a time, since an API that saves nothing up refuses what comes any sooner. */
+const CATCH_UP = 0.95
 
 export function startPace(ceilings: Ceilings, learned: LearnedRate | undefined): PaceState {
   const rate = learned?.ratePerSecond ?? FIRST_RATE

@@ -24,6 +24,8 @@ export interface RateState {
   readonly refusedAt: number | undefined
   /** How many spans in a row were too short to tell much. */
   readonly shorts: number
+  /** Whether the time before it was refused again long before it was back. */
+  readonly wasEarly: boolean
   /** What was accepted since the API let a request through again after the refusal before the last. */
   readonly span: Span
   readonly flow: Flow
@@ -51,9 +53,11 @@ const DROP = 0.02
  * How long it takes to be back, in ms and at least in requests, since each refusal is one of them; and how long from
  * there to be as far beyond.
  */
-const SURE = { backMs: 60_000, requests: 200, beyondMs: 15_000 }
+const SURE = { backMs: 60_000, requests: 300, beyondMs: 15_000 }
 const UNSURE = { backMs: 5_000, requests: 40, beyondMs: 10_000 }
-const LONGEST_BACK_MS = 120_000
+const LONGEST_BACK_MS = 150_000
+/** Refused again before such a share of the way back, the plateau is too high. */
+const EARLY = 0.3
 /** Two refusals at rates that differ by less are of the same limit. */
 const AGREEMENT = 0.06
 /** A longer pause is the end of a window and part of it; a short one may save nothing up. Also as a share of all. */
@@ -61,7 +65,10 @@ const LONGEST_GAP_MS = 1500
 const MOST_GAP = 0.1
 /** After so long a pause it was a window that ended, and what it let through is known. */
 const END_OF_WINDOW_MS = 3000
-const GROWN = 1.3
+/** Refused at so much more than the mean, the limit has grown meanwhile. */
+const GROWN = 1.5
+/** How far from the mean to the rate at which it was refused the limit lies, where nothing is saved up. */
+const BETWEEN = 0.4
 /** So many short spans in a row. */
 const BELIEVED_AFTER = 2
 /** Fewer accepted answers tell no rate, and the drop is this. */
@@ -95,6 +102,7 @@ export function startRate({ rate, limited, bounds }: FirstRate): RateState {
     pacedAt: undefined,
     refusedAt: undefined,
     shorts: 0,
+    wasEarly: false,
     span: { since: undefined, accepted: 0, heldMs: 0 },
     flow: { level: 0, at: 0, since: undefined },
   }
@@ -162,6 +170,7 @@ function letThrough(state: RateState, at: number, refusedAt: number): RateState 
     pacedAt: at,
     refusedAt: undefined,
     shorts: isShort ? state.shorts + 1 : 0,
+    wasEarly: isEarly(state),
   }
   const tells = span.accepted >= TELLING || span.since === undefined
   return {
@@ -177,10 +186,7 @@ interface Pause {
   isShort: boolean
 }
 
-/**
- * What was let through in the time that was not spent in a pause. Where it was refused at much more, the limit has
- * grown meanwhile.
- */
+/** What was let through in the time that was not spent in a pause. */
 function bound(state: RateState, { at, pausedMs, isShort }: Pause): number {
   const { span, plateau, shorts } = state
   const { since, accepted } = span
@@ -188,13 +194,26 @@ function bound(state: RateState, { at, pausedMs, isShort }: Pause): number {
   const cautious = plateau * (1 - CAUTION)
   if (accepted < TELLING || !wasUsedUp(state, at - pausedMs)) return cautious
   const spanMs = at - since
-  const gapMs = Math.min(pausedMs, LONGEST_GAP_MS, spanMs * MOST_GAP)
-  const letThroughRate = (1000 * accepted) / (spanMs - gapMs)
+  // Refused early again and again, more was expected than there is: the pauses have been made up for.
+  const isMadeUpFor = state.wasEarly && isEarly(state)
+  const gapMs = isMadeUpFor ? 0 : Math.min(pausedMs, LONGEST_GAP_MS, spanMs * MOST_GAP)
+  const mean = (1000 * accepted) / (spanMs - gapMs)
   // Much of a short span are pauses, which may have cost more than they saved up; but not again and again.
-  if (isShort && shorts < BELIEVED_AFTER) return Math.max(letThroughRate, cautious)
-  if (state.heldMs <= comeBackMs(state) || pausedMs > END_OF_WINDOW_MS) return letThroughRate
-  // Refused only beyond the plateau, it may be a little higher than that, or have grown a lot meanwhile.
-  return plateau > letThroughRate * GROWN ? plateau : letThroughRate * (1 + DROP)
+  if (isShort && shorts < BELIEVED_AFTER) return Math.max(mean, cautious)
+  if (state.heldMs <= comeBackMs(state) || pausedMs > END_OF_WINDOW_MS) return mean
+  return boundBeyond(state, mean)
+}
+
+/** Refused only beyond the plateau: the limit may be a little higher than that, or have grown a lot meanwhile. */
+function boundBeyond({ plateau, refusedBefore }: RateState, mean: number): number {
+  if (plateau > mean * GROWN) return plateau
+  // More than was thought possible came through: what an API saves up has been used, and the mean is the limit.
+  if (mean > refusedBefore) return mean * (1 + DROP)
+  return mean + BETWEEN * (plateau - mean)
+}
+
+function isEarly(state: RateState): boolean {
+  return state.sure && state.heldMs < EARLY * comeBackMs(state)
 }
 
 function isShortSpan({ since }: Span, at: number, pausedMs: number): boolean {

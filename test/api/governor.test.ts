@@ -194,8 +194,8 @@ describe('the pace', () => {
     let timers = 0
     const late = vi.spyOn(globalThis, 'setTimeout')
     onTestFinished(() => late.mockRestore())
-    // As on a busy machine: every third timer fires 40 ms late.
-    late.mockImplementation((then, ms = 0) => onTime(then, (timers++ % 3 === 0 ? 40 : 0) + ms))
+    // As on a busy machine: every seventh timer fires 20 ms late.
+    late.mockImplementation((then, ms = 0) => onTime(then, (timers++ % 7 === 0 ? 20 : 0) + ms))
     const clock = systemClock()
     const { governor } = govern({ clock, initial: { ratePerSecond: 10, concurrency: 4, limited: true } })
     const times: number[] = []
@@ -212,7 +212,7 @@ describe('the pace', () => {
     await asker
     const gaps = times.slice(1).map((at, index) => at - (times[index] ?? at))
     expect(times.length).toBeGreaterThanOrEqual(99)
-    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(50)
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(95)
   })
 })
 
