@@ -392,7 +392,8 @@ interface LanesDeps {
   elapsed: () => number
 }
 
-const ASK_AGAIN_MS = 25
+/** How long a source that had nothing is let be while others have work, and while none has. */
+const ASK_AGAIN_MS = { busy: 500, idle: 25 }
 
 /**
  * Weighted shares: the lane with the least requests for its share goes first, and what it cannot use others take.
@@ -405,21 +406,20 @@ function createLanes(sources: readonly Source[], { commits, elapsed }: LanesDeps
   const turns = new Map<Lane, number>()
   let allAsked = false
 
-  const ask = (source: Source): Job | undefined => {
+  const ask = (source: Source, againMs: number): Job | undefined => {
     const before = idle.get(source)
-    if (before && (before.commits === commits() || elapsed() - before.askedAt < ASK_AGAIN_MS))
-      return undefined
+    if (before && (before.commits === commits() || elapsed() - before.askedAt < againMs)) return undefined
     const job = source.next()
     if (job) idle.delete(source)
     else idle.set(source, { commits: commits(), askedAt: elapsed() })
     return job
   }
 
-  const fromSources = (lane: Lane): Attempt | undefined => {
+  const fromSources = (lane: Lane, againMs: number): Attempt | undefined => {
     const turn = turns.get(lane) ?? 0
     for (let step = 0; step < sources.length; step += 1) {
       const source = sources[(turn + step) % sources.length]
-      const job = source?.lane === lane ? ask(source) : undefined
+      const job = source?.lane === lane ? ask(source, againMs) : undefined
       if (!job) continue
       turns.set(lane, (turn + step + 1) % sources.length)
       return { job, lane, attempt: 1 }
@@ -427,18 +427,24 @@ function createLanes(sources: readonly Source[], { commits, elapsed }: LanesDeps
     return undefined
   }
 
+  const charge = (lane: Lane) => {
+    allAsked = false
+    const share = (used.get(lane) ?? 0) + 1 / SHARES[lane]
+    used.set(lane, share)
+    // A lane that was idle must not make up for it later at the others' cost.
+    for (const [other, others] of used) used.set(other, Math.max(others, share - 1))
+  }
+
   return {
     choose(retries: (lane: Lane) => Attempt | undefined): Attempt | undefined {
       const order = [...LANES].sort((one, other) => (used.get(one) ?? 0) - (used.get(other) ?? 0))
-      for (const lane of order) {
-        const chosen = retries(lane) ?? fromSources(lane)
-        if (!chosen) continue
-        allAsked = false
-        const share = (used.get(lane) ?? 0) + 1 / SHARES[lane]
-        used.set(lane, share)
-        // A lane that was idle must not make up for it later at the others' cost.
-        for (const [other, others] of used) used.set(other, Math.max(others, share - 1))
-        return chosen
+      for (const againMs of [ASK_AGAIN_MS.busy, ASK_AGAIN_MS.idle]) {
+        for (const lane of order) {
+          const chosen = retries(lane) ?? fromSources(lane, againMs)
+          if (!chosen) continue
+          charge(lane)
+          return chosen
+        }
       }
       return undefined
     },
@@ -448,7 +454,7 @@ function createLanes(sources: readonly Source[], { commits, elapsed }: LanesDeps
     /** How long until one that had nothing may be asked again, since something was committed meanwhile. */
     waitMs(): number {
       const stale = [...idle.values()].filter(before => before.commits !== commits())
-      return Math.min(...stale.map(({ askedAt }) => askedAt + ASK_AGAIN_MS - elapsed()))
+      return Math.min(...stale.map(({ askedAt }) => askedAt + ASK_AGAIN_MS.idle - elapsed()))
     },
     /** What had nothing before may have something by now. */
     askAll() {

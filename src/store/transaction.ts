@@ -17,6 +17,9 @@ export interface Transaction {
 const BUSY_PATIENCE_MS = 10_000
 const BUSY_PAUSE_MS = 50
 
+/** So often at most are further answers let go first. */
+const MOST_TURNS = 8
+
 /** What has gathered while the disk was busy may be hundreds of answers: they share commits of about this length. */
 const SHARED_MS = 15
 
@@ -85,8 +88,20 @@ export function createTransaction({ db, clock, path, checkpoints, onHeld }: Tran
     }
   }
 
+  /**
+   * After the answers that have arrived by now were taken up, and the requests that may go in their place were written:
+   * undici writes them in the next turn, and storing takes longer than that.
+   */
+  const answersTaken = async () => {
+    let before = 0
+    for (let turn = 0; turn < 2 || (waiting.length > before && turn < MOST_TURNS); turn += 1) {
+      before = waiting.length
+      await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+
   const flush = async () => {
-    await nextTurn()
+    await answersTaken()
     while (waiting.length > 0) {
       const batch = waiting
       waiting = []
@@ -102,7 +117,7 @@ export function createTransaction({ db, clock, path, checkpoints, onHeld }: Tran
         for (const entry of batch) entry.reject(databaseError(error, path))
       }
       if (checkpoints.isDue()) await checkpoints.run()
-      else if (waiting.length > 0) await nextTurn()
+      else if (waiting.length > 0) await answersTaken()
     }
     flushing = false
   }
@@ -115,12 +130,4 @@ export function createTransaction({ db, clock, path, checkpoints, onHeld }: Tran
       void flush()
     })
   return Object.assign(transaction, { commits: () => commits })
-}
-
-/**
- * After the answers that have arrived by now were taken up, and the requests that may go in their place were written:
- * undici writes them in the next turn, and storing takes longer than that.
- */
-async function nextTurn(): Promise<void> {
-  for (let turn = 0; turn < 2; turn += 1) await new Promise(resolve => setImmediate(resolve))
 }
