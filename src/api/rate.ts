@@ -24,6 +24,8 @@ export interface RateState {
   readonly refusedAt: number | undefined
   /** How many spans in a row were too short to tell much. */
   readonly shorts: number
+  /** Whether the plateau is little more than a guess. */
+  readonly isGuess: boolean
   /** Whether the time before it was refused again long before it was back. */
   readonly wasEarly: boolean
   /** What was accepted since the API let a request through again after the refusal before the last. */
@@ -55,6 +57,7 @@ const DROP = 0.02
  */
 const SURE = { backMs: 60_000, requests: 300, beyondMs: 15_000 }
 const UNSURE = { backMs: 5_000, requests: 40, beyondMs: 10_000 }
+const GUESSED = { ...UNSURE, beyondMs: 5_000 }
 const LONGEST_BACK_MS = 150_000
 /** Refused again before such a share of the way back, the plateau is too high. */
 const EARLY = 0.3
@@ -102,6 +105,7 @@ export function startRate({ rate, limited, bounds }: FirstRate): RateState {
     pacedAt: undefined,
     refusedAt: undefined,
     shorts: 0,
+    isGuess: false,
     wasEarly: false,
     span: { since: undefined, accepted: 0, heldMs: 0 },
     flow: { level: 0, at: 0, since: undefined },
@@ -170,6 +174,7 @@ function letThrough(state: RateState, at: number, refusedAt: number): RateState 
     pacedAt: at,
     refusedAt: undefined,
     shorts: isShort ? state.shorts + 1 : 0,
+    isGuess: isShort,
     wasEarly: isEarly(state),
   }
   const tells = span.accepted >= TELLING || span.since === undefined
@@ -221,11 +226,11 @@ function isShortSpan({ since }: Span, at: number, pausedMs: number): boolean {
   return Math.min(pausedMs, LONGEST_GAP_MS) > (at - since) * MOST_GAP
 }
 
-type Curve = Pick<RateState, 'plateau' | 'sure' | 'bounds'>
+type Curve = Pick<RateState, 'plateau' | 'sure' | 'isGuess' | 'bounds'>
 
 /** The rate after it has held requests back for so long. */
 function curve(shape: Curve, heldMs: number): number {
-  const { beyondMs } = shape.sure ? SURE : UNSURE
+  const { beyondMs } = pathOf(shape)
   const back = heldMs - comeBackMs(shape)
   return within(
     shape.bounds,
@@ -237,19 +242,24 @@ function within({ least, most }: Bounds, rate: number): number {
   return Math.min(most, Math.max(least, rate))
 }
 
-function comeBackMs({ plateau, sure }: Curve): number {
-  const { backMs, requests } = sure ? SURE : UNSURE
-  return Math.min(Math.max(backMs, (1000 * requests) / plateau), LONGEST_BACK_MS)
+function comeBackMs(shape: Curve): number {
+  const { backMs, requests } = pathOf(shape)
+  return Math.min(Math.max(backMs, (1000 * requests) / shape.plateau), LONGEST_BACK_MS)
 }
 
-/** Accepted answers, each fading with time: about those of the last second. */
+function pathOf({ sure, isGuess }: Curve) {
+  if (sure) return SURE
+  return isGuess ? GUESSED : UNSURE
+}
+
+/** Accepted answers, each fading with time: about those of the last seconds. */
 interface Flow {
   readonly level: number
   readonly at: number
   readonly since: number | undefined
 }
 
-const FADING_MS = 1000
+const FADING_MS = 5000
 const SHORTEST_SPAN_MS = 50
 
 function addToFlow(flow: Flow, at: number): Flow {

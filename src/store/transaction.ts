@@ -18,7 +18,7 @@ const BUSY_PATIENCE_MS = 10_000
 const BUSY_PAUSE_MS = 50
 
 /** So often at most are further answers let go first. */
-const MOST_TURNS = 8
+const MOST_TURNS = 4
 
 /** What has gathered while the disk was busy may be hundreds of answers: they share commits of about this length. */
 const SHARED_MS = 15
