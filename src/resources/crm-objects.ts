@@ -1,4 +1,4 @@
-import { boolean, child, entity, json, parent, position, resource, text } from '../resource.ts'
+import { boolean, child, entity, json, own, parent, position, resource, text } from '../resource.ts'
 
 const fields = child('crm_fields', {
   about: 'The fields of each CRM object.',
@@ -22,6 +22,10 @@ const fields = child('crm_fields', {
     relation_target_resource: text('Resource it points at, such as `members`.', {
       from: 'relation.target_resource',
     }),
+    column_name: own(
+      'text',
+      'Column of the typed table (`crm_objects.table_name`) that holds it; NULL where it has none.',
+    ),
   },
 })
 
@@ -36,6 +40,7 @@ const objects = entity('crm_objects', {
     label_plural: text('What people see, in the plural.', { content: true }),
     is_custom: boolean('1 for an object of this workspace.'),
     is_active: boolean('1 while in use.'),
+    table_name: own('text', 'Typed table of its records, such as `crm_deal`; NULL until its fields are known.'),
   },
   children: [fields],
 })

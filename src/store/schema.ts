@@ -293,6 +293,23 @@ const syncRequests = sqliteTable('sync_requests', {
 })
 
 /** Every table by name, catalogue first. */
+/** What every column means, filled from the declarations when the program's version changes. */
+const dataDictionary = sqliteTable(
+  'data_dictionary',
+  {
+    tableName: text('table_name').notNull(),
+    columnName: text('column_name').notNull(),
+    position: integer('position').notNull(),
+    type: text('type').notNull(),
+    nullMeaning: text('null_meaning'),
+    description: text('description').notNull(),
+    sourceField: text('source_field'),
+    unit: text('unit'),
+    example: text('example'),
+  },
+  table => [primaryKey({ columns: [table.tableName, table.columnName] })],
+)
+
 export const SCHEMA: Readonly<Record<string, Built>> = {
   ...Object.fromEntries(buildCatalogue()),
   ...Object.fromEntries([
@@ -307,6 +324,7 @@ export const SCHEMA: Readonly<Record<string, Built>> = {
     ['sync_erasures', syncErasures],
     ['sync_arrivals', syncArrivals],
     ['sync_requests', syncRequests],
+    ['data_dictionary', dataDictionary],
   ] as const),
 }
 
@@ -320,4 +338,5 @@ export const CLUSTERED: ReadonlySet<string> = new Set([
   'sync_absences',
   'sync_erasures',
   'sync_arrivals',
+  'data_dictionary',
 ])
