@@ -210,7 +210,9 @@ function bound(state: RateState, { at, pausedMs, isShort }: Pause): number {
 }
 
 /** Refused only beyond the plateau: the limit may be a little higher than that, or have grown a lot meanwhile. */
-function boundBeyond({ plateau, refusedBefore }: RateState, mean: number): number {
+function boundBeyond({ plateau, refusedBefore, isGuess }: RateState, mean: number): number {
+  // A guess is left so fast that how far it came says little, and the mean says whether it was right.
+  if (isGuess && Math.abs(mean - refusedBefore) <= CAUTION * mean) return mean * (1 + DROP)
   if (plateau > mean * GROWN) return plateau
   // More than was thought possible came through: what an API saves up has been used, and the mean is the limit.
   if (mean > refusedBefore) return mean * (1 + DROP)
