@@ -32,7 +32,20 @@ export interface Column {
   content?: true
   /** What stands here once the row's content is erased, as an SQL expression over the row. */
   whenErased?: string
+  /** What a quantity is measured in; `NOT_STATED` where the API does not say. Nothing that is no quantity has one. */
+  unit?: string
+  /** What NULL means, as a sentence, where it is more than that the API sent null or nothing. */
+  nullMeans?: string
+  /** `table.column`: whose rows the value names. Either side may be missing. */
+  refersTo?: readonly string[]
+  /** A made-up value as it is stored, where the resource's example payload shows none. */
+  example?: string
+  /** Field of the API that a value filled by parley comes from. */
+  apiField?: string
 }
+
+/** The unit of a quantity that the API gives without one: stored as sent. */
+export const NOT_STATED = 'not stated'
 
 export interface Index {
   name: string
@@ -92,24 +105,18 @@ export interface Child {
   items: 'object' | 'scalar'
 }
 
-interface ColumnOptions {
+interface ColumnOptions
+  extends Pick<Column, 'content' | 'unit' | 'nullMeans' | 'refersTo' | 'example' | 'apiField'> {
   /** Dot-separated path in the payload where it is not the column's own name. */
   from?: string
-  /** @see Column.content */
-  content?: true
 }
 
 type ColumnBuilder = (about: string, options?: ColumnOptions) => (name: string) => Column
 
 const payloadColumn =
   (kind: ColumnKind): ColumnBuilder =>
-  (about, options) =>
-  name => ({
-    kind,
-    about,
-    source: { from: 'payload', path: (options?.from ?? name).split('.') },
-    ...(options?.content ? { content: true } : {}),
-  })
+  (about, { from, ...options } = {}) =>
+  name => ({ kind, about, source: { from: 'payload', path: (from ?? name).split('.') }, ...options })
 
 export const text = payloadColumn('text')
 export const integer = payloadColumn('integer')
@@ -120,16 +127,13 @@ export const date = payloadColumn('date')
 export const json = payloadColumn('json')
 
 export const tuples =
-  (about: string, tuple: readonly string[]) =>
-  (name: string): Column => ({ ...payloadColumn('json')(about)(name), tuple })
+  (about: string, tuple: readonly string[], options: ColumnOptions = {}) =>
+  (name: string): Column => ({ ...payloadColumn('json')(about, options)(name), tuple })
 
 /** A column that repeats one of the parent row's, such as `meeting_id` in every table below a meeting. */
-export const parent = (column: string, kind: ColumnKind, about: string) => (): Column => ({
-  kind,
-  about,
-  source: { from: 'parent', column },
-  notNull: true,
-})
+export const parent =
+  (column: string, kind: ColumnKind, about: string, options: Pick<Column, 'refersTo'> = {}) =>
+  (): Column => ({ kind, about, source: { from: 'parent', column }, notNull: true, ...options })
 
 /** The 0-based index in the API's array. */
 export const position =
@@ -142,19 +146,22 @@ export const position =
   })
 
 /** The scope or key that the request named. A payload field at `from` is expected to say the same. */
-export const requested = (about: string, options?: ColumnOptions) => (): Column => ({
-  kind: 'text',
-  about,
-  source: options?.from ? { from: 'request', path: options.from.split('.') } : { from: 'request' },
-  notNull: true,
-})
+export const requested =
+  (about: string, { from, ...options }: ColumnOptions = {}) =>
+  (): Column => ({
+    kind: 'text',
+    about,
+    source: from === undefined ? { from: 'request' } : { from: 'request', path: from.split('.') },
+    notNull: true,
+    ...options,
+  })
 
 /** A column that parley fills. */
 export const own =
   (
     kind: ColumnKind,
     about: string,
-    options: Pick<Column, 'notNull' | 'default' | 'content' | 'whenErased'> = {},
+    options: Omit<ColumnOptions, 'from'> & Pick<Column, 'notNull' | 'default' | 'whenErased'> = {},
   ) =>
   (): Column => ({ kind, about, source: { from: 'parley' }, ...options })
 

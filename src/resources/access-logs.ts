@@ -4,17 +4,19 @@ const accessLogs = entity('access_logs', {
   about: "The workspace's own use of the API. Entries that the API no longer lists stay.",
   key: ['id'],
   columns: {
-    id: own('text', 'Ours: a digest of all fields and of the number among entries alike in every field.'),
+    id: own('text', 'Ours: a digest of all fields and of the number among entries alike in every field.', {
+      example: '1f0a9c…',
+    }),
     occurred_at: timestamp('When the request was made.'),
     operation: text('Display name of the operation.'),
     method: text('HTTP method.'),
     route: text('Route template.'),
     path: text('Path that was asked for.'),
     status_code: integer('HTTP status.'),
-    duration_ms: integer('Milliseconds that it took.'),
-    response_size_bytes: integer('Bytes of the answer.'),
+    duration_ms: integer('How long it took.', { unit: 'milliseconds' }),
+    response_size_bytes: integer('Size of the answer.', { unit: 'bytes' }),
     api_key_suffix: text('Last characters of the key that was used.'),
-    completion: text('The API does not state its values.'),
+    completion: text('How the request ended. The API does not state its values.'),
   },
   indices: { by_time: { on: ['occurred_at DESC', '_deleted_at'] } },
 })

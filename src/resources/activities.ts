@@ -7,7 +7,7 @@ const activityLinks = child('activity_links', {
   columns: {
     activity_id: parent('id', 'text', 'Activity.'),
     context_type: text('`company`, `contact` or `deal`.'),
-    context_id: text('Id of the CRM record (`crm_records.id`).'),
+    context_id: text('Id of the CRM record (`crm_records.id`).', { refersTo: ['crm_records.id'] }),
     origin: text(
       '`DIRECT`: the activity itself points there; `DERIVED`: inferred from another linked record.',
     ),
@@ -25,11 +25,19 @@ const activities = entity('activities', {
     source_type: text('`MEETING`, `MESSAGE` or `OBJECT_CHANGE_EVENT`.'),
     source_id: text(
       'Id of the originating record: `meetings.id` for MEETING, `message_copies.id` for MESSAGE.',
+      { refersTo: ['meetings.id', 'message_copies.id'] },
     ),
     occurred_at: timestamp('When it happened.'),
-    created_via: text('How it was created; NULL when unobtainable.'),
-    actor_kind: text('`member` or `system`.', { from: 'actor.kind' }),
-    actor_id: text('`members.id` when the actor is a member.', { from: 'actor.id' }),
+    created_via: text('How it was created. The API does not state its values.', {
+      nullMeans: 'The API could not obtain it.',
+      example: 'EMAIL_SYNC',
+    }),
+    actor_kind: text('`member` or `system`.', { from: 'actor.kind', nullMeans: 'The API gives no actor.' }),
+    actor_id: text('`members.id` when the actor is a member.', {
+      from: 'actor.id',
+      nullMeans: 'The system caused it, or the member could not be resolved.',
+      refersTo: ['members.id'],
+    }),
   },
   indices: {
     by_time: { on: ['occurred_at DESC', '_deleted_at'] },

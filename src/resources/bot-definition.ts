@@ -1,4 +1,4 @@
-import { boolean, child, entity, json, own, position, real, resource, text } from '../resource.ts'
+import { boolean, child, entity, json, NOT_STATED, own, position, real, resource, text } from '../resource.ts'
 
 const hints = child('bot_transcription_hints', {
   content: true,
@@ -8,7 +8,7 @@ const hints = child('bot_transcription_hints', {
   columns: {
     position: position(),
     hint: text('The word.'),
-    intensity: real('How strongly it is expected. The API does not state its unit.'),
+    intensity: real('How strongly it is expected.', { unit: NOT_STATED }),
     language: text('Language code.'),
     pronunciations: json('How it may sound.'),
     replacements: json('What it replaces.'),
@@ -19,7 +19,7 @@ const bot = entity('bot_definition', {
   about: 'The AI bot of the workspace.',
   key: ['id'],
   columns: {
-    id: own('integer', 'Always 1.'),
+    id: own('integer', 'Always 1.', { example: '1' }),
     name: text('Name of the bot.', { content: true }),
     message_on_join_active: boolean('1 when it greets on joining.', { from: 'message_on_join.active' }),
     message_on_join_frequency: text('How often. The API does not state the values.', {

@@ -4,8 +4,16 @@ const collectionMeetings = link('collection_meetings', {
   about: 'Which meetings a collection holds, as the meeting list filtered by `collection_id` tells.',
   key: ['collection_id', 'meeting_id'],
   columns: {
-    collection_id: requested('Collection.'),
-    meeting_id: requested('Meeting.'),
+    collection_id: requested('Collection.', {
+      refersTo: ['collections.id'],
+      apiField: 'collection_id',
+      example: 'col_1',
+    }),
+    meeting_id: requested('Meeting.', {
+      refersTo: ['meetings.id'],
+      apiField: 'meeting_id',
+      example: 'mtg_1',
+    }),
   },
   indices: { by_meeting: { on: ['meeting_id'] } },
   livesWith: { table: 'collections', on: { collection_id: 'id' } },

@@ -14,18 +14,25 @@ const fields = child('crm_fields', {
     is_unique: boolean('1 when values do not repeat.'),
     is_custom: boolean('1 for a field of this workspace.'),
     is_active: boolean('1 while in use.'),
-    options: json('Choices and other settings, free-form.', { content: true }),
+    options: json('Choices and other settings, free-form.', { content: true, example: '["New","Renewal"]' }),
     relation_type: text('`MANY_TO_ONE` for a field that points at another record.', {
       from: 'relation.type',
+      nullMeans: 'It points at nothing.',
     }),
-    relation_target_object: text('Object it points at.', { from: 'relation.target_object' }),
+    relation_target_object: text('Object it points at.', {
+      from: 'relation.target_object',
+      nullMeans: 'It points at no object of the CRM.',
+      refersTo: ['crm_objects.name'],
+      example: 'stage',
+    }),
     relation_target_resource: text('Resource it points at, such as `members`.', {
       from: 'relation.target_resource',
+      nullMeans: 'It points at no other resource.',
     }),
-    column_name: own(
-      'text',
-      'Column of the typed table (`crm_objects.table_name`) that holds it; NULL where it has none.',
-    ),
+    column_name: own('text', 'Column of the typed table (`crm_objects.table_name`) that holds it.', {
+      nullMeans: 'It has none: its value is in `crm_records.fields` alone.',
+      example: 'owner_id',
+    }),
   },
 })
 
@@ -40,7 +47,10 @@ const objects = entity('crm_objects', {
     label_plural: text('What people see, in the plural.', { content: true }),
     is_custom: boolean('1 for an object of this workspace.'),
     is_active: boolean('1 while in use.'),
-    table_name: own('text', 'Typed table of its records, such as `crm_deal`; NULL until its fields are known.'),
+    table_name: own('text', 'Typed table of its records, such as `crm_deal`.', {
+      nullMeans: 'It has none: its fields are not known yet, or it is gone.',
+      example: 'crm_deal',
+    }),
   },
   children: [fields],
 })

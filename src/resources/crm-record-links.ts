@@ -4,10 +4,17 @@ const links = link('crm_record_links', {
   about: 'Which records belong together: deal–company, deal–contact, company–contact, each pair once.',
   key: ['object', 'record_id', 'related_object', 'related_id'],
   columns: {
-    object: own('text', '`deal` or `company`.'),
-    record_id: own('text', 'Record.'),
-    related_object: own('text', '`company` or `contact`.'),
-    related_id: own('text', 'Related record.'),
+    object: own('text', '`deal` or `company`.', { example: 'deal' }),
+    record_id: own('text', 'Record.', {
+      refersTo: ['crm_records.id'],
+      example: 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d',
+    }),
+    related_object: own('text', '`company` or `contact`.', { apiField: 'object', example: 'company' }),
+    related_id: own('text', 'Related record.', {
+      refersTo: ['crm_records.id'],
+      apiField: 'id',
+      example: 'd3b2f7c5-1e9f-4068-8c4b-6f802b3c4d5e',
+    }),
   },
   indices: { by_related: { on: ['related_object', 'related_id'] } },
 })

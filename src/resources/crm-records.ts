@@ -9,7 +9,7 @@ const records = entity('crm_records', {
   ],
   storage: 'rowid',
   columns: {
-    object: requested('Object (`crm_objects.name`).', { from: 'object' }),
+    object: requested('Object (`crm_objects.name`).', { from: 'object', refersTo: ['crm_objects.name'] }),
     id: text('Record id.'),
     visibility: text('`workspace` for everything that the API lists.'),
     fields: json('Field values by field name, every digit as the API wrote it.', { content: true }),
@@ -28,12 +28,25 @@ const changes = link('crm_record_changes', {
   key: ['object', 'record_id', 'field', 'observed_at'],
   livesWith: { table: 'crm_records', on: { object: 'object', record_id: 'id' } },
   columns: {
-    object: own('text', 'Object.'),
-    record_id: own('text', 'Record.'),
-    field: own('text', 'Key of `crm_records.fields`.'),
-    observed_at: own('timestamp', 'When parley read the new value.'),
-    old_value: own('json', 'JSON; SQL NULL when the field was absent.', { content: true }),
-    new_value: own('json', 'JSON; SQL NULL when the field is absent.', { content: true }),
+    object: own('text', 'Object.', { example: 'deal' }),
+    record_id: own('text', 'Record.', {
+      refersTo: ['crm_records.id'],
+      example: 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d',
+    }),
+    field: own('text', 'Key of `crm_records.fields`.', { apiField: 'fields', example: 'stage_id' }),
+    observed_at: own('timestamp', 'When parley read the new value.', { example: '2026-03-04T05:06:07.123Z' }),
+    old_value: own('json', 'What it was, as JSON.', {
+      content: true,
+      nullMeans: 'The field was absent; a null of the API is the text `null`.',
+      apiField: 'fields.*',
+      example: '1000000',
+    }),
+    new_value: own('json', 'What it is since then, as JSON.', {
+      content: true,
+      nullMeans: 'The field is absent; a null of the API is the text `null`.',
+      apiField: 'fields.*',
+      example: '1200000',
+    }),
   },
 })
 

@@ -4,8 +4,12 @@ const integrations = entity('integrations', {
   about: 'Workspace-level integrations. The API does not show their shape, so the document is kept whole.',
   key: ['id'],
   columns: {
-    id: own('integer', 'Always 1.'),
-    document: own('json', 'As the API sent it.', { content: true }),
+    id: own('integer', 'Always 1.', { example: '1' }),
+    document: own('json', 'As the API sent it.', {
+      content: true,
+      nullMeans: 'The API sent null.',
+      example: '{"crm":{"provider":"salesforce"}}',
+    }),
   },
 })
 

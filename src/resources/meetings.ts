@@ -5,6 +5,7 @@ import {
   entity,
   integer,
   json,
+  NOT_STATED,
   own,
   parent,
   position,
@@ -15,7 +16,6 @@ import {
 } from '../resource.ts'
 
 const meetingId = parent('id', 'text', 'Meeting.')
-const UNIT = 'The API does not state its unit.'
 
 const ownerTeams = child('meeting_owner_teams', {
   about: 'Teams of the meeting’s owner.',
@@ -23,7 +23,7 @@ const ownerTeams = child('meeting_owner_teams', {
   key: ['meeting_id', 'team_id'],
   columns: {
     meeting_id: meetingId,
-    team_id: text('Team.'),
+    team_id: text('Team.', { refersTo: ['teams.id'] }),
     name: text('Team name at that time.', { content: true }),
   },
 })
@@ -36,7 +36,7 @@ const attendeeTeams = child('meeting_attendee_teams', {
   columns: {
     meeting_id: parent('meeting_id', 'text', 'Meeting.'),
     attendee_position: parent('position', 'integer', 'Attendee (`meeting_attendees.position`).'),
-    team_id: text('Team.'),
+    team_id: text('Team.', { refersTo: ['teams.id'] }),
     name: text('Team name at that time.', { content: true }),
   },
 })
@@ -53,7 +53,11 @@ const attendees = child('meeting_attendees', {
     email: text('Mail address.', { from: 'attendee_user_email' }),
     is_workspace_member: boolean('1 for members of the workspace.'),
     is_internal: boolean('1 for people of our side.'),
-    contact_id: text('CRM contact, where the API knows it.'),
+    contact_id: text('CRM contact (`crm_records.id`).', {
+      nullMeans: 'The API knows none.',
+      refersTo: ['crm_records.id'],
+      example: 'e4c3a8d6-2fa0-4179-9d5c-70913c4d5e6f',
+    }),
   },
   children: [attendeeTeams],
   indices: { by_email: { on: ['email'] } },
@@ -81,7 +85,7 @@ const relatedObjects = child('meeting_related_objects', {
     meeting_id: meetingId,
     position: position(),
     object_type: text('Kind of the object.'),
-    object_id: text('Id of the object (`crm_records.id`).'),
+    object_id: text('Id of the object (`crm_records.id`).', { refersTo: ['crm_records.id'] }),
     display_name: text('Its name.', { content: true }),
     is_internal: boolean('1 for an object of our side.', { from: 'fields.is_internal' }),
     company_ids: json('Ids of the companies it belongs to.', { from: 'fields.company_ids' }),
@@ -102,7 +106,7 @@ const speakers = child('meeting_speakers', {
     meeting_id: meetingId,
     position: position(),
     speaker_name: text('Name.'),
-    speaker_ratio: real(`Share of the talking. ${UNIT}`),
+    speaker_ratio: real('Share of the talking.', { unit: NOT_STATED }),
   },
 })
 
@@ -116,7 +120,7 @@ const chapterItems = child('meeting_chapter_items', {
     chapter_position: parent('position', 'integer', 'Chapter (`meeting_chapters.position`).'),
     position: position(),
     item: text('The point.'),
-    time: integer(`Where in the meeting. ${UNIT}`),
+    time: integer('Where in the meeting.', { unit: NOT_STATED }),
   },
 })
 
@@ -145,7 +149,7 @@ const actionItems = child('meeting_action_items', {
     text: text('What is to be done.'),
     detail: text('More about it.'),
     due_date: date('Day by which it is to be done.'),
-    time: integer(`Where in the meeting it was said. ${UNIT}`),
+    time: integer('Where in the meeting it was said.', { unit: NOT_STATED }),
     completed: boolean('1 when done.'),
   },
 })
@@ -164,19 +168,25 @@ const meetings = entity('meetings', {
     platform: text('Conferencing platform.'),
     start_time: timestamp('When it began.'),
     end_time: timestamp('When it ended.'),
-    recording_duration: integer(`Length of the recording. ${UNIT}`),
-    base_type: text('The API does not state its values.'),
-    recording_source: text('The API does not state its values.'),
-    overview_status: text('State of summaries and action items; `COMPLETED` when they are there.'),
-    crm_type: text('Kind of linked CRM.'),
+    recording_duration: integer('Length of the recording.', { unit: NOT_STATED }),
+    base_type: text('Kind of meeting. The API does not state its values.'),
+    recording_source: text('Where the recording comes from. The API does not state its values.'),
+    overview_status: text(
+      'State of summaries and action items; `COMPLETED` when they are there. The API does not state its other values.',
+    ),
+    crm_type: text('Kind of linked CRM. The API does not state its values.'),
     meeting_type_name: text('Type of meeting as the workspace names it.', { content: true }),
     transcript_languages: json('Language codes of the transcript.', { from: 'transcript_config.languages' }),
     owner_name: text('Owner.', { from: 'meeting_owner.name', content: true }),
     owner_email: text('Mail address of the owner.', { from: 'meeting_owner.email', content: true }),
-    access: own('text', '`open`, or `withheld` when the API answers 403.'),
+    access: own('text', '`open`, or `withheld` when the API answers 403.', {
+      nullMeans: 'Its detail was not read yet.',
+      example: 'open',
+    }),
     transcript_state: own('text', '`pending`, `present`, `empty`, `withheld` (403) or `gone` (404).', {
       notNull: true,
       default: "'pending'",
+      example: 'present',
       whenErased: "iif(access = 'withheld', 'withheld', 'pending')",
     }),
   },

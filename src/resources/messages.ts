@@ -22,7 +22,11 @@ const participants = child('message_copy_participants', {
     role: text('`FROM`, `TO`, `CC` or `BCC`.'),
     handle: text('Mail address.'),
     display_name: text('Name as written in the mail.'),
-    contact_id: text('CRM contact, where the API knows it.'),
+    contact_id: text('CRM contact (`crm_records.id`).', {
+      nullMeans: 'The API knows none.',
+      refersTo: ['crm_records.id'],
+      example: 'e4c3a8d6-2fa0-4179-9d5c-70913c4d5e6f',
+    }),
   },
 })
 
@@ -33,10 +37,13 @@ const messageCopies = entity('message_copies', {
   storage: 'rowid',
   columns: {
     id: text("The API's message id; `activities.source_id` of a MESSAGE activity points here."),
-    header_message_id: text('RFC 5322 Message-ID; the same for all copies of one e-mail.'),
-    thread_id: text('Thread.'),
-    subject: text('NULL when hidden by the share settings or really empty; the API does not tell which.', {
+    header_message_id: text('RFC 5322 Message-ID; the same for all copies of one e-mail.', {
+      refersTo: ['messages.header_message_id'],
+    }),
+    thread_id: text('Thread.', { nullMeans: 'The API could not obtain it.' }),
+    subject: text('Subject.', {
       content: true,
+      nullMeans: 'Hidden by the share settings, or really empty: the API does not tell which.',
     }),
     received_at: timestamp('When it was sent or received.'),
     is_internal: boolean('1 when every FROM, TO and CC is a member.'),
@@ -44,6 +51,7 @@ const messageCopies = entity('message_copies', {
     text_state: own('text', '`pending`, `present`, `empty` (read, and null) or `gone` (404).', {
       notNull: true,
       default: "'pending'",
+      example: 'present',
       whenErased: "'pending'",
     }),
     // Most e-mails have one copy, so a new one is next to be read unless the merge finds otherwise.
@@ -52,6 +60,8 @@ const messageCopies = entity('message_copies', {
       'Internal: 1 while this copy is the next of its e-mail to have its text read.',
       {
         default: '1',
+        nullMeans: 'Its text is not next to be read.',
+        example: '1',
       },
     ),
   },
@@ -65,24 +75,63 @@ const messageCopies = entity('message_copies', {
   mergesExtra: true,
 })
 
+const NEVER = 'It does not occur.'
+const NO_COPY = 'No copy has it.'
+
 const messages = entity('messages', {
   about: 'One row per e-mail: its live copies merged.',
   key: ['header_message_id'],
   storage: 'rowid',
   columns: {
-    header_message_id: own('text', 'RFC 5322 Message-ID, or `id:` and the message id where it has none.'),
-    id: own('text', 'Id of the canonical copy: earliest `received_at`, then smallest id.'),
-    copy_count: own('integer', 'Number of live copies.'),
-    thread_id: own('text', 'Thread.'),
-    subject: own('text', 'Subject of the first copy that shows one.', { content: true }),
-    received_at: own('timestamp', 'When it was sent or received.'),
-    is_internal: own('boolean', '1 when every FROM, TO and CC is a member.'),
-    is_group_email: own('boolean', '1 for mailing lists and group addresses.'),
-    text: own('text', 'Full plain text of the first copy that gives one.', { content: true }),
+    header_message_id: own('text', 'RFC 5322 Message-ID, or `id:` and the message id where it has none.', {
+      apiField: 'header_message_id',
+      example: '<CAF1=abc@mail.example.com>',
+    }),
+    id: own('text', 'Id of the canonical copy: earliest `received_at`, then smallest id.', {
+      nullMeans: NEVER,
+      refersTo: ['message_copies.id'],
+      apiField: 'id',
+      example: '5d1c7f8e-2b1a-4f0c-8d3e-9a0b1c2d3e4f',
+    }),
+    copy_count: own('integer', 'Number of live copies.', { unit: 'copies', nullMeans: NEVER, example: '2' }),
+    thread_id: own('text', 'Thread.', { nullMeans: NO_COPY, apiField: 'thread_id', example: 'thr_1' }),
+    subject: own('text', 'Subject of the first copy that shows one.', {
+      content: true,
+      nullMeans: 'Hidden by the share settings in every copy, or really empty: the API does not tell which.',
+      apiField: 'subject',
+      example: 'お見積りの件',
+    }),
+    received_at: own('timestamp', 'When it was sent or received.', {
+      nullMeans: NO_COPY,
+      apiField: 'received_at',
+      example: '2026-03-04T05:06:07.123Z',
+    }),
+    is_internal: own('boolean', '1 when every FROM, TO and CC is a member.', {
+      nullMeans: NO_COPY,
+      apiField: 'is_internal',
+      example: '0',
+    }),
+    is_group_email: own('boolean', '1 for mailing lists and group addresses.', {
+      nullMeans: NO_COPY,
+      apiField: 'is_group_email',
+      example: '0',
+    }),
+    text: own('text', 'Full plain text of the first copy that gives one.', {
+      content: true,
+      nullMeans: '`text_state` says why.',
+      apiField: 'text',
+      example: 'Dear Sam, …',
+    }),
     text_state: own('text', '`present` where the text is known, else the canonical copy’s state.', {
+      nullMeans: NEVER,
+      example: 'present',
       whenErased: "'pending'",
     }),
-    _text_from: own('integer', 'Internal: rowid of the copy that gave the text.', { whenErased: 'NULL' }),
+    _text_from: own('integer', 'Internal: rowid of the copy that gave the text.', {
+      nullMeans: 'No text is known.',
+      example: '17',
+      whenErased: 'NULL',
+    }),
   },
   indices: {
     // Covers the counts of sync_status and sync_coverage, which must not read a million texts.

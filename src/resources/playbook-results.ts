@@ -8,7 +8,7 @@ const talkPointResults = child('talk_point_results', {
   columns: {
     playbook_result_id: parent('id', 'text', 'Result.'),
     id: text('Id of the answer.'),
-    talk_point_id: text('Question (`playbook_talk_points.id`).'),
+    talk_point_id: text('Question (`playbook_talk_points.id`).', { refersTo: ['playbook_talk_points.id'] }),
     question: text('The question as it was asked.'),
     answer: text('The answer.'),
     created_at: timestamp('When it was answered.'),
@@ -20,8 +20,8 @@ const playbookResults = entity('playbook_results', {
   key: ['id'],
   columns: {
     id: text('Result id.'),
-    meeting_id: requested('Meeting.', { from: 'meeting_id' }),
-    playbook_id: text('Playbook.'),
+    meeting_id: requested('Meeting.', { from: 'meeting_id', refersTo: ['meetings.id'], example: 'mtg_1' }),
+    playbook_id: text('Playbook.', { refersTo: ['playbooks.id'] }),
     playbook_name: text('Its name at that time.', { content: true }),
     created_at: timestamp('When it was made.'),
   },

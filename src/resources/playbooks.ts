@@ -10,10 +10,10 @@ const talkPoints = child('playbook_talk_points', {
     question: text('The question.', { content: true }),
     description: text('What is meant by it.', { content: true }),
     order: integer('Place within the playbook.'),
-    target: text('The API does not state its values.'),
-    data_type: text('The API does not state its values.'),
-    format_style: text('The API does not state its values.'),
-    character_limit: integer('Longest answer, in characters.'),
+    target: text('What it is asked of. The API does not state its values.'),
+    data_type: text('Kind of answer. The API does not state its values.'),
+    format_style: text('Form of the answer. The API does not state its values.'),
+    character_limit: integer('Longest answer.', { unit: 'characters' }),
   },
 })
 
@@ -25,7 +25,11 @@ const playbooks = entity('playbooks', {
     name: text('Name.', { content: true }),
     active: boolean('1 while it is in use. The list shows only these; inactive ones stay readable.'),
     updated_at: timestamp('When it was last changed.'),
-    execution_setting: own('json', 'When it runs by itself, as the API sent it.', { content: true }),
+    execution_setting: own('json', 'When it runs by itself, as the API sent it.', {
+      content: true,
+      nullMeans: 'It was not read yet, or the API gives none.',
+      example: '{"mode":"AUTO"}',
+    }),
   },
   children: [talkPoints],
 })

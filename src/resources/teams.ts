@@ -7,7 +7,10 @@ const teamMembers = child('team_members', {
   key: ['team_id', 'member_id'],
   columns: {
     team_id: parent('id', 'text', 'Team.'),
-    member_id: text('Member; may be one who is no longer listed.', { from: 'value' }),
+    member_id: text('Member; may be one who is no longer listed.', {
+      from: 'value',
+      refersTo: ['members.id'],
+    }),
   },
   indices: { by_member: { on: ['member_id'] } },
 })

@@ -1,4 +1,4 @@
-import { child, parent, position, real, resource, text, tuples } from '../resource.ts'
+import { child, NOT_STATED, parent, position, real, resource, text, tuples } from '../resource.ts'
 
 const entries = child('transcript_entries', {
   content: true,
@@ -8,18 +8,22 @@ const entries = child('transcript_entries', {
   storage: 'rowid',
   livesWith: { table: 'meetings', on: { meeting_id: 'id' } },
   columns: {
-    meeting_id: parent('id', 'text', 'Meeting.'),
+    meeting_id: parent('id', 'text', 'Meeting.', { refersTo: ['meetings.id'] }),
     position: position(),
     speaker_id: text('Speaker within the meeting.'),
     speaker_name: text('Name.'),
-    contact_id: text('CRM contact, where the API knows it.'),
+    contact_id: text('CRM contact (`crm_records.id`).', {
+      nullMeans: 'The API knows none.',
+      refersTo: ['crm_records.id'],
+      example: 'e4c3a8d6-2fa0-4179-9d5c-70913c4d5e6f',
+    }),
     text: text('What was said.'),
-    elapsed_seconds: real('Seconds since the start.'),
-    words: tuples('Array of `[text, start_time, end_time]`; see the view `transcript_words`.', [
-      'text',
-      'start_time',
-      'end_time',
-    ]),
+    elapsed_seconds: real('When it was said, since the start.', { unit: 'seconds' }),
+    words: tuples(
+      'Array of `[text, start_time, end_time]`; see the view `transcript_words`.',
+      ['text', 'start_time', 'end_time'],
+      { unit: NOT_STATED, nullMeans: 'The API gave none, or `transcripts.words` is off.' },
+    ),
   },
 })
 
