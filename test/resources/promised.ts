@@ -14,7 +14,7 @@ export const ENTITY_TABLES: Readonly<Record<string, string>> = {
     '*id url workspace_id title platform start_time end_time recording_duration base_type recording_source overview_status crm_type meeting_type_name transcript_languages owner_name owner_email access transcript_state',
   playbooks: '*id name active updated_at execution_setting',
   playbook_results: '*id meeting_id playbook_id playbook_name created_at',
-  crm_objects: '*name name_plural label label_plural is_custom is_active',
+  crm_objects: '*name name_plural label label_plural is_custom is_active table_name',
   crm_records:
     '*object *id visibility fields created_at updated_at created_by_kind created_by_name updated_by_kind updated_by_name',
   access_logs:
@@ -43,7 +43,7 @@ export const CHILD_TABLES: Readonly<Record<string, string>> = {
     '*playbook_id *id question description order target data_type format_style character_limit',
   talk_point_results: '*playbook_result_id *id talk_point_id question answer created_at',
   crm_fields:
-    '*object *name position label type is_nullable is_unique is_custom is_active options relation_type relation_target_object relation_target_resource',
+    '*object *name position label type is_nullable is_unique is_custom is_active options relation_type relation_target_object relation_target_resource column_name',
   bot_transcription_hints: '*position hint intensity language pronunciations replacements',
 }
 
