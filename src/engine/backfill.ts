@@ -109,6 +109,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
       let stopped: unknown
       try {
         await scheduler.run()
+        await store.crmTables.finish(deps.soft)
       } catch (error) {
         stopped = error
       }

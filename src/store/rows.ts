@@ -115,8 +115,10 @@ function createChildWriter(prepare: Prepare, table: Table): ChildWriter {
         return (
           stored !== undefined &&
           sameJson(stored[columns.length] ?? null, row.extra) &&
-          columns.every(([, column], index) =>
-            sameCell(column, stored[index] ?? null, row.cells[index] ?? null),
+          columns.every(
+            ([, column], index) =>
+              column.source.from === 'parley' ||
+              sameCell(column, stored[index] ?? null, row.cells[index] ?? null),
           )
         )
       })

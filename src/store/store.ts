@@ -4,6 +4,7 @@ import type { ParsedItem } from '../row.ts'
 import { type Absences, createAbsences } from './absences.ts'
 import { type Arrivals, createArrivals } from './arrivals.ts'
 import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
+import { type CrmTables, createCrmTables } from './crm-tables.ts'
 import { createErasure, type Erasure } from './erasure.ts'
 import { createFreshness, type Freshness } from './freshness.ts'
 import { createHistory, type NoteChanges } from './history.ts'
@@ -56,6 +57,7 @@ export interface Store {
   tombstone: Tombstone
   withdrawals: Withdrawals
   erasure: Erasure
+  crmTables: Pick<CrmTables, 'finish'>
   transaction: Transaction
   /** All of it or nothing, at once: for what is planned before anything is asked for. */
   atomically<T>(work: () => T): T
@@ -106,9 +108,11 @@ export function openStore({
     const db = openDatabase({ path, mode, ...(onUpgrade ? { onUpgrade } : {}) })
     const prepare = statementCache(db)
     const checkpoints = createCheckpoints(db)
+    const commit = createTransaction({ db, clock, path, checkpoints, onHeld: onTransaction })
+    const crmTables = createCrmTables({ db, prepare, clock, transaction: commit })
     const store = {
-      ...createStore({ db, prepare, clock, path, checkpoints, onTransaction }),
-      close: () => closeAll({ db, checkpoints, release }),
+      ...createStore({ db, prepare, commit, crmTables }),
+      close: () => closeAll({ db, checkpoints, crmTables, release }),
     }
     seedResources(prepare)
     store.state.setMeta(META.writer, JSON.stringify({ pid, command, since: lock.since }))
@@ -123,11 +127,13 @@ export function openStore({
 interface Closing {
   db: Sqlite
   checkpoints: Checkpoints
+  crmTables: CrmTables
   release(): void
 }
 
-function closeAll({ db, checkpoints, release }: Closing): void {
+function closeAll({ db, checkpoints, crmTables, release }: Closing): void {
   try {
+    crmTables.close()
     checkpoints.close()
     closeDatabase(db)
   } finally {
@@ -138,13 +144,11 @@ function closeAll({ db, checkpoints, release }: Closing): void {
 interface Parts {
   db: Sqlite
   prepare: Prepare
-  clock: Clock
-  path: string
-  checkpoints: Checkpoints
-  onTransaction: StoreOptions['onTransaction']
+  commit: Transaction
+  crmTables: CrmTables
 }
 
-function createStore({ db, prepare, clock, path, checkpoints, onTransaction }: Parts): Omit<Store, 'close'> {
+function createStore({ db, prepare, commit, crmTables }: Parts): Omit<Store, 'close'> {
   const freshness = createFreshness()
   const absences = createAbsences(prepare)
   const withdrawals = createWithdrawals(prepare)
@@ -201,8 +205,20 @@ function createStore({ db, prepare, clock, path, checkpoints, onTransaction }: P
     tombstone: createTombstone({ prepare, merges, withdrawals }),
     withdrawals,
     erasure: createErasure({ db, prepare }),
-    transaction: createTransaction({ db, clock, path, checkpoints, onHeld: onTransaction }),
-    atomically: work => db.transaction(work)(),
+    crmTables,
+    transaction: Object.assign(<T>(work: () => T) => commit(followed(work, crmTables)), {
+      commits: commit.commits,
+    }),
+    atomically: work => db.transaction(followed(work, crmTables))(),
+  }
+}
+
+/** What is derived from other rows is written with them, whoever wrote those. */
+function followed<T>(work: () => T, { follow }: CrmTables): () => T {
+  return () => {
+    const result = work()
+    follow()
+    return result
   }
 }
 

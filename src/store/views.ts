@@ -1,17 +1,23 @@
 import { CATALOG, type PlacedTable, TABLES, tableNamed } from '../catalog.ts'
 import type { LivesWith } from '../resource.ts'
+import { dealViews } from './deal-views.ts'
 import type { Sqlite } from './open.ts'
 import { quote } from './sql.ts'
 import { syncCoverage, syncStatus } from './sync-views.ts'
 
 /** The views of the warehouse contract, made from the catalogue, so that they are always those of this version. */
 
-/** Makes every view that is missing or differs; touches nothing else. */
+/** Makes every view of the warehouse that is missing or differs; touches nothing else. */
 export function ensureViews(db: Sqlite): void {
+  replaceViews(db, [...viewStatements(), ...dealViews(db)])
+}
+
+/** Makes those of the views that are missing or differ; touches nothing else. */
+export function replaceViews(db: Sqlite, views: readonly View[]): void {
   const present = new Map(
     db.prepare("SELECT name, sql FROM sqlite_master WHERE type = 'view'").raw().all() as [string, string][],
   )
-  const outdated = viewStatements().filter(({ name, sql }) => present.get(name) !== sql)
+  const outdated = views.filter(({ name, sql }) => present.get(name) !== sql)
   if (outdated.length === 0) return
   db.transaction(() => {
     for (const { name, sql } of outdated) {

@@ -1,0 +1,89 @@
+import type { Sqlite } from './open.ts'
+import type { Prepare } from './statements.ts'
+
+/**
+ * Notes which CRM records and objects a transaction touches, whoever writes them: by triggers of this connection
+ * alone, into tables of its own. What is rolled back is not noted. Other programs that write the file find no triggers.
+ */
+export interface CrmNotes {
+  any(): boolean
+  /** Objects of which something that their columns are made of was written. */
+  objects(): string[]
+  /** Each record once, by object. */
+  records(): NotedRecord[]
+  clear(): void
+}
+
+export interface NotedRecord {
+  object: string
+  id: string
+  /** False: only `deletedAt` was written, and the rest is not read. */
+  whole: boolean
+  /** The row is gone. */
+  gone: boolean
+  fields: string | null
+  createdAt: string | null
+  updatedAt: string | null
+  deletedAt: string | null
+}
+
+const note = (row: string, whole: 0 | 1) =>
+  `INSERT INTO noted_crm_records VALUES (${row}.object, ${row}.id, ${whole})
+   ON CONFLICT DO ${whole ? 'UPDATE SET whole = 1' : 'NOTHING'};`
+
+const noteObject = (name: string) => `INSERT INTO noted_crm_objects VALUES (${name}) ON CONFLICT DO NOTHING;`
+
+const trigger = (name: string, when: string, body: string) =>
+  `CREATE TEMP TRIGGER IF NOT EXISTS noted_${name} AFTER ${when} BEGIN ${body} END;`
+
+const SAME = ['object', 'id', 'fields', 'created_at', 'updated_at']
+  .map(column => `OLD.${column} IS NEW.${column}`)
+  .join(' AND ')
+
+const SCHEMA = [
+  'CREATE TEMP TABLE IF NOT EXISTS noted_crm_records (object TEXT, id TEXT, whole INTEGER, PRIMARY KEY (object, id)) WITHOUT ROWID;',
+  'CREATE TEMP TABLE IF NOT EXISTS noted_crm_objects (name TEXT PRIMARY KEY) WITHOUT ROWID;',
+  trigger('record_insert', 'INSERT ON main.crm_records', note('NEW', 1)),
+  trigger('record_delete', 'DELETE ON main.crm_records', note('OLD', 1)),
+  trigger('record_update', `UPDATE ON main.crm_records WHEN NOT (${SAME})`, note('OLD', 1) + note('NEW', 1)),
+  trigger(
+    'record_mark',
+    `UPDATE OF _deleted_at ON main.crm_records WHEN ${SAME} AND OLD._deleted_at IS NOT NEW._deleted_at`,
+    note('NEW', 0),
+  ),
+  trigger('object_insert', 'INSERT ON main.crm_objects', noteObject('NEW.name')),
+  trigger('object_delete', 'DELETE ON main.crm_objects', noteObject('OLD.name')),
+  trigger('field_insert', 'INSERT ON main.crm_fields', noteObject('NEW.object')),
+  trigger('field_delete', 'DELETE ON main.crm_fields', noteObject('OLD.object')),
+  trigger(
+    'field_update',
+    'UPDATE OF position, label, type, is_active, relation_type, relation_target_object ON main.crm_fields',
+    noteObject('NEW.object'),
+  ),
+].join('\n')
+
+export function createCrmNotes(db: Sqlite, prepare: Prepare): CrmNotes {
+  db.exec(SCHEMA)
+  const any = prepare(
+    'SELECT EXISTS (SELECT 1 FROM noted_crm_records) OR EXISTS (SELECT 1 FROM noted_crm_objects)',
+  ).pluck()
+  const objects = prepare('SELECT name FROM noted_crm_objects ORDER BY name').pluck()
+  const records = prepare(
+    `SELECT n.object, n.id, n.whole, r._id IS NULL AS gone, iif(n.whole, r.fields, NULL) AS fields,
+       r.created_at AS createdAt, r.updated_at AS updatedAt, r._deleted_at AS deletedAt
+     FROM noted_crm_records n LEFT JOIN crm_records r ON r.object = n.object AND r.id = n.id
+     ORDER BY n.object, n.id`,
+  )
+  const clearing = ['noted_crm_records', 'noted_crm_objects'].map(table => prepare(`DELETE FROM ${table}`))
+  return {
+    any: () => any.get() === 1,
+    objects: () => objects.all() as string[],
+    records: () =>
+      (records.all() as (Omit<NotedRecord, 'whole' | 'gone'> & { whole: number; gone: number })[]).map(
+        row => ({ ...row, whole: row.whole === 1, gone: row.gone === 1 }),
+      ),
+    clear: () => {
+      for (const statement of clearing) statement.run()
+    },
+  }
+}

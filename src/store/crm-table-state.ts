@@ -1,0 +1,82 @@
+import type { CrmColumn } from './crm-columns.ts'
+import type { Prepare } from './statements.ts'
+
+/** What the database says of its typed tables, in `sync_meta`: kept with them in one transaction, read after a crash. */
+
+export interface MadeTable {
+  table: string
+  columns: readonly CrmColumn[]
+}
+
+/** One that takes a table's place as soon as it holds every record; those up to the id `after` are in it. */
+export interface NextTable extends MadeTable {
+  after: string
+}
+
+export interface CrmTableState {
+  /** The name that its table has, or will have. */
+  name: string
+  /** The table that people read. */
+  made?: MadeTable
+  next?: NextTable
+  /** Tables that were replaced, and are emptied bit by bit: dropping a large one takes long. */
+  leaving: readonly string[]
+}
+
+export interface CrmTableStates {
+  /** By object, as the database has them now. */
+  all(): ReadonlyMap<string, CrmTableState>
+  save(object: string, state: CrmTableState): void
+  remove(object: string): void
+}
+
+const PREFIX = 'crm_table '
+/** Counts the writes, so that memory is known to be outdated after one was rolled back. */
+const COUNT = 'crm_tables'
+
+/** @param onReload told when the states were read anew, since what was derived from them may not hold */
+export function createCrmTableStates(prepare: Prepare, onReload: () => void): CrmTableStates {
+  const count = prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
+  const read = prepare('SELECT key, value FROM sync_meta WHERE key >= ? AND key < ?').raw()
+  const write = prepare(
+    'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+  )
+  const erase = prepare('DELETE FROM sync_meta WHERE key = ?')
+  let known = new Map<string, CrmTableState>()
+  let knownAt: string | undefined
+
+  const counted = () => (count.get(COUNT) as string | undefined) ?? '0'
+  const reload = () => {
+    const at = counted()
+    if (at === knownAt) return
+    const rows = read.all(PREFIX, `${PREFIX.trimEnd()}!`) as [string, string][]
+    known = new Map(
+      rows.map(([key, value]) => [key.slice(PREFIX.length), JSON.parse(value) as CrmTableState]),
+    )
+    knownAt = at
+    onReload()
+  }
+  const written = () => {
+    knownAt = String(Number(counted()) + 1)
+    write.run(COUNT, knownAt)
+  }
+
+  return {
+    all: () => {
+      reload()
+      return known
+    },
+    save(object, state) {
+      reload()
+      write.run(PREFIX + object, JSON.stringify(state))
+      known.set(object, state)
+      written()
+    },
+    remove(object) {
+      reload()
+      erase.run(PREFIX + object)
+      known.delete(object)
+      written()
+    },
+  }
+}
