@@ -44,6 +44,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'serve the whole API from a made-up workspace',
     load: async () => (await import('./commands/simulate.ts')).simulateCommand,
   },
+  snapshot: {
+    summary: 'copy the warehouse, at any time, to a file that opens anywhere',
+    load: async () => (await import('./commands/snapshot.ts')).snapshotCommand,
+  },
   status: {
     summary: 'show what is in the warehouse and how fresh it is',
     load: async () => (await import('./commands/status.ts')).statusCommand,

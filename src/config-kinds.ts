@@ -79,6 +79,56 @@ export const path: Kind<string> = {
       : undefined,
 }
 
+/** As `path`, but for slashes at the end. */
+export const folder: Kind<string> = {
+  allowed: () => 'the path of a folder',
+  fromText: asText,
+  read: (value, within) =>
+    typeof value === 'string' ? path.read(value.replace(/(?<=[^/])\/+$/, ''), within) : undefined,
+}
+
+/** The day's hours are those in which few people ask anything; daily and weekly come after the night's maintenance. */
+const TIMES = { hourly: '7 * * * *', daily: '47 3 * * *', weekly: '47 3 * * 0' } as const
+
+/** Least and greatest number in each field of a cron pattern. */
+const CRON_FIELDS = [
+  [0, 59],
+  [0, 23],
+  [1, 31],
+  [1, 12],
+  [0, 7],
+] as const
+
+/** Read as a cron pattern of five fields. */
+export const calendar: Kind<string> = {
+  allowed: () =>
+    `${Object.keys(TIMES).join(', ')}, or a cron pattern of minute, hour, day, month and weekday such as "30 */6 * * *"`,
+  fromText: asText,
+  read: value => {
+    if (typeof value !== 'string') return undefined
+    const named = Object.entries(TIMES).find(([word]) => word === value)?.[1]
+    return named ?? (isCronPattern(value) ? value.trim() : undefined)
+  },
+}
+
+function isCronPattern(pattern: string): boolean {
+  const fields = pattern.trim().split(/\s+/)
+  return (
+    fields.length === CRON_FIELDS.length &&
+    CRON_FIELDS.every(([least, greatest], at) =>
+      (fields[at] ?? '').split(',').every(part => isCronPart(part, least, greatest)),
+    )
+  )
+}
+
+/** A star, `5`, or `1-5`; the star and `1-5` may have a step behind a slash. */
+function isCronPart(part: string, least: number, greatest: number): boolean {
+  const range = /^(?:\*|(\d{1,2})-(\d{1,2}))(?:\/[1-9]\d?)?$/.exec(part)
+  if (!range) return /^\d{1,2}$/.test(part) && Number(part) >= least && Number(part) <= greatest
+  const [, from = least, to = greatest] = range
+  return Number(from) >= least && Number(to) <= greatest && Number(from) <= Number(to)
+}
+
 /** Read without the slashes at its end, so that `/v1/…` can follow. */
 export const baseUrl: Kind<string> = {
   allowed: () => 'an http or https URL without user name, password, query and fragment',

@@ -34,6 +34,8 @@ export const SECTIONS = {
   search: 'Full-text search.',
   http: 'The status server of `parley daemon`.',
   retention: 'How long things are kept.',
+  snapshot:
+    'Snapshots that the daemon makes: whole copies of the warehouse, each a file that opens anywhere.',
   log: 'The log on standard error.',
 } as const
 
@@ -254,6 +256,36 @@ export const SETTINGS = {
     flag: '--runs-days',
     placeholder: 'days',
     example: '30',
+  },
+  'snapshot.every': {
+    kind: kinds.calendar,
+    default: undefined,
+    without: 'none is made',
+    description:
+      "When the daemon makes one, by this machine's time zone: at minute 7 of each hour, at 03:47 each day, at 03:47 on Sundays, or as the pattern says. One that was missed since the newest, because nothing ran, is made once at the start. One that fails is a warning, and the next comes as planned. `parley snapshot` makes one at any time.",
+    flag: '--snapshot-every',
+    placeholder: 'when',
+    example: '"daily"',
+  },
+  'snapshot.keep': {
+    kind: kinds.number({ whole: true, min: 1, max: 10_000 }),
+    default: 7,
+    unit: 'snapshots',
+    description:
+      'How many of the newest are kept. One that is older than `retention.withdrawn_days` goes before that: it still has what was erased since.',
+    flag: '--snapshot-keep',
+    placeholder: 'number',
+    example: '14',
+  },
+  'snapshot.folder': {
+    kind: kinds.folder,
+    default: undefined,
+    without: 'beside the database, its name with `.snapshots`',
+    description:
+      'Where they are kept: a folder of its own for each warehouse. It is made where it is missing. Each needs about as much space as the database; on another disk they outlive this one.',
+    flag: '--snapshot-folder',
+    placeholder: 'folder',
+    example: '"/srv/snapshots/acme"',
   },
   'log.level': {
     kind: kinds.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),

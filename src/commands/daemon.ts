@@ -14,6 +14,7 @@ export const daemonCommand: CommandDefinition = {
     'search',
     'http',
     'retention',
+    'snapshot',
     'log',
   ),
   options: [],

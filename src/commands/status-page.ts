@@ -30,6 +30,7 @@ export function statusPage(report: StatusReport, { now, columns }: Paper): strin
     ...asked(report, now),
     ...daemonSays(report, now),
     writing(report.writer, now),
+    ...snapshots(report, now),
     allowed(report.learned_rate, now),
   ].flatMap(sentence => wrap(sentence, width))
   return `${[...lines, ...wrap(leftOut(left), width), ...reasons, ...lags(report.resources), files, ...sentences].join('\n')}\n`
@@ -163,6 +164,14 @@ function writing(writer: WriterState | null, now: number): string {
     return `No process writes it: the last, ${who}, begun ${since}, was cut off. The next goes on where it stopped.`
   }
   return `No process writes it now. The last was ${who}, begun ${since}.`
+}
+
+function snapshots({ snapshot }: StatusReport, now: number): string[] {
+  if (snapshot === null) return []
+  const { made_at: at, path, bytes: size, failed_at: failed, reason } = snapshot
+  const made =
+    at === null ? [] : [`The daemon's last snapshot was made ${ago(at, now)}: ${path}, ${bytes(size ?? 0)}.`]
+  return failed === null ? made : [...made, `Its snapshot of ${ago(failed, now)} failed: ${reason}`]
 }
 
 function allowed(rate: RateReport | null, now: number): string {

@@ -6,6 +6,7 @@ import { META } from '../store/state.ts'
 import type { Store } from '../store/store.ts'
 import { CALENDAR, nextOccurrence } from './calendar.ts'
 import { maintain } from './maintain.ts'
+import { makeSnapshots, removeOldSnapshots } from './snapshots.ts'
 
 /** What is done beside the reading while a shift lasts. */
 export interface Duties {
@@ -27,7 +28,10 @@ const LISTEN_MS = 1000
 
 export function startDuties({ app, settings, signal, log, endShift }: DutiesDeps): Duties {
   const { clock, store } = app
-  const tidy = () => maintain({ store, clock, log, retention: settings.retention, signal })
+  const tidy = async () => {
+    removeOldSnapshots({ clock, log, settings })
+    await maintain({ store, clock, log, retention: settings.retention, signal })
+  }
   /** Another process has asked for something: it is done between two shifts, when nothing is under way. */
   const listen = async () => {
     if (store.requests.changedByOthers() && store.requests.open().length > 0) endShift()
@@ -39,6 +43,7 @@ export function startDuties({ app, settings, signal, log, endShift }: DutiesDeps
     every(clock, KEEP_LEARNED_MS, signal, app.keepLearned),
     every(clock, LISTEN_MS, signal, listen),
     nightly(clock, store, signal, tidy),
+    makeSnapshots({ store, clock, log, settings, signal }),
   ]
   const ended = Promise.all(
     duties.map(duty => duty.catch(error => log.warn('A duty of the daemon has ended', { error }))),

@@ -4,8 +4,14 @@ import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config.ts'
 import type { Shift } from '../engine/shift.ts'
 import type { MetricSources } from '../server/metrics.ts'
+import { META } from '../store/state.ts'
 import { databaseSizes } from '../store/status.ts'
-import { type DaemonState, readStatusReport, type StatusReport } from '../store/status-report.ts'
+import {
+  type DaemonState,
+  readStatusReport,
+  type SnapshotReport,
+  type StatusReport,
+} from '../store/status-report.ts'
 import { createStatusRows } from '../store/status-thread.ts'
 
 /** What the status server tells of the present shift and of the warehouse. */
@@ -44,6 +50,10 @@ export function createTold(present: FiguresOf, { clock, version }: { clock: Cloc
       serverNow: () => present.shift?.serverNow() ?? clock.now(),
       rate: () => present.app?.governor.state(),
       database: () => databaseSizes(path()),
+      snapshot: () => {
+        const noted = present.app?.store.state.meta(META.snapshots)
+        return noted === undefined ? undefined : (JSON.parse(noted) as SnapshotReport)
+      },
       resources: async () => (await status()).resources,
       backlog: () => present.shift?.backlog(),
     },

@@ -1,5 +1,6 @@
 import type { GovernorState } from '../api/governor.ts'
 import type { StatusRow } from '../store/status.ts'
+import type { SnapshotReport } from '../store/status-report.ts'
 import type { LoopDelay } from './loop-delay.ts'
 
 /** The values that are read when the metrics are asked for, as a table. */
@@ -13,6 +14,8 @@ export interface DatabaseFigures {
   walBytes: number
 }
 
+export type SnapshotFigures = Pick<SnapshotReport, 'made_at' | 'failed_at'>
+
 /** What a scrape knows. What cannot be had at the moment is undefined, and its gauges have no value. */
 export interface Figures {
   version: string
@@ -24,6 +27,8 @@ export interface Figures {
   backlog: Readonly<Record<string, number>> | undefined
   resources: readonly ResourceFigures[] | undefined
   database: DatabaseFigures | undefined
+  /** Undefined as long as none was to be made. */
+  snapshot: SnapshotFigures | undefined
   loopDelay: LoopDelay
   residentBytes: number
 }
@@ -128,6 +133,21 @@ export const GAUGES: readonly GaugeDefinition[] = [
     help: 'Size of the database without its write-ahead log.',
     labels: [],
     values: ofDatabase(({ bytes }) => bytes),
+  },
+  {
+    name: 'parley_snapshot_age_seconds',
+    help: "Seconds since the daemon's newest snapshot was begun. Without a value before the first.",
+    labels: [],
+    values: ({ snapshot, now }) => {
+      const at = snapshot?.made_at ?? null
+      return at === null ? [] : [[Math.max(0, now - Date.parse(at)) / 1000]]
+    },
+  },
+  {
+    name: 'parley_snapshot_failed',
+    help: '1 when the last snapshot could not be made, else 0. Without a value before the first.',
+    labels: [],
+    values: ({ snapshot }) => (snapshot === undefined ? [] : [[snapshot.failed_at === null ? 0 : 1]]),
   },
   {
     name: 'parley_event_loop_delay_seconds',

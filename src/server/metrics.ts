@@ -7,6 +7,7 @@ import {
   type GaugeDefinition,
   type RateFigures,
   type ResourceFigures,
+  type SnapshotFigures,
 } from './gauges.ts'
 import { startLoopDelayMonitor } from './loop-delay.ts'
 import { NUDGE_KINDS, type NudgeKind } from './nudge.ts'
@@ -57,6 +58,7 @@ export interface MetricSources {
   /** Undefined while no request can be made. */
   rate(): RateFigures | undefined
   database(): DatabaseFigures | undefined
+  snapshot(): SnapshotFigures | undefined
   /** These two count rows, and so are asked every 15 s at most. */
   resources(): Awaitable<readonly ResourceFigures[] | undefined>
   backlog(): Readonly<Record<string, number>> | undefined
@@ -98,6 +100,7 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
   const serverNow = attempt('serverNow', sources.serverNow)
   const rate = attempt('rate', sources.rate)
   const database = attempt('database', sources.database)
+  const snapshot = attempt('snapshot', sources.snapshot)
   const resources = keep(attempt('resources', sources.resources), COUNTED_MS, clock)
   const backlog = keep(attempt('backlog', sources.backlog), COUNTED_MS, clock)
 
@@ -120,6 +123,7 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
         serverNow: (await serverNow()) ?? now,
         rate: await rate(),
         database: await database(),
+        snapshot: await snapshot(),
         resources: await resources(),
         backlog: await backlog(),
         loopDelay: await loopDelay.take(),

@@ -1,18 +1,8 @@
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  statSync,
-} from 'node:fs'
+import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { Sqlite } from './open.ts'
+import { bringToDisk, contentBytes, writeWholeCopy } from './whole-copy.ts'
 
 /**
  * The copy of a database that is made beside it before an upgrade: `<file>-before-<tag>`, `tag` being the first
@@ -26,12 +16,6 @@ const UPGRADE_SHARE = 0.25
 
 /** Bytes that this process may still write to a folder's disk. */
 export type FreeBytes = (folder: string) => number
-
-/** Bytes of what is stored, as a copy of it would need: without free pages, with what is still in the WAL. */
-function contentBytes(db: Sqlite): number {
-  const pragma = (name: string) => Number(db.pragma(name, { simple: true }))
-  return (pragma('page_count') - pragma('freelist_count')) * pragma('page_size')
-}
 
 export interface Copy {
   path: string
@@ -59,13 +43,10 @@ export function makeCopy(
   refuseWithoutSpace(file, bytes * (1 + UPGRADE_SHARE), freeBytes)
   const part = `${path}.part`
   try {
-    // Made before it is filled, so that nobody else can read it meanwhile.
-    closeSync(openSync(part, 'wx', 0o600))
-    db.prepare('VACUUM INTO ?').run(part)
+    writeWholeCopy(db, part)
     chmodSync(part, statSync(file).mode & 0o777)
-    sync(part)
     renameSync(part, path)
-    sync(dirname(path))
+    bringToDisk(dirname(path))
   } catch (error) {
     rmSync(part, { force: true })
     throw error
@@ -118,7 +99,8 @@ function isOfLastWriter(db: Sqlite, path: string): boolean {
   }
 }
 
-function freeOnDisk(folder: string): number {
+/** As the system tells it. */
+export function freeOnDisk(folder: string): number {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize
 }
@@ -133,13 +115,4 @@ function refuseWithoutSpace(file: string, needed: number, freeBytes: FreeBytes):
     hint: `It needs ${Math.ceil(needed / 1e6)} MB in ${folder}: free ${missing} MB more and start it again. Nothing was changed, and the version before still works.`,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
-}
-
-function sync(path: string): void {
-  const handle = openSync(path, 'r')
-  try {
-    fsyncSync(handle)
-  } finally {
-    closeSync(handle)
-  }
 }

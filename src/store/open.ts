@@ -9,7 +9,7 @@ export type Sqlite = Database.Database
 export type Statement = Database.Statement<unknown[]>
 
 /** In every warehouse's header, so that `file` and parley know one: the letters `parl`. */
-const APPLICATION_ID = 0x7061726c
+export const APPLICATION_ID = 0x7061726c
 
 export interface OpenOptions extends UpgradeOptions {
   path: string
@@ -35,7 +35,7 @@ export function openDatabase({ path, mode = 0o600, readonly = false, ...upgrade 
       configure(db, readonly)
       if (!readonly) prepare(db, file, upgrade)
     } catch (error) {
-      db.close()
+      closeBesideReader(db)
       throw error
     }
     return db
@@ -141,16 +141,22 @@ export function databaseError(error: unknown, file: string): unknown {
   if (error instanceof StopError || !(error instanceof Error)) return error
   if (!('code' in error)) return error.cause === undefined ? error : databaseError(error.cause, file)
   const code = String(error.code)
-  const fault = DATABASE_FAULTS.find(({ codes }) => codes.test(code))
+  const fault = faultOf(code, file)
   if (!fault) return error
-  const full = fault.codes.test('SQLITE_IOERR') && isDiskFull(file) ? DATABASE_FAULTS[0] : undefined
-  const { says, hint } = full ?? fault
+  const { says, hint } = fault
   return new StopError(`Cannot use the database ${file}: ${says} (${code})`, {
     code: 'database-unavailable',
     hint,
     cause: error,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
+}
+
+/** What an error code of SQLite or of the file system says of this file; undefined where it is no such code. */
+export function faultOf(code: string, file: string): { says: string; hint: string } | undefined {
+  const fault = DATABASE_FAULTS.find(({ codes }) => codes.test(code))
+  const isFull = fault?.codes.test('SQLITE_IOERR') && isDiskFull(file)
+  return isFull ? DATABASE_FAULTS[0] : fault
 }
 
 /** Some writes report a full disk as a plain input/output error. */
@@ -171,7 +177,7 @@ export function isBusy(error: unknown): boolean {
  * cannot open a WAL database. The last connection to close must be a read-only one.
  */
 export function closeDatabase(db: Sqlite): void {
-  const { name, readonly, memory } = db
+  const { readonly, memory } = db
   if (readonly || memory) {
     db.close()
     return
@@ -181,9 +187,19 @@ export function closeDatabase(db: Sqlite): void {
   } catch {
     // On a full disk the WAL stays as it is: nothing is lost, the next opening takes it up.
   }
-  const last = new Database(name, { readonly: true, fileMustExist: true })
-  // It holds the files open only after it has read something.
-  last.prepare('SELECT count(*) FROM sqlite_master').get()
+  closeBesideReader(db)
+}
+
+/** Leaves everything beside the file as it is, be it that it was refused. */
+function closeBesideReader(db: Sqlite): void {
+  let last: Sqlite | undefined
+  try {
+    last = new Database(db.name, { readonly: true, fileMustExist: true })
+    // It holds the files open only after it has read something.
+    last.prepare('SELECT count(*) FROM sqlite_master').get()
+  } catch {
+    // What nobody can read, nobody needs them for.
+  }
   db.close()
-  last.close()
+  last?.close()
 }

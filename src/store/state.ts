@@ -31,6 +31,10 @@ export const META = {
   /** What the clock of the writer's machine said last, noted each minute. */
   clock: 'clock',
   maintainedAt: 'maintained_at',
+  /** Digest of the declarations that `data_dictionary` was made of. */
+  dictionary: 'dictionary',
+  /** How the daemon's snapshots came out. */
+  snapshots: 'snapshots',
 } as const
 
 export interface State {

@@ -15,6 +15,8 @@ export interface StatusReport {
   /** Null when no daemon ever ran on it. */
   daemon: DaemonReport | null
   learned_rate: RateReport | null
+  /** Null when the daemon never made one, nor failed to. */
+  snapshot: SnapshotReport | null
   /** What was asked of the writer and is not done yet. */
   requests: readonly { kind: string; resource: string; asked_at: string }[]
   /** Each a row of `sync_status` as it is, and its arrival lag. */
@@ -42,6 +44,16 @@ export interface RateReport {
   limited_by: 'rate' | 'concurrency' | 'both' | null
   /** When it was noted; null when that is not known. */
   learned_at: string | null
+}
+
+/** The newest snapshot that the daemon has made, and whether it has failed to make another since. */
+export interface SnapshotReport {
+  made_at: string | null
+  path: string | null
+  bytes: number | null
+  failed_at: string | null
+  /** In words for people; null where the last one was made. */
+  reason: string | null
 }
 
 export interface ResourceReport extends StatusRow {
@@ -81,6 +93,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     writer,
     daemon: daemon ?? daemonOf(status, writer, now),
     learned_rate: rateOf(noted<LearnedRate>(status, META.learnedRate)),
+    snapshot: noted<SnapshotReport>(status, META.snapshots) ?? null,
     requests: requests.map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
     resources: resources.map(row => ({ ...row, arrival_lag: lagOf(arrivals.get(row.resource)) })),
   }

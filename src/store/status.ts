@@ -96,7 +96,7 @@ export function requireWarehouse(file: string): void {
   if (!existsSync(file)) throw nothingThere(file)
 }
 
-function nothingThere(file: string): StopError {
+export function nothingThere(file: string): StopError {
   return new StopError(`There is no warehouse at ${file} yet`, {
     code: 'no-database',
     hint: 'parley backfill makes it and reads everything into it; --database names another file.',

@@ -216,6 +216,13 @@ const BUSY: StatusReport = {
     limited_by: 'rate',
     learned_at: before(10_800),
   },
+  snapshot: {
+    made_at: before(30_000),
+    path: '/w.db.snapshots/w-2026-05-01T034000Z.db',
+    bytes: 2_570_000_000,
+    failed_at: before(3600),
+    reason: 'Cannot write the snapshot: the disk is full.',
+  },
   requests: [{ kind: 'resync', resource: 'meetings', asked_at: before(60) }],
   resources: RESOURCE_NAMES.map((resource, index) => ({
     resource,

@@ -36,6 +36,7 @@ export const NO_SOURCES: MetricSources = {
   serverNow: () => Date.parse('2025-06-01T12:00:00Z'),
   rate: () => undefined,
   database: () => undefined,
+  snapshot: () => undefined,
   resources: () => undefined,
   backlog: () => undefined,
 }

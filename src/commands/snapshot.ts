@@ -1,0 +1,95 @@
+import { resolve } from 'node:path'
+import { Argument, Option } from 'commander'
+import { systemClock } from '../clock.ts'
+import type { Settings } from '../config.ts'
+import { EXIT_STATUS } from '../errors.ts'
+import type { Snapshot } from '../store/snapshot.ts'
+import { type CommandContext, type CommandDefinition, settingsFor, settingsIn } from './command.ts'
+import { bytes, duration } from './wording.ts'
+
+export interface SnapshotOptions {
+  json?: boolean
+}
+
+export const snapshotCommand: CommandDefinition<SnapshotOptions> = {
+  description:
+    'Copies the warehouse as it is at this moment to one file that opens anywhere and needs no other beside it, whether the daemon runs or not; nobody is held up by it. The copy is checked before it gets its name, so that FILE is always whole; an earlier snapshot of that name is replaced, and nothing else is. Without FILE it joins those that the daemon keeps, of which the newest stay: snapshot.every in the settings has the daemon make them. A copy keeps what is erased from the warehouse later on.',
+  arguments: [new Argument('[file]', 'where it goes')],
+  settings: [...settingsIn('database'), 'snapshot.keep', 'snapshot.folder', 'retention.withdrawn_days'],
+  options: [new Option('--json', 'print one JSON object on standard output')],
+  examples: [
+    ['parley snapshot monday.db', 'a copy to hand on'],
+    [
+      'parley snapshot --database /var/lib/parley/acme.db /srv/acme.db --json',
+      'says for programs what is in it',
+    ],
+    ['parley snapshot', 'one more in the folder of those that are kept'],
+  ],
+  async run(context, input) {
+    const { settings } = settingsFor(context, input, { requireApi: false })
+    const made = await make(context, settings, input.args[0])
+    const text = input.options.json ? `${JSON.stringify(await forPrograms(made))}\n` : await forPeople(made)
+    context.stdout.write(text)
+    return EXIT_STATUS.done
+  },
+}
+
+interface Made extends Snapshot {
+  database: string
+  /** Older ones that have gone. */
+  removed: readonly string[]
+}
+
+async function make({ cwd, signal }: CommandContext, settings: Settings, file?: string): Promise<Made> {
+  const [{ makeSnapshot }, { keepSnapshot }] = await Promise.all([
+    import('../store/snapshot.ts'),
+    import('../store/kept-snapshots.ts'),
+  ])
+  const { path: database, mode } = settings.database
+  const clock = systemClock()
+  const options = { database, mode, clock, signal }
+  if (file !== undefined) {
+    return { database, removed: [], ...(await makeSnapshot({ ...options, file: resolve(cwd, file) })) }
+  }
+  const { withdrawnDays } = settings.retention
+  const notBefore = withdrawnDays === 'never' ? 0 : clock.now() - withdrawnDays * 86_400_000
+  return { database, ...(await keepSnapshot(options, { ...settings.snapshot, notBefore })) }
+}
+
+async function forPeople({ path, bytes: size, durationMs, resources, removed }: Made): Promise<string> {
+  const { completeAsOf } = await import('../store/snapshot.ts')
+  const at = completeAsOf(resources)
+  const unread = resources.filter(one => one.state !== 'unavailable' && one.complete_as_of === null)
+  const holds =
+    at === null
+      ? `Not read completely before it was made: ${unread.map(({ resource }) => resource).join(', ')}.`
+      : `All that was published before ${at} is in it.`
+  return [
+    `Wrote ${path}: ${bytes(size)} in ${duration(durationMs)}.`,
+    holds,
+    ...removed.map(old => `Removed ${old}.`),
+  ]
+    .map(line => `${line}\n`)
+    .join('')
+}
+
+/** Names as in the warehouse's own tables. */
+async function forPrograms({ path, bytes: size, durationMs, database, begunAt, resources, removed }: Made) {
+  const { completeAsOf } = await import('../store/snapshot.ts')
+  return {
+    path,
+    bytes: size,
+    duration_ms: Math.round(durationMs),
+    database,
+    begun_at: begunAt,
+    complete_as_of: completeAsOf(resources),
+    resources: resources.map(({ resource, state, rows_live, fresh_as_of, complete_as_of }) => ({
+      resource,
+      state,
+      rows_live,
+      fresh_as_of,
+      complete_as_of,
+    })),
+    removed,
+  }
+}
