@@ -5,6 +5,7 @@ import { type Absences, createAbsences } from './absences.ts'
 import { type Arrivals, createArrivals } from './arrivals.ts'
 import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { type CrmTables, createCrmTables } from './crm-tables.ts'
+import { fillDictionary } from './dictionary.ts'
 import { createErasure, type Erasure } from './erasure.ts'
 import { createFreshness, type Freshness } from './freshness.ts'
 import { createHistory, type NoteChanges } from './history.ts'
@@ -115,6 +116,7 @@ export function openStore({
       close: () => closeAll({ db, checkpoints, crmTables, release }),
     }
     seedResources(prepare)
+    db.transaction(() => fillDictionary(prepare, store.state)).immediate()
     store.state.setMeta(META.writer, JSON.stringify({ pid, command, since: lock.since }))
     store.runs.closeInterrupted(isoInstant(clock.now()))
     return store

@@ -1,0 +1,117 @@
+import {
+  type DescribedColumn,
+  type DescribedKind,
+  type DescribedTable,
+  MISSING,
+  NEVER_NULL,
+} from './described.ts'
+
+/** The typed tables of a workspace's CRM objects and the views over them, described by the workspace's own metadata. */
+
+export interface CrmObjectTold {
+  /** API name, such as `deal`. */
+  name: string
+  /** What people see. */
+  label: string | null
+  table: string
+  liveView: string
+  labelledView: string
+  /** In the order of the table's columns. */
+  fields: readonly CrmFieldTold[]
+}
+
+export interface CrmFieldTold {
+  name: string
+  label: string | null
+  /** Type as the API names it. */
+  type: string | null
+  kind: DescribedKind
+  column: string
+  /** Name of the column in the labelled view. */
+  shown: string
+  /** `table.column`: what a relation's value names. */
+  refersTo: readonly string[]
+}
+
+/** Three for each object: the table, its live rows, and these under the names that people see. Pure. */
+export function crmTables(object: CrmObjectTold): DescribedTable[] {
+  const { name, label, table, liveView, labelledView, fields } = object
+  const what = `Records of the CRM object \`${name}\`${label === null || label === name ? '' : ` (${label})`}`
+  const general = { area: 'crm', sortable: ['id'] } as const
+  const live = [ID, ...fields.map(field => fieldColumn(field, field.column)), ...TIMES]
+  return [
+    {
+      ...general,
+      name: table,
+      form: 'table',
+      about: `${what}, a column for each field. The same values with every digit are in \`crm_records.fields\`.`,
+      columns: [...live, DELETED],
+    },
+    { ...general, name: liveView, form: 'view', about: `Live rows only. ${what}.`, columns: live },
+    {
+      ...general,
+      name: labelledView,
+      form: 'view',
+      about: `Live rows only, under the names that people see. ${what}.`,
+      columns: [ID, ...fields.map(field => fieldColumn(field, field.shown)), ...TIMES],
+    },
+  ]
+}
+
+function fieldColumn(field: CrmFieldTold, name: string): DescribedColumn {
+  const { label, type, kind, refersTo } = field
+  const said = [
+    `${label ?? field.name}.`,
+    ...(type === null ? [] : [`The CRM’s type: ${type}.`]),
+    ...(kind === 'any' ? ['A number; text where it has more digits than a number keeps.'] : []),
+    ...refersTo.map(target => `Points at \`${target}\`.`),
+  ]
+  return {
+    ...PLAIN,
+    name,
+    kind,
+    about: said.join(' '),
+    nullMeaning:
+      'Null or missing in the API, or a value that does not fit; that one is in `crm_records.fields`.',
+    source: `fields.${field.name}`,
+    unit: kind === 'any' ? 'not stated' : null,
+    refersTo,
+  }
+}
+
+const PLAIN = { isKey: false, source: null, unit: null, example: null, refersTo: [] } as const
+
+const INSTANT = '2026-03-04T05:06:07.123Z'
+
+const ID: DescribedColumn = {
+  ...PLAIN,
+  name: 'id',
+  kind: 'text',
+  isKey: true,
+  about: 'Record id (`crm_records.id`).',
+  nullMeaning: NEVER_NULL,
+  source: 'id',
+  example: 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d',
+  refersTo: ['crm_records.id'],
+}
+
+const timeColumn = (name: string, about: string): DescribedColumn => ({
+  ...PLAIN,
+  name,
+  kind: 'timestamp',
+  about,
+  nullMeaning: MISSING,
+  source: name,
+  example: INSTANT,
+})
+
+const TIMES: readonly DescribedColumn[] = [
+  timeColumn('created_at', 'When the record was created.'),
+  timeColumn('updated_at', 'When it was last changed.'),
+]
+
+const DELETED: DescribedColumn = {
+  ...timeColumn('_deleted_at', 'When its absence was confirmed.'),
+  nullMeaning: 'It is live.',
+  source: null,
+}

@@ -1,0 +1,93 @@
+import type { ColumnKind } from '../resource.ts'
+
+/** A table or view of the warehouse as analysts are told of it, and how each of its facts is worded. Pure. */
+
+export type DescribedKind = ColumnKind | 'any'
+
+export interface DescribedColumn {
+  name: string
+  kind: DescribedKind
+  isKey: boolean
+  /** What the value means, as a sentence. */
+  about: string
+  /** What NULL means, as a sentence. */
+  nullMeaning: string
+  /** Field of the API that the value comes from, with `[]` for every list on the way; null for parley's own. */
+  source: string | null
+  /** Null where the value is no quantity; `not stated` where the API does not say. */
+  unit: string | null
+  /** A made-up value as it is stored. */
+  example: string | null
+  /** `table.column`: whose rows the value names. */
+  refersTo: readonly string[]
+}
+
+/** The part of the warehouse that a table belongs to. */
+export type Area = 'people' | 'timeline' | 'mail' | 'meetings' | 'crm' | 'service' | 'sync' | 'dictionary'
+
+export interface DescribedTable {
+  name: string
+  form: 'table' | 'view'
+  area: Area
+  /** What a row is, as a sentence. */
+  about: string
+  columns: readonly DescribedColumn[]
+  /** Columns that are cheap to sort by: those that lead a key or an index. */
+  sortable: readonly string[]
+  /** The column by which the newest rows are found first. */
+  newestBy?: string
+  /** The column that names a row to people. */
+  label?: string
+}
+
+export const NEVER_NULL = 'Never NULL.'
+export const MISSING = 'The API sent null or nothing.'
+export const MISSING_OR_ERASED = 'The API sent null or nothing, or it was erased after its withdrawal.'
+
+/** Meanings of NULL that hold for so many columns that they are told once. */
+const USUAL: readonly string[] = [NEVER_NULL, MISSING, MISSING_OR_ERASED]
+
+/** Ends with a full stop, as most are declared. */
+export function sentence(text: string): string {
+  return /[.!?…]$/.test(text) ? text : `${text}.`
+}
+
+/** What a column means, its unit, and what NULL means where that is not what it usually does: one paragraph. */
+export function fullMeaning({ about, unit, nullMeaning }: DescribedColumn): string {
+  const parts = [sentence(about)]
+  if (unit !== null) parts.push(`Unit: ${unit}.`)
+  if (!USUAL.includes(nullMeaning)) parts.push(`NULL: ${lowerFirst(nullMeaning)}`)
+  return parts.join(' ')
+}
+
+/** What follows a colon begins small, but for names. */
+function lowerFirst(text: string): string {
+  return /^[A-Z][a-z]* [a-z]/.test(text) ? `${text.charAt(0).toLowerCase()}${text.slice(1)}` : text
+}
+
+/** What is said of a column by hand, where no declaration has it: `[kind, about]`, and what else there is to say. */
+export type Line = readonly [
+  kind: DescribedKind,
+  about: string,
+  more?: Partial<Omit<DescribedColumn, 'name'>>,
+]
+
+/** A table or view described by hand. */
+export function described(
+  table: Omit<DescribedTable, 'columns' | 'sortable'> & Partial<Pick<DescribedTable, 'sortable'>>,
+  lines: Readonly<Record<string, Line>>,
+): DescribedTable {
+  const columns = Object.entries(lines).map(([name, [kind, about, more]]) => ({
+    name,
+    kind,
+    about,
+    isKey: false,
+    nullMeaning: NEVER_NULL,
+    source: null,
+    unit: null,
+    example: null,
+    refersTo: [],
+    ...more,
+  }))
+  return { sortable: [], ...table, columns }
+}

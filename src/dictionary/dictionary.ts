@@ -1,0 +1,50 @@
+import { CONVENIENCE_VIEWS } from './convenience-views.ts'
+import type { DescribedTable } from './described.ts'
+import { sentence } from './described.ts'
+import { liveViewOf, resourceTables } from './resource-tables.ts'
+import { DICTIONARY_TABLE, SYNC_TABLES } from './sync-tables.ts'
+
+/**
+ * Every table and view that analysts may query, described: the one source of the table `data_dictionary`, of the
+ * comments in the schema, of `drizzle/README.md` and of `parley schema`. What a workspace's own metadata makes,
+ * the typed CRM tables, comes on top.
+ */
+export const DICTIONARY: readonly DescribedTable[] = describeAll()
+
+const BY_NAME: ReadonlyMap<string, DescribedTable> = new Map(DICTIONARY.map(table => [table.name, table]))
+
+export function describedTable(name: string): DescribedTable | undefined {
+  return BY_NAME.get(name)
+}
+
+function describeAll(): DescribedTable[] {
+  const tables = resourceTables()
+  return [...tables, ...CONVENIENCE_VIEWS, ...SYNC_TABLES, DICTIONARY_TABLE, ...tables.map(liveViewOf)]
+}
+
+/** A row of `data_dictionary`, in the order of its columns. */
+export type DictionaryRow = readonly [
+  table: string,
+  column: string,
+  position: number,
+  type: string,
+  nullMeaning: string,
+  description: string,
+  source: string | null,
+  unit: string | null,
+  example: string | null,
+]
+
+export function dictionaryRows({ name, columns }: DescribedTable): DictionaryRow[] {
+  return columns.map((column, position) => [
+    name,
+    column.name,
+    position,
+    column.kind,
+    column.nullMeaning,
+    sentence(column.about),
+    column.source,
+    column.unit,
+    column.example,
+  ])
+}

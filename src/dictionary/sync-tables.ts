@@ -1,0 +1,192 @@
+import { type DescribedTable, described, type Line } from './described.ts'
+
+/** What parley knows about its own work, and the dictionary itself: tables and views that no resource declares. */
+
+const RESOURCE: Line = ['text', 'Name of the resource.', { isKey: true, example: 'messages' }]
+const INSTANT = '2026-03-04T05:06:07.123Z'
+const RUN: Line = ['integer', 'Number of the run.', { isKey: true, example: '42' }]
+
+/** An instant that may be unknown. */
+const instant = (about: string, nullMeaning: string): Line => [
+  'timestamp',
+  about,
+  { nullMeaning, example: INSTANT },
+]
+
+const count = (about: string, unit: string, example: string, nullMeaning?: string): Line => [
+  'integer',
+  about,
+  { unit, example, ...(nullMeaning === undefined ? {} : { nullMeaning }) },
+]
+
+export const SYNC_TABLES: readonly DescribedTable[] = [
+  described(
+    {
+      name: 'sync_status',
+      form: 'view',
+      area: 'sync',
+      about: 'One row per resource: how it stands with it.',
+    },
+    {
+      resource: RESOURCE,
+      state: [
+        'text',
+        '`backfilling` until it was complete for the first time; `waiting`: complete, but something is not ready at the API; `unavailable`: this workspace does not offer it; `failing`: the last run failed; else `ok`.',
+        { example: 'ok' },
+      ],
+      reason: [
+        'text',
+        'Why it is not `ok`.',
+        { nullMeaning: 'There is nothing more to say.', example: 'The API answers 403' },
+      ],
+      rows_live: count('Rows that the API publishes.', 'rows', '5120'),
+      rows_deleted: count('Rows whose absence was confirmed.', 'rows', '3'),
+      newest_at: instant('Latest event time among the live rows.', 'It has no rows, or no event time.'),
+      fresh_as_of: instant(
+        'Start of the last complete read of the newest end, or of the last complete pass.',
+        'There was none yet.',
+      ),
+      complete_as_of: instant(
+        'Everything published before this instant, of whatever event time, had been read.',
+        'History is loading.',
+      ),
+      backfill_done: count('How much of the backfill is done.', 'rows', '5120'),
+      backfill_total: count('Out of how much.', 'rows', '5120', 'It is unknown.'),
+      pending_tasks: count('Reads that are still to be made or repeated.', 'reads', '0'),
+      rejected: count('Items that could not be stored, see `sync_rejects`.', 'items', '0'),
+      last_success_at: instant('When it was last read without a fault.', 'It never was.'),
+      next_run_at: instant('When it is next due.', 'No daemon has planned it.'),
+    },
+  ),
+  described(
+    {
+      name: 'sync_coverage',
+      form: 'view',
+      area: 'sync',
+      about:
+        'One row per time segment of the resources that are read in time order. Segments leave no gap. Of activities and messages the oldest has no start and the newest no end; those of the access log are the periods in which it was asked for.',
+    },
+    {
+      resource: RESOURCE,
+      from_at: instant('Start of the segment.', 'The beginning of time.'),
+      to_at: instant('Its end, not part of it.', 'The open end.'),
+      listed_at: instant('When it was last read to its end.', 'It never was.'),
+      rows_live: count('Live rows within it; those without a time are in the oldest.', 'rows', '812'),
+      bodies_present: count(
+        'E-mails within it whose text is known.',
+        'e-mails',
+        '790',
+        'It is no segment of e-mails.',
+      ),
+      bodies_pending: count(
+        'E-mails within it whose text is still to be read.',
+        'e-mails',
+        '0',
+        'It is no segment of e-mails.',
+      ),
+    },
+  ),
+  described(
+    {
+      name: 'sync_runs',
+      form: 'table',
+      area: 'sync',
+      about: 'One row per run of a resource.',
+      sortable: ['id', 'resource'],
+    },
+    {
+      id: RUN,
+      resource: ['text', 'Name of the resource.', { example: 'messages' }],
+      lane: ['text', '`history` until the resource was complete once, then `audit`.', { example: 'history' }],
+      started_at: ['timestamp', 'When it began.', { example: INSTANT }],
+      ended_at: instant('When it ended.', 'It is under way.'),
+      outcome: [
+        'text',
+        '`complete`, `stopped` before its end, `failed`, `unavailable` (not offered here) or `interrupted` (the process died).',
+        { nullMeaning: 'It is under way.', example: 'complete' },
+      ],
+      requests: count('Requests that it made.', 'requests', '52'),
+      throttled: count('Of these, refused as too many (429).', 'requests', '0'),
+      rows_read: count('Records that the API sent.', 'records', '5120'),
+      rows_changed: count('Rows written because they were new or had changed.', 'rows', '5120'),
+      rows_deleted: count('Rows whose absence it confirmed.', 'rows', '0'),
+      error: ['text', 'What went wrong.', { nullMeaning: 'Nothing.', example: 'The API answers 500' }],
+    },
+  ),
+  described(
+    {
+      name: 'sync_rejects',
+      form: 'table',
+      area: 'sync',
+      about: 'Every item that could not be stored. Nothing received is dropped without a row here.',
+      sortable: ['id'],
+    },
+    {
+      id: ['integer', 'Number of the item.', { isKey: true, example: '7' }],
+      resource: ['text', 'Name of the resource.', { example: 'activities' }],
+      item: ['json', 'As received.', { example: '{"id":null}' }],
+      reason: ['text', 'Why it could not be stored.', { example: 'no id' }],
+      first_seen_at: ['timestamp', 'When it was first received.', { example: INSTANT }],
+      last_seen_at: ['timestamp', 'When it was last received.', { example: INSTANT }],
+      resolved_at: instant('When it was stored after all, or was no longer listed.', 'It is still so.'),
+      _feed: ['text', 'Internal: the list or read that brought it.', { example: 'activities.list' }],
+      _scope: ['text', 'Internal: what was asked for there; empty where nothing was.', { example: 'deal' }],
+      _digest: ['text', 'Internal: tells the same item, seen again, from another one.', { example: '9b1c…' }],
+    },
+  ),
+]
+
+export const DICTIONARY_TABLE: DescribedTable = described(
+  {
+    name: 'data_dictionary',
+    form: 'table',
+    area: 'dictionary',
+    about: 'What every column of every table and view means, this one included.',
+    sortable: ['table_name'],
+  },
+  {
+    table_name: ['text', 'Table or view.', { isKey: true, example: 'meetings' }],
+    column_name: ['text', 'Column.', { isKey: true, example: 'recording_duration' }],
+    position: ['integer', '0-based place of the column within its table.', { example: '8' }],
+    type: [
+      'text',
+      '`text`, `timestamp` (text, UTC, always 24 characters), `date` (text, `2026-06-30`), `json` (text), `integer`, `boolean` (0 or 1), `real` or `any`.',
+      { example: 'integer' },
+    ],
+    null_meaning: ['text', 'What NULL means there.', { example: 'The API sent null or nothing.' }],
+    description: ['text', 'What the value means.', { example: 'Length of the recording.' }],
+    source_field: [
+      'text',
+      'Field of the API that the value comes from; `[]` stands after every list on the way.',
+      { nullMeaning: 'The value is of parley’s own making.', example: 'attendees[].teams[].team_id' },
+    ],
+    unit: [
+      'text',
+      'What a quantity is measured in; `not stated` where the API does not say.',
+      { nullMeaning: 'The value is no quantity.', example: 'not stated' },
+    ],
+    example: ['text', 'A made-up value as it is stored.', { nullMeaning: 'There is none.', example: '2700' }],
+  },
+)
+
+/** Tables for parley alone: their columns are not told and may change. */
+export const INTERNAL_TABLES: Readonly<Record<string, string>> = {
+  sync_meta: 'Values of the database as a whole.',
+  sync_resources: 'What is known of each resource; `sync_status` tells it.',
+  sync_segments: 'The ledger of what was listed; `sync_coverage` tells it.',
+  sync_seen: 'Keys that a pass under way has seen.',
+  sync_tasks: 'Reads that are to be made, repeated or confirmed.',
+  sync_absences: 'What was missed once and is to be missed again before it counts as gone.',
+  sync_erasures: 'What was withdrawn and still has its content.',
+  sync_arrivals: 'How late rows came to be known.',
+  sync_requests: 'What other processes ask of the one that writes.',
+  __drizzle_migrations: 'Which migrations the file has had.',
+}
+
+/** What comes and goes: SQLite's own tables, and typed tables while they are being filled or emptied. */
+const INTERNAL_NAMES = /^(sqlite_|sync_crm_)/
+
+/** Whether a table of the file is parley's or SQLite's alone. */
+export function isInternal(name: string): boolean {
+  return Object.hasOwn(INTERNAL_TABLES, name) || INTERNAL_NAMES.test(name)
+}

@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto'
+import { type CrmFieldTold, type CrmObjectTold, crmTables } from '../dictionary/crm-tables.ts'
+import type { DescribedKind, DescribedTable } from '../dictionary/described.ts'
+import { DICTIONARY, type DictionaryRow, describedTable, dictionaryRows } from '../dictionary/dictionary.ts'
+import { formOf } from './crm-columns.ts'
+import { labelledView, liveView } from './crm-sql.ts'
+import { META, type State } from './state.ts'
+import type { Prepare } from './statements.ts'
+
+/** Keeps the table `data_dictionary` true: its fixed part to the declarations, the rest to the CRM's metadata. */
+
+const COLUMNS =
+  'table_name, column_name, position, type, null_meaning, description, source_field, unit, example'
+
+/** Writes the fixed part where this version's declarations differ from those it was made of. In a transaction. */
+export function fillDictionary(prepare: Prepare, state: Pick<State, 'meta' | 'setMeta'>): void {
+  const rows = DICTIONARY.flatMap(table => placed(prepare, table))
+  const digest = createHash('sha256').update(JSON.stringify(rows)).digest('hex')
+  if (state.meta(META.dictionary) === digest) return
+  const insert = inserter(prepare)
+  prepare('DELETE FROM data_dictionary').run()
+  for (const row of rows) insert.run(...row)
+  state.setMeta(META.dictionary, digest)
+  createCrmDictionary(prepare).refresh()
+}
+
+/** A column that a migration added stands behind those that its declaration puts it before. */
+function placed(prepare: Prepare, table: DescribedTable): DictionaryRow[] {
+  const places = new Map(
+    prepare('SELECT name, cid FROM pragma_table_xinfo(?)').raw().all(table.name) as [string, number][],
+  )
+  return dictionaryRows(table).map(([name, column, position, ...rest]) => [
+    name,
+    column,
+    places.get(column) ?? position,
+    ...rest,
+  ])
+}
+
+export interface CrmDictionary {
+  /**
+   * Brings the rows of the typed CRM tables and their views to what these are now; writes only what differs.
+   * In the transaction that changed them, after `crm_objects.table_name` and `crm_fields.column_name`.
+   */
+  refresh(): void
+}
+
+export function createCrmDictionary(prepare: Prepare): CrmDictionary {
+  const insert = inserter(prepare)
+  const find = prepare(`SELECT ${COLUMNS} FROM data_dictionary WHERE table_name = ? ORDER BY position`).raw()
+  const remove = prepare('DELETE FROM data_dictionary WHERE table_name = ?')
+  const names = prepare('SELECT DISTINCT table_name FROM data_dictionary').pluck()
+  const write = (name: string, rows: readonly DictionaryRow[]) => {
+    if (JSON.stringify(find.all(name)) === JSON.stringify(rows)) return
+    remove.run(name)
+    for (const row of rows) insert.run(...row)
+  }
+  return {
+    refresh() {
+      const tables = readCrmTables(prepare)
+      const known = new Set(tables.map(({ name }) => name))
+      for (const table of tables) write(table.name, dictionaryRows(table))
+      for (const name of names.all() as string[]) {
+        if (!known.has(name) && !describedTable(name)) remove.run(name)
+      }
+    },
+  }
+}
+
+const inserter = (prepare: Prepare) =>
+  prepare(`INSERT INTO data_dictionary (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+
+interface ObjectRow {
+  name: string
+  label: string | null
+  table: string
+}
+
+interface FieldRow {
+  name: string
+  label: string | null
+  type: string | null
+  column: string
+  isRelation: number
+  targetObject: string | null
+  targetResource: string | null
+}
+
+interface ColumnRow {
+  name: string
+  type: string
+}
+
+/** The typed CRM tables that there are and the views over them, described. Only reads. */
+export function readCrmTables(prepare: Prepare): DescribedTable[] {
+  const objects = prepare(
+    'SELECT name, label, table_name AS "table" FROM crm_objects WHERE table_name IS NOT NULL ORDER BY name',
+  ).all() as ObjectRow[]
+  const tables = new Map(objects.map(({ name, table }) => [name, table]))
+  const fieldsOf = prepare(
+    `SELECT name, label, type, column_name AS "column", relation_type = 'MANY_TO_ONE' AS isRelation,
+       relation_target_object AS targetObject, relation_target_resource AS targetResource
+     FROM crm_fields WHERE object = ? AND column_name IS NOT NULL`,
+  )
+  const columnsOf = prepare('SELECT name, type FROM pragma_table_info(?) ORDER BY cid')
+  return objects.flatMap(({ name, label, table }) => {
+    const fields = new Map((fieldsOf.all(name) as FieldRow[]).map(field => [field.column, field]))
+    const shown = columnsOf.all(labelledView(table)) as ColumnRow[]
+    // The columns of the labelled view stand in the order of the table's.
+    const told = (columnsOf.all(table) as ColumnRow[]).flatMap((column, index) => {
+      const field = fields.get(column.name)
+      return field ? [toldField(field, column, shown[index]?.name ?? column.name, tables)] : []
+    })
+    const object: CrmObjectTold = {
+      name,
+      label,
+      table,
+      liveView: liveView(table),
+      labelledView: labelledView(table),
+      fields: told,
+    }
+    return crmTables(object)
+  })
+}
+
+function toldField(
+  { name, label, type, isRelation, targetObject, targetResource }: FieldRow,
+  column: ColumnRow,
+  shown: string,
+  tables: ReadonlyMap<string, string>,
+): CrmFieldTold {
+  const target = targetObject === null ? targetResource : tables.get(targetObject)
+  return {
+    name,
+    label,
+    type,
+    column: column.name,
+    shown,
+    kind: kindOf(column.type, isRelation === 1 ? null : type),
+    refersTo: isRelation === 1 && target != null ? [`${target}.id`] : [],
+  }
+}
+
+/** By the type that the column has, and for text by what the CRM calls the field's type. */
+function kindOf(declared: string, type: string | null): DescribedKind {
+  const byColumn: Readonly<Record<string, DescribedKind>> = { INTEGER: 'boolean', ANY: 'any' }
+  return byColumn[declared] ?? (formOf(type) === 'timestamp' ? 'timestamp' : 'text')
+}

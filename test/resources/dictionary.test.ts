@@ -1,0 +1,257 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fullMeaning, NEVER_NULL } from '../../src/dictionary/described.ts'
+import { DICTIONARY, describedTable } from '../../src/dictionary/dictionary.ts'
+import { INTERNAL_TABLES, isInternal } from '../../src/dictionary/sync-tables.ts'
+import { META } from '../../src/store/state.ts'
+import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
+
+interface SchemaColumn {
+  name: string
+  type: string
+  notnull: number
+  pk: number
+}
+
+interface Entry {
+  table_name: string
+  column_name: string
+  position: number
+  type: string
+  null_meaning: string
+  description: string
+  source_field: string | null
+  unit: string | null
+  example: string | null
+}
+
+let folder: string
+let store: TemporaryStore
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'parley-dictionary-'))
+  const path = join(folder, 'parley.db')
+  store = withShortcuts(openAt(path), folder, path)
+})
+
+afterAll(() => {
+  store.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** Tables and views of the warehouse that are not parley's alone. */
+const publicNames = (): string[] =>
+  (store.column("SELECT name FROM pragma_table_list WHERE schema = 'main'") as string[]).filter(
+    name => !isInternal(name),
+  )
+
+const columnsOf = (table: string) =>
+  store.db
+    .prepare('SELECT name, type, "notnull", pk FROM pragma_table_xinfo(?) ORDER BY cid')
+    .all(table) as SchemaColumn[]
+
+const entriesOf = (table: string) =>
+  store.db
+    .prepare('SELECT * FROM data_dictionary WHERE table_name = ? ORDER BY position')
+    .all(table) as Entry[]
+
+const told = () => store.all('SELECT * FROM data_dictionary') as unknown as Entry[]
+
+const STORED: Readonly<Record<string, string>> = {
+  text: 'TEXT',
+  timestamp: 'TEXT',
+  date: 'TEXT',
+  json: 'TEXT',
+  integer: 'INTEGER',
+  boolean: 'INTEGER',
+  real: 'REAL',
+  any: 'ANY',
+}
+
+describe('the data dictionary of a new warehouse', () => {
+  test('has every column of every table and view, in the order of the table', () => {
+    const missing = publicNames().filter(
+      table =>
+        entriesOf(table)
+          .map(entry => entry.column_name)
+          .join() !==
+        columnsOf(table)
+          .map(({ name }) => name)
+          .join(),
+    )
+    expect(
+      missing.map(table => [
+        table,
+        entriesOf(table).map(entry => entry.column_name),
+        columnsOf(table).map(({ name }) => name),
+      ]),
+    ).toEqual([])
+  })
+
+  test('has no table that is not there', () => {
+    const names = publicNames()
+    const strangers = new Set(
+      told()
+        .map(({ table_name }) => table_name)
+        .filter(name => !names.includes(name)),
+    )
+    expect([...strangers]).toEqual([])
+  })
+
+  test('leaves out what is internal, and every internal name is that of a table', () => {
+    const tables = store.column("SELECT name FROM sqlite_master WHERE type = 'table'")
+    expect(tables).toEqual(expect.arrayContaining(Object.keys(INTERNAL_TABLES)))
+    expect(told().filter(({ table_name }) => isInternal(table_name))).toEqual([])
+  })
+
+  test('gives the types of tables as SQLite has them', () => {
+    const tables = store.column("SELECT name FROM sqlite_master WHERE type = 'table'") as string[]
+    const wrong = tables.flatMap(table =>
+      entriesOf(table).filter(({ type, position }) => STORED[type] !== columnsOf(table)[position]?.type),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  test('says that a column is never NULL where the schema forbids it', () => {
+    const tables = store.column("SELECT name FROM sqlite_master WHERE type = 'table'") as string[]
+    const wrong = tables.flatMap(table =>
+      entriesOf(table).filter(({ null_meaning, position }) => {
+        const column = columnsOf(table)[position]
+        return column?.notnull === 1 && null_meaning !== NEVER_NULL
+      }),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  test('marks the keys that the schema has', () => {
+    for (const { name, form, columns } of DICTIONARY) {
+      if (form === 'view') continue
+      const unique = store.column(
+        `SELECT name FROM pragma_index_list('${name}') WHERE "unique" AND NOT partial`,
+      )
+      const keys = [
+        columnsOf(name)
+          .filter(({ pk }) => pk > 0)
+          .map(column => column.name),
+        ...unique.map(index => store.column(`SELECT name FROM pragma_index_info('${index}')`)),
+      ].map(key => [...key].sort())
+      expect(keys, name).toContainEqual(
+        columns
+          .filter(({ isKey }) => isKey)
+          .map(column => column.name)
+          .sort(),
+      )
+    }
+  })
+
+  test('tells every value by a sentence, what NULL means there, and shows an example', () => {
+    const incomplete = told().filter(
+      ({ description, null_meaning, example }) =>
+        !/^\S.*[.!?…]$/s.test(description) || !/^\S.*\.$/s.test(null_meaning) || !example,
+    )
+    expect(incomplete).toEqual([])
+  })
+
+  test('has examples that are of the type', () => {
+    const wrong = told().filter(({ type, example }) => example === null || !EXAMPLES[type]?.(example))
+    expect(wrong).toEqual([])
+  })
+
+  test('has a unit for every quantity, not stated where the API does not say', () => {
+    const unitless = told().filter(
+      ({ type, unit, column_name: name, description }) =>
+        ['integer', 'real'].includes(type) &&
+        unit === null &&
+        !NUMBERS.test(name) &&
+        !description.startsWith('Internal'),
+    )
+    expect(unitless.map(({ table_name, column_name }) => `${table_name}.${column_name}`)).toEqual([])
+    const unit = (table: string, column: string) =>
+      entriesOf(table).find(entry => entry.column_name === column)?.unit
+    expect(unit('meetings', 'recording_duration')).toBe('not stated')
+    expect(unit('live_meeting_speakers', 'speaker_ratio')).toBe('not stated')
+    expect(unit('transcript_words', 'start_time')).toBe('not stated')
+    expect(unit('transcript_entries', 'elapsed_seconds')).toBe('seconds')
+    expect(unit('access_logs', 'duration_ms')).toBe('milliseconds')
+    expect(unit('members', 'name')).toBe(null)
+  })
+
+  test('names the field of the API at any depth', () => {
+    const source = (table: string, column: string) =>
+      entriesOf(table).find(entry => entry.column_name === column)?.source_field
+    expect(source('meetings', 'url')).toBe('service_meeting_url')
+    expect(source('activities', 'actor_id')).toBe('actor.id')
+    expect(source('team_members', 'member_id')).toBe('member_ids[]')
+    expect(source('meeting_attendee_teams', 'team_id')).toBe('attendees[].teams[].team_id')
+    expect(source('meeting_attendee_teams', 'meeting_id')).toBe('meeting_id')
+    expect(source('transcript_entries', 'text')).toBe('[].text')
+    expect(source('messages', '_text_from')).toBe(null)
+  })
+
+  test('names rows of tables and columns that there are', () => {
+    const targets = DICTIONARY.flatMap(({ columns }) => columns.flatMap(({ refersTo }) => refersTo))
+    const missing = targets.filter(target => {
+      const [table = '', column] = target.split('.')
+      return !describedTable(table)?.columns.some(({ name }) => name === column)
+    })
+    expect(targets.length).toBeGreaterThan(50)
+    expect(missing).toEqual([])
+  })
+
+  test('can stand in a comment of SQL', () => {
+    const broken = DICTIONARY.flatMap(({ about, columns }) => [about, ...columns.map(fullMeaning)]).filter(
+      text => /\*\/|\/\*|\n/.test(text),
+    )
+    expect(broken).toEqual([])
+  })
+})
+
+/** Columns that are numbers but count or measure nothing. */
+const NUMBERS = /^(_?id|position|.*_position|order|status_code)$/
+
+const EXAMPLES: Readonly<Record<string, (example: string) => boolean>> = {
+  text: () => true,
+  timestamp: example => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(example),
+  date: example => /^\d{4}-\d\d-\d\d$/.test(example),
+  json: example => typeof JSON.parse(example) !== 'undefined',
+  integer: example => /^-?\d+$/.test(example),
+  boolean: example => example === '0' || example === '1',
+  real: example => Number.isFinite(Number(example)),
+}
+
+describe('the data dictionary of a warehouse that is opened again', () => {
+  const reopened = (change: (path: string) => void): TemporaryStore => {
+    const path = join(mkdtempSync(join(folder, 'again-')), 'parley.db')
+    openAt(path).close()
+    change(path)
+    return withShortcuts(openAt(path), folder, path)
+  }
+
+  test('is left alone while the declarations are the same', () => {
+    const again = reopened(path => {
+      const before = openAt(path)
+      before.db.exec("UPDATE data_dictionary SET description = 'mine' WHERE table_name = 'members'")
+      before.close()
+    })
+    expect(
+      again.column("SELECT DISTINCT description FROM data_dictionary WHERE table_name = 'members'"),
+    ).toEqual(['mine'])
+    again.close()
+  })
+
+  test('is written anew when they are others, whatever stood there', () => {
+    const again = reopened(path => {
+      const before = openAt(path)
+      before.db.exec("UPDATE data_dictionary SET description = 'old', table_name = 'gone_' || table_name")
+      before.state.setMeta(META.dictionary, 'of another version')
+      before.close()
+    })
+    expect(again.column("SELECT count(*) FROM data_dictionary WHERE description = 'old'")).toEqual([0])
+    expect(again.column('SELECT count(*) FROM data_dictionary')).toEqual(
+      store.column('SELECT count(*) FROM data_dictionary'),
+    )
+    again.close()
+  })
+})
