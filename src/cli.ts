@@ -32,6 +32,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'see all of it at work on a made-up workspace',
     load: async () => (await import('./commands/demo.ts')).demoCommand,
   },
+  export: {
+    summary: 'write the warehouse as Parquet files for other engines',
+    load: async () => (await import('./commands/export.ts')).exportCommand,
+  },
   init: {
     summary: 'write a settings file to start from',
     load: async () => (await import('./commands/init.ts')).initCommand,

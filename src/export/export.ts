@@ -1,0 +1,218 @@
+import { type Clock, isoInstant } from '../clock.ts'
+import { EXIT_STATUS, StopError } from '../errors.ts'
+import { nearest } from '../nearest.ts'
+import { appliedMigrations, newestMigration } from '../store/migrate.ts'
+import type { Sqlite } from '../store/open.ts'
+import { readStatus } from '../store/status.ts'
+import { crmTables } from './crm-tables.ts'
+import {
+  earlierManifest,
+  type Manifest,
+  type ManifestResource,
+  type ManifestTable,
+  manifestTable,
+} from './manifest.ts'
+import { exportTable, type TableOutcome, type TableWork } from './table-export.ts'
+import { declaredTables, type ExportTable } from './tables.ts'
+import { type Target, targetError } from './target.ts'
+
+/** Writes the warehouse, as it is at one instant, as Parquet files beside a manifest. */
+
+export interface ExportOptions {
+  /** Opened for reading. */
+  db: Sqlite
+  target: Target
+  clock: Clock
+  /** Of the files. */
+  mode: number
+  /** Of this program. */
+  version: string
+  /** Names of tables; all of them where undefined. */
+  tables?: readonly string[] | undefined
+  /** An instant: partitions of months before its own are not touched. */
+  since?: string | undefined
+  full: boolean
+  signal: AbortSignal
+  onProgress(progress: ExportProgress): void
+}
+
+export interface ExportProgress {
+  table: string
+  done: number
+  tables: number
+  /** Rows read so far, those that only had to be compared among them. */
+  rows: number
+}
+
+export interface ExportSummary {
+  exported_at: string
+  tables: readonly TableSummary[]
+  files_removed: number
+}
+
+export interface TableSummary {
+  table: string
+  /** What the table consists of now. */
+  rows: number
+  bytes: number
+  files: number
+  /** Of these, what this export wrote. */
+  files_written: number
+  rows_written: number
+  bytes_written: number
+}
+
+/** @throws StopError 64 for an unknown table, 73 when something cannot be read or written */
+export async function exportWarehouse(options: ExportOptions): Promise<ExportSummary> {
+  const { db, target } = options
+  requireCurrent(db)
+  // What has to be sorted may be larger than the memory.
+  db.pragma('temp_store = FILE')
+  db.exec('BEGIN')
+  try {
+    return await exportInstant(options)
+  } catch (error) {
+    throw targetError(error, target.path)
+  } finally {
+    db.exec('ROLLBACK')
+  }
+}
+
+function requireCurrent(db: Sqlite): void {
+  if ((appliedMigrations(db).at(-1) ?? 0) >= newestMigration()) return
+  throw new StopError(`${db.name} was made by an older version of parley`, {
+    code: 'database-older',
+    hint: 'parley backfill or the daemon brings it up to date; then export again.',
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
+  const { db, target, clock } = options
+  const exportedAt = isoInstant(clock.now())
+  const resources = readStatus(db).map(
+    ({ resource, state, fresh_as_of, complete_as_of }): ManifestResource => ({
+      resource,
+      state,
+      fresh_as_of,
+      complete_as_of,
+    }),
+  )
+  const all = [...declaredTables(), ...crmTables(db)]
+  const chosen = chosenTables(all, options.tables)
+  const earlier = earlierManifest(target.readManifest())
+  const stale: string[] = []
+  const written: (readonly [ManifestTable, TableOutcome])[] = []
+  for (const [done, table] of chosen.entries()) {
+    const work = workOn(options, { table: table.name, done, tables: chosen.length })
+    const outcome = await exportTable(work, table)
+    const files = outcome.files.map(file => ({
+      ...file,
+      exportedAt: isUntouched(outcome, file.path) ? notedAt(earlier.tables, file.path) : exportedAt,
+    }))
+    written.push([manifestTable({ table, files }, exportedAt, resources), outcome])
+    stale.push(...outcome.stale)
+  }
+  if (!options.tables) stale.push(...filesOfOthers(target, all))
+  target.settle()
+  const manifest: Manifest = {
+    format: 'parley-parquet-1',
+    parley: options.version,
+    schema_version: appliedMigrations(db).length,
+    exported_at: exportedAt,
+    resources,
+    tables: merged(
+      all,
+      earlier.tables,
+      written.map(([table]) => table),
+      options.tables !== undefined,
+    ),
+  }
+  target.writeManifest(`${JSON.stringify(manifest, null, 1)}\n`)
+  for (const file of stale) target.remove(file)
+  return {
+    exported_at: exportedAt,
+    tables: written.map(([table, outcome]) => summaryOf(table, outcome)),
+    files_removed: stale.length,
+  }
+}
+
+function chosenTables(
+  all: readonly ExportTable[],
+  names: readonly string[] | undefined,
+): readonly ExportTable[] {
+  if (!names) return all
+  const known = all.map(({ name }) => name)
+  const unknown = names.find(name => !known.includes(name))
+  if (unknown === undefined) return all.filter(({ name }) => names.includes(name))
+  const guess = nearest(unknown, known)
+  throw new StopError(`There is no table ${JSON.stringify(unknown)} to export`, {
+    code: 'unknown-table',
+    hint: `${guess === undefined ? '' : `Did you mean ${guess}? `}The tables are ${known.join(', ')}.`,
+    exitStatus: EXIT_STATUS.usage,
+  })
+}
+
+function workOn(options: ExportOptions, where: Omit<ExportProgress, 'rows'>): TableWork {
+  let rows = 0
+  return {
+    db: options.db,
+    target: options.target,
+    clock: options.clock,
+    mode: options.mode,
+    createdBy: `parley ${options.version}`,
+    sinceMonth: options.since?.slice(0, 7),
+    full: options.full,
+    signal: options.signal,
+    onRows(read) {
+      rows += read
+      options.onProgress({ ...where, rows })
+    },
+  }
+}
+
+const isUntouched = ({ written, verified }: TableOutcome, path: string): boolean =>
+  !written.has(path) && !verified.has(path)
+
+function notedAt(tables: readonly ManifestTable[], path: string): string | null {
+  return tables.flatMap(({ files }) => files).find(file => file.path === path)?.exported_at ?? null
+}
+
+/** Tables that are no more, such as those of CRM objects that went away. */
+function filesOfOthers(target: Target, all: readonly ExportTable[]): string[] {
+  const known = new Set(all.map(({ folder }) => folder))
+  return target
+    .folders()
+    .filter(folder => !known.has(folder))
+    .flatMap(folder => target.files(folder).map(({ path }) => path))
+}
+
+/** Tables that were left out stay as the export before left them. */
+function merged(
+  all: readonly ExportTable[],
+  earlier: readonly ManifestTable[],
+  written: readonly ManifestTable[],
+  isChoice: boolean,
+): ManifestTable[] {
+  const names = new Set([
+    ...all.map(({ name }) => name),
+    ...(isChoice ? earlier.map(({ table }) => table) : []),
+  ])
+  return [...names].flatMap(
+    name => written.find(({ table }) => table === name) ?? earlier.find(({ table }) => table === name) ?? [],
+  )
+}
+
+function summaryOf(table: ManifestTable, { written }: TableOutcome): TableSummary {
+  const fresh = table.files.filter(({ path }) => written.has(path))
+  const sum = (of: 'rows' | 'bytes') => fresh.reduce((total, file) => total + file[of], 0)
+  return {
+    table: table.table,
+    rows: table.rows,
+    bytes: table.bytes,
+    files: table.files.length,
+    files_written: fresh.length,
+    rows_written: sum('rows'),
+    bytes_written: sum('bytes'),
+  }
+}

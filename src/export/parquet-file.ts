@@ -1,0 +1,140 @@
+import { closeSync, fchmodSync, fsyncSync, openSync, writeSync } from 'node:fs'
+import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer'
+import { EXIT_STATUS, StopError } from '../errors.ts'
+import { createFingerprint, MARK_KEY, type Mark, markText } from './fingerprint.ts'
+import { PARQUET_TYPES, type ParquetCell, parquetSchema, type StoredCell } from './parquet-types.ts'
+import type { ExportTable } from './tables.ts'
+
+/** One Parquet file in the making. It holds no more than one row group in memory. */
+export interface ParquetFile {
+  add(cells: readonly StoredCell[]): void
+  /** Writes the rest and its mark, so that all of it is on the disk. */
+  finish(): Mark & { bytes: number }
+  /** Leaves it as it is. */
+  abandon(): void
+}
+
+export interface ParquetFileOptions {
+  path: string
+  mode: number
+  table: ExportTable
+  createdBy: string
+}
+
+/** A row group ends after so many rows, or when its texts come to so many characters. */
+const GROUP_ROWS = 20_000
+const GROUP_CHARACTERS = 4_000_000
+/** Of a number, beside the texts. */
+const CELL_CHARACTERS = 8
+
+export function createParquetFile({ path, mode, table, createdBy }: ParquetFileOptions): ParquetFile {
+  const { columns } = table
+  const types = columns.map(({ kind }) => PARQUET_TYPES[kind])
+  const fingerprint = createFingerprint(columns)
+  const file = openFile(path, mode)
+  const kvMetadata: { key: string; value: string }[] = []
+  const writer = new ParquetWriter({
+    writer: file.writer,
+    schema: parquetSchema(columns),
+    kvMetadata,
+    createdBy,
+  })
+  let group: ParquetCell[][] = columns.map(() => [])
+  let rows = 0
+  let characters = 0
+
+  const flush = () => {
+    if (rows === 0) return
+    writer.write({ columnData: group.map(columnData), rowGroupSize: rows })
+    group = columns.map(() => [])
+    rows = 0
+    characters = 0
+  }
+  const columnData = (data: ParquetCell[], index: number): ColumnSource => ({
+    name: columns[index]?.name ?? '',
+    data,
+    ...WAYS[columns[index]?.kind ?? 'text'],
+  })
+
+  return {
+    add(cells) {
+      fingerprint.add(cells)
+      for (let index = 0; index < types.length; index += 1) {
+        const cell = cells[index] ?? null
+        const value = cell === null ? null : types[index]?.convert(cell)
+        if (value === undefined) throw unfit(table.name, columns[index]?.name ?? '')
+        group[index]?.push(value)
+        characters += typeof cell === 'string' ? cell.length : CELL_CHARACTERS
+      }
+      rows += 1
+      if (rows >= GROUP_ROWS || characters >= GROUP_CHARACTERS) flush()
+    },
+    finish() {
+      flush()
+      const mark = { fingerprint: fingerprint.value(), rows: fingerprint.rows() }
+      kvMetadata.push({ key: MARK_KEY, value: markText(mark) })
+      writer.finish()
+      return { ...mark, bytes: file.close() }
+    },
+    abandon: file.abandon,
+  }
+}
+
+/**
+ * Some readers know booleans only as plain bits. The least and the greatest of JSON texts help nobody, and would
+ * stand in the footer.
+ */
+const WAYS: Readonly<Partial<Record<string, Partial<ColumnSource>>>> = {
+  boolean: { encoding: 'PLAIN' },
+  json: { statistics: false },
+}
+
+function unfit(table: string, column: string): StopError {
+  return new StopError(`${table}.${column} holds a value that is not of its type`, {
+    code: 'export-unfit',
+    hint: 'parley writes no such value: look for who else wrote to the database, or leave the table out with --tables.',
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+/** Bytes that are gathered before they are written. */
+const CHUNK = 1 << 20
+
+interface OpenFile {
+  writer: ByteWriter
+  /** Returns its length. */
+  close(): number
+  abandon(): void
+}
+
+function openFile(path: string, mode: number): OpenFile {
+  const handle = openSync(path, 'w', mode)
+  const writer = new ByteWriter(CHUNK)
+  let isOpen = true
+  const grow = writer.ensure.bind(writer)
+  const drain = () => {
+    const bytes = writer.getBytes()
+    for (let from = 0; from < bytes.length; ) from += writeSync(handle, bytes, from)
+    writer.index = 0
+  }
+  const close = () => {
+    if (isOpen) closeSync(handle)
+    isOpen = false
+  }
+  // What is written is never gone back to, so that it need not be kept.
+  writer.ensure = size => {
+    if (writer.index > 0 && writer.index + size > CHUNK) drain()
+    grow(size)
+  }
+  writer.finish = drain
+  return {
+    writer,
+    close() {
+      fchmodSync(handle, mode)
+      fsyncSync(handle)
+      close()
+      return writer.offset
+    },
+    abandon: close,
+  }
+}

@@ -1,0 +1,212 @@
+import { CATALOG, type PlacedTable, TABLES } from '../catalog.ts'
+import type { ColumnKind, LivesWith, ResourceName } from '../resource.ts'
+import { quote } from '../store/sql.ts'
+
+/** What is exported and from where, as the declarations say. Pure. */
+
+export interface ExportColumn {
+  name: string
+  kind: ColumnKind
+}
+
+export interface ExportTable {
+  /** Of the table or view in the warehouse. */
+  name: string
+  /** Below the target; readers find the table by it. */
+  folder: string
+  /** Whose freshness is the table's; null for what parley says of itself. */
+  resource: ResourceName | null
+  columns: readonly ExportColumn[]
+  rows: RowSource
+}
+
+/** How the rows are read: SQL in which the exported table is called `t`. */
+export interface RowSource {
+  /** What is read once into a table of its own first, since every reading of it costs a sort of the whole. */
+  gathered?: { name: string; select: string }
+  /** Of the rows that have a time; of all rows where the table has no time. */
+  from: string
+  order: string
+  time?: Time
+}
+
+export interface Time {
+  /** For people: the column, with its table where that is another one. */
+  column: string
+  /** The expression by whose month rows are put into partitions. */
+  sql: string
+  /** Of all rows, those without a time among them, which are where `sql` is NULL. */
+  fromAll: string
+}
+
+/**
+ * When the rows of a table happened. `crm_records` is not among them: its times change with each change of a record,
+ * so that rows would wander between partitions.
+ */
+const TIMES: Readonly<Record<string, string>> = {
+  activities: 'occurred_at',
+  message_copies: 'received_at',
+  messages: 'received_at',
+  meetings: 'start_time',
+  playbook_results: 'created_at',
+  crm_record_changes: 'observed_at',
+  access_logs: 'occurred_at',
+}
+
+/** The tables of the warehouse contract but those that depend on the workspace. */
+export function declaredTables(): readonly ExportTable[] {
+  const tables = [...TABLES.values()].map(declaredTable)
+  const copies = tables.findIndex(({ name }) => name === 'messages')
+  return [...tables.slice(0, copies + 1), MESSAGE_PARTICIPANTS, ...tables.slice(copies + 1), ...SYNC_TABLES]
+}
+
+function declaredTable(placed: PlacedTable): ExportTable {
+  const { table, resource } = placed
+  const declared = Object.entries(table.columns).map(([name, { kind }]) => ({ name, kind }))
+  return {
+    name: table.name,
+    folder: table.name,
+    resource,
+    columns: [
+      ...declared.filter(({ name }) => !name.startsWith('_')),
+      ...(table.kind === 'entity' ? ENTITY_COLUMNS : []),
+      ...(table.kind === 'link' ? [] : [EXTRA]),
+    ],
+    rows: timeOf(placed) ?? {
+      from: `${quote(table.name)} t`,
+      order: table.storage === 'rowid' ? 't._id' : table.key.map(column => `t.${quote(column)}`).join(', '),
+    },
+  }
+}
+
+const ENTITY_COLUMNS: readonly ExportColumn[] = ['_first_seen_at', '_synced_at', '_deleted_at'].map(name => ({
+  name,
+  kind: 'timestamp',
+}))
+
+const EXTRA: ExportColumn = { name: '_extra', kind: 'json' }
+
+/** Rows in the order of their own time, or of the row's that they belong to: a transcript lies with its meeting. */
+function timeOf(placed: PlacedTable): RowSource | undefined {
+  const { table } = placed
+  const own = TIMES[table.name]
+  if (own !== undefined) return byOwnTime(quote(table.name), own)
+  const owner = ownerOf(placed)
+  const theirs = owner && TIMES[owner.table]
+  if (!owner || theirs === undefined) return undefined
+  const on = Object.entries(owner.on).map(([mine, other]) => `p.${quote(other)} = t.${quote(mine)}`)
+  const sql = `p.${quote(theirs)}`
+  return {
+    // The owners' index on their time gives the order; their rows are found by the key.
+    from: `${quote(owner.table)} p CROSS JOIN ${quote(table.name)} t ON ${on.join(' AND ')}`,
+    order: sql,
+    time: {
+      column: `${owner.table}.${theirs}`,
+      sql,
+      fromAll: `${quote(table.name)} t LEFT JOIN ${quote(owner.table)} p ON ${on.join(' AND ')}`,
+    },
+  }
+}
+
+function byOwnTime(table: string, column: string): RowSource {
+  const sql = `t.${quote(column)}`
+  return { from: `${table} t`, order: sql, time: { column, sql, fromAll: `${table} t` } }
+}
+
+function ownerOf({ table, root }: PlacedTable): LivesWith | undefined {
+  if (table.livesWith) return table.livesWith
+  const [first = ''] = table.key
+  if (!root || table.columns[first]?.source.from !== 'parent') return undefined
+  return { table: root.name, on: { [first]: root.key.at(-1) ?? '' } }
+}
+
+const columnsOf = (kind: ColumnKind, ...names: readonly string[]): ExportColumn[] =>
+  names.map(name => ({ name, kind }))
+
+/** A view: read once, with each e-mail's time beside it. */
+const MESSAGE_PARTICIPANTS: ExportTable = {
+  name: 'message_participants',
+  folder: 'message_participants',
+  resource: CATALOG.find(({ derivation }) => derivation)?.name ?? null,
+  columns: columnsOf('text', 'header_message_id', 'role', 'handle', 'display_name', 'contact_id'),
+  rows: {
+    ...byOwnTime('temp.export_participants', 'received_at'),
+    gathered: {
+      name: 'export_participants',
+      select: `SELECT m.received_at, v.header_message_id, v.role, v.handle, v.display_name, v.contact_id
+        FROM message_participants v LEFT JOIN messages m ON m.header_message_id = v.header_message_id
+        ORDER BY 1, 2, 3, 4`,
+    },
+    order: 't._rowid_',
+    time: { column: 'messages.received_at', sql: 't."received_at"', fromAll: 'temp.export_participants t' },
+  },
+}
+
+interface Plain {
+  name: string
+  columns: readonly ExportColumn[]
+  order: string
+  time?: string
+}
+
+function plainTable({ name, columns, order, time }: Plain): ExportTable {
+  const rows = time === undefined ? { from: `${name} t`, order } : byOwnTime(name, time)
+  return { name, folder: name, resource: null, columns, rows }
+}
+
+/** What people may ask about the state of the warehouse (WAREHOUSE: Sync state), and what every column means. */
+const SYNC_TABLES: readonly ExportTable[] = [
+  plainTable({
+    name: 'sync_status',
+    columns: [
+      ...columnsOf('text', 'resource', 'state', 'reason'),
+      ...columnsOf('integer', 'rows_live', 'rows_deleted'),
+      ...columnsOf('timestamp', 'newest_at', 'fresh_as_of', 'complete_as_of'),
+      ...columnsOf('integer', 'backfill_done', 'backfill_total', 'pending_tasks', 'rejected'),
+      ...columnsOf('timestamp', 'last_success_at', 'next_run_at'),
+    ],
+    order: 't.resource',
+  }),
+  plainTable({
+    name: 'sync_coverage',
+    columns: [
+      ...columnsOf('text', 'resource'),
+      ...columnsOf('timestamp', 'from_at', 'to_at', 'listed_at'),
+      ...columnsOf('integer', 'rows_live', 'bodies_present', 'bodies_pending'),
+    ],
+    order: 't.resource, t.from_at',
+  }),
+  plainTable({
+    name: 'sync_runs',
+    columns: [
+      ...columnsOf('integer', 'id'),
+      ...columnsOf('text', 'resource', 'lane'),
+      ...columnsOf('timestamp', 'started_at', 'ended_at'),
+      ...columnsOf('text', 'outcome'),
+      ...columnsOf('integer', 'requests', 'throttled', 'rows_read', 'rows_changed', 'rows_deleted'),
+      ...columnsOf('text', 'error'),
+    ],
+    order: 't.id',
+    time: 'started_at',
+  }),
+  plainTable({
+    name: 'sync_rejects',
+    columns: [
+      ...columnsOf('integer', 'id'),
+      ...columnsOf('text', 'resource'),
+      ...columnsOf('json', 'item'),
+      ...columnsOf('text', 'reason'),
+      ...columnsOf('timestamp', 'first_seen_at', 'last_seen_at', 'resolved_at'),
+    ],
+    order: 't.id',
+  }),
+  plainTable({
+    name: 'data_dictionary',
+    columns: [
+      ...columnsOf('text', 'table_name', 'column_name'),
+      ...columnsOf('integer', 'position'),
+      ...columnsOf('text', 'type', 'null_meaning', 'description', 'source_field', 'unit', 'example'),
+    ],
+    order: 't.table_name, t.column_name',
+  }),
+]
