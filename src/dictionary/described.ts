@@ -65,6 +65,11 @@ function lowerFirst(text: string): string {
   return /^[A-Z][a-z]* [a-z]/.test(text) ? `${text.charAt(0).toLowerCase()}${text.slice(1)}` : text
 }
 
+/** Ends where it should, whatever the text holds. */
+export function sqlComment(text: string): string {
+  return `/* ${text.replaceAll('*/', '* /').replace(/\s+/g, ' ')} */`
+}
+
 /** What is said of a column by hand, where no declaration has it: `[kind, about]`, and what else there is to say. */
 export type Line = readonly [
   kind: DescribedKind,

@@ -183,8 +183,8 @@ export const INTERNAL_TABLES: Readonly<Record<string, string>> = {
   __drizzle_migrations: 'Which migrations the file has had.',
 }
 
-/** What comes and goes: SQLite's own tables, and typed tables while they are being filled or emptied. */
-const INTERNAL_NAMES = /^(sqlite_|sync_crm_)/
+/** SQLite's own tables, typed tables while they are being filled or emptied, and the full-text indices. */
+const INTERNAL_NAMES = /^(sqlite_|sync_crm_|search_)/
 
 /** Whether a table of the file is parley's or SQLite's alone. */
 export function isInternal(name: string): boolean {

@@ -1,4 +1,6 @@
 import { CATALOG, type PlacedTable, TABLES, tableNamed } from '../catalog.ts'
+import { sqlComment } from '../dictionary/described.ts'
+import { describedTable } from '../dictionary/dictionary.ts'
 import type { LivesWith } from '../resource.ts'
 import { dealViews } from './deal-views.ts'
 import type { Sqlite } from './open.ts'
@@ -17,7 +19,7 @@ export function replaceViews(db: Sqlite, views: readonly View[]): void {
   const present = new Map(
     db.prepare("SELECT name, sql FROM sqlite_master WHERE type = 'view'").raw().all() as [string, string][],
   )
-  const outdated = views.filter(({ name, sql }) => present.get(name) !== sql)
+  const outdated = views.map(explained).filter(({ name, sql }) => present.get(name) !== sql)
   if (outdated.length === 0) return
   db.transaction(() => {
     for (const { name, sql } of outdated) {
@@ -30,6 +32,13 @@ export function replaceViews(db: Sqlite, views: readonly View[]): void {
 export interface View {
   name: string
   sql: string
+}
+
+/** With what a row of it is, for those who look at the schema. */
+function explained({ name, sql }: View): View {
+  const about = describedTable(name)?.about
+  if (about === undefined) return { name, sql }
+  return { name, sql: sql.replace(/^CREATE VIEW \S+/, head => `${head} ${sqlComment(about)}`) }
 }
 
 export function viewStatements(): readonly View[] {
