@@ -1,0 +1,30 @@
+-- How many e-mails did each member send and how many meetings did each hold, month by month?
+--
+-- Parameters:
+--   since, until   from this day on and before that one: this month and the two before
+--
+-- Members are recognised by their address. A meeting counts for its owner alone.
+WITH parameters AS (
+  SELECT
+    date('now', 'start of month', '-2 months') AS since,
+    date('now', '+1 day') AS until
+),
+done AS (
+  SELECT lower(x.handle) AS email, substr(m.received_at, 1, 7) AS month, 'mail' AS what
+  FROM parameters p
+  CROSS JOIN live_messages m ON m.received_at >= p.since AND m.received_at < p.until
+  JOIN message_copy_participants x ON x.message_id = m.id AND x.role = 'FROM'
+  UNION ALL
+  SELECT lower(m.owner_email), substr(m.start_time, 1, 7), 'meeting'
+  FROM parameters p
+  CROSS JOIN live_meetings m ON m.start_time >= p.since AND m.start_time < p.until AND m.access = 'open'
+)
+SELECT
+  d.month,
+  g.name AS member,
+  count(*) FILTER (WHERE what = 'mail') AS mails_sent,
+  count(*) FILTER (WHERE what = 'meeting') AS meetings_held
+FROM done d
+JOIN live_members g ON lower(g.email) = d.email
+GROUP BY d.month, g.id
+ORDER BY d.month DESC, mails_sent + meetings_held DESC, member;

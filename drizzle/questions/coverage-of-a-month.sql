@@ -1,0 +1,47 @@
+-- Is March complete? What was read of a month, as of when, and what is still missing?
+--
+-- Parameters:
+--   since, until   the first day of the month and that of the next: by default the last month that is over
+--
+-- as_of is the instant to quote: what was published later, though it is about that month, may be missing. A month is
+-- complete when all of it was read to its end after it was over and nothing that belongs to it is still to be read.
+WITH parameters AS (
+  SELECT
+    date('now', 'start of month', '-1 month') AS since,
+    date('now', 'start of month') AS until
+),
+parts AS (
+  SELECT s.resource, s.state, c.listed_at, coalesce(c.from_at, '') AS from_at, coalesce(c.to_at, '~') AS to_at,
+    c.bodies_pending AS missing, c.resource IS NOT NULL AS is_asked
+  FROM parameters p
+  CROSS JOIN sync_status s
+  LEFT JOIN sync_coverage c ON c.resource = s.resource
+    AND coalesce(c.from_at, '') < p.until AND coalesce(c.to_at, '~') > p.since
+  WHERE s.resource IN ('activities', 'messages', 'access_logs')
+  UNION ALL
+  SELECT s.resource, s.state, s.complete_as_of, '', '~',
+    CASE s.resource WHEN 'transcripts' THEN (
+      SELECT count(*) FROM live_meetings m
+      WHERE m.start_time >= p.since AND m.start_time < p.until AND m.access = 'open' AND m.transcript_state = 'pending')
+    END, 1
+  FROM parameters p
+  CROSS JOIN sync_status s
+  WHERE s.resource IN ('meetings', 'transcripts', 'playbook_results')
+)
+SELECT
+  resource,
+  CASE
+    WHEN state = 'unavailable' THEN 'not offered by this workspace'
+    WHEN sum(is_asked) = 0 OR min(from_at) > p.since THEN 'no: not asked for from its beginning'
+    WHEN count(listed_at) < count(*) THEN 'no: not yet read to its end'
+    WHEN min(listed_at) < p.until OR max(to_at) < p.until THEN 'no: it was not over when it was read'
+    WHEN sum(missing) > 0 THEN 'no: texts or transcripts are still to be read'
+    ELSE 'yes'
+  END AS complete,
+  substr(min(listed_at), 1, 19) AS as_of,
+  sum(is_asked) AS parts,
+  count(listed_at) AS parts_read,
+  sum(missing) AS texts_missing
+FROM parts, parameters p
+GROUP BY resource
+ORDER BY resource;

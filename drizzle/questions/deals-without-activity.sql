@@ -1,0 +1,53 @@
+-- Which open deals have had no activity for 14 days?
+--
+-- Parameters:
+--   today          the day to count back from
+--   days           how many days without activity are too many
+--   counted        the kinds of activity that count, as a JSON list
+--   name_field, owner_field, amount_field, stage_field   the deal's fields
+--   closed_field   the deal's field that says that it is closed: true, a day, anything but false and empty
+--   closed_stages  names of stages that mean closed, as a JSON list, where there is no such field
+--
+-- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
+-- A deal without any activity counts from the day it was created; where that is not known either, it is shown last.
+WITH parameters AS (
+  SELECT
+    date('now') AS today,
+    14 AS days,
+    '["MEETING", "MESSAGE", "OBJECT_CHANGE_EVENT"]' AS counted,
+    'name' AS name_field,
+    'owner_id' AS owner_field,
+    'amount' AS amount_field,
+    'stage_id' AS stage_field,
+    'is_closed' AS closed_field,
+    '[]' AS closed_stages
+),
+open_deals AS (
+  SELECT d.id, d.created_at, d.fields, p.*,
+    coalesce(s.fields ->> 'name', 'stage not known') AS stage,
+    (SELECT max(a.occurred_at) FROM activity_links l JOIN live_activities a ON a.id = l.activity_id
+     WHERE l.context_type = 'deal' AND l.context_id = d.id
+       AND a.source_type IN (SELECT value FROM json_each(p.counted))) AS last_activity_at
+  FROM parameters p
+  CROSS JOIN live_crm_records d ON d.object = 'deal'
+  LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
+  WHERE coalesce(d.fields ->> p.closed_field, 0) IN (0, 'false', '')
+    AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
+),
+quiet AS (
+  SELECT *, CAST(julianday(today) - julianday(substr(coalesce(last_activity_at, created_at), 1, 10)) AS INTEGER)
+    AS days_quiet
+  FROM open_deals
+)
+SELECT
+  days_quiet,
+  substr(last_activity_at, 1, 16) AS last_activity,
+  coalesce(q.fields ->> q.name_field, q.id) AS deal,
+  q.stage,
+  coalesce(m.name, 'nobody') AS owner,
+  q.fields ->> q.amount_field AS amount,
+  q.id AS deal_id
+FROM quiet q
+LEFT JOIN live_members m ON m.id = q.fields ->> q.owner_field
+WHERE days_quiet IS NULL OR days_quiet >= q.days
+ORDER BY days_quiet DESC, deal, deal_id;

@@ -1,0 +1,24 @@
+-- How fresh is each resource, and what is the matter with those that are not?
+--
+-- Parameters:
+--   now            the instant to count back from
+--
+-- fresh_as_of: when the newest end was last read. complete_as_of: everything that was published before had been read.
+-- What is read row by row has only the second, and minutes_ago then counts from it. Trouble comes first.
+WITH parameters AS (
+  SELECT
+    strftime('%Y-%m-%dT%H:%M:%fZ', 'now') AS now
+)
+SELECT
+  s.resource,
+  s.state,
+  s.rows_live,
+  substr(s.fresh_as_of, 1, 19) AS fresh_as_of,
+  substr(s.complete_as_of, 1, 19) AS complete_as_of,
+  round((julianday(p.now) - julianday(coalesce(s.fresh_as_of, s.complete_as_of))) * 1440, 1) AS minutes_ago,
+  s.pending_tasks AS still_to_read,
+  s.rejected,
+  s.reason
+FROM parameters p
+CROSS JOIN sync_status s
+ORDER BY s.state IN ('ok', 'waiting', 'unavailable'), minutes_ago DESC, s.resource;

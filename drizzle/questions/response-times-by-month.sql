@@ -1,0 +1,46 @@
+-- How fast are e-mails answered, by us and by them, month by month?
+--
+-- Parameters:
+--   since, until   answers received from this day on and before that one: the last twelve months
+--   own_domains    the second query: domains that are ours, by default those of all members, also of those who left
+--
+-- An e-mail answers when the one before it in its thread came from the other side, within this time. Hours are hours of
+-- the clock, nights included. E-mails without a thread or a sender are left out.
+WITH parameters AS (
+  SELECT
+    date('now', 'start of month', '-11 months') AS since,
+    date('now', '+1 day') AS until
+),
+own_domains AS (
+  SELECT DISTINCT lower(substr(email, instr(email, '@') + 1)) AS domain FROM members WHERE email LIKE '%@%'
+),
+mails AS (
+  SELECT m.header_message_id, m.thread_id, m.received_at,
+    lower(substr(x.handle, instr(x.handle, '@') + 1)) IN (SELECT domain FROM own_domains) AS is_ours
+  FROM parameters p
+  CROSS JOIN live_messages m ON m.received_at >= p.since AND m.received_at < p.until AND m.thread_id IS NOT NULL
+  JOIN message_copy_participants x ON x.message_id = m.id AND x.role = 'FROM' AND x.handle IS NOT NULL
+),
+sequence AS (
+  SELECT *, lag(is_ours) OVER thread AS was_ours,
+    (julianday(received_at) - julianday(lag(received_at) OVER thread)) * 24 AS hours
+  FROM mails
+  WINDOW thread AS (PARTITION BY thread_id ORDER BY received_at, header_message_id)
+),
+answers AS (
+  SELECT substr(received_at, 1, 7) AS month, is_ours, hours,
+    row_number() OVER (PARTITION BY substr(received_at, 1, 7), is_ours ORDER BY hours) AS place,
+    count(*) OVER (PARTITION BY substr(received_at, 1, 7), is_ours) AS answers
+  FROM sequence
+  WHERE is_ours <> was_ours
+)
+SELECT
+  month,
+  count(*) FILTER (WHERE is_ours) AS our_answers,
+  round(avg(hours) FILTER (WHERE is_ours AND place IN ((answers + 1) / 2, (answers + 2) / 2)), 1) AS our_median_hours,
+  count(*) FILTER (WHERE NOT is_ours) AS their_answers,
+  round(avg(hours) FILTER (WHERE NOT is_ours AND place IN ((answers + 1) / 2, (answers + 2) / 2)), 1)
+    AS their_median_hours
+FROM answers
+GROUP BY month
+ORDER BY month;

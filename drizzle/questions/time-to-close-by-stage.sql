@@ -1,0 +1,64 @@
+-- How long is it from the first meeting about a deal until the deal is closed, by the stage that it ended in?
+--
+-- Parameters:
+--   stage_field      the deal's field that points at its stage
+--   closed_field     the deal's field that says that it is closed: true, a day, anything but false and empty
+--   closed_stages    names of stages that mean closed, as a JSON list, where there is no such field
+--   closed_at_field  the deal's field with the day on which it was closed; NULL where there is none
+--
+-- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
+-- Without a closed_at_field a deal was closed when parley saw its stage change for the last time; before parley was
+-- there, at the last change of the record, which is never too early and may be too late. closing_seen counts the first
+-- kind. Deals whose first meeting came after that have no time.
+WITH parameters AS (
+  SELECT
+    'stage_id' AS stage_field,
+    'is_closed' AS closed_field,
+    '[]' AS closed_stages,
+    NULL AS closed_at_field
+),
+deals AS (
+  SELECT d.id, d.updated_at, s.id AS stage_id,
+    coalesce(s.fields ->> 'name', 'stage not known') AS stage,
+    nullif(d.fields ->> p.closed_at_field, '') AS stated,
+    (SELECT max(c.observed_at) FROM crm_record_changes c
+     WHERE c.object = 'deal' AND c.record_id = d.id AND c.field = p.stage_field) AS seen
+  FROM parameters p
+  CROSS JOIN live_crm_records d ON d.object = 'deal'
+  LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
+  WHERE coalesce(d.fields ->> p.closed_field, 0) NOT IN (0, 'false', '')
+    OR s.fields ->> 'name' IN (SELECT value FROM json_each(p.closed_stages))
+),
+dated AS (
+  SELECT id, stage_id, stage, stated IS NULL AND seen IS NOT NULL AS is_seen,
+    coalesce(stated, seen,
+      (SELECT max(a.occurred_at) FROM activity_links l JOIN live_activities a ON a.id = l.activity_id
+       WHERE l.context_type = 'deal' AND l.context_id = deals.id AND l.origin = 'DIRECT'
+         AND a.source_type = 'OBJECT_CHANGE_EVENT'),
+      updated_at) AS closed_at,
+    (SELECT min(a.occurred_at) FROM activity_links l JOIN live_activities a ON a.id = l.activity_id
+     WHERE l.context_type = 'deal' AND l.context_id = deals.id AND a.source_type = 'MEETING') AS first_meeting_at
+  FROM deals
+),
+timed AS (
+  SELECT *, CASE WHEN first_meeting_at <= closed_at
+    THEN julianday(closed_at) - julianday(first_meeting_at) END AS days
+  FROM dated
+),
+placed AS (
+  SELECT *, row_number() OVER (PARTITION BY stage_id, days IS NULL ORDER BY days) AS place,
+    count(days) OVER (PARTITION BY stage_id) AS timed
+  FROM timed
+)
+SELECT
+  stage,
+  count(*) AS deals_closed,
+  sum(is_seen) AS closing_seen,
+  count(days) AS with_a_meeting_before,
+  round(avg(days) FILTER (WHERE days IS NOT NULL AND place IN ((timed + 1) / 2, (timed + 2) / 2)), 1) AS median_days,
+  round(avg(days), 1) AS mean_days,
+  round(min(days), 1) AS shortest_days,
+  round(max(days), 1) AS longest_days
+FROM placed
+GROUP BY stage_id
+ORDER BY deals_closed DESC, stage, stage_id;

@@ -1,0 +1,31 @@
+-- What was withdrawn this month: what did the API publish before, and does no longer?
+--
+-- Parameters:
+--   since, until   found out from this day on and before that one: this month
+--
+-- The time is that at which parley had made sure. name is NULL where there was none or where the content has been erased
+-- since (setting retention.withdrawn_days). A meeting that is withheld (its attendees alone may see it) counts from when
+-- that was found out; one that never was open does not count.
+WITH parameters AS (
+  SELECT
+    date('now', 'start of month') AS since,
+    date('now', 'start of month', '+1 month') AS until
+),
+withdrawn AS (
+  SELECT 'member' AS what, id, name, _deleted_at AS at FROM members WHERE _deleted_at IS NOT NULL
+  UNION ALL SELECT 'team', id, name, _deleted_at FROM teams WHERE _deleted_at IS NOT NULL
+  UNION ALL SELECT 'collection', id, name, _deleted_at FROM collections WHERE _deleted_at IS NOT NULL
+  UNION ALL SELECT 'activity', id, type, _deleted_at FROM activities WHERE _deleted_at IS NOT NULL
+  UNION ALL SELECT 'e-mail', id, subject, _deleted_at FROM messages WHERE _deleted_at IS NOT NULL
+  UNION ALL SELECT 'meeting', id, title, _deleted_at FROM meetings WHERE _deleted_at IS NOT NULL
+  UNION ALL SELECT 'meeting, withheld', id, title, _synced_at FROM meetings
+    WHERE access = 'withheld' AND _deleted_at IS NULL AND _synced_at > _first_seen_at
+  UNION ALL SELECT 'playbook', id, name, _deleted_at FROM playbooks WHERE _deleted_at IS NOT NULL
+  UNION ALL SELECT 'playbook result', id, playbook_name, _deleted_at FROM playbook_results WHERE _deleted_at IS NOT NULL
+  UNION ALL SELECT 'CRM object', name, label, _deleted_at FROM crm_objects WHERE _deleted_at IS NOT NULL
+  UNION ALL SELECT object, id, fields ->> 'name', _deleted_at FROM crm_records WHERE _deleted_at IS NOT NULL
+)
+SELECT substr(w.at, 1, 16) AS found_out, w.what, w.name, w.id
+FROM parameters p
+CROSS JOIN withdrawn w ON w.at >= p.since AND w.at < p.until
+ORDER BY w.at DESC, w.what, w.id;

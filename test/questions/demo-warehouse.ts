@@ -1,0 +1,123 @@
+import Database from 'better-sqlite3'
+import type { Change } from '../../src/simulator/changes.ts'
+import { expectedWarehouse } from '../support/expected.ts'
+import type { Cell } from '../support/row-shape.ts'
+import { startTrial, type Trial } from '../support/trial.ts'
+import { readTruth, type Truth } from '../support/truth.ts'
+
+export type Cells = Readonly<Record<string, Cell>>
+
+/** A warehouse that was read, changed at its source and read again, and what the source publishes. */
+export interface DemoWarehouse {
+  file: string
+  /** Live rows of a table, made anew from what the API publishes; nothing of the database is in them. */
+  rows(table: string): readonly Cells[]
+  /** Live records of one CRM object, with their fields. */
+  records(object: string): readonly CrmRecord[]
+  /** What the API published before the changes. */
+  before: Truth
+  after: Truth
+  /** Rows of the database itself: for what only parley knows, such as when it saw something. */
+  stored(sql: string): readonly Cells[]
+}
+
+export interface CrmRecord {
+  id: string
+  created_at: string | null
+  updated_at: string | null
+  fields: Readonly<Record<string, unknown>>
+}
+
+/** The simulator's clock begins here. */
+export const TODAY = '2026-06-30'
+
+const CHANGES: readonly Change[] = [
+  { kind: 'edit', resource: 'crm_records', object: 'deal', count: 12 },
+  { kind: 'delete', resource: 'crm_records', object: 'contact', count: 2 },
+  { kind: 'delete', resource: 'messages', count: 3 },
+  { kind: 'hide', resource: 'meetings', count: 2 },
+  { kind: 'delete', resource: 'meetings', count: 1 },
+  { kind: 'delete', resource: 'members', count: 1 },
+  { kind: 'edit', resource: 'playbooks', count: 2 },
+  { kind: 'edit', resource: 'meetings', count: 5 },
+  { kind: 'publish', resource: 'meetings', count: 6 },
+]
+
+export async function demoWarehouse(): Promise<DemoWarehouse> {
+  const trial = await startTrial({
+    messages: 900,
+    meetings: 90,
+    deals: 40,
+    companies: 20,
+    contacts: 50,
+    members: 12,
+    collections: 4,
+    customRecords: 2,
+    accessLogs: 400,
+    transcriptTurns: 12,
+  })
+  try {
+    await backfilled(trial)
+    const before = await readTruth(trial.simulator)
+    await trial.simulator.changeAtOnce(CHANGES)
+    await backfilled(trial)
+    return warehouseOf(trial.database, { before, after: await readTruth(trial.simulator) })
+  } finally {
+    await trial.close()
+  }
+}
+
+async function backfilled(trial: Trial): Promise<void> {
+  const { status, stderr } = await trial.backfill()
+  if (status !== 0) throw new Error(`the backfill ended with ${status}: ${stderr}`)
+}
+
+function warehouseOf(
+  file: string,
+  { before, after }: Pick<DemoWarehouse, 'before' | 'after'>,
+): DemoWarehouse {
+  const tables = new Map(expectedWarehouse(after).map(({ table, rows }) => [table, rows.map(plainCells)]))
+  const rows = (table: string): readonly Cells[] => {
+    const found = tables.get(table)
+    if (!found) throw new RangeError(`nothing is expected of the table ${table}`)
+    return found
+  }
+  return {
+    file,
+    rows,
+    records: object =>
+      rows('crm_records')
+        .filter(row => row['object'] === object)
+        .map(recordOf),
+    before,
+    after,
+    stored: sql => {
+      const db = new Database(file, { readonly: true })
+      try {
+        return db.prepare(sql).all() as Cells[]
+      } finally {
+        db.close()
+      }
+    },
+  }
+}
+
+/** Cells that may have one of several values have the first. */
+function plainCells(row: Readonly<Record<string, Cell | { oneOf: readonly Cell[] }>>): Cells {
+  const cells = Object.entries(row).map(([name, cell]) => [
+    name,
+    cell !== null && typeof cell === 'object' ? (cell.oneOf[0] ?? null) : cell,
+  ])
+  return Object.fromEntries(cells)
+}
+
+function recordOf(row: Cells): CrmRecord {
+  return {
+    id: String(row['id']),
+    created_at: textOf(row['created_at']),
+    updated_at: textOf(row['updated_at']),
+    fields: JSON.parse(String(row['fields'])),
+  }
+}
+
+export const textOf = (cell: unknown): string | null => (typeof cell === 'string' ? cell : null)

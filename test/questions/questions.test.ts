@@ -1,0 +1,125 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { openDatabase } from '../../src/store/open.ts'
+import { requirePrograms } from '../systemd/tools.ts'
+import { type DemoWarehouse, demoWarehouse } from './demo-warehouse.ts'
+import { FOLDER, type QuestionFile, questionFiles, withParameters } from './question-file.ts'
+import type { Expected } from './recount.ts'
+import { RECOUNTS } from './recounts.ts'
+
+const files = questionFiles()
+const page = readFileSync(new URL('../README.md', FOLDER), 'utf8')
+let warehouse: DemoWarehouse
+
+beforeAll(async () => {
+  requirePrograms('sqlite3')
+  warehouse = await demoWarehouse()
+}, 240_000)
+
+test('there are at least fifteen questions, and each is counted a second time', () => {
+  expect(files.length).toBeGreaterThanOrEqual(15)
+  expect(Object.keys(RECOUNTS).sort()).toEqual(files.map(({ name }) => name))
+})
+
+describe.each(files)('$name', file => {
+  const recount = RECOUNTS[file.name]
+
+  test('begins with its question, explains its parameters, and stands on the page for analysts', () => {
+    expect(file.question).toMatch(/^[A-Z].*\?$/)
+    expect(file.explained.filter(name => name !== 'own_domains')).toEqual([...file.parameters.keys()])
+    expect(file.explained.includes('own_domains')).toBe(file.sql.includes('\nown_domains AS ('))
+    const line = `- [\`${file.name}.sql\`](questions/${file.name}.sql): ${file.question}`
+    expect(page.split('\n').find(each => each.includes(`(questions/${file.name}.sql)`))).toBe(line)
+  })
+
+  test('answers what a second count answers', () => {
+    const expected = recount?.expected(warehouse) ?? []
+    expect(expected.length).toBeGreaterThanOrEqual(recount?.least ?? 1)
+    const answer = ask(withParameters(file, recount?.parameters ?? {}))
+    expect(differences(answer, expected)).toEqual([])
+  })
+
+  test('runs in the sqlite3 program as it is, and says there what it says here', () => {
+    const asItIs = sqlite3(file.sql)
+    expect(asItIs.stderr).toBe('')
+    expect(asItIs.status).toBe(0)
+    const pinned = withParameters(file, recount?.parameters ?? {})
+    expect(differences(rowsOf(sqlite3(pinned).stdout), ask(pinned))).toEqual([])
+  })
+})
+
+test('a question that does not know a field of the workspace says so and fails nothing', () => {
+  const answer = ask(
+    withParameters(named('deals-without-activity'), { today: "'2026-06-30'", name_field: "'none'" }),
+  )
+  expect(answer.length).toBeGreaterThan(0)
+  expect(answer.map(({ deal }) => deal)).toEqual(answer.map(({ deal_id }) => deal_id))
+})
+
+test.each([
+  ['withdrawn-this-month', 'SELECT max(_deleted_at) AS at FROM crm_records'],
+  ['stage-changes-last-quarter', 'SELECT max(observed_at) AS at FROM crm_record_changes'],
+])('%s keeps to its time', (name, latest) => {
+  const [row] = warehouse.stored(latest)
+  const before = withParameters(named(name), { since: "'0000'", until: `'${row?.['at']}'` })
+  const from = withParameters(named(name), { since: `'${row?.['at']}'`, until: "'9999'" })
+  const all = withParameters(named(name), { since: "'0000'", until: "'9999'" })
+  expect(ask(from).length).toBeGreaterThan(0)
+  expect(ask(before).length + ask(from).length).toBe(ask(all).length)
+})
+
+test('closed stages stand in for a field that says so', () => {
+  const byField = ask(named('time-to-close-by-stage').sql)
+  const byStage = withParameters(named('time-to-close-by-stage'), {
+    closed_field: "'none'",
+    closed_stages: `'["Won", "Lost", "Renewed", "Churned"]'`,
+  })
+  expect(ask(byStage)).toEqual(byField)
+})
+
+function named(name: string): QuestionFile {
+  const file = files.find(each => each.name === name)
+  if (!file) throw new RangeError(`there is no question ${name}`)
+  return file
+}
+
+function ask(sql: string): Expected[] {
+  const db = openDatabase({ path: warehouse.file, readonly: true })
+  try {
+    return db.prepare(sql).all() as Expected[]
+  } finally {
+    db.close()
+  }
+}
+
+function sqlite3(sql: string) {
+  return spawnSync('sqlite3', ['-readonly', '-json', warehouse.file], { input: sql, encoding: 'utf8' })
+}
+
+/** The program prints nothing at all where there is no row. */
+const rowsOf = (json: string): Expected[] => (json.trim() === '' ? [] : JSON.parse(json))
+
+/** Questions round to one digit. */
+const NEAR = 0.0501
+
+function differences(answer: readonly Expected[], expected: readonly Expected[]): string[] {
+  const count =
+    answer.length === expected.length ? [] : [`${answer.length} rows, expected ${expected.length}`]
+  const cells = expected.flatMap((row, place) => {
+    const found = answer[place] ?? {}
+    const columns = [...new Set([...Object.keys(row), ...Object.keys(found)])]
+    return columns
+      .filter(column => !isSame(found[column], row[column]))
+      .map(column => `row ${place}: ${column} is ${found[column]}, expected ${row[column]}`)
+  })
+  return [...count, ...cells].slice(0, 20)
+}
+
+function isSame(
+  found: string | number | null | undefined,
+  wanted: string | number | null | undefined,
+): boolean {
+  if (typeof found === 'number' && typeof wanted === 'number') return Math.abs(found - wanted) <= NEAR
+  return found === wanted
+}

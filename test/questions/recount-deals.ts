@@ -1,0 +1,240 @@
+import { daysBetween, exactDays, groupedBy, mean, median, ordered } from './counting.ts'
+import { type CrmRecord, type DemoWarehouse, TODAY, textOf } from './demo-warehouse.ts'
+import { ALWAYS, type Expected, minute, quoted, type Recount, text } from './recount.ts'
+
+export const DEAL_RECOUNTS: Readonly<Record<string, Recount>> = {
+  'deals-without-activity': { parameters: { today: quoted(TODAY) }, least: 5, expected: quietDeals },
+  'time-to-close-by-stage': { parameters: {}, least: 2, expected: timeToClose },
+  'stage-changes-last-quarter': {
+    parameters: ALWAYS,
+    least: 3,
+    expected: stageChanges,
+  },
+  'open-deals-by-stage': { parameters: {}, least: 4, expected: openDeals },
+  'one-deal': { parameters: {}, least: 3, expected: oneDeal },
+}
+
+const stagesOf = (warehouse: DemoWarehouse): Map<unknown, CrmRecord> =>
+  new Map(warehouse.records('stage').map(record => [record.id, record]))
+
+const membersOf = (warehouse: DemoWarehouse): Map<unknown, string> =>
+  new Map(warehouse.rows('members').map(row => [row['id'], text(row, 'name')]))
+
+interface Activity {
+  id: string
+  kind: string
+  at: string
+  source: string
+  actor: unknown
+  isDirect: boolean
+}
+
+/** Activities by the deal that they are linked to, from the payloads; each once for a deal. */
+function activitiesByDeal({ after }: DemoWarehouse): Map<string, Activity[]> {
+  const linked = after.activities.flatMap(activity =>
+    [...dealsOf(activity['links'])].map(([deal, isDirect]) => ({
+      deal,
+      id: String(activity['id']),
+      kind: String(activity['source_type']),
+      at: new Date(String(activity['occurred_at'])).toISOString(),
+      source: String(activity['source_id']),
+      actor: (activity['actor'] as { id?: unknown } | null)?.id,
+      isDirect,
+    })),
+  )
+  return groupedBy(linked, ({ deal }) => deal)
+}
+
+/** Ids of the deals among links, and whether one of the links is direct. */
+function dealsOf(links: unknown): Map<string, boolean> {
+  const deals = new Map<string, boolean>()
+  for (const { context_type, context_id, origin } of links as Record<string, string>[]) {
+    if (context_type !== 'deal' || context_id === undefined) continue
+    deals.set(context_id, (deals.get(context_id) ?? false) || origin === 'DIRECT')
+  }
+  return deals
+}
+
+const latest = (activities: readonly Activity[]): string | undefined =>
+  activities
+    .map(({ at }) => at)
+    .sort()
+    .at(-1)
+
+function quietDeals(warehouse: DemoWarehouse): Expected[] {
+  const activities = activitiesByDeal(warehouse)
+  const stages = stagesOf(warehouse)
+  const members = membersOf(warehouse)
+  const rows = warehouse
+    .records('deal')
+    .filter(({ fields }) => !fields['is_closed'])
+    .map(({ id, created_at, fields }) => {
+      const last = latest(activities.get(id) ?? []) ?? null
+      const since = last ?? created_at
+      return {
+        days_quiet: since === null ? null : daysBetween(since, TODAY),
+        last_activity: minute(last),
+        deal: String(fields['name']),
+        stage: String(stages.get(fields['stage_id'])?.fields['name']),
+        owner: members.get(fields['owner_id']) ?? 'nobody',
+        amount: typeof fields['amount'] === 'number' ? fields['amount'] : null,
+        deal_id: id,
+      }
+    })
+    .filter(({ days_quiet }) => days_quiet === null || days_quiet >= 14)
+  return ordered(
+    rows,
+    { by: ({ days_quiet }) => days_quiet, down: true },
+    { by: ({ deal }) => deal },
+    { by: ({ deal_id }) => deal_id },
+  )
+}
+
+/** When parley itself saw each deal in another stage, which nothing but the database can tell. */
+function seenChanges(warehouse: DemoWarehouse): Map<string, string[]> {
+  const changes = warehouse.stored(
+    "SELECT record_id, observed_at FROM crm_record_changes WHERE object = 'deal' AND field = 'stage_id'",
+  )
+  const groups = groupedBy(changes, row => text(row, 'record_id'))
+  return new Map([...groups].map(([id, rows]) => [id, rows.map(row => text(row, 'observed_at')).sort()]))
+}
+
+function timeToClose(warehouse: DemoWarehouse): Expected[] {
+  const activities = activitiesByDeal(warehouse)
+  const stages = stagesOf(warehouse)
+  const seen = seenChanges(warehouse)
+  const closed = warehouse
+    .records('deal')
+    .filter(({ fields }) => fields['is_closed'] === true)
+    .map(({ id, updated_at, fields }) => {
+      const all = activities.get(id) ?? []
+      const changes = all.filter(({ kind, isDirect }) => kind === 'OBJECT_CHANGE_EVENT' && isDirect)
+      const closedAt = seen.get(id)?.at(-1) ?? latest(changes) ?? updated_at ?? ''
+      const [first] = ordered(
+        all.filter(({ kind }) => kind === 'MEETING'),
+        { by: ({ at }) => at },
+      )
+      const days = first && first.at <= closedAt ? exactDays(first.at, closedAt) : undefined
+      return { stage: stages.get(fields['stage_id']), days, isSeen: seen.has(id) }
+    })
+  const groups = groupedBy(closed, ({ stage }) => stage?.id ?? '')
+  const rows = [...groups].map(([id, all]) => {
+    const days = all.flatMap(each => each.days ?? [])
+    return {
+      id,
+      stage: String(all[0]?.stage?.fields['name']),
+      deals_closed: all.length,
+      closing_seen: all.filter(({ isSeen }) => isSeen).length,
+      with_a_meeting_before: days.length,
+      median_days: median(days),
+      mean_days: mean(days),
+      shortest_days: days.length === 0 ? null : Math.min(...days),
+      longest_days: days.length === 0 ? null : Math.max(...days),
+    }
+  })
+  return ordered(
+    rows,
+    { by: row => row.deals_closed, down: true },
+    { by: ({ stage }) => stage },
+    { by: ({ id }) => id },
+  ).map(({ id, ...row }) => row)
+}
+
+/** What changed is told by the two states of the source; when it was seen, by the database. */
+function stageChanges(warehouse: DemoWarehouse): Expected[] {
+  const stages = stagesOf(warehouse)
+  const members = membersOf(warehouse)
+  const seen = seenChanges(warehouse)
+  const stageBefore = new Map(
+    warehouse.before.crm_records.map(({ id, fields }) => [
+      String(id),
+      (fields as Record<string, unknown>)['stage_id'],
+    ]),
+  )
+  const rows = warehouse
+    .records('deal')
+    .filter(({ id, fields }) => stageBefore.get(id) !== fields['stage_id'])
+    .map(({ id, fields }) => {
+      const at = seen.get(id)?.at(-1) ?? ''
+      return {
+        at,
+        seen: minute(at),
+        deal: String(fields['name']),
+        from_stage: String(stages.get(stageBefore.get(id))?.fields['name']),
+        to_stage: String(stages.get(fields['stage_id'])?.fields['name']),
+        owner: members.get(fields['owner_id']) ?? 'nobody',
+        deal_id: id,
+      }
+    })
+  return ordered(rows, { by: ({ at }) => at }, { by: ({ deal }) => deal }, { by: row => row.deal_id }).map(
+    ({ at, ...row }) => row,
+  )
+}
+
+function openDeals(warehouse: DemoWarehouse): Expected[] {
+  const stages = stagesOf(warehouse)
+  const pipelines = new Map(warehouse.records('pipeline').map(record => [record.id, record]))
+  const open = warehouse.records('deal').filter(({ fields }) => !fields['is_closed'])
+  const groups = groupedBy(open, ({ fields }) => String(fields['stage_id']))
+  const rows = [...groups].map(([id, all]) => {
+    const stage = stages.get(id)?.fields ?? {}
+    const pipeline = pipelines.get(String(all[0]?.fields['pipeline_id']))?.fields ?? {}
+    const amounts = all.flatMap(({ fields }) =>
+      typeof fields['amount'] === 'number' ? fields['amount'] : [],
+    )
+    return {
+      order: Number(pipeline['position']) * 100 + Number(stage['position']),
+      pipeline: String(pipeline['name']),
+      stage: String(stage['name']),
+      deals: all.length,
+      amount: Math.trunc(amounts.reduce((total, each) => total + each, 0)).toLocaleString('en'),
+      without_amount: all.length - amounts.length,
+    }
+  })
+  return ordered(rows, { by: ({ order }) => order }).map(({ order, ...row }) => row)
+}
+
+function oneDeal(warehouse: DemoWarehouse): Expected[] {
+  const activities = activitiesByDeal(warehouse)
+  const [newest] = ordered(
+    [...activities],
+    { by: ([, all]) => latest(all) ?? null, down: true },
+    { by: ([id]) => id },
+  )
+  const all = newest?.[1] ?? []
+  const members = membersOf(warehouse)
+  const copies = new Map(warehouse.rows('message_copies').map(row => [row['id'], row]))
+  const mails = new Map(warehouse.rows('messages').map(row => [row['header_message_id'], row]))
+  const open = warehouse.rows('meetings').filter(({ access }) => access === 'open')
+  const meetings = new Map(open.map(row => [row['id'], row]))
+  const told = all.map(activity => {
+    const copy = activity.kind === 'MESSAGE' ? copies.get(activity.source) : undefined
+    const mail = copy && mails.get(text(copy, 'header_message_id') || `id:${copy['id']}`)
+    const meeting = activity.kind === 'MEETING' ? meetings.get(activity.source) : undefined
+    return {
+      activity,
+      mail,
+      meeting,
+      key: text(mail, 'header_message_id') || text(meeting, 'id') || activity.id,
+    }
+  })
+  const rows = [...groupedBy(told, ({ key }) => key).values()].flatMap(group => {
+    const [first] = ordered(group, { by: ({ activity }) => activity.at })
+    if (!first) return []
+    const { activity, mail, meeting } = first
+    return {
+      at: minute(activity.at),
+      what: WHAT[activity.kind] ?? '',
+      about: text(mail, 'subject') || text(meeting, 'title'),
+      by_member: members.get(activity.actor) ?? text(meeting, 'owner_name'),
+      url: textOf(meeting?.['url']),
+    }
+  })
+  return ordered(rows, { by: ({ at }) => at }, { by: ({ what }) => what }, { by: ({ about }) => about })
+}
+
+const WHAT: Readonly<Record<string, string>> = {
+  MESSAGE: 'e-mail',
+  MEETING: 'meeting',
+  OBJECT_CHANGE_EVENT: 'change of a record',
+}

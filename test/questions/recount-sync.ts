@@ -1,0 +1,213 @@
+import { expectedWarehouse } from '../support/expected.ts'
+import { groupedBy, ordered } from './counting.ts'
+import { type Cells, type DemoWarehouse, textOf } from './demo-warehouse.ts'
+import { ALWAYS, type Expected, minute, quoted, type Recount, text, within } from './recount.ts'
+
+const LATER = '2026-07-01T00:00:00.000Z'
+
+export const SYNC_RECOUNTS: Readonly<Record<string, Recount>> = {
+  'coverage-of-a-month': {
+    parameters: { since: quoted('2026-05-01'), until: quoted('2026-06-01') },
+    least: 6,
+    expected: coverage,
+  },
+  freshness: { parameters: { now: quoted(LATER) }, least: 17, expected: freshness },
+  'api-use-by-key': {
+    parameters: { since: quoted('2026-01-01'), until: quoted('2026-07-01') },
+    least: 2,
+    expected: apiUse,
+  },
+  'withdrawn-this-month': {
+    parameters: ALWAYS,
+    least: 8,
+    expected: withdrawn,
+  },
+}
+
+/** Segments as parley keeps them, and not as the view shows them. */
+function coverage(warehouse: DemoWarehouse): Expected[] {
+  const segments = warehouse.stored('SELECT * FROM sync_segments')
+  const timed = ['access_logs', 'activities', 'messages'].map(resource => {
+    const touching = segments.filter(
+      row =>
+        text(row, 'feed').startsWith(`${resource}.`) &&
+        text(row, 'from_at') < '2026-06-01' &&
+        (row['to_at'] === null || text(row, 'to_at') > '2026-05-01'),
+    )
+    return [resource, touching] as const
+  })
+  const listed = ['meetings'].map(
+    resource => [resource, segments.filter(row => text(row, 'feed').startsWith(`${resource}.`))] as const,
+  )
+  const whole = [...timed, ...listed].map(([resource, parts]) => ({
+    resource,
+    // Everything was read to its end, after May was over.
+    complete: parts.every(row => text(row, 'listed_at') > '2026-06-01') ? 'yes' : 'no',
+    as_of:
+      parts
+        .map(row => text(row, 'listed_at').slice(0, 19))
+        .sort()
+        .at(0) ?? null,
+    parts: resource === 'meetings' ? 1 : parts.length,
+    parts_read: resource === 'meetings' ? 1 : parts.length,
+    texts_missing: resource === 'messages' ? 0 : null,
+  }))
+  const read = warehouse.stored('SELECT resource, complete_as_of FROM sync_resources')
+  const items = ['playbook_results', 'transcripts'].map(resource => ({
+    resource,
+    complete: 'yes',
+    as_of: text(
+      read.find(row => row['resource'] === resource),
+      'complete_as_of',
+    ).slice(0, 19),
+    parts: 1,
+    parts_read: 1,
+    texts_missing: resource === 'transcripts' ? 0 : null,
+  }))
+  return ordered([...whole, ...items], { by: ({ resource }) => resource })
+}
+
+/** How many of each resource the source publishes. */
+function published({ rows, after }: DemoWarehouse): Readonly<Record<string, number>> {
+  const count = (table: string, fits: (row: Cells) => boolean = () => true) => rows(table).filter(fits).length
+  const tables = [
+    'members',
+    'teams',
+    'collections',
+    'collection_meetings',
+    'activities',
+    'messages',
+    'crm_records',
+    'crm_objects',
+    'crm_record_links',
+    'access_logs',
+    'bot_definition',
+    'integrations',
+  ]
+  return {
+    ...Object.fromEntries(tables.map(table => [table, count(table)])),
+    message_bodies: count('messages', ({ text_state }) => text_state === 'present'),
+    transcripts: after.transcripts.filter(({ entries }) => (entries as unknown[]).length > 0).length,
+    playbook_results: count('playbook_results'),
+  }
+}
+
+function freshness(warehouse: DemoWarehouse): Expected[] {
+  const counts = published(warehouse)
+  const kept = warehouse.stored('SELECT * FROM sync_resources')
+  const status = new Map(
+    warehouse.stored('SELECT * FROM sync_status').map(row => [text(row, 'resource'), row]),
+  )
+  const rows = kept.map(row => {
+    const resource = text(row, 'resource')
+    const told = status.get(resource) ?? {}
+    const instant = row['fresh_as_of'] ?? told['complete_as_of'] ?? null
+    return {
+      resource,
+      state: text(told, 'state'),
+      // Withheld meetings and inactive playbooks may be known or not.
+      rows_live: counts[resource] ?? Number(told['rows_live']),
+      fresh_as_of: row['fresh_as_of'] === null ? null : text(row, 'fresh_as_of').slice(0, 19),
+      complete_as_of: told['complete_as_of'] === null ? null : text(told, 'complete_as_of').slice(0, 19),
+      minutes_ago: instant === null ? null : (Date.parse(LATER) - Date.parse(String(instant))) / 60_000,
+      still_to_read: Number(told['pending_tasks']),
+      rejected: 0,
+      reason: (row['reason'] as string | null) ?? null,
+    }
+  })
+  return ordered(
+    rows,
+    { by: ({ state }) => Number(['ok', 'waiting', 'unavailable'].includes(state)) },
+    { by: row => (row.minutes_ago === null ? null : Math.round(row.minutes_ago * 10)), down: true },
+    { by: ({ resource }) => resource },
+  )
+}
+
+function apiUse({ after }: DemoWarehouse): Expected[] {
+  const isAsked = within('2026-01-01', '2026-07-01')
+  const entries = after.access_logs
+    .map(entry => ({
+      at: new Date(String(entry['occurred_at'])).toISOString(),
+      key: entry['api_key_suffix'] === null ? 'not recorded' : String(entry['api_key_suffix']),
+      operation: String(entry['operation']),
+      status: Number(String(entry['status_code'])),
+      ms: entry['duration_ms'] === null ? undefined : Number(String(entry['duration_ms'])),
+      bytes: entry['response_size_bytes'] === null ? undefined : Number(String(entry['response_size_bytes'])),
+    }))
+    .filter(({ at }) => isAsked(at))
+  const rows = [...groupedBy(entries, ({ key }) => key)].map(([key, all]) => {
+    const times = all.flatMap(({ ms }) => ms ?? []).sort((a, b) => a - b)
+    const nearestRank = (share: number) => times[Math.ceil(times.length * share) - 1] ?? null
+    const sizes = all.flatMap(({ bytes }) => bytes ?? [])
+    const instants = all.map(({ at }) => at).sort()
+    return {
+      key_suffix: key,
+      requests: all.length,
+      refused_4xx: all.filter(({ status }) => status >= 400 && status < 500).length,
+      failed_5xx: all.filter(({ status }) => status >= 500).length,
+      megabytes: sizes.length === 0 ? null : sizes.reduce((total, each) => total + each, 0) / 1e6,
+      median_ms: nearestRank(0.5),
+      p95_ms: nearestRank(0.95),
+      operations: new Set(all.map(({ operation }) => operation)).size,
+      first_request: minute(instants.at(0)),
+      last_request: minute(instants.at(-1)),
+    }
+  })
+  return ordered(rows, { by: ({ requests }) => requests, down: true }, { by: row => row.key_suffix })
+}
+
+/** What was there before and is not now; when it was found out, only parley knows. */
+function withdrawn(warehouse: DemoWarehouse): Expected[] {
+  const before = new Map(expectedWarehouse(warehouse.before).map(({ table, rows }) => [table, rows]))
+  const withheld = new Set(warehouse.after.withheld_meetings.map(({ meeting_id }) => String(meeting_id)))
+  // No list shows them, yet they are not gone.
+  const kept = new Set([...withheld, ...warehouse.after.unlisted_activities.map(({ id }) => String(id))])
+  const gone = ({ table, key = 'id' }: Kind) => {
+    const still = new Set(warehouse.rows(table).map(row => row[key]))
+    const rows = (before.get(table) ?? []) as readonly Cells[]
+    return rows.filter(row => !still.has(row[key] ?? null) && !kept.has(text(row, 'id')))
+  }
+  const hidden = ((before.get('meetings') ?? []) as readonly Cells[]).filter(
+    ({ id, access }) => access === 'open' && withheld.has(String(id)),
+  )
+  const foundOut = ({ table, key = 'id' }: Kind, row: Cells, column: string) => {
+    const where = `${key} = '${text(row, key)}'`
+    return text(warehouse.stored(`SELECT ${column} FROM ${table} WHERE ${where}`)[0], column)
+  }
+  const rows = [
+    ...KINDS.flatMap(kind =>
+      gone(kind).map(row => ({
+        at: foundOut(kind, row, '_deleted_at'),
+        what: kind.what === undefined ? text(row, 'object') : kind.what,
+        name: kind.named(row),
+        id: text(row, 'id'),
+      })),
+    ),
+    ...hidden.map(row => ({
+      at: foundOut({ table: 'meetings' }, row, '_synced_at'),
+      what: 'meeting, withheld',
+      name: textOf(row['title']),
+      id: text(row, 'id'),
+    })),
+  ]
+  return ordered(
+    rows,
+    { by: ({ at }) => at, down: true },
+    { by: ({ what }) => what },
+    { by: ({ id }) => id },
+  ).map(({ at, ...row }) => ({ found_out: minute(at), ...row }))
+}
+
+interface Kind {
+  table: string
+  key?: string
+}
+
+const KINDS: readonly (Kind & { what?: string; named: (row: Cells) => string | null })[] = [
+  { what: 'member', table: 'members', named: row => textOf(row['name']) },
+  { what: 'activity', table: 'activities', named: row => textOf(row['type']) },
+  { what: 'e-mail', table: 'messages', key: 'header_message_id', named: row => textOf(row['subject']) },
+  { what: 'meeting', table: 'meetings', named: row => textOf(row['title']) },
+  { what: 'playbook result', table: 'playbook_results', named: row => textOf(row['playbook_name']) },
+  { table: 'crm_records', named: row => textOf(JSON.parse(text(row, 'fields')).name) },
+]
