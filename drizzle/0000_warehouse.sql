@@ -1,74 +1,74 @@
-CREATE TABLE `members` (
-	`id` text PRIMARY KEY NOT NULL,
-	`name` text,
-	`email` text,
-	`role` text,
-	`_first_seen_at` text NOT NULL,
-	`_synced_at` text NOT NULL,
-	`_deleted_at` text,
-	`_extra` text
+CREATE TABLE `members` ( /* People of the workspace. The API lists only active ones. */
+	`id` text PRIMARY KEY NOT NULL /* Member id; `activities.actor_id` and `team_members.member_id` point here. */,
+	`name` text /* Display name. */,
+	`email` text /* Mail address. */,
+	`role` text /* Role in the workspace; the API does not state its values. */,
+	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
+	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `members_deleted` ON `members` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
-CREATE TABLE `teams` (
-	`id` text PRIMARY KEY NOT NULL,
-	`name` text,
-	`_first_seen_at` text NOT NULL,
-	`_synced_at` text NOT NULL,
-	`_deleted_at` text,
-	`_extra` text
+CREATE TABLE `teams` ( /* Teams of the workspace. */
+	`id` text PRIMARY KEY NOT NULL /* Team id. */,
+	`name` text /* Team name. */,
+	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
+	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `teams_deleted` ON `teams` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
-CREATE TABLE `team_members` (
-	`team_id` text NOT NULL,
-	`member_id` text NOT NULL,
-	`_extra` text,
+CREATE TABLE `team_members` ( /* Which members belong to which team. */
+	`team_id` text NOT NULL /* Team. */,
+	`member_id` text NOT NULL /* Member; may be one who is no longer listed. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`team_id`, `member_id`),
 	FOREIGN KEY (`team_id`) REFERENCES `teams`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `team_members_by_member` ON `team_members` (`member_id`);
 --> statement-breakpoint
-CREATE TABLE `collections` (
-	`id` text PRIMARY KEY NOT NULL,
-	`name` text,
-	`description` text,
-	`visibility` text,
-	`created_at` text,
-	`updated_at` text,
-	`_first_seen_at` text NOT NULL,
-	`_synced_at` text NOT NULL,
-	`_deleted_at` text,
-	`_extra` text
+CREATE TABLE `collections` ( /* Published, active collections of meetings. */
+	`id` text PRIMARY KEY NOT NULL /* Collection id. */,
+	`name` text /* Name. */,
+	`description` text /* Description. */,
+	`visibility` text /* Visibility as the API names it. */,
+	`created_at` text /* When it was created. */,
+	`updated_at` text /* When it was last changed. */,
+	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
+	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `collections_deleted` ON `collections` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
-CREATE TABLE `collection_meetings` (
-	`collection_id` text NOT NULL,
-	`meeting_id` text NOT NULL,
+CREATE TABLE `collection_meetings` ( /* Which meetings a collection holds, as the meeting list filtered by `collection_id` tells. */
+	`collection_id` text NOT NULL /* Collection. */,
+	`meeting_id` text NOT NULL /* Meeting. */,
 	PRIMARY KEY(`collection_id`, `meeting_id`)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `collection_meetings_by_meeting` ON `collection_meetings` (`meeting_id`);
 --> statement-breakpoint
-CREATE TABLE `activities` (
-	`_id` integer PRIMARY KEY NOT NULL,
-	`id` text NOT NULL,
-	`type` text,
-	`source_type` text,
-	`source_id` text,
-	`occurred_at` text,
-	`created_via` text,
-	`actor_kind` text,
-	`actor_id` text,
-	`_first_seen_at` text NOT NULL,
-	`_synced_at` text NOT NULL,
-	`_deleted_at` text,
-	`_extra` text
+CREATE TABLE `activities` ( /* The unified timeline: meetings, messages and changes of CRM objects. */
+	`_id` integer PRIMARY KEY NOT NULL /* Internal: number of the row, which other parts of the file point at. It changes when the file is made anew. */,
+	`id` text NOT NULL /* Activity id. */,
+	`type` text /* Kind of activity; the API does not state its values. */,
+	`source_type` text /* `MEETING`, `MESSAGE` or `OBJECT_CHANGE_EVENT`. */,
+	`source_id` text /* Id of the originating record: `meetings.id` for MEETING, `message_copies.id` for MESSAGE. */,
+	`occurred_at` text /* When it happened. */,
+	`created_via` text /* How it was created. The API does not state its values. NULL: the API could not obtain it. */,
+	`actor_kind` text /* `member` or `system`. NULL: the API gives no actor. */,
+	`actor_id` text /* `members.id` when the actor is a member. NULL: the system caused it, or the member could not be resolved. */,
+	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
+	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `activities_key` ON `activities` (`id`);
@@ -79,33 +79,33 @@ CREATE INDEX `activities_by_source` ON `activities` (`source_id`);
 --> statement-breakpoint
 CREATE INDEX `activities_deleted` ON `activities` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
-CREATE TABLE `activity_links` (
-	`activity_id` text NOT NULL,
-	`context_type` text NOT NULL,
-	`context_id` text NOT NULL,
-	`origin` text NOT NULL,
-	`_extra` text,
+CREATE TABLE `activity_links` ( /* The public company, contact and deal records that an activity belongs to. */
+	`activity_id` text NOT NULL /* Activity. */,
+	`context_type` text NOT NULL /* `company`, `contact` or `deal`. */,
+	`context_id` text NOT NULL /* Id of the CRM record (`crm_records.id`). */,
+	`origin` text NOT NULL /* `DIRECT`: the activity itself points there; `DERIVED`: inferred from another linked record. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`activity_id`, `context_type`, `context_id`, `origin`),
 	FOREIGN KEY (`activity_id`) REFERENCES `activities`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `activity_links_by_context` ON `activity_links` (`context_type`,`context_id`);
 --> statement-breakpoint
-CREATE TABLE `message_copies` (
-	`_id` integer PRIMARY KEY NOT NULL,
-	`id` text NOT NULL,
-	`header_message_id` text,
-	`thread_id` text,
-	`subject` text,
-	`received_at` text,
-	`is_internal` integer,
-	`is_group_email` integer,
-	`text_state` text DEFAULT 'pending' NOT NULL,
-	`_text_due` integer DEFAULT 1,
-	`_first_seen_at` text NOT NULL,
-	`_synced_at` text NOT NULL,
-	`_deleted_at` text,
-	`_extra` text
+CREATE TABLE `message_copies` ( /* Every copy of every e-mail, one for each mailbox it was imported from. The text stands in `messages`. */
+	`_id` integer PRIMARY KEY NOT NULL /* Internal: number of the row, which other parts of the file point at. It changes when the file is made anew. */,
+	`id` text NOT NULL /* The API's message id; `activities.source_id` of a MESSAGE activity points here. */,
+	`header_message_id` text /* RFC 5322 Message-ID; the same for all copies of one e-mail. */,
+	`thread_id` text /* Thread. NULL: the API could not obtain it. */,
+	`subject` text /* Subject. NULL: hidden by the share settings, or really empty: the API does not tell which. */,
+	`received_at` text /* When it was sent or received. */,
+	`is_internal` integer /* 1 when every FROM, TO and CC is a member. */,
+	`is_group_email` integer /* 1 for mailing lists and group addresses. */,
+	`text_state` text DEFAULT 'pending' NOT NULL /* `pending`, `present`, `empty` (read, and null) or `gone` (404). */,
+	`_text_due` integer DEFAULT 1 /* Internal: 1 while this copy is the next of its e-mail to have its text read. NULL: its text is not next to be read. */,
+	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
+	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `message_copies_key` ON `message_copies` (`id`);
@@ -118,35 +118,35 @@ CREATE INDEX `message_copies_text_due` ON `message_copies` ("received_at" DESC) 
 --> statement-breakpoint
 CREATE INDEX `message_copies_deleted` ON `message_copies` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
-CREATE TABLE `message_copy_participants` (
-	`message_id` text NOT NULL,
-	`position` integer NOT NULL,
-	`role` text,
-	`handle` text,
-	`display_name` text,
-	`contact_id` text,
-	`_extra` text,
+CREATE TABLE `message_copy_participants` ( /* Senders and receivers of each copy, in the order of the API: FROM, TO, CC, BCC, then by address. */
+	`message_id` text NOT NULL /* Copy (`message_copies.id`). */,
+	`position` integer NOT NULL /* 0-based index in the API's array. */,
+	`role` text /* `FROM`, `TO`, `CC` or `BCC`. */,
+	`handle` text /* Mail address. */,
+	`display_name` text /* Name as written in the mail. */,
+	`contact_id` text /* CRM contact (`crm_records.id`). NULL: the API knows none. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`message_id`, `position`),
 	FOREIGN KEY (`message_id`) REFERENCES `message_copies`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `messages` (
-	`_id` integer PRIMARY KEY NOT NULL,
-	`header_message_id` text NOT NULL,
-	`id` text,
-	`copy_count` integer,
-	`thread_id` text,
-	`subject` text,
-	`received_at` text,
-	`is_internal` integer,
-	`is_group_email` integer,
-	`text` text,
-	`text_state` text,
-	`_text_from` integer,
-	`_first_seen_at` text NOT NULL,
-	`_synced_at` text NOT NULL,
-	`_deleted_at` text,
-	`_extra` text
+CREATE TABLE `messages` ( /* One row per e-mail: its live copies merged. */
+	`_id` integer PRIMARY KEY NOT NULL /* Internal: number of the row, which other parts of the file point at. It changes when the file is made anew. */,
+	`header_message_id` text NOT NULL /* RFC 5322 Message-ID, or `id:` and the message id where it has none. */,
+	`id` text /* Id of the canonical copy: earliest `received_at`, then smallest id. NULL: it does not occur. */,
+	`copy_count` integer /* Number of live copies. Unit: copies. NULL: it does not occur. */,
+	`thread_id` text /* Thread. NULL: no copy has it. */,
+	`subject` text /* Subject of the first copy that shows one. NULL: hidden by the share settings in every copy, or really empty: the API does not tell which. */,
+	`received_at` text /* When it was sent or received. NULL: no copy has it. */,
+	`is_internal` integer /* 1 when every FROM, TO and CC is a member. NULL: no copy has it. */,
+	`is_group_email` integer /* 1 for mailing lists and group addresses. NULL: no copy has it. */,
+	`text` text /* Full plain text of the first copy that gives one. NULL: `text_state` says why. */,
+	`text_state` text /* `present` where the text is known, else the canonical copy’s state. NULL: it does not occur. */,
+	`_text_from` integer /* Internal: rowid of the copy that gave the text. NULL: no text is known. */,
+	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
+	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `messages_key` ON `messages` (`header_message_id`);
@@ -157,30 +157,30 @@ CREATE INDEX `messages_by_thread` ON `messages` (`thread_id`,`received_at`);
 --> statement-breakpoint
 CREATE INDEX `messages_deleted` ON `messages` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
-CREATE TABLE `meetings` (
-	`_id` integer PRIMARY KEY NOT NULL,
-	`id` text NOT NULL,
-	`url` text,
-	`workspace_id` text,
-	`title` text,
-	`platform` text,
-	`start_time` text,
-	`end_time` text,
-	`recording_duration` integer,
-	`base_type` text,
-	`recording_source` text,
-	`overview_status` text,
-	`crm_type` text,
-	`meeting_type_name` text,
-	`transcript_languages` text,
-	`owner_name` text,
-	`owner_email` text,
-	`access` text,
-	`transcript_state` text DEFAULT 'pending' NOT NULL,
-	`_first_seen_at` text NOT NULL,
-	`_synced_at` text NOT NULL,
-	`_deleted_at` text,
-	`_extra` text
+CREATE TABLE `meetings` ( /* Recorded meetings. */
+	`_id` integer PRIMARY KEY NOT NULL /* Internal: number of the row, which other parts of the file point at. It changes when the file is made anew. */,
+	`id` text NOT NULL /* Meeting id. */,
+	`url` text /* Link to the meeting in the product. */,
+	`workspace_id` text /* Workspace. */,
+	`title` text /* Title. */,
+	`platform` text /* Conferencing platform. */,
+	`start_time` text /* When it began. */,
+	`end_time` text /* When it ended. */,
+	`recording_duration` integer /* Length of the recording. Unit: not stated. */,
+	`base_type` text /* Kind of meeting. The API does not state its values. */,
+	`recording_source` text /* Where the recording comes from. The API does not state its values. */,
+	`overview_status` text /* State of summaries and action items; `COMPLETED` when they are there. The API does not state its other values. */,
+	`crm_type` text /* Kind of linked CRM. The API does not state its values. */,
+	`meeting_type_name` text /* Type of meeting as the workspace names it. */,
+	`transcript_languages` text /* Language codes of the transcript. */,
+	`owner_name` text /* Owner. */,
+	`owner_email` text /* Mail address of the owner. */,
+	`access` text /* `open`, or `withheld` when the API answers 403. NULL: its detail was not read yet. */,
+	`transcript_state` text DEFAULT 'pending' NOT NULL /* `pending`, `present`, `empty`, `withheld` (403) or `gone` (404). */,
+	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
+	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `meetings_key` ON `meetings` (`id`);
@@ -191,237 +191,237 @@ CREATE INDEX `meetings_transcript_pending` ON `meetings` (`start_time`) WHERE tr
 --> statement-breakpoint
 CREATE INDEX `meetings_deleted` ON `meetings` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
-CREATE TABLE `meeting_owner_teams` (
-	`meeting_id` text NOT NULL,
-	`team_id` text NOT NULL,
-	`name` text,
-	`_extra` text,
+CREATE TABLE `meeting_owner_teams` ( /* Teams of the meeting’s owner. */
+	`meeting_id` text NOT NULL /* Meeting. */,
+	`team_id` text NOT NULL /* Team. */,
+	`name` text /* Team name at that time. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `team_id`),
 	FOREIGN KEY (`meeting_id`) REFERENCES `meetings`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `meeting_attendees` (
-	`meeting_id` text NOT NULL,
-	`position` integer NOT NULL,
-	`name` text,
-	`email` text,
-	`is_workspace_member` integer,
-	`is_internal` integer,
-	`contact_id` text,
-	`_extra` text,
+CREATE TABLE `meeting_attendees` ( /* Who took part. */
+	`meeting_id` text NOT NULL /* Meeting. */,
+	`position` integer NOT NULL /* 0-based index in the API's array. */,
+	`name` text /* Name. */,
+	`email` text /* Mail address. */,
+	`is_workspace_member` integer /* 1 for members of the workspace. */,
+	`is_internal` integer /* 1 for people of our side. */,
+	`contact_id` text /* CRM contact (`crm_records.id`). NULL: the API knows none. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `position`),
 	FOREIGN KEY (`meeting_id`) REFERENCES `meetings`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `meeting_attendees_by_email` ON `meeting_attendees` (`email`);
 --> statement-breakpoint
-CREATE TABLE `meeting_attendee_teams` (
-	`meeting_id` text NOT NULL,
-	`attendee_position` integer NOT NULL,
-	`team_id` text NOT NULL,
-	`name` text,
-	`_extra` text,
+CREATE TABLE `meeting_attendee_teams` ( /* Teams of the attendees who are members. */
+	`meeting_id` text NOT NULL /* Meeting. */,
+	`attendee_position` integer NOT NULL /* Attendee (`meeting_attendees.position`). */,
+	`team_id` text NOT NULL /* Team. */,
+	`name` text /* Team name at that time. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `attendee_position`, `team_id`),
 	FOREIGN KEY (`meeting_id`,`attendee_position`) REFERENCES `meeting_attendees`(`meeting_id`,`position`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `meeting_crm_records` (
-	`meeting_id` text NOT NULL,
-	`position` integer NOT NULL,
-	`record_id` text,
-	`record_name` text,
-	`record_url` text,
-	`record_object_type` text,
-	`_extra` text,
+CREATE TABLE `meeting_crm_records` ( /* CRM records that the meeting is linked to. */
+	`meeting_id` text NOT NULL /* Meeting. */,
+	`position` integer NOT NULL /* 0-based index in the API's array. */,
+	`record_id` text /* Id of the record in the CRM. */,
+	`record_name` text /* Its name. */,
+	`record_url` text /* Its address in the CRM. */,
+	`record_object_type` text /* Its object type in the CRM. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `position`),
 	FOREIGN KEY (`meeting_id`) REFERENCES `meetings`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `meeting_related_objects` (
-	`meeting_id` text NOT NULL,
-	`position` integer NOT NULL,
-	`object_type` text,
-	`object_id` text,
-	`display_name` text,
-	`is_internal` integer,
-	`company_ids` text,
-	`crm_record_id` text,
-	`crm_record_name` text,
-	`crm_record_url` text,
-	`crm_record_object_type` text,
-	`_extra` text,
+CREATE TABLE `meeting_related_objects` ( /* Companies, contacts and deals that the meeting belongs to. */
+	`meeting_id` text NOT NULL /* Meeting. */,
+	`position` integer NOT NULL /* 0-based index in the API's array. */,
+	`object_type` text /* Kind of the object. */,
+	`object_id` text /* Id of the object (`crm_records.id`). */,
+	`display_name` text /* Its name. */,
+	`is_internal` integer /* 1 for an object of our side. */,
+	`company_ids` text /* Ids of the companies it belongs to. */,
+	`crm_record_id` text /* Id of the synchronised CRM record. */,
+	`crm_record_name` text /* Its name. */,
+	`crm_record_url` text /* Its address in the CRM. */,
+	`crm_record_object_type` text /* Its object type. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `position`),
 	FOREIGN KEY (`meeting_id`) REFERENCES `meetings`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `meeting_related_objects_by_object` ON `meeting_related_objects` (`object_id`);
 --> statement-breakpoint
-CREATE TABLE `meeting_speakers` (
-	`meeting_id` text NOT NULL,
-	`position` integer NOT NULL,
-	`speaker_name` text,
-	`speaker_ratio` real,
-	`_extra` text,
+CREATE TABLE `meeting_speakers` ( /* How much each person spoke. */
+	`meeting_id` text NOT NULL /* Meeting. */,
+	`position` integer NOT NULL /* 0-based index in the API's array. */,
+	`speaker_name` text /* Name. */,
+	`speaker_ratio` real /* Share of the talking. Unit: not stated. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `position`),
 	FOREIGN KEY (`meeting_id`) REFERENCES `meetings`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `meeting_chapters` (
-	`meeting_id` text NOT NULL,
-	`position` integer NOT NULL,
-	`title` text,
-	`_extra` text,
+CREATE TABLE `meeting_chapters` ( /* Chapters of the generated summary. */
+	`meeting_id` text NOT NULL /* Meeting. */,
+	`position` integer NOT NULL /* 0-based index in the API's array. */,
+	`title` text /* Title of the chapter. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `position`),
 	FOREIGN KEY (`meeting_id`) REFERENCES `meetings`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `meeting_chapter_items` (
-	`meeting_id` text NOT NULL,
-	`chapter_position` integer NOT NULL,
-	`position` integer NOT NULL,
-	`item` text,
-	`time` integer,
-	`_extra` text,
+CREATE TABLE `meeting_chapter_items` ( /* The points of a summary’s chapter. */
+	`meeting_id` text NOT NULL /* Meeting. */,
+	`chapter_position` integer NOT NULL /* Chapter (`meeting_chapters.position`). */,
+	`position` integer NOT NULL /* 0-based index in the API's array. */,
+	`item` text /* The point. */,
+	`time` integer /* Where in the meeting. Unit: not stated. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `chapter_position`, `position`),
 	FOREIGN KEY (`meeting_id`,`chapter_position`) REFERENCES `meeting_chapters`(`meeting_id`,`position`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `meeting_action_items` (
-	`meeting_id` text NOT NULL,
-	`id` text NOT NULL,
-	`position` integer NOT NULL,
-	`text` text,
-	`detail` text,
-	`due_date` text,
-	`time` integer,
-	`completed` integer,
-	`_extra` text,
+CREATE TABLE `meeting_action_items` ( /* What was agreed to be done. */
+	`meeting_id` text NOT NULL /* Meeting. */,
+	`id` text NOT NULL /* Action item id. */,
+	`position` integer NOT NULL /* 0-based index in the API's array. */,
+	`text` text /* What is to be done. */,
+	`detail` text /* More about it. */,
+	`due_date` text /* Day by which it is to be done. */,
+	`time` integer /* Where in the meeting it was said. Unit: not stated. */,
+	`completed` integer /* 1 when done. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `id`),
 	FOREIGN KEY (`meeting_id`) REFERENCES `meetings`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `transcript_entries` (
-	`_id` integer PRIMARY KEY NOT NULL,
-	`meeting_id` text NOT NULL,
-	`position` integer NOT NULL,
-	`speaker_id` text,
-	`speaker_name` text,
-	`contact_id` text,
-	`text` text,
-	`elapsed_seconds` real,
-	`words` text,
-	`_extra` text
+CREATE TABLE `transcript_entries` ( /* What was said, in order. */
+	`_id` integer PRIMARY KEY NOT NULL /* Internal: number of the row, which other parts of the file point at. It changes when the file is made anew. */,
+	`meeting_id` text NOT NULL /* Meeting. */,
+	`position` integer NOT NULL /* 0-based index in the API's array. */,
+	`speaker_id` text /* Speaker within the meeting. */,
+	`speaker_name` text /* Name. */,
+	`contact_id` text /* CRM contact (`crm_records.id`). NULL: the API knows none. */,
+	`text` text /* What was said. */,
+	`elapsed_seconds` real /* When it was said, since the start. Unit: seconds. */,
+	`words` text /* Array of `[text, start_time, end_time]`; see the view `transcript_words`. Unit: not stated. NULL: the API gave none, or `transcripts.words` is off. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `transcript_entries_key` ON `transcript_entries` (`meeting_id`,`position`);
 --> statement-breakpoint
-CREATE TABLE `playbook_results` (
-	`id` text PRIMARY KEY NOT NULL,
-	`meeting_id` text NOT NULL,
-	`playbook_id` text,
-	`playbook_name` text,
-	`created_at` text,
-	`_first_seen_at` text NOT NULL,
-	`_synced_at` text NOT NULL,
-	`_deleted_at` text,
-	`_extra` text
+CREATE TABLE `playbook_results` ( /* The latest result of each playbook for each meeting. */
+	`id` text PRIMARY KEY NOT NULL /* Result id. */,
+	`meeting_id` text NOT NULL /* Meeting. */,
+	`playbook_id` text /* Playbook. */,
+	`playbook_name` text /* Its name at that time. */,
+	`created_at` text /* When it was made. */,
+	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
+	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `playbook_results_by_meeting` ON `playbook_results` (`meeting_id`);
 --> statement-breakpoint
 CREATE INDEX `playbook_results_deleted` ON `playbook_results` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
-CREATE TABLE `talk_point_results` (
-	`playbook_result_id` text NOT NULL,
-	`id` text NOT NULL,
-	`talk_point_id` text,
-	`question` text,
-	`answer` text,
-	`created_at` text,
-	`_extra` text,
+CREATE TABLE `talk_point_results` ( /* The answer to each of a playbook’s questions. */
+	`playbook_result_id` text NOT NULL /* Result. */,
+	`id` text NOT NULL /* Id of the answer. */,
+	`talk_point_id` text /* Question (`playbook_talk_points.id`). */,
+	`question` text /* The question as it was asked. */,
+	`answer` text /* The answer. */,
+	`created_at` text /* When it was answered. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`playbook_result_id`, `id`),
 	FOREIGN KEY (`playbook_result_id`) REFERENCES `playbook_results`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `playbooks` (
-	`id` text PRIMARY KEY NOT NULL,
-	`name` text,
-	`active` integer,
-	`updated_at` text,
-	`execution_setting` text,
-	`_first_seen_at` text NOT NULL,
-	`_synced_at` text NOT NULL,
-	`_deleted_at` text,
-	`_extra` text
+CREATE TABLE `playbooks` ( /* Question templates that are run against meetings. */
+	`id` text PRIMARY KEY NOT NULL /* Playbook id. */,
+	`name` text /* Name. */,
+	`active` integer /* 1 while it is in use. The list shows only these; inactive ones stay readable. */,
+	`updated_at` text /* When it was last changed. */,
+	`execution_setting` text /* When it runs by itself, as the API sent it. NULL: it was not read yet, or the API gives none. */,
+	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
+	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `playbooks_deleted` ON `playbooks` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
-CREATE TABLE `playbook_talk_points` (
-	`playbook_id` text NOT NULL,
-	`id` text NOT NULL,
-	`question` text,
-	`description` text,
-	`order` integer,
-	`target` text,
-	`data_type` text,
-	`format_style` text,
-	`character_limit` integer,
-	`_extra` text,
+CREATE TABLE `playbook_talk_points` ( /* The questions of a playbook. */
+	`playbook_id` text NOT NULL /* Playbook. */,
+	`id` text NOT NULL /* Question id. */,
+	`question` text /* The question. */,
+	`description` text /* What is meant by it. */,
+	`order` integer /* Place within the playbook. */,
+	`target` text /* What it is asked of. The API does not state its values. */,
+	`data_type` text /* Kind of answer. The API does not state its values. */,
+	`format_style` text /* Form of the answer. The API does not state its values. */,
+	`character_limit` integer /* Longest answer. Unit: characters. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`playbook_id`, `id`),
 	FOREIGN KEY (`playbook_id`) REFERENCES `playbooks`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `crm_objects` (
-	`name` text PRIMARY KEY NOT NULL,
-	`name_plural` text,
-	`label` text,
-	`label_plural` text,
-	`is_custom` integer,
-	`is_active` integer,
-	`_first_seen_at` text NOT NULL,
-	`_synced_at` text NOT NULL,
-	`_deleted_at` text,
-	`_extra` text
+CREATE TABLE `crm_objects` ( /* The CRM objects of the workspace. */
+	`name` text PRIMARY KEY NOT NULL /* API name, such as `deal`. */,
+	`name_plural` text /* API name in the plural. */,
+	`label` text /* What people see. */,
+	`label_plural` text /* What people see, in the plural. */,
+	`is_custom` integer /* 1 for an object of this workspace. */,
+	`is_active` integer /* 1 while in use. */,
+	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
+	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `crm_objects_deleted` ON `crm_objects` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
-CREATE TABLE `crm_fields` (
-	`object` text NOT NULL,
-	`name` text NOT NULL,
-	`position` integer NOT NULL,
-	`label` text,
-	`type` text,
-	`is_nullable` integer,
-	`is_unique` integer,
-	`is_custom` integer,
-	`is_active` integer,
-	`options` text,
-	`relation_type` text,
-	`relation_target_object` text,
-	`relation_target_resource` text,
-	`_extra` text,
+CREATE TABLE `crm_fields` ( /* The fields of each CRM object. */
+	`object` text NOT NULL /* Object (`crm_objects.name`). */,
+	`name` text NOT NULL /* Field name: a key of `crm_records.fields`, as the CRM's administrators chose it. */,
+	`position` integer NOT NULL /* 0-based index in the API's array. */,
+	`label` text /* What people see. */,
+	`type` text /* Type as the API names it. */,
+	`is_nullable` integer /* 1 when it may be empty. */,
+	`is_unique` integer /* 1 when values do not repeat. */,
+	`is_custom` integer /* 1 for a field of this workspace. */,
+	`is_active` integer /* 1 while in use. */,
+	`options` text /* Choices and other settings, free-form. */,
+	`relation_type` text /* `MANY_TO_ONE` for a field that points at another record. NULL: it points at nothing. */,
+	`relation_target_object` text /* Object it points at. NULL: it points at no object of the CRM. */,
+	`relation_target_resource` text /* Resource it points at, such as `members`. NULL: it points at no other resource. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`object`, `name`),
 	FOREIGN KEY (`object`) REFERENCES `crm_objects`(`name`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `crm_records` (
-	`_id` integer PRIMARY KEY NOT NULL,
-	`object` text NOT NULL,
-	`id` text NOT NULL,
-	`visibility` text,
-	`fields` text,
-	`created_at` text,
-	`updated_at` text,
-	`created_by_kind` text,
-	`created_by_name` text,
-	`updated_by_kind` text,
-	`updated_by_name` text,
-	`_first_seen_at` text NOT NULL,
-	`_synced_at` text NOT NULL,
-	`_deleted_at` text,
-	`_extra` text
+CREATE TABLE `crm_records` ( /* Deals, companies, contacts and every other CRM record that is published to the workspace. */
+	`_id` integer PRIMARY KEY NOT NULL /* Internal: number of the row, which other parts of the file point at. It changes when the file is made anew. */,
+	`object` text NOT NULL /* Object (`crm_objects.name`). */,
+	`id` text NOT NULL /* Record id. */,
+	`visibility` text /* `workspace` for everything that the API lists. */,
+	`fields` text /* Field values by field name, every digit as the API wrote it. */,
+	`created_at` text /* When it was created. */,
+	`updated_at` text /* When it was last changed. */,
+	`created_by_kind` text /* `member`, or another kind. */,
+	`created_by_name` text /* Who created it. */,
+	`updated_by_kind` text /* `member`, or another kind. */,
+	`updated_by_name` text /* Who last changed it. */,
+	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
+	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `crm_records_key` ON `crm_records` (`object`,`id`);
@@ -432,89 +432,89 @@ CREATE INDEX `crm_records_by_update` ON `crm_records` (`updated_at`);
 --> statement-breakpoint
 CREATE INDEX `crm_records_deleted` ON `crm_records` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
-CREATE TABLE `crm_record_changes` (
-	`object` text NOT NULL,
-	`record_id` text NOT NULL,
-	`field` text NOT NULL,
-	`observed_at` text NOT NULL,
-	`old_value` text,
-	`new_value` text,
+CREATE TABLE `crm_record_changes` ( /* What parley saw change in a record from one reading to the next. It only grows. */
+	`object` text NOT NULL /* Object. */,
+	`record_id` text NOT NULL /* Record. */,
+	`field` text NOT NULL /* Key of `crm_records.fields`. */,
+	`observed_at` text NOT NULL /* When parley read the new value. */,
+	`old_value` text /* What it was, as JSON. NULL: the field was absent; a null of the API is the text `null`. */,
+	`new_value` text /* What it is since then, as JSON. NULL: the field is absent; a null of the API is the text `null`. */,
 	PRIMARY KEY(`object`, `record_id`, `field`, `observed_at`)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `crm_record_links` (
-	`object` text NOT NULL,
-	`record_id` text NOT NULL,
-	`related_object` text NOT NULL,
-	`related_id` text NOT NULL,
+CREATE TABLE `crm_record_links` ( /* Which records belong together: deal–company, deal–contact, company–contact, each pair once. */
+	`object` text NOT NULL /* `deal` or `company`. */,
+	`record_id` text NOT NULL /* Record. */,
+	`related_object` text NOT NULL /* `company` or `contact`. */,
+	`related_id` text NOT NULL /* Related record. */,
 	PRIMARY KEY(`object`, `record_id`, `related_object`, `related_id`)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `crm_record_links_by_related` ON `crm_record_links` (`related_object`,`related_id`);
 --> statement-breakpoint
-CREATE TABLE `access_logs` (
-	`id` text PRIMARY KEY NOT NULL,
-	`occurred_at` text,
-	`operation` text,
-	`method` text,
-	`route` text,
-	`path` text,
-	`status_code` integer,
-	`duration_ms` integer,
-	`response_size_bytes` integer,
-	`api_key_suffix` text,
-	`completion` text,
-	`_first_seen_at` text NOT NULL,
-	`_synced_at` text NOT NULL,
-	`_deleted_at` text,
-	`_extra` text
+CREATE TABLE `access_logs` ( /* The workspace's own use of the API. Entries that the API no longer lists stay. */
+	`id` text PRIMARY KEY NOT NULL /* Ours: a digest of all fields and of the number among entries alike in every field. */,
+	`occurred_at` text /* When the request was made. */,
+	`operation` text /* Display name of the operation. */,
+	`method` text /* HTTP method. */,
+	`route` text /* Route template. */,
+	`path` text /* Path that was asked for. */,
+	`status_code` integer /* HTTP status. */,
+	`duration_ms` integer /* How long it took. Unit: milliseconds. */,
+	`response_size_bytes` integer /* Size of the answer. Unit: bytes. */,
+	`api_key_suffix` text /* Last characters of the key that was used. */,
+	`completion` text /* How the request ended. The API does not state its values. */,
+	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
+	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `access_logs_by_time` ON `access_logs` ("occurred_at" DESC);
 --> statement-breakpoint
 CREATE INDEX `access_logs_deleted` ON `access_logs` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
-CREATE TABLE `bot_definition` (
-	`id` integer PRIMARY KEY NOT NULL,
-	`name` text,
-	`message_on_join_active` integer,
-	`message_on_join_frequency` text,
-	`message_on_join_message` text,
-	`_first_seen_at` text NOT NULL,
-	`_synced_at` text NOT NULL,
-	`_deleted_at` text,
-	`_extra` text
+CREATE TABLE `bot_definition` ( /* The AI bot of the workspace. */
+	`id` integer PRIMARY KEY NOT NULL /* Always 1. */,
+	`name` text /* Name of the bot. */,
+	`message_on_join_active` integer /* 1 when it greets on joining. */,
+	`message_on_join_frequency` text /* How often. The API does not state the values. */,
+	`message_on_join_message` text /* What it says. */,
+	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
+	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `bot_definition_deleted` ON `bot_definition` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
-CREATE TABLE `bot_transcription_hints` (
-	`position` integer PRIMARY KEY NOT NULL,
-	`hint` text,
-	`intensity` real,
-	`language` text,
-	`pronunciations` text,
-	`replacements` text,
-	`_extra` text
+CREATE TABLE `bot_transcription_hints` ( /* Words that the transcription is told to expect. */
+	`position` integer PRIMARY KEY NOT NULL /* 0-based index in the API's array. */,
+	`hint` text /* The word. */,
+	`intensity` real /* How strongly it is expected. Unit: not stated. */,
+	`language` text /* Language code. */,
+	`pronunciations` text /* How it may sound. */,
+	`replacements` text /* What it replaces. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `integrations` (
-	`id` integer PRIMARY KEY NOT NULL,
-	`document` text,
-	`_first_seen_at` text NOT NULL,
-	`_synced_at` text NOT NULL,
-	`_deleted_at` text,
-	`_extra` text
+CREATE TABLE `integrations` ( /* Workspace-level integrations. The API does not show their shape, so the document is kept whole. */
+	`id` integer PRIMARY KEY NOT NULL /* Always 1. */,
+	`document` text /* As the API sent it. NULL: the API sent null. */,
+	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
+	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `integrations_deleted` ON `integrations` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
-CREATE TABLE `sync_meta` (
+CREATE TABLE `sync_meta` ( /* Values of the database as a whole. */
 	`key` text PRIMARY KEY NOT NULL,
 	`value` text
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `sync_resources` (
+CREATE TABLE `sync_resources` ( /* What is known of each resource; `sync_status` tells it. */
 	`resource` text PRIMARY KEY NOT NULL,
 	`round` integer DEFAULT 0 NOT NULL,
 	`round_open` integer DEFAULT 0 NOT NULL,
@@ -530,7 +530,7 @@ CREATE TABLE `sync_resources` (
 	`held_since` text
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `sync_segments` (
+CREATE TABLE `sync_segments` ( /* The ledger of what was listed; `sync_coverage` tells it. */
 	`id` integer PRIMARY KEY NOT NULL,
 	`feed` text NOT NULL,
 	`scope` text DEFAULT '' NOT NULL,
@@ -553,14 +553,14 @@ CREATE TABLE `sync_segments` (
 --> statement-breakpoint
 CREATE INDEX `sync_segments_by_feed` ON `sync_segments` (`feed`,`scope`,`to_at`);
 --> statement-breakpoint
-CREATE TABLE `sync_seen` (
+CREATE TABLE `sync_seen` ( /* Keys that a pass under way has seen. */
 	`feed` text NOT NULL,
 	`scope` text NOT NULL,
 	`key` text NOT NULL,
 	PRIMARY KEY(`feed`, `scope`, `key`)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `sync_tasks` (
+CREATE TABLE `sync_tasks` ( /* Reads that are to be made, repeated or confirmed. */
 	`feed` text NOT NULL,
 	`scope` text DEFAULT '' NOT NULL,
 	`key` text NOT NULL,
@@ -575,7 +575,7 @@ CREATE TABLE `sync_tasks` (
 --> statement-breakpoint
 CREATE INDEX `sync_tasks_by_round` ON `sync_tasks` (`feed`,`round`);
 --> statement-breakpoint
-CREATE TABLE `sync_absences` (
+CREATE TABLE `sync_absences` ( /* What was missed once and is to be missed again before it counts as gone. */
 	`table_name` text NOT NULL,
 	`scope` text DEFAULT '' NOT NULL,
 	`key` text NOT NULL,
@@ -584,34 +584,34 @@ CREATE TABLE `sync_absences` (
 	PRIMARY KEY(`table_name`, `scope`, `key`)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `sync_runs` (
-	`id` integer PRIMARY KEY NOT NULL,
-	`resource` text NOT NULL,
-	`lane` text NOT NULL,
-	`started_at` text NOT NULL,
-	`ended_at` text,
-	`outcome` text,
-	`requests` integer DEFAULT 0 NOT NULL,
-	`throttled` integer DEFAULT 0 NOT NULL,
-	`rows_read` integer DEFAULT 0 NOT NULL,
-	`rows_changed` integer DEFAULT 0 NOT NULL,
-	`rows_deleted` integer DEFAULT 0 NOT NULL,
-	`error` text
+CREATE TABLE `sync_runs` ( /* One row per run of a resource. */
+	`id` integer PRIMARY KEY NOT NULL /* Number of the run. */,
+	`resource` text NOT NULL /* Name of the resource. */,
+	`lane` text NOT NULL /* `history` until the resource was complete once, then `audit`. */,
+	`started_at` text NOT NULL /* When it began. */,
+	`ended_at` text /* When it ended. NULL: it is under way. */,
+	`outcome` text /* `complete`, `stopped` before its end, `failed`, `unavailable` (not offered here) or `interrupted` (the process died). NULL: it is under way. */,
+	`requests` integer DEFAULT 0 NOT NULL /* Requests that it made. Unit: requests. */,
+	`throttled` integer DEFAULT 0 NOT NULL /* Of these, refused as too many (429). Unit: requests. */,
+	`rows_read` integer DEFAULT 0 NOT NULL /* Records that the API sent. Unit: records. */,
+	`rows_changed` integer DEFAULT 0 NOT NULL /* Rows written because they were new or had changed. Unit: rows. */,
+	`rows_deleted` integer DEFAULT 0 NOT NULL /* Rows whose absence it confirmed. Unit: rows. */,
+	`error` text /* What went wrong. NULL: nothing. */
 ) STRICT;
 --> statement-breakpoint
 CREATE INDEX `sync_runs_by_resource` ON `sync_runs` (`resource`,`started_at`);
 --> statement-breakpoint
-CREATE TABLE `sync_rejects` (
-	`id` integer PRIMARY KEY NOT NULL,
-	`resource` text NOT NULL,
-	`item` text NOT NULL,
-	`reason` text NOT NULL,
-	`first_seen_at` text NOT NULL,
-	`last_seen_at` text NOT NULL,
-	`resolved_at` text,
-	`_feed` text NOT NULL,
-	`_scope` text DEFAULT '' NOT NULL,
-	`_digest` text NOT NULL
+CREATE TABLE `sync_rejects` ( /* Every item that could not be stored. Nothing received is dropped without a row here. */
+	`id` integer PRIMARY KEY NOT NULL /* Number of the item. */,
+	`resource` text NOT NULL /* Name of the resource. */,
+	`item` text NOT NULL /* As received. */,
+	`reason` text NOT NULL /* Why it could not be stored. */,
+	`first_seen_at` text NOT NULL /* When it was first received. */,
+	`last_seen_at` text NOT NULL /* When it was last received. */,
+	`resolved_at` text /* When it was stored after all, or was no longer listed. NULL: it is still so. */,
+	`_feed` text NOT NULL /* Internal: the list or read that brought it. */,
+	`_scope` text DEFAULT '' NOT NULL /* Internal: what was asked for there; empty where nothing was. */,
+	`_digest` text NOT NULL /* Internal: tells the same item, seen again, from another one. */
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `sync_rejects_digest` ON `sync_rejects` (`resource`,`_digest`);

@@ -1,16 +1,16 @@
-CREATE TABLE `data_dictionary` (
-	`table_name` text NOT NULL,
-	`column_name` text NOT NULL,
-	`position` integer NOT NULL,
-	`type` text NOT NULL,
-	`null_meaning` text,
-	`description` text NOT NULL,
-	`source_field` text,
-	`unit` text,
-	`example` text,
+CREATE TABLE `data_dictionary` ( /* What every column of every table and view means, this one included. */
+	`table_name` text NOT NULL /* Table or view. */,
+	`column_name` text NOT NULL /* Column. */,
+	`position` integer NOT NULL /* 0-based place of the column within its table. */,
+	`type` text NOT NULL /* `text`, `timestamp` (text, UTC, always 24 characters), `date` (text, `2026-06-30`), `json` (text), `integer`, `boolean` (0 or 1), `real` or `any`. */,
+	`null_meaning` text /* What NULL means there. */,
+	`description` text NOT NULL /* What the value means. */,
+	`source_field` text /* Field of the API that the value comes from; `[]` stands after every list on the way. NULL: the value is of parley’s own making. */,
+	`unit` text /* What a quantity is measured in; `not stated` where the API does not say. NULL: the value is no quantity. */,
+	`example` text /* A made-up value as it is stored. NULL: there is none. */,
 	PRIMARY KEY(`table_name`, `column_name`)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-ALTER TABLE `crm_objects` ADD `table_name` text;
+ALTER TABLE `crm_objects` ADD `table_name` text /* Typed table of its records, such as `crm_deal`. NULL: it has none: its fields are not known yet, or it is gone. */;
 --> statement-breakpoint
-ALTER TABLE `crm_fields` ADD `column_name` text;
+ALTER TABLE `crm_fields` ADD `column_name` text /* Column of the typed table (`crm_objects.table_name`) that holds it. NULL: it has none: its value is in `crm_records.fields` alone. */;

@@ -2,12 +2,13 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { generateSQLiteDrizzleJson, generateSQLiteMigration } from 'drizzle-kit/api'
 import { CLUSTERED, SCHEMA } from '../src/store/schema.ts'
+import { commented } from './comments.ts'
 import { withSchema } from './document.ts'
 
 /**
  * `npm run schema -- NAME`: writes the migration from the last snapshot to the declared schema, and adds what
- * drizzle cannot express: STRICT, and WITHOUT ROWID for tables stored by their key alone. Then brings the
- * generated part of `drizzle/README.md` up to date.
+ * drizzle cannot express: STRICT, and WITHOUT ROWID for tables stored by their key alone. Then brings the comments
+ * of all migrations and the generated part of `drizzle/README.md` up to date with the declarations.
  */
 
 interface Journal {
@@ -59,6 +60,12 @@ if (statements.length === 0) {
   writeFileSync(journalFile, `${JSON.stringify(journal, null, 2)}\n`)
   process.stdout.write(`Wrote drizzle/${tag}.sql\n`)
 }
+
+for (const { tag } of journal.entries) {
+  const file = `${folder}${tag}.sql`
+  writeFileSync(file, commented(readFileSync(file, 'utf8')))
+}
+process.stdout.write('Wrote the comments of the migrations\n')
 
 const page = `${folder}README.md`
 writeFileSync(page, withSchema(readFileSync(page, 'utf8')))

@@ -60,9 +60,9 @@ export function fullMeaning({ about, unit, nullMeaning }: DescribedColumn): stri
   return parts.join(' ')
 }
 
-/** What follows a colon begins small, but for names. */
+/** What follows a colon begins small, but for what is all capitals. */
 function lowerFirst(text: string): string {
-  return /^[A-Z][a-z]* [a-z]/.test(text) ? `${text.charAt(0).toLowerCase()}${text.slice(1)}` : text
+  return /^[A-Z][a-z ]/.test(text) ? `${text.charAt(0).toLowerCase()}${text.slice(1)}` : text
 }
 
 /** Ends where it should, whatever the text holds. */
