@@ -44,6 +44,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'have one resource read again from the start',
     load: async () => (await import('./commands/resync.ts')).resyncCommand,
   },
+  search: {
+    summary: 'find what was said and written',
+    load: async () => (await import('./commands/search.ts')).searchCommand,
+  },
   simulate: {
     summary: 'serve the whole API from a made-up workspace',
     load: async () => (await import('./commands/simulate.ts')).simulateCommand,

@@ -1,0 +1,262 @@
+import { tableNamed } from '../catalog.ts'
+import { meetingOf, type SearchTable } from './search-schema.ts'
+
+/** From what a person types to the one SQL statement that finds it. Pure. */
+
+export const SEARCH_KINDS = ['message', 'transcript', 'meeting', 'summary', 'action-item'] as const
+export type SearchKind = (typeof SEARCH_KINDS)[number]
+
+export interface SearchQuestion {
+  /** Each must occur, as it stands, in a row's texts taken together. */
+  terms: readonly string[]
+  kinds: readonly SearchKind[]
+  /** Instants: the first one included, the last one not. */
+  from?: string | undefined
+  to?: string | undefined
+  limit: number
+}
+
+/** A statement with `?` in place of each value. */
+export interface Sql {
+  sql: string
+  values: readonly (string | number)[]
+}
+
+/**
+ * How the rows are found whose text is then looked at: through the index, which leaves out rows after `mark`; or all
+ * of them, the newest first, until there are enough.
+ */
+export type Access = { by: 'index'; mark: number; isWhole: boolean } | { by: 'time' }
+
+/** A row of the statement's result. */
+export interface SearchRow {
+  kind: SearchKind
+  /** When the message was received, or the meeting began. */
+  at: string | null
+  header_message_id: string | null
+  meeting_id: string | null
+  /** Of an entry in its transcript, of an action item, or of a summary's chapter. */
+  position: number | null
+  /** Of a transcript's entry: seconds from the meeting's start. */
+  elapsed_seconds: number | null
+  /** Who wrote or said it, or whose meeting it is. */
+  who: string | null
+  title: string | null
+  url: string | null
+  text: string | null
+  detail: string | null
+}
+
+// ---------------------------------------------------------------------------------------------- terms
+
+const QUOTED_OR_WORD = /["“”＂]([^"“”＂]*)(?:["“”＂]|$)|[^\s"“”＂]+/gu
+
+/** Words between white space, and what stands between quotes as one; an open quote ends with the text. */
+export function termsOf(typed: string): string[] {
+  const terms = [...typed.matchAll(QUOTED_OR_WORD)].map(([whole, quoted]) => quoted?.trim() ?? whole)
+  return [...new Set(terms)].filter(term => term !== '')
+}
+
+const MOST_TRIGRAMS = 32
+
+/**
+ * What a full-text table is asked for: every run of three signs of every term. Undefined where all terms are shorter.
+ * The text is looked at anyway, so that some of very many runs are enough.
+ */
+export function matchOf(terms: readonly string[]): string | undefined {
+  const all = [...new Set(terms.flatMap(trigrams))]
+  if (all.length === 0) return undefined
+  const step = Math.ceil(all.length / MOST_TRIGRAMS)
+  return all
+    .filter((_, at) => at % step === 0)
+    .map(trigram => `"${trigram.replaceAll('"', '""')}"`)
+    .join(' AND ')
+}
+
+function trigrams(term: string): string[] {
+  const signs = Array.from(term)
+  return signs.slice(2).map((_, at) => signs.slice(at, at + 3).join(''))
+}
+
+/**
+ * LIKE takes capital and small letters for the same in ASCII only. Beyond it a term is looked for as it was typed, in
+ * small letters, in capitals and with a capital at its start.
+ */
+export function spellings(term: string): string[] {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what LIKE knows.
+  if (/^[\x00-\x7f]*$/.test(term)) return [term]
+  const small = term.toLowerCase()
+  const [first = ''] = small
+  const all = [term, small, term.toUpperCase(), first.toUpperCase() + small.slice(first.length)]
+  return [...new Set(all)].filter(one => one.length === term.length)
+}
+
+function likePattern(term: string): string {
+  return `%${term.replace(/[\\%_]/g, sign => `\\${sign}`)}%`
+}
+
+// ---------------------------------------------------------------------------------------------- kinds
+
+/** Rows of one table in which texts are looked for. */
+interface Place {
+  kind: SearchKind
+  index: SearchTable
+  /** The row is `r`; where it belongs to a meeting, that is `m`. */
+  table: string
+  /** Texts in which the terms are looked for. */
+  texts: readonly string[]
+  /** Values of the result's columns; the others are NULL. */
+  shows: Partial<Record<keyof SearchRow, string>>
+}
+
+const SENDER = `(SELECT coalesce(p.display_name, p.handle) FROM message_copy_participants p
+    WHERE p.message_id = r.id AND p.role = 'FROM' ORDER BY p.position LIMIT 1)`
+
+const OF_MEETING = { meeting_id: 'm.id', title: 'm.title', url: 'm.url' } as const
+
+const PLACES: readonly Place[] = [
+  {
+    kind: 'message',
+    index: 'search_messages',
+    table: 'messages',
+    texts: ['r.subject', 'r.text'],
+    shows: { header_message_id: 'r.header_message_id', who: SENDER, title: 'r.subject', text: 'r.text' },
+  },
+  {
+    kind: 'transcript',
+    index: 'search_transcripts',
+    table: 'transcript_entries',
+    texts: ['r.text'],
+    shows: {
+      ...OF_MEETING,
+      position: 'r.position',
+      elapsed_seconds: 'r.elapsed_seconds',
+      who: 'r.speaker_name',
+      text: 'r.text',
+    },
+  },
+  {
+    kind: 'meeting',
+    index: 'search_meetings',
+    table: 'meetings',
+    texts: ['m.title'],
+    shows: { ...OF_MEETING, who: 'm.owner_name' },
+  },
+  {
+    kind: 'summary',
+    index: 'search_meetings',
+    table: 'meeting_chapters',
+    texts: ['r.title'],
+    shows: { ...OF_MEETING, position: 'r.position', text: 'r.title' },
+  },
+  {
+    kind: 'summary',
+    index: 'search_meetings',
+    table: 'meeting_chapter_items',
+    texts: ['r.item'],
+    shows: { ...OF_MEETING, position: 'r.chapter_position', text: 'r.item' },
+  },
+  {
+    kind: 'action-item',
+    index: 'search_meetings',
+    table: 'meeting_action_items',
+    texts: ['r.text', 'r.detail'],
+    shows: { ...OF_MEETING, position: 'r.position', text: 'r.text', detail: 'r.detail' },
+  },
+]
+
+/** The indices through which these kinds are found. */
+export function indicesFor(kinds: readonly SearchKind[]): SearchTable[] {
+  return [...new Set(PLACES.filter(({ kind }) => kinds.includes(kind)).map(({ index }) => index))]
+}
+
+const COLUMNS: readonly (keyof SearchRow)[] = [
+  'at',
+  'header_message_id',
+  'meeting_id',
+  'position',
+  'elapsed_seconds',
+  'who',
+  'title',
+  'url',
+  'text',
+  'detail',
+]
+
+// ---------------------------------------------------------------------------------------------- statement
+
+/** The newest hits of the chosen kinds, in one statement that any SQLite of 3.34 or newer runs. */
+export function searchSql(question: SearchQuestion, access: (index: SearchTable) => Access): Sql {
+  const parts = PLACES.filter(({ kind }) => question.kinds.includes(kind)).map(place =>
+    placeSql(place, question, access(place.index)),
+  )
+  const selects = parts.map(({ sql }) => `SELECT * FROM (\n${sql}\n)`)
+  return {
+    sql: `${selects.join('\nUNION ALL\n')}\nORDER BY at DESC, position DESC LIMIT ?`,
+    values: [...parts.flatMap(({ values }) => values), question.limit],
+  }
+}
+
+function placeSql(place: Place, question: SearchQuestion, access: Access): Sql {
+  const { kind, table, texts, shows } = place
+  const time = table === 'messages' ? 'r.received_at' : 'm.start_time'
+  // With a sign before it, SQLite does not walk through an index of times where there is a better one.
+  const order = access.by === 'index' ? `+${time}` : time
+  const position = shows.position === undefined ? '' : `, ${shows.position} DESC`
+  const values = { ...shows, at: time }
+  const columns = COLUMNS.map(column => `${values[column] ?? 'NULL'} AS ${column}`)
+  const conditions = [
+    found(place, question.terms, access),
+    { sql: live(table), values: [] },
+    ...(question.from === undefined ? [] : [{ sql: `${order} >= ?`, values: [question.from] }]),
+    ...(question.to === undefined ? [] : [{ sql: `${order} < ?`, values: [question.to] }]),
+    ...question.terms.map(term => says(texts, term)),
+  ].filter(({ sql }) => sql !== '')
+  return {
+    sql: `  SELECT '${kind}' AS kind, ${columns.join(', ')}
+  FROM ${from(place, access)}
+  WHERE ${conditions.map(({ sql }) => sql).join('\n    AND ')}
+  ORDER BY ${order} DESC${position} LIMIT ?`,
+    values: [...conditions.flatMap(condition => condition.values), question.limit],
+  }
+}
+
+/** CROSS JOIN keeps SQLite to this order: from what was found, or from the newest meeting on. */
+function from({ table }: Place, access: Access): string {
+  if (table === 'messages') return 'messages r'
+  if (table === 'meetings') return 'meetings m'
+  return table === 'transcript_entries' && access.by === 'index'
+    ? 'transcript_entries r CROSS JOIN meetings m ON m.id = r.meeting_id'
+    : `meetings m CROSS JOIN ${table} r ON r.meeting_id = m.id`
+}
+
+function found({ index }: Place, terms: readonly string[], access: Access): Sql {
+  const match = matchOf(terms)
+  if (access.by === 'time' || match === undefined) return { sql: '', values: [] }
+  const [key, owner] = index === 'search_meetings' ? ['m._id', meetingOf('rowid')] : ['r._id', 'rowid']
+  const inIndex = `${key} IN (SELECT ${owner} FROM ${index} WHERE ${index} MATCH ?)`
+  if (access.isWhole) return { sql: inIndex, values: [match] }
+  return { sql: `(${inIndex} OR ${key} > ?)`, values: [match, access.mark] }
+}
+
+/** As the `live_` views have it; of a meeting that is withheld, the title is left out as well. */
+function live(table: string): string {
+  if (table === 'messages') return 'r._deleted_at IS NULL'
+  const { openWhen } = tableNamed('meetings')
+  return `m._deleted_at IS NULL${openWhen === undefined ? '' : ` AND m.${openWhen}`}`
+}
+
+function says(texts: readonly string[], term: string): Sql {
+  const patterns = spellings(term).map(likePattern)
+  const each = texts.flatMap(text => patterns.map(() => `${text} LIKE ? ESCAPE '\\'`))
+  return { sql: `(${each.join(' OR ')})`, values: texts.flatMap(() => patterns) }
+}
+
+/** The statement as it can be pasted into `sqlite3`. */
+export function filledIn({ sql, values }: Sql): string {
+  let at = 0
+  return `${sql.replace(/\?/g, () => literal(values[at++] ?? ''))};`
+}
+
+const literal = (value: string | number): string =>
+  typeof value === 'number' ? String(value) : `'${value.replaceAll("'", "''")}'`

@@ -1,0 +1,105 @@
+import { resolve } from 'node:path'
+import { databaseError, openDatabase, type Sqlite } from './open.ts'
+import {
+  type Access,
+  filledIn,
+  indicesFor,
+  matchOf,
+  type SearchQuestion,
+  type SearchRow,
+  searchSql,
+} from './search-query.ts'
+import { MARKS, SEARCH_INDICES, type SearchIndex, type SearchTable } from './search-schema.ts'
+import { requireWarehouse } from './status.ts'
+
+export interface SearchAnswer {
+  rows: readonly SearchRow[]
+  /** The statement that was run, or would be, with its values. */
+  sql: string
+  /** How much of what was asked for was found without an index, from 0 to 1: some has none yet, or all. */
+  unindexed: number
+}
+
+/**
+ * Searches a warehouse without changing anything, whoever writes it meanwhile.
+ * @param options `run: false` only makes the statement
+ * @throws StopError (73) when there is no warehouse at this path, or it cannot be read
+ */
+export function readSearch(path: string, question: SearchQuestion, options: { run: boolean }): SearchAnswer {
+  const file = resolve(path)
+  requireWarehouse(file)
+  try {
+    const db = openDatabase({ path: file, readonly: true })
+    try {
+      // All of one moment: how far the indices are built, and what they say.
+      return db.transaction(() => search(db, question, options.run))()
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    throw databaseError(error, file)
+  }
+}
+
+function search(db: Sqlite, question: SearchQuestion, run: boolean): SearchAnswer {
+  const marks = marksOf(db)
+  const found = new Map(
+    indicesFor(question.kinds).map(name => {
+      const index = SEARCH_INDICES.find(one => one.name === name)
+      return [name, index ? coverage(db, index, marks) : NOTHING] as const
+    }),
+  )
+  const access = new Map([...found].map(([name, covered]) => [name, accessTo(db, name, covered, question)]))
+  const statement = searchSql(question, name => access.get(name) ?? { by: 'time' })
+  const rows = run ? (db.prepare(statement.sql).all(...statement.values) as SearchRow[]) : []
+  return { rows, sql: filledIn(statement), unindexed: shareLeft([...found.values()]) }
+}
+
+interface Coverage {
+  mark: number
+  newest: number
+}
+
+const NOTHING: Coverage = { mark: 0, newest: 0 }
+
+function marksOf(db: Sqlite): ReadonlyMap<string, number> {
+  if (!db.prepare('SELECT 1 FROM sqlite_master WHERE name = ?').get(MARKS)) return new Map()
+  const rows = db.prepare(`SELECT name, indexed_up_to FROM ${MARKS}`).raw().all() as [string, number][]
+  return new Map(rows)
+}
+
+function coverage(db: Sqlite, { name, source }: SearchIndex, marks: ReadonlyMap<string, number>): Coverage {
+  const newest = db.prepare(`SELECT max(_id) FROM ${source}`).pluck().get() as number | null
+  return { mark: marks.get(name) ?? 0, newest: newest ?? 0 }
+}
+
+/** A share that matters: new rows are taken in from time to time, and are few. */
+function shareLeft(covered: readonly Coverage[]): number {
+  const sum = (value: (one: Coverage) => number) => covered.reduce((total, one) => total + value(one), 0)
+  const total = sum(({ newest }) => newest)
+  return total === 0 ? 0 : sum(({ mark, newest }) => Math.max(0, newest - mark)) / total
+}
+
+/** Below so many hits the index is the better way however many rows there are. */
+const FEW = 500
+
+/**
+ * What is rare is found through the index, every hit of it. What is frequent is among the newest rows often enough to
+ * be met there. They cost the same where the hits are about the root of rows times wanted rows.
+ */
+function accessTo(
+  db: Sqlite,
+  name: SearchTable,
+  { mark, newest }: Coverage,
+  question: SearchQuestion,
+): Access {
+  const match = matchOf(question.terms)
+  if (match === undefined || mark === 0) return { by: 'time' }
+  const most = Math.max(FEW, Math.ceil(Math.sqrt(newest * question.limit)))
+  const hits = db
+    .prepare(`SELECT count(*) FROM (SELECT 1 FROM ${name} WHERE ${name} MATCH ? LIMIT ?)`)
+    .pluck()
+    .get(match, most) as number
+  const left = Math.max(0, newest - mark)
+  return hits + left < most ? { by: 'index', mark, isWhole: left === 0 } : { by: 'time' }
+}

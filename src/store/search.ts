@@ -1,0 +1,218 @@
+import type { Sqlite } from './open.ts'
+import { CREATE_MARKS, MARKS, SEARCH_INDICES, type SearchIndex } from './search-schema.ts'
+import { quote } from './sql.ts'
+import type { Prepare } from './statements.ts'
+
+/**
+ * Makes the full-text indices, fills them, has what was erased leave them, and drops them: in pieces, each of which
+ * leaves them right, so that a process that ends between two of them loses nothing. What is to be done next is read
+ * from the database alone.
+ */
+export interface Search {
+  /** Whether `advance` would do anything. Quick, and changes nothing. */
+  isDue(isWanted: boolean): boolean
+  /** Whether any index is there, be it unfinished. */
+  isBegun(): boolean
+  /**
+   * Inside a transaction: a piece of what is to be done so that all indices are there and hold every row, or none is
+   * there. False when nothing is left.
+   * @param mayGoOn asked after some milliseconds' work whether the piece may be longer
+   */
+  advance(isWanted: boolean, mayGoOn: () => boolean): boolean
+  /** How many of the rows' keys are behind the marks. */
+  progress(): SearchProgress
+  /**
+   * Inside the transaction that erases: from here on `advance` writes the indices anew, after which no sign of what
+   * was erased is left in them.
+   */
+  forget(): void
+}
+
+export interface SearchProgress {
+  done: number
+  total: number
+}
+
+interface Mark {
+  name: string
+  indexed_up_to: number
+  state: IndexState
+}
+
+/** FTS5 notes what has gone beside what was there; joining all of its parts has both vanish. */
+type IndexState = 'kept' | 'to be joined' | 'being joined'
+
+/** Blocks of an index, of up to 4 KB, that are emptied or written in one piece. */
+const BLOCKS = 100
+
+export function createSearch({ db, prepare }: { db: Sqlite; prepare: Prepare }): Search {
+  /** Once they were found to be as they should, only this process changes them. */
+  let found: boolean | undefined
+
+  const marks = (): ReadonlyMap<string, Mark> => {
+    const rows = hasMarks(db) ? (prepare(`SELECT * FROM ${MARKS}`).all() as Mark[]) : []
+    return new Map(rows.map(row => [row.name, row]))
+  }
+  const isAsWanted = (isWanted: boolean): boolean => {
+    if (found !== isWanted) {
+      const objects = searchObjects(db)
+      const isRight = isWanted
+        ? SEARCH_INDICES.every(one => isWhole(one, objects)) && objects.size === OBJECTS
+        : objects.size === 0
+      found = isRight ? isWanted : undefined
+    }
+    return found === isWanted
+  }
+  const newest = ({ source }: SearchIndex): number =>
+    (prepare(`SELECT max(_id) FROM ${source}`).pluck().get() as number | null) ?? 0
+
+  const fill = (index: SearchIndex, from: number, mayGoOn: () => boolean): void => {
+    const next = prepare(
+      `SELECT max(_id) FROM (SELECT _id FROM ${index.source} WHERE _id > ? ORDER BY _id LIMIT ?)`,
+    ).pluck()
+    let after = from
+    let { lot } = index
+    do {
+      const upTo = next.get(after, lot) as number | null
+      if (upTo === null) break
+      prepare(index.fill).run({ after, upTo })
+      after = upTo
+      // FTS5 writes out what it has gathered before each statement, so that few long ones are cheaper.
+      lot *= 2
+    } while (mayGoOn())
+    prepare(`UPDATE ${MARKS} SET indexed_up_to = ? WHERE name = ?`).run(after, index.name)
+  }
+
+  /** The first step plans to join all parts there are; further steps go on with it, whatever comes meanwhile. */
+  const join = ({ name, state }: Mark): void => {
+    const changes = prepare('SELECT total_changes()').pluck()
+    const before = changes.get() as number
+    const blocks = state === 'to be joined' ? -BLOCKS : BLOCKS
+    prepare(`INSERT INTO ${name} (${name}, rank) VALUES ('merge', ?)`).run(blocks)
+    // The statement itself counts as one change.
+    const isDone = (changes.get() as number) - before < 2
+    setState(name, isDone ? 'kept' : 'being joined')
+  }
+  const setState = (name: string, state: IndexState) => {
+    prepare(`UPDATE ${MARKS} SET state = ? WHERE name = ?`).run(state, name)
+  }
+
+  return {
+    isDue(isWanted) {
+      if (!isAsWanted(isWanted)) return true
+      if (!isWanted) return false
+      const all = marks()
+      return SEARCH_INDICES.some(index => {
+        const mark = all.get(index.name)
+        return mark === undefined || mark.state !== 'kept' || mark.indexed_up_to < newest(index)
+      })
+    },
+    isBegun: () => hasMarks(db) && marks().size > 0,
+    advance(isWanted, mayGoOn) {
+      if (!isAsWanted(isWanted)) {
+        change(db, isWanted)
+        return true
+      }
+      if (!isWanted) return false
+      const all = marks()
+      for (const index of SEARCH_INDICES) {
+        const mark = all.get(index.name)
+        if (mark === undefined) continue
+        if (mark.indexed_up_to < newest(index)) fill(index, mark.indexed_up_to, mayGoOn)
+        else if (mark.state !== 'kept') join(mark)
+        else continue
+        return true
+      }
+      return false
+    },
+    progress() {
+      const all = marks()
+      const sum = (value: (index: SearchIndex) => number) =>
+        SEARCH_INDICES.reduce((total, index) => total + value(index), 0)
+      return { done: sum(({ name }) => all.get(name)?.indexed_up_to ?? 0), total: sum(newest) }
+    },
+    forget() {
+      if (hasMarks(db)) prepare(`UPDATE ${MARKS} SET state = 'to be joined'`).run()
+    },
+  }
+}
+
+/** How many objects there are when all is as it should be. */
+const OBJECTS = SEARCH_INDICES.reduce((count, { objects }) => count + objects.size, 1)
+
+function hasMarks(db: Sqlite): boolean {
+  return db.prepare('SELECT 1 FROM sqlite_master WHERE name = ?').get(MARKS) !== undefined
+}
+
+interface SearchObject {
+  name: string
+  type: 'table' | 'trigger'
+  sql: string
+}
+
+/** By name: the full-text tables, their triggers and the table of marks. What FTS5 keeps for itself is left out. */
+function searchObjects(db: Sqlite): ReadonlyMap<string, SearchObject> {
+  const all = db
+    .prepare("SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'trigger')")
+    .all() as SearchObject[]
+  return new Map(all.filter(isOurs).map(object => [object.name, object]))
+}
+
+function isOurs({ name, type }: SearchObject): boolean {
+  if (type === 'table') return name === MARKS || SEARCH_INDICES.some(index => index.name === name)
+  return SEARCH_INDICES.some(index => name.startsWith(`${index.name}_`))
+}
+
+function isWhole({ objects, name }: SearchIndex, present: ReadonlyMap<string, SearchObject>): boolean {
+  return (
+    present.has(MARKS) &&
+    present.has(name) &&
+    [...objects].every(([called, sql]) => present.get(called)?.sql === sql)
+  )
+}
+
+/** One step from what is there to what should be: first whatever is not of this version goes, index by index. */
+function change(db: Sqlite, isWanted: boolean): void {
+  const present = searchObjects(db)
+  const kept = new Set(
+    SEARCH_INDICES.filter(index => isWanted && isWhole(index, present)).flatMap(({ objects }) => [
+      ...objects.keys(),
+    ]),
+  )
+  const outdated = [...present.values()].filter(({ name }) => name !== MARKS && !kept.has(name))
+  const triggers = outdated.filter(({ type }) => type === 'trigger')
+  const tables = outdated.filter(({ type }) => type === 'table')
+  // From here on nobody keeps it, so nobody may take it for an index.
+  for (const { name } of triggers) db.exec(`DROP TRIGGER ${quote(name)}`)
+  if (present.has(MARKS)) for (const { name } of tables) forgetMark(db, name)
+  const [table] = tables
+  if (table) empty(db, table.name)
+  else if (isWanted) create(db, present)
+  else if (present.has(MARKS)) db.exec(`DROP TABLE ${MARKS}`)
+}
+
+function forgetMark(db: Sqlite, name: string): void {
+  db.prepare(`DELETE FROM ${MARKS} WHERE name = ?`).run(name)
+}
+
+/** Dropped at once, a large index would hold up everything until each of its pages is overwritten. */
+function empty(db: Sqlite, name: string): void {
+  const data = quote(`${name}_data`)
+  // Only so does SQLite let anybody but FTS5 touch what is FTS5's.
+  db.unsafeMode(true)
+  try {
+    const removed = db.prepare(`DELETE FROM ${data} WHERE id IN (SELECT id FROM ${data} LIMIT ?)`).run(BLOCKS)
+    if (removed.changes === 0) db.exec(`DROP TABLE ${quote(name)}`)
+  } finally {
+    db.unsafeMode(false)
+  }
+}
+
+function create(db: Sqlite, present: ReadonlyMap<string, SearchObject>): void {
+  if (!present.has(MARKS)) db.exec(CREATE_MARKS)
+  for (const index of SEARCH_INDICES) {
+    if (isWhole(index, present)) continue
+    for (const sql of index.objects.values()) db.exec(sql)
+    db.prepare(`INSERT OR REPLACE INTO ${MARKS} (name) VALUES (?)`).run(index.name)
+  }
+}
