@@ -91,7 +91,7 @@ function isInUse(path: string): boolean {
 /** Nobody waits for it as for the reading of the API. */
 function yieldToOthers(): void {
   try {
-    setPriority(constants.priority.PRIORITY_LOW)
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
     // A service may be forbidden to; it is a courtesy.
   }

@@ -1,0 +1,106 @@
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { keepSnapshot, keptSnapshots, removeSnapshotsBefore } from '../../src/store/kept-snapshots.ts'
+import { virtualClock } from '../api/virtual-clock.ts'
+import { newFolder, temporaryStore } from './temporary-store.ts'
+
+const PROGRAM = new URL('../../dist/store/snapshot-worker.js', import.meta.url)
+const NOW = Date.parse('2026-03-04T03:47:00.123Z')
+const DAY = 86_400_000
+const OF_TODAY = 'parley-2026-03-04T034700Z.db'
+
+const nameOf = (days: number, start = 'parley') =>
+  `${start}-2026-02-${String(days).padStart(2, '0')}T034700Z.db`
+
+interface Wanted {
+  folder?: string
+  keep?: number
+  notBefore?: number
+  mode?: number
+}
+
+function keepOne(database: string, { folder, keep = 7, notBefore = 0, mode = 0o600 }: Wanted = {}) {
+  const signal = new AbortController().signal
+  const options = { database, mode, clock: virtualClock(NOW), signal, program: PROGRAM }
+  return keepSnapshot(options, { folder, keep, notBefore })
+}
+
+function folderWith(names: readonly string[]): string {
+  const folder = newFolder()
+  for (const name of names) writeFileSync(join(folder, name), '')
+  return folder
+}
+
+describe('snapshots that are kept', () => {
+  test('lie beside the database, each named by its time, so that order of text is order of time', async () => {
+    const { path } = temporaryStore()
+    const made = await keepOne(path)
+    expect(made.path).toBe(join(`${path}.snapshots`, OF_TODAY))
+    expect(keptSnapshots(path)).toEqual([{ path: made.path, at: Date.parse('2026-03-04T03:47:00Z') }])
+    expect(nameOf(28) < OF_TODAY).toBe(true)
+  })
+
+  test.each([
+    [0o600, 0o700],
+    [0o640, 0o750],
+    [0o644, 0o755],
+  ])('of mode %o lie in a folder of mode %o', async (mode, expected) => {
+    const { path } = temporaryStore()
+    const made = await keepOne(path, { mode })
+    expect(statSync(`${path}.snapshots`).mode & 0o777).toBe(expected)
+    expect(statSync(made.path).mode & 0o777).toBe(mode)
+  })
+
+  test('lie in a folder of the owner’s choice, which stays as it is', async () => {
+    const { path } = temporaryStore()
+    const folder = join(newFolder(), 'a/b')
+    mkdirSync(folder, { recursive: true, mode: 0o711 })
+    const made = await keepOne(path, { folder, mode: 0o640 })
+    expect(made.path).toBe(join(folder, OF_TODAY))
+    expect(statSync(folder).mode & 0o777).toBe(0o711)
+    expect(existsSync(`${path}.snapshots`)).toBe(false)
+  })
+
+  test('are so many, the newest; whatever else is in the folder stays', async () => {
+    const others = [
+      'parley-2026-01-01.db',
+      'notes.txt',
+      nameOf(1, 'other'),
+      nameOf(1, 'parley-old'),
+      `${nameOf(1)}.gz`,
+    ]
+    const folder = folderWith([...others, nameOf(1), nameOf(2), nameOf(3), nameOf(4)])
+    const made = await keepOne(temporaryStore().path, { folder, keep: 3 })
+    expect(made.removed.map(path => basename(path)).sort()).toEqual([nameOf(1), nameOf(2)])
+    expect(readdirSync(folder).sort()).toEqual([...others, nameOf(3), nameOf(4), OF_TODAY].sort())
+  })
+
+  test('are never older than what was withdrawn may live, but for the one just made', async () => {
+    const folder = folderWith([nameOf(1), nameOf(20)])
+    await keepOne(temporaryStore().path, { folder, notBefore: NOW - 30 * DAY })
+    expect(readdirSync(folder).sort()).toEqual([nameOf(20), OF_TODAY])
+    await keepOne(temporaryStore().path, { folder, notBefore: NOW })
+    expect(readdirSync(folder)).toEqual([OF_TODAY])
+  })
+
+  test('also go when none is made any more', () => {
+    const folder = folderWith([nameOf(1), nameOf(20)])
+    const removed = removeSnapshotsBefore('/somewhere/parley.db', folder, Date.parse('2026-02-10T00:00:00Z'))
+    expect(removed).toEqual([join(folder, nameOf(1))])
+    expect(removeSnapshotsBefore('/somewhere/parley.db', undefined, NOW)).toEqual([])
+  })
+
+  test('of which one was cut short leave nothing of it', async () => {
+    const folder = folderWith([`${nameOf(1)}.0123abcd.part`, `${nameOf(1, 'other')}.0123abcd.part`])
+    await keepOne(temporaryStore().path, { folder })
+    expect(readdirSync(folder).sort()).toEqual([`${nameOf(1, 'other')}.0123abcd.part`, OF_TODAY].sort())
+  })
+
+  test('all stay where the next one cannot be made', async () => {
+    const folder = folderWith([nameOf(1), nameOf(2)])
+    mkdirSync(join(folder, OF_TODAY))
+    await expect(keepOne(temporaryStore().path, { folder, keep: 1 })).rejects.toThrow('is a folder')
+    expect(readdirSync(folder).sort()).toEqual([nameOf(1), nameOf(2), OF_TODAY])
+  })
+})

@@ -1,0 +1,353 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  closeSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { completeAsOf, makeSnapshot, type SnapshotOptions } from '../../src/store/snapshot.ts'
+import { readStatus } from '../../src/store/status.ts'
+import { virtualClock } from '../api/virtual-clock.ts'
+import { until } from '../support/until.ts'
+import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
+
+/** Processes run compiled programs only. */
+const PROGRAM = new URL('../../dist/store/snapshot-worker.js', import.meta.url)
+
+const NEVER = new AbortController().signal
+
+function snapshotOf(database: string, file: string, options: Partial<SnapshotOptions> = {}) {
+  const clock = systemClock()
+  return makeSnapshot({ database, file, mode: 0o600, clock, signal: NEVER, program: PROGRAM, ...options })
+}
+
+/** A program in place of the one that makes the copy. */
+function program(source: string): URL {
+  const path = join(newFolder(), 'program.mjs')
+  writeFileSync(path, `import { writeFileSync } from 'node:fs'\n${source}`)
+  return new URL(`file://${path}`)
+}
+
+/** Has written something, and goes on for ever. */
+const ENDLESS = `process.on('message', ({ part }) => writeFileSync(part, 'half of a database'))`
+
+async function refusalOf(snapshot: Promise<unknown>): Promise<StopError> {
+  const error = await snapshot.then(
+    () => undefined,
+    reason => reason,
+  )
+  if (error instanceof StopError) return error
+  throw error ?? new Error('it was made')
+}
+
+function column(file: string, sql: string): unknown[] {
+  const db = new Database(file, { readonly: true })
+  try {
+    return db.prepare(sql).pluck().all()
+  } finally {
+    db.close()
+  }
+}
+
+const teams = (file: string) => column(file, 'SELECT name FROM live_teams ORDER BY name')
+const team = (name: string) => ({ id: name, name, member_ids: [] })
+
+describe('a snapshot', () => {
+  test('is one file, not in WAL mode, known as parley’s, with what is committed while somebody writes', async () => {
+    const store = temporaryStore()
+    store.put('teams', [team('committed')])
+    store.db.exec('BEGIN IMMEDIATE')
+    store.db.exec("UPDATE teams SET name = 'under way'")
+    const file = join(newFolder(), 'copy.db')
+    const made = await snapshotOf(store.path, file)
+    store.db.exec('ROLLBACK')
+    expect(teams(file)).toEqual(['committed'])
+    const pragmas = ['journal_mode', 'application_id', 'integrity_check'].map(name =>
+      column(file, `PRAGMA ${name}`),
+    )
+    expect(pragmas).toEqual([['delete'], [0x7061726c], ['ok']])
+    expect(readdirSync(join(file, '..'))).toEqual(['copy.db'])
+    expect(made).toMatchObject({ path: file, bytes: statSync(file).size, resources: readStatus(store.db) })
+  })
+
+  test('has every row of every table', async () => {
+    const store = temporaryStore()
+    store.put('members', [{ id: 'a', email: 'a@example.com' }, { id: 'b' }])
+    store.put('teams', [{ id: 't', name: '営業', member_ids: ['a', 'b'] }])
+    const file = join(newFolder(), 'copy.db')
+    await snapshotOf(store.path, file)
+    const tables = store.column(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'",
+    )
+    expect(tables.length).toBeGreaterThan(20)
+    const copy = new Database(file, { readonly: true })
+    for (const table of tables) {
+      expect(copy.prepare(`SELECT * FROM "${table}"`).all()).toEqual(store.all(`SELECT * FROM "${table}"`))
+    }
+    copy.close()
+  })
+
+  test.each([0o600, 0o640, 0o644])('has the mode %o that the owner chose, whatever the umask', async mode => {
+    const umask = process.umask(0o077)
+    onTestFinished(() => {
+      process.umask(umask)
+    })
+    const file = join(newFolder(), 'copy.db')
+    await snapshotOf(temporaryStore().path, file, { mode })
+    expect(statSync(file).mode & 0o777).toBe(mode)
+  })
+
+  test('has nothing of what was erased before', async () => {
+    const store = temporaryStore()
+    store.put('teams', [team('Whale and sons')])
+    store.db.transaction(() => {
+      store.tombstone('teams', [['Whale and sons']], '2026-01-02T00:00:00.000Z')
+      store.erasure.erase({ before: '2026-02-01T00:00:00.000Z', limit: 10 })
+    })()
+    const file = join(newFolder(), 'copy.db')
+    await snapshotOf(store.path, file)
+    expect(column(file, 'SELECT name FROM teams')).toEqual([null])
+  })
+
+  test('takes the place of an earlier one, and of an empty file', async () => {
+    const store = temporaryStore()
+    const file = join(newFolder(), 'copy.db')
+    writeFileSync(file, '')
+    await snapshotOf(store.path, file)
+    store.put('teams', [team('later')])
+    await snapshotOf(store.path, file)
+    expect(teams(file)).toEqual(['later'])
+  })
+
+  test('can be gone on with as a warehouse', async () => {
+    const store = temporaryStore()
+    store.put('teams', [team('first')])
+    const file = join(newFolder(), 'copy.db')
+    await snapshotOf(store.path, file)
+    const other = openAt(file)
+    expect(other.db.pragma('journal_mode', { simple: true })).toBe('wal')
+    other.close()
+    expect(teams(file)).toEqual(['first'])
+  })
+})
+
+/** What a snapshot may not replace: makes it, and returns its path. */
+const IN_THE_WAY: Record<string, (folder: string, database: string) => string> = {
+  'the database': (_, database) => database,
+  'its -wal': (_, database) => `${database}-wal`,
+  'its -shm': (_, database) => `${database}-shm`,
+  'its lock': (_, database) => `${database}-lock`,
+  'the database by another name': (folder, database) => {
+    symlinkSync(database, join(folder, 'link.db'))
+    return join(folder, 'link.db')
+  },
+  'the database by a second name': (folder, database) => {
+    linkSync(database, join(folder, 'twin.db'))
+    return join(folder, 'twin.db')
+  },
+  'another warehouse': folder => {
+    openAt(join(folder, 'other.db')).close()
+    return join(folder, 'other.db')
+  },
+  'somebody’s database': folder => {
+    const db = new Database(join(folder, 'theirs.db'))
+    db.exec('CREATE TABLE theirs (a)')
+    db.close()
+    return join(folder, 'theirs.db')
+  },
+  'a letter': folder => {
+    writeFileSync(join(folder, 'letter.txt'), 'Dear Sir or Madam, '.repeat(20))
+    return join(folder, 'letter.txt')
+  },
+  'a name with a stranger’s -wal beside it': folder => {
+    writeFileSync(join(folder, 'gone.db-wal'), 'left')
+    return join(folder, 'gone.db')
+  },
+  'a folder': folder => folder,
+  'a device': () => '/dev/null',
+}
+
+/** Everything in a folder, byte by byte. */
+const contents = (folder: string) =>
+  readdirSync(folder)
+    .sort()
+    .map(name => [name, readFileSync(join(folder, name)).toString('latin1')])
+
+test.each(Object.entries(IN_THE_WAY))('%s is refused and not touched', async (_, make) => {
+  const { path, folder } = temporaryStore()
+  const place = join(folder, 'beside')
+  mkdirSync(place)
+  const file = make(place, path)
+  const before = contents(place)
+  const error = await refusalOf(snapshotOf(path, file))
+  expect([error.code, error.exitStatus]).toEqual(['snapshot-refused', EXIT_STATUS.usage])
+  expect(error.hint).toMatch(/^(Name another file|Only snapshots are replaced|Name a file in it)/)
+  expect(contents(place)).toEqual(before)
+})
+
+describe('a snapshot that cannot be made', () => {
+  test('for want of a folder, or of a warehouse, says so', async () => {
+    const { path } = temporaryStore()
+    const nowhere = await refusalOf(snapshotOf(path, join(newFolder(), 'nowhere', 'copy.db')))
+    expect([nowhere.code, nowhere.exitStatus]).toEqual([
+      'snapshot-unwritable',
+      EXIT_STATUS.databaseUnavailable,
+    ])
+    const nothing = await refusalOf(snapshotOf(join(newFolder(), 'none.db'), join(newFolder(), 'copy.db')))
+    expect([nothing.code, nothing.exitStatus]).toEqual(['no-database', EXIT_STATUS.databaseUnavailable])
+  })
+
+  test('for want of space is refused before anything is written', async () => {
+    const file = join(newFolder(), 'copy.db')
+    const error = await refusalOf(snapshotOf(temporaryStore().path, file, { freeBytes: () => 1000 }))
+    expect([error.code, error.exitStatus]).toEqual(['no-space-for-snapshot', EXIT_STATUS.databaseUnavailable])
+    expect(readdirSync(join(file, '..'))).toEqual([])
+  })
+
+  test.each([
+    ['ended by a signal', ENDLESS, 'SIGKILL'],
+    ['ended with a status', 'process.exit(3)', 'status 3'],
+  ])('since its process was %s leaves the earlier one', async (_, source, how) => {
+    const { path } = temporaryStore()
+    const file = join(newFolder(), 'copy.db')
+    await snapshotOf(path, file)
+    const before = readFileSync(file)
+    const dies = program(`${source}\nprocess.on('message', () => process.kill(process.pid, 'SIGKILL'))`)
+    const error = await refusalOf(snapshotOf(path, file, { program: dies }))
+    expect([error.code, error.exitStatus]).toEqual(['snapshot-cut-off', EXIT_STATUS.unfinished])
+    expect(error.message).toContain(how)
+    expect(readFileSync(file).equals(before)).toBe(true)
+    expect(readdirSync(join(file, '..'))).toEqual(['copy.db'])
+  })
+
+  test('since it was stopped ends with the reason at once, and leaves the earlier one', async () => {
+    const { path } = temporaryStore()
+    const folder = newFolder()
+    const file = join(folder, 'copy.db')
+    await snapshotOf(path, file)
+    const before = readFileSync(file)
+    const stop = new AbortController()
+    const snapshot = refusalOf(snapshotOf(path, file, { program: program(ENDLESS), signal: stop.signal }))
+    await until(
+      () => readdirSync(folder).length,
+      count => count > 1,
+    )
+    const reason = new StopError('stopped', { code: 'stopped', exitStatus: EXIT_STATUS.unfinished })
+    stop.abort(reason)
+    expect(await snapshot).toBe(reason)
+    expect(readFileSync(file).equals(before)).toBe(true)
+    expect(readdirSync(folder)).toEqual(['copy.db'])
+  })
+
+  test('before the log has grown without end gives up', async () => {
+    const path = join(newFolder(), 'parley.db')
+    openAt(path).close()
+    const folder = newFolder()
+    const clock = virtualClock(0)
+    const snapshot = refusalOf(
+      snapshotOf(path, join(folder, 'copy.db'), { program: program(ENDLESS), clock }),
+    )
+    await until(
+      () => readdirSync(folder).length,
+      count => count > 0,
+    )
+    truncateSync(`${path}-wal`, 1024 ** 3)
+    await clock.advance(1000)
+    expect(readdirSync(folder)).toEqual([expect.stringMatching(/\.part$/)])
+    truncateSync(`${path}-wal`, 1024 ** 3 + 1)
+    await clock.advance(1000)
+    expect(await snapshot).toMatchObject({ code: 'snapshot-outrun', exitStatus: EXIT_STATUS.unfinished })
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('of a damaged database says that it is the database', async () => {
+    const path = join(newFolder(), 'parley.db')
+    const store = openAt(path)
+    store.close()
+    const { size } = statSync(path)
+    truncateSync(path, size - (size % 8192) - 4096 * 8)
+    const folder = newFolder()
+    const error = await refusalOf(snapshotOf(path, join(folder, 'copy.db')))
+    expect(error.exitStatus).toBe(EXIT_STATUS.databaseUnavailable)
+    expect(error.message).toContain(`${path}: it is damaged`)
+    expect(readdirSync(folder)).toEqual([])
+  })
+})
+
+describe('what a process that died has left', () => {
+  test('goes with the next snapshot of that name, and nothing else does', async () => {
+    const folder = newFolder()
+    const others = ['copy.db.part', 'other.db.0123abcd.part', 'copy.db.notes']
+    for (const name of ['copy.db.0123abcd.part', 'copy.db.0123abcd.part-journal', ...others]) {
+      writeFileSync(join(folder, name), 'half')
+    }
+    await snapshotOf(temporaryStore().path, join(folder, 'copy.db'))
+    expect(readdirSync(folder).sort()).toEqual(['copy.db', ...others].sort())
+  })
+
+  test('stays while another process is at work on it', async () => {
+    const folder = newFolder()
+    const part = join(folder, 'copy.db.0123abcd.part')
+    closeSync(openSync(part, 'wx'))
+    const work = new Database(part)
+    work.exec('BEGIN IMMEDIATE; CREATE TABLE t (a)')
+    await snapshotOf(temporaryStore().path, join(folder, 'copy.db'))
+    expect(existsSync(part)).toBe(true)
+    work.close()
+    await snapshotOf(temporaryStore().path, join(folder, 'copy.db'))
+    expect(readdirSync(folder)).toEqual(['copy.db'])
+  })
+
+  test('goes with a process whose parent was killed', async () => {
+    const { path } = temporaryStore()
+    const folder = newFolder()
+    const left = join(folder, 'copy.db.4567cdef.part')
+    writeFileSync(left, 'half')
+    const order = {
+      database: path,
+      part: join(folder, 'copy.db.0123abcd.part'),
+      // That it goes shows that the process has begun its work.
+      abandoned: [left],
+      statusSql: 'SELECT 1',
+    }
+    const source = `import { fork } from 'node:child_process'
+      const child = fork(${JSON.stringify(PROGRAM.pathname)}, { execArgv: [] })
+      child.send(${JSON.stringify(order)}, () => { console.log(child.pid); process.kill(process.pid, 'SIGKILL') })`
+    const parent = spawn(process.execPath, ['--input-type=module', '-e', source], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [said] = (await once(parent.stdout, 'data')) as [Buffer]
+    const isAlive = () => existsSync(`/proc/${Number(said)}`)
+    expect(await until(isAlive, alive => !alive)).toBe(false)
+    expect(readdirSync(folder)).toEqual([])
+  })
+})
+
+test('it is complete as of the least instant of what the workspace offers, if all of it has been read', () => {
+  const store = temporaryStore()
+  const [first, second, ...rest] = readStatus(store.db)
+  if (!first || !second) throw new Error('no resources')
+  const at = (row: typeof first, complete_as_of: string | null) => ({
+    ...row,
+    state: 'ok' as const,
+    complete_as_of,
+  })
+  const [early, late] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
+  const unavailable = rest.map(row => ({ ...row, state: 'unavailable' as const }))
+  expect(completeAsOf([at(first, late), at(second, early), ...unavailable])).toBe(early)
+  expect(completeAsOf([at(first, late), at(second, null)])).toBe(null)
+  expect(completeAsOf(unavailable)).toBe(null)
+})
