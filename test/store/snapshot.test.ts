@@ -319,13 +319,17 @@ describe('what a process that died has left', () => {
     const order = {
       database: path,
       part: join(folder, 'copy.db.0123abcd.part'),
-      // That it goes shows that the process has begun its work.
+      // Once it has gone the process is at work, and its parent ends.
       abandoned: [left],
       statusSql: 'SELECT 1',
     }
-    const source = `import { fork } from 'node:child_process'
+    const source = `import { fork } from 'node:child_process'; import { existsSync } from 'node:fs'
       const child = fork(${JSON.stringify(PROGRAM.pathname)}, { execArgv: [] })
-      child.send(${JSON.stringify(order)}, () => { console.log(child.pid); process.kill(process.pid, 'SIGKILL') })`
+      child.send(${JSON.stringify(order)}, () => {
+        console.log(child.pid)
+        while (existsSync(${JSON.stringify(left)}));
+        process.kill(process.pid, 'SIGKILL')
+      })`
     const parent = spawn(process.execPath, ['--input-type=module', '-e', source], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
