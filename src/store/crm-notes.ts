@@ -9,14 +9,17 @@ export interface CrmNotes {
   any(): boolean
   /** Objects of which something that their columns are made of was written. */
   objects(): string[]
-  /** Each record once, by object. */
-  records(): NotedRecord[]
+  /** Objects of which records were written. */
+  recordObjects(): string[]
+  /** Each record of an object once. @param upTo what `NotedRecord.reached` is about */
+  records(object: string, upTo: string): NotedRecord[]
   clear(): void
 }
 
 export interface NotedRecord {
-  object: string
   id: string
+  /** Its id is not after the one that was asked with. */
+  reached: boolean
   /** False: only `deletedAt` was written, and the rest is not read. */
   whole: boolean
   /** The row is gone. */
@@ -26,6 +29,9 @@ export interface NotedRecord {
   updatedAt: string | null
   deletedAt: string | null
 }
+
+/** As SQLite gives it: truth is a number there. */
+type Read = Omit<NotedRecord, 'reached' | 'whole' | 'gone'> & Record<'reached' | 'whole' | 'gone', number>
 
 const note = (row: string, whole: 0 | 1) =>
   `INSERT INTO noted_crm_records VALUES (${row}.object, ${row}.id, ${whole})
@@ -68,20 +74,25 @@ export function createCrmNotes(db: Sqlite, prepare: Prepare): CrmNotes {
     'SELECT EXISTS (SELECT 1 FROM noted_crm_records) OR EXISTS (SELECT 1 FROM noted_crm_objects)',
   ).pluck()
   const objects = prepare('SELECT name FROM noted_crm_objects ORDER BY name').pluck()
+  const recordObjects = prepare('SELECT DISTINCT object FROM noted_crm_records ORDER BY object').pluck()
   const records = prepare(
-    `SELECT n.object, n.id, n.whole, r._id IS NULL AS gone, iif(n.whole, r.fields, NULL) AS fields,
+    `SELECT n.id, n.id <= @upTo AS reached, n.whole, r._id IS NULL AS gone, iif(n.whole, r.fields, NULL) AS fields,
        r.created_at AS createdAt, r.updated_at AS updatedAt, r._deleted_at AS deletedAt
      FROM noted_crm_records n LEFT JOIN crm_records r ON r.object = n.object AND r.id = n.id
-     ORDER BY n.object, n.id`,
+     WHERE n.object = @object ORDER BY n.id`,
   )
   const clearing = ['noted_crm_records', 'noted_crm_objects'].map(table => prepare(`DELETE FROM ${table}`))
   return {
     any: () => any.get() === 1,
     objects: () => objects.all() as string[],
-    records: () =>
-      (records.all() as (Omit<NotedRecord, 'whole' | 'gone'> & { whole: number; gone: number })[]).map(
-        row => ({ ...row, whole: row.whole === 1, gone: row.gone === 1 }),
-      ),
+    recordObjects: () => recordObjects.all() as string[],
+    records: (object, upTo) =>
+      (records.all({ object, upTo }) as Read[]).map(row => ({
+        ...row,
+        reached: row.reached === 1,
+        whole: row.whole === 1,
+        gone: row.gone === 1,
+      })),
     clear: () => {
       for (const statement of clearing) statement.run()
     },

@@ -3,6 +3,7 @@ import { decodeJson } from '../json.ts'
 import { type CrmColumn, type CrmField, columnsOf, identifier } from './crm-columns.ts'
 import { createCrmNotes, type NotedRecord } from './crm-notes.ts'
 import {
+  type CrmRow,
   type CrmTableWriter,
   createCrmTableWriter,
   labelledView,
@@ -28,13 +29,17 @@ import { replaceViews } from './views.ts'
 /**
  * The records of each CRM object as a table with a column for each field, true to `crm_records` at every commit.
  * When the metadata asks for other columns, a table is made beside the present one, filled in lots, and takes its
- * place: readers see the old one or the new one, both with every record. A table that cannot be kept is dropped and
- * made anew later; it never fails a sync.
+ * place: readers see the old one or the new one, both with every record. An object's first table is filled when its
+ * list was read to the end: page by page, its indices would be written many times over. A table that cannot be kept is
+ * dropped and made anew later; it never fails a sync.
  */
 export interface CrmTables {
   /** Brings the tables to what was just written. In the transaction that wrote it, and last in it. */
   follow(): void
-  /** Fills what is not filled yet, a lot a transaction, until all is done or the signal says no. */
+  /**
+   * Makes and fills what is not yet, a lot a transaction, until all is done or the signal says no: for who has nothing
+   * else to do.
+   */
   finish(signal?: AbortSignal): Promise<void>
   /** Begins no further lot by itself. */
   close(): void
@@ -49,6 +54,8 @@ export interface CrmTablesDeps {
 
 /** How long one lot holds the event loop; looked at after so many records. */
 const LOT_MS = 10
+/** The same where nobody has to wait. */
+const LONG_LOT_MS = 50
 const LOT_RECORDS = 20
 /** Rows of a table that is being emptied, between two looks at the time. */
 const EMPTIED_ROWS = 200
@@ -60,6 +67,7 @@ export function createCrmTables({ db, prepare, clock, transaction }: CrmTablesDe
   /** Objects whose table could not be kept: until their metadata changes, or the next start. */
   const givenUp = new Set<string>()
   let isFilling = false
+  let isHurried = false
   let isClosed = false
 
   const writerOf = ({ table, columns }: MadeTable): CrmTableWriter => {
@@ -101,7 +109,7 @@ export function createCrmTables({ db, prepare, clock, transaction }: CrmTablesDe
     )
     if (!latest || !sameColumns(latest.columns, wanted) || !tableExists(db, latest.table)) {
       makeNext(object, state, wanted)
-      fill(object, until)
+      if (mayFill(object)) fill(object, until)
     }
     tell(object, fields)
   }
@@ -176,7 +184,7 @@ export function createCrmTables({ db, prepare, clock, transaction }: CrmTablesDe
     const writer = writerOf(next)
     let { after } = next
     for (;;) {
-      const records = someRecords.all(object, after) as Omit<NotedRecord, 'object' | 'whole' | 'gone'>[]
+      const records = someRecords.all(object, after) as (CrmRow & { fields: string | null })[]
       for (const record of records) writer.put({ ...record, fields: valuesOf(record.fields) })
       after = records.at(-1)?.id ?? after
       if (records.length < LOT_RECORDS) return takePlace(object, state, next)
@@ -209,15 +217,25 @@ export function createCrmTables({ db, prepare, clock, transaction }: CrmTablesDe
     states.save(object, { ...state, leaving: state.leaving.filter(each => each !== table) })
   }
 
+  const wasListed = prepare(
+    `SELECT 1 FROM sync_resources WHERE resource = 'crm_records'
+       AND (first_complete_at IS NOT NULL OR failing_since IS NOT NULL)
+     UNION ALL SELECT 1 FROM sync_segments WHERE feed = 'crm_records.list' AND scope = ?
+       AND (listed_at IS NOT NULL OR unavailable_since IS NOT NULL) LIMIT 1`,
+  )
+  const mayFill = (object: string): boolean =>
+    isHurried || states.all().get(object)?.made !== undefined || wasListed.get(object) !== undefined
+
   const unfinished = (): string | undefined => {
     for (const [object, { next, leaving }] of states.all())
-      if ((next || leaving.length > 0) && !givenUp.has(object)) return object
+      if (!givenUp.has(object) && (next ? mayFill(object) : leaving.length > 0)) return object
     return undefined
   }
 
   const fillLot = () => {
     const object = unfinished()
-    if (object !== undefined) attempt(object, () => fill(object, clock.elapsed() + LOT_MS))
+    const ms = isHurried ? LONG_LOT_MS : LOT_MS
+    if (object !== undefined) attempt(object, () => fill(object, clock.elapsed() + ms))
   }
 
   /** In the background; after a fault of the disk the next write that is followed begins it anew. */
@@ -235,14 +253,20 @@ export function createCrmTables({ db, prepare, clock, transaction }: CrmTablesDe
 
   // --------------------------------------------------------------------------------------------- records
 
-  const followRecords = (object: string, records: readonly NotedRecord[]) => {
-    const state = states.all().get(object)
-    for (const table of [state?.made, state?.next]) {
-      if (!table) continue
-      const writer = writerOf(table)
-      for (const record of records) write(writer, record)
+  /** What a table that is being filled has not reached yet comes into it with the rest. */
+  const followRecords = (object: string, { made, next }: CrmTableState) => {
+    if (!made && !next?.after) return
+    const records = notes.records(object, next?.after ?? '')
+    const writer = made && writerOf(made)
+    const nextWriter = next && writerOf(next)
+    for (const record of records) {
+      const whole = { ...record, fields: valuesOf(record.fields) }
+      if (writer) write(writer, whole)
+      if (nextWriter && record.reached) write(nextWriter, whole)
     }
   }
+
+  const isWaiting = () => [...states.all().values()].some(({ next, made }) => next && !made)
 
   /** A table that does not work is given up rather than the sync; a disk that does not is everyone's fault to bear. */
   const attempt = (object: string, work: () => unknown) => {
@@ -260,14 +284,19 @@ export function createCrmTables({ db, prepare, clock, transaction }: CrmTablesDe
   }
 
   const follow = () => {
-    if (!notes.any()) return
+    if (!notes.any()) {
+      if (isWaiting() && unfinished() !== undefined) void fillOn()
+      return
+    }
     const until = clock.elapsed() + LOT_MS
     for (const object of notes.objects()) {
       givenUp.delete(object)
       attempt(object, () => followMetadata(object, until))
     }
-    for (const [object, records] of byObject(notes.records()))
-      if (states.all().has(object)) attempt(object, () => followRecords(object, records))
+    for (const object of notes.recordObjects()) {
+      const state = states.all().get(object)
+      if (state) attempt(object, () => followRecords(object, state))
+    }
     notes.clear()
     if (unfinished() !== undefined) void fillOn()
   }
@@ -286,7 +315,12 @@ export function createCrmTables({ db, prepare, clock, transaction }: CrmTablesDe
   return {
     follow,
     async finish(signal) {
-      while (!signal?.aborted && unfinished() !== undefined) await transaction(fillLot)
+      isHurried = true
+      try {
+        while (!signal?.aborted && unfinished() !== undefined) await transaction(fillLot)
+      } finally {
+        isHurried = false
+      }
     },
     close: () => {
       isClosed = true
@@ -313,9 +347,9 @@ function sameColumns(some: readonly CrmColumn[], others: readonly CrmColumn[]): 
   )
 }
 
-function write(writer: CrmTableWriter, record: NotedRecord): void {
+function write(writer: CrmTableWriter, record: Omit<NotedRecord, 'fields'> & CrmRow): void {
   if (record.gone) writer.remove(record.id)
-  else if (record.whole) writer.put({ ...record, fields: valuesOf(record.fields) })
+  else if (record.whole) writer.put(record)
   else writer.mark(record.id, record.deletedAt)
 }
 
@@ -328,16 +362,6 @@ function valuesOf(json: string | null): unknown {
     if (error instanceof SyntaxError) return null
     throw error
   }
-}
-
-function byObject(records: readonly NotedRecord[]): ReadonlyMap<string, readonly NotedRecord[]> {
-  const objects = new Map<string, NotedRecord[]>()
-  for (const record of records) {
-    const others = objects.get(record.object)
-    if (others) others.push(record)
-    else objects.set(record.object, [record])
-  }
-  return objects
 }
 
 /** Everything that the table itself is to blame for, or what someone has built on it. */
