@@ -11,6 +11,8 @@ import { latencyTable } from './latency-report.ts'
 import { runLimits } from './limits.ts'
 import { limitFigures, limitTable } from './limits-report.ts'
 import { describeMachine } from './machine.ts'
+import { runQuestions } from './questions.ts'
+import { questionsAbout, questionsTable } from './questions-report.ts'
 import { figuresOf, markdownOf, partsOf, type SizedTrial, simulatorFigure } from './report.ts'
 import { runTrial, type TrialOptions } from './trial.ts'
 import { startWorkspace } from './workspace.ts'
@@ -26,16 +28,17 @@ const USAGE = `npm run bench -- [what] [options]
   idle            what the daemon asks for while nothing changes
   limits          how much of a rate limit that it does not know the daemon uses
   latency         requests a second by how many are sent at once, without a limit
+  questions       how long the questions of drizzle/questions take while a daemon writes
 backfill:
   --large         also a workspace of 1000000 messages, without texts
   --no-texts      leave out the run that reads every text
   --repeat N      runs of each kind, of which the fastest counts (default 2)
-backfill, freshness and latency:
+backfill, freshness, latency and questions:
   --messages N    size of the workspace (default 100000)
 freshness, idle and limits:
   --minutes N     how long is measured (default 5)
-freshness, idle, limits and latency:
-  --keep FOLDER   leaves the databases and the daemons' logs there
+freshness, idle, limits, latency and questions:
+  --keep FOLDER   leaves the databases and the daemons' logs there; questions then fills one only once
   --log-level L   of the daemons (default info)
 all:
   --program FILE  measure another build than this one
@@ -133,6 +136,11 @@ async function latency(folder: string): Promise<Outcome> {
   return { measured, sections: [about, latencyTable(measured)] }
 }
 
+async function questions(folder: string): Promise<Outcome> {
+  const measured = await runQuestions({ ...daemonTrial(folder), messages: Number(given.messages) })
+  return { measured, sections: [questionsAbout(measured), questionsTable(measured)] }
+}
+
 function daemonTrial(folder: string) {
   const { program, minutes } = given
   return { folder, program, minutes: Number(minutes), logLevel: given['log-level'] }
@@ -150,6 +158,7 @@ const BENCHMARKS: Readonly<Record<string, (folder: string) => Promise<Outcome>>>
   idle,
   limits,
   latency,
+  questions,
 }
 
 async function main(): Promise<void> {

@@ -6,6 +6,7 @@ import { requirePrograms } from '../systemd/tools.ts'
 import { type DemoWarehouse, demoWarehouse } from './demo-warehouse.ts'
 import { FOLDER, type QuestionFile, questionFiles, withParameters } from './question-file.ts'
 import type { Expected } from './recount.ts'
+import { mentions } from './recount-meetings.ts'
 import { RECOUNTS } from './recounts.ts'
 
 const files = questionFiles()
@@ -67,6 +68,19 @@ test.each([
   const all = withParameters(named(name), { since: "'0000'", until: "'9999'" })
   expect(ask(from).length).toBeGreaterThan(0)
   expect(ask(before).length + ask(from).length).toBe(ask(all).length)
+})
+
+test('a question that a result leaves out is counted as missing', () => {
+  const answer = ask(withParameters(named('playbook-questions-unanswered'), { since: "'2025-07-01'" }))
+  expect(answer.filter(({ missing }) => Number(missing) > 0)).not.toEqual([])
+  expect(answer.filter(({ unanswered }) => Number(unanswered) > 0)).not.toEqual([])
+})
+
+test.each(['価格', '価', 'to', '文字起こし'])('a term may be of any language and length: %s', term => {
+  const time = { since: "'2025-07-01'", until: "'2026-07-01'" }
+  const answer = ask(withParameters(named('mentions-of-a-term-by-month'), { ...time, term: `'${term}'` }))
+  expect(answer.length).toBeGreaterThan(0)
+  expect(answer).toEqual(mentions(warehouse, term))
 })
 
 test('closed stages stand in for a field that says so', () => {

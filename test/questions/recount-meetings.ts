@@ -119,6 +119,11 @@ export const MEETING_RECOUNTS: Readonly<Record<string, Recount>> = {
       ).map(({ place, ...row }) => row)
     },
   },
+  'mentions-of-a-term-by-month': {
+    parameters: { ...LAST_YEAR, term: quoted('Other Vendors') },
+    least: 6,
+    expected: warehouse => mentions(warehouse, 'other vendors'),
+  },
   'playbook-questions-unanswered': {
     parameters: { since: quoted('2025-07-01') },
     least: 3,
@@ -176,6 +181,30 @@ function withoutLink({ after }: DemoWarehouse): Expected[] {
   return ordered(found, { by: ({ exactly }) => exactly, down: true }, { by: ({ id }) => id }).map(
     ({ id, exactly, ...row }) => row,
   )
+}
+
+/** Of the last year, from the transcripts as they were sent. */
+export function mentions({ after }: DemoWarehouse, term: string): Expected[] {
+  const began = new Map(
+    after.meetings.map(({ meeting_id, start_time }) => [
+      meeting_id,
+      new Date(String(start_time)).toISOString(),
+    ]),
+  )
+  const found = after.transcripts.flatMap(({ meeting_id, entries }) => {
+    const at = began.get(meeting_id)
+    const said = entries as { text: string; contact_id: string | null }[]
+    return said
+      .filter(({ text: words }) => isLastYear(at) && words.toLowerCase().includes(term))
+      .map(({ contact_id }) => ({ month: at?.slice(0, 7) ?? '', meeting: String(meeting_id), contact_id }))
+  })
+  const months = groupedBy(found, ({ month }) => month)
+  return ordered([...months], { by: ([month]) => month }).map(([month, all]) => ({
+    month,
+    mentions: all.length,
+    by_contacts: all.filter(({ contact_id }) => contact_id !== null).length,
+    meetings: new Set(all.map(({ meeting }) => meeting)).size,
+  }))
 }
 
 const NO_ANSWERS = ['', '-', 'n/a', 'unknown', 'not discussed', 'not mentioned', 'not answered']

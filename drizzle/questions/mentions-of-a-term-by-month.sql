@@ -1,0 +1,38 @@
+-- How often was a term said in meetings, month by month?
+--
+-- Parameters:
+--   term           what to look for, in any language; as in LIKE, % stands for anything and _ for one sign
+--   since, until   meetings that began from this day on and before that one: the last twelve months
+--
+-- An entry of a transcript counts once, however often the term is in it. Found through the full-text index, quickly from
+-- three signs on; entries that it does not hold yet are read one by one. Where it is turned off (search.enabled), put
+-- SELECT t._id FROM parameters p CROSS JOIN transcript_entries t ON t.text LIKE '%' || p.term || '%'
+-- in place of what is within hits: that reads every transcript.
+WITH parameters AS (
+  SELECT
+    'other vendors' AS term,
+    date('now', 'start of month', '-11 months') AS since,
+    date('now', '+1 day') AS until
+),
+hits AS (
+  SELECT s.rowid AS _id
+  FROM parameters p
+  CROSS JOIN search_transcripts s ON s.text LIKE '%' || p.term || '%'
+  UNION
+  SELECT t._id
+  FROM parameters p
+  CROSS JOIN transcript_entries t ON t.text LIKE '%' || p.term || '%'
+    AND t._id > (SELECT indexed_up_to FROM search_indices WHERE name = 'search_transcripts')
+)
+SELECT
+  substr(m.start_time, 1, 7) AS month,
+  count(*) AS mentions,
+  count(*) FILTER (WHERE t.contact_id IS NOT NULL) AS by_contacts,
+  count(DISTINCT m.id) AS meetings
+FROM parameters p
+CROSS JOIN hits
+JOIN transcript_entries t ON t._id = hits._id
+JOIN live_meetings m ON m.id = t.meeting_id AND m.access = 'open'
+WHERE m.start_time >= p.since AND m.start_time < p.until
+GROUP BY month
+ORDER BY month;

@@ -1,0 +1,151 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type Database from 'better-sqlite3'
+import type { Change } from '../../src/simulator/changes.ts'
+import { questionFiles } from '../questions/question-file.ts'
+import { startDaemon } from './daemon-process.ts'
+import { startMeasured } from './measured-process.ts'
+import { scansOf } from './plan-scans.ts'
+import { startWorkspace, type Workspace } from './workspace.ts'
+
+/** How long the questions of `drizzle/questions` take while a daemon writes. */
+
+export interface QuestionsOptions {
+  /** A warehouse that an earlier run has left here is used again. */
+  folder: string
+  /** The built command line program. */
+  program: string
+  messages: number
+  logLevel: string
+}
+
+export interface QuestionsMeasured {
+  held: Readonly<Record<string, number>>
+  /** Rows that the daemon wrote meanwhile. */
+  written: number
+  seconds: number
+  times: readonly QuestionTime[]
+}
+
+export interface QuestionTime {
+  name: string
+  /** About one deal, meeting, thread or term. */
+  isAboutOne: boolean
+  rows: number
+  medianMs: number
+  longestMs: number
+  /** The largest table or index that is read from end to end, where one is. */
+  worstScan: { name: string; rows: number } | undefined
+}
+
+const ABOUT_ONE = ['one-deal', 'one-meeting', 'response-times-in-thread', 'mentions-of-a-term-by-month']
+const ROUNDS = 11
+const CHANGE_EVERY_MS = 100
+const CHANGES: readonly Change[] = [
+  { kind: 'publish', resource: 'messages', count: 5 },
+  { kind: 'edit', resource: 'crm_records', object: 'deal', count: 2 },
+  { kind: 'publish', resource: 'meetings' },
+  { kind: 'publish', resource: 'activities', count: 5 },
+]
+
+export async function runQuestions(options: QuestionsOptions): Promise<QuestionsMeasured> {
+  const { messages, folder } = options
+  const begun = join(folder, 'questions-now')
+  // The same workspace again, as it was when the warehouse was filled: it depends on when its history ends.
+  const now = existsSync(begun) ? readFileSync(begun, 'utf8') : new Date().toISOString()
+  const workspace = await startWorkspace({ ...sizes(messages), now })
+  try {
+    if (!existsSync(begun)) {
+      await backfill(workspace, options)
+      writeFileSync(begun, now)
+    }
+    return await measure(workspace, options)
+  } finally {
+    await workspace.close()
+  }
+}
+
+/** For 100,000 messages: 10,000 meetings and 50,000 records. */
+function sizes(messages: number) {
+  const tenth = Math.ceil(messages / 10)
+  const others = { members: 60, accessLogs: Math.ceil(messages / 2) }
+  return { messages, meetings: tenth, deals: tenth, customRecords: Math.ceil(messages / 43), ...others }
+}
+
+async function backfill(workspace: Workspace, { folder, program }: QuestionsOptions): Promise<void> {
+  process.stderr.write('filling a warehouse, which takes some minutes\n')
+  const { child, ended } = startMeasured(
+    [program, 'backfill', '--database', join(folder, 'parley.db'), '--log-level', 'error'],
+    {
+      PATH: process.env['PATH'],
+      PARLEY_BASE_URL: workspace.url,
+      PARLEY_API_KEY: workspace.apiKey,
+      PARLEY_WORKSPACE_ID: workspace.workspaceId,
+    },
+  )
+  child.stdout?.resume()
+  await ended
+}
+
+async function measure(workspace: Workspace, options: QuestionsOptions): Promise<QuestionsMeasured> {
+  const daemon = startDaemon(workspace, { ...options, pollSeconds: 1 })
+  let turn = 0
+  let isUnderWay = false
+  const changing = setInterval(() => {
+    const change = CHANGES[turn++ % CHANGES.length]
+    if (change === undefined || isUnderWay) return
+    isUnderWay = true
+    void workspace.change(change).finally(() => {
+      isUnderWay = false
+    })
+  }, CHANGE_EVERY_MS)
+  const db = await daemon.openWarehouse()
+  try {
+    const began = new Date().toISOString()
+    const started = performance.now()
+    const times = await askAll(db)
+    const seconds = (performance.now() - started) / 1000
+    return { held: holdings(db), written: writtenSince(db, began), seconds, times }
+  } finally {
+    db.close()
+    clearInterval(changing)
+    await daemon.stop()
+  }
+}
+
+/** In turns, so that what the daemon does at one time falls on all of them. */
+async function askAll(db: Database.Database): Promise<QuestionTime[]> {
+  const asked = questionFiles().map(({ name, sql }) => ({ name, sql, taken: [] as number[], rows: 0 }))
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const each of asked) {
+      const began = performance.now()
+      each.rows = db.prepare(each.sql).all().length
+      each.taken.push(performance.now() - began)
+      await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+  return asked.map(({ name, sql, taken, rows }) => {
+    const sorted = taken.sort((a, b) => a - b)
+    return {
+      name,
+      isAboutOne: ABOUT_ONE.includes(name),
+      rows,
+      medianMs: sorted[Math.floor(ROUNDS / 2)] ?? 0,
+      longestMs: sorted.at(-1) ?? 0,
+      worstScan: scansOf(db, sql).at(0),
+    }
+  })
+}
+
+const HELD = ['message_copies', 'messages', 'meetings', 'transcript_entries', 'crm_records', 'activities']
+
+function holdings(db: Database.Database): Record<string, number> {
+  const count = (table: string) => db.prepare(`SELECT count(*) FROM ${table}`).pluck().get() as number
+  return Object.fromEntries(HELD.map(table => [table, count(table)]))
+}
+
+function writtenSince(db: Database.Database, began: string): number {
+  return ['message_copies', 'meetings', 'crm_records', 'activities']
+    .map(table => db.prepare(`SELECT count(*) FROM ${table} WHERE _synced_at >= ?`).pluck().get(began))
+    .reduce<number>((sum, count) => sum + Number(count), 0)
+}
