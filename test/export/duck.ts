@@ -1,0 +1,57 @@
+import { DuckDBDateValue, DuckDBInstance, DuckDBTimestampTZValue, type DuckDBValue } from '@duckdb/node-api'
+
+/** What DuckDB makes of an export: a reader that knows nothing of parley. */
+
+export type DuckCell = string | number | bigint | boolean | null
+
+export interface DuckTable {
+  /** DuckDB's names of types, by column. */
+  types: Readonly<Record<string, string>>
+  rows: DuckCell[][]
+}
+
+export interface Duck {
+  /** Instants come as the warehouse writes them, days as `YYYY-MM-DD`. */
+  read(sql: string): Promise<DuckTable>
+  /** All files of a table, with `month` as the last column where it has partitions. */
+  table(target: string, folder: string): Promise<DuckTable>
+}
+
+export async function openDuck(): Promise<Duck> {
+  const instance = await DuckDBInstance.create(':memory:')
+  const connection = await instance.connect()
+  const read: Duck['read'] = async sql => {
+    const result = await connection.runAndReadAll(sql)
+    const names = result.columnNames()
+    return {
+      types: Object.fromEntries(result.columnTypes().map((type, index) => [names[index], String(type)])),
+      rows: result.getRows().map(row => row.map(plain)),
+    }
+  }
+  return {
+    read,
+    table: (target, folder) =>
+      read(`SELECT * FROM read_parquet('${target}/${folder}/**/*.parquet', hive_partitioning = true)`),
+  }
+}
+
+function plain(value: DuckDBValue): DuckCell {
+  if (value instanceof DuckDBTimestampTZValue) return new Date(Number(value.micros / 1000n)).toISOString()
+  if (value instanceof DuckDBDateValue) return new Date(value.days * 86_400_000).toISOString().slice(0, 10)
+  if (value === null || ['string', 'number', 'bigint', 'boolean'].includes(typeof value))
+    return value as DuckCell
+  throw new Error(`DuckDB gives a value of an unexpected kind: ${String(value)}`)
+}
+
+/** Rows in an order of their own, so that two lists of them can be compared. */
+export function sorted(rows: readonly (readonly DuckCell[])[]): string[] {
+  return rows
+    .map(row => JSON.stringify(row, (_, value: unknown) => comparable(value)))
+    .sort((a, b) => (a < b ? -1 : 1))
+}
+
+/** JSON has neither whole numbers beyond a double nor the sign of zero. */
+function comparable(value: unknown): unknown {
+  if (typeof value === 'bigint') return `${value}n`
+  return Object.is(value, -0) ? '-0' : value
+}

@@ -1,0 +1,84 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { onTestFinished } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { type ExportOptions, type ExportSummary, exportWarehouse } from '../../src/export/export.ts'
+import type { Manifest } from '../../src/export/manifest.ts'
+import { openTarget, type Target } from '../../src/export/target.ts'
+import { openDatabase } from '../../src/store/open.ts'
+
+export interface Exporting extends Partial<Pick<ExportOptions, 'tables' | 'since' | 'full' | 'signal'>> {
+  mode?: number
+  /** Puts something between the export and its folder. */
+  through?: (target: Target) => Target
+}
+
+/** Exports a warehouse as the command does, over a connection of its own. */
+export async function exportTo(
+  database: string,
+  folder: string,
+  { mode = 0o600, through = target => target, ...options }: Exporting = {},
+): Promise<ExportSummary> {
+  const clock = systemClock()
+  const db = openDatabase({ path: database, readonly: true })
+  const target = openTarget(folder, mode, clock)
+  try {
+    return await exportWarehouse({
+      db,
+      target: through(target),
+      clock,
+      mode,
+      version: '1.2.3',
+      full: false,
+      signal: new AbortController().signal,
+      onProgress: () => undefined,
+      ...options,
+    })
+  } finally {
+    target.close()
+    db.close()
+  }
+}
+
+export function emptyTarget(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-export-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export function manifestOf(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')) as Manifest
+}
+
+export interface FileFound {
+  /** Another one once the file was written again. */
+  inode: number
+  content: string
+}
+
+/** Every Parquet file and every unfinished one, by its path. */
+export function filesIn(folder: string): Map<string, FileFound> {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  const files = names.filter(name => statSync(join(folder, name)).isFile() && !/manifest|lock/.test(name))
+  return new Map(
+    files.toSorted().map(name => {
+      const path = join(folder, name)
+      return [name, { inode: statSync(path).ino, content: readFileSync(path).toString('base64') }]
+    }),
+  )
+}
+
+export const contents = (folder: string): Record<string, string> =>
+  Object.fromEntries([...filesIn(folder)].map(([name, { content }]) => [name, content]))
+
+/** Rows of a table of the warehouse, with whole numbers as bigints. */
+export function storedRows(database: string, sql: string): (string | number | bigint | null)[][] {
+  const db = new Database(database, { readonly: true })
+  try {
+    return db.prepare(sql).raw().safeIntegers().all() as (string | number | bigint | null)[][]
+  } finally {
+    db.close()
+  }
+}
