@@ -6,6 +6,7 @@ const PACKAGES = {
   'systemd-sysusers': 'systemd 252 or newer, in the package systemd',
   sqlite3: 'in the package sqlite3',
   python3: 'in the package python3',
+  setpriv: 'in the package util-linux',
 } as const
 
 /** Fails where the tests of a file could prove nothing, since a program is missing. */

@@ -1,0 +1,104 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+
+/** Somebody who may read a warehouse and its folder, and write neither. */
+
+const NOBODY = 65534
+const isRoot = process.getuid?.() === 0
+
+/** Lets everybody enter and read the folder of a warehouse; only its owner writes. */
+export function openToReaders(database: string): void {
+  chmodSync(dirname(database), 0o755)
+}
+
+const SQLITE = createRequire(import.meta.url).resolve('better-sqlite3')
+
+/** Both load their library while they may, in case its folder is not open to all, and then give up their rights. */
+const NODE = `
+  const Database = require(${JSON.stringify(SQLITE)})
+  new Database(':memory:').close()
+  if (process.argv[1] === 'drop') { process.setgroups([]); process.setgid(${NOBODY}); process.setuid(${NOBODY}) }
+  const [path, sql] = process.argv.slice(2)
+  console.log(new Database(path, { readonly: true }).prepare(sql).pluck().all().join('\\n'))`
+const PYTHON = `
+import os, sqlite3, sys
+if sys.argv[1] == 'drop':
+    os.setgroups([]); os.setgid(${NOBODY}); os.setuid(${NOBODY})
+path, sql = sys.argv[2:]
+for row in sqlite3.connect('file:' + path + '?mode=ro', uri=True).execute(sql): print(*row)`
+const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups']
+
+const drop = isRoot ? 'drop' : 'keep'
+
+/** What analysts open a warehouse with, as a command line to which the path and a query are added. */
+export const READERS: Readonly<Record<string, readonly string[]>> = {
+  'sqlite3 -readonly': [...(isRoot ? AS_NOBODY : []), 'sqlite3', '-readonly'],
+  sqlite3: [...(isRoot ? AS_NOBODY : []), 'sqlite3'],
+  'Python’s sqlite3': ['python3', '-c', PYTHON, drop],
+  'better-sqlite3': [process.execPath, '-e', NODE, drop],
+}
+
+/** What each of them is given, by its name; what it says on standard error is given too. */
+export async function askAll(database: string, sql: string): Promise<Record<string, string>> {
+  const asked = Object.entries(READERS).map(async ([name, [command = '', ...args]]) => {
+    const child = spawn(command, [...args, database, sql], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const said = await Promise.all([text(child.stdout), text(child.stderr)])
+    return [name, said.join('').trim()]
+  })
+  return Object.fromEntries(await Promise.all(asked))
+}
+
+/** What `askAll` gives when each of them finds this. */
+export const allFind = (value: unknown): Record<string, string> =>
+  Object.fromEntries(Object.keys(READERS).map(name => [name, String(value)]))
+
+/** Asks again and again until it is killed, with a connection of its own each time; a line for each answer or error. */
+const AGAIN = `
+  const Database = require(${JSON.stringify(SQLITE)})
+  new Database(':memory:').close()
+  if (process.argv[1] === 'drop') { process.setgroups([]); process.setgid(${NOBODY}); process.setuid(${NOBODY}) }
+  const [path, sql, patience] = process.argv.slice(2)
+  const ask = () => {
+    let said
+    try {
+      const db = new Database(path, { readonly: true, timeout: Number(patience) })
+      said = db.prepare(sql).pluck().get()
+      db.close()
+    } catch (error) { said = error.code ?? error.message }
+    process.stdout.write(said + '\\n')
+    setImmediate(ask)
+  }
+  ask()`
+
+/** Somebody who goes on reading. */
+export interface Reading {
+  /** How many answers there have been. */
+  count(): number
+  /** Ends it; everything that was answered, each answer once. */
+  end(): Promise<string[]>
+}
+
+/** @param patienceMs for which it waits where it finds the database busy */
+export async function keepReading(database: string, sql: string, patienceMs: number): Promise<Reading> {
+  const child = spawn(process.execPath, ['-e', AGAIN, drop, database, sql, String(patienceMs)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const lines: string[] = []
+  createInterface({ input: child.stdout }).on('line', line => lines.push(line))
+  const closed = once(child, 'close')
+  await once(child.stdout, 'data')
+  return {
+    count: () => lines.length,
+    async end() {
+      child.kill('SIGKILL')
+      await closed
+      // The last line may have been cut.
+      return [...new Set(lines.slice(0, -1))]
+    },
+  }
+}
