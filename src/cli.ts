@@ -48,6 +48,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'find what was said and written',
     load: async () => (await import('./commands/search.ts')).searchCommand,
   },
+  schema: {
+    summary: 'say what every table and column means, also for Datasette and DuckDB',
+    load: async () => (await import('./commands/schema.ts')).schemaCommand,
+  },
   simulate: {
     summary: 'serve the whole API from a made-up workspace',
     load: async () => (await import('./commands/simulate.ts')).simulateCommand,

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { type CrmFieldTold, type CrmObjectTold, crmTables } from '../dictionary/crm-tables.ts'
 import type { DescribedKind, DescribedTable } from '../dictionary/described.ts'
 import { DICTIONARY, type DictionaryRow, describedTable, dictionaryRows } from '../dictionary/dictionary.ts'
 import { formOf } from './crm-columns.ts'
 import { labelledView, liveView } from './crm-sql.ts'
+import { databaseError, openDatabase } from './open.ts'
 import { META, type State } from './state.ts'
 import type { Prepare } from './statements.ts'
 
@@ -39,10 +42,11 @@ function placed(prepare: Prepare, table: DescribedTable): DictionaryRow[] {
 
 export interface CrmDictionary {
   /**
-   * Brings the rows of the typed CRM tables and their views to what these are now; writes only what differs.
-   * In the transaction that changed them, after `crm_objects.table_name` and `crm_fields.column_name`.
+   * Brings the rows of an object's typed table and its views to what these are now, of all objects where none is
+   * named, and removes those of tables that are gone. Writes only what differs. In the transaction that changed
+   * them, after `crm_objects.table_name`, `crm_fields.column_name` and the views.
    */
-  refresh(): void
+  refresh(object?: string): void
 }
 
 export function createCrmDictionary(prepare: Prepare): CrmDictionary {
@@ -56,10 +60,12 @@ export function createCrmDictionary(prepare: Prepare): CrmDictionary {
     for (const row of rows) insert.run(...row)
   }
   return {
-    refresh() {
-      const tables = readCrmTables(prepare)
-      const known = new Set(tables.map(({ name }) => name))
-      for (const table of tables) write(table.name, dictionaryRows(table))
+    refresh(object) {
+      const made = tablesByObject(prepare)
+      const known = new Set(
+        [...made.values()].flatMap(({ table }) => [table, liveView(table), labelledView(table)]),
+      )
+      for (const table of readCrmTables(prepare, object)) write(table.name, dictionaryRows(table))
       for (const name of names.all() as string[]) {
         if (!known.has(name) && !describedTable(name)) remove.run(name)
       }
@@ -91,18 +97,23 @@ interface ColumnRow {
   type: string
 }
 
-/** The typed CRM tables that there are and the views over them, described. Only reads. */
-export function readCrmTables(prepare: Prepare): DescribedTable[] {
+function tablesByObject(prepare: Prepare): ReadonlyMap<string, ObjectRow> {
   const objects = prepare(
     'SELECT name, label, table_name AS "table" FROM crm_objects WHERE table_name IS NOT NULL ORDER BY name',
   ).all() as ObjectRow[]
-  const tables = new Map(objects.map(({ name, table }) => [name, table]))
+  return new Map(objects.map(object => [object.name, object]))
+}
+
+/** The typed tables that there are, or that of one object, and the views over them, described. Only reads. */
+export function readCrmTables(prepare: Prepare, only?: string): DescribedTable[] {
+  const tables = tablesByObject(prepare)
   const fieldsOf = prepare(
     `SELECT name, label, type, column_name AS "column", relation_type = 'MANY_TO_ONE' AS isRelation,
        relation_target_object AS targetObject, relation_target_resource AS targetResource
      FROM crm_fields WHERE object = ? AND column_name IS NOT NULL`,
   )
   const columnsOf = prepare('SELECT name, type FROM pragma_table_info(?) ORDER BY cid')
+  const objects = [...tables.values()].filter(({ name }) => only === undefined || name === only)
   return objects.flatMap(({ name, label, table }) => {
     const fields = new Map((fieldsOf.all(name) as FieldRow[]).map(field => [field.column, field]))
     const shown = columnsOf.all(labelledView(table)) as ColumnRow[]
@@ -127,9 +138,9 @@ function toldField(
   { name, label, type, isRelation, targetObject, targetResource }: FieldRow,
   column: ColumnRow,
   shown: string,
-  tables: ReadonlyMap<string, string>,
+  tables: ReadonlyMap<string, ObjectRow>,
 ): CrmFieldTold {
-  const target = targetObject === null ? targetResource : tables.get(targetObject)
+  const target = targetObject === null ? targetResource : tables.get(targetObject)?.table
   return {
     name,
     label,
@@ -145,4 +156,27 @@ function toldField(
 function kindOf(declared: string, type: string | null): DescribedKind {
   const byColumn: Readonly<Record<string, DescribedKind>> = { INTEGER: 'boolean', ANY: 'any' }
   return byColumn[declared] ?? (formOf(type) === 'timestamp' ? 'timestamp' : 'text')
+}
+
+/**
+ * Typed tables of the warehouse at this path; none where there is no file yet, or where it was made by a version
+ * without them.
+ * @throws StopError (73) when there is a file that cannot be read, or is no warehouse
+ */
+export function readCrmTablesAt(path: string): DescribedTable[] {
+  const file = resolve(path)
+  if (!existsSync(file)) return []
+  try {
+    const db = openDatabase({ path: file, readonly: true })
+    try {
+      const known = db
+        .prepare("SELECT 1 FROM pragma_table_info('crm_fields') WHERE name = 'column_name'")
+        .get()
+      return known ? readCrmTables(sql => db.prepare(sql)) : []
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    throw databaseError(error, file)
+  }
 }

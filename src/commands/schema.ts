@@ -1,0 +1,188 @@
+import { existsSync } from 'node:fs'
+import { basename, extname, resolve } from 'node:path'
+import { Argument, Option } from 'commander'
+import { type DescribedColumn, type DescribedTable, fullMeaning, sentence } from '../dictionary/described.ts'
+import { DICTIONARY } from '../dictionary/dictionary.ts'
+import { isInternal } from '../dictionary/sync-tables.ts'
+import { EXIT_STATUS, StopError } from '../errors.ts'
+import { nearest } from '../nearest.ts'
+import { type CommandDefinition, type Output, settingsFor, settingsIn } from './command.ts'
+import { table } from './table.ts'
+import { wrap } from './wording.ts'
+
+interface SchemaOptions {
+  json?: boolean
+  datasette?: boolean
+  duckdb?: boolean
+}
+
+export const schemaCommand: CommandDefinition<SchemaOptions> = {
+  description:
+    'Says what every table, view and column of the warehouse means: what NULL is there, the unit, the field of the API that it comes from. Works without a warehouse; with one, the typed tables of its CRM objects are there too. Needs no API settings.',
+  arguments: [
+    new Argument('[table]', 'the table or view whose columns are to be shown; default a list of all'),
+  ],
+  settings: settingsIn('database'),
+  options: [
+    new Option('--json', 'print one JSON object on standard output, all tables with all columns').conflicts([
+      'datasette',
+      'duckdb',
+    ]),
+    new Option('--datasette', 'print metadata for Datasette as JSON').conflicts('duckdb'),
+    new Option('--duckdb', 'print SQL with which DuckDB attaches the file and makes typed views of it'),
+  ],
+  examples: [
+    ['parley schema', 'a list of tables and views'],
+    ['parley schema meetings', 'the columns of one'],
+    ['parley schema --datasette > metadata.json', 'for datasette parley.db --metadata metadata.json'],
+    ['parley schema --duckdb > parley.sql', 'for duckdb -init parley.sql'],
+  ],
+  async run(context, { args: [name], options, flags }) {
+    const { settings } = settingsFor(context, { args: [], options, flags }, { requireApi: false })
+    const path = resolve(context.cwd, settings.database.path)
+    const { readCrmTablesAt } = await import('../store/dictionary.ts')
+    const all = [...DICTIONARY, ...readCrmTablesAt(path)]
+    if (!existsSync(path)) {
+      context.stderr.write(
+        `parley: there is no ${path} yet, so that typed tables of CRM objects are not shown\n`,
+      )
+    }
+    context.stdout.write(await answer({ all, name, options, path, stdout: context.stdout }))
+    return EXIT_STATUS.done
+  },
+}
+
+interface Question {
+  all: readonly DescribedTable[]
+  name: string | undefined
+  options: SchemaOptions
+  path: string
+  stdout: Output
+}
+
+async function answer({ all, name, options, path, stdout }: Question): Promise<string> {
+  const chosen = name === undefined ? undefined : tableCalled(name, all, options)
+  if (options.json) return `${JSON.stringify({ tables: (chosen ? [chosen] : all).map(told) })}\n`
+  if (options.datasette) {
+    const { datasetteMetadata } = await import('./schema-datasette.ts')
+    return `${JSON.stringify(datasetteMetadata(basename(path, extname(path)), all), null, 2)}\n`
+  }
+  if (options.duckdb) return (await import('./schema-duckdb.ts')).duckdbScript(path, all)
+  const width = stdout.isTTY ? stdout.columns || 80 : Number.POSITIVE_INFINITY
+  return `${(chosen ? tablePage(chosen, width) : listPage(all, width)).join('\n')}\n`
+}
+
+/** @throws StopError (64) that tells the nearest name, or that a whole file is meant */
+function tableCalled(name: string, all: readonly DescribedTable[], options: SchemaOptions): DescribedTable {
+  const format = options.datasette ? '--datasette' : options.duckdb ? '--duckdb' : undefined
+  if (format !== undefined) {
+    throw new StopError(
+      `parley schema ${format} is for the whole file and takes no table: ${JSON.stringify(name)}`,
+      {
+        code: 'table-not-taken',
+        hint: `Leave ${name} out.`,
+        exitStatus: EXIT_STATUS.usage,
+      },
+    )
+  }
+  const found = all.find(known => known.name === name)
+  if (found) return found
+  const guess = nearest(
+    name,
+    all.map(known => known.name),
+  )
+  const internal = isInternal(name) ? 'It is parley’s own, and may change. ' : ''
+  throw new StopError(`parley schema knows no table or view: ${JSON.stringify(name)}`, {
+    code: 'unknown-table',
+    hint: `${internal}${guess === undefined ? '' : `Did you mean ${guess}? `}parley schema lists them all.`,
+    exitStatus: EXIT_STATUS.usage,
+  })
+}
+
+// ------------------------------------------------------------------------------------------------- output
+
+/** Fields as in `data_dictionary`, and what has no column there. */
+function told({ name, form, about, columns }: DescribedTable): object {
+  return {
+    name,
+    form,
+    description: sentence(about),
+    columns: columns.map((column, position) => ({
+      name: column.name,
+      position,
+      type: column.kind,
+      key: column.isKey,
+      null_meaning: column.nullMeaning,
+      description: sentence(column.about),
+      source_field: column.source,
+      unit: column.unit,
+      example: column.example,
+      refers_to: column.refersTo,
+    })),
+  }
+}
+
+/** The cells of one row on as many lines as the last of them needs. */
+type Line = readonly string[]
+
+function listPage(all: readonly DescribedTable[], width: number): string[] {
+  const names = new Set(all.map(({ name }) => name))
+  const shown = all.filter(({ name }) => !(name.startsWith('live_') && names.has(name.slice('live_'.length))))
+  const lines = wrapped(
+    shown.map(({ name, form, about }) => [name, form, sentence(about)]),
+    width,
+  )
+  return [
+    ...drawn(['name', 'form', 'a row, or what it is'], lines),
+    '',
+    ...wrap(
+      'Each of them that has withdrawn rows has a view live_… without these: start from the views.',
+      width,
+    ),
+    'parley schema NAME shows the columns.',
+  ]
+}
+
+function tablePage({ name, form, about, columns }: DescribedTable, width: number): string[] {
+  const lines = wrapped(
+    columns.map(column => [column.name, column.kind, column.isKey ? 'key' : '', meaning(column)]),
+    width,
+  )
+  return [
+    ...wrap(`${name} (${form}): ${sentence(about)}`, width),
+    '',
+    ...drawn(['column', 'type', 'key', 'meaning'], lines),
+  ]
+}
+
+function meaning(column: DescribedColumn): string {
+  const { refersTo, source, example } = column
+  return [
+    fullMeaning(column),
+    ...(refersTo.length > 0 ? [`Names a row by ${refersTo.join(' or ')}.`] : []),
+    ...(source === null ? [] : [`API: ${source}.`]),
+    ...(example === null ? [] : [`Example: ${example}`]),
+  ].join(' ')
+}
+
+/** Breaks the last cell of each row so that the table is no wider than this. */
+function wrapped(rows: readonly Line[], width: number): Line[] {
+  const widths = (rows[0] ?? [])
+    .slice(0, -1)
+    .map((_, at) => Math.max(8, ...rows.map(row => (row[at] ?? '').length)))
+  const rest = Math.max(30, width - widths.reduce((sum, next) => sum + next + 2, 0))
+  return rows.flatMap(row => {
+    const before = row.slice(0, -1)
+    return wrap(row.at(-1) ?? '', rest).map((line, at) => [
+      ...(at === 0 ? before : before.map(() => '')),
+      line,
+    ])
+  })
+}
+
+function drawn(titles: readonly string[], lines: readonly Line[]): string[] {
+  return table(
+    titles.map((title, at) => ({ title, cell: (line: Line) => line[at] ?? '' })),
+    lines,
+  )
+}
