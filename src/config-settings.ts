@@ -211,7 +211,8 @@ export const SETTINGS = {
   'search.enabled': {
     kind: kinds.boolean,
     default: true,
-    description: 'Keeps the full-text indices.',
+    description:
+      'Keeps the full-text indices of `parley search`. They are made at the end of a backfill, or by the daemon beside its reading. Without them texts are looked through one by one; those that are there are dropped at the next start.',
     flag: '--search',
     placeholder: 'true|false',
     example: 'false',

@@ -16,7 +16,7 @@ export interface BackfillOptions {
 export const backfillCommand: CommandDefinition<BackfillOptions> = {
   description:
     'Reads everything that the API publishes into the warehouse and ends. It can be stopped at any time and run again: it goes on where it stopped. After a complete run another one brings all up to date.',
-  settings: settingsIn('api', 'database', 'sync', 'access_log', 'transcripts', 'log'),
+  settings: settingsIn('api', 'database', 'sync', 'access_log', 'transcripts', 'search', 'log'),
   options: [
     new Option('--skip <resources>', 'resources to leave out, separated by commas'),
     new Option('--plan', 'only say how many requests it would take and how long, and store nothing'),
@@ -36,13 +36,19 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
       const { showPlan } = await import('./backfill-plan.ts')
       return showPlan(context, { settings, resources, json: input.options.json === true })
     }
-    const [{ openApp }, { createLog }, { createProgress }, { forPeople, forPrograms, summarize }] =
-      await Promise.all([
-        import('../app.ts'),
-        import('../log.ts'),
-        import('./progress.ts'),
-        import('./summary.ts'),
-      ])
+    const [
+      { openApp },
+      { createLog },
+      { createProgress },
+      { forPeople, forPrograms, summarize },
+      { indexForSearch },
+    ] = await Promise.all([
+      import('../app.ts'),
+      import('../log.ts'),
+      import('./progress.ts'),
+      import('./summary.ts'),
+      import('./backfill-search.ts'),
+    ])
     const { stdout, stderr, env, signal } = context
     const area = isLive(stderr, env) ? createLiveArea(stderr) : undefined
     const colour = mayColour(stderr, env)
@@ -59,6 +65,8 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
         outcomeOf(progress.show(ended.signal)),
         outcomeOf(backfill.run().finally(() => ended.abort())),
       ])
+      const isWhole = 'result' in end && !end.result.interrupted
+      const isIndexed = !isWhole || (await indexForSearch({ app, settings, log, area, signal }))
       const summary = summarize({ app, backfill, end, durationMs: app.clock.elapsed() - began })
       if (summary) {
         stderr.write(forPeople(summary, stderr.columns || undefined))
@@ -66,7 +74,7 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
       }
       if ('error' in end) throw end.error
       if ('error' in shown) throw shown.error
-      return statusOf(end.result)
+      return isIndexed ? statusOf(end.result) : EXIT_STATUS.unfinished
     } finally {
       await app.close()
     }

@@ -6,6 +6,7 @@ import { META } from '../store/state.ts'
 import type { Store } from '../store/store.ts'
 import { CALENDAR, nextOccurrence } from './calendar.ts'
 import { maintain } from './maintain.ts'
+import { keepSearch } from './search-keeping.ts'
 import { makeSnapshots, removeOldSnapshots } from './snapshots.ts'
 
 /** What is done beside the reading while a shift lasts. */
@@ -44,6 +45,7 @@ export function startDuties({ app, settings, signal, log, endShift }: DutiesDeps
     every(clock, LISTEN_MS, signal, listen),
     nightly(clock, store, signal, tidy),
     makeSnapshots({ store, clock, log, settings, signal }),
+    keepSearch({ store, clock, log, settings, signal }),
   ]
   const ended = Promise.all(
     duties.map(duty => duty.catch(error => log.warn('A duty of the daemon has ended', { error }))),

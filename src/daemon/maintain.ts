@@ -2,8 +2,11 @@ import { type Clock, isoInstant } from '../clock.ts'
 import type { ApiSettings } from '../config.ts'
 import type { Log } from '../log.ts'
 import { removeCopiesBefore } from '../store/backup.ts'
+import { createSearch } from '../store/search.ts'
+import { buildSearch } from '../store/search-build.ts'
 import { META } from '../store/state.ts'
 import type { Store } from '../store/store.ts'
+import { SEARCH_PIECE } from './search-keeping.ts'
 
 export interface MaintainDeps {
   store: Store
@@ -28,6 +31,7 @@ export async function maintain({ store, clock, log, retention, signal }: Maintai
   const began = clock.elapsed()
   const { withdrawnDays, runsDays } = retention
   const erased = withdrawnDays === 'never' ? 0 : await eraseAll(store, daysAgo(withdrawnDays), signal)
+  await leaveSearch({ store, clock, signal })
   let isClean = erased === 0 || store.erasure.clean({ rebuildUpToBytes: REBUILD_UP_TO_BYTES }).logCleared
   // The copy that an upgrade has made holds what was erased since.
   if (withdrawnDays !== 'never') removeCopiesBefore(store.db.name, clock.now() - withdrawnDays * DAY_MS)
@@ -57,10 +61,21 @@ export async function maintain({ store, clock, log, retention, signal }: Maintai
   }
 }
 
+/** What was erased, now or before an earlier process ended, leaves the full-text indices for good. */
+async function leaveSearch(deps: Pick<MaintainDeps, 'store' | 'clock' | 'signal'>): Promise<void> {
+  const isWanted = createSearch(deps.store).isBegun()
+  await buildSearch({ ...deps, isWanted, ...SEARCH_PIECE })
+}
+
 async function eraseAll(store: Store, before: string, signal: AbortSignal): Promise<number> {
+  const search = createSearch(store)
   let erased = 0
   await inLots(signal, async () => {
-    const lot = await store.transaction(() => store.erasure.erase({ before, limit: LOT }))
+    const lot = await store.transaction(() => {
+      const done = store.erasure.erase({ before, limit: LOT })
+      if (done.erased > 0) search.forget()
+      return done
+    })
     erased += lot.erased
     return lot.more
   })

@@ -39,7 +39,8 @@ export async function buildSearch(options: BuildOptions): Promise<Built> {
       tookMs = clock.elapsed() - began
     })
     options.onProgress?.(search.progress())
-    if (share < 1) await clock.sleep((tookMs * (1 - share)) / share, signal)
+    const pauseMs = (tookMs * (1 - share)) / share
+    if (pauseMs > 0) await clock.sleep(pauseMs, signal)
   }
   return { complete: true, changed }
 }

@@ -1,0 +1,316 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createSearch } from '../../src/store/search.ts'
+import { SEARCH_INDICES } from '../../src/store/search-schema.ts'
+import { advance, ask, build, found, NOW, putMeeting, putMessage, say } from './searchable.ts'
+import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
+
+const WORDS = [
+  '見積書',
+  '契約の更新',
+  'budget',
+  'renewal of contracts',
+  '50% off',
+  'under_score',
+  'a"b',
+  '導入',
+]
+
+/** Something of every kind, told apart by the letter. */
+function putOne(store: TemporaryStore, letter: string, word: string): void {
+  putMessage(store, { id: `s${letter}`, subject: `Re: ${word} ${letter}`, text: 'Hello' })
+  putMessage(store, { id: `t${letter}`, subject: `Hello ${letter}`, text: `We spoke of ${word}.` })
+  putMeeting(store, {
+    id: `m${letter}`,
+    title: `${word} ${letter}`,
+    chapters: [{ title: `On ${word}`, items: ['Nothing', `${word} is agreed`] }],
+    actions: [{ text: 'Write' }, { text: `Send ${word}` }, { text: 'Call', detail: `about ${word}` }],
+    said: ['Good morning', `${word} is what I would say`],
+  })
+}
+
+const KINDS_OF_ONE = [
+  'action-item',
+  'action-item',
+  'meeting',
+  'message',
+  'message',
+  'summary',
+  'summary',
+  'transcript',
+]
+
+const kindsFound = (store: TemporaryStore, typed: string) =>
+  ask(store, typed)
+    .rows.map(({ kind }) => kind)
+    .sort()
+
+const objects = (store: TemporaryStore) =>
+  store.column("SELECT name FROM sqlite_master WHERE name LIKE 'search%' ORDER BY 1")
+
+/** How often each row is in an index with a run of three signs. */
+function inIndex(store: TemporaryStore, index: string, trigram: string): unknown[] {
+  return store.db.prepare(`SELECT rowid FROM ${index} WHERE ${index} MATCH ?`).pluck().all(`"${trigram}"`)
+}
+
+describe('every kind of text is found', () => {
+  test.each(WORDS)('that says %s', async word => {
+    const store = temporaryStore()
+    putOne(store, 'x', word)
+    putOne(store, 'y', 'something else')
+    const phrase = `"${word.replaceAll('"', '')}"`
+    const typed = word.includes('"') ? 'a b' : phrase
+    const before = kindsFound(store, typed)
+    await build(store)
+    expect(kindsFound(store, typed)).toEqual(before)
+    if (!word.includes('"')) expect(before).toEqual(KINDS_OF_ONE)
+  })
+
+  test('in what was written before the indices were made, and after', async () => {
+    const store = temporaryStore()
+    putOne(store, 'a', 'budget')
+    await build(store)
+    putOne(store, 'b', 'budget')
+    expect(ask(store, 'budget').rows).toHaveLength(16)
+    await build(store)
+    expect(ask(store, 'budget').rows).toHaveLength(16)
+    expect(ask(store, 'budget').unindexed).toBe(0)
+  })
+
+  test('whether letters are capital or small, beyond ASCII too', async () => {
+    const store = temporaryStore()
+    putMessage(store, { id: 'm', subject: 'MÜLLER und Söhne', text: 'Élève, ПРИВЕТ' })
+    for (const word of ['müller', 'Müller', 'SÖHNE', 'élève', 'привет']) {
+      expect(found(store, word)).toHaveLength(1)
+    }
+    await build(store)
+    for (const word of ['müller', 'Müller', 'SÖHNE', 'élève', 'привет']) {
+      expect(found(store, word)).toHaveLength(1)
+    }
+  })
+
+  test('when all words occur in one text, and not when they occur in two', async () => {
+    const store = temporaryStore()
+    putMessage(store, { id: 'a', subject: 'Budget', text: 'of Hamburg' })
+    putMessage(store, { id: 'b', subject: 'Budget', text: 'of Madrid' })
+    putMeeting(store, { id: 'm', title: 'Budget', said: ['Hamburg'] })
+    await build(store)
+    expect(found(store, 'hamburg budget')).toEqual(['message: of Hamburg'])
+  })
+})
+
+describe('only what is live is found', () => {
+  test('and neither what was withdrawn nor what is withheld', async () => {
+    const store = temporaryStore()
+    putOne(store, 'a', 'budget')
+    putOne(store, 'b', 'budget')
+    await build(store)
+    store.db.transaction(() => {
+      store.tombstone('meetings', [['ma']], NOW)
+      store.tombstone('message_copies', [['sa'], ['ta']], NOW)
+    })()
+    putMeeting(store, { id: 'mb', title: 'budget b', access: 'withheld', said: ['budget'] })
+    expect(kindsFound(store, 'budget')).toEqual(['message', 'message'])
+  })
+})
+
+describe('an index is kept', () => {
+  test('when rows change, go and come', async () => {
+    const store = temporaryStore()
+    putOne(store, 'a', 'budget')
+    putOne(store, 'b', 'budget')
+    await build(store)
+    putOne(store, 'a', 'renewal')
+    say(store, 'mb', ['Nothing more'])
+    for (const [index, left] of [
+      ['search_messages', 2],
+      ['search_transcripts', 0],
+      ['search_meetings', 5],
+    ] as const) {
+      expect(inIndex(store, index, 'udg')).toHaveLength(left)
+    }
+    await build(store)
+    expect(kindsFound(store, 'renewal')).toEqual(KINDS_OF_ONE)
+    expect(inIndex(store, 'search_transcripts', 'ewa')).toHaveLength(1)
+  })
+
+  test('whatever is written while it is built', async () => {
+    const store = temporaryStore()
+    for (let at = 0; at < 200; at += 1) putOne(store, `a${at}`, 'budget')
+    for (let at = 0; advance(store); at += 1) {
+      putOne(store, `a${at}`, 'renewal')
+      putOne(store, `b${at}`, 'renewal')
+      if (at > 30) break
+    }
+    await build(store)
+    for (const { name } of SEARCH_INDICES) {
+      // It compares the index with itself, and where it can with the texts.
+      store.db.exec(`INSERT INTO ${name} (${name}, rank) VALUES ('integrity-check', 1)`)
+    }
+    const byIndex = ask(store, 'renewal').rows.length
+    await build(store, false)
+    expect(byIndex).toBe(ask(store, 'renewal').rows.length)
+    expect(byIndex).toBeGreaterThan(100)
+  })
+
+  test('by every program that writes, not by parley alone', async () => {
+    const store = temporaryStore()
+    putOne(store, 'a', 'budget')
+    await build(store)
+    store.db.exec(
+      "UPDATE meeting_chapter_items SET item = 'renewal' WHERE position = 1; DELETE FROM meeting_action_items",
+    )
+    expect(found(store, 'renewal')).toEqual(['summary: renewal'])
+    expect(found(store, 'budget', { kinds: ['action-item'] })).toEqual([])
+    expect(inIndex(store, 'search_meetings', 'udg')).toHaveLength(2)
+  })
+})
+
+describe('indices are made in pieces', () => {
+  test('and a process that ends between two of them loses nothing', async () => {
+    const folder = newFolder()
+    const path = join(folder, 'parley.db')
+    const openAgain = () => withShortcuts(openAt(path), folder, path)
+    let store = openAgain()
+    for (let at = 0; at < 120; at += 1) putOne(store, `a${at}`, 'budget')
+    let pieces = 0
+    while (advance(store)) {
+      pieces += 1
+      store.close()
+      store = openAgain()
+    }
+    expect(pieces).toBeGreaterThan(5)
+    expect(createSearch(store).isDue(true)).toBe(false)
+    expect(inIndex(store, 'search_transcripts', 'udg')).toHaveLength(120)
+    const sizes = SEARCH_INDICES.map(({ name }) => store.column(`SELECT count(*) FROM ${name}_data`))
+    pieces = 0
+    while (advance(store, false)) {
+      pieces += 1
+      store.close()
+      store = openAgain()
+    }
+    expect(pieces).toBeGreaterThan(sizes.length)
+    expect(objects(store)).toEqual([])
+    store.close()
+  })
+
+  test('and those of another version are made anew', async () => {
+    const store = temporaryStore()
+    putOne(store, 'a', 'budget')
+    await build(store)
+    store.db.exec('DROP TRIGGER search_messages_messages_update')
+    putMessage(store, { id: 'ta', subject: 'Hello a', text: 'A renewal that no index knows of' })
+    store.db.prepare("UPDATE messages SET text = 'renewal' WHERE id = 'ta'").run()
+    await build(store)
+    expect(inIndex(store, 'search_messages', 'ewa')).toHaveLength(1)
+    expect(objects(store)).toContain('search_messages_messages_update')
+  })
+
+  test('and turned off they leave nothing behind', async () => {
+    const store = temporaryStore()
+    const before = store.column('SELECT name FROM sqlite_master')
+    putOne(store, 'a', 'budget')
+    await build(store)
+    await build(store, false)
+    expect(store.column('SELECT name FROM sqlite_master')).toEqual(before)
+    expect(ask(store, 'budget').unindexed).toBe(1)
+    expect(kindsFound(store, 'budget')).toEqual(KINDS_OF_ONE)
+  })
+})
+
+describe('what was erased', () => {
+  const SECRET = 'Zxqvkjwp'
+  const inFile = (store: TemporaryStore) => readFileSync(store.path).toString('latin1').toLowerCase()
+  const traces = () =>
+    Array.from({ length: SECRET.length - 2 }, (_, at) => SECRET.slice(at, at + 3).toLowerCase())
+
+  const blocksOf = (store: TemporaryStore) => {
+    const blocks = SEARCH_INDICES.flatMap(({ name }) => store.column(`SELECT block FROM ${name}_data`))
+    return Buffer.concat(blocks.map(block => Buffer.from(block as Uint8Array))).toString('latin1')
+  }
+  const tracesIn = (bytes: string) => traces().filter(trigram => bytes.includes(trigram))
+
+  test('has left the indices, sign by sign', async () => {
+    const store = temporaryStore()
+    for (let at = 0; at < 50; at += 1) putOne(store, `a${at}`, 'budget')
+    putOne(store, 'z', SECRET)
+    await build(store)
+    // As they stand, since no other term begins with the same sign.
+    expect(tracesIn(blocksOf(store))).toEqual(traces())
+    store.db.transaction(() => {
+      store.tombstone('meetings', [['mz']], NOW)
+      store.tombstone('message_copies', [['sz'], ['tz']], NOW)
+      store.erasure.erase({ before: '2027-01-01T00:00:00.000Z', limit: 1000 })
+      createSearch(store).forget()
+    })()
+    await build(store)
+    expect(tracesIn(blocksOf(store))).toEqual([])
+    expect(store.erasure.clean({ rebuildUpToBytes: 0 })).toEqual({ rebuilt: false, logCleared: true })
+    expect(tracesIn(inFile(store))).toEqual([])
+    expect(inIndex(store, 'search_meetings', 'udg')).toHaveLength(250)
+  })
+})
+
+describe('what is typed is data', () => {
+  const sign = fc.constantFrom(
+    ...'abAB%_\\"\'?*^:-+(){}[]~、見積書 　ü🙂'.split(''),
+    'NOT ',
+    'OR ',
+    'NEAR(',
+    'text:',
+  )
+  const text = fc.array(sign, { maxLength: 12 }).map(parts => parts.join(''))
+
+  test('whatever it is, the index finds what looking at each text finds, and so does the printed SQL', async () => {
+    const store = temporaryStore()
+    const texts = fc.sample(text, { numRuns: 150, seed: 7 })
+    texts.forEach((one, at) => {
+      putMessage(store, { id: `m${at}`, subject: one, text: texts[at + 1] ?? '' })
+    })
+    const queries = fc.sample(text, { numRuns: 200, seed: 8 }).filter(typed => typed.trim() !== '')
+    const asked = queries.filter(typed => !/^["\s　]*$/.test(typed))
+    const slow = asked.map(typed => found(store, typed))
+    await build(store)
+    expect(asked.map(typed => found(store, typed))).toEqual(slow)
+    for (const typed of asked) {
+      const { sql, rows } = ask(store, typed)
+      expect(store.all(sql)).toEqual(rows)
+    }
+    expect(slow.flat().length).toBeGreaterThan(100)
+  })
+})
+
+describe('of many hits', () => {
+  test('the newest are found, however they are looked for', async () => {
+    const store = temporaryStore()
+    const day = (at: number) => new Date(Date.parse(NOW) + at * 86_400_000).toISOString()
+    for (let at = 0; at < 700; at += 1)
+      putMessage(store, { id: `m${at}`, subject: `Budget ${at}`, at: day(at) })
+    const newest = () => ask(store, 'budget', { limit: 3 }).rows.map(({ title }) => title)
+    expect(newest()).toEqual(['Budget 699', 'Budget 698', 'Budget 697'])
+    await build(store)
+    expect(newest()).toEqual(['Budget 699', 'Budget 698', 'Budget 697'])
+    expect(ask(store, 'budget', { limit: 3 }).sql).not.toContain('MATCH')
+    expect(ask(store, '"budget 69"', { limit: 3 }).sql).toContain('MATCH')
+    const within = { from: day(10), to: day(12), limit: 5 }
+    expect(ask(store, 'budget', within).rows.map(({ title }) => title)).toEqual(['Budget 11', 'Budget 10'])
+  })
+})
+
+test('the sqlite3 program reads the indices and runs the printed SQL', async () => {
+  const store = temporaryStore()
+  putOne(store, 'a', '見積書の件')
+  await build(store)
+  store.db.pragma('wal_checkpoint(TRUNCATE)')
+  const run = (sql: string) => execFileSync('sqlite3', ['-readonly', store.path, sql], { encoding: 'utf8' })
+  expect(run(`SELECT count(*) FROM search_messages WHERE search_messages MATCH '"見積書"'`)).toBe('2\n')
+  expect(run("SELECT text FROM search_transcripts WHERE text LIKE '%見積書の%'")).toContain('見積書の件')
+  expect(
+    run(ask(store, '見積書の件').sql)
+      .split('\n')
+      .filter(line => /^\w+(-item)?\|/.test(line)),
+  ).toHaveLength(8)
+})
