@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { basename, relative, resolve } from 'node:path'
 import { Option } from 'commander'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
+import type { Sqlite } from '../store/open.ts'
 import { type CommandContext, type CommandDefinition, mayColour } from './command.ts'
 import { makeRoom } from './demo-file.ts'
 import {
@@ -16,7 +17,7 @@ import {
   startParley,
   startSimulator,
 } from './demo-processes.ts'
-import { DEMO_QUESTIONS } from './demo-questions.ts'
+import { type DemoQuestion, demoQuestions } from './demo-questions.ts'
 import { table } from './table.ts'
 import { wholeNumber } from './wording.ts'
 
@@ -62,7 +63,7 @@ export const demoCommand: CommandDefinition<DemoOptions> = {
     try {
       const status = await backfill(context, { file, service: await listening(simulator, signal) })
       if (signal.aborted || status !== EXIT_STATUS.done) return notFinished(context, status)
-      await answerQuestions(context, file)
+      await answerQuestions(context, file, options.database)
       stdout.write(howToGoOn(cwd, options.database))
       return EXIT_STATUS.done
     } finally {
@@ -128,33 +129,50 @@ function callOf(cwd: string): string {
 
 // ------------------------------------------------------------------------------------------------ the answers
 
-async function answerQuestions({ stdout, env }: CommandContext, file: string): Promise<void> {
+async function answerQuestions(
+  { stdout, env, cwd }: CommandContext,
+  path: string,
+  database: string,
+): Promise<void> {
   const { openDatabase } = await import('../store/open.ts')
-  const db = openDatabase({ path: file, readonly: true })
+  const db = openDatabase({ path, readonly: true })
   const [bold, dim] = mayColour(stdout, env) ? [styled(1, 22), styled(2, 22)] : [plain, plain]
-  for (const { question, sql } of DEMO_QUESTIONS) {
-    const statement = db.prepare(sql).raw()
-    const columns = statement.columns().map(({ name }, index) => ({ name, index }))
-    const rows = (statement.all() as unknown[][]).map(row => row.map(cellOf))
-    const lines = table(
-      columns.map(({ name, index }) => ({
-        title: name,
-        align: rows.every(row => COUNT.test(row[index] ?? '')) ? 'right' : 'left',
-        cell: (row: string[]) => row[index] ?? '',
-      })),
-      rows,
-    )
-    stdout.write(`\n${bold(question)}\n\n${dim(sql)}\n\n${lines.join('\n')}\n`)
+  for (const { question, file, sql } of demoQuestions()) {
+    const command = `sqlite3 -readonly -box ${database} < ${relative(cwd, file)}`
+    stdout.write(`\n${bold(question)}\n\n${dim(command)}\n\n${answerOf(db, sql).join('\n')}\n`)
   }
   db.close()
 }
 
-const COUNT = /^[\d,]*$/
+/** The first rows, without what is of use to programs only. */
+function answerOf(db: Sqlite, sql: DemoQuestion['sql']): string[] {
+  const statement = db.prepare(sql).raw()
+  const columns = statement.columns().map(({ name }, index) => ({ name, index }))
+  const all = statement.all() as unknown[][]
+  const rows = all.slice(0, MOST_ROWS).map(row => row.map(cellOf))
+  const lines = table(
+    columns.map(({ name, index }) => ({
+      title: name,
+      align: rows.every(row => COUNT.test(row[index] ?? '')) ? ('right' as const) : ('left' as const),
+      cell: (row: string[]) => row[index] ?? '',
+      isIdle: () => MACHINE_READ.test(name),
+    })),
+    rows,
+  )
+  const more = all.length - rows.length
+  return more > 0 ? [...lines, `and ${wholeNumber(more)} more`] : lines
+}
+
+const MOST_ROWS = 6
+const MOST_SIGNS = 40
+const MACHINE_READ = /^url$|_id$/
+const COUNT = /^[\d,.]*$/
 const CONTROLS = /\p{Cc}+/gu
 
 function cellOf(value: unknown): string {
-  if (typeof value === 'number') return wholeNumber(value)
-  return value === null ? '' : String(value).replace(CONTROLS, ' ')
+  if (typeof value === 'number') return value.toLocaleString('en', { maximumFractionDigits: 1 })
+  const signs = [...String(value ?? '').replace(CONTROLS, ' ')]
+  return signs.length > MOST_SIGNS ? `${signs.slice(0, MOST_SIGNS - 1).join('')}…` : signs.join('')
 }
 
 const plain = (text: string) => text

@@ -11,6 +11,11 @@ export const DEAL_RECOUNTS: Readonly<Record<string, Recount>> = {
     expected: stageChanges,
   },
   'open-deals-by-stage': { parameters: {}, least: 4, expected: openDeals },
+  'deals-where-a-term-was-said': {
+    parameters: { since: quoted('2025-07-01'), term: quoted('OTHER vendors') },
+    least: 3,
+    expected: dealsWithTerm,
+  },
   'one-deal': { parameters: {}, least: 3, expected: oneDeal },
 }
 
@@ -169,6 +174,46 @@ function stageChanges(warehouse: DemoWarehouse): Expected[] {
   return ordered(rows, { by: ({ at }) => at }, { by: ({ deal }) => deal }, { by: row => row.deal_id }).map(
     ({ at, ...row }) => row,
   )
+}
+
+function dealsWithTerm(warehouse: DemoWarehouse): Expected[] {
+  const stages = stagesOf(warehouse)
+  const began = new Map(
+    warehouse.after.meetings.map(({ meeting_id, start_time }) => [
+      String(meeting_id),
+      new Date(String(start_time)).toISOString(),
+    ]),
+  )
+  const mentions = new Map(
+    warehouse.after.transcripts.map(({ meeting_id, entries }) => {
+      const said = (entries as { text: string }[]).filter(({ text: words }) =>
+        words.includes('other vendors'),
+      )
+      return [String(meeting_id), said.length]
+    }),
+  )
+  const activities = activitiesByDeal(warehouse)
+  const rows = warehouse
+    .records('deal')
+    .filter(({ fields }) => !fields['is_closed'])
+    .flatMap(({ id, fields }) => {
+      const held = (activities.get(id) ?? []).filter(({ kind }) => kind === 'MEETING')
+      const ids = [...new Set(held.map(({ source }) => source))].filter(
+        source => (mentions.get(source) ?? 0) > 0 && (began.get(source) ?? '') >= '2025-07-01',
+      )
+      if (ids.length === 0) return []
+      const days = ids.map(source => (began.get(source) ?? '').slice(0, 10)).sort()
+      return {
+        deal: String(fields['name']),
+        stage: String(stages.get(fields['stage_id'])?.fields['name']),
+        amount: typeof fields['amount'] === 'number' ? fields['amount'] : null,
+        meetings: ids.length,
+        mentions: ids.reduce((total, source) => total + (mentions.get(source) ?? 0), 0),
+        last_said: days.at(-1) ?? null,
+        deal_id: id,
+      }
+    })
+  return ordered(rows, { by: ({ amount }) => amount, down: true }, { by: ({ deal }) => deal })
 }
 
 function openDeals(warehouse: DemoWarehouse): Expected[] {

@@ -1,0 +1,61 @@
+-- In which open deals was a term said in a meeting, the largest deals first?
+--
+-- Parameters:
+--   term           what to look for, in any language; as in LIKE, % stands for anything and _ for one sign
+--   since          meetings that began from this day on: the last twelve months
+--   name_field, amount_field, stage_field   the deal's fields
+--   closed_field   the deal's field that says that it is closed: true, a day, anything but false and empty
+--   closed_stages  names of stages that mean closed, as a JSON list, where there is no such field
+--
+-- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
+-- Needs the full-text index, as mentions-of-a-term-by-month.sql does, where it is said how to do without.
+WITH parameters AS (
+  SELECT
+    'other vendors' AS term,
+    date('now', '-12 months') AS since,
+    'name' AS name_field,
+    'amount' AS amount_field,
+    'stage_id' AS stage_field,
+    'is_closed' AS closed_field,
+    '[]' AS closed_stages
+),
+hits AS (
+  SELECT s.rowid AS _id
+  FROM parameters p
+  CROSS JOIN search_transcripts s ON s.text LIKE '%' || p.term || '%'
+  UNION
+  SELECT t._id
+  FROM parameters p
+  CROSS JOIN transcript_entries t ON t.text LIKE '%' || p.term || '%'
+    AND t._id > (SELECT indexed_up_to FROM search_indices WHERE name = 'search_transcripts')
+),
+meetings_with_it AS (
+  SELECT m.id, m.start_time, count(*) AS mentions
+  FROM parameters p
+  CROSS JOIN hits
+  JOIN transcript_entries t ON t._id = hits._id
+  JOIN live_meetings m ON m.id = t.meeting_id AND m.access = 'open' AND m.start_time >= p.since
+  GROUP BY m.id
+),
+pairs AS (
+  SELECT DISTINCT l.context_id AS deal_id, m.id, m.start_time, m.mentions
+  FROM meetings_with_it m
+  JOIN live_activities a ON a.source_type = 'MEETING' AND a.source_id = m.id
+  JOIN activity_links l ON l.activity_id = a.id AND l.context_type = 'deal'
+)
+SELECT
+  coalesce(d.fields ->> p.name_field, d.id) AS deal,
+  coalesce(s.fields ->> 'name', 'stage not known') AS stage,
+  d.fields ->> p.amount_field AS amount,
+  count(*) AS meetings,
+  sum(x.mentions) AS mentions,
+  substr(max(x.start_time), 1, 10) AS last_said,
+  d.id AS deal_id
+FROM parameters p
+CROSS JOIN pairs x
+JOIN live_crm_records d ON d.object = 'deal' AND d.id = x.deal_id
+LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
+WHERE coalesce(d.fields ->> p.closed_field, 0) IN (0, 'false', '')
+  AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
+GROUP BY d.id
+ORDER BY amount DESC, deal, deal_id;
