@@ -21,6 +21,7 @@ import {
   type NextTable,
 } from './crm-table-state.ts'
 import { dealViews } from './deal-views.ts'
+import { createCrmDictionary } from './dictionary.ts'
 import type { Sqlite } from './open.ts'
 import { quote } from './sql.ts'
 import type { Prepare } from './statements.ts'
@@ -64,6 +65,7 @@ export function createCrmTables({ db, prepare, clock, transaction }: CrmTablesDe
   const notes = createCrmNotes(db, prepare)
   const writers = new Map<string, CrmTableWriter>()
   const states = createCrmTableStates(prepare, () => writers.clear())
+  const dictionary = createCrmDictionary(prepare)
   /** Objects whose table could not be kept: until their metadata changes, or the next start. */
   const givenUp = new Set<string>()
   let isFilling = false
@@ -151,6 +153,7 @@ export function createCrmTables({ db, prepare, clock, transaction }: CrmTablesDe
     }
     if (made) replaceViews(db, viewsOf(made.table, made.columns, fields))
     replaceViews(db, dealViews(db))
+    dictionary.refresh(object)
   }
 
   const dropViews = ({ made }: CrmTableState) => {

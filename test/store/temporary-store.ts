@@ -50,11 +50,10 @@ export function withShortcuts(store: Store, folder: string, path: string): Tempo
   const putAs: TemporaryStore['putAs'] = (table, payloads, ticket, options = {}) => {
     const { now = '2026-01-01T00:00:00.000Z', requested, filled = [] } = options
     const parse = compileParser(tableNamed(table))
-    const work = store.db.transaction(() => {
+    return store.atomically(() => {
       const items = payloads.flatMap(payload => parse(payload, REJECTS_NOTHING, requested) ?? [])
       return store.write(table, items, { ticket, now, filled })
     })
-    return work()
   }
   return {
     ...store,

@@ -2,6 +2,7 @@ import Database from 'better-sqlite3'
 import { canonicalJson, isFields, type Json, parseExact } from './exact-json.ts'
 import type { ExpectedTable } from './expected.ts'
 import type { Cell, OneOf, Row } from './row-shape.ts'
+import { compareTypedTables, typedNames } from './typed-tables.ts'
 
 /** One place where the warehouse is not what the API publishes, as one line. */
 export type Difference = string
@@ -9,7 +10,8 @@ export type Difference = string
 const MOST_SHOWN = 20
 
 /**
- * Compares every table, its `live_` view and the columns that parley keeps for itself. The first 20 are shown.
+ * Compares every table, its `live_` view, the columns that parley keeps for itself, and the typed tables with the
+ * records that they are made of. The first 20 are shown.
  * @param besides differences that are of no account
  */
 export function compareWarehouse(
@@ -20,7 +22,7 @@ export function compareWarehouse(
   const db = new Database(file, { readonly: true })
   try {
     const all = expected.flatMap(table => compareTable(db, table))
-    all.push(...openRejects(db), ...holes(db), ...misreported(db, expected))
+    all.push(...openRejects(db), ...holes(db), ...misreported(db, expected), ...compareTypedTables(db))
     const counted = all.filter(difference => !besides?.test(difference))
     const more = counted.length - MOST_SHOWN
     return more > 0 ? [...counted.slice(0, MOST_SHOWN), `and ${more} more`] : counted
@@ -157,11 +159,12 @@ function insane(db: Database.Database, { table, isView }: ExpectedTable): Differ
 }
 
 /** History and the program's own tables are no copy of anything that the API publishes. */
-const NOT_COMPARED = /^(sync_|sqlite_|live_|__|crm_record_changes$)|_(fts|search)(_|$)/
+const NOT_COMPARED =
+  /^(sync_|sqlite_|live_|__|crm_record_changes$|deal_timeline$|deal_stage_history$)|_(fts|search)(_|$)/
 
 /** Tables that nobody compares would be tables that nobody proves. */
 export function forgottenTables(db: Database.Database, expected: readonly ExpectedTable[]): Difference[] {
-  const known = new Set(expected.map(({ table }) => table))
+  const known = new Set([...expected.map(({ table }) => table), ...typedNames(db)])
   const names = db.prepare("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").pluck().all()
   return names
     .map(String)

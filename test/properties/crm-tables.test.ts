@@ -1,0 +1,177 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { decodeJson } from '../../src/json.ts'
+import { quote } from '../../src/store/sql.ts'
+import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
+import { compareTypedTables, typedTables } from '../support/typed-tables.ts'
+
+/** Whatever the metadata says and the records hold, in whatever order: the typed tables are what both say together. */
+
+const OBJECTS = ['deal', 'Deal', 'records', 'a"b', '契約', `o${'y'.repeat(300)}`]
+const IDS = ['a', 'b', 'c', 'd']
+
+const name = fc.oneof(
+  fc.constantFrom(
+    'id',
+    'ID',
+    'created_at',
+    '_deleted_at',
+    'rowid',
+    'select',
+    'Group By',
+    'amount',
+    'Amount',
+    'amount_2',
+    'it\'s "quoted"',
+    '"',
+    'a.b[0]->$',
+    '; DROP TABLE crm_records; --',
+    '?1',
+    '契約 種別',
+    'ﬀ',
+    'Straße',
+    '\ud800',
+    'a\u0000b',
+    '__proto__',
+    ' ',
+    `x${'y'.repeat(300)}`,
+  ),
+  fc.string({ minLength: 1, maxLength: 4 }),
+)
+const type = fc.constantFrom(
+  'TEXT',
+  'NUMBER',
+  'CURRENCY',
+  'BOOLEAN',
+  'DATETIME',
+  'DATE',
+  'MULTI_SELECT',
+  'odd',
+)
+const field = fc.record({
+  name,
+  type,
+  label: fc.constantFrom('Amount', 'amount', 'id', '"', '', null),
+  is_active: fc.boolean(),
+  relation: fc.constantFrom(null, { type: 'MANY_TO_ONE', target_object: 'stage' }),
+})
+/** As JSON text: a JavaScript number could not say all of them. */
+const value = fc.oneof(
+  fc.constantFrom(
+    'null',
+    'true',
+    'false',
+    '0',
+    '1',
+    '-0',
+    '1.0',
+    '2',
+    '1e400',
+    '1.25e+21',
+    '9007199254740993',
+    '12345678901234567890',
+    '0.1234567890123456789',
+    '"12345678901234567890.5"',
+    '"1e5"',
+    '"0x10"',
+    '" 1"',
+    '""',
+    '"yes"',
+    '"2026-03-04T05:06:07.1239+09:00"',
+    '"next week"',
+    '["a",12345678901234567890]',
+    '{"a":{"b":[1.50]}}',
+    '"\\ud800"',
+    '"a\\u0000b"',
+    '"日本語"',
+  ),
+  fc.integer().map(String),
+  fc.double({ noNaN: true, noDefaultInfinity: true }).map(number => JSON.stringify(number)),
+  fc.string().map(text => JSON.stringify(text)),
+)
+
+const object = fc.constantFrom(...OBJECTS)
+const id = fc.constantFrom(...IDS)
+const unique = <T>(one: fc.Arbitrary<T>, selector: (item: T) => string, maxLength = 7) =>
+  fc.uniqueArray(one, { maxLength, selector })
+
+const step = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('metadata' as const),
+      object,
+      fields: unique(field, each => each.name.toWellFormed()),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('record' as const),
+      object,
+      id,
+      values: unique(fc.tuple(name, value), ([key]) => key.toWellFormed()),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('withdraw' as const), object, id }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('erase' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('finish' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('start again' as const) }) },
+)
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
+
+function at(second: number): string {
+  return new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
+}
+
+async function take(store: TemporaryStore, each: Step, now: string): Promise<void> {
+  if (each.kind === 'metadata') {
+    store.put('crm_objects', [{ name: each.object, label: 'Label', fields: each.fields }], {
+      requested: each.object,
+      now,
+    })
+  } else if (each.kind === 'record') {
+    const members = each.values.map(([key, json]) => `${JSON.stringify(key)}:${json}`)
+    const fields = decodeJson(`{${members.join(',')}}`).value
+    store.put('crm_records', [{ id: each.id, object: each.object, fields }], { requested: each.object, now })
+  } else if (each.kind === 'withdraw') {
+    store.atomically(() => store.tombstone('crm_records', [[each.object, each.id]], now))
+  } else if (each.kind === 'erase') {
+    store.atomically(() => store.erasure.erase({ before: now, limit: 2 }))
+  } else if (each.kind === 'finish') await store.crmTables.finish()
+}
+
+test('the typed tables are what the metadata and the records say', { timeout: 240_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async steps => {
+      const folder = mkdtempSync(join(tmpdir(), 'parley-typed-'))
+      const path = join(folder, 'parley.db')
+      let store = withShortcuts(openAt(path), folder, path)
+      try {
+        for (const [index, each] of steps.entries()) {
+          if (each.kind === 'start again') {
+            store.close()
+            store = withShortcuts(openAt(path), folder, path)
+          } else await take(store, each, at(index))
+          expect(compareTypedTables(store.db)).toEqual([])
+        }
+        await store.crmTables.finish()
+        expect(compareTypedTables(store.db)).toEqual([])
+        const tables = typedTables(store.db)
+        expect(tables.map(({ object: told }) => told).sort()).toEqual(
+          store.column('SELECT name FROM crm_objects').sort(),
+        )
+        expect(store.column("SELECT name FROM sqlite_master WHERE name GLOB 'sync_crm*'")).toEqual([])
+        for (const { table } of tables) store.all(`SELECT * FROM ${quote(`labelled_${table}`)}`)
+        store.all('SELECT * FROM deal_stage_history')
+      } finally {
+        store.close()
+        rmSync(folder, { recursive: true, force: true })
+      }
+    }),
+    { numRuns: 60 },
+  )
+})

@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest'
+import { decodeJson } from '../../src/json.ts'
+import {
+  type CrmField,
+  type CrmForm,
+  cellOf,
+  columnsOf,
+  formOf,
+  labelsOf,
+  MOST_FIELD_COLUMNS,
+} from '../../src/store/crm-columns.ts'
+
+const field = (name: string, more: Partial<CrmField> = {}): CrmField => ({
+  name,
+  label: name,
+  type: 'TEXT',
+  isActive: true,
+  isRelation: false,
+  ...more,
+})
+
+const names = (fields: readonly CrmField[], before: Record<string, string> = {}) =>
+  columnsOf(fields, new Map(Object.entries(before))).map(({ column }) => column)
+
+describe('a column is called as its field', () => {
+  test('but for a number where another has that name already, whatever its case', () => {
+    expect(names(['amount', 'Amount', 'AMOUNT', 'amount_2'].map(name => field(name)))).toEqual([
+      'amount',
+      'Amount_2',
+      'AMOUNT_3',
+      'amount_2_2',
+    ])
+  })
+
+  test('and never as one of those that every typed table has', () => {
+    expect(names(['ID', 'created_at', 'updated_at', '_deleted_at'].map(name => field(name)))).toEqual([
+      'ID_2',
+      'created_at_2',
+      'updated_at_2',
+      '_deleted_at_2',
+    ])
+  })
+
+  test('with what no SQL text can hold replaced', () => {
+    expect(names([field('a\u0000b'), field(''), field('select'), field('"; --')])).toEqual([
+      'a\ufffdb',
+      'unnamed',
+      'select',
+      '"; --',
+    ])
+  })
+
+  test('and keeps its name when another field comes before it', () => {
+    expect(names([field('AMOUNT'), field('amount')], { amount: 'amount' })).toEqual(['AMOUNT_2', 'amount'])
+  })
+})
+
+test('beyond the most columns that a table takes, those in use go before those that are retired', () => {
+  const fields = Array.from({ length: 3000 }, (_, index) => field(`f${index}`, { isActive: index % 2 === 1 }))
+  const columns = names(fields)
+  expect(columns).toHaveLength(MOST_FIELD_COLUMNS)
+  expect(columns.filter(name => Number(name.slice(1)) % 2 === 1)).toHaveLength(1500)
+  expect(columns.slice(0, 3)).toEqual(['f0', 'f1', 'f2'])
+})
+
+test('labels are numbered where two fields have the same one, and stand for themselves where they are missing', () => {
+  const fields = [
+    field('a', { label: 'Amount' }),
+    field('b', { label: 'amount' }),
+    field('c', { label: null }),
+    field('d', { label: 'id' }),
+  ]
+  expect(labelsOf(columnsOf(fields, new Map()), fields)).toEqual(['Amount', 'amount_2', 'c', 'id_2'])
+})
+
+test.each<[string | null, CrmForm]>([
+  ['NUMBER', 'number'],
+  ['Currency', 'number'],
+  ['big_int', 'number'],
+  ['BOOLEAN', 'boolean'],
+  ['date-time', 'timestamp'],
+  ['DATE', 'text'],
+  ['something new', 'text'],
+  [null, 'text'],
+])('a field of the type %s holds %s', (type, form) => {
+  expect(formOf(type)).toBe(form)
+})
+
+test.each<[CrmForm, string, unknown]>([
+  ['text', '"x"', 'x'],
+  ['text', '{"a":[1,12345678901234567890]}', '{"a":[1,12345678901234567890]}'],
+  ['text', 'true', 'true'],
+  ['text', 'null', null],
+  ['boolean', 'true', 1],
+  ['boolean', '0', 0],
+  ['boolean', '"yes"', null],
+  ['boolean', '2', null],
+  ['number', '12', 12n],
+  ['number', '1.5', 1.5],
+  ['number', '9007199254740993', '9007199254740993'],
+  ['number', '0.1234567890123456789', '0.1234567890123456789'],
+  ['number', '"1200.50"', 1200.5],
+  ['number', '"about ten"', null],
+  ['number', 'true', null],
+  ['timestamp', '"2026-03-04T05:06:07+09:00"', '2026-03-03T20:06:07.000Z'],
+  ['timestamp', '"next week"', 'next week'],
+])('a %s column has %s as %s', (form, json, cell) => {
+  expect(cellOf(form, decodeJson(json).value)).toBe(cell)
+})

@@ -1,0 +1,330 @@
+import { readFileSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
+import { compareTypedTables } from '../support/typed-tables.ts'
+import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
+
+const [FIRST, LATER, LATEST] = [
+  '2026-01-01T00:00:00.000Z',
+  '2026-01-11T00:00:00.000Z',
+  '2026-01-31T00:00:00.000Z',
+]
+
+const relation = (name: string, target: string) => ({
+  name,
+  label: name,
+  type: 'RELATION',
+  relation: { type: 'MANY_TO_ONE', target_object: target },
+})
+const NAME = { name: 'name', label: 'Name', type: 'TEXT' }
+const AMOUNT = { name: 'amount', label: 'Amount', type: 'NUMBER' }
+
+function putObject(store: TemporaryStore, name: string, fields: readonly object[], more: object = {}): void {
+  store.put('crm_objects', [{ name, label: name, fields, ...more }], { requested: name, now: FIRST })
+}
+
+function putRecords(
+  store: TemporaryStore,
+  object: string,
+  records: readonly Record<string, unknown>[],
+  now = FIRST,
+): void {
+  const payloads = records.map(({ id, ...fields }) => ({ id, object, fields, created_at: FIRST }))
+  store.put('crm_records', payloads, { requested: object, now })
+}
+
+/** Deals with some records, in a typed table. */
+async function deals(records: readonly Record<string, unknown>[] = []): Promise<TemporaryStore> {
+  const store = temporaryStore()
+  putObject(store, 'deal', [NAME, AMOUNT, relation('stage_id', 'stage')])
+  putRecords(store, 'deal', records)
+  await store.crmTables.finish()
+  return store
+}
+
+const many = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ id: `r${index}`, name: `n${index}`, amount: index }))
+
+const columnsIn = (store: TemporaryStore, table: string) =>
+  store.column(`SELECT name FROM pragma_table_info('${table}') ORDER BY cid`)
+
+const internal = (store: TemporaryStore) =>
+  store.column("SELECT name FROM sqlite_master WHERE name GLOB 'sync_crm*'")
+
+describe('a typed table', () => {
+  test('has a column for each field, with the record’s times, and indices for its relations', async () => {
+    const store = await deals([{ id: 'a', name: 'x', amount: 1.5, stage_id: 's' }])
+    expect(store.all('SELECT * FROM crm_deal')).toEqual([
+      {
+        id: 'a',
+        name: 'x',
+        amount: 1.5,
+        stage_id: 's',
+        created_at: FIRST,
+        updated_at: null,
+        _deleted_at: null,
+      },
+    ])
+    expect(store.all("EXPLAIN QUERY PLAN SELECT * FROM crm_deal WHERE stage_id = 's'")).toEqual([
+      expect.objectContaining({
+        detail: 'SEARCH crm_deal USING INDEX crm_deal_by_stage_id (stage_id=?)',
+      }),
+    ])
+    expect(compareTypedTables(store.db)).toEqual([])
+  })
+
+  test('follows records that come, change, are withdrawn and come back, in the same transaction', async () => {
+    const store = await deals(many(3))
+    putRecords(store, 'deal', [{ id: 'r1', name: 'changed' }, { id: 'new' }], LATER)
+    expect(compareTypedTables(store.db)).toEqual([])
+    store.atomically(() => store.tombstone('crm_records', [['deal', 'r2']], LATER))
+    expect(compareTypedTables(store.db)).toEqual([])
+    expect(store.column('SELECT id FROM live_crm_deal ORDER BY id')).toEqual(['new', 'r0', 'r1'])
+    putRecords(store, 'deal', many(3), LATEST)
+    expect(store.column('SELECT count(*) FROM live_crm_deal')).toEqual([4])
+    expect(compareTypedTables(store.db)).toEqual([])
+  })
+
+  test('is written with the record or not at all', async () => {
+    const store = await deals(many(2))
+    const fails = () =>
+      store.atomically(() => {
+        store.db.exec("UPDATE crm_records SET fields = '{}'")
+        throw new Error('no')
+      })
+    expect(fails).toThrow('no')
+    await store.transaction(() => store.db.exec("DELETE FROM crm_records WHERE id = 'r0'"))
+    expect(store.column('SELECT name FROM crm_deal')).toEqual(['n1'])
+    expect(compareTypedTables(store.db)).toEqual([])
+  })
+
+  test('is not written for what does not show in it', async () => {
+    const store = await deals(many(2))
+    const before = store.column('SELECT total_changes()')[0] as number
+    store.atomically(() => store.db.exec("UPDATE crm_records SET updated_by_name = 'x'"))
+    expect(store.column('SELECT total_changes()')).toEqual([before + 2])
+  })
+
+  test('of the first records of an object is made when their list was read to its end', async () => {
+    const store = temporaryStore()
+    store.atomically(() =>
+      store.ledger.add({ feed: 'crm_records.list', scope: 'deal', from: null, to: null }),
+    )
+    putObject(store, 'deal', [NAME])
+    putRecords(store, 'deal', many(3))
+    expect(store.column('SELECT table_name FROM crm_objects')).toEqual([null])
+    await store.transaction(() => store.db.exec(`UPDATE sync_segments SET listed_at = '${LATER}'`))
+    await store.crmTables.finish()
+    expect(store.column('SELECT name FROM crm_deal ORDER BY id')).toEqual(['n0', 'n1', 'n2'])
+  })
+
+  test('stays with its rows when its object goes away', async () => {
+    const store = await deals(many(3))
+    store.atomically(() => store.tombstone('crm_objects', [['deal']], LATER))
+    expect(store.column('SELECT count(*) FROM crm_deal')).toEqual([3])
+    expect(store.column('SELECT count(*) FROM live_crm_deal')).toEqual([0])
+    expect(compareTypedTables(store.db)).toEqual([])
+  })
+})
+
+describe('when the metadata changes', () => {
+  test('fields are added, renamed, retired, change their type and go, and no value is lost', async () => {
+    const store = await deals([{ id: 'a', name: 'x', amount: '12', later: 'there before' }])
+    const shapes: object[][] = [
+      [NAME, AMOUNT, { name: 'later', label: 'Later', type: 'TEXT' }],
+      [{ ...NAME, name: 'title' }, AMOUNT],
+      [NAME, { ...AMOUNT, type: 'TEXT' }],
+      [AMOUNT, NAME],
+      [NAME, { ...AMOUNT, is_active: false }],
+      [],
+      [relation('name', 'stage')],
+    ]
+    for (const fields of shapes) {
+      putObject(store, 'deal', fields)
+      expect(compareTypedTables(store.db)).toEqual([])
+    }
+    putObject(store, 'deal', shapes[0] ?? [])
+    expect(store.all('SELECT name, amount, later FROM live_crm_deal')).toEqual([
+      { name: 'x', amount: 12, later: 'there before' },
+    ])
+    await store.crmTables.finish()
+    expect(internal(store)).toEqual([])
+  })
+
+  test('and nothing of the columns, the table is left as it is and the metadata still says them', async () => {
+    const store = await deals(many(2))
+    const before = store.column("SELECT rootpage FROM sqlite_master WHERE name = 'crm_deal'")
+    putObject(store, 'deal', [{ ...NAME, label: 'Title' }, AMOUNT, relation('stage_id', 'stage')])
+    expect(store.column("SELECT rootpage FROM sqlite_master WHERE name = 'crm_deal'")).toEqual(before)
+    expect(store.column('SELECT column_name FROM crm_fields ORDER BY position')).toEqual([
+      'name',
+      'amount',
+      'stage_id',
+    ])
+    expect(columnsIn(store, 'labelled_crm_deal')).toContain('Title')
+  })
+
+  test('a payload with the same fields is no change, though parley says of each what it became', async () => {
+    const store = await deals()
+    const [stored] = store.put(
+      'crm_objects',
+      [{ name: 'deal', label: 'deal', fields: [NAME, AMOUNT, relation('stage_id', 'stage')] }],
+      { requested: 'deal' },
+    )
+    expect(stored?.written.status).toBe('unchanged')
+  })
+
+  test('readers see the table as it was until the new one has every record', async () => {
+    const { store, path } = slowStore()
+    putObject(store, 'deal', [NAME])
+    putRecords(store, 'deal', many(100))
+    await store.crmTables.finish()
+    putObject(store, 'deal', [NAME, AMOUNT])
+    expect(columnsIn(store, 'crm_deal')).not.toContain('amount')
+    expect(internal(store)).not.toEqual([])
+    putRecords(store, 'deal', [{ id: 'r00', name: 'early' }, { id: 'r3' }, { id: 'r99x' }], LATER)
+    store.atomically(() => store.tombstone('crm_records', [['deal', 'r1']], LATER))
+    expect(store.column('SELECT count(*) FROM crm_deal')).toEqual([102])
+    store.close()
+
+    const again = opened(path)
+    await again.crmTables.finish()
+    expect(columnsIn(again, 'crm_deal')).toContain('amount')
+    expect(compareTypedTables(again.db)).toEqual([])
+    expect(internal(again)).toEqual([])
+  })
+
+  test('and once more while a table is being filled, the last one counts', async () => {
+    const { store } = slowStore()
+    putObject(store, 'deal', [NAME])
+    putRecords(store, 'deal', many(100))
+    await store.crmTables.finish()
+    putObject(store, 'deal', [NAME, AMOUNT])
+    putObject(store, 'deal', [AMOUNT])
+    await store.crmTables.finish()
+    expect(columnsIn(store, 'crm_deal')).toEqual(['id', 'amount', 'created_at', 'updated_at', '_deleted_at'])
+    expect(compareTypedTables(store.db)).toEqual([])
+    expect(internal(store)).toEqual([])
+  })
+})
+
+describe('names', () => {
+  test('that are taken, or alike but for case, get a number', async () => {
+    const store = temporaryStore()
+    store.db.exec('CREATE VIEW live_crm_visit AS SELECT 1')
+    const objects = ['records', 'Fields', 'order', 'ORDER', 'visit', 'x"; drop table members; --', '契約書']
+    for (const object of objects) {
+      putObject(store, object, [NAME])
+      putRecords(store, object, [{ id: 'a', name: object }])
+    }
+    await store.crmTables.finish()
+    const tables = new Map(
+      store.all('SELECT name, table_name FROM crm_objects').map(row => [row['name'], row['table_name']]),
+    )
+    expect(objects.map(object => tables.get(object))).toEqual([
+      'crm_records_2',
+      'crm_Fields_2',
+      expect.stringMatching(/^crm_order(_2)?$/),
+      expect.stringMatching(/^crm_ORDER(_2)?$/),
+      'crm_visit_2',
+      'crm_x"; drop table members; --',
+      'crm_契約書',
+    ])
+    expect(compareTypedTables(store.db)).toEqual([])
+  })
+
+  test('of 3,000 fields become 1,900 columns, and the others stay in the JSON', async () => {
+    const store = temporaryStore()
+    const fields = Array.from({ length: 3000 }, (_, index) => ({
+      name: `${'n'.repeat(295)}${index}`,
+      label: 'the same',
+      type: 'TEXT',
+    }))
+    putObject(store, 'deal', fields)
+    putRecords(store, 'deal', [{ id: 'a', ...Object.fromEntries(fields.map(({ name }) => [name, name])) }])
+    await store.crmTables.finish()
+    expect(store.column('SELECT count(*) FROM crm_fields WHERE column_name IS NULL')).toEqual([1100])
+    expect(compareTypedTables(store.db)).toEqual([])
+  })
+})
+
+describe('a table that cannot be kept', () => {
+  test('never fails a sync: it is dropped, and made again by the next start', async () => {
+    const store = await deals(many(2))
+    store.db.exec("CREATE TRIGGER theirs BEFORE UPDATE ON crm_deal BEGIN SELECT RAISE(ABORT, 'no'); END")
+    putRecords(store, 'deal', [{ id: 'r0', name: 'changed' }], LATER)
+    expect(store.column('SELECT fields FROM crm_records ORDER BY id')[0]).toBe('{"name":"changed"}')
+    expect(store.column('SELECT table_name FROM crm_objects')).toEqual([null])
+    expect(store.column('SELECT DISTINCT column_name FROM crm_fields')).toEqual([null])
+    store.close()
+    const again = opened(store.path)
+    await again.crmTables.finish()
+    expect(again.column('SELECT name FROM crm_deal ORDER BY id')).toEqual(['changed', 'n1'])
+  })
+
+  test('because someone dropped it is made again', async () => {
+    const store = await deals(many(2))
+    store.close()
+    const theirs = new Database(store.path)
+    theirs.exec('DROP VIEW live_crm_deal; DROP TABLE crm_deal')
+    theirs.close()
+    const again = opened(store.path)
+    await again.crmTables.finish()
+    expect(compareTypedTables(again.db)).toEqual([])
+    expect(again.column('SELECT count(*) FROM live_crm_deal')).toEqual([2])
+  })
+})
+
+test('a warehouse from before there were typed tables gets them, filled, when it is opened', async () => {
+  const store = await deals(many(50))
+  store.db.exec(`DROP VIEW live_crm_deal; DROP VIEW labelled_crm_deal; DROP TABLE crm_deal;
+    UPDATE crm_fields SET column_name = NULL; UPDATE crm_objects SET table_name = NULL;
+    DELETE FROM sync_meta WHERE key GLOB 'crm_table*';
+    UPDATE sync_resources SET first_complete_at = '${FIRST}'`)
+  store.close()
+  const again = opened(store.path)
+  expect(again.column('SELECT count(*) FROM live_crm_deal')).toEqual([50])
+  expect(compareTypedTables(again.db)).toEqual([])
+})
+
+test('what was withdrawn leaves the typed tables, their views and the dictionary with the rest', async () => {
+  const store = temporaryStore()
+  putObject(store, 'deal', [{ ...NAME, label: 'mark-label' }, relation('owner_id', 'x')])
+  putRecords(store, 'deal', [{ id: 'a', name: 'mark-value', owner_id: 'mark-relation' }])
+  await store.crmTables.finish()
+  putObject(store, 'deal', [{ ...NAME, label: 'mark-label' }, AMOUNT, relation('owner_id', 'x')])
+  await store.crmTables.finish()
+  store.atomically(() => store.tombstone('crm_objects', [['deal']], LATER))
+  expect(store.column('SELECT name FROM crm_deal')).toEqual(['mark-value'])
+  store.atomically(() => store.erasure.erase({ before: LATEST, limit: 100 }))
+  expect(store.all('SELECT id, name, owner_id FROM crm_deal')).toEqual([
+    { id: 'a', name: null, owner_id: null },
+  ])
+  expect(compareTypedTables(store.db)).toEqual([])
+  store.erasure.clean({ rebuildUpToBytes: 2 ** 30 })
+  store.close()
+  const bytes = ['', '-wal', '-shm'].map(end => readFileSync(`${store.path}${end}`, 'latin1')).join('')
+  expect(bytes.match(/mark-\w+/g)).toBe(null)
+})
+
+function opened(path: string, store: Store = openAt(path)): TemporaryStore {
+  onTestFinished(() => store.close())
+  return withShortcuts(store, path, path)
+}
+
+/** By its clock every look at the time finds that a lot has lasted long enough. */
+function slowStore(): { store: TemporaryStore; path: string } {
+  const path = `${newFolder()}/parley.db`
+  let elapsed = 0
+  const clock = {
+    ...systemClock(),
+    elapsed: () => {
+      elapsed += 1000
+      return elapsed
+    },
+  }
+  const store = openStore({ path, mode: 0o600, command: 'test', pid: process.pid, clock })
+  return { store: opened(path, store), path }
+}

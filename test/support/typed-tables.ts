@@ -1,0 +1,179 @@
+import type Database from 'better-sqlite3'
+import { LosslessNumber } from 'lossless-json'
+import { canonicalJson, fieldsOf, type Json, parseExact } from './exact-json.ts'
+import { instantOf } from './row-shape.ts'
+
+/** What the typed tables must hold, told by `crm_records` and the metadata alone, and by nothing of what makes them. */
+
+type Db = Database.Database
+type Found = Record<string, string | number | bigint | null>
+
+interface Typed {
+  object: string
+  table: string
+}
+
+export function typedTables(db: Db): Typed[] {
+  return db
+    .prepare('SELECT name AS object, table_name AS "table" FROM crm_objects WHERE table_name IS NOT NULL')
+    .all() as Typed[]
+}
+
+/** The typed tables and their views. */
+export function typedNames(db: Db): string[] {
+  return typedTables(db).flatMap(({ table }) => [table, `live_${table}`, `labelled_${table}`])
+}
+
+/** Where a typed table, one of its views or what is said of it is not what the records and the metadata say. */
+export function compareTypedTables(db: Db): string[] {
+  return typedTables(db).flatMap(typed => [...compareColumns(db, typed), ...compareRows(db, typed)])
+}
+
+interface Field {
+  name: string
+  column: string | null
+  type: string | null
+  relation: string | null
+}
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+function fieldsIn(db: Db, object: string): Field[] {
+  return db
+    .prepare(
+      'SELECT name, column_name AS "column", type, relation_type AS relation FROM crm_fields WHERE object = ? ORDER BY position, name',
+    )
+    .all(object) as Field[]
+}
+
+const MOST = 1900
+
+function compareColumns(db: Db, { object, table }: Typed): string[] {
+  const fields = fieldsIn(db, object)
+  const columns = fields.flatMap(({ column }) => (column === null ? [] : [column]))
+  const names = (of: string): unknown[] =>
+    db.prepare('SELECT name FROM pragma_table_info(?) ORDER BY cid').pluck().all(of)
+  const same = (what: string, found: unknown[], wanted: unknown[]) =>
+    JSON.stringify(found) === JSON.stringify(wanted) ? [] : [`${table}: ${what} is not as the metadata says`]
+  const indexed = db
+    .prepare(
+      'SELECT i.name FROM pragma_index_list(?) l, pragma_index_info(l.name) i WHERE NOT l."unique" ORDER BY 1',
+    )
+    .pluck()
+    .all(table)
+  const relations = fields.flatMap(({ column, relation }) => (relation && column !== null ? [column] : []))
+  return [
+    ...(columns.length === Math.min(fields.length, MOST)
+      ? []
+      : [`${table}: ${columns.length} of ${fields.length} fields have a column`]),
+    ...same('the order of its columns', names(table), [
+      'id',
+      ...columns,
+      'created_at',
+      'updated_at',
+      '_deleted_at',
+    ]),
+    ...same('the live view', names(`live_${table}`), ['id', ...columns, 'created_at', 'updated_at']),
+    ...same(
+      'the width of the labelled view',
+      names(`labelled_${table}`).map(() => 0),
+      ['id', ...columns, 'created_at', 'updated_at'].map(() => 0),
+    ),
+    ...same(
+      'which columns are indexed',
+      indexed,
+      relations.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
+    ),
+  ]
+}
+
+function compareRows(db: Db, { object, table }: Typed): string[] {
+  const fields = fieldsIn(db, object).filter(({ column }) => column !== null)
+  const rows = new Map(
+    (
+      db
+        .prepare(`SELECT * FROM ${quoted(table)}`)
+        .safeIntegers()
+        .all() as Found[]
+    ).map(row => [row['id'], row]),
+  )
+  const records = db
+    .prepare('SELECT id, fields, created_at, updated_at, _deleted_at FROM crm_records WHERE object = ?')
+    .all(object) as Record<string, string | null>[]
+  const live = db
+    .prepare(`SELECT count(*) FROM ${quoted(`live_${table}`)}`)
+    .pluck()
+    .get()
+  const labelled = db
+    .prepare(`SELECT count(*) FROM ${quoted(`labelled_${table}`)}`)
+    .pluck()
+    .get()
+  const published = records.filter(record => record['_deleted_at'] === null).length
+  const shown = live === published && labelled === published
+  const known = new Set(records.map(({ id }) => id))
+  return [
+    ...(shown ? [] : [`${table}: its views show ${live} and ${labelled} of ${published} records`]),
+    ...[...rows.keys()].filter(id => !known.has(String(id))).map(id => `${table} ${id}: should not be there`),
+    ...records.flatMap(record => {
+      const row = rows.get(record['id'] ?? '')
+      if (!row) return [`${table} ${record['id']}: is missing`]
+      return compareCells(table, fields, record, row)
+    }),
+  ]
+}
+
+function compareCells(
+  table: string,
+  fields: readonly Field[],
+  record: Record<string, string | null>,
+  row: Found,
+): string[] {
+  const values = fieldsOf(parseExact(record['fields'] ?? 'null'))
+  const wrong = ['created_at', 'updated_at', '_deleted_at'].filter(name => row[name] !== record[name])
+  for (const { name, column, type, relation } of fields) {
+    // Text that is no Unicode is not kept as it is, neither in names nor in values.
+    const [, value = null] = Object.entries(values).findLast(([key]) => key.toWellFormed() === name) ?? []
+    const form = relation === 'MANY_TO_ONE' ? 'text' : (FORMS[(type ?? '').toUpperCase()] ?? 'text')
+    if (!fits[form](value, row[column ?? ''] ?? null)) wrong.push(`${column} (${form} ${row[column ?? '']})`)
+  }
+  return wrong.map(column => `${table} ${record['id']}: ${column} is not what the record says`)
+}
+
+type Form = 'text' | 'number' | 'boolean' | 'timestamp'
+
+const FORMS: Readonly<Record<string, Form>> = {
+  NUMBER: 'number',
+  CURRENCY: 'number',
+  BOOLEAN: 'boolean',
+  DATETIME: 'timestamp',
+}
+
+type Cell = Found[string]
+type Fits = (value: Json, cell: Cell) => boolean
+
+const fits: Readonly<Record<Form, Fits>> = {
+  text: isText,
+  timestamp: (value, cell) =>
+    typeof value === 'string' ? cell === (instantOf(value) ?? value.toWellFormed()) : isText(value, cell),
+  boolean(value, cell) {
+    const numbers: Readonly<Record<string, bigint>> = { true: 1n, false: 0n, '1e0': 1n, '0': 0n }
+    const isSaid = typeof value === 'boolean' || value instanceof LosslessNumber
+    return cell === ((isSaid ? numbers[canonicalJson(value)] : undefined) ?? null)
+  },
+  number(value, cell) {
+    const text = value instanceof LosslessNumber ? value.value : typeof value === 'string' ? value : ''
+    if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)) return cell === null
+    const exact = canonicalJson(new LosslessNumber(text))
+    if (cell === null || canonicalJson(new LosslessNumber(String(cell))) !== exact) return false
+    const double = Number(text)
+    const isHeld = Number.isFinite(double) && canonicalJson(new LosslessNumber(String(double))) === exact
+    return isHeld === (typeof cell !== 'string') && (typeof cell === 'bigint' || !Number.isSafeInteger(cell))
+  },
+}
+
+/** A text as it is, everything else as its JSON. */
+function isText(value: Json, cell: Cell): boolean {
+  if (value === null) return cell === null
+  if (typeof value === 'string') return cell === value.toWellFormed()
+  return typeof cell === 'string' && canonicalJson(parseExact(cell)) === canonicalJson(value)
+}
