@@ -89,7 +89,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
       }
     } catch (error) {
       progress.end()
-      throw targetError(databaseError(error, path), folder)
+      throw databaseError(targetError(error, folder), path)
     } finally {
       db.close()
     }

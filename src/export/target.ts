@@ -16,7 +16,7 @@ import {
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { lockDatabase } from '../store/lock.ts'
+import { type HeldLock, lockDatabase } from '../store/lock.ts'
 import { type Mark, readMark } from './fingerprint.ts'
 
 /** The folder that is exported to: what of it is ours, and how it changes. */
@@ -67,9 +67,7 @@ const unfinished = (file: string): string => join(dirname(file), `.${basename(fi
  * @throws StopError 64 when it is no folder of ours, 73 when it cannot be used, 75 when another export is at work
  */
 export function openTarget(path: string, mode: number, clock: Clock): Target {
-  makeFolder(path, mode)
-  refuseForeign(path)
-  const lock = lockTarget(path, clock)
+  const lock = lockFolder(path, mode, clock)
   const touched = new Set<string>()
   const parts = partsIn(path)
 
@@ -163,11 +161,15 @@ function refuseForeign(path: string): void {
   })
 }
 
-function lockTarget(path: string, clock: Clock) {
+function lockFolder(path: string, mode: number, clock: Clock): HeldLock {
   try {
+    makeFolder(path, mode)
+    refuseForeign(path)
     return lockDatabase(join(path, LOCKED), clock)
   } catch (error) {
-    if (!(error instanceof StopError) || error.code !== 'database-locked') throw error
+    if (!(error instanceof StopError)) throw targetError(error, path)
+    if (error.code === 'database-unavailable') throw targetError(error.cause, path)
+    if (error.code !== 'database-locked') throw error
     throw new StopError(`Another process is exporting to ${path}`, {
       code: 'export-locked',
       hint: 'Wait for it, or name another folder.',
@@ -201,6 +203,11 @@ const FAULTS: readonly { codes: readonly string[]; says: string; hint: string }[
     codes: ['EACCES', 'EPERM', 'EROFS'],
     says: 'no permission to write there',
     hint: 'Check the owner and mode of the folder, or name another one.',
+  },
+  {
+    codes: ['ENOTDIR', 'EISDIR', 'EEXIST', 'ENOTEMPTY', 'ENOENT', 'ENAMETOOLONG'],
+    says: 'something else is where a folder or a file has to be',
+    hint: 'Look at what lies there, or name another folder.',
   },
   { codes: ['EIO'], says: 'reading or writing failed', hint: 'Check the disk.' },
 ]

@@ -1,0 +1,194 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { expect, type TestContext, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import type { Manifest } from '../../src/export/manifest.ts'
+import { type DuckCell, openDuck, sorted } from '../export/duck.ts'
+import { emptyFolder, parley, parleyWithSmallFiles, startParley } from './parley.ts'
+import { type Place, placeFor, workspace } from './workspace.ts'
+
+const duck = await openDuck()
+
+/** A warehouse of a small workspace. Its env is left out where no API may be needed. */
+async function warehouse(context: TestContext): Promise<Place> {
+  const place = placeFor(await workspace(context))
+  const { status, stderr } = await parley(['backfill'], place)
+  expect(status, stderr).toBe(EXIT_STATUS.done)
+  return place
+}
+
+const manifestIn = (folder: string) =>
+  JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')) as Manifest
+
+type Stored = string | number | bigint | null
+
+/** A stored cell as a reader of this type sees it: where numbers and longer texts stand in one column, all are text. */
+function cellAs(type: string | undefined, cell: Stored): DuckCell {
+  if (cell === null) return null
+  if (type === 'BOOLEAN') return cell === 1n
+  if (type === 'DOUBLE') return Number(cell)
+  return type === 'VARCHAR' ? String(cell) : cell
+}
+
+test.concurrent('needs no API settings, and every table has the rows of the warehouse, those of CRM objects too', async context => {
+  const { cwd, file } = await warehouse(context)
+  const exported = await parley(['export', 'parquet', 'out'], { cwd })
+  expect(exported).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
+  expect(exported.stdout).toMatch(/^transcript_entries +\d+/m)
+  const folder = join(cwd, 'out')
+  const db = new Database(file, { readonly: true })
+  const { tables } = manifestIn(folder)
+  for (const { table, folder: name, columns, rows } of tables) {
+    const names = columns.map(column => `"${column.name.replaceAll('"', '""')}"`).join(', ')
+    const found = await duck.read(
+      `SELECT ${names} FROM read_parquet('${folder}/${name}/**/*.parquet', hive_partitioning = true)`,
+    )
+    const types = Object.values(found.types)
+    const stored = db
+      .prepare(`SELECT ${names} FROM "${table.replaceAll('"', '""')}"`)
+      .raw()
+      .safeIntegers()
+      .all() as Stored[][]
+    expect(sorted(found.rows), table).toEqual(
+      sorted(stored.map(row => row.map((cell, index) => cellAs(types[index], cell)))),
+    )
+    expect(rows, table).toBe(stored.length)
+  }
+  const typed = db.prepare('SELECT table_name FROM crm_objects WHERE table_name IS NOT NULL').pluck().all()
+  expect(tables.map(({ table }) => table)).toEqual(expect.arrayContaining(typed))
+  expect(typed).toContain('crm_deal')
+  const deal = tables.find(({ table }) => table === 'crm_deal')
+  expect(new Set(deal?.columns.map(({ type }) => type))).toEqual(
+    new Set(['STRING', 'DOUBLE', 'BOOLEAN', 'TIMESTAMP(MILLIS, UTC)']),
+  )
+  db.close()
+})
+
+test.concurrent('a number too long for a double makes its column text, with every digit', async context => {
+  const { cwd, file } = await warehouse(context)
+  const db = new Database(file)
+  db.exec("UPDATE crm_deal SET amount = '12345678901234567890.12' WHERE id = (SELECT min(id) FROM crm_deal)")
+  db.close()
+  await parley(['export', 'parquet', 'out', '--tables', 'crm_deal'], { cwd })
+  const { types, rows } = await duck.read(
+    `SELECT amount FROM read_parquet('${cwd}/out/crm_deal/*.parquet') WHERE length(amount) > 20`,
+  )
+  expect({ types, rows }).toEqual({ types: { amount: 'VARCHAR' }, rows: [['12345678901234567890.12']] })
+})
+
+test.concurrent('run again it writes what changed, and says so as JSON', async context => {
+  const { cwd } = await warehouse(context)
+  await parley(['export', 'parquet', 'out'], { cwd })
+  const db = new Database(join(cwd, 'parley.db'))
+  db.exec("UPDATE meetings SET title = 'another' WHERE id = (SELECT min(id) FROM meetings)")
+  db.close()
+  const { status, stdout } = await parley(['export', 'parquet', 'out', '--json'], { cwd })
+  expect(status).toBe(EXIT_STATUS.done)
+  const summary = JSON.parse(stdout) as { folder: string; tables: { table: string; files_written: number }[] }
+  expect(summary).toMatchObject({ folder: join(cwd, 'out'), files_removed: 0 })
+  expect(summary.tables.filter(({ files_written }) => files_written > 0)).toMatchObject([
+    { table: 'meetings', files_written: 1 },
+  ])
+})
+
+test.concurrent('it works while the daemon writes', async context => {
+  const place = placeFor(await workspace(context))
+  const daemon = startParley(
+    ['daemon', '--listen', 'off', '--poll-seconds', '1', '--log-level', 'debug'],
+    place,
+  )
+  await daemon.says('A span of event time was listed to its end')
+  const { status, stdout } = await parley(['export', 'parquet', 'out', '--json'], { cwd: place.cwd })
+  daemon.child.kill('SIGTERM')
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(JSON.parse(stdout)).toMatchObject({ exported_at: expect.stringMatching(/Z$/) })
+  expect((await daemon.ended).status).toBe(EXIT_STATUS.done)
+})
+
+test.concurrent('killed at any moment, it leaves whole files, and the next one makes it good', async context => {
+  const { cwd } = await warehouse(context)
+  const folder = join(cwd, 'out')
+  const killed = startParley(['export', 'parquet', 'out'], { cwd })
+  const dies = new Promise<void>(resolve => {
+    const look = () => {
+      if (existsSync(join(folder, 'messages')) || killed.child.exitCode !== null) resolve()
+      else setImmediate(look)
+    }
+    look()
+  })
+  await dies
+  killed.child.kill('SIGKILL')
+  await killed.ended
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  for (const name of names.filter(name => name.endsWith('.parquet'))) {
+    const { rows } = await duck.read(`SELECT count(*) FROM read_parquet('${folder}/${name}')`)
+    expect(Number(rows[0]?.[0]), name).toBeGreaterThanOrEqual(0)
+  }
+  expect(await parley(['export', 'parquet', 'out'], { cwd })).toMatchObject({ status: EXIT_STATUS.done })
+  await parley(['export', 'parquet', 'whole'], { cwd })
+  const rowsIn = (place: string) =>
+    manifestIn(join(cwd, place)).tables.map(({ table, rows, files }) => [
+      table,
+      rows,
+      files.map(file => file.fingerprint),
+    ])
+  expect(rowsIn('out')).toEqual(rowsIn('whole'))
+})
+
+test.concurrent('a full disk is said as such, and the manifest stays that of the export before', async context => {
+  const { cwd, file } = await warehouse(context)
+  await parley(['export', 'parquet', 'out'], { cwd })
+  const before = manifestIn(join(cwd, 'out'))
+  const db = new Database(file)
+  db.prepare('UPDATE meetings SET title = ?').run(
+    Array.from({ length: 60_000 }, (_, i) => `${i * 7919}`).join('-'),
+  )
+  db.close()
+  const { status, stderr } = await parleyWithSmallFiles(100, ['export', 'parquet', 'out'], { cwd })
+  expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+  expect(stderr).toMatch(/^parley: Cannot export to .*out: the disk is full \(EFBIG\)\nhint: Free some space/)
+  expect(manifestIn(join(cwd, 'out'))).toEqual(before)
+  expect(await parley(['export', 'parquet', 'out'], { cwd })).toMatchObject({ status: EXIT_STATUS.done })
+})
+
+test.concurrent('what cannot be done is said with what to do instead', async context => {
+  const { cwd } = await warehouse(context)
+  writeFileSync(join(cwd, 'file'), '')
+  mkdirSync(join(cwd, 'foreign'))
+  writeFileSync(join(cwd, 'foreign', 'thesis.txt'), '')
+  const cases: [args: string[], status: number, says: RegExp][] = [
+    [['parquet', 'file'], EXIT_STATUS.usage, /file is not a folder\nhint: Name a folder that is empty/],
+    [
+      ['parquet', 'foreign'],
+      EXIT_STATUS.usage,
+      /foreign holds files that are not of an export of parley\nhint: .*not touched/,
+    ],
+    [
+      ['parquet', 'out', '--tables', 'mesages'],
+      EXIT_STATUS.usage,
+      /There is no table "mesages" to export\nhint: Did you mean messages\?/,
+    ],
+    [['parquet', 'out', '--since', 'yesterday'], EXIT_STATUS.usage, /--since.*'yesterday'.*UTC day such as/s],
+    [['csv', 'out'], EXIT_STATUS.usage, /Allowed choices are parquet/],
+    [['parquet'], EXIT_STATUS.usage, /missing required argument 'folder'/],
+    [
+      ['parquet', 'out', '--database', 'none.db'],
+      EXIT_STATUS.databaseUnavailable,
+      /There is no warehouse at .*none.db yet/,
+    ],
+    [['parquet', 'file/out'], EXIT_STATUS.databaseUnavailable, /Cannot export to .*file\/out/],
+  ]
+  for (const [args, status, says] of cases) {
+    const ended = await parley(['export', ...args], { cwd })
+    expect(ended, args.join(' ')).toMatchObject({ status, stdout: '' })
+    expect(ended.stderr).toMatch(says)
+  }
+  expect(existsSync(join(cwd, 'none.db'))).toBe(false)
+})
+
+test.concurrent('help shows an example', async () => {
+  const { status, stdout } = await parley(['export', '--help'], { cwd: emptyFolder() })
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(stdout).toContain('$ parley export parquet /data/parley')
+})

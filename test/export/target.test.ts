@@ -1,0 +1,312 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { openTarget } from '../../src/export/target.ts'
+import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
+import { emptyTarget, exportTo, filesIn, manifestOf } from './exporting.ts'
+
+const NOW = '2026-06-30T12:00:00.000Z'
+
+function addActivity(store: TemporaryStore, id: string, occurredAt: string): void {
+  store.put(
+    'activities',
+    [{ id, type: 't', source_type: 'MEETING', source_id: 's', occurred_at: occurredAt, links: [] }],
+    {
+      now: NOW,
+    },
+  )
+}
+
+const monthsOf = (folder: string, table: string) =>
+  [...filesIn(folder).keys()].filter(name => name.startsWith(`${table}/`)).map(name => name.split('/')[1])
+
+const tableOf = (folder: string, name: string) =>
+  manifestOf(folder).tables.find(({ table }) => table === name)
+
+describe('the manifest', () => {
+  test('says what every table consists of, file by file, and how true it is', async () => {
+    const store = temporaryStore()
+    const target = emptyTarget()
+    addActivity(store, 'a', '2026-01-02T00:00:00.000Z')
+    addActivity(store, 'b', '2026-02-02T00:00:00.000Z')
+    store.state.fresh('activities', '2026-06-30T11:59:00.000Z')
+    const { exported_at } = await exportTo(store.path, target)
+    const manifest = manifestOf(target)
+    expect(manifest).toMatchObject({ format: 'parley-parquet-1', parley: '1.2.3', exported_at })
+    expect(manifest.schema_version).toBeGreaterThanOrEqual(4)
+    const activities = tableOf(target, 'activities')
+    expect(activities).toMatchObject({
+      folder: 'activities',
+      resource: 'activities',
+      partitioned_by: 'occurred_at',
+      exported_at,
+      fresh_as_of: '2026-06-30T11:59:00.000Z',
+      complete_as_of: null,
+      rows: 2,
+      files: [
+        { path: 'activities/month=2026-01/part-00000.parquet', month: '2026-01', rows: 1, exported_at },
+        { path: 'activities/month=2026-02/part-00000.parquet', month: '2026-02', rows: 1, exported_at },
+      ],
+    })
+    expect(activities?.columns.find(({ name }) => name === 'occurred_at')).toEqual({
+      name: 'occurred_at',
+      type: 'TIMESTAMP(MILLIS, UTC)',
+    })
+    expect(activities?.columns.find(({ name }) => name === '_extra')).toEqual({
+      name: '_extra',
+      type: 'STRING',
+      json: true,
+    })
+    const listed = manifest.tables.flatMap(({ files }) => files)
+    expect(listed.map(({ path }) => path).toSorted()).toEqual([...filesIn(target).keys()])
+    for (const { path, bytes } of listed) expect(statSync(join(target, path)).size).toBe(bytes)
+  })
+
+  test('names files that are there all along', async () => {
+    const store = temporaryStore()
+    const target = emptyTarget()
+    addActivity(store, 'a', '2026-01-02T00:00:00.000Z')
+    await exportTo(store.path, target)
+    store.atomically(() => store.tombstone('activities', [['a']], NOW))
+    store.db.exec("UPDATE activities SET occurred_at = '2026-03-02T00:00:00.000Z'")
+    const looks: boolean[] = []
+    const look = () => {
+      looks.push(
+        manifestOf(target).tables.every(({ files }) =>
+          files.every(({ path }) => existsSync(join(target, path))),
+        ),
+      )
+    }
+    await exportTo(store.path, target, {
+      through: inner => ({
+        ...inner,
+        replace(file) {
+          look()
+          inner.replace(file)
+        },
+        writeManifest(text) {
+          look()
+          inner.writeManifest(text)
+          look()
+        },
+        remove(file) {
+          look()
+          inner.remove(file)
+        },
+      }),
+    })
+    look()
+    expect(looks.length).toBeGreaterThan(4)
+    expect(looks).not.toContain(false)
+  })
+})
+
+describe('partitions', () => {
+  test('a month that has become empty goes with its folder, and one that is new comes', async () => {
+    const store = temporaryStore()
+    const target = emptyTarget()
+    await exportTo(store.path, target)
+    expect(monthsOf(target, 'activities')).toEqual(['month=__HIVE_DEFAULT_PARTITION__'])
+    addActivity(store, 'a', '2026-01-02T00:00:00.000Z')
+    expect((await exportTo(store.path, target)).files_removed).toBeGreaterThan(0)
+    expect(monthsOf(target, 'activities')).toEqual(['month=2026-01'])
+    addActivity(store, 'a', '2026-03-02T00:00:00.000Z')
+    await exportTo(store.path, target)
+    expect(monthsOf(target, 'activities')).toEqual(['month=2026-03'])
+    expect(readdirSync(join(target, 'activities'))).toEqual(['month=2026-03'])
+    store.db.exec('DELETE FROM activities')
+    await exportTo(store.path, target)
+    expect(monthsOf(target, 'activities')).toEqual(['month=__HIVE_DEFAULT_PARTITION__'])
+  })
+
+  test('with since, earlier months are not touched, and the manifest says as of when they are', async () => {
+    const store = temporaryStore()
+    const target = emptyTarget()
+    addActivity(store, 'a', '2026-01-02T00:00:00.000Z')
+    addActivity(store, 'b', '2026-02-20T00:00:00.000Z')
+    addActivity(store, 'c', '2026-03-02T00:00:00.000Z')
+    const first = await exportTo(store.path, target)
+    const before = filesIn(target)
+    store.db.exec("UPDATE activities SET type = 'changed'; DELETE FROM activities WHERE id = 'c'")
+    const second = await exportTo(store.path, target, { since: '2026-02-25T00:00:00.000Z' })
+    expect(monthsOf(target, 'activities')).toEqual(['month=2026-01', 'month=2026-02'])
+    const [january = '', february = ''] = ['01', '02'].map(
+      month => `activities/month=2026-${month}/part-00000.parquet`,
+    )
+    expect(filesIn(target).get(january)).toEqual(before.get(january))
+    expect(filesIn(target).get(february)).not.toEqual(before.get(february))
+    expect(tableOf(target, 'activities')?.files).toMatchObject([
+      { path: january, rows: 1, exported_at: first.exported_at },
+      { path: february, rows: 1, exported_at: second.exported_at },
+    ])
+  })
+
+  test('with tables, the others stay, in the manifest as well', async () => {
+    const store = temporaryStore()
+    const target = emptyTarget()
+    const first = await exportTo(store.path, target)
+    const count = manifestOf(target).tables.length
+    store.put('members', [{ id: 'm', name: 'M' }], { now: NOW })
+    store.put('teams', [{ id: 't', name: 'T', member_ids: [] }], { now: NOW })
+    const { tables } = await exportTo(store.path, target, { tables: ['teams'] })
+    expect(tables.map(({ table }) => table)).toEqual(['teams'])
+    expect(manifestOf(target).tables).toHaveLength(count)
+    expect(tableOf(target, 'teams')).toMatchObject({ rows: 1 })
+    expect(tableOf(target, 'members')).toMatchObject({ rows: 0, exported_at: first.exported_at })
+  })
+
+  test('a table that is no more goes with its folder', async () => {
+    const store = temporaryStore()
+    const target = emptyTarget()
+    store.db.exec(
+      `INSERT INTO crm_objects (name, table_name, _first_seen_at, _synced_at) VALUES ('a b', 'crm_a b', '${NOW}', '${NOW}');
+       CREATE TABLE "crm_a b" (id TEXT PRIMARY KEY, _deleted_at TEXT) STRICT`,
+    )
+    await exportTo(store.path, target)
+    const folder = tableOf(target, 'crm_a b')?.folder ?? ''
+    expect(folder).toMatch(/^crm_a_b-[0-9a-f]{8}$/)
+    expect(existsSync(join(target, folder))).toBe(true)
+    store.db.exec(`DROP TABLE "crm_a b"`)
+    await exportTo(store.path, target, { tables: ['members'] })
+    expect(existsSync(join(target, folder))).toBe(true)
+    await exportTo(store.path, target)
+    expect(existsSync(join(target, folder))).toBe(false)
+    expect(tableOf(target, 'crm_a b')).toBeUndefined()
+  })
+})
+
+describe('the folder', () => {
+  test('one with files of others is refused and not touched', async () => {
+    const store = temporaryStore()
+    const target = emptyTarget()
+    writeFileSync(join(target, 'thesis.txt'), 'mine')
+    await expect(exportTo(store.path, target)).rejects.toMatchObject({
+      code: 'export-foreign',
+      exitStatus: 64,
+    })
+    expect(readdirSync(target)).toEqual(['thesis.txt'])
+  })
+
+  test('a file in its place is refused', async () => {
+    const store = temporaryStore()
+    const file = join(emptyTarget(), 'file')
+    writeFileSync(file, 'mine')
+    await expect(exportTo(store.path, file)).rejects.toMatchObject({
+      code: 'export-no-folder',
+      exitStatus: 64,
+    })
+    expect(readFileSync(file, 'utf8')).toBe('mine')
+  })
+
+  test('what others put beside our files stays, also where ours go', async () => {
+    const store = temporaryStore()
+    const target = emptyTarget()
+    addActivity(store, 'a', '2026-01-02T00:00:00.000Z')
+    await exportTo(store.path, target)
+    const theirs = [
+      'note.txt',
+      'activities/note.txt',
+      'activities/month=2026-01/note.txt',
+      'other/part-00000.parquet',
+    ]
+    mkdirSync(join(target, 'other'))
+    for (const name of theirs) writeFileSync(join(target, name), 'mine')
+    addActivity(store, 'a', '2026-03-02T00:00:00.000Z')
+    await exportTo(store.path, target)
+    for (const name of theirs) expect(readFileSync(join(target, name), 'utf8')).toBe('mine')
+    expect(monthsOf(target, 'activities').toSorted()).toEqual(['month=2026-01', 'month=2026-03', 'note.txt'])
+  })
+
+  test('a damaged file of ours is written again, and what a crash left half done is removed', async () => {
+    const store = temporaryStore()
+    const target = emptyTarget()
+    addActivity(store, 'a', '2026-01-02T00:00:00.000Z')
+    await exportTo(store.path, target)
+    const whole = filesIn(target)
+    const member = join(target, 'members/part-00000.parquet')
+    writeFileSync(member, readFileSync(member).subarray(0, 40))
+    writeFileSync(join(target, 'teams/part-00000.parquet'), 'PAR1')
+    writeFileSync(join(target, 'activities/month=2026-01/.part-00000.parquet.tmp'), 'half')
+    writeFileSync(join(target, 'manifest.json'), '{"half')
+    await exportTo(store.path, target)
+    const again = filesIn(target)
+    expect([...again.keys()]).toEqual([...whole.keys()])
+    for (const [name, { content }] of again)
+      if (!name.startsWith('sync_')) expect(content).toBe(whole.get(name)?.content)
+    expect(manifestOf(target).tables.length).toBeGreaterThan(30)
+  })
+
+  test('files have the mode of the database, and folders can be looked into by the same people', async () => {
+    const store = temporaryStore()
+    const target = join(emptyTarget(), 'new', 'folder')
+    await exportTo(store.path, target, { mode: 0o640 })
+    const modeOf = (name: string) => (statSync(join(target, name)).mode & 0o777).toString(8)
+    expect(['members/part-00000.parquet', 'manifest.json', 'members', '.'].map(modeOf)).toEqual([
+      '640',
+      '640',
+      '750',
+      '750',
+    ])
+  })
+
+  test('two exports to one folder do not get in each other’s way: the second is refused', async () => {
+    const store = temporaryStore()
+    const target = emptyTarget()
+    const held = openTarget(target, 0o600, systemClock())
+    await expect(exportTo(store.path, target)).rejects.toMatchObject({
+      code: 'export-locked',
+      exitStatus: 75,
+    })
+    held.close()
+    await exportTo(store.path, target)
+  })
+})
+
+test('all of it is of one instant, whatever is written meanwhile', async () => {
+  const store = temporaryStore()
+  const target = emptyTarget()
+  store.put('members', [{ id: 'm', name: 'M' }], { now: NOW })
+  await exportTo(store.path, target, {
+    through: inner => ({
+      ...inner,
+      replace(file) {
+        store.put('members', [{ id: `after ${file}`, name: 'N' }], { now: NOW })
+        store.put('teams', [{ id: `after ${file}`, name: 'N', member_ids: ['m'] }], { now: NOW })
+        inner.replace(file)
+      },
+    }),
+  })
+  expect(['members', 'teams', 'team_members'].map(table => tableOf(target, table)?.rows)).toEqual([1, 0, 0])
+  expect(store.column('SELECT count(*) FROM teams')).not.toEqual([0])
+})
+
+test('an unknown table is refused with the name that was probably meant', async () => {
+  const store = temporaryStore()
+  await expect(exportTo(store.path, emptyTarget(), { tables: ['members', 'mesages'] })).rejects.toMatchObject(
+    {
+      code: 'unknown-table',
+      exitStatus: 64,
+      hint: expect.stringMatching(/^Did you mean messages\? The tables are members, /),
+    },
+  )
+})
+
+test('an export that is told to stop does so between rows, and leaves nothing half done', async () => {
+  const store = temporaryStore()
+  const target = emptyTarget()
+  store.db.exec(
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000)
+     INSERT INTO activities (id, occurred_at, type, _first_seen_at, _synced_at)
+     SELECT 'a' || i, '2026-01-01T00:00:00.000Z', 't', '${NOW}', '${NOW}' FROM n`,
+  )
+  const stopped = new Error('stopped')
+  const controller = new AbortController()
+  controller.abort(stopped)
+  await expect(exportTo(store.path, target, { signal: controller.signal })).rejects.toBe(stopped)
+  expect(existsSync(join(target, 'manifest.json'))).toBe(false)
+  expect(monthsOf(target, 'activities').every(month => month === 'month=2026-01')).toBe(true)
+  await exportTo(store.path, target)
+  expect(tableOf(target, 'activities')?.rows).toBe(60_000)
+  expect([...filesIn(target).keys()].filter(name => name.endsWith('.tmp'))).toEqual([])
+})
