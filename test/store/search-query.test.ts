@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { hitOf, offsetOf, searchPage } from '../../src/commands/search-page.ts'
+import { matchOf, type SearchRow, spellings, termsOf } from '../../src/store/search-query.ts'
+
+test.each([
+  ['budget', ['budget']],
+  ['  two   words ', ['two', 'words']],
+  ['全角　空白', ['全角', '空白']],
+  ['"a phrase" word', ['a phrase', 'word']],
+  ['“curly quotes” and ＂wide ones＂', ['curly quotes', 'and', 'wide ones']],
+  ['"open to the end', ['open to the end']],
+  ['a"b"c', ['a', 'b', 'c']],
+  ['same same "same"', ['same']],
+  ['""" " ""', []],
+  ['OR NOT (x*) text:y', ['OR', 'NOT', '(x*)', 'text:y']],
+])('%j is looked for as %j', (typed, terms) => {
+  expect(termsOf(typed)).toEqual(terms)
+})
+
+test.each([
+  [['見積書を'], '"見積書" AND "積書を"'],
+  [['ab'], undefined],
+  [['ab', 'abc'], '"abc"'],
+  [['a"bc'], '"a""b" AND """bc"'],
+  [['🙂🙃😉'], '"🙂🙃😉"'],
+])('of %j the index is asked for %j', (terms, match) => {
+  expect(matchOf(terms)).toBe(match)
+})
+
+test('of a very long term the index is asked for some of its parts', () => {
+  const long = Array.from({ length: 900 }, (_, at) => String.fromCodePoint(0x4e00 + at)).join('')
+  const parts = matchOf([long])?.split(' AND ') ?? []
+  expect(parts.length).toBeLessThanOrEqual(32)
+  expect(parts.length).toBeGreaterThan(16)
+})
+
+test.each([
+  ['Budget', ['Budget']],
+  ['müller', ['müller', 'MÜLLER', 'Müller']],
+  ['straße', ['straße', 'Straße']],
+  ['見積', ['見積']],
+])('%j is spelt %j', (term, all) => {
+  expect(spellings(term)).toEqual(all)
+})
+
+const ROW: SearchRow = {
+  kind: 'message',
+  at: '2026-03-04T05:06:07.123Z',
+  header_message_id: '<m>',
+  meeting_id: null,
+  position: null,
+  elapsed_seconds: null,
+  who: 'Aiko',
+  title: 'Offer',
+  url: null,
+  text: null,
+  detail: null,
+}
+
+const snippet = (text: string, ...terms: string[]) => hitOf({ ...ROW, text }, terms).snippet.text
+
+test('a snippet is the part of the text that has the most of the words', () => {
+  const text = `alpha ${'x '.repeat(200)} alpha beta ${'y '.repeat(200)}`
+  expect(snippet(text, 'alpha', 'beta')).toMatch(/^… ?(x )+alpha beta (y )+y?…$/)
+})
+
+test('a snippet never cuts a sign into halves', () => {
+  for (let before = 48; before < 54; before += 1) {
+    const text = `${'🙂'.repeat(40)}${'a'.repeat(before)}budget${'b'.repeat(before)}${'🙂'.repeat(99)}`
+    expect(snippet(text, 'budget').isWellFormed()).toBe(true)
+  }
+})
+
+test('nothing in a text does anything to a terminal', () => {
+  const nasty = 'budget\u001b[2J\r\n\u202eevil\u0007\u2028end'
+  expect(snippet(nasty, 'budget')).toBe('budget [2J evil end')
+  const page = searchPage([hitOf({ ...ROW, title: nasty, who: nasty, text: nasty }, ['budget'])], {
+    colour: false,
+  })
+  expect(page).toBe(
+    '2026-03-04 05:06Z  message  budget [2J evil end · budget [2J evil end\n  «budget» [2J evil end\n',
+  )
+})
+
+test('hits are bold where there are colours', () => {
+  const page = searchPage([hitOf({ ...ROW, text: 'The Budget' }, ['budget'])], { colour: true })
+  expect(page).toContain('  The \u001b[1mBudget\u001b[22m\n')
+})
+
+test.each([
+  [0, '0:00:00'],
+  [59.9, '0:00:59'],
+  [754.2, '0:12:34'],
+  [36_000, '10:00:00'],
+  [null, null],
+])('%j seconds are shown as %j', (seconds, shown) => {
+  expect(offsetOf(seconds)).toBe(shown)
+})
