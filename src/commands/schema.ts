@@ -91,10 +91,10 @@ function tableCalled(name: string, all: readonly DescribedTable[], options: Sche
     name,
     all.map(known => known.name),
   )
-  const internal = isInternal(name) ? 'It is parley’s own, and may change. ' : ''
+  const near = guess === undefined ? '' : `Did you mean ${guess}? `
   throw new StopError(`parley schema knows no table or view: ${JSON.stringify(name)}`, {
     code: 'unknown-table',
-    hint: `${internal}${guess === undefined ? '' : `Did you mean ${guess}? `}parley schema lists them all.`,
+    hint: `${isInternal(name) ? 'It is parley’s own, and may change. ' : near}parley schema lists them all.`,
     exitStatus: EXIT_STATUS.usage,
   })
 }

@@ -1,0 +1,166 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { openAt } from '../store/temporary-store.ts'
+import { emptyFolder, parley } from './parley.ts'
+
+const NAMES = DICTIONARY.map(({ name }) => name)
+
+interface TableTold {
+  name: string
+  columns: { name: string }[]
+}
+
+/** A folder with a warehouse that has one CRM object with a table of its own. */
+async function warehouse(): Promise<string> {
+  const cwd = emptyFolder()
+  const store = openAt(join(cwd, 'parley.db'))
+  store.atomically(() => {
+    store.db.exec(`
+      INSERT INTO crm_objects (name, label, _first_seen_at, _synced_at) VALUES ('offer', 'Angebot', '-', '-');
+      INSERT INTO crm_fields (object, name, position, label, type) VALUES
+        ('offer', 'select', 0, 'Auswahl', 'text'), ('offer', 'amount', 1, 'Betrag', 'currency')`)
+  })
+  await store.crmTables.finish()
+  store.close()
+  return cwd
+}
+
+test.concurrent('schema lists every table with a sentence, and leaves the views of live rows to one', async () => {
+  const { status, stdout } = await parley(['schema'])
+  expect(status).toBe(EXIT_STATUS.done)
+  const listed = stdout.split('\n').map(line => line.split(' ')[0])
+  expect(listed).toEqual(expect.arrayContaining(NAMES.filter(name => !name.startsWith('live_'))))
+  expect(stdout).toMatch(/\nmeetings +table +Recorded meetings\.\n/)
+  expect(stdout).not.toMatch(/\nlive_meetings /)
+  expect(stdout).toContain('has a view live_… without these')
+})
+
+test.concurrent('schema TABLE shows its columns with unit, NULL, API field and example', async () => {
+  const { status, stdout } = await parley(['schema', 'meetings'])
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(stdout).toMatch(/^meetings \(table\): Recorded meetings\.\n/)
+  expect(stdout).toMatch(
+    /\nrecording_duration +integer +Length of the recording\. Unit: not stated\. API: recording_duration\. Example: 2700\n/,
+  )
+  expect(stdout).toMatch(/\naccess +text +`open`, or .* NULL: its detail was not read yet\./)
+  expect(stdout).toMatch(/\nid +text +key +Meeting id\. API: meeting_id\. /)
+})
+
+test.concurrent('schema needs neither settings nor a warehouse, says that there is none, and makes none', async () => {
+  const cwd = emptyFolder()
+  const { status, stderr } = await parley(['schema', '--database', 'mine.db'], { cwd })
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(stderr).toBe(
+    `parley: there is no ${join(cwd, 'mine.db')} yet, so that typed tables of CRM objects are not shown\n`,
+  )
+  expect(readdirSync(cwd)).toEqual([])
+})
+
+test.concurrent('schema --json has every table with every column, or the one that is named', async () => {
+  const { stdout } = await parley(['schema', '--json'])
+  const { tables } = JSON.parse(stdout) as { tables: TableTold[] }
+  expect(tables.map(({ name }) => name)).toEqual(NAMES)
+  const one = await parley(['schema', 'live_meeting_speakers', '--json'])
+  expect(JSON.parse(one.stdout)).toEqual({
+    tables: [
+      expect.objectContaining({
+        name: 'live_meeting_speakers',
+        form: 'view',
+        columns: expect.arrayContaining([
+          {
+            name: 'speaker_ratio',
+            position: 3,
+            type: 'real',
+            key: false,
+            null_meaning: 'The API sent null or nothing.',
+            description: 'Share of the talking.',
+            source_field: 'speakers[].speaker_ratio',
+            unit: 'not stated',
+            example: '0.61',
+            refers_to: [],
+          },
+        ]),
+      }),
+    ],
+  })
+})
+
+test.concurrent('schema shows the typed tables of the CRM objects that the warehouse has', async () => {
+  const cwd = await warehouse()
+  const { stdout, stderr } = await parley(['schema', '--json'], { cwd })
+  const { tables } = JSON.parse(stdout) as { tables: TableTold[] }
+  const columns = (table: string) =>
+    tables.find(({ name }) => name === table)?.columns.map(({ name }) => name)
+  expect(stderr).toBe('')
+  expect(columns('crm_offer')).toEqual(['id', 'select', 'amount', 'created_at', 'updated_at', '_deleted_at'])
+  expect(columns('live_crm_offer')).toEqual(['id', 'select', 'amount', 'created_at', 'updated_at'])
+  expect(columns('labelled_crm_offer')).toEqual(['id', 'Auswahl', 'Betrag', 'created_at', 'updated_at'])
+  const one = await parley(['schema', 'crm_offer'], { cwd })
+  expect(one.stdout).toMatch(/^crm_offer \(table\): Records of the CRM object `offer` \(Angebot\)/)
+  expect(one.stdout).toMatch(/\namount +any +Betrag\. /)
+})
+
+test.concurrent('schema --datasette describes the file under its name, as Datasette takes it', async () => {
+  const { stdout } = await parley(['schema', '--datasette', '--database', 'acme.db'])
+  const metadata = JSON.parse(stdout) as { databases: Record<string, { tables: Record<string, unknown> }> }
+  expect(Object.keys(metadata.databases)).toEqual(['acme'])
+  const tables = metadata.databases['acme']?.tables ?? {}
+  expect(Object.keys(tables)).toEqual(expect.arrayContaining(NAMES))
+  expect(tables['activities']).toMatchObject({
+    description: 'The unified timeline: meetings, messages and changes of CRM objects.',
+    columns: { created_via: expect.stringContaining('NULL: the API could not obtain it.') },
+    sortable_columns: ['id', 'occurred_at', 'source_id'],
+    sort_desc: 'occurred_at',
+  })
+  expect(tables['access_logs']).toMatchObject({ units: { duration_ms: 'ms', response_size_bytes: 'byte' } })
+  expect(tables['meetings']).not.toHaveProperty('units')
+  expect(tables['meetings']).toMatchObject({ label_column: 'title' })
+  expect(tables['sync_tasks']).toMatchObject({ hidden: true })
+})
+
+test.concurrent('schema --duckdb attaches the file by its full path', async () => {
+  const cwd = await warehouse()
+  const { stdout } = await parley(['schema', '--duckdb'], { cwd })
+  expect(stdout).toContain(
+    `ATTACH IF NOT EXISTS '${join(cwd, 'parley.db')}' AS parley_file (TYPE sqlite, READ_ONLY);`,
+  )
+  expect(stdout).toContain('TRY_CAST("start_time" AS TIMESTAMP) AS "start_time"')
+  const typed = stdout.split('\n').find(line => line.startsWith('CREATE OR REPLACE VIEW "crm_offer" AS '))
+  expect(typed).toContain('TRY_CAST("amount" AS DOUBLE) AS "amount"')
+})
+
+test.concurrent.each<[args: string[], message: string, hint: string]>([
+  [
+    ['schema', 'meetngs'],
+    'parley schema knows no table or view: "meetngs"',
+    'Did you mean meetings? parley schema lists them all.',
+  ],
+  [
+    ['schema', 'sync_tasks'],
+    'parley schema knows no table or view: "sync_tasks"',
+    'It is parley’s own, and may change. parley schema lists them all.',
+  ],
+  [
+    ['schema', 'teams', '--duckdb'],
+    'parley schema --duckdb is for the whole file and takes no table: "teams"',
+    'Leave teams out.',
+  ],
+  [
+    ['schema', '--json', '--duckdb'],
+    "option '--json' cannot be used with option '--duckdb'",
+    'parley schema --help says what there is',
+  ],
+])('%j is wrong usage, with a hint', async (args, message, hint) => {
+  const { status, stdout, stderr } = await parley(args)
+  expect({ status, stdout }).toEqual({ status: EXIT_STATUS.usage, stdout: '' })
+  expect(stderr).toContain(`parley: ${message}\nhint: ${hint}\n`)
+})
+
+test.concurrent('schema refuses a file that is no warehouse', async () => {
+  const cwd = emptyFolder()
+  const { status, stdout } = await parley(['schema', '--database', process.execPath], { cwd })
+  expect({ status, stdout }).toEqual({ status: EXIT_STATUS.databaseUnavailable, stdout: '' })
+})

@@ -1,0 +1,200 @@
+import { join } from 'node:path'
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { duckdbScript, duckdbStatements } from '../../src/commands/schema-duckdb.ts'
+import { crmTables } from '../../src/dictionary/crm-tables.ts'
+import type { DescribedTable } from '../../src/dictionary/described.ts'
+import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
+import { openDatabase, type Sqlite } from '../../src/store/open.ts'
+import { quote } from '../../src/store/sql.ts'
+import { emptyFolder } from '../cli/parley.ts'
+import { storeExamples } from './example-rows.ts'
+
+/**
+ * The sqlite extension has to be downloaded, so a database of DuckDB's own stands in for the attached file: with the
+ * types that the extension gives (https://duckdb.org/docs/stable/core_extensions/sqlite), which for all that is asked
+ * of SQLite itself is VARCHAR.
+ */
+
+const WIDE = 'a "quoted" name, \'so\' to speak'
+
+const CRM: readonly DescribedTable[] = crmTables({
+  name: 'deal',
+  label: '商談',
+  table: 'crm_deal',
+  liveView: 'live_crm_deal',
+  labelledView: 'labelled_crm_deal',
+  fields: [
+    {
+      name: 'amount',
+      label: '金額',
+      type: 'currency',
+      kind: 'any',
+      column: 'amount',
+      shown: '金額',
+      refersTo: [],
+    },
+    { name: WIDE, label: null, type: null, kind: 'text', column: WIDE, shown: WIDE, refersTo: [] },
+  ],
+})
+
+const ALL = [...DICTIONARY, ...CRM]
+
+let sqlite: Sqlite
+let connection: DuckDBConnection
+let instance: DuckDBInstance
+
+beforeAll(async () => {
+  sqlite = openDatabase({ path: join(emptyFolder(), 'parley.db') })
+  storeExamples(sqlite)
+  makeDeals(sqlite)
+  instance = await DuckDBInstance.create(':memory:')
+  connection = await instance.connect()
+  await connection.run("ATTACH ':memory:' AS parley_file")
+  for (const table of ALL) await standIn(table)
+  for (const statement of duckdbStatements('parley.db', ALL).views) {
+    await connection.run(
+      statement.replace(/sqlite_query\('parley_file', 'SELECT \* FROM (.*?)'\);$/, 'parley_file.$1;'),
+    )
+  }
+}, 60_000)
+
+afterAll(() => {
+  connection.closeSync()
+  instance.closeSync()
+  sqlite.close()
+})
+
+function makeDeals(db: Sqlite): void {
+  const columns = `"id" TEXT PRIMARY KEY NOT NULL, "amount" ANY, ${quote(WIDE)} TEXT, "created_at" TEXT, "updated_at" TEXT, "_deleted_at" TEXT`
+  db.exec(`CREATE TABLE crm_deal (${columns}) STRICT;
+    INSERT INTO crm_deal VALUES ('d1', 12.5, 'x', '2026-01-05T09:00:00.000Z', NULL, NULL);
+    INSERT INTO crm_deal VALUES ('d2', '123456789012345678901', NULL, NULL, NULL, NULL);
+    CREATE VIEW live_crm_deal AS SELECT "id", "amount", ${quote(WIDE)}, "created_at", "updated_at" FROM crm_deal;
+    CREATE VIEW labelled_crm_deal AS SELECT "id", "amount" AS "金額", ${quote(WIDE)}, "created_at", "updated_at" FROM crm_deal;`)
+}
+
+async function standIn({ name, form, columns }: DescribedTable): Promise<void> {
+  const isAsked = form === 'view' || columns.some(({ kind }) => kind === 'any')
+  const types = new Map(
+    sqlite.prepare('SELECT name, type FROM pragma_table_info(?)').raw().all(name) as [string, string][],
+  )
+  const typeOf = (column: string): string => {
+    const declared: Readonly<Record<string, string>> = { TEXT: 'VARCHAR', INTEGER: 'BIGINT', REAL: 'DOUBLE' }
+    return isAsked ? 'VARCHAR' : (declared[types.get(column) ?? ''] ?? 'BLOB')
+  }
+  const table = `parley_file.${quote(name)}`
+  await connection.run(
+    `CREATE TABLE ${table} (${[...types.keys()].map(column => `${quote(column)} ${typeOf(column)}`).join(', ')})`,
+  )
+  for (const row of sqlite
+    .prepare(`SELECT * FROM ${quote(name)}`)
+    .raw()
+    .all() as unknown[][]) {
+    const values = row.map(value => (value === null ? 'NULL' : `'${String(value).replaceAll("'", "''")}'`))
+    await connection.run(`INSERT INTO ${table} VALUES (${values.join(', ')})`)
+  }
+}
+
+const rows = async (sql: string) => (await connection.runAndReadAll(sql)).getRowObjectsJson()
+
+const TYPES: Readonly<Record<string, string>> = {
+  text: 'VARCHAR',
+  timestamp: 'TIMESTAMP',
+  date: 'DATE',
+  json: 'JSON',
+  integer: 'BIGINT',
+  boolean: 'BOOLEAN',
+  real: 'DOUBLE',
+  any: 'DOUBLE',
+}
+
+describe('the views for DuckDB', () => {
+  test.each(ALL.map(table => [table.name, table] as const))(
+    '%s has its columns with their types',
+    async (name, { columns }) => {
+      const described = await rows(
+        `SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = 'memory' AND table_name = '${name}' ORDER BY column_index`,
+      )
+      expect(described).toEqual(
+        columns.map(column => ({ column_name: column.name, data_type: TYPES[column.kind] })),
+      )
+    },
+  )
+
+  test.each(
+    DICTIONARY.filter(({ form, name }) => form === 'table' && name !== 'data_dictionary').map(
+      ({ name }) => name,
+    ),
+  )('%s loses no value of the examples', async name => {
+    const [found = {}] = await rows(`SELECT * FROM main.${quote(name)}`)
+    const lost = Object.entries(found).filter(([column, value]) => value === null && column !== '_deleted_at')
+    expect(Object.keys(found).length).toBeGreaterThan(0)
+    expect(lost).toEqual([])
+  })
+
+  test('live rows are those of the warehouse', async () => {
+    for (const { name } of DICTIONARY) {
+      if (!name.startsWith('live_')) continue
+      const expected = sqlite
+        .prepare(`SELECT count(*) FROM ${quote(name)}`)
+        .pluck()
+        .get()
+      expect(await rows(`SELECT count(*)::INTEGER AS rows FROM main.${quote(name)}`), name).toEqual([
+        { rows: expected },
+      ])
+    }
+  })
+
+  test('take timestamps, booleans, dates and JSON for what they are', async () => {
+    expect(
+      await rows(
+        `SELECT date_diff('minute', start_time, end_time)::INTEGER AS minutes, strftime(start_time, '%Y-%m') AS month,
+           transcript_languages ->> 0 AS language FROM live_meetings`,
+      ),
+    ).toEqual([{ minutes: 45, month: '2026-03', language: 'ja' }])
+    expect(
+      await rows('SELECT NOT completed AS open, due_date + 7 AS later FROM live_meeting_action_items'),
+    ).toEqual([{ open: true, later: '2026-03-18' }])
+    expect(
+      await rows("SELECT sum((fields ->> 'amount')::BIGINT)::INTEGER AS amount FROM live_crm_records"),
+    ).toEqual([{ amount: 1_200_000 }])
+    expect(await rows('SELECT text, end_time - start_time AS took FROM transcript_words LIMIT 1')).toEqual([
+      { text: 'Good', took: 0.25 },
+    ])
+  })
+
+  test('have numbers of CRM fields as numbers, whatever the fields are called', async () => {
+    expect(
+      await rows(`SELECT id, "金額", ${quote(WIDE)} AS wide FROM labelled_crm_deal ORDER BY id`),
+    ).toEqual([
+      { id: 'd1', 金額: 12.5, wide: 'x' },
+      { id: 'd2', 金額: 123456789012345680000, wide: null },
+    ])
+  })
+
+  test('say what they and their columns mean', async () => {
+    const [view] = await rows("SELECT comment FROM duckdb_views() WHERE view_name = 'members'")
+    expect(view).toEqual({ comment: 'People of the workspace. The API lists only active ones.' })
+    const [column] = await rows(
+      "SELECT comment FROM duckdb_columns() WHERE database_name = 'memory' AND table_name = 'meetings' AND column_name = 'recording_duration'",
+    )
+    expect(column).toEqual({ comment: 'Length of the recording. Unit: not stated.' })
+  })
+})
+
+describe('the script for DuckDB', () => {
+  test('attaches the file for reading only, whatever it is called', () => {
+    const { attach } = duckdbStatements("/data/o'clock.db", [])
+    expect(attach).toEqual([
+      'INSTALL sqlite;',
+      'LOAD sqlite;',
+      "ATTACH IF NOT EXISTS '/data/o''clock.db' AS parley_file (TYPE sqlite, READ_ONLY);",
+    ])
+  })
+
+  test('is SQL that DuckDB parses from the first line to the last', async () => {
+    const statements = await connection.extractStatements(duckdbScript('parley.db', ALL))
+    expect(statements.count).toBeGreaterThan(500)
+  })
+})
