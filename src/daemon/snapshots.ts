@@ -28,8 +28,9 @@ export async function makeSnapshots(duty: SnapshotDuty): Promise<void> {
   const { clock, settings, signal } = duty
   const { every, folder } = settings.snapshot
   if (every === undefined) return
-  const newest = keptSnapshots(settings.database.path, folder)[0]?.at ?? clock.now()
-  let due = nextOccurrence(every, newest)
+  const newest = keptSnapshots(settings.database.path, folder)[0]?.at ?? Number.POSITIVE_INFINITY
+  // One of the time to come was made before the clock was set back.
+  let due = nextOccurrence(every, Math.min(newest, clock.now()))
   for (;;) {
     await clock.sleep(due - clock.now(), signal)
     if (signal.aborted) return

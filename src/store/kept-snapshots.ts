@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join, parse } from 'node:path'
 import { isoInstant } from '../clock.ts'
-import { databaseError } from './open.ts'
+import { EXIT_STATUS, StopError } from '../errors.ts'
 import { makeSnapshot, type Snapshot, type SnapshotOptions, takeGroup } from './snapshot.ts'
 
 /** Snapshots of which the newest are kept, in a folder of their own, each named by when it was begun. */
@@ -76,7 +76,7 @@ function instantIn(file: string): number {
 
 function namesIn(folder: string): string[] {
   try {
-    return readdirSync(folder)
+    return readdirSync(folder, { withFileTypes: true }).flatMap(entry => (entry.isFile() ? [entry.name] : []))
   } catch {
     // What is wrong with it is said when one is to be made there.
     return []
@@ -90,7 +90,13 @@ function ensureFolder(folder: string, database: string, mode: number): void {
     takeGroup(folder, database)
     chmodSync(folder, 0o700 | enterable(mode, 0o040) | enterable(mode, 0o004))
   } catch (error) {
-    throw databaseError(error, folder)
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    throw new StopError(`Cannot make ${folder}, the folder of the snapshots (${code})`, {
+      code: 'snapshot-unwritable',
+      hint: 'Check the place and who may write there, or choose another folder with snapshot.folder.',
+      cause: error,
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    })
   }
 }
 

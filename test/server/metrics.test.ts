@@ -72,6 +72,32 @@ test('a resource has its rows, its age by the server’s clock and one state tha
   expect(samples).toContain('parley_resource_state{resource="members",state="ok"} 0')
 })
 
+test.each([
+  ['none was to be made', undefined, []],
+  [
+    'one was made',
+    { made_at: '2026-03-04T09:59:00.000Z', failed_at: null },
+    ['parley_snapshot_age_seconds 60', 'parley_snapshot_failed 0'],
+  ],
+  [
+    'one has failed since',
+    { made_at: '2026-03-04T09:58:00.000Z', failed_at: '2026-03-04T09:59:00.000Z' },
+    ['parley_snapshot_age_seconds 120', 'parley_snapshot_failed 1'],
+  ],
+  [
+    'none could be made yet',
+    { made_at: null, failed_at: '2026-03-04T09:59:00.000Z' },
+    ['parley_snapshot_failed 1'],
+  ],
+])(
+  'of snapshots it is told, where %s, how old the newest is and whether the last failed',
+  async (_, snapshot, told) => {
+    const clock = virtualClock(Date.parse('2026-03-04T10:00:00.000Z'))
+    const samples = samplesOf(await metricsOf({ snapshot: () => snapshot }, clock).text())
+    expect(samples.filter(sample => sample.startsWith('parley_snapshot'))).toEqual(told)
+  },
+)
+
 test('what cannot be had is left out and counted, and the rest is told', async () => {
   const metrics = metricsOf({
     resources: () => {

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { calendar, folder } from '../../src/config-kinds.ts'
+import { nextOccurrence } from '../../src/daemon/calendar.ts'
+
+const read = (value: unknown) => calendar.read(value, { cwd: '/' })
+
+test.each(['hourly', 'daily', 'weekly'])('%s is a time of the calendar', word => {
+  const pattern = read(word) ?? ''
+  const at = Date.parse('2026-03-04T10:30:00.000Z')
+  const days = { hourly: 1 / 24, daily: 1, weekly: 7 }[word] ?? 0
+  const first = nextOccurrence(pattern, at)
+  expect(first - at).toBeLessThanOrEqual(days * 86_400_000)
+  expect(nextOccurrence(pattern, first) - first).toBeCloseTo(days * 86_400_000, -7)
+})
+
+test.each(['0 * * * *', ' 30  */6 * * * ', '0 3 1,15 * 1-5', '5-55/10 0-23 31 12 0', '0 0 31 2 *'])(
+  'the pattern "%s" is taken as it is, and the calendar can tell when it is next',
+  pattern => {
+    expect(read(pattern)).toBe(pattern.trim())
+    expect(nextOccurrence(pattern.trim(), 0)).toBeGreaterThan(0)
+  },
+)
+
+test.each([
+  'often',
+  '',
+  '* * * *',
+  '* * * * * *',
+  '60 * * * *',
+  '* 24 * * *',
+  '* * 0 * *',
+  '* * * 13 *',
+  '* * * * 8',
+  '5-1 * * * *',
+  '*/0 * * * *',
+  '1/5 * * * *',
+  '*x * * * *',
+  '1, * * * *',
+  '@daily',
+  7,
+])('%j is no time of the calendar', value => {
+  expect(read(value)).toBeUndefined()
+})
+
+test('a folder may have slashes at its end', () => {
+  const at = (value: unknown) => folder.read(value, { cwd: '/srv' })
+  expect([at('a'), at('a/'), at('/b//'), at('/')]).toEqual(['/srv/a', '/srv/a', '/b', undefined])
+  expect([at(''), at(3)]).toEqual([undefined, undefined])
+})

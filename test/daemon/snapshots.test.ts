@@ -1,0 +1,176 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Settings } from '../../src/config.ts'
+import { makeSnapshots, removeOldSnapshots } from '../../src/daemon/snapshots.ts'
+import { createLog } from '../../src/log.ts'
+import { readStatusReport } from '../../src/store/status-report.ts'
+import { virtualClock } from '../api/virtual-clock.ts'
+import { placeFor, workspace } from '../cli/workspace.ts'
+import { temporaryStore } from '../store/temporary-store.ts'
+import { until } from '../support/until.ts'
+import { beside, loaded, startDaemon } from './cli-daemon.ts'
+
+const PROGRAM = new URL('../../dist/store/snapshot-worker.js', import.meta.url)
+const NOW = Date.parse('2026-03-04T10:30:00.000Z')
+const HOUR = 3_600_000
+
+interface Chosen {
+  every?: string
+  keep?: number
+  folder?: string
+  withdrawnDays?: number | 'never'
+}
+
+/** A daemon's duty on a warehouse of its own, at half past ten, where nothing but snapshots is done. */
+async function dutyWith({ every, keep = 7, folder, withdrawnDays = 30 }: Chosen) {
+  const store = temporaryStore()
+  const lines: { level: string; msg: string; error?: { code?: string } }[] = []
+  const log = await createLog({
+    level: 'info',
+    stream: { write: (text: string) => lines.push(JSON.parse(text)) },
+  })
+  const clock = virtualClock(NOW)
+  const stop = new AbortController()
+  const settings: Pick<Settings, 'database' | 'snapshot' | 'retention'> = {
+    database: { path: store.path, mode: 0o600 },
+    snapshot: { every, keep, folder },
+    retention: { withdrawnDays, runsDays: 90 },
+  }
+  const parts = { store, clock, log, settings, signal: stop.signal, program: PROGRAM }
+  const own = folder ?? `${store.path}.snapshots`
+  return {
+    store,
+    clock,
+    lines,
+    folder: own,
+    kept: () => (existsSync(own) ? readdirSync(own).filter(name => name.endsWith('.db')) : []),
+    report: () => readStatusReport({ path: store.path, now: clock.now(), db: store.db }).snapshot,
+    removeOld: () => removeOldSnapshots(parts),
+    start() {
+      const ended = makeSnapshots(parts)
+      onTestFinished(() => {
+        stop.abort()
+        return ended
+      })
+    },
+    async said(count: number) {
+      await until(
+        () => lines.length,
+        found => found >= count,
+      )
+      return lines.map(({ msg }) => msg)
+    },
+  }
+}
+
+const nameAt = (time: string) => `parley-2026-03-04T${time}Z.db`
+const MADE = 'A snapshot was made'
+const FAILED = 'A snapshot could not be made; the next one comes as planned'
+
+describe('a daemon that is to make snapshots', () => {
+  test('makes them when the calendar says so, and each once', async () => {
+    const { clock, start, said, kept, report } = await dutyWith({ every: '0 * * * *' })
+    start()
+    expect(report()).toBe(null)
+    await clock.advance(HOUR / 2 - 1)
+    expect(kept()).toEqual([])
+    await clock.advance(1)
+    expect(await said(1)).toEqual([MADE])
+    await clock.advance(HOUR)
+    expect(await said(2)).toEqual([MADE, MADE])
+    expect(kept()).toEqual([nameAt('110000'), nameAt('120000')])
+    expect(report()).toMatchObject({ made_at: '2026-03-04T12:00:00.000Z', failed_at: null, reason: null })
+  })
+
+  test('makes one at once where some were missed since the newest, and keeps the newest of them', async () => {
+    const { clock, folder, start, said, kept } = await dutyWith({ every: '0 * * * *', keep: 2 })
+    mkdirSync(folder)
+    for (const time of ['040000', '050000']) writeFileSync(join(folder, nameAt(time)), '')
+    start()
+    await clock.advance(0)
+    expect(await said(1)).toEqual([MADE])
+    expect(kept()).toEqual([nameAt('050000'), nameAt('103000')])
+  })
+
+  test('warns of one that fails, says so in the status, and makes the next', async () => {
+    const { clock, lines, folder, start, said, kept, report } = await dutyWith({ every: '0 * * * *' })
+    mkdirSync(join(folder, nameAt('110000')), { recursive: true })
+    start()
+    await clock.advance(HOUR / 2)
+    expect(await said(1)).toEqual([FAILED])
+    expect(lines[0]).toMatchObject({ level: 'warn', error: { code: 'snapshot-refused' } })
+    const failed = await until(report, found => found !== null)
+    expect(failed).toMatchObject({ made_at: null, failed_at: '2026-03-04T11:00:00.000Z' })
+    expect(failed?.reason).toContain('is a folder')
+    await clock.advance(HOUR)
+    expect(await said(2)).toEqual([FAILED, MADE])
+    expect(kept()).toContain(nameAt('120000'))
+    expect(await until(report, found => found?.failed_at === null)).toMatchObject({
+      made_at: '2026-03-04T12:00:00.000Z',
+      reason: null,
+    })
+  })
+
+  test('does not forget the last that was made when one fails', async () => {
+    const { clock, folder, start, said, report } = await dutyWith({ every: '0 * * * *' })
+    start()
+    await clock.advance(HOUR / 2)
+    await said(1)
+    mkdirSync(join(folder, nameAt('120000')))
+    await clock.advance(HOUR)
+    expect(await said(2)).toEqual([MADE, FAILED])
+    expect(await until(report, found => found?.failed_at !== null)).toMatchObject({
+      made_at: '2026-03-04T11:00:00.000Z',
+      failed_at: '2026-03-04T12:00:00.000Z',
+    })
+  })
+
+  test.each([
+    ['makes none unless the owner says when', undefined],
+    ['makes none for a day that never comes', '0 0 31 2 *'],
+  ])('%s', async (_, every) => {
+    const { clock, start, kept } = await dutyWith({ every })
+    start()
+    await clock.advance(40 * 24 * HOUR)
+    expect(kept()).toEqual([])
+  })
+
+  test.each([
+    [30, [nameAt('050000')]],
+    ['never' as const, ['parley-2026-02-01T000000Z.db', nameAt('050000')]],
+  ])('keeps none longer than what was withdrawn (%s days)', async (withdrawnDays, expected) => {
+    const { folder, removeOld, kept } = await dutyWith({ withdrawnDays })
+    mkdirSync(folder)
+    for (const name of ['parley-2026-02-01T000000Z.db', nameAt('050000')])
+      writeFileSync(join(folder, name), '')
+    removeOld()
+    expect(kept()).toEqual(expected)
+  })
+})
+
+test('the daemon makes up for a snapshot that was missed, tells of it, and goes on reading meanwhile', async context => {
+  const place = placeFor(await workspace(context))
+  mkdirSync(`${place.file}.snapshots`)
+  const old = join(`${place.file}.snapshots`, 'parley-2020-01-01T000000Z.db')
+  writeFileSync(old, '')
+  const daemon = startDaemon(context, place, { PARLEY_SNAPSHOT_EVERY: 'weekly' })
+  const line = await daemon.says(({ msg }) => msg === MADE)
+  expect(line['path']).toMatch(/parley\.db\.snapshots\/parley-\d{4}-\d\d-\d\dT\d{6}Z\.db$/)
+  expect(existsSync(old)).toBe(false)
+  await loaded(place.file)
+  const status = await until(
+    () => beside(place, ['status', '--json']),
+    ({ stdout }) => stdout.includes('"made_at"'),
+  )
+  expect(status.stderr).toBe('')
+  expect(JSON.parse(status.stdout).snapshot).toMatchObject({
+    path: line['path'],
+    bytes: line['bytes'],
+    failed_at: null,
+  })
+  expect((await beside(place, ['status'])).stdout).toContain("The daemon's last snapshot was made ")
+  const metrics = (await daemon.ask('/metrics')).body
+  expect(metrics).toMatch(/\nparley_snapshot_failed 0\n/)
+  expect(metrics).toMatch(/\nparley_snapshot_age_seconds \d/)
+})
