@@ -86,7 +86,7 @@ describe('the warehouse', () => {
 
   test('has STRICT tables only', () => {
     const loose = warehouse().column(
-      "SELECT name FROM pragma_table_list WHERE type = 'table' AND NOT strict AND name NOT GLOB 'sqlite_*' AND name NOT GLOB '__drizzle*'",
+      "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND NOT strict AND name NOT GLOB 'sqlite_*' AND name NOT GLOB '__drizzle*'",
     )
     expect(loose).toEqual([])
   })
