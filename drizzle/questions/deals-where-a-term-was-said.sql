@@ -8,7 +8,8 @@
 --   closed_stages  names of stages that mean closed, as a JSON list, where there is no such field
 --
 -- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
--- Needs the full-text index, as mentions-of-a-term-by-month.sql does, where it is said how to do without.
+-- Needs the full-text index, as mentions-of-a-term-by-month.sql does, where it is said how to do
+-- without.
 WITH parameters AS (
   SELECT
     'other vendors' AS term,
@@ -19,12 +20,13 @@ WITH parameters AS (
     'is_closed' AS closed_field,
     '[]' AS closed_stages
 ),
-hits AS (
-  SELECT s.rowid AS _id
+said AS (
+  SELECT t.meeting_id
   FROM parameters p
   CROSS JOIN search_transcripts s ON s.text LIKE '%' || p.term || '%'
-  UNION
-  SELECT t._id
+  CROSS JOIN transcript_entries t ON t._id = s.rowid
+  UNION ALL
+  SELECT t.meeting_id
   FROM parameters p
   CROSS JOIN transcript_entries t ON t.text LIKE '%' || p.term || '%'
     AND t._id > (SELECT indexed_up_to FROM search_indices WHERE name = 'search_transcripts')
@@ -32,16 +34,15 @@ hits AS (
 meetings_with_it AS (
   SELECT m.id, m.start_time, count(*) AS mentions
   FROM parameters p
-  CROSS JOIN hits
-  JOIN transcript_entries t ON t._id = hits._id
-  JOIN live_meetings m ON m.id = t.meeting_id AND m.access = 'open' AND m.start_time >= p.since
+  CROSS JOIN said
+  CROSS JOIN live_meetings m ON m.id = said.meeting_id AND m.access = 'open' AND m.start_time >= p.since
   GROUP BY m.id
 ),
 pairs AS (
   SELECT DISTINCT l.context_id AS deal_id, m.id, m.start_time, m.mentions
   FROM meetings_with_it m
-  JOIN live_activities a ON a.source_type = 'MEETING' AND a.source_id = m.id
-  JOIN activity_links l ON l.activity_id = a.id AND l.context_type = 'deal'
+  CROSS JOIN live_activities a ON a.source_type = 'MEETING' AND a.source_id = m.id
+  CROSS JOIN activity_links l ON l.activity_id = a.id AND l.context_type = 'deal'
 )
 SELECT
   coalesce(d.fields ->> p.name_field, d.id) AS deal,
@@ -53,7 +54,7 @@ SELECT
   d.id AS deal_id
 FROM parameters p
 CROSS JOIN pairs x
-JOIN live_crm_records d ON d.object = 'deal' AND d.id = x.deal_id
+CROSS JOIN live_crm_records d ON d.object = 'deal' AND d.id = x.deal_id
 LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
 WHERE coalesce(d.fields ->> p.closed_field, 0) IN (0, 'false', '')
   AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))

@@ -22,12 +22,12 @@ WITH parameters AS (
     'is_closed' AS closed_field,
     '[]' AS closed_stages
 ),
-open_deals AS (
+open_deals AS MATERIALIZED (
   SELECT d.id, d.created_at, d.fields, p.*,
     coalesce(s.fields ->> 'name', 'stage not known') AS stage,
     (SELECT max(a.occurred_at) FROM activity_links l JOIN live_activities a ON a.id = l.activity_id
      WHERE l.context_type = 'deal' AND l.context_id = d.id
-       AND a.source_type IN (SELECT value FROM json_each(p.counted))) AS last_activity_at
+       AND instr(p.counted, '"' || a.source_type || '"') > 0) AS last_activity_at
   FROM parameters p
   CROSS JOIN live_crm_records d ON d.object = 'deal'
   LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field

@@ -6,20 +6,22 @@
 --
 -- An entry of a transcript counts once, however often the term is in it. Found through the full-text index, quickly from
 -- three signs on; entries that it does not hold yet are read one by one. Where it is turned off (search.enabled), put
--- SELECT t._id FROM parameters p CROSS JOIN transcript_entries t ON t.text LIKE '%' || p.term || '%'
--- in place of what is within hits: that reads every transcript.
+-- SELECT t.meeting_id, t.contact_id
+-- FROM parameters p CROSS JOIN transcript_entries t ON t.text LIKE '%' || p.term || '%'
+-- in place of what is within said: that reads every transcript.
 WITH parameters AS (
   SELECT
     'other vendors' AS term,
     date('now', 'start of month', '-11 months') AS since,
     date('now', '+1 day') AS until
 ),
-hits AS (
-  SELECT s.rowid AS _id
+said AS (
+  SELECT t.meeting_id, t.contact_id
   FROM parameters p
   CROSS JOIN search_transcripts s ON s.text LIKE '%' || p.term || '%'
-  UNION
-  SELECT t._id
+  CROSS JOIN transcript_entries t ON t._id = s.rowid
+  UNION ALL
+  SELECT t.meeting_id, t.contact_id
   FROM parameters p
   CROSS JOIN transcript_entries t ON t.text LIKE '%' || p.term || '%'
     AND t._id > (SELECT indexed_up_to FROM search_indices WHERE name = 'search_transcripts')
@@ -27,12 +29,11 @@ hits AS (
 SELECT
   substr(m.start_time, 1, 7) AS month,
   count(*) AS mentions,
-  count(*) FILTER (WHERE t.contact_id IS NOT NULL) AS by_contacts,
+  count(*) FILTER (WHERE said.contact_id IS NOT NULL) AS by_contacts,
   count(DISTINCT m.id) AS meetings
 FROM parameters p
-CROSS JOIN hits
-JOIN transcript_entries t ON t._id = hits._id
-JOIN live_meetings m ON m.id = t.meeting_id AND m.access = 'open'
+CROSS JOIN said
+CROSS JOIN live_meetings m ON m.id = said.meeting_id AND m.access = 'open'
 WHERE m.start_time >= p.since AND m.start_time < p.until
 GROUP BY month
 ORDER BY month;

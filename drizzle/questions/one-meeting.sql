@@ -7,7 +7,7 @@
 WITH parameters AS (
   SELECT
     (SELECT m.id FROM live_meetings m
-     WHERE EXISTS (SELECT 1 FROM live_meeting_chapters c WHERE c.meeting_id = m.id)
+     WHERE EXISTS (SELECT 1 FROM live_meeting_chapters c WHERE c.meeting_id = m.id) AND m.start_time > '0'
      ORDER BY m.start_time DESC, m.id LIMIT 1) AS meeting
 ),
 points AS (

@@ -29,7 +29,7 @@ deals AS (
   WHERE coalesce(d.fields ->> p.closed_field, 0) NOT IN (0, 'false', '')
     OR s.fields ->> 'name' IN (SELECT value FROM json_each(p.closed_stages))
 ),
-dated AS (
+dated AS MATERIALIZED (
   SELECT id, stage_id, stage, stated IS NULL AND seen IS NOT NULL AS is_seen,
     coalesce(stated, seen,
       (SELECT max(a.occurred_at) FROM activity_links l JOIN live_activities a ON a.id = l.activity_id

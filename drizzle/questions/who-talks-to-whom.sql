@@ -12,7 +12,7 @@ WITH parameters AS (
     date('now', '+1 day') AS until,
     'name' AS name_field
 ),
-colleagues AS (
+colleagues AS MATERIALIZED (
   SELECT id, name, lower(email) AS email FROM live_members WHERE email IS NOT NULL
 ),
 mails AS MATERIALIZED (
@@ -36,18 +36,25 @@ talks AS (
   JOIN live_meeting_attendees us ON us.meeting_id = m.id
   JOIN colleagues g ON g.email = lower(us.email)
   JOIN live_meeting_attendees them ON them.meeting_id = m.id AND them.contact_id IS NOT NULL
+),
+counted AS (
+  SELECT member_id, contact_id,
+    count(DISTINCT talk) FILTER (WHERE kind = 'mail') AS mails,
+    count(DISTINCT talk) FILTER (WHERE kind = 'meeting') AS meetings,
+    max(at) AS last_at
+  FROM talks
+  GROUP BY member_id, contact_id
 )
 SELECT
   g.name AS member,
   coalesce(r.fields ->> p.name_field, 'contact not published') AS contact,
-  count(DISTINCT talk) FILTER (WHERE kind = 'mail') AS mails,
-  count(DISTINCT talk) FILTER (WHERE kind = 'meeting') AS meetings,
-  substr(max(t.at), 1, 16) AS last_talk,
+  t.mails,
+  t.meetings,
+  substr(t.last_at, 1, 16) AS last_talk,
   t.contact_id
 FROM parameters p
-CROSS JOIN talks t
+CROSS JOIN counted t
 JOIN colleagues g ON g.id = t.member_id
 LEFT JOIN live_crm_records r ON r.object = 'contact' AND r.id = t.contact_id
-GROUP BY t.member_id, t.contact_id
-ORDER BY mails + meetings DESC, last_talk DESC, member, contact_id
+ORDER BY t.mails + t.meetings DESC, last_talk DESC, member, t.contact_id
 LIMIT 100;

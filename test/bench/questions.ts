@@ -34,6 +34,8 @@ export interface QuestionTime {
   rows: number
   medianMs: number
   longestMs: number
+  /** Of the processor alone, which says more on a busy machine. */
+  medianCpuMs: number
   /** The largest table or index that is read from end to end, where one is. */
   worstScan: { name: string; rows: number } | undefined
 }
@@ -115,27 +117,37 @@ async function measure(workspace: Workspace, options: QuestionsOptions): Promise
 
 /** In turns, so that what the daemon does at one time falls on all of them. */
 async function askAll(db: Database.Database): Promise<QuestionTime[]> {
-  const asked = questionFiles().map(({ name, sql }) => ({ name, sql, taken: [] as number[], rows: 0 }))
+  const asked = questionFiles().map(({ name, sql }) => ({
+    name,
+    sql,
+    taken: [] as number[],
+    cpu: [] as number[],
+    rows: 0,
+  }))
   for (let round = 0; round < ROUNDS; round += 1) {
     for (const each of asked) {
+      const usage = process.cpuUsage()
       const began = performance.now()
       each.rows = db.prepare(each.sql).all().length
       each.taken.push(performance.now() - began)
+      const { user, system } = process.cpuUsage(usage)
+      each.cpu.push((user + system) / 1000)
       await new Promise(resolve => setImmediate(resolve))
     }
   }
-  return asked.map(({ name, sql, taken, rows }) => {
-    const sorted = taken.sort((a, b) => a - b)
-    return {
-      name,
-      isAboutOne: ABOUT_ONE.includes(name),
-      rows,
-      medianMs: sorted[Math.floor(ROUNDS / 2)] ?? 0,
-      longestMs: sorted.at(-1) ?? 0,
-      worstScan: scansOf(db, sql).at(0),
-    }
-  })
+  return asked.map(({ name, sql, taken, cpu, rows }) => ({
+    name,
+    isAboutOne: ABOUT_ONE.includes(name),
+    rows,
+    medianMs: medianOf(taken),
+    longestMs: Math.max(...taken),
+    medianCpuMs: medianOf(cpu),
+    worstScan: scansOf(db, sql).at(0),
+  }))
 }
+
+const medianOf = (times: readonly number[]): number =>
+  [...times].sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0
 
 const HELD = ['message_copies', 'messages', 'meetings', 'transcript_entries', 'crm_records', 'activities']
 
