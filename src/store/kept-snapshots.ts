@@ -3,6 +3,7 @@ import { join, parse } from 'node:path'
 import { isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { makeSnapshot, type Snapshot, type SnapshotOptions, takeGroup } from './snapshot.ts'
+import { requireWarehouse } from './status.ts'
 
 /** Snapshots of which the newest are kept, in a folder of their own, each named by when it was begun. */
 export interface Keeping {
@@ -27,6 +28,7 @@ export async function keepSnapshot(
 ): Promise<Snapshot & { removed: readonly string[] }> {
   const { database, clock, mode } = options
   const folder = given ?? folderBeside(database)
+  requireWarehouse(database)
   ensureFolder(folder, database, mode)
   const file = join(folder, nameAt(database, clock.now()))
   const snapshot = await makeSnapshot({ ...options, file, isAlike: name => isNamed(database, name) })

@@ -1,0 +1,137 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { expect, type TestContext, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { quote } from '../../src/store/sql.ts'
+import { column, loaded, startDaemon } from '../daemon/cli-daemon.ts'
+import { emptyFolder, parley, parleyWithSmallFiles } from './parley.ts'
+import { type Place, placeFor, workspace } from './workspace.ts'
+
+async function backfilled(context: TestContext): Promise<Place> {
+  const place = placeFor(await workspace(context, { securityOption: false }))
+  expect(await parley(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
+  return place
+}
+
+/** Every row of every table but those in which processes note what they do. */
+function rowsIn(file: string): Record<string, unknown[]> {
+  const db = new Database(file, { readonly: true })
+  const tables = db
+    .prepare(
+      `SELECT name FROM sqlite_master
+       WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' AND name NOT LIKE 'sqlite%' AND name <> 'sync_meta'`,
+    )
+    .pluck()
+    .all() as string[]
+  const rows = tables.map(name => [name, db.prepare(`SELECT * FROM ${quote(name)}`).all()] as const)
+  db.close()
+  return Object.fromEntries(rows)
+}
+
+test.concurrent('snapshot FILE copies everything while nothing runs, says what is in it, and needs no API settings', async context => {
+  const { cwd, file } = await backfilled(context)
+  const beside = readdirSync(cwd)
+  const { status, stdout, stderr } = await parley(['snapshot', 'copy.db'], { cwd })
+  expect({ status, stderr }).toEqual({ status: EXIT_STATUS.done, stderr: '' })
+  expect(stdout).toMatch(
+    /^Wrote .*\/copy\.db: [\d.,]+ [kM]B in .*\.\nAll that was published before \d{4}-\d\d-\d\dT[\d:.]+Z is in it\.\n$/,
+  )
+  expect(readdirSync(cwd).sort()).toEqual([...beside, 'copy.db'].sort())
+  expect(rowsIn(join(cwd, 'copy.db'))).toEqual(rowsIn(file))
+  expect(statSync(join(cwd, 'copy.db')).mode & 0o777).toBe(0o600)
+})
+
+test.concurrent('while the daemon runs too, and a reader needs no file beside it', async context => {
+  const place = placeFor(await workspace(context))
+  const daemon = startDaemon(context, place)
+  await loaded(place.file)
+  const folder = emptyFolder()
+  const copy = join(folder, 'copy.db')
+  const { status, stdout } = await parley(['snapshot', copy, '--json', '--database-mode', '0644'], place)
+  expect(status).toBe(EXIT_STATUS.done)
+  const said = JSON.parse(stdout)
+  expect(said).toMatchObject({
+    path: copy,
+    bytes: statSync(copy).size,
+    database: place.file,
+    duration_ms: expect.any(Number),
+    begun_at: expect.stringMatching(/Z$/),
+    removed: [],
+  })
+  expect(said.resources).toHaveLength(17)
+  const messages = said.resources.find(({ resource }: { resource: string }) => resource === 'messages')
+  expect(messages.rows_live).toBe(column(copy, 'SELECT count(*) FROM live_messages')[0])
+  expect(messages.fresh_as_of).toBe(
+    column(copy, "SELECT fresh_as_of FROM sync_status WHERE resource = 'messages'")[0],
+  )
+  expect(readdirSync(folder)).toEqual(['copy.db'])
+  expect(statSync(copy).mode & 0o777).toBe(0o644)
+  daemon.signal('SIGTERM')
+  expect(await daemon.ended).toMatchObject({ status: 0 })
+})
+
+test.concurrent('of a warehouse that is not complete it says what is missing', async context => {
+  const place = placeFor(await workspace(context))
+  await parley(['backfill', '--only', 'teams'], place)
+  const { status, stdout } = await parley(['snapshot', 'copy.db'], place)
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(stdout).toMatch(/\nNot read completely before it was made: .*\bmessages, .*\.\n$/)
+  expect(stdout).not.toMatch(/made:.* teams/)
+})
+
+test.concurrent('without FILE it joins those that are kept, of which the newest stay', async context => {
+  const { cwd, file } = await backfilled(context)
+  const folder = `${file}.snapshots`
+  mkdirSync(folder)
+  const old = ['parley-2026-01-01T000000Z.db', 'parley-2026-01-02T000000Z.db']
+  for (const name of old) writeFileSync(join(folder, name), '')
+  const flags = ['--snapshot-keep', '2', '--withdrawn-days', 'never']
+  const { status, stdout } = await parley(['snapshot', ...flags], { cwd })
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(stdout).toContain(`\nRemoved ${join(folder, 'parley-2026-01-01T000000Z.db')}.\n`)
+  const names = readdirSync(folder).sort()
+  expect(names).toEqual([old[1], expect.stringMatching(/^parley-\d{4}-\d\d-\d\dT\d{6}Z\.db$/)])
+  expect(rowsIn(join(folder, names[1] ?? ''))).toEqual(rowsIn(file))
+})
+
+test.concurrent('what may not be replaced is refused with 64, and is as it was', async context => {
+  const { cwd, file } = await backfilled(context)
+  writeFileSync(join(cwd, 'letter.txt'), 'Dear Sir or Madam')
+  const before = readFileSync(file)
+  for (const [name, message] of [
+    ['parley.db', 'belongs to the warehouse itself'],
+    ['parley.db-wal', 'belongs to the warehouse itself'],
+    ['letter.txt', 'is no snapshot of parley, and was not touched'],
+    ['.', 'is a folder'],
+  ] as const) {
+    const { status, stdout, stderr } = await parley(['snapshot', name], { cwd })
+    expect({ name, status, stdout }).toEqual({ name, status: EXIT_STATUS.usage, stdout: '' })
+    expect(stderr).toContain(message)
+    expect(stderr).toMatch(/\nhint: /)
+  }
+  expect(readFileSync(file).equals(before)).toBe(true)
+  expect(readFileSync(join(cwd, 'letter.txt'), 'utf8')).toBe('Dear Sir or Madam')
+})
+
+test.concurrent('on a disk that takes no more it ends with 73, leaves nothing, and the earlier one as it was', async context => {
+  const { cwd } = await backfilled(context)
+  await parley(['snapshot', 'copy.db'], { cwd })
+  const [before, names] = [readFileSync(join(cwd, 'copy.db')), readdirSync(cwd)]
+  const { status, stdout, stderr } = await parleyWithSmallFiles(200, ['snapshot', 'copy.db'], { cwd })
+  expect({ status, stdout }).toEqual({ status: EXIT_STATUS.databaseUnavailable, stdout: '' })
+  expect(stderr).toMatch(/^parley: Cannot write the snapshot .*\/copy\.db: .* \(SQLITE_\w+\)\nhint: Check /)
+  expect(readdirSync(cwd)).toEqual(names)
+  expect(readFileSync(join(cwd, 'copy.db')).equals(before)).toBe(true)
+})
+
+test.concurrent('without a warehouse it ends with 73 and makes nothing', async () => {
+  const cwd = emptyFolder()
+  for (const args of [['snapshot', 'copy.db'], ['snapshot']]) {
+    const { status, stderr } = await parley(args, { cwd })
+    expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+    expect(stderr).toMatch(/^parley: There is no warehouse at /)
+  }
+  expect(existsSync(join(cwd, 'copy.db'))).toBe(false)
+  expect(readdirSync(cwd)).toEqual([])
+})
