@@ -134,12 +134,20 @@ function createProgress({ stderr, env }: CommandContext, elapsed: () => number):
 }
 
 const COLUMNS: readonly TableColumn<TableSummary>[] = [
-  { title: 'table', cell: row => row.table },
+  { title: 'table', cell: row => cut(row.table) },
   { title: 'rows', align: 'right', cell: row => wholeNumber(row.rows) },
   { title: 'size', align: 'right', cell: row => bytes(row.bytes) },
   { title: 'files', align: 'right', cell: row => wholeNumber(row.files) },
   { title: 'written', align: 'right', cell: row => wholeNumber(row.files_written) },
 ]
+
+/** Objects of a CRM may have names of any length. */
+const MOST_LETTERS = 40
+
+function cut(name: string): string {
+  const letters = [...name.replaceAll(/\p{Cc}/gu, ' ')]
+  return letters.length > MOST_LETTERS ? `${letters.slice(0, MOST_LETTERS - 1).join('')}…` : letters.join('')
+}
 
 function forPeople(folder: string, summary: ExportSummary, durationMs: number): string {
   const sum = (of: (row: TableSummary) => number) => summary.tables.reduce((total, row) => total + of(row), 0)

@@ -24,28 +24,46 @@ export interface MonthRange {
 /** Later than every instant of the month, and earlier than those of the next. */
 const afterMonth = (month: string): string => `${month}~`
 
-export function createRowReader(db: Sqlite, { name, columns, rows }: ExportTable): RowReader {
+export interface RowQueries {
+  /** Bound to the first instant of the range and to the first after it where the table has a time. */
+  timed: string
+  /** Undefined where the table has no time. */
+  timeless: string | undefined
+  count: string
+}
+
+/** Pure. After its cells each row has its month. */
+export function rowQueries({ name, columns, rows }: ExportTable): RowQueries {
   const { gathered, time, from, order } = rows
+  const cells = columns.map(column => `t.${quote(column.name)}`).join(', ')
+  const count = `SELECT count(*) FROM ${gathered ? `temp.${quote(gathered.name)}` : quote(name)}`
+  if (!time)
+    return { timed: `SELECT ${cells}, NULL FROM ${from} ORDER BY ${order}`, timeless: undefined, count }
+  return {
+    timed: `SELECT ${cells}, substr(${time.sql}, 1, 7) FROM ${from}
+      WHERE ${time.sql} >= ? AND ${time.sql} < ? ORDER BY ${order}`,
+    timeless: `SELECT ${cells}, NULL FROM ${time.fromAll} WHERE ${time.sql} IS NULL`,
+    count,
+  }
+}
+
+export function createRowReader(db: Sqlite, table: ExportTable): RowReader {
+  const { gathered, time } = table.rows
   if (gathered) {
     db.exec(`DROP TABLE IF EXISTS temp.${quote(gathered.name)}`)
     db.exec(`CREATE TEMP TABLE ${quote(gathered.name)} AS ${gathered.select}`)
   }
-  const whole = gathered ? `temp.${quote(gathered.name)}` : quote(name)
-  const cells = columns.map(column => `t.${quote(column.name)}`).join(', ')
-  const reading = (sql: string) => db.prepare<unknown[]>(sql).raw().safeIntegers()
-  const read = (sql: string, ...bound: string[]) => reading(sql).iterate(...bound) as Iterable<StoredCell[]>
+  const { timed, timeless, count } = rowQueries(table)
+  const read = (sql: string, ...bound: string[]) =>
+    db
+      .prepare<unknown[]>(sql)
+      .raw()
+      .safeIntegers()
+      .iterate(...bound) as Iterable<StoredCell[]>
   return {
-    timed(range) {
-      if (!time) return read(`SELECT ${cells}, NULL FROM ${from} ORDER BY ${order}`)
-      const bounds = [range.from ?? '', range.to === undefined ? '~' : afterMonth(range.to)]
-      const where = `${time.sql} >= ? AND ${time.sql} < ?`
-      return read(
-        `SELECT ${cells}, substr(${time.sql}, 1, 7) FROM ${from} WHERE ${where} ORDER BY ${order}`,
-        ...bounds,
-      )
-    },
-    timeless: () =>
-      time ? read(`SELECT ${cells}, NULL FROM ${time.fromAll} WHERE ${time.sql} IS NULL`) : [],
-    count: () => db.prepare(`SELECT count(*) FROM ${whole}`).pluck().get() as number,
+    timed: ({ from = '', to }) =>
+      time ? read(timed, from, to === undefined ? '~' : afterMonth(to)) : read(timed),
+    timeless: () => (timeless === undefined ? [] : read(timeless)),
+    count: () => db.prepare(count).pluck().get() as number,
   }
 }

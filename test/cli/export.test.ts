@@ -152,6 +152,26 @@ test.concurrent('a full disk is said as such, and the manifest stays that of the
   expect(await parley(['export', 'parquet', 'out'], { cwd })).toMatchObject({ status: EXIT_STATUS.done })
 })
 
+test.concurrent('a month of texts many times larger than its memory is written', async context => {
+  const { cwd, file } = await warehouse(context)
+  const db = new Database(file)
+  const words = '長い話を'.repeat(60_000)
+  const [columns, time] = ['id, occurred_at, type, _first_seen_at, _synced_at', '2026-01-05T00:00:00.000Z']
+  const add = db.prepare(`INSERT INTO activities (${columns}) VALUES (?, '${time}', ?, '${time}', '${time}')`)
+  for (let index = 0; index < 300; index += 1) add.run(`long ${index}`, `${index} ${words}`)
+  db.close()
+  const env = { NODE_OPTIONS: '--max-old-space-size=64' }
+  const { status, stderr } = await parley(['export', 'parquet', 'out', '--tables', 'activities'], {
+    cwd,
+    env,
+  })
+  expect({ status, stderr }).toEqual({ status: EXIT_STATUS.done, stderr: '' })
+  const { rows } = await duck.read(
+    `SELECT count(*), min(length(type)) FROM read_parquet('${cwd}/out/activities/*/*.parquet') WHERE id LIKE 'long %'`,
+  )
+  expect(rows).toEqual([[300n, 240_002n]])
+})
+
 test.concurrent('what cannot be done is said with what to do instead', async context => {
   const { cwd } = await warehouse(context)
   writeFileSync(join(cwd, 'file'), '')

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { TABLES } from '../../src/catalog.ts'
+import { rowQueries } from '../../src/export/rows.ts'
+import { declaredTables } from '../../src/export/tables.ts'
 import type { ColumnKind } from '../../src/resource.ts'
 import { markedWorld } from '../store/marked-world.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
@@ -189,6 +191,23 @@ describe('read back by DuckDB', () => {
       )
     }
   })
+})
+
+test('tables with an index on their time are read by it, and nothing of theirs is sorted', () => {
+  const { db } = temporaryStore()
+  const sorting = declaredTables()
+    .filter(({ rows }) => rows.time && !rows.gathered)
+    .filter(table => {
+      const bound = table.rows.time ? ['', '~'] : []
+      const plan = db.prepare(`EXPLAIN QUERY PLAN ${rowQueries(table).timed}`).all(...bound)
+      return JSON.stringify(plan).includes('TEMP B-TREE')
+    })
+  expect(sorting.map(({ name }) => name)).toEqual([
+    'playbook_results',
+    'talk_point_results',
+    'crm_record_changes',
+    'sync_runs',
+  ])
 })
 
 describe('partitions', () => {
