@@ -99,6 +99,11 @@ export function identifier(name: string): string {
   return plain === '' ? 'unnamed' : plain
 }
 
+/** A key of a record as `crm_fields.name` has it: text that is no Unicode comes back from SQLite as other text. */
+export function storedName(key: string): string {
+  return key.isWellFormed() ? key : key.replace(/\p{Surrogate}/gu, '\ufffd\ufffd\ufffd')
+}
+
 export interface Names {
   has(name: string): boolean
   /** The name itself where it is free, else with the first number that makes it so. */
@@ -131,13 +136,13 @@ export function cellOf(form: CrmForm, value: unknown): CrmCell {
 
 const CELLS: Readonly<Record<CrmForm, (value: NonNullable<unknown>) => CrmCell>> = {
   text: asText,
-  timestamp: value => (typeof value === 'string' ? (canonicalInstant(value) ?? value) : asText(value)),
+  timestamp: value => (typeof value === 'string' ? canonicalInstant(value) : undefined) ?? asText(value),
   boolean: value => (value === true || value === 1 ? 1 : value === false || value === 0 ? 0 : null),
   number: asNumber,
 }
 
 function asText(value: NonNullable<unknown>): string {
-  return typeof value === 'string' ? value : encodeJson(value)
+  return typeof value === 'string' ? value.toWellFormed() : encodeJson(value)
 }
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/

@@ -8,6 +8,7 @@ import {
   labelsOf,
   type Names,
   SQL_TYPES,
+  storedName,
   TRAILING_COLUMNS,
 } from './crm-columns.ts'
 import type { Sqlite } from './open.ts'
@@ -123,7 +124,7 @@ export function createCrmTableWriter(
       cells[0] = id
       if (typeof fields === 'object' && fields !== null && !Array.isArray(fields)) {
         for (const [name, value] of Object.entries(fields)) {
-          const place = places.get(name.toWellFormed())
+          const place = places.get(storedName(name))
           if (place) cells[place.index] = cellOf(place.form, value)
         }
       }

@@ -285,6 +285,7 @@ test('a warehouse from before there were typed tables gets them, filled, when it
     UPDATE sync_resources SET first_complete_at = '${FIRST}'`)
   store.close()
   const again = opened(store.path)
+  await again.crmTables.finish()
   expect(again.column('SELECT count(*) FROM live_crm_deal')).toEqual([50])
   expect(compareTypedTables(again.db)).toEqual([])
 })

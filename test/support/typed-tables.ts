@@ -6,7 +6,9 @@ import { instantOf } from './row-shape.ts'
 /** What the typed tables must hold, told by `crm_records` and the metadata alone, and by nothing of what makes them. */
 
 type Db = Database.Database
-type Found = Record<string, string | number | bigint | null>
+type Cell = string | number | bigint | null
+/** By column: a plain object would take one called `__proto__` for something else. */
+type Found = ReadonlyMap<string, Cell>
 
 interface Typed {
   object: string
@@ -89,14 +91,7 @@ function compareColumns(db: Db, { object, table }: Typed): string[] {
 
 function compareRows(db: Db, { object, table }: Typed): string[] {
   const fields = fieldsIn(db, object).filter(({ column }) => column !== null)
-  const rows = new Map(
-    (
-      db
-        .prepare(`SELECT * FROM ${quoted(table)}`)
-        .safeIntegers()
-        .all() as Found[]
-    ).map(row => [row['id'], row]),
-  )
+  const rows = new Map(readRows(db, table).map(row => [row.get('id'), row]))
   const records = db
     .prepare('SELECT id, fields, created_at, updated_at, _deleted_at FROM crm_records WHERE object = ?')
     .all(object) as Record<string, string | null>[]
@@ -122,6 +117,14 @@ function compareRows(db: Db, { object, table }: Typed): string[] {
   ]
 }
 
+function readRows(db: Db, table: string): Found[] {
+  const select = db.prepare(`SELECT * FROM ${quoted(table)}`).safeIntegers()
+  const names = select.columns().map(({ name }) => name)
+  return (select.raw().all() as Cell[][]).map(
+    cells => new Map(names.map((name, index) => [name, cells[index] ?? null])),
+  )
+}
+
 function compareCells(
   table: string,
   fields: readonly Field[],
@@ -129,15 +132,18 @@ function compareCells(
   row: Found,
 ): string[] {
   const values = fieldsOf(parseExact(record['fields'] ?? 'null'))
-  const wrong = ['created_at', 'updated_at', '_deleted_at'].filter(name => row[name] !== record[name])
+  const wrong = ['created_at', 'updated_at', '_deleted_at'].filter(name => row.get(name) !== record[name])
   for (const { name, column, type, relation } of fields) {
-    // Text that is no Unicode is not kept as it is, neither in names nor in values.
-    const [, value = null] = Object.entries(values).findLast(([key]) => key.toWellFormed() === name) ?? []
+    const [, value = null] = Object.entries(values).findLast(([key]) => storedName(key) === name) ?? []
     const form = relation === 'MANY_TO_ONE' ? 'text' : (FORMS[(type ?? '').toUpperCase()] ?? 'text')
-    if (!fits[form](value, row[column ?? ''] ?? null)) wrong.push(`${column} (${form} ${row[column ?? '']})`)
+    const cell = row.get(column ?? '') ?? null
+    if (!fits[form](value, cell)) wrong.push(`${column} (${form} ${cell})`)
   }
   return wrong.map(column => `${table} ${record['id']}: ${column} is not what the record says`)
 }
+
+/** Half a character is stored as three bytes that are none, each of which is read as one that stands for what is wrong. */
+const storedName = (key: string): string => key.replace(/\p{Surrogate}/gu, '\ufffd'.repeat(3))
 
 type Form = 'text' | 'number' | 'boolean' | 'timestamp'
 
@@ -148,7 +154,6 @@ const FORMS: Readonly<Record<string, Form>> = {
   DATETIME: 'timestamp',
 }
 
-type Cell = Found[string]
 type Fits = (value: Json, cell: Cell) => boolean
 
 const fits: Readonly<Record<Form, Fits>> = {
