@@ -36,6 +36,8 @@ export const snapshotCommand: CommandDefinition<SnapshotOptions> = {
 
 interface Made extends Snapshot {
   database: string
+  /** Of the copy, as the user named it. */
+  name: string
   /** Older ones that have gone. */
   removed: readonly string[]
 }
@@ -49,14 +51,16 @@ async function make({ cwd, signal }: CommandContext, settings: Settings, file?: 
   const clock = systemClock()
   const options = { database, mode, clock, signal }
   if (file !== undefined) {
-    return { database, removed: [], ...(await makeSnapshot({ ...options, file: resolve(cwd, file) })) }
+    const made = await makeSnapshot({ ...options, file: resolve(cwd, file) })
+    return { ...made, database, name: file, removed: [] }
   }
   const { withdrawnDays } = settings.retention
   const notBefore = withdrawnDays === 'never' ? 0 : clock.now() - withdrawnDays * 86_400_000
-  return { database, ...(await keepSnapshot(options, { ...settings.snapshot, notBefore })) }
+  const made = await keepSnapshot(options, { ...settings.snapshot, notBefore })
+  return { ...made, database, name: made.path }
 }
 
-async function forPeople({ path, bytes: size, durationMs, resources, removed }: Made): Promise<string> {
+async function forPeople({ name, bytes: size, durationMs, resources, removed }: Made): Promise<string> {
   const { completeAsOf } = await import('../store/snapshot.ts')
   const at = completeAsOf(resources)
   const unread = resources.filter(one => one.state !== 'unavailable' && one.complete_as_of === null)
@@ -65,7 +69,7 @@ async function forPeople({ path, bytes: size, durationMs, resources, removed }: 
       ? `Not read completely before it was made: ${unread.map(({ resource }) => resource).join(', ')}.`
       : `All that was published before ${at} is in it.`
   return [
-    `Wrote ${path}: ${bytes(size)} in ${duration(durationMs)}.`,
+    `Wrote ${name}: ${bytes(size)} in ${duration(durationMs)}.`,
     holds,
     ...removed.map(old => `Removed ${old}.`),
   ]
