@@ -42,7 +42,6 @@ export interface QuestionTime {
 
 const ABOUT_ONE = ['one-deal', 'one-meeting', 'response-times-in-thread', 'mentions-of-a-term-by-month']
 const ROUNDS = 11
-const CHANGE_EVERY_MS = 100
 const CHANGES: readonly Change[] = [
   { kind: 'publish', resource: 'messages', count: 5 },
   { kind: 'edit', resource: 'crm_records', object: 'deal', count: 2 },
@@ -55,7 +54,7 @@ export async function runQuestions(options: QuestionsOptions): Promise<Questions
   const begun = join(folder, 'questions-now')
   // The same workspace again, as it was when the warehouse was filled: it depends on when its history ends.
   const now = existsSync(begun) ? readFileSync(begun, 'utf8') : new Date().toISOString()
-  const workspace = await startWorkspace({ ...sizes(messages), now })
+  const workspace = await startWorkspace({ ...sizes(messages), now }, Date.now() - Date.parse(now))
   try {
     if (!existsSync(begun)) {
       await backfill(workspace, options)
@@ -91,32 +90,21 @@ async function backfill(workspace: Workspace, { folder, program }: QuestionsOpti
 
 async function measure(workspace: Workspace, options: QuestionsOptions): Promise<QuestionsMeasured> {
   const daemon = startDaemon(workspace, { ...options, pollSeconds: 1 })
-  let turn = 0
-  let isUnderWay = false
-  const changing = setInterval(() => {
-    const change = CHANGES[turn++ % CHANGES.length]
-    if (change === undefined || isUnderWay) return
-    isUnderWay = true
-    void workspace.change(change).finally(() => {
-      isUnderWay = false
-    })
-  }, CHANGE_EVERY_MS)
   const db = await daemon.openWarehouse()
   try {
     const began = new Date().toISOString()
     const started = performance.now()
-    const times = await askAll(db)
+    const times = await askAll(db, workspace)
     const seconds = (performance.now() - started) / 1000
     return { held: holdings(db), written: writtenSince(db, began), seconds, times }
   } finally {
     db.close()
-    clearInterval(changing)
     await daemon.stop()
   }
 }
 
-/** In turns, so that what the daemon does at one time falls on all of them. */
-async function askAll(db: Database.Database): Promise<QuestionTime[]> {
+/** In turns, so that what the daemon does at one time falls on all of them, and each after a change. */
+async function askAll(db: Database.Database, workspace: Workspace): Promise<QuestionTime[]> {
   const asked = questionFiles().map(({ name, sql }) => ({
     name,
     sql,
@@ -125,14 +113,15 @@ async function askAll(db: Database.Database): Promise<QuestionTime[]> {
     rows: 0,
   }))
   for (let round = 0; round < ROUNDS; round += 1) {
-    for (const each of asked) {
+    for (const [place, each] of asked.entries()) {
+      const change = CHANGES[(round + place) % CHANGES.length]
+      if (change) await workspace.change(change)
       const usage = process.cpuUsage()
       const began = performance.now()
       each.rows = db.prepare(each.sql).all().length
       each.taken.push(performance.now() - began)
       const { user, system } = process.cpuUsage(usage)
       each.cpu.push((user + system) / 1000)
-      await new Promise(resolve => setImmediate(resolve))
     }
   }
   return asked.map(({ name, sql, taken, cpu, rows }) => ({

@@ -38,8 +38,9 @@ export interface RouteCount {
 
 const SERVE = new URL('serve.mjs', import.meta.url).pathname
 
-export async function startWorkspace(options: SimulatorOptions): Promise<Workspace> {
-  const { child, ended } = startMeasured([SERVE, JSON.stringify(options)], process.env)
+/** @param agoMs how long ago its clock began, at the end of its history */
+export async function startWorkspace(options: SimulatorOptions, agoMs = 0): Promise<Workspace> {
+  const { child, ended } = startMeasured([SERVE, JSON.stringify(options), String(agoMs)], process.env)
   if (!child.stdout) throw new Error('the simulator has no standard output')
   const line = once(createInterface({ input: child.stdout }), 'line')
   const [ready] = await Promise.race([line, ended.then(() => [''])])
