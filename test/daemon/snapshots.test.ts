@@ -16,7 +16,7 @@ const NOW = Date.parse('2026-03-04T10:30:00.000Z')
 const HOUR = 3_600_000
 
 interface Chosen {
-  every?: string
+  every?: string | undefined
   keep?: number
   folder?: string
   withdrawnDays?: number | 'never'
