@@ -7,7 +7,7 @@ import { isInternal } from '../dictionary/sync-tables.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { nearest } from '../nearest.ts'
 import { type CommandDefinition, type Output, settingsFor, settingsIn } from './command.ts'
-import { table } from './table.ts'
+import { textWidth } from './text-width.ts'
 import { wrap } from './wording.ts'
 
 interface SchemaOptions {
@@ -122,18 +122,12 @@ function told({ name, form, about, columns }: DescribedTable): object {
   }
 }
 
-/** The cells of one row on as many lines as the last of them needs. */
-type Line = readonly string[]
-
 function listPage(all: readonly DescribedTable[], width: number): string[] {
   const names = new Set(all.map(({ name }) => name))
   const shown = all.filter(({ name }) => !(name.startsWith('live_') && names.has(name.slice('live_'.length))))
-  const lines = wrapped(
-    shown.map(({ name, form, about }) => [name, form, sentence(about)]),
-    width,
-  )
+  const rows = shown.map(({ name, form, about }) => [name, form, sentence(about)])
   return [
-    ...drawn(['name', 'form', 'a row, or what it is'], lines),
+    ...drawn(['name', 'form', 'what is in it'], rows, width),
     '',
     ...wrap(
       'Each of them that has withdrawn rows has a view live_… without these: start from the views.',
@@ -144,14 +138,11 @@ function listPage(all: readonly DescribedTable[], width: number): string[] {
 }
 
 function tablePage({ name, form, about, columns }: DescribedTable, width: number): string[] {
-  const lines = wrapped(
-    columns.map(column => [column.name, column.kind, column.isKey ? 'key' : '', meaning(column)]),
-    width,
-  )
+  const rows = columns.map(column => [column.name, column.kind, column.isKey ? 'key' : '', meaning(column)])
   return [
     ...wrap(`${name} (${form}): ${sentence(about)}`, width),
     '',
-    ...drawn(['column', 'type', 'key', 'meaning'], lines),
+    ...drawn(['column', 'type', 'key', 'meaning'], rows, width),
   ]
 }
 
@@ -165,24 +156,29 @@ function meaning(column: DescribedColumn): string {
   ].join(' ')
 }
 
-/** Breaks the last cell of each row so that the table is no wider than this. */
-function wrapped(rows: readonly Line[], width: number): Line[] {
-  const widths = (rows[0] ?? [])
-    .slice(0, -1)
-    .map((_, at) => Math.max(8, ...rows.map(row => (row[at] ?? '').length)))
-  const rest = Math.max(30, width - widths.reduce((sum, next) => sum + next + 2, 0))
-  return rows.flatMap(row => {
-    const before = row.slice(0, -1)
-    return wrap(row.at(-1) ?? '', rest).map((line, at) => [
-      ...(at === 0 ? before : before.map(() => '')),
-      line,
-    ])
-  })
-}
+/** Names and labels are the CRM's: nothing in them may move a terminal's cursor or change its colours. */
+const harmless = (text: string): string => text.replace(/\p{Cc}/gu, '\u{fffd}')
 
-function drawn(titles: readonly string[], lines: readonly Line[]): string[] {
-  return table(
-    titles.map((title, at) => ({ title, cell: (line: Line) => line[at] ?? '' })),
-    lines,
-  )
+/** Beyond this a name has a line of its own, and does not move the other rows' cells away from theirs. */
+const WIDEST_NAME = 40
+
+/** Aligned below their titles, the last cell of each row broken so that the whole is no wider than this. */
+function drawn(titles: readonly string[], rows: readonly (readonly string[])[], width: number): string[] {
+  const widths = titles
+    .slice(0, -1)
+    .map((title, at) =>
+      Math.max(
+        ...[title, ...rows.map(row => row[at] ?? '')].map(textWidth).filter(each => each <= WIDEST_NAME),
+      ),
+    )
+  const pad = (cell: string, at: number) =>
+    cell + ' '.repeat(Math.max(0, (widths[at] ?? 0) - textWidth(cell)))
+  const left = widths.reduce((sum, each) => sum + each + 2, 0)
+  return [titles, ...rows.map(row => row.map(harmless))].flatMap(([name = '', ...cells]) => {
+    const isWide = textWidth(name) > WIDEST_NAME
+    const head = [isWide ? '' : name, ...cells.slice(0, -1)].map(pad).join('  ')
+    const lines = wrap(cells.at(-1) ?? '', Math.max(30, width - left))
+    const body = lines.map((line, at) => `${at === 0 ? head : ' '.repeat(left - 2)}  ${line}`.trimEnd())
+    return isWide ? [name, ...body] : body
+  })
 }

@@ -3,6 +3,7 @@ import {
   type DescribedKind,
   type DescribedTable,
   MISSING,
+  MISSING_OR_MISFIT,
   NEVER_NULL,
 } from './described.ts'
 
@@ -44,7 +45,7 @@ export function crmTables(object: CrmObjectTold): DescribedTable[] {
       ...general,
       name: table,
       form: 'table',
-      about: `${what}, a column for each field. The same values with every digit are in \`crm_records.fields\`.`,
+      about: `${what}, a column for each field. A value that does not fit its column is in \`crm_records.fields\` alone.`,
       columns: [...live, DELETED],
     },
     { ...general, name: liveView, form: 'view', about: `Live rows only. ${what}.`, columns: live },
@@ -71,8 +72,7 @@ function fieldColumn(field: CrmFieldTold, name: string): DescribedColumn {
     name,
     kind,
     about: said.join(' '),
-    nullMeaning:
-      'Null or missing in the API, or a value that does not fit; that one is in `crm_records.fields`.',
+    nullMeaning: MISSING_OR_MISFIT,
     source: `fields.${field.name}`,
     unit: kind === 'any' ? 'not stated' : null,
     refersTo,

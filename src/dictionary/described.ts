@@ -44,8 +44,11 @@ export const NEVER_NULL = 'Never NULL.'
 export const MISSING = 'The API sent null or nothing.'
 export const MISSING_OR_ERASED = 'The API sent null or nothing, or it was erased after its withdrawal.'
 
+export const MISSING_OR_MISFIT =
+  'The API sent null or nothing, or a value that does not fit; that one is in `crm_records.fields`.'
+
 /** Meanings of NULL that hold for so many columns that they are told once. */
-const USUAL: readonly string[] = [NEVER_NULL, MISSING, MISSING_OR_ERASED]
+const USUAL: readonly string[] = [NEVER_NULL, MISSING, MISSING_OR_ERASED, MISSING_OR_MISFIT]
 
 /** Ends with a full stop, as most are declared. */
 export function sentence(text: string): string {

@@ -140,7 +140,7 @@ function toldField(
   shown: string,
   tables: ReadonlyMap<string, ObjectRow>,
 ): CrmFieldTold {
-  const target = targetObject === null ? targetResource : tables.get(targetObject)?.table
+  const target = tables.get(targetObject ?? '')?.table ?? targetResource
   return {
     name,
     label,
@@ -148,7 +148,7 @@ function toldField(
     column: column.name,
     shown,
     kind: kindOf(column.type, isRelation === 1 ? null : type),
-    refersTo: isRelation === 1 && target != null ? [`${target}.id`] : [],
+    refersTo: isRelation === 1 && target !== null ? [`${target}.id`] : [],
   }
 }
 
