@@ -11,6 +11,7 @@ export const SEARCH_PIECE: Pick<BuildOptions, 'pieceMs' | 'share'> = { pieceMs: 
 
 /** Most new e-mails have their text by then, so that they are taken in once and not twice. */
 const TAKE_IN_MS = 30_000
+const LOADED_YET_MS = 1000
 
 export interface KeepingDeps {
   store: Store
@@ -40,7 +41,7 @@ export async function keepSearch({ store, clock, log, settings, signal }: Keepin
       isTold ||= complete
       if (complete && !isWanted) return
     }
-    await clock.sleep(TAKE_IN_MS, signal)
+    await clock.sleep(search.isBegun() ? TAKE_IN_MS : LOADED_YET_MS, signal)
   }
 }
 

@@ -26,21 +26,21 @@ export interface Built {
 
 /** Brings the full-text indices up to what is stored, or drops them. @throws StopError (73) */
 export async function buildSearch(options: BuildOptions): Promise<Built> {
-  const { store, clock, isWanted, pieceMs, share, signal } = options
+  const { store, clock, isWanted, pieceMs, share, signal, onProgress } = options
   const search = createSearch(store)
-  let changed = false
-  while (search.isDue(isWanted)) {
+  const changed = search.isDue(isWanted)
+  for (let more = true; more; ) {
     if (signal.aborted) return { complete: false, changed }
-    changed = true
     let tookMs = 0
-    await store.transaction(() => {
+    more = await store.transaction(() => {
       const began = clock.elapsed()
-      search.advance(isWanted, () => clock.elapsed() - began < pieceMs)
+      const goesOn = search.advance(isWanted, () => clock.elapsed() - began < pieceMs)
       tookMs = clock.elapsed() - began
+      return goesOn
     })
-    options.onProgress?.(search.progress())
+    onProgress?.(search.progress())
     const pauseMs = (tookMs * (1 - share)) / share
-    if (pauseMs > 0) await clock.sleep(pauseMs, signal)
+    if (more && pauseMs > 0) await clock.sleep(pauseMs, signal)
   }
   return { complete: true, changed }
 }

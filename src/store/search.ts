@@ -43,7 +43,7 @@ interface Mark {
 type IndexState = 'kept' | 'to be joined' | 'being joined'
 
 /** Blocks of an index, of up to 4 KB, that are emptied or written in one piece. */
-const BLOCKS = 100
+const BLOCKS = 40
 
 export function createSearch({ db, prepare }: { db: Sqlite; prepare: Prepare }): Search {
   /** Once they were found to be as they should, only this process changes them. */
@@ -66,35 +66,53 @@ export function createSearch({ db, prepare }: { db: Sqlite; prepare: Prepare }):
   const newest = ({ source }: SearchIndex): number =>
     (prepare(`SELECT max(_id) FROM ${source}`).pluck().get() as number | null) ?? 0
 
-  const fill = (index: SearchIndex, from: number, mayGoOn: () => boolean): void => {
-    const next = prepare(
+  /** False where nothing is left. */
+  const fill = (index: SearchIndex, lot: number): boolean => {
+    const { indexed_up_to: after = 0 } = marks().get(index.name) ?? {}
+    const upTo = prepare(
       `SELECT max(_id) FROM (SELECT _id FROM ${index.source} WHERE _id > ? ORDER BY _id LIMIT ?)`,
-    ).pluck()
-    let after = from
-    let { lot } = index
-    do {
-      const upTo = next.get(after, lot) as number | null
-      if (upTo === null) break
-      prepare(index.fill).run({ after, upTo })
-      after = upTo
-      // FTS5 writes out what it has gathered before each statement, so that few long ones are cheaper.
-      lot *= 2
-    } while (mayGoOn())
-    prepare(`UPDATE ${MARKS} SET indexed_up_to = ? WHERE name = ?`).run(after, index.name)
+    )
+      .pluck()
+      .get(after, lot) as number | null
+    if (upTo === null) return false
+    prepare(index.fill).run({ after, upTo })
+    prepare(`UPDATE ${MARKS} SET indexed_up_to = ? WHERE name = ?`).run(upTo, index.name)
+    return true
+  }
+
+  /** Joins parts of an index, about so many blocks of them. False where there was nothing to join. */
+  const join = (name: string, blocks: number): boolean => {
+    const changes = prepare('SELECT total_changes()').pluck()
+    const before = changes.get() as number
+    prepare(`INSERT INTO ${name} (${name}, rank) VALUES ('merge', ?)`).run(blocks)
+    // The statement itself counts as one change.
+    return (changes.get() as number) - before >= 2
   }
 
   /** The first step plans to join all parts there are; further steps go on with it, whatever comes meanwhile. */
-  const join = ({ name, state }: Mark): void => {
-    const changes = prepare('SELECT total_changes()').pluck()
-    const before = changes.get() as number
-    const blocks = state === 'to be joined' ? -BLOCKS : BLOCKS
-    prepare(`INSERT INTO ${name} (${name}, rank) VALUES ('merge', ?)`).run(blocks)
-    // The statement itself counts as one change.
-    const isDone = (changes.get() as number) - before < 2
-    setState(name, isDone ? 'kept' : 'being joined')
+  const forgetSome = ({ name, state }: Mark): boolean => {
+    if (state === 'kept') return false
+    const isUnderWay = join(name, state === 'to be joined' ? -BLOCKS : BLOCKS)
+    const next: IndexState = isUnderWay ? 'being joined' : 'kept'
+    prepare(`UPDATE ${MARKS} SET state = ? WHERE name = ?`).run(next, name)
+    return true
   }
-  const setState = (name: string, state: IndexState) => {
-    prepare(`UPDATE ${MARKS} SET state = ? WHERE name = ?`).run(state, name)
+
+  const advanceOne = (index: SearchIndex, mayGoOn: () => boolean): boolean => {
+    let { lot } = index
+    let didAny = false
+    do {
+      // Few parts are quicker to read and to join. Left alone, FTS5 would join when it pleases, and as much at once.
+      const didSome = join(index.name, BLOCKS) || fill(index, lot)
+      if (!didSome) {
+        const mark = marks().get(index.name)
+        return (mark !== undefined && forgetSome(mark)) || didAny
+      }
+      didAny = true
+      // FTS5 writes out what it has gathered before each statement, so that few long ones are cheaper.
+      lot *= 2
+    } while (mayGoOn())
+    return didAny
   }
 
   return {
@@ -113,17 +131,7 @@ export function createSearch({ db, prepare }: { db: Sqlite; prepare: Prepare }):
         change(db, isWanted)
         return true
       }
-      if (!isWanted) return false
-      const all = marks()
-      for (const index of SEARCH_INDICES) {
-        const mark = all.get(index.name)
-        if (mark === undefined) continue
-        if (mark.indexed_up_to < newest(index)) fill(index, mark.indexed_up_to, mayGoOn)
-        else if (mark.state !== 'kept') join(mark)
-        else continue
-        return true
-      }
-      return false
+      return isWanted && SEARCH_INDICES.some(index => advanceOne(index, mayGoOn))
     },
     progress() {
       const all = marks()
@@ -213,6 +221,7 @@ function create(db: Sqlite, present: ReadonlyMap<string, SearchObject>): void {
   for (const index of SEARCH_INDICES) {
     if (isWhole(index, present)) continue
     for (const sql of index.objects.values()) db.exec(sql)
+    db.exec(`INSERT INTO ${index.name} (${index.name}, rank) VALUES ('automerge', 0)`)
     db.prepare(`INSERT OR REPLACE INTO ${MARKS} (name) VALUES (?)`).run(index.name)
   }
 }

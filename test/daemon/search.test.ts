@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { maintain } from '../../src/daemon/maintain.ts'
+import { createLog } from '../../src/log.ts'
+import { createSearch } from '../../src/store/search.ts'
+import { virtualClock } from '../api/virtual-clock.ts'
+import { placeFor, workspace } from '../cli/workspace.ts'
+import { ask, build, putMeeting, putMessage } from '../store/searchable.ts'
+import { temporaryStore } from '../store/temporary-store.ts'
+import { column, startDaemon } from './cli-daemon.ts'
+
+test('the daemon makes the indices beside its reading, and drops them where they are not wanted', async context => {
+  const place = placeFor(await workspace(context))
+  const daemon = startDaemon(context, place)
+  await daemon.says(({ msg }) => msg === 'The full-text indices are made')
+  expect(column(place.file, 'SELECT count(*) FROM search_indices WHERE indexed_up_to > 0')).toEqual([3])
+  daemon.signal('SIGTERM')
+  expect(await daemon.ended).toMatchObject({ status: 0 })
+  expect(column(place.file, 'PRAGMA integrity_check')).toEqual(['ok'])
+  const without = startDaemon(context, place, { PARLEY_SEARCH_ENABLED: 'false' })
+  await without.says(({ msg }) => msg === 'The full-text indices are dropped')
+  expect(column(place.file, "SELECT name FROM sqlite_master WHERE name LIKE 'search%'")).toEqual([])
+})
+
+const NOW = Date.parse('2026-03-04T03:17:00.000Z')
+
+test('the night in which content is erased has it leave the indices as well', async () => {
+  const store = temporaryStore()
+  putMessage(store, { id: 'a', subject: 'Zxqvkjwp', text: 'Nothing' })
+  putMeeting(store, { id: 'm', title: 'Zxqvkjwp', said: ['Zxqvkjwp', 'and more'] })
+  putMessage(store, { id: 'b', subject: 'Kept', text: 'Nothing' })
+  await build(store)
+  const withdrawnAt = new Date(NOW - 40 * 86_400_000).toISOString()
+  await store.transaction(() => {
+    store.tombstone('message_copies', [['a']], withdrawnAt)
+    store.tombstone('meetings', [['m']], withdrawnAt)
+  })
+  const terms = () =>
+    ['search_messages', 'search_transcripts', 'search_meetings'].flatMap(index => {
+      store.db.exec(`CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, ${index}, row)`)
+      const all = store.column('SELECT term FROM temp.terms')
+      store.db.exec('DROP TABLE temp.terms')
+      return all
+    })
+  const blocks = () =>
+    ['search_messages', 'search_transcripts', 'search_meetings']
+      .flatMap(index => store.column(`SELECT block FROM ${index}_data`))
+      .map(block => Buffer.from(block as Uint8Array).toString('latin1'))
+      .join()
+  expect(terms()).toContain('vkj')
+  const log = await createLog({ level: 'silent' })
+  await maintain({
+    store,
+    clock: virtualClock(NOW),
+    log,
+    retention: { withdrawnDays: 30, runsDays: 90 },
+    signal: new AbortController().signal,
+  })
+  expect(terms()).not.toContain('vkj')
+  expect(blocks()).not.toContain('vkj')
+  expect(createSearch(store).isDue(true)).toBe(false)
+  expect(ask(store, 'kept').rows).toHaveLength(1)
+})
