@@ -10,6 +10,8 @@ import { type Place, placeFor, workspace } from './workspace.ts'
 
 const duck = await openDuck()
 
+const PAGE = new URL('../../drizzle/README.md', import.meta.url)
+
 /** A warehouse of a small workspace. Its env is left out where no API may be needed. */
 async function warehouse(context: TestContext): Promise<Place> {
   const place = placeFor(await workspace(context))
@@ -63,6 +65,17 @@ test.concurrent('needs no API settings, and every table has the rows of the ware
     new Set(['STRING', 'DOUBLE', 'BOOLEAN', 'TIMESTAMP(MILLIS, UTC)']),
   )
   db.close()
+})
+
+test.concurrent('every query of the analysts’ page for DuckDB finds its tables and columns', async context => {
+  const { cwd } = await warehouse(context)
+  await parley(['export', 'parquet', 'lake'], { cwd })
+  const queries = [...readFileSync(PAGE, 'utf8').matchAll(/^```sql duckdb\n(.*?)^```/gms)]
+  expect(queries.length).toBeGreaterThan(2)
+  for (const [, sql = ''] of queries) {
+    const { types } = await duck.read(sql.replaceAll("'lake/", `'${cwd}/lake/`))
+    expect(Object.keys(types).length, sql).toBeGreaterThan(1)
+  }
 })
 
 test.concurrent('a number too long for a double makes its column text, with every digit', async context => {
