@@ -1,4 +1,4 @@
--- In which open deals was a term said in a meeting, the largest deals first?
+-- In which open deals was a term such as “other vendors” said in a meeting, the largest deals first?
 --
 -- Parameters:
 --   term           what to look for, in any language; as in LIKE, % stands for anything and _ for one sign

@@ -1,4 +1,4 @@
--- How often was a term said in meetings, month by month?
+-- How often was a term such as “other vendors” said in meetings, month by month?
 --
 -- Parameters:
 --   term           what to look for, in any language; as in LIKE, % stands for anything and _ for one sign
