@@ -163,7 +163,7 @@ function answerOf(db: Sqlite, sql: DemoQuestion['sql']): string[] {
   return more > 0 ? [...lines, `and ${wholeNumber(more)} more`] : lines
 }
 
-const MOST_ROWS = 6
+const MOST_ROWS = 8
 const MOST_SIGNS = 40
 const MACHINE_READ = /^url$|_id$/
 const COUNT = /^[\d,.]*$/
