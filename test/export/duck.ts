@@ -1,4 +1,10 @@
-import { DuckDBDateValue, DuckDBInstance, DuckDBTimestampTZValue, type DuckDBValue } from '@duckdb/node-api'
+import {
+  DuckDBDateValue,
+  DuckDBInstance,
+  DuckDBTimestampTZValue,
+  DuckDBTimestampValue,
+  type DuckDBValue,
+} from '@duckdb/node-api'
 
 /** What DuckDB makes of an export: a reader that knows nothing of parley. */
 
@@ -37,6 +43,7 @@ export async function openDuck(): Promise<Duck> {
 
 function plain(value: DuckDBValue): DuckCell {
   if (value instanceof DuckDBTimestampTZValue) return new Date(Number(value.micros / 1000n)).toISOString()
+  if (value instanceof DuckDBTimestampValue) return String(value)
   if (value instanceof DuckDBDateValue) return new Date(value.days * 86_400_000).toISOString().slice(0, 10)
   if (value === null || ['string', 'number', 'bigint', 'boolean'].includes(typeof value))
     return value as DuckCell
