@@ -18,7 +18,7 @@ export interface SizedTrial {
 const MIB = 2 ** 20
 
 export function figuresOf({ messages, withTexts, trial }: SizedTrial): Figure[] {
-  const { parley, size, served, least, bare } = trial
+  const { parley, size, search, served, least, bare } = trial
   const name = `${messages.toLocaleString('en')} messages, ${withTexts ? 'with' : 'without'} texts`
   const plain = (measure: string, value: string): Figure => ({
     measure: `${name}: ${measure}`,
@@ -59,6 +59,14 @@ export function figuresOf({ messages, withTexts, trial }: SizedTrial): Figure[] 
           ),
         ]
       : [plain('database over JSON', `${share.toFixed(3)} (${(size.bytes / MIB).toFixed(0)} MiB)`)]),
+    ...(withTexts
+      ? [
+          plain(
+            'full-text indices',
+            `${(search.bytes / MIB).toFixed(1)} MiB made in ${seconds(search.buildMs)} s (${percent(search.bytes / size.bytes)} and ${percent(search.buildMs / parley.wallMs)} on top)`,
+          ),
+        ]
+      : []),
     plain('share of indices', percent(size.indexBytes / size.bytes)),
     plain('share of the merged messages', percent(size.mergedBytes / size.bytes)),
     ...(bare

@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import type { BareResult } from './bare-loop.ts'
 import { type LeastRequests, leastRequests } from './least-requests.ts'
 import { startMeasured, type Usage } from './measured-process.ts'
+import { measureSearch, type SearchCost } from './search-cost.ts'
 import { measureWarehouse, type WarehouseSize } from './warehouse-size.ts'
 import type { Served, Workspace } from './workspace.ts'
 
@@ -24,6 +25,8 @@ export interface Trial {
   served: Pick<Served, 'total' | 'bytes'>
   least: LeastRequests
   bare: BareResult | undefined
+  /** The runs make no full-text indices; this is what these add. */
+  search: SearchCost
 }
 
 /** What grows with the number of messages; all else in the workspace is small. */
@@ -44,10 +47,12 @@ export async function runTrial(workspace: Workspace, options: TrialOptions): Pro
   }
   const { total, bytes } = await workspace.requests()
   const size = measureWarehouse(database)
+  const search = await measureSearch(database)
   removeDatabase(database)
   return {
     parley: { ...fastest(runs), peakKiB: Math.max(...runs.map(({ peakKiB }) => peakKiB)) },
     size,
+    search,
     served: { total, bytes },
     least: await leastRequests(workspace, options.withTexts),
     bare: bareRuns.length > 0 ? fastest(bareRuns) : undefined,
@@ -64,6 +69,8 @@ function backfill(workspace: Workspace, options: TrialOptions, database: string)
       resources.join(','),
       '--database',
       database,
+      '--search',
+      'false',
       '--log-level',
       'error',
     ],

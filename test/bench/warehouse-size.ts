@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3'
+import { quote } from '../../src/store/sql.ts'
 
 /** What a finished warehouse holds. */
 export interface WarehouseSize {
@@ -45,12 +46,18 @@ function countRows(db: Database.Database): number {
   const tables = db
     .prepare(
       `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sync\\_%' ESCAPE '\\'
+         AND name NOT LIKE 'search\\_%' ESCAPE '\\'
          AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE '\\_\\_%' ESCAPE '\\'`,
     )
     .pluck()
     .all() as string[]
   return tables.reduce(
-    (total, name) => total + (db.prepare(`SELECT count(*) FROM "${name}"`).pluck().get() as number),
+    (total, name) =>
+      total +
+      (db
+        .prepare(`SELECT count(*) FROM ${quote(name)}`)
+        .pluck()
+        .get() as number),
     0,
   )
 }

@@ -1,0 +1,34 @@
+import Database from 'better-sqlite3'
+import { systemClock } from '../../src/clock.ts'
+import { buildSearch } from '../../src/store/search-build.ts'
+import { openStore } from '../../src/store/store.ts'
+
+/** What the full-text indices add to a warehouse. */
+export interface SearchCost {
+  /** As at the end of a backfill, in one go. */
+  buildMs: number
+  bytes: number
+}
+
+/** Makes the indices of a finished warehouse that has none, as a backfill does at its end. */
+export async function measureSearch(path: string): Promise<SearchCost> {
+  const clock = systemClock()
+  const store = openStore({ path, mode: 0o600, command: 'bench', pid: process.pid, clock })
+  const began = clock.elapsed()
+  try {
+    const signal = new AbortController().signal
+    await buildSearch({ store, clock, isWanted: true, pieceMs: 200, share: 1, signal })
+  } finally {
+    store.close()
+  }
+  return { buildMs: clock.elapsed() - began, bytes: bytesOfSearch(path) }
+}
+
+function bytesOfSearch(path: string): number {
+  const db = new Database(path, { readonly: true })
+  try {
+    return db.prepare("SELECT sum(pgsize) FROM dbstat WHERE name GLOB 'search_*'").pluck().get() as number
+  } finally {
+    db.close()
+  }
+}
