@@ -145,7 +145,7 @@ export function createCrmTables({ db, prepare, clock, transaction }: CrmTablesDe
   /** Says which columns there are, in the metadata and in the views. */
   const tell = (object: string, fields: readonly CrmField[]) => {
     const made = states.all().get(object)?.made
-    tellTable.run(made?.table ?? null, object, made?.table ?? null)
+    const isNews = tellTable.run(made?.table ?? null, object, made?.table ?? null).changes > 0
     const columns = new Map(made?.columns.map(({ field, column }) => [field, column] as const))
     for (const { name } of fields) {
       const column = columns.get(name) ?? null
@@ -153,7 +153,8 @@ export function createCrmTables({ db, prepare, clock, transaction }: CrmTablesDe
     }
     if (made) replaceViews(db, viewsOf(made.table, made.columns, fields))
     replaceViews(db, dealViews(db))
-    dictionary.refresh(object)
+    // What points at a table is explained by it.
+    dictionary.refresh(isNews ? undefined : object)
   }
 
   const dropViews = ({ made }: CrmTableState) => {

@@ -1,11 +1,12 @@
 import Database from 'better-sqlite3'
+import { quote } from '../../src/store/sql.ts'
 
 /** Every row of every table but those about runs, as text: two equal results mean that nothing was rewritten. */
 export function contentOf(file: string): Map<string, string[]> {
   return withDatabase(file, db => {
     const tables = db
       .prepare(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sync_%' AND name NOT LIKE '\\_\\_%' ESCAPE '\\'",
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sync_%' AND name NOT LIKE 'search_%' AND name NOT LIKE '\\_\\_%' ESCAPE '\\'",
       )
       .pluck()
       .all()
@@ -14,7 +15,7 @@ export function contentOf(file: string): Map<string, string[]> {
       tables.map(table => [
         table,
         db
-          .prepare(`SELECT * FROM "${table}"`)
+          .prepare(`SELECT * FROM ${quote(table)}`)
           .raw()
           .all()
           .map(row => JSON.stringify(row)),
