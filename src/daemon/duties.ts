@@ -30,7 +30,7 @@ const LISTEN_MS = 1000
 export function startDuties({ app, settings, signal, log, endShift }: DutiesDeps): Duties {
   const { clock, store } = app
   const tidy = async () => {
-    removeOldSnapshots({ clock, log, settings })
+    await removeOldSnapshots({ clock, log, settings })
     await maintain({ store, clock, log, retention: settings.retention, signal })
   }
   /** Another process has asked for something: it is done between two shifts, when nothing is under way. */

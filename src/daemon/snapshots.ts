@@ -41,10 +41,14 @@ export async function makeSnapshots(duty: SnapshotDuty): Promise<void> {
 }
 
 /** Those that have what was erased since go, also where none is made any more. */
-export function removeOldSnapshots({ clock, log, settings }: Omit<SnapshotDuty, 'store' | 'signal'>): void {
+export async function removeOldSnapshots({
+  clock,
+  log,
+  settings,
+}: Omit<SnapshotDuty, 'store' | 'signal'>): Promise<void> {
   const { database, snapshot, retention } = settings
   try {
-    removeSnapshotsBefore(database.path, snapshot.folder, oldest(retention, clock))
+    await removeSnapshotsBefore(database.path, snapshot.folder, oldest(retention, clock))
   } catch (error) {
     log.warn('Old snapshots could not be removed', { error })
   }

@@ -1,4 +1,5 @@
-import { chmodSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { join, parse } from 'node:path'
 import { isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
@@ -34,7 +35,7 @@ export async function keepSnapshot(
   const snapshot = await makeSnapshot({ ...options, file, isAlike: name => isNamed(database, name) })
   const others = keptSnapshots(database, folder).filter(({ path }) => path !== file)
   const old = others.filter(({ at }, index) => index >= keep - 1 || at < notBefore)
-  return { ...snapshot, removed: remove(old) }
+  return { ...snapshot, removed: await remove(old) }
 }
 
 /** Removes those begun before an instant, in ms since the epoch: they keep what has been erased since. */
@@ -42,7 +43,7 @@ export function removeSnapshotsBefore(
   database: string,
   folder: string | undefined,
   before: number,
-): string[] {
+): Promise<string[]> {
   return remove(keptSnapshots(database, folder).filter(({ at }) => at < before))
 }
 
@@ -105,7 +106,8 @@ function ensureFolder(folder: string, database: string, mode: number): void {
 /** Reading and entering, where reading is given. */
 const enterable = (mode: number, read: number): number => ((mode & read) === 0 ? 0 : read + (read >> 2))
 
-function remove(kept: readonly KeptSnapshot[]): string[] {
-  for (const { path } of kept) rmSync(path, { force: true })
+/** Off the event loop, since to free a large file takes long. */
+async function remove(kept: readonly KeptSnapshot[]): Promise<string[]> {
+  for (const { path } of kept) await rm(path, { force: true })
   return kept.map(({ path }) => path)
 }

@@ -9,6 +9,9 @@ import { writeWholeCopy } from './whole-copy.ts'
  * since all that it loads is in memory once more.
  */
 
+// What a terminal sends to all of its processes is for the one that asked, which ends this one.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
+
 process.once('message', (order: SnapshotOrder) => {
   yieldToOthers()
   const answer = make(order)

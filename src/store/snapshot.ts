@@ -8,11 +8,9 @@ import {
   openSync,
   readdirSync,
   readSync,
-  renameSync,
-  rmSync,
   statSync,
 } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
@@ -91,8 +89,8 @@ export async function makeSnapshot(options: SnapshotOptions): Promise<Snapshot> 
     const resources = answer.status as StatusRow[]
     return { path: file, bytes: answer.bytes, durationMs: clock.elapsed() - begun, begunAt, resources }
   } finally {
-    rmSync(part, { force: true })
-    rmSync(`${part}-journal`, { force: true })
+    await rm(part, { force: true })
+    await rm(`${part}-journal`, { force: true })
   }
 }
 
@@ -173,7 +171,8 @@ async function giveName(
   try {
     takeGroup(part, database)
     chmodSync(part, mode)
-    renameSync(part, file)
+    // Off the event loop: to free what it replaces, and to reach the disk, may take long.
+    await rename(part, file)
     const folder = await open(dirname(file))
     try {
       await folder.sync()

@@ -144,7 +144,7 @@ describe('a daemon that is to make snapshots', () => {
     mkdirSync(folder)
     for (const name of ['parley-2026-02-01T000000Z.db', nameAt('050000')])
       writeFileSync(join(folder, name), '')
-    removeOld()
+    await removeOld()
     expect(kept()).toEqual(expected)
   })
 })

@@ -84,11 +84,15 @@ describe('snapshots that are kept', () => {
     expect(readdirSync(folder)).toEqual([OF_TODAY])
   })
 
-  test('also go when none is made any more', () => {
+  test('also go when none is made any more', async () => {
     const folder = folderWith([nameOf(1), nameOf(20)])
-    const removed = removeSnapshotsBefore('/somewhere/parley.db', folder, Date.parse('2026-02-10T00:00:00Z'))
+    const removed = await removeSnapshotsBefore(
+      '/somewhere/parley.db',
+      folder,
+      Date.parse('2026-02-10T00:00:00Z'),
+    )
     expect(removed).toEqual([join(folder, nameOf(1))])
-    expect(removeSnapshotsBefore('/somewhere/parley.db', undefined, NOW)).toEqual([])
+    expect(await removeSnapshotsBefore('/somewhere/parley.db', undefined, NOW)).toEqual([])
   })
 
   test('of which one was cut short leave nothing of it', async () => {
