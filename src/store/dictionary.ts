@@ -18,13 +18,28 @@ const COLUMNS =
 /** Writes the fixed part where this version's declarations differ from those it was made of. In a transaction. */
 export function fillDictionary(prepare: Prepare, state: Pick<State, 'meta' | 'setMeta'>): void {
   const rows = DICTIONARY.flatMap(table => placed(prepare, table))
-  const digest = createHash('sha256').update(JSON.stringify(rows)).digest('hex')
+  const digest = digestOf([rows, crmTables(SAMPLE)])
   if (state.meta(META.dictionary) === digest) return
   const insert = inserter(prepare)
   prepare('DELETE FROM data_dictionary').run()
+  prepare('DELETE FROM sync_meta WHERE key >= ? AND key < ?').run(NOTED, `${NOTED.trimEnd()}!`)
   for (const row of rows) insert.run(...row)
   state.setMeta(META.dictionary, digest)
   createCrmDictionary(prepare).refresh()
+}
+
+/** Stands for what this version says of any typed table. */
+const SAMPLE: CrmObjectTold = {
+  name: 'o',
+  label: 'O',
+  table: 't',
+  liveView: 'l',
+  labelledView: 'v',
+  fields: [{ name: 'f', label: 'F', type: 'x', kind: 'any', column: 'f', shown: 'F', refersTo: ['t.id'] }],
+}
+
+function digestOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex')
 }
 
 /** A column that a migration added stands behind those that its declaration puts it before. */
@@ -51,27 +66,41 @@ export interface CrmDictionary {
 
 export function createCrmDictionary(prepare: Prepare): CrmDictionary {
   const insert = inserter(prepare)
-  const find = prepare(`SELECT ${COLUMNS} FROM data_dictionary WHERE table_name = ? ORDER BY position`).raw()
   const remove = prepare('DELETE FROM data_dictionary WHERE table_name = ?')
   const names = prepare('SELECT DISTINCT table_name FROM data_dictionary').pluck()
-  const write = (name: string, rows: readonly DictionaryRow[]) => {
-    if (JSON.stringify(find.all(name)) === JSON.stringify(rows)) return
-    remove.run(name)
-    for (const row of rows) insert.run(...row)
+  const noted = prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
+  const note = prepare(
+    'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+  )
+  const forget = prepare('DELETE FROM sync_meta WHERE key = ?')
+
+  const write = (object: CrmObjectTold) => {
+    const digest = digestOf(object)
+    if (noted.get(NOTED + object.name) === digest) return
+    for (const table of crmTables(object)) {
+      remove.run(table.name)
+      for (const row of dictionaryRows(table)) insert.run(...row)
+    }
+    note.run(NOTED + object.name, digest)
   }
+
   return {
     refresh(object) {
       const made = tablesByObject(prepare)
+      if (object !== undefined && !made.has(object)) forget.run(NOTED + object)
       const known = new Set(
         [...made.values()].flatMap(({ table }) => [table, liveView(table), labelledView(table)]),
       )
-      for (const table of readCrmTables(prepare, object)) write(table.name, dictionaryRows(table))
+      for (const told of readCrmObjects(prepare, object)) write(told)
       for (const name of names.all() as string[]) {
         if (!known.has(name) && !describedTable(name)) remove.run(name)
       }
     },
   }
 }
+
+/** Before an object's name, in `sync_meta`: digest of what its rows were made of. */
+const NOTED = `${META.dictionary} `
 
 const inserter = (prepare: Prepare) =>
   prepare(`INSERT INTO data_dictionary (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
@@ -104,8 +133,8 @@ function tablesByObject(prepare: Prepare): ReadonlyMap<string, ObjectRow> {
   return new Map(objects.map(object => [object.name, object]))
 }
 
-/** The typed tables that there are, or that of one object, and the views over them, described. Only reads. */
-export function readCrmTables(prepare: Prepare, only?: string): DescribedTable[] {
+/** The objects that have a typed table, or the one that is named, with its columns. Only reads. */
+function readCrmObjects(prepare: Prepare, only?: string): CrmObjectTold[] {
   const tables = tablesByObject(prepare)
   const fieldsOf = prepare(
     `SELECT name, label, type, column_name AS "column", relation_type = 'MANY_TO_ONE' AS isRelation,
@@ -114,7 +143,7 @@ export function readCrmTables(prepare: Prepare, only?: string): DescribedTable[]
   )
   const columnsOf = prepare('SELECT name, type FROM pragma_table_info(?) ORDER BY cid')
   const objects = [...tables.values()].filter(({ name }) => only === undefined || name === only)
-  return objects.flatMap(({ name, label, table }) => {
+  return objects.map(({ name, label, table }) => {
     const fields = new Map((fieldsOf.all(name) as FieldRow[]).map(field => [field.column, field]))
     const shown = columnsOf.all(labelledView(table)) as ColumnRow[]
     // The columns of the labelled view stand in the order of the table's.
@@ -122,7 +151,7 @@ export function readCrmTables(prepare: Prepare, only?: string): DescribedTable[]
       const field = fields.get(column.name)
       return field ? [toldField(field, column, shown[index]?.name ?? column.name, tables)] : []
     })
-    const object: CrmObjectTold = {
+    return {
       name,
       label,
       table,
@@ -130,7 +159,6 @@ export function readCrmTables(prepare: Prepare, only?: string): DescribedTable[]
       labelledView: labelledView(table),
       fields: told,
     }
-    return crmTables(object)
   })
 }
 
@@ -172,7 +200,7 @@ export function readCrmTablesAt(path: string): DescribedTable[] {
       const known = db
         .prepare("SELECT 1 FROM pragma_table_info('crm_fields') WHERE name = 'column_name'")
         .get()
-      return known ? readCrmTables(sql => db.prepare(sql)) : []
+      return known ? readCrmObjects(sql => db.prepare(sql)).flatMap(crmTables) : []
     } finally {
       db.close()
     }
