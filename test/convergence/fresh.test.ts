@@ -38,6 +38,8 @@ test('names that are hard on SQL are stored as they are, and long numbers keep e
   )
   const beyond = records.filter(({ fields }) => /:[0-9]{17,}[,}]/.test(String(fields)))
   expect(beyond.length).toBeGreaterThan(20)
+  expect(query(trial.database, 'SELECT name FROM crm_objects WHERE table_name IS NULL')).toEqual([])
+  expect(query(trial.database, 'SELECT name FROM crm_fields WHERE column_name IS NULL')).toEqual([])
   // The comparison is exact: a digit lost is another number.
   expect(await trial.differences({ tables: ['crm_objects', 'crm_fields', 'crm_records'] })).toEqual([])
 })

@@ -150,6 +150,7 @@ type Form = 'text' | 'number' | 'boolean' | 'timestamp'
 const FORMS: Readonly<Record<string, Form>> = {
   NUMBER: 'number',
   CURRENCY: 'number',
+  INTEGER: 'number',
   BOOLEAN: 'boolean',
   DATETIME: 'timestamp',
 }

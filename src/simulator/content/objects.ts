@@ -11,6 +11,7 @@ export type FieldKind =
   | 'options'
   | 'list'
   | 'relation'
+  | 'misfit'
 
 export interface FieldDefinition {
   /** The name its values are drawn by; stays when the field is renamed. */
@@ -181,10 +182,17 @@ function customObjects(): ObjectDefinition[] {
       { ...custom('value', 'decimal', 'CURRENCY') },
       relation('deal_id', 'Deal', 'deal'),
       custom('due', 'date', 'DATE'),
+      custom('id', 'text', 'TEXT'),
+      custom('_deleted_at', 'datetime', 'DATETIME'),
+      { ...custom('Value', 'huge', 'CURRENCY'), label: 'value' },
     ]),
     customObject('order', 'Order', [
       custom('select', 'options', 'SELECT'),
       custom('SELECT', 'integer', 'NUMBER'),
+      custom('signed?', 'misfit', 'BOOLEAN'),
+      custom('"; DROP TABLE crm_order; --', 'misfit', 'NUMBER'),
+      custom('delivered at', 'misfit', 'DATETIME'),
+      custom('数量', 'misfit', 'INTEGER'),
     ]),
     customObject('Order', 'Order (old)', [custom('total', 'huge', 'NUMBER')]),
     customObject('site visit', 'Site visit', [custom('visited at', 'datetime', 'DATETIME')]),

@@ -199,7 +199,28 @@ const PLAIN: Record<FieldDefinition['kind'], (draw: Draw, scene: Scene, revision
   options: draw => quote(draw.pick(OPTION_VALUES)),
   list: draw => JSON.stringify(OPTION_VALUES.filter(() => draw.chance(0.4))),
   relation: () => 'null',
+  misfit: draw => draw.pick(MISFITS),
 }
+
+/** Values of every kind, of which few fit the field's type, whatever that is. */
+const MISFITS = [
+  'true',
+  'false',
+  '1',
+  '-0.0',
+  '12',
+  '1250000.000000000000000000001',
+  '-98765432109876543210',
+  '1e400',
+  '"12.50"',
+  '"00012"',
+  '"maybe"',
+  '""',
+  '"2026-02-30"',
+  '"2026-02-03T04:05:06.7891+09:00"',
+  '["a","b"]',
+  '{"amount":12345678901234567890,"currency":"JPY"}',
+] as const
 
 const salts = new WeakMap<FieldDefinition, number>()
 

@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest'
+import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
+
+const DAY = (day: number) => `2026-01-${String(day).padStart(2, '0')}T00:00:00.000Z`
+
+const relation = (name: string, target: string | null) => ({
+  name,
+  label: name,
+  type: 'RELATION',
+  relation: { type: 'MANY_TO_ONE', target_object: target },
+})
+const NAME = { name: 'name', label: 'Name', type: 'TEXT' }
+
+function putObject(store: TemporaryStore, name: string, fields: readonly object[]): void {
+  store.put('crm_objects', [{ name, label: name, fields }], { requested: name })
+}
+
+function putRecord(store: TemporaryStore, object: string, id: string, fields: object, day = 1): void {
+  store.put('crm_records', [{ id, object, fields, created_at: DAY(1) }], { requested: object, now: DAY(day) })
+}
+
+/** A deal that went through two stages, one that stayed in its first, one without any, and one that is withdrawn. */
+async function dealsWith(field: string, target: string | null = 'stage'): Promise<TemporaryStore> {
+  const store = temporaryStore()
+  putObject(store, 'deal', [NAME, relation(field, target)])
+  putObject(store, 'stage', [NAME])
+  for (const id of ['first', 'second']) putRecord(store, 'stage', id, { name: `The ${id}` })
+  putRecord(store, 'deal', 'moved', { [field]: 'first' }, 2)
+  putRecord(store, 'deal', 'moved', { [field]: 'second' }, 5)
+  putRecord(store, 'deal', 'moved', { [field]: 'unknown' }, 9)
+  putRecord(store, 'deal', 'stayed', { [field]: 'first' }, 3)
+  putRecord(store, 'deal', 'none', { name: 'none' }, 3)
+  putRecord(store, 'deal', 'withdrawn', { [field]: 'first' }, 3)
+  store.atomically(() => store.tombstone('crm_records', [['deal', 'withdrawn']], DAY(4)))
+  await store.crmTables.finish()
+  return store
+}
+
+const STAYS = `SELECT deal_id, from_stage, stage_id, stage, known_from, entered_at, left_at, is_current,
+  iif(left_at IS NULL, NULL, days) AS days FROM deal_stage_history ORDER BY deal_id, known_from`
+
+test.each([
+  ['stage_id', 'stage'],
+  ['現在の "stage"', 'stage'],
+  ['stage_id', null],
+])('a deal has a stay for each of its stages, which the field %s tells', async (field, target) => {
+  const store = await dealsWith(field, target)
+  const stay = (deal: string, stage: string, known: number, left: number | null, more: object = {}) => ({
+    deal_id: deal,
+    from_stage: null,
+    stage_id: stage,
+    stage: stage === 'unknown' ? null : `The ${stage}`,
+    known_from: DAY(known),
+    entered_at: null,
+    left_at: left === null ? null : DAY(left),
+    is_current: left === null ? 1 : 0,
+    days: left === null ? null : left - known,
+    ...more,
+  })
+  expect(store.all(STAYS)).toEqual([
+    stay('moved', 'first', 2, 5),
+    stay('moved', 'second', 5, 9, { from_stage: 'The first', entered_at: DAY(5) }),
+    stay('moved', 'unknown', 9, null, { from_stage: 'The second', entered_at: DAY(9) }),
+    stay('stayed', 'first', 3, null),
+  ])
+})
+
+test('there is a history of stages, and it is empty, where deals have none', () => {
+  const store = temporaryStore()
+  expect(store.all('SELECT * FROM deal_stage_history')).toEqual([])
+  putObject(store, 'deal', [NAME])
+  expect(store.all('SELECT * FROM deal_stage_history')).toEqual([])
+})
+
+function putTimeline(store: TemporaryStore): void {
+  const activity = (id: string, source: string, day: number, origins: readonly string[], deal = 'moved') => ({
+    id,
+    type: 'kind',
+    source_type: source,
+    source_id: `of ${id}`,
+    occurred_at: DAY(day),
+    actor: { kind: 'member', id: 'm' },
+    links: origins.map(origin => ({ context_type: 'deal', context_id: deal, origin })),
+  })
+  store.put('members', [{ id: 'm', name: 'Aiko' }])
+  store.put('meetings', [{ meeting_id: 'of meeting', title: 'Kick-off' }])
+  const copy = { header_message_id: '<h>', subject: 'Hello', received_at: DAY(4), participants: [] }
+  store.put('message_copies', [
+    { ...copy, id: 'of message 1' },
+    { ...copy, id: 'of message 2' },
+  ])
+  store.put('activities', [
+    activity('meeting', 'MEETING', 3, ['DIRECT', 'DERIVED']),
+    activity('message 1', 'MESSAGE', 4, ['DERIVED']),
+    activity('message 2', 'MESSAGE', 4, ['DIRECT']),
+    activity('event', 'OBJECT_CHANGE_EVENT', 6, ['DIRECT']),
+    activity('other', 'MEETING', 3, ['DIRECT'], 'stayed'),
+    activity('gone', 'MEETING', 3, ['DIRECT']),
+  ])
+  store.atomically(() => store.tombstone('activities', [['gone']], DAY(9)))
+}
+
+test('the timeline of a deal has its meetings, e-mails, other activities and changes, each once, in time order', async () => {
+  const store = await dealsWith('stage_id')
+  putTimeline(store)
+  const rows = store.all(
+    "SELECT at, kind, title, actor_name, origin, old_value, new_value FROM deal_timeline WHERE deal_id = 'moved' ORDER BY at",
+  )
+  const none = { actor_name: 'Aiko', title: null, origin: 'DIRECT', old_value: null, new_value: null }
+  const change = { kind: 'change', title: 'stage_id', actor_name: null, origin: null }
+  expect(rows).toEqual([
+    { ...none, at: DAY(3), kind: 'meeting', title: 'Kick-off' },
+    { ...none, at: DAY(4), kind: 'message', title: 'Hello', origin: 'DERIVED' },
+    { ...change, at: DAY(5), old_value: '"first"', new_value: '"second"' },
+    { ...none, at: DAY(6), kind: 'activity' },
+    { ...change, at: DAY(9), old_value: '"second"', new_value: '"unknown"' },
+  ])
+})
+
+test.each(['deal_timeline', 'deal_stage_history'])('%s of one deal reads no whole table', async view => {
+  const store = await dealsWith('stage_id')
+  const plan = store.all(`EXPLAIN QUERY PLAN SELECT * FROM ${view} WHERE deal_id = 'moved'`)
+  const scans = plan
+    .map(({ detail }) => String(detail))
+    .filter(detail => /^SCAN (?!s$|deal_|\()/.test(detail))
+  expect(plan.length).toBeGreaterThan(5)
+  expect(scans).toEqual([])
+})
