@@ -26,7 +26,7 @@ export interface Sql {
  * How the rows are found whose text is then looked at: through the index, which leaves out rows after `mark`; or all
  * of them, the newest first, until there are enough.
  */
-export type Access = { by: 'index'; mark: number; isWhole: boolean } | { by: 'time' }
+export type Access = { by: 'index'; match: string; mark: number; isWhole: boolean } | { by: 'time' }
 
 /** A row of the statement's result. */
 export interface SearchRow {
@@ -69,9 +69,28 @@ export function matchOf(terms: readonly string[]): string | undefined {
   const step = Math.ceil(all.length / MOST_TRIGRAMS)
   return all
     .filter((_, at) => at % step === 0)
-    .map(trigram => `"${trigram.replaceAll('"', '""')}"`)
+    .map(quoted)
     .join(' AND ')
 }
+
+const quoted = (trigram: string): string => `"${trigram.replaceAll('"', '""')}"`
+
+/** The same for terms of one or two signs, of each of which all runs of three that begin with it are given. */
+export function matchAnyOf(runs: readonly (readonly string[])[]): string {
+  return runs.map(each => `(${each.map(quoted).join(' OR ')})`).join(' AND ')
+}
+
+/**
+ * What runs of three begin with that begin with this term, as the index has it: in small letters. Undefined where
+ * these may be others than ours.
+ */
+export function startOf(term: string): string | undefined {
+  const isPlain = isAscii(term) || term.toLowerCase() === term.toUpperCase()
+  return isPlain && term.isWellFormed() ? term.toLowerCase() : undefined
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what LIKE knows.
+const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text)
 
 function trigrams(term: string): string[] {
   const signs = Array.from(term)
@@ -83,8 +102,7 @@ function trigrams(term: string): string[] {
  * small letters, in capitals and with a capital at its start.
  */
 export function spellings(term: string): string[] {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what LIKE knows.
-  if (/^[\x00-\x7f]*$/.test(term)) return [term]
+  if (isAscii(term)) return [term]
   const small = term.toLowerCase()
   const [first = ''] = small
   const all = [term, small, term.toUpperCase(), first.toUpperCase() + small.slice(first.length)]
@@ -206,7 +224,7 @@ function placeSql(place: Place, question: SearchQuestion, access: Access): Sql {
   const values = { ...shows, at: time }
   const columns = COLUMNS.map(column => `${values[column] ?? 'NULL'} AS ${column}`)
   const conditions = [
-    found(place, question.terms, access),
+    found(place, access),
     { sql: live(table), values: [] },
     ...(question.from === undefined ? [] : [{ sql: `${order} >= ?`, values: [question.from] }]),
     ...(question.to === undefined ? [] : [{ sql: `${order} < ?`, values: [question.to] }]),
@@ -230,13 +248,12 @@ function from({ table }: Place, access: Access): string {
     : `meetings m CROSS JOIN ${table} r ON r.meeting_id = m.id`
 }
 
-function found({ index }: Place, terms: readonly string[], access: Access): Sql {
-  const match = matchOf(terms)
-  if (access.by === 'time' || match === undefined) return { sql: '', values: [] }
+function found({ index }: Place, access: Access): Sql {
+  if (access.by === 'time') return { sql: '', values: [] }
   const [key, owner] = index === 'search_meetings' ? ['m._id', meetingOf('rowid')] : ['r._id', 'rowid']
   const inIndex = `${key} IN (SELECT ${owner} FROM ${index} WHERE ${index} MATCH ?)`
-  if (access.isWhole) return { sql: inIndex, values: [match] }
-  return { sql: `(${inIndex} OR ${key} > ?)`, values: [match, access.mark] }
+  if (access.isWhole) return { sql: inIndex, values: [access.match] }
+  return { sql: `(${inIndex} OR ${key} > ?)`, values: [access.match, access.mark] }
 }
 
 /** As the `live_` views have it; of a meeting that is withheld, the title is left out as well. */

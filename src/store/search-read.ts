@@ -4,10 +4,12 @@ import {
   type Access,
   filledIn,
   indicesFor,
+  matchAnyOf,
   matchOf,
   type SearchQuestion,
   type SearchRow,
   searchSql,
+  startOf,
 } from './search-query.ts'
 import { MARKS, SEARCH_INDICES, type SearchIndex, type SearchTable } from './search-schema.ts'
 import { requireWarehouse } from './status.ts'
@@ -31,6 +33,7 @@ export function readSearch(path: string, question: SearchQuestion, options: { ru
   try {
     const db = openDatabase({ path: file, readonly: true })
     try {
+      db.pragma('temp_store = MEMORY')
       // All of one moment: how far the indices are built, and what they say.
       return db.transaction(() => search(db, question, options.run))()
     } finally {
@@ -93,13 +96,52 @@ function accessTo(
   { mark, newest }: Coverage,
   question: SearchQuestion,
 ): Access {
-  const match = matchOf(question.terms)
-  if (match === undefined || mark === 0) return { by: 'time' }
+  if (mark === 0) return { by: 'time' }
   const most = Math.max(FEW, Math.ceil(Math.sqrt(newest * question.limit)))
+  const match = matchOf(question.terms) ?? matchOfShort(db, name, question.terms, most)
+  if (match === undefined) return { by: 'time' }
   const hits = db
     .prepare(`SELECT count(*) FROM (SELECT 1 FROM ${name} WHERE ${name} MATCH ? LIMIT ?)`)
     .pluck()
     .get(match, most) as number
   const left = Math.max(0, newest - mark)
-  return hits + left < most ? { by: 'index', mark, isWhole: left === 0 } : { by: 'time' }
+  return hits + left < most ? { by: 'index', match, mark, isWhole: left === 0 } : { by: 'time' }
 }
+
+/** So many different runs of signs are asked for at once at most. */
+const MOST_RUNS = 200
+
+/** What the index is asked for when all terms are of one or two signs; undefined where all of these are frequent. */
+function matchOfShort(
+  db: Sqlite,
+  name: SearchTable,
+  terms: readonly string[],
+  most: number,
+): string | undefined {
+  db.exec(`CREATE VIRTUAL TABLE temp.runs USING fts5vocab(main, ${name}, row)`)
+  try {
+    const beginning = db.prepare<[string, string], { term: string; doc: number }>(
+      'SELECT term, doc FROM temp.runs WHERE term >= ? AND term < ?',
+    )
+    const rare = terms.flatMap(term => {
+      const start = startOf(term)
+      if (start === undefined) return []
+      const runs: string[] = []
+      let hits = 0
+      for (const run of beginning.iterate(start, `${start}\u{10ffff}`)) {
+        runs.push(run.term)
+        hits += run.doc
+        if (hits >= most || runs.length > MOST_RUNS) return []
+      }
+      return [runs]
+    })
+    if (rare.length === 0) return undefined
+    // Nothing at all begins with it: what is not in the index yet may.
+    return rare.some(runs => runs.length === 0) ? matchAnyOf([[NOWHERE]]) : matchAnyOf(rare)
+  } finally {
+    db.exec('DROP TABLE temp.runs')
+  }
+}
+
+/** In no text that people write. */
+const NOWHERE = '\u{10fffd}\u{10fffd}\u{10fffd}'

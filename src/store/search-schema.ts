@@ -167,8 +167,16 @@ function triggers(
   ]
 }
 
+/**
+ * After each text, so that any one or two signs of it begin a run of three, and can be looked for by that. What is
+ * found is checked against the text as it is.
+ */
+const END = '  '
+
 function textsOf({ texts }: Part, columns: readonly string[], row: string): string[] {
-  return columns.map(column => (texts[column] === undefined ? 'NULL' : `${row}.${quote(texts[column])}`))
+  return columns.map(column =>
+    texts[column] === undefined ? 'NULL' : `${row}.${quote(texts[column])} || '${END}'`,
+  )
 }
 
 /** In the order of the keys: FTS5 writes out what it has gathered whenever a key is smaller than the one before. */
