@@ -22,7 +22,7 @@ export function fillDictionary(prepare: Prepare, state: Pick<State, 'meta' | 'se
   if (state.meta(META.dictionary) === digest) return
   const insert = inserter(prepare)
   prepare('DELETE FROM data_dictionary').run()
-  prepare('DELETE FROM sync_meta WHERE key >= ? AND key < ?').run(NOTED, `${NOTED.trimEnd()}!`)
+  prepare('DELETE FROM sync_meta WHERE key >= ? AND key < ?').run(...NOTED_KEYS)
   for (const row of rows) insert.run(...row)
   state.setMeta(META.dictionary, digest)
   createCrmDictionary(prepare).refresh()
@@ -73,6 +73,7 @@ export function createCrmDictionary(prepare: Prepare): CrmDictionary {
     'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
   )
   const forget = prepare('DELETE FROM sync_meta WHERE key = ?')
+  const keys = prepare('SELECT key FROM sync_meta WHERE key >= ? AND key < ?').pluck()
 
   const write = (object: CrmObjectTold) => {
     const digest = digestOf(object)
@@ -87,7 +88,9 @@ export function createCrmDictionary(prepare: Prepare): CrmDictionary {
   return {
     refresh(object) {
       const made = tablesByObject(prepare)
-      if (object !== undefined && !made.has(object)) forget.run(NOTED + object)
+      for (const name of keys.all(...NOTED_KEYS) as string[]) {
+        if (!made.has(name.slice(NOTED.length))) forget.run(name)
+      }
       const known = new Set(
         [...made.values()].flatMap(({ table }) => [table, liveView(table), labelledView(table)]),
       )
@@ -101,6 +104,8 @@ export function createCrmDictionary(prepare: Prepare): CrmDictionary {
 
 /** Before an object's name, in `sync_meta`: digest of what its rows were made of. */
 const NOTED = `${META.dictionary} `
+/** The first key of these and the first behind them. */
+const NOTED_KEYS = [NOTED, `${META.dictionary}!`] as const
 
 const inserter = (prepare: Prepare) =>
   prepare(`INSERT INTO data_dictionary (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)

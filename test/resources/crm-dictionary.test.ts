@@ -134,6 +134,8 @@ describe('the dictionary of the typed tables', () => {
       0,
     ])
     expect(entries(store, 'crm_offer').length).toBeGreaterThan(0)
+    await tell(store, 'deal', [NAME])
+    expect(entries(store, 'crm_deal').length).toBeGreaterThan(0)
   })
 
   test('leaves no table of the file untold', async () => {
