@@ -56,6 +56,7 @@ export function openApp({ settings, log, command, pid, held, soft, hard, onTrans
   const store = openStore({
     path: database.path,
     mode: database.mode,
+    crmTables: settings.crm.tables,
     command,
     pid,
     clock,

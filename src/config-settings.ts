@@ -31,6 +31,7 @@ export const SECTIONS = {
   sync: 'What is read and how often.',
   access_log: 'The log of API requests that the API itself keeps.',
   transcripts: 'Transcripts of meetings.',
+  crm: 'Records of the CRM.',
   search: 'Full-text search.',
   http: 'The status server of `parley daemon`.',
   retention: 'How long things are kept.',
@@ -205,6 +206,15 @@ export const SETTINGS = {
     default: true,
     description: 'Keeps the time of every single word of a transcript.',
     flag: '--transcript-words',
+    placeholder: 'true|false',
+    example: 'false',
+  },
+  'crm.tables': {
+    kind: kinds.boolean,
+    default: true,
+    description:
+      'Keeps a table with typed columns for each object of the CRM, such as `crm_deal`, beside the JSON of `crm_records`. Without it those that are there are dropped at the next start.',
+    flag: '--crm-tables',
     placeholder: 'true|false',
     example: 'false',
   },

@@ -22,9 +22,10 @@ export const resyncCommand: CommandDefinition = {
     const resource = resourceCalled(input.args[0] ?? '', 'There is')
     const { settings } = settingsFor(context, input, { requireApi: false })
     const { path, mode } = settings.database
+    const crmTables = settings.crm.tables
     const { requireWarehouse } = await import('../store/status.ts')
     requireWarehouse(path)
-    const sentences = await resync({ path, mode, resource, clock: systemClock() })
+    const sentences = await resync({ path, mode, crmTables, resource, clock: systemClock() })
     context.stdout.write(`${sentences.flatMap(sentence => wrap(sentence, COLUMNS)).join('\n')}\n`)
     return EXIT_STATUS.done
   },
@@ -35,6 +36,7 @@ const COLUMNS = 100
 interface Order {
   path: string
   mode: number
+  crmTables: boolean
   resource: ResourceName
   clock: Clock
 }
@@ -50,15 +52,15 @@ async function resync(order: Order): Promise<string[]> {
   }
 }
 
-async function mark({ path, mode, resource, clock }: Order): Promise<string[]> {
+async function mark({ resource, ...where }: Order): Promise<string[]> {
   const [{ openStore }, { markForResync, withParts }] = await Promise.all([
     import('../store/store.ts'),
     import('../store/resync.ts'),
   ])
-  const store = openStore({ path, mode, command: 'resync', pid: process.pid, clock })
+  const store = openStore({ ...where, command: 'resync', pid: process.pid })
   try {
     const marked = await store.transaction(() =>
-      markForResync(store, withParts(resource), isoInstant(clock.now())),
+      markForResync(store, withParts(resource), isoInstant(where.clock.now())),
     )
     return whatHappensNext(resource, marked)
   } finally {

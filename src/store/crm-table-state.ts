@@ -23,6 +23,10 @@ export interface CrmTableState {
   leaving: readonly string[]
 }
 
+export function tablesOf({ made, next, leaving }: CrmTableState): string[] {
+  return [made, next].flatMap(table => (table ? [table.table] : [])).concat(leaving)
+}
+
 export interface CrmTableStates {
   /** By object, as the database has them now. */
   all(): ReadonlyMap<string, CrmTableState>

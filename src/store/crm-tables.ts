@@ -19,6 +19,7 @@ import {
   createCrmTableStates,
   type MadeTable,
   type NextTable,
+  tablesOf,
 } from './crm-table-state.ts'
 import { dealViews } from './deal-views.ts'
 import { createCrmDictionary } from './dictionary.ts'
@@ -330,10 +331,6 @@ export function createCrmTables({ db, prepare, clock, transaction }: CrmTablesDe
       isClosed = true
     },
   }
-}
-
-function tablesOf({ made, next, leaving }: CrmTableState): string[] {
-  return [made, next].flatMap(table => (table ? [table.table] : [])).concat(leaving)
 }
 
 function sameColumns(some: readonly CrmColumn[], others: readonly CrmColumn[]): boolean {

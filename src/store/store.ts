@@ -5,6 +5,7 @@ import { type Absences, createAbsences } from './absences.ts'
 import { type Arrivals, createArrivals } from './arrivals.ts'
 import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { type CrmTables, createCrmTables } from './crm-tables.ts'
+import { withoutCrmTables } from './crm-tables-off.ts'
 import { fillDictionary } from './dictionary.ts'
 import { createErasure, type Erasure } from './erasure.ts'
 import { createFreshness, type Freshness } from './freshness.ts'
@@ -78,6 +79,8 @@ export interface StoreOptions {
   command: string
   pid: number
   clock: Clock
+  /** False: without a typed table for each CRM object. */
+  crmTables?: boolean
   /** Held by the caller already, who also frees it. */
   held?: HeldLock
   /** Told before a database of an older version is copied and brought up to date, which may take minutes. */
@@ -110,7 +113,10 @@ export function openStore({
     const prepare = statementCache(db)
     const checkpoints = createCheckpoints(db)
     const commit = createTransaction({ db, clock, path, checkpoints, onHeld: onTransaction })
-    const crmTables = createCrmTables({ db, prepare, clock, transaction: commit })
+    const crmTables =
+      options.crmTables === false
+        ? withoutCrmTables(db, prepare)
+        : createCrmTables({ db, prepare, clock, transaction: commit })
     const store = {
       ...createStore({ db, prepare, commit, crmTables }),
       close: () => closeAll({ db, checkpoints, crmTables, release }),
