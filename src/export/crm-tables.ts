@@ -62,7 +62,7 @@ const KINDS: Readonly<Record<CrmForm, ColumnKind>> = {
 const MISFITS: Readonly<Partial<Record<ColumnKind, (column: string) => string>>> = {
   real: column => `typeof(${column}) NOT IN ('integer', 'real', 'null')`,
   boolean: column => `typeof(${column}) NOT IN ('integer', 'null')`,
-  timestamp: column => `${column} NOT GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T*Z'`,
+  timestamp: column => `${column} IS NOT strftime('%Y-%m-%dT%H:%M:%fZ', ${column})`,
 }
 
 /** SQLite gives so many results in a row, and no more. */

@@ -74,7 +74,8 @@ export async function exportWarehouse(options: ExportOptions): Promise<ExportSum
   } catch (error) {
     throw targetError(error, target.path)
   } finally {
-    db.exec('ROLLBACK')
+    // Some errors have ended it already.
+    if (db.inTransaction) db.exec('ROLLBACK')
   }
 }
 
@@ -113,7 +114,7 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
     written.push([manifestTable({ table, files }, exportedAt, resources), outcome])
     stale.push(...outcome.stale)
   }
-  if (!options.tables) stale.push(...filesOfOthers(target, all))
+  if (!options.tables) stale.push(...filesOfOthers(target, all, earlier.tables))
   target.settle()
   const manifest: Manifest = {
     format: 'parley-parquet-1',
@@ -178,13 +179,16 @@ function notedAt(tables: readonly ManifestTable[], path: string): string | null 
   return tables.flatMap(({ files }) => files).find(file => file.path === path)?.exported_at ?? null
 }
 
-/** Tables that are no more, such as those of CRM objects that went away. */
-function filesOfOthers(target: Target, all: readonly ExportTable[]): string[] {
+/** Tables that are no more, such as those of CRM objects that went away. Copies that people made of ours are theirs. */
+function filesOfOthers(
+  target: Target,
+  all: readonly ExportTable[],
+  earlier: readonly ManifestTable[],
+): string[] {
   const known = new Set(all.map(({ folder }) => folder))
-  return target
-    .folders()
-    .filter(folder => !known.has(folder))
-    .flatMap(folder => target.files(folder).map(({ path }) => path))
+  return earlier
+    .filter(({ folder }) => !known.has(folder))
+    .flatMap(({ folder }) => target.files(folder).map(({ path }) => path))
 }
 
 /** Tables that were left out stay as the export before left them. */

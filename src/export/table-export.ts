@@ -40,7 +40,10 @@ export interface TableOutcome {
 type Partition = string | null | undefined
 
 export async function exportTable(work: TableWork, table: ExportTable): Promise<TableOutcome> {
-  const { target, full } = work
+  const { target, full, signal } = work
+  // Signals arrive between two turns of the event loop only.
+  await nextTurn()
+  if (signal.aborted) throw signal.reason
   const sinceMonth = table.rows.time ? work.sinceMonth : undefined
   const present = target.files(table.folder)
   const isOurs = ({ month }: TargetFile) =>
@@ -183,6 +186,8 @@ function fileFor({ target, table, mode, createdBy }: Reading, month: Partition):
 const LOOK_ROWS = 500
 const TURN_MS = 50
 
+const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
+
 /** Each partition's rows come one after the other; the last cell of a row says which it is of. */
 async function intoPartitions<Result>(
   { table, clock, signal, onRows }: Reading,
@@ -206,7 +211,7 @@ async function intoPartitions<Result>(
       if (read % LOOK_ROWS !== 0 || clock.elapsed() - turnedAt < TURN_MS) continue
       onRows(read)
       read = 0
-      await new Promise(resolve => setImmediate(resolve))
+      await nextTurn()
       if (signal.aborted) throw signal.reason
       turnedAt = clock.elapsed()
     }

@@ -24,8 +24,6 @@ export interface Target {
   path: string
   /** Files of a table as they stand there, whoever has written them down. Removes what a crash has left half done. */
   files(folder: string): TargetFile[]
-  /** Folders that hold files of ours. */
-  folders(): string[]
   /** Where a file is made before it is put in its place; its folder is there then. */
   beside(file: string): string
   /** Puts what was made beside it in the place of a file, at once. */
@@ -69,11 +67,10 @@ const unfinished = (file: string): string => join(dirname(file), `.${basename(fi
 export function openTarget(path: string, mode: number, clock: Clock): Target {
   const lock = lockFolder(path, mode, clock)
   const touched = new Set<string>()
-  const parts = partsIn(path)
 
   return {
     path,
-    ...parts,
+    files: folder => filesIn(path, folder),
     beside(file) {
       const folder = dirname(join(path, file))
       for (const missing of [dirname(folder), folder]) makeFolder(missing, mode)
@@ -114,26 +111,18 @@ export function openTarget(path: string, mode: number, clock: Clock): Target {
   }
 }
 
-function partsIn(path: string): Pick<Target, 'files' | 'folders'> {
-  const fileAt = (file: string, month: string | null | undefined): TargetFile[] => {
+function filesIn(path: string, folder: string): TargetFile[] {
+  const inside = existsSync(join(path, folder)) ? readdirSync(join(path, folder)) : []
+  const months = inside.flatMap(name => {
+    const month = /^month=(\d{4}-\d{2}|__HIVE_DEFAULT_PARTITION__)$/.exec(name)?.[1]
+    return month === undefined ? [] : [month === NO_MONTH ? null : month]
+  })
+  return [undefined, ...months].flatMap(month => {
+    const file = partOf(folder, month)
     rmSync(unfinished(join(path, file)), { force: true })
     const mark = existsSync(join(path, file)) ? readMark(join(path, file)) : undefined
     return mark ? [{ path: file, month, ...mark }] : []
-  }
-  const files: Target['files'] = folder => {
-    const inside = existsSync(join(path, folder)) ? readdirSync(join(path, folder)) : []
-    const months = inside.flatMap(name => {
-      const month = /^month=(\d{4}-\d{2}|__HIVE_DEFAULT_PARTITION__)$/.exec(name)?.[1]
-      return month === undefined ? [] : [month === NO_MONTH ? null : month]
-    })
-    return [undefined, ...months].flatMap(month => fileAt(partOf(folder, month), month))
-  }
-  const folders = () =>
-    readdirSync(path, { withFileTypes: true })
-      .filter(entry => entry.isDirectory())
-      .map(({ name }) => name)
-      .filter(name => files(name).length > 0)
-  return { files, folders }
+  })
 }
 
 /** One that was there before keeps its mode. */

@@ -210,6 +210,96 @@ test('tables with an index on their time are read by it, and nothing of theirs i
   ])
 })
 
+describe('tables of CRM objects', () => {
+  const HOSTILE = ['a "b"', 'x.y', '値 段', `'; --`, 'l'.repeat(300), 'order', 'month', '%', 'A,B;{}()']
+
+  async function exported(
+    types: Readonly<Record<string, string>>,
+    rows: readonly (string | number | bigint | null)[][],
+  ) {
+    const store = temporaryStore()
+    const now = '2026-01-01T00:00:00.000Z'
+    const names = Object.keys(types)
+    store.db.exec(
+      `INSERT INTO crm_objects (name, table_name, _first_seen_at, _synced_at) VALUES ('o', 'crm_o', '${now}', '${now}')`,
+    )
+    const field = store.db.prepare(
+      "INSERT INTO crm_fields (object, name, position, type, column_name) VALUES ('o', ?, ?, ?, ?)",
+    )
+    for (const [index, name] of names.entries()) field.run(name, index, types[name], name)
+    const columns = names.map(name => `"${name.replaceAll('"', '""')}" ANY`)
+    store.db.exec(`CREATE TABLE crm_o (id TEXT PRIMARY KEY, ${columns.join(', ')}, updated_at TEXT) STRICT`)
+    const add = store.db.prepare(`INSERT INTO crm_o VALUES (?, ${names.map(() => '?').join(', ')}, '${now}')`)
+    for (const [index, row] of rows.entries()) add.run(String(index), ...row)
+    const target = emptyTarget()
+    await exportTo(store.path, target, { tables: ['crm_o'] })
+    return duck.read(`SELECT * FROM read_parquet('${target}/crm_o/part-00000.parquet') ORDER BY id`)
+  }
+
+  test('columns have the types of their fields where every value is of it, else they are text', async () => {
+    const at = '2026-03-04T05:06:07.123Z'
+    const { types, rows } = await exported(
+      {
+        amount: 'number',
+        digits: 'number',
+        at: 'datetime',
+        soon: 'datetime',
+        never: 'datetime',
+        done: 'boolean',
+        name: 'string',
+      },
+      [
+        [0.5, 1n, at, at, at, 1n, 'n'],
+        [7, '123456789012345678901', null, 'next week', '2026-02-30T00:00:00.000Z', 0n, '日本'],
+        [null, null, at, null, null, null, null],
+      ],
+    )
+    expect(types).toEqual({
+      id: 'VARCHAR',
+      amount: 'DOUBLE',
+      digits: 'VARCHAR',
+      at: 'TIMESTAMP WITH TIME ZONE',
+      soon: 'VARCHAR',
+      never: 'VARCHAR',
+      done: 'BOOLEAN',
+      name: 'VARCHAR',
+      updated_at: 'TIMESTAMP WITH TIME ZONE',
+    })
+    const updated = '2026-01-01T00:00:00.000Z'
+    expect(rows).toEqual([
+      ['0', 0.5, '1', at, at, at, true, 'n', updated],
+      [
+        '1',
+        7,
+        '123456789012345678901',
+        null,
+        'next week',
+        '2026-02-30T00:00:00.000Z',
+        false,
+        '日本',
+        updated,
+      ],
+      ['2', null, null, at, null, null, null, null, updated],
+    ])
+  })
+
+  test('a field may have any name', async () => {
+    const { types, rows } = await exported(Object.fromEntries(HOSTILE.map(name => [name, 'text'])), [HOSTILE])
+    expect(Object.keys(types)).toEqual(['id', ...HOSTILE, 'updated_at'])
+    expect(rows[0]?.slice(1, -1)).toEqual(HOSTILE)
+  })
+
+  test('an object may have more fields than one query tells of', async () => {
+    const names = Array.from({ length: 1900 }, (_, index) => `f${index}`)
+    const { types } = await exported(Object.fromEntries(names.map(name => [name, 'number'])), [
+      names.map((_, index) => (index % 2 === 0 ? index : 'text')),
+    ])
+    expect(names.map(name => types[name])).toEqual(
+      names.map((_, index) => (index % 2 === 0 ? 'DOUBLE' : 'VARCHAR')),
+    )
+  })
+})
+
 describe('partitions', () => {
   test('a row lies in the month of its time, and one without a time in the partition that has none', async () => {
     const store = temporaryStore()

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
@@ -186,6 +186,15 @@ describe('the folder', () => {
       exitStatus: 64,
     })
     expect(readdirSync(target)).toEqual(['thesis.txt'])
+  })
+
+  test('a copy of ours that somebody made under another name stays', async () => {
+    const store = temporaryStore()
+    const target = emptyTarget()
+    await exportTo(store.path, target)
+    cpSync(join(target, 'members'), join(target, 'members of May'), { recursive: true })
+    await exportTo(store.path, target)
+    expect(existsSync(join(target, 'members of May', 'part-00000.parquet'))).toBe(true)
   })
 
   test('a file in its place is refused', async () => {
