@@ -2,15 +2,15 @@ import { exactHours, groupedBy, median, ordered } from './counting.ts'
 import type { Cells, DemoWarehouse } from './demo-warehouse.ts'
 import { domainOf, type Expected, minute, ownDomains, quoted, type Recount, text, within } from './recount.ts'
 
-const isLastYear = within('2025-07-01', '2026-07-01')
-const LAST_YEAR = { since: quoted('2025-07-01'), until: quoted('2026-07-01') }
+const isAsked = within('2025-07-01', '2026-06-01')
+const ASKED = { since: quoted('2025-07-01'), until: quoted('2026-06-01') }
 
 export const MAIL_RECOUNTS: Readonly<Record<string, Recount>> = {
-  'external-domains': { parameters: LAST_YEAR, least: 10, expected: domains },
+  'external-domains': { parameters: ASKED, least: 10, expected: domains },
   'response-times-in-thread': { parameters: {}, least: 3, expected: answersInThread },
-  'response-times-by-month': { parameters: LAST_YEAR, least: 12, expected: answersByMonth },
-  'who-talks-to-whom': { parameters: LAST_YEAR, least: 50, expected: pairs },
-  'activity-by-member': { parameters: LAST_YEAR, least: 40, expected: byMember },
+  'response-times-by-month': { parameters: ASKED, least: 11, expected: answersByMonth },
+  'who-talks-to-whom': { parameters: ASKED, least: 50, expected: pairs },
+  'activity-by-member': { parameters: ASKED, least: 40, expected: byMember },
 }
 
 interface Mail {
@@ -19,12 +19,12 @@ interface Mail {
   people: readonly Cells[]
 }
 
-/** E-mails of the year with the people of every copy. */
+/** E-mails of the time asked for, with the people of every copy. */
 function mails(warehouse: DemoWarehouse): Mail[] {
   const people = groupedBy(warehouse.rows('message_copy_participants'), row => text(row, 'message_id'))
   return warehouse
     .rows('message_copies')
-    .filter(({ received_at }) => isLastYear(received_at))
+    .filter(({ received_at }) => isAsked(received_at))
     .map(copy => ({
       key: text(copy, 'header_message_id') || `id:${copy['id']}`,
       received: text(copy, 'received_at'),
@@ -135,7 +135,7 @@ function answersInThread(warehouse: DemoWarehouse): Expected[] {
 
 function answersByMonth(warehouse: DemoWarehouse): Expected[] {
   const answers = [...threads(warehouse).values()].flatMap(all => {
-    const known = all.filter(({ received, sender }) => isLastYear(received) && sender !== undefined)
+    const known = all.filter(({ received, sender }) => isAsked(received) && sender !== undefined)
     return known.flatMap(({ received, side }, place) => {
       const before = known[place - 1]
       if (before === undefined || before.side === side) return []
@@ -183,7 +183,7 @@ function pairs(warehouse: DemoWarehouse): Expected[] {
   const attendees = groupedBy(warehouse.rows('meeting_attendees'), row => text(row, 'meeting_id'))
   const held = warehouse
     .rows('meetings')
-    .filter(({ access, start_time }) => access === 'open' && isLastYear(start_time))
+    .filter(({ access, start_time }) => access === 'open' && isAsked(start_time))
     .flatMap((meeting): Talk[] => {
       const people = attendees.get(text(meeting, 'id')) ?? []
       const at = text(meeting, 'start_time')
@@ -228,14 +228,14 @@ function pairs(warehouse: DemoWarehouse): Expected[] {
 function byMember(warehouse: DemoWarehouse): Expected[] {
   const members = new Map(warehouse.rows('members').map(row => [text(row, 'email').toLowerCase(), row]))
   const sent = [...warehouse.rows('messages')].flatMap(({ id, received_at }) => {
-    if (!isLastYear(received_at)) return []
+    if (!isAsked(received_at)) return []
     const from = warehouse
       .rows('message_copy_participants')
       .filter(({ message_id, role }) => message_id === id && role === 'FROM')
     return from.map(({ handle }) => ({ email: handle, at: String(received_at), isMail: true }))
   })
   const held = warehouse.rows('meetings').flatMap(({ access, owner_email, start_time }) => {
-    return access === 'open' && isLastYear(start_time)
+    return access === 'open' && isAsked(start_time)
       ? [{ email: owner_email, at: String(start_time), isMail: false }]
       : []
   })

@@ -2,16 +2,16 @@ import { daysBetween, groupedBy, mean, ordered, sum } from './counting.ts'
 import { type Cells, type DemoWarehouse, TODAY } from './demo-warehouse.ts'
 import { type Expected, minute, quoted, type Recount, text, within } from './recount.ts'
 
-const isLastYear = within('2025-07-01', '2026-07-01')
-const LAST_YEAR = { since: quoted('2025-07-01'), until: quoted('2026-07-01') }
+const isAsked = within('2025-07-01', '2026-06-01')
+const ASKED = { since: quoted('2025-07-01'), until: quoted('2026-06-01') }
 
 export const MEETING_RECOUNTS: Readonly<Record<string, Recount>> = {
   'talk-ratio-by-meeting': {
-    parameters: LAST_YEAR,
+    parameters: ASKED,
     least: 20,
     expected: warehouse =>
       ordered(
-        meetingsOf(warehouse).filter(({ start_time }) => isLastYear(start_time)),
+        meetingsOf(warehouse).filter(({ start_time }) => isAsked(start_time)),
         { by: ({ start_time }) => text({ start_time: start_time ?? null }, 'start_time'), down: true },
         { by: row => text(row, 'id') },
       ).flatMap(meeting => {
@@ -29,10 +29,10 @@ export const MEETING_RECOUNTS: Readonly<Record<string, Recount>> = {
       }),
   },
   'talk-ratio-by-month': {
-    parameters: LAST_YEAR,
-    least: 12,
+    parameters: ASKED,
+    least: 11,
     expected: warehouse => {
-      const meetings = meetingsOf(warehouse).filter(({ start_time }) => isLastYear(start_time))
+      const meetings = meetingsOf(warehouse).filter(({ start_time }) => isAsked(start_time))
       const months = groupedBy(meetings, row => text(row, 'start_time').slice(0, 7))
       return ordered([...months], { by: ([month]) => month }).map(([month, of]) => {
         const shares = of.flatMap(meeting => sharesOf(warehouse, meeting) ?? [])
@@ -48,7 +48,7 @@ export const MEETING_RECOUNTS: Readonly<Record<string, Recount>> = {
     },
   },
   'meetings-without-crm-link': {
-    parameters: LAST_YEAR,
+    parameters: ASKED,
     least: 10,
     expected: warehouse => withoutLink(warehouse),
   },
@@ -120,7 +120,7 @@ export const MEETING_RECOUNTS: Readonly<Record<string, Recount>> = {
     },
   },
   'mentions-of-a-term-by-month': {
-    parameters: { ...LAST_YEAR, term: quoted('Other Vendors') },
+    parameters: { ...ASKED, term: quoted('Other Vendors') },
     least: 6,
     expected: warehouse => mentions(warehouse, 'other vendors'),
   },
@@ -162,7 +162,7 @@ function withoutLink({ after }: DemoWarehouse): Expected[] {
       ({ is_internal }) => !is_internal,
     )
     const isLinked = (meeting['crm_integrations'] as unknown[]).length > 0
-    if (!isLastYear(began) || isLinked || outsiders.length === 0) return []
+    if (!isAsked(began) || isLinked || outsiders.length === 0) return []
     const related = (meeting['related_objects'] as { display_name: string }[]).map(
       ({ display_name }) => display_name,
     )
@@ -183,7 +183,7 @@ function withoutLink({ after }: DemoWarehouse): Expected[] {
   )
 }
 
-/** Of the last year, from the transcripts as they were sent. */
+/** Of the time asked for, from the transcripts as they were sent. */
 export function mentions({ after }: DemoWarehouse, term: string): Expected[] {
   const began = new Map(
     after.meetings.map(({ meeting_id, start_time }) => [
@@ -195,7 +195,7 @@ export function mentions({ after }: DemoWarehouse, term: string): Expected[] {
     const at = began.get(meeting_id)
     const said = entries as { text: string; contact_id: string | null }[]
     return said
-      .filter(({ text: words }) => isLastYear(at) && words.toLowerCase().includes(term))
+      .filter(({ text: words }) => isAsked(at) && words.toLowerCase().includes(term))
       .map(({ contact_id }) => ({ month: at?.slice(0, 7) ?? '', meeting: String(meeting_id), contact_id }))
   })
   const months = groupedBy(found, ({ month }) => month)

@@ -13,7 +13,7 @@ export const SYNC_RECOUNTS: Readonly<Record<string, Recount>> = {
   },
   freshness: { parameters: { now: quoted(LATER) }, least: 17, expected: freshness },
   'api-use-by-key': {
-    parameters: { since: quoted('2026-01-01'), until: quoted('2026-07-01') },
+    parameters: { since: quoted('2026-03-01'), until: quoted('2026-06-01') },
     least: 2,
     expected: apiUse,
   },
@@ -68,14 +68,13 @@ function coverage(warehouse: DemoWarehouse): Expected[] {
 }
 
 /** How many of each resource the source publishes. */
-function published({ rows, after }: DemoWarehouse): Readonly<Record<string, number>> {
+function published({ rows, before, after }: DemoWarehouse): Readonly<Record<string, number>> {
   const count = (table: string, fits: (row: Cells) => boolean = () => true) => rows(table).filter(fits).length
   const tables = [
     'members',
     'teams',
     'collections',
     'collection_meetings',
-    'activities',
     'messages',
     'crm_records',
     'crm_objects',
@@ -84,8 +83,11 @@ function published({ rows, after }: DemoWarehouse): Readonly<Record<string, numb
     'bot_definition',
     'integrations',
   ]
+  const seen = new Set(before.activities.map(({ id }) => id))
   return {
     ...Object.fromEntries(tables.map(table => [table, count(table)])),
+    // What no list shows any more, yet is still to be had.
+    activities: count('activities') + after.unlisted_activities.filter(({ id }) => seen.has(id)).length,
     message_bodies: count('messages', ({ text_state }) => text_state === 'present'),
     transcripts: after.transcripts.filter(({ entries }) => (entries as unknown[]).length > 0).length,
     playbook_results: count('playbook_results'),
@@ -124,7 +126,7 @@ function freshness(warehouse: DemoWarehouse): Expected[] {
 }
 
 function apiUse({ after }: DemoWarehouse): Expected[] {
-  const isAsked = within('2026-01-01', '2026-07-01')
+  const isAsked = within('2026-03-01', '2026-06-01')
   const entries = after.access_logs
     .map(entry => ({
       at: new Date(String(entry['occurred_at'])).toISOString(),
@@ -161,7 +163,11 @@ function withdrawn(warehouse: DemoWarehouse): Expected[] {
   const before = new Map(expectedWarehouse(warehouse.before).map(({ table, rows }) => [table, rows]))
   const withheld = new Set(warehouse.after.withheld_meetings.map(({ meeting_id }) => String(meeting_id)))
   // No list shows them, yet they are not gone.
-  const kept = new Set([...withheld, ...warehouse.after.unlisted_activities.map(({ id }) => String(id))])
+  const { unlisted_activities, inactive_playbooks } = warehouse.after
+  const kept = new Set([
+    ...withheld,
+    ...[...unlisted_activities, ...inactive_playbooks].map(({ id }) => String(id)),
+  ])
   const gone = ({ table, key = 'id' }: Kind) => {
     const still = new Set(warehouse.rows(table).map(row => row[key]))
     const rows = (before.get(table) ?? []) as readonly Cells[]
@@ -208,6 +214,7 @@ const KINDS: readonly (Kind & { what?: string; named: (row: Cells) => string | n
   { what: 'activity', table: 'activities', named: row => textOf(row['type']) },
   { what: 'e-mail', table: 'messages', key: 'header_message_id', named: row => textOf(row['subject']) },
   { what: 'meeting', table: 'meetings', named: row => textOf(row['title']) },
+  { what: 'playbook', table: 'playbooks', named: row => textOf(row['name']) },
   { what: 'playbook result', table: 'playbook_results', named: row => textOf(row['playbook_name']) },
   { table: 'crm_records', named: row => textOf(JSON.parse(text(row, 'fields')).name) },
 ]
