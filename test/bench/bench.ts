@@ -2,6 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { runFeatures } from './features.ts'
+import { featureFigures } from './features-report.ts'
 import { runFreshness } from './freshness.ts'
 import { freshnessFigures } from './freshness-report.ts'
 import { runIdle } from './idle.ts'
@@ -15,6 +17,7 @@ import { runQuestions } from './questions.ts'
 import { questionsAbout, questionsTable } from './questions-report.ts'
 import { figuresOf, markdownOf, partsOf, type SizedTrial, simulatorFigure } from './report.ts'
 import { runTrial, type TrialOptions } from './trial.ts'
+import { wholeWorkspace } from './whole-workspace.ts'
 import { startWorkspace } from './workspace.ts'
 
 /**
@@ -28,12 +31,14 @@ const USAGE = `npm run bench -- [what] [options]
   idle            what the daemon asks for while nothing changes
   limits          how much of a rate limit that it does not know the daemon uses
   latency         requests a second by how many are sent at once, without a limit
+  features        what full-text search and the typed tables of CRM objects cost a backfill of everything
   questions       how long the questions of drizzle/questions take while a daemon writes
+backfill and features:
+  --repeat N      runs of each kind, of which the fastest counts (default 2)
 backfill:
   --large         also a workspace of 1000000 messages, without texts
   --no-texts      leave out the run that reads every text
-  --repeat N      runs of each kind, of which the fastest counts (default 2)
-backfill, freshness, latency and questions:
+backfill, freshness, latency, features and questions:
   --messages N    size of the workspace (default 100000)
 freshness, idle and limits:
   --minutes N     how long is measured (default 5)
@@ -141,6 +146,19 @@ async function questions(folder: string): Promise<Outcome> {
   return { measured, sections: [questionsAbout(measured), questionsTable(measured)] }
 }
 
+async function features(folder: string): Promise<Outcome> {
+  const messages = Number(given.messages)
+  const workspace = await startWorkspace(wholeWorkspace(messages))
+  try {
+    const { program, repeat } = given
+    const measured = await runFeatures(workspace, { folder, program, repeat: Number(repeat) })
+    const about = `A backfill of everything, without a rate limit, from a workspace of ${messages.toLocaleString('en')} messages and ${Math.ceil(messages / 10).toLocaleString('en')} meetings with transcripts, with both and without either.`
+    return { measured, sections: [about, markdownOf(featureFigures(measured))] }
+  } finally {
+    await workspace.close()
+  }
+}
+
 function daemonTrial(folder: string) {
   const { program, minutes } = given
   return { folder, program, minutes: Number(minutes), logLevel: given['log-level'] }
@@ -158,6 +176,7 @@ const BENCHMARKS: Readonly<Record<string, (folder: string) => Promise<Outcome>>>
   idle,
   limits,
   latency,
+  features,
   questions,
 }
 

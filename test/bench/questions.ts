@@ -6,6 +6,7 @@ import { questionFiles } from '../questions/question-file.ts'
 import { startDaemon } from './daemon-process.ts'
 import { startMeasured } from './measured-process.ts'
 import { scansOf } from './plan-scans.ts'
+import { wholeWorkspace } from './whole-workspace.ts'
 import { startWorkspace, type Workspace } from './workspace.ts'
 
 /** How long the questions of `drizzle/questions` take while a daemon writes. */
@@ -54,7 +55,7 @@ export async function runQuestions(options: QuestionsOptions): Promise<Questions
   const begun = join(folder, 'questions-now')
   // The same workspace again, as it was when the warehouse was filled: it depends on when its history ends.
   const now = existsSync(begun) ? readFileSync(begun, 'utf8') : new Date().toISOString()
-  const workspace = await startWorkspace({ ...sizes(messages), now }, Date.now() - Date.parse(now))
+  const workspace = await startWorkspace({ ...wholeWorkspace(messages), now }, Date.now() - Date.parse(now))
   try {
     if (!existsSync(begun)) {
       await backfill(workspace, options)
@@ -64,13 +65,6 @@ export async function runQuestions(options: QuestionsOptions): Promise<Questions
   } finally {
     await workspace.close()
   }
-}
-
-/** For 100,000 messages: 10,000 meetings and 50,000 records. */
-function sizes(messages: number) {
-  const tenth = Math.ceil(messages / 10)
-  const others = { members: 60, accessLogs: Math.ceil(messages / 2) }
-  return { messages, meetings: tenth, deals: tenth, customRecords: Math.ceil(messages / 43), ...others }
 }
 
 async function backfill(workspace: Workspace, { folder, program }: QuestionsOptions): Promise<void> {

@@ -16,6 +16,7 @@ export interface SizedTrial {
 }
 
 const MIB = 2 ** 20
+const MOST_PARTS = 12
 
 export function figuresOf({ messages, withTexts, trial }: SizedTrial): Figure[] {
   const { parley, size, search, served, least, bare } = trial
@@ -116,9 +117,9 @@ export function partsOf({ size }: Trial): string {
   return [
     '| table or index | MiB | share |',
     '|---|---|---|',
-    ...size.parts.map(
-      ({ name, bytes }) => `| ${name} | ${(bytes / MIB).toFixed(1)} | ${percent(bytes / size.bytes)} |`,
-    ),
+    ...size.parts
+      .slice(0, MOST_PARTS)
+      .map(({ name, bytes }) => `| ${name} | ${(bytes / MIB).toFixed(1)} | ${percent(bytes / size.bytes)} |`),
   ].join('\n')
 }
 

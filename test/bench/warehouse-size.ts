@@ -10,7 +10,7 @@ export interface WarehouseSize {
   indexBytes: number
   /** The table of merged messages with its indices. */
   mergedBytes: number
-  /** The largest tables and indices. */
+  /** Tables and indices, the largest first. */
   parts: readonly { name: string; bytes: number }[]
 }
 
@@ -35,7 +35,7 @@ export function measureWarehouse(path: string): WarehouseSize {
       bytes: sum(() => true),
       indexBytes: sum(({ type }) => type === 'index'),
       mergedBytes: sum(({ table }) => table === 'messages'),
-      parts: parts.slice(0, 12).map(({ name, bytes }) => ({ name, bytes })),
+      parts: parts.map(({ name, bytes }) => ({ name, bytes })),
     }
   } finally {
     db.close()
