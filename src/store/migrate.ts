@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { type FreeBytes, makeCopy, plannedCopy, removeUnfinishedCopies } from './backup.ts'
 import type { Sqlite } from './open.ts'
+import { giveUpSearch } from './search.ts'
 import { quote } from './sql.ts'
 import { ensureViews } from './views.ts'
 import { noteEarlierWithdrawals } from './withdrawals.ts'
@@ -83,6 +84,7 @@ function apply(db: Sqlite, file: string, folder: string, pending: readonly Migra
     const work = db.transaction(() => {
       db.exec(APPLIED)
       const restoreViews = setViewsAside(db)
+      giveUpSearch(db)
       const noted = notesWithdrawals(db)
       for (const migration of pending) applyOne(db, file, folder, migration)
       if (!noted && notesWithdrawals(db)) noteEarlierWithdrawals(db)

@@ -199,6 +199,18 @@ function change(db: Sqlite, isWanted: boolean): void {
   else if (present.has(MARKS)) db.exec(`DROP TABLE ${MARKS}`)
 }
 
+/**
+ * Before a migration: a table that a trigger names cannot be rebuilt, and what a migration writes would not be in the
+ * indices. They are made anew afterwards.
+ */
+export function giveUpSearch(db: Sqlite): void {
+  const present = searchObjects(db)
+  for (const { name, type } of present.values()) {
+    if (type === 'trigger') db.exec(`DROP TRIGGER ${quote(name)}`)
+  }
+  if (present.has(MARKS)) db.exec(`DELETE FROM ${MARKS}`)
+}
+
 function forgetMark(db: Sqlite, name: string): void {
   db.prepare(`DELETE FROM ${MARKS} WHERE name = ?`).run(name)
 }

@@ -3,8 +3,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { openDatabase } from '../../src/store/open.ts'
 import { createSearch } from '../../src/store/search.ts'
 import { SEARCH_INDICES } from '../../src/store/search-schema.ts'
+import { statementCache } from '../../src/store/statements.ts'
+import { migrationsWith } from '../migrations/older-version.ts'
 import { advance, ask, build, found, NOW, putMeeting, putMessage, say } from './searchable.ts'
 import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
 
@@ -206,6 +209,32 @@ describe('indices are made in pieces', () => {
     await build(store)
     expect(inIndex(store, 'search_messages', 'ewa')).toHaveLength(1)
     expect(objects(store)).toContain('search_messages_messages_update')
+  })
+
+  test('and an upgrade that rebuilds their tables has them made anew', async () => {
+    const folder = newFolder()
+    const path = join(folder, 'parley.db')
+    const store = withShortcuts(openAt(path), folder, path)
+    putOne(store, 'a', 'budget')
+    await build(store)
+    const [sql = ''] = store.column("SELECT sql FROM sqlite_master WHERE name = 'meetings'").map(String)
+    store.close()
+    const rebuilt = sql.replace('meetings', '__new_meetings')
+    const migrations = migrationsWith(
+      folder,
+      '0900_next',
+      `${rebuilt}; INSERT INTO __new_meetings SELECT * FROM meetings; DROP TABLE meetings;
+       ALTER TABLE __new_meetings RENAME TO meetings; CREATE UNIQUE INDEX meetings_key ON meetings (id);
+       UPDATE meetings SET title = 'renewal';`,
+    )
+    const db = openDatabase({ path, migrations })
+    expect(db.prepare('SELECT count(*) FROM search_indices').pluck().get()).toBe(0)
+    const prepare = statementCache(db)
+    const search = createSearch({ db, prepare })
+    while (db.transaction(() => search.advance(true, () => true))());
+    const found = `SELECT count(*) FROM search_meetings WHERE search_meetings MATCH '"ewa"'`
+    expect(db.prepare(found).pluck().get()).toBe(1)
+    db.close()
   })
 
   test('and turned off they leave nothing behind', async () => {
