@@ -19,7 +19,7 @@ SELECT
   substr(m.start_time, 1, 10) AS met_on,
   m.url
 FROM parameters p
-CROSS JOIN live_meetings m ON m.start_time >= p.since
+CROSS JOIN live_meetings m ON m.start_time >= p.since AND m.access = 'open'
 JOIN live_meeting_action_items i ON i.meeting_id = m.id
 WHERE i.due_date < p.today AND i.completed IS NOT 1
 ORDER BY i.due_date, meeting_owner, m.id, i.position;

@@ -15,7 +15,7 @@ WITH parameters AS (
 results AS (
   SELECT r.id, r.playbook_id, r.playbook_name, r.created_at
   FROM parameters p
-  CROSS JOIN live_meetings m ON m.start_time >= p.since
+  CROSS JOIN live_meetings m ON m.start_time >= p.since AND m.access = 'open'
   JOIN live_playbook_results r ON r.meeting_id = m.id
 ),
 asked AS (

@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
 import { requirePrograms } from '../systemd/tools.ts'
@@ -70,6 +72,66 @@ test.each([
   expect(ask(before).length + ask(from).length).toBe(ask(all).length)
 })
 
+test.each([
+  [
+    'activities',
+    "UPDATE sync_segments SET listed_at = NULL WHERE feed LIKE 'activities.%'",
+    'no: not yet read to its end',
+  ],
+  [
+    'messages',
+    "UPDATE sync_segments SET listed_at = '2026-05-20T00:00:00.000Z' WHERE feed LIKE 'messages.%'",
+    'no: it was not over when it was read',
+  ],
+  [
+    'messages',
+    "UPDATE messages SET text_state = 'pending' WHERE received_at LIKE '2026-05-%'",
+    'no: texts or transcripts are still to be read',
+  ],
+  [
+    'transcripts',
+    "UPDATE meetings SET transcript_state = 'pending' WHERE start_time LIKE '2026-05-%'",
+    'no: texts or transcripts are still to be read',
+  ],
+  [
+    'transcripts',
+    "UPDATE meetings SET transcript_state = 'pending' WHERE start_time NOT LIKE '2026-05-%'",
+    'yes',
+  ],
+  ['transcripts', "UPDATE meetings SET transcript_state = 'pending', access = 'withheld'", 'yes'],
+  [
+    'access_logs',
+    "DELETE FROM sync_segments WHERE feed LIKE 'access_logs.%'",
+    'no: not asked for from its beginning',
+  ],
+  [
+    'access_logs',
+    "UPDATE sync_resources SET unavailable_since = '2026-01-01' WHERE resource = 'access_logs'",
+    'not offered by this workspace',
+  ],
+])('of a month, what is said of %s after %s', (resource, change, verdict) => {
+  const rows = askChanged(named('coverage-of-a-month'), change)
+  expect(rows.find(row => row['resource'] === resource)?.['complete']).toBe(verdict)
+})
+
+test('a speaker with a name that people of both sides have is on neither', () => {
+  const sameName = `UPDATE meeting_attendees SET name = (SELECT o.name FROM meeting_attendees o
+    WHERE o.meeting_id = meeting_attendees.meeting_id AND o.position = 0)`
+  const rows = askChanged(named('talk-ratio-by-meeting'), sameName).filter(
+    ({ speakers }) => Number(speakers) > 1,
+  )
+  expect(rows.length).toBeGreaterThan(10)
+  expect(rows.filter(row => row['unknown_percent'] !== 100)).toEqual([])
+})
+
+test('a term is found in what the full-text index does not hold yet', () => {
+  const unbuilt = `INSERT INTO search_transcripts (search_transcripts, rowid, text)
+      SELECT 'delete', _id, text FROM transcript_entries WHERE _id > 200;
+    UPDATE search_indices SET indexed_up_to = 200 WHERE name = 'search_transcripts'`
+  const file = named('mentions-of-a-term-by-month')
+  expect(askChanged(file, unbuilt)).toEqual(askChanged(file, ''))
+})
+
 test('a question that a result leaves out is counted as missing', () => {
   const answer = ask(withParameters(named('playbook-questions-unanswered'), { since: "'2025-07-01'" }))
   expect(answer.filter(({ missing }) => Number(missing) > 0)).not.toEqual([])
@@ -96,6 +158,19 @@ function named(name: string): QuestionFile {
   const file = files.find(each => each.name === name)
   if (!file) throw new RangeError(`there is no question ${name}`)
   return file
+}
+
+/** The answer with the usual parameters, on a copy that was changed. */
+function askChanged(file: QuestionFile, change: string): Expected[] {
+  const path = join(mkdtempSync(join(tmpdir(), 'parley-questions-')), 'parley.db')
+  copyFileSync(warehouse.file, path)
+  const db = openDatabase({ path })
+  try {
+    db.exec(change)
+    return db.prepare(withParameters(file, RECOUNTS[file.name]?.parameters ?? {})).all() as Expected[]
+  } finally {
+    db.close()
+  }
 }
 
 function ask(sql: string): Expected[] {

@@ -1,0 +1,92 @@
+import { copyFileSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { openDatabase, type Sqlite } from '../../src/store/open.ts'
+import { type DemoWarehouse, demoWarehouse } from './demo-warehouse.ts'
+import { questionFiles, withParameters } from './question-file.ts'
+import type { Expected } from './recount.ts'
+import { RECOUNTS } from './recounts.ts'
+
+/** Which rows are withdrawn, by the column whose last sign decides. */
+const WITHDRAWN: Readonly<Record<string, string>> = {
+  activities: 'id',
+  message_copies: 'id',
+  // By the copy that speaks for it.
+  messages: 'id',
+  meetings: 'id',
+  playbooks: 'id',
+  playbook_results: 'id',
+  crm_records: 'id',
+  access_logs: 'id',
+  members: 'id',
+}
+const third = (column: string, part: number) => `unicode(substr(${column}, -2)) % 3 = ${part}`
+
+/** These tell of what parley keeps, and not of what the API publishes. */
+const ABOUT_PARLEY = ['freshness', 'coverage-of-a-month', 'withdrawn-this-month']
+
+const files = questionFiles().filter(({ name }) => !ABOUT_PARLEY.includes(name))
+let demo: DemoWarehouse
+let marked: Sqlite
+let removed: Sqlite
+
+beforeAll(async () => {
+  demo = await demoWarehouse()
+  marked = changedCopy(
+    (table, where) => `UPDATE ${table} SET _deleted_at = '2026-06-30T12:00:00.000Z' WHERE ${where}`,
+  )
+  marked.exec(`UPDATE meetings SET access = 'withheld' WHERE ${third('id', 1)}`)
+  removed = changedCopy((table, where) => `DELETE FROM ${table} WHERE ${where}`)
+  removed.exec(`DELETE FROM meetings WHERE ${third('id', 1)}`)
+  return () => {
+    marked.close()
+    removed.close()
+  }
+}, 240_000)
+
+function changedCopy(statement: (table: string, where: string) => string): Sqlite {
+  const path = join(mkdtempSync(join(tmpdir(), 'parley-questions-')), 'parley.db')
+  copyFileSync(demo.file, path)
+  const db = openDatabase({ path })
+  for (const [table, column] of Object.entries(WITHDRAWN)) {
+    // What was withdrawn and what is withheld since it was read is gone from both.
+    db.exec(`DELETE FROM ${table} WHERE _deleted_at IS NOT NULL`)
+    if (table === 'meetings') db.exec("DELETE FROM meetings WHERE access = 'withheld'")
+    db.exec(statement(table, third(column, 0)))
+  }
+  return db
+}
+
+describe.each(files)('$name', file => {
+  const ask = (db: Sqlite, sql: string) => db.prepare(sql).all() as Expected[]
+
+  test('does not count what was withdrawn or is withheld', () => {
+    const sql = withParameters(file, RECOUNTS[file.name]?.parameters ?? {})
+    const answer = ask(marked, sql)
+    expect(answer).toEqual(ask(removed, sql))
+    expect(answer.length).toBeGreaterThan(0)
+  })
+})
+
+test('deals whose stage or pipeline is not published are counted all the same', () => {
+  const deals = (name: string, column: string) => {
+    const file = files.find(each => each.name === name)
+    const rows = marked.prepare(file?.sql ?? '').all() as Record<string, number>[]
+    return rows.reduce((total, row) => total + (row[column] ?? 0), 0)
+  }
+  const count = (isClosed: number) =>
+    marked
+      .prepare("SELECT count(*) FROM live_crm_records WHERE object = 'deal' AND fields ->> 'is_closed' = ?")
+      .pluck()
+      .get(isClosed)
+  const hidden = marked
+    .prepare(
+      "SELECT count(*) FROM crm_records WHERE object IN ('stage', 'pipeline') AND _deleted_at IS NOT NULL",
+    )
+    .pluck()
+    .get()
+  expect(hidden).toBeGreaterThan(0)
+  expect(deals('open-deals-by-stage', 'deals')).toBe(count(0))
+  expect(deals('time-to-close-by-stage', 'deals_closed')).toBe(count(1))
+})
