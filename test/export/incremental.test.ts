@@ -209,7 +209,7 @@ describe('after any changes', () => {
           expect(withoutInstants(target)).toEqual(withoutInstants(full))
         },
       ),
-      { numRuns: 10 },
+      { numRuns: 10, endOnFailure: true },
     )
   })
 
@@ -236,7 +236,7 @@ describe('after any changes', () => {
           expect(contents(target)).toEqual(contents(full))
         },
       ),
-      { numRuns: 6 },
+      { numRuns: 6, endOnFailure: true },
     )
   })
 })
