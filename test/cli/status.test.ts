@@ -266,6 +266,8 @@ messages     1,000  under 1 s  2 h 1 min  1 y 40 d
     'Asked for and not taken up yet: resync of meetings (1 min ago).',
     'The daemon has been paused for 2 min 10 s: the API asks for it. It goes on in 41 s.',
     'Written now by parley daemon, process 4711, since 10 days ago (2026-04-21T02:00:00.000Z).',
+    "The daemon's last snapshot was made 8 h ago: /w.db.snapshots/w-2026-05-01T034000Z.db, 2.6 GB.",
+    'Its snapshot of 1 h ago failed: Cannot write the snapshot: the disk is full.',
   ]) {
     expect(lines).toContain(sentence)
   }
@@ -285,8 +287,14 @@ test.each([
 })
 
 test('nothing is next when no daemon is at work, and nothing is said of what never was', () => {
-  const quiet = printed(undefined, { ...BUSY, daemon: null, requests: [], learned_rate: null })
+  const quiet = printed(undefined, {
+    ...BUSY,
+    daemon: null,
+    requests: [],
+    learned_rate: null,
+    snapshot: null,
+  })
   expect(quiet[0]).not.toContain('next')
-  expect(quiet.join('\n')).not.toMatch(/daemon has|daemon stopped|Asked for/)
+  expect(quiet.join('\n')).not.toMatch(/daemon has|daemon stopped|Asked for|snapshot/)
   expect(quiet).toContain('What rate the API allows is not known yet.')
 })

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import {
+  chmodSync,
+  chownSync,
   closeSync,
   existsSync,
   linkSync,
@@ -108,6 +108,23 @@ describe('a snapshot', () => {
     const file = join(newFolder(), 'copy.db')
     await snapshotOf(temporaryStore().path, file, { mode })
     expect(statSync(file).mode & 0o777).toBe(mode)
+  })
+
+  test('belongs to the group of the database, where its folder has none to give', async () => {
+    const { path } = temporaryStore()
+    const [plain, giving] = [newFolder(), newFolder()]
+    const [mine, other] =
+      process.getuid?.() === 0 ? [4711, 4712] : [process.getgid?.() ?? 0, process.getgid?.() ?? 0]
+    chownSync(path, -1, mine)
+    chownSync(giving, -1, other)
+    chmodSync(giving, 0o2755)
+    for (const [folder, group] of [
+      [plain, mine],
+      [giving, other],
+    ] as const) {
+      await snapshotOf(path, join(folder, 'copy.db'), { mode: 0o640 })
+      expect(statSync(join(folder, 'copy.db'))).toMatchObject({ gid: group })
+    }
   })
 
   test('has nothing of what was erased before', async () => {
@@ -309,34 +326,6 @@ describe('what a process that died has left', () => {
     work.close()
     await snapshotOf(temporaryStore().path, join(folder, 'copy.db'))
     expect(readdirSync(folder)).toEqual(['copy.db'])
-  })
-
-  test('goes with a process whose parent was killed', async () => {
-    const { path } = temporaryStore()
-    const folder = newFolder()
-    const left = join(folder, 'copy.db.4567cdef.part')
-    writeFileSync(left, 'half')
-    const order = {
-      database: path,
-      part: join(folder, 'copy.db.0123abcd.part'),
-      // Once it has gone the process is at work, and its parent ends.
-      abandoned: [left],
-      statusSql: 'SELECT 1',
-    }
-    const source = `import { fork } from 'node:child_process'; import { existsSync } from 'node:fs'
-      const child = fork(${JSON.stringify(PROGRAM.pathname)}, { execArgv: [] })
-      child.send(${JSON.stringify(order)}, () => {
-        console.log(child.pid)
-        while (existsSync(${JSON.stringify(left)}));
-        process.kill(process.pid, 'SIGKILL')
-      })`
-    const parent = spawn(process.execPath, ['--input-type=module', '-e', source], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const [said] = (await once(parent.stdout, 'data')) as [Buffer]
-    const isAlive = () => existsSync(`/proc/${Number(said)}`)
-    expect(await until(isAlive, alive => !alive)).toBe(false)
-    expect(readdirSync(folder)).toEqual([])
   })
 })
 
