@@ -87,6 +87,15 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     return resource.parents.every(isFinished) && (sources.get(name) ?? []).every(source => source.finished())
   }
 
+  /** What is marked as gone may have something else read: the text of an e-mail's next copy, for one. */
+  const bringsMore = () =>
+    store.transaction(() => {
+      if (deps.soft.aborted) return false
+      const done = chosen.filter(({ name }) => isFinished(name))
+      for (const { name } of done) if (!context.failure(name)) settleAbsences(context, name)
+      return done.some(({ name }) => !isFinished(name))
+    })
+
   return {
     progress: () => ({
       ...(scheduler?.progress ?? noProgress()),
@@ -108,7 +117,8 @@ export function createBackfill(deps: BackfillDeps): Backfill {
       scheduler = createScheduler({ ...deps, context, sources: [...sources.values()].flat() })
       let stopped: unknown
       try {
-        await scheduler.run()
+        do await scheduler.run()
+        while (await bringsMore())
         await store.crmTables.finish(deps.soft)
       } catch (error) {
         stopped = error

@@ -17,7 +17,10 @@ import { createOutage } from './outage.ts'
  * have.
  */
 export interface Scheduler {
-  /** Runs until no source has anything left, or until it is stopped. @throws the StopError that ended it */
+  /**
+   * Runs until no source has anything left, or until it is stopped; and again where there is more after all.
+   * @throws the StopError that ended it
+   */
   run(): Promise<void>
   /** Ends the run with this error. */
   stop(error: unknown): void
@@ -307,6 +310,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     progress,
     stop,
     async run() {
+      lanes.askAll()
       try {
         while (!soft.aborted && stopped === undefined && (await step()));
       } catch (error) {
@@ -459,6 +463,7 @@ function createLanes(sources: readonly Source[], { commits, elapsed }: LanesDeps
     /** What had nothing before may have something by now. */
     askAll() {
       idle.clear()
+      allAsked = false
     },
     /** Before the end all are asked once more, since one may have waited for another to end. False at the end. */
     askAllAgain(): boolean {

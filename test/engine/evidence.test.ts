@@ -201,6 +201,24 @@ describe('evidence by ids (messages, CRM records)', () => {
     expect(trial.column(live('messages'))).toEqual([uuid(1), uuid(2), uuid(3), uuid(4)])
   })
 
+  test('the text of the next copy is read in the run in which the one that had it goes', async () => {
+    const api = await startScriptedApi()
+    const copies = [1, 2].map(number => message(number, { header_message_id: '<one@mail>' }))
+    const list = scriptedList({ ...MESSAGES, rows: copies, pageSize: 100 })
+    api.on('/v2/messages', list.handler)
+    api.on('/v2/messages/{id}', ({ params: [id] }) => ({
+      body: { ...copies.find(copy => copy.id === id), text: `of ${id}` },
+    }))
+    const trial = await startTrial(api)
+    const chosen = ['messages', 'message_bodies'] as const
+    await trial.run([...chosen])
+    const [first = ''] = trial.column('SELECT id FROM live_messages')
+    list.rows = list.rows.filter(({ id }) => id !== first)
+    expect((await trial.run([...chosen])).complete).toBe(true)
+    const [left = ''] = list.rows.map(({ id }) => id)
+    expect(trial.column('SELECT text FROM live_messages')).toEqual([`of ${left}`])
+  })
+
   test('ids that come in several pages are read to the end before anything is believed gone', async () => {
     const api = await startScriptedApi()
     const list = scriptedList({ ...MESSAGES, rows: [1, 2, 3].map(n => message(n)), pageSize: 100 })
