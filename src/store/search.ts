@@ -167,7 +167,8 @@ function searchObjects(db: Sqlite): ReadonlyMap<string, SearchObject> {
 }
 
 function isOurs({ name, type }: SearchObject): boolean {
-  if (type === 'table') return name === MARKS || SEARCH_INDICES.some(index => index.name === name)
+  if (type === 'table')
+    return name === MARKS || SEARCH_INDICES.some(index => name === index.name || name === leaving(index.name))
   return SEARCH_INDICES.some(index => name.startsWith(`${index.name}_`))
 }
 
@@ -194,7 +195,7 @@ function change(db: Sqlite, isWanted: boolean): void {
   for (const { name } of triggers) db.exec(`DROP TRIGGER ${quote(name)}`)
   if (present.has(MARKS)) for (const { name } of tables) forgetMark(db, name)
   const [table] = tables
-  if (table) empty(db, table.name)
+  if (table) setAside(db, table.name, present)
   else if (isWanted) create(db, present)
   else if (present.has(MARKS)) db.exec(`DROP TABLE ${MARKS}`)
 }
@@ -213,6 +214,15 @@ export function giveUpSearch(db: Sqlite): void {
 
 function forgetMark(db: Sqlite, name: string): void {
   db.prepare(`DELETE FROM ${MARKS} WHERE name = ?`).run(name)
+}
+
+/** What an index is called while it is emptied: who asks it meanwhile finds none, rather than half of one. */
+const leaving = (name: string): string => name.replace(/^search_(?:left_)?/, 'search_left_')
+
+function setAside(db: Sqlite, name: string, present: ReadonlyMap<string, SearchObject>): void {
+  const aside = leaving(name)
+  if (name !== aside && !present.has(aside)) db.exec(`ALTER TABLE ${quote(name)} RENAME TO ${quote(aside)}`)
+  else empty(db, aside)
 }
 
 /** Dropped at once, a large index would hold up everything until each of its pages is overwritten. */

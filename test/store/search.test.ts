@@ -237,6 +237,26 @@ describe('indices are made in pieces', () => {
     db.close()
   })
 
+  test('and while they go, who asks one by hand is told that there is none, at every step', async () => {
+    const store = temporaryStore()
+    for (let at = 0; at < 300; at += 1) putOne(store, `a${at}`, 'budget')
+    await build(store)
+    const search = createSearch(store)
+    const said = new Set<string>()
+    const asks = SEARCH_INDICES.map(({ name }) => `SELECT rowid FROM ${name} WHERE ${name} MATCH '"udg"'`)
+    while (store.db.transaction(() => search.advance(false, () => false))()) {
+      for (const sql of asks) {
+        try {
+          store.db.prepare(sql).all()
+        } catch (error) {
+          said.add(String(error).replace(/: search_\w+$/, ''))
+        }
+      }
+    }
+    expect([...said]).toEqual(['SqliteError: no such table'])
+    expect(objects(store)).toEqual([])
+  })
+
   test('and turned off they leave nothing behind', async () => {
     const store = temporaryStore()
     const before = store.column('SELECT name FROM sqlite_master')
