@@ -114,15 +114,19 @@ function index(name: SearchTable, { source, columns, parts, lot }: Composition):
   return { name, source, objects: new Map(objects), fill: fill(name, source, columns, parts), lot }
 }
 
-/** One table's rows are told by their own keys, so that its text can be had through the index; other texts cannot. */
+/**
+ * One table's rows are told by their own keys, so that its text can be had through the index; other texts cannot. Then
+ * the sizes are kept too: without them nobody could count the rows, and tools that count every table would fail.
+ */
 function createTable(
   name: SearchTable,
   source: string,
   columns: readonly string[],
   parts: readonly Part[],
 ): string {
-  const content = parts.length === 1 ? `content='${source}', content_rowid='_id'` : "content=''"
-  const options = `${content}, tokenize='trigram', detail=none, columnsize=0`
+  const content =
+    parts.length === 1 ? `content='${source}', content_rowid='_id', columnsize=0` : "content='', columnsize=1"
+  const options = `${content}, tokenize='trigram', detail=none`
   return `CREATE VIRTUAL TABLE ${name} USING fts5(${columns.join(', ')}, ${options})`
 }
 

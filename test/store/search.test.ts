@@ -199,6 +199,14 @@ describe('indices are made in pieces', () => {
     store.close()
   })
 
+  test('and every table can be counted, as tools do', async () => {
+    const store = temporaryStore()
+    putOne(store, 'a', 'budget')
+    await build(store)
+    const counts = SEARCH_INDICES.map(({ name }) => store.column(`SELECT count(*) > 0 FROM ${name}`))
+    expect(counts).toEqual([[1], [1], [1]])
+  })
+
   test('and those of another version are made anew', async () => {
     const store = temporaryStore()
     putOne(store, 'a', 'budget')
