@@ -45,6 +45,9 @@ type IndexState = 'kept' | 'to be joined' | 'being joined'
 /** Blocks of an index, of up to 4 KB, that are emptied or written in one piece. */
 const BLOCKS = 40
 
+/** In one statement, however often it was doubled: a number that is too large for SQLite is no limit to it. */
+const MOST_ROWS = 100_000
+
 export function createSearch({ db, prepare }: { db: Sqlite; prepare: Prepare }): Search {
   /** Once they were found to be as they should, only this process changes them. */
   let found: boolean | undefined
@@ -110,7 +113,7 @@ export function createSearch({ db, prepare }: { db: Sqlite; prepare: Prepare }):
       }
       didAny = true
       // FTS5 writes out what it has gathered before each statement, so that few long ones are cheaper.
-      lot *= 2
+      lot = Math.min(2 * lot, MOST_ROWS)
     } while (mayGoOn())
     return didAny
   }
