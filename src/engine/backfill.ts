@@ -148,6 +148,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
  */
 function beginRound(context: EngineContext, chosen: readonly Resource[]): ReadonlyMap<ResourceName, number> {
   const { state, runs } = context.store
+  const now = context.now()
   const states = chosen.map(({ name }) => state.get(name))
   const open = states.flatMap(({ roundOpen, roundStartedAt }) =>
     roundOpen && roundStartedAt ? [roundStartedAt] : [],
@@ -156,12 +157,12 @@ function beginRound(context: EngineContext, chosen: readonly Resource[]): Readon
   for (const { resource, roundOpen, roundStartedAt } of states) {
     // Those that were read to their end in the round that goes on are left alone.
     const goesOn = since !== undefined && roundStartedAt !== null && roundStartedAt >= since
-    if (!roundOpen && !goesOn) context.beginRound(resource, 'resumable')
+    if (!roundOpen && !goesOn) context.beginRound(resource, 'resumable', now)
   }
   return new Map(
     states.map(({ resource, firstCompleteAt }) => [
       resource,
-      runs.begin(resource, firstCompleteAt === null ? 'history' : 'audit', context.now()),
+      runs.begin(resource, firstCompleteAt === null ? 'history' : 'audit', now),
     ]),
   )
 }

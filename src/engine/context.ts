@@ -27,7 +27,8 @@ export interface EngineContext {
   /** True in a round in which every list is read once more to confirm what seems to be gone. */
   isConfirming(resource: ResourceName): boolean
   /** Opens a resource's next round. */
-  beginRound(resource: ResourceName, kind: RoundKind): void
+  /** @param at the instant that several resources begin theirs together; default now */
+  beginRound(resource: ResourceName, kind: RoundKind, at?: string): void
   /** False until the resource was complete once. */
   wasComplete(resource: ResourceName): boolean
   /** True when no feed of the resource has anything to do now. */
@@ -144,7 +145,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     round: rounds.number,
     wasComplete: rounds.wasComplete,
     isConfirming: rounds.isConfirming,
-    beginRound: (resource: ResourceName, kind: RoundKind) => rounds.begin(resource, kind, now()),
+    beginRound: (resource: ResourceName, kind: RoundKind, at = now()) => rounds.begin(resource, kind, at),
     counts: (resource: ResourceName) => run(resource).counts,
     beginRun: (resource: ResourceName) => {
       runs.delete(resource)
