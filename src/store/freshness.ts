@@ -6,7 +6,9 @@
 export interface Freshness {
   begin(): number
   end(ticket: number): void
-  /** False when a request that started later already wrote this key. */
+  /** Whether a request that started later already wrote this key. */
+  isOutdated(ticket: number, table: string, key: string): boolean
+  /** False when it is outdated; else the key counts as written by this request. */
   admits(ticket: number, table: string, key: string): boolean
 }
 
@@ -21,7 +23,12 @@ export function createFreshness(): Freshness {
     return Number.POSITIVE_INFINITY
   }
 
+  const nameOf = (table: string, key: string) => `${table}\u0000${key}`
+  const isOutdated: Freshness['isOutdated'] = (ticket, table, key) =>
+    (written.get(nameOf(table, key)) ?? 0) > ticket
+
   return {
+    isOutdated,
     begin() {
       last += 1
       underWay.add(last)
@@ -36,9 +43,8 @@ export function createFreshness(): Freshness {
       for (const [key, at] of written) if (at <= limit) written.delete(key)
     },
     admits(ticket, table, key) {
-      const name = `${table}\u0000${key}`
-      if ((written.get(name) ?? 0) > ticket) return false
-      if (oldest() < ticket) written.set(name, ticket)
+      if (isOutdated(ticket, table, key)) return false
+      if (oldest() < ticket) written.set(nameOf(table, key), ticket)
       return true
     },
   }

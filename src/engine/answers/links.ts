@@ -172,25 +172,23 @@ function storeLinks(context: EngineContext, work: ItemWork, value: unknown, repl
     work.gathered = gathered
     return
   }
-  const isStored = replaceLinks(context, work, gathered, reply)
-  askNext(context, work, isStored)
+  if (replaceLinks(context, work, gathered, reply)) askNext(context, work)
 }
 
-function askNext(context: EngineContext, work: ItemWork, isStored: boolean): void {
+function askNext(context: EngineContext, work: ItemWork): void {
   const { store } = context
   const { task, id } = work
   const current = store.tasks.find(task)
   // It was asked for anew while the answer was on its way, and falls due as that says.
   if (current && current.dueAt !== task.dueAt) return
-  if (!isStored) store.tasks.demand({ ...task, dueAt: context.now() })
-  else if (lastPlan(store, id).scopes.includes(task.scope)) readAgain(context, work, WEEK)
+  if (lastPlan(store, id).scopes.includes(task.scope)) readAgain(context, work, WEEK)
   else store.tasks.remove(task)
 }
 
 /**
- * Makes the stored pairs of a record those of an answer. A pair can be told of from both its sides: one that a later
- * request from the other side told of stays as it is. Returns false when a later one has told of this record itself,
- * perhaps only of one of its pairs.
+ * Makes the stored pairs of a record those of an answer. A pair can be told of from both its sides: what a later
+ * request told of the other record stays as it is. That a third record was told to have it says nothing of this pair.
+ * Returns false when a later answer for the same record was stored already.
  */
 function replaceLinks(
   { store, counts }: EngineContext,
@@ -199,18 +197,19 @@ function replaceLinks(
   { ticket }: Reply,
 ): boolean {
   const { task, feed, resource } = work
-  const admits = (scope: string, key: string) => store.freshness.admits(ticket, feed.table, `${scope} ${key}`)
-  if (!admits(task.scope, task.key)) return false
+  const { freshness } = store
+  if (!freshness.admits(ticket, feed.table, `${task.scope} ${task.key}`)) return false
   const pairs = pairsOfRecord(store, work)
   const wanted = new Set(related)
   const known = new Set(pairs.stored())
   const other = scopeOf(opposite(sideOf(task.scope)))
+  const isOpen = (key: string) => !freshness.isOutdated(ticket, feed.table, `${other} ${key}`)
   const tally = counts(resource.name)
   for (const key of known) {
-    if (!wanted.has(key) && admits(other, key)) tally.rowsDeleted += pairs.remove(key)
+    if (!wanted.has(key) && isOpen(key)) tally.rowsDeleted += pairs.remove(key)
   }
   for (const key of wanted) {
-    if (!known.has(key) && admits(other, key)) tally.rowsChanged += pairs.add(key)
+    if (!known.has(key) && isOpen(key)) tally.rowsChanged += pairs.add(key)
   }
   return true
 }
