@@ -27,6 +27,8 @@ export const FAULT_KINDS = [
   'expire-cursor',
   /** A 302 to another path of this server. */
   'redirect',
+  /** The right answer, as it was at once, `delayMs` later: those to later requests overtake it. */
+  'late',
 ] as const
 
 export interface Fault {
@@ -45,6 +47,8 @@ export interface Fault {
   retryAfter?: number
   uses?: number
   ageMs?: number
+  /** Of `late`: 50 when not given. */
+  delayMs?: number
 }
 
 export type Faults = readonly Fault[]

@@ -235,6 +235,8 @@ function createService(scene: Scene, world: World, options: SimulatorOptions): S
       acceptsGzip: String(request.headers['accept-encoding'] ?? '').includes('gzip'),
     }
     if (!refusal) logAccess(target, method, answer, begun)
+    const late = struck.find(({ kind }) => kind === 'late')
+    if (late) await clock.sleep(late.delayMs ?? LATE_MS)
     const status = await dispatch(response, delivery, struck)
     const asked = { route: template, path: target.path, query: target.query, status }
     requests.record(asked, Buffer.byteLength(answer.body))
@@ -242,6 +244,8 @@ function createService(scene: Scene, world: World, options: SimulatorOptions): S
 
   return { handle, controls }
 }
+
+const LATE_MS = 50
 
 async function dispatch(
   response: ServerResponse,

@@ -24,6 +24,12 @@ test('with 5 % of the requests going wrong in many ways it equals the truth', as
   expect(await trial.differences()).toEqual([])
 })
 
+test('when answers overtake each other it equals the truth', async () => {
+  trial = await startTrial({ faults: [{ kind: 'late', probability: 0.3, delayMs: 30 }] })
+  expect(await trial.backfill()).toMatchObject({ status: 0 })
+  expect(await trial.differences()).toEqual([])
+})
+
 const LIMITS: [string, LimitModel][] = [
   ['a bucket of tokens', { kind: 'token-bucket', rate: 60, burst: 10 }],
   ['a fixed window', { kind: 'fixed-window', count: 30, windowMs: 500, hint: 'none' }],

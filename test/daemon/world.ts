@@ -249,6 +249,7 @@ const ROUTES = [
 
 const FAULTS: readonly [MakeFaults, ...MakeFaults[]] = [
   () => MIXED,
+  draw => [{ kind: 'late', probability: 0.3, delayMs: 1 + draw.below(300) }],
   draw => [...MIXED, draw.pick(RARE)],
   draw => [draw.pick(RARE)],
   draw => [{ kind: draw.pick(['status', 'truncate', 'reset'] as const), route: draw.pick(ROUTES) }],

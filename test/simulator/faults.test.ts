@@ -132,6 +132,15 @@ test('a redirect leads to a path that would see the key', () =>
     expect(simulator.requests.count('/elsewhere')).toBe(0)
   }))
 
+test('a late answer is overtaken, and tells what was so when it was asked for', () =>
+  withSimulator({ ...SMALL, faults: [{ kind: 'late', first: 1 }] }, async (_, ask) => {
+    const order: string[] = []
+    const late = ask('/v1/members').then(({ status }) => order.push(`late ${status}`))
+    const other = ask('/v1/teams').then(({ status }) => order.push(`other ${status}`))
+    await Promise.all([late, other])
+    expect(order).toEqual(['other 200', 'late 200'])
+  }))
+
 test('with no fault set every kind is absent, and the truth is the same with and without faults', () =>
   withSimulator({ ...SMALL, faults: FAULT_KINDS.map(kind => ({ kind, probability: 0.1 })) }, async struck => {
     const lines = [...struck.world.truth().lines('messages')]

@@ -149,6 +149,7 @@ type Form = 'text' | 'number' | 'boolean' | 'timestamp'
 
 const FORMS: Readonly<Record<string, Form>> = {
   NUMBER: 'number',
+  DECIMAL: 'number',
   CURRENCY: 'number',
   INTEGER: 'number',
   BOOLEAN: 'boolean',

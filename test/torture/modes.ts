@@ -83,6 +83,21 @@ export const MODES: Readonly<Record<string, Mode>> = {
       return `first ${first.status}; with faults ${during}; without ${await finish(trial)}`
     },
   },
+  overtaken: {
+    about: 'answers overtake each other while the workspace changes',
+    play: async (trial, draw) => {
+      const told: string[] = []
+      const delayMs = 1 + draw.below(200)
+      await trial.simulator.setFaults([{ kind: 'late', probability: 0.1 + draw.below(5) / 10, delayMs }])
+      for (let round = 0; round < 2; round++) {
+        const changing = changeDuring(trial, draw, told)
+        await trial.backfill()
+        killNoMore(trial)
+        await changing()
+      }
+      return `late by ${delayMs} ms; ${told.join('; ')}; ${await finishAfterChanges(trial)}`
+    },
+  },
   limits: {
     about: 'every model of a rate limit',
     options: draw => ({ limit: limitOf(draw), latencyMs: draw.below(6) }),
