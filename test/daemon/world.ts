@@ -106,6 +106,18 @@ const failForAWhile: Deed = async (trial, draw) => {
   return `faults ${JSON.stringify(faults)}`
 }
 
+const overtakeForAWhile: Deed = async (trial, draw) => {
+  const delayMs = 1 + draw.below(300)
+  await trial.simulator.setFaults([{ kind: 'late', probability: 0.4, delayMs }])
+  const told: string[] = []
+  for (let change = 0; change < 3; change++) {
+    told.push(await changeSome(trial, draw))
+    await trial.requests(5 + draw.below(20))
+  }
+  await trial.simulator.setFaults([])
+  return `late by ${delayMs} ms; ${told.join('; ')}`
+}
+
 const beAway: Deed = async (trial, draw) => {
   await trial.simulator.setFaults([{ kind: draw.pick(['reset', 'status'] as const) }])
   await trial.requests(5 + draw.below(4))
@@ -146,6 +158,8 @@ const DEEDS: readonly [Deed, ...Deed[]] = [
   publishLate,
   failForAWhile,
   failForAWhile,
+  overtakeForAWhile,
+  overtakeForAWhile,
   beAway,
   limitForAWhile,
   killAndChange,
@@ -249,7 +263,6 @@ const ROUTES = [
 
 const FAULTS: readonly [MakeFaults, ...MakeFaults[]] = [
   () => MIXED,
-  draw => [{ kind: 'late', probability: 0.3, delayMs: 1 + draw.below(300) }],
   draw => [...MIXED, draw.pick(RARE)],
   draw => [draw.pick(RARE)],
   draw => [{ kind: draw.pick(['status', 'truncate', 'reset'] as const), route: draw.pick(ROUTES) }],
