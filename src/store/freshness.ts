@@ -10,6 +10,8 @@ export interface Freshness {
   isOutdated(ticket: number, table: string, key: string): boolean
   /** False when it is outdated; else the key counts as written by this request. */
   admits(ticket: number, table: string, key: string): boolean
+  /** What is under way may not write this key any more: it was asked for before the row was withdrawn. */
+  close(table: string, key: string): void
 }
 
 export function createFreshness(): Freshness {
@@ -46,6 +48,9 @@ export function createFreshness(): Freshness {
       if (isOutdated(ticket, table, key)) return false
       if (oldest() < ticket) written.set(nameOf(table, key), ticket)
       return true
+    },
+    close(table, key) {
+      if (underWay.size > 0) written.set(nameOf(table, key), last + 1)
     },
   }
 }

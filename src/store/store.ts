@@ -210,7 +210,7 @@ function createStore({ db, prepare, commit, crmTables }: Parts): Omit<Store, 'cl
     requests: createRequests(prepare),
     runs: createRuns(prepare),
     state: createState(prepare),
-    tombstone: createTombstone({ prepare, merges, withdrawals }),
+    tombstone: createTombstone({ prepare, merges, withdrawals, freshness }),
     withdrawals,
     erasure: createErasure({ db, prepare }),
     crmTables,

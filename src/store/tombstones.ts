@@ -1,5 +1,6 @@
 import { CATALOG, tableNamed } from '../catalog.ts'
 import type { Cascade, Derivation } from '../resource.ts'
+import type { Freshness } from './freshness.ts'
 import { type Group, groupKey, type MessageMerge } from './message-merge.ts'
 import { quote } from './sql.ts'
 import type { Prepare } from './statements.ts'
@@ -10,12 +11,13 @@ export interface TombstoneDeps {
   /** Tables whose rows are merged into another one. */
   merges: ReadonlyMap<string, Pick<Derivation, 'into' | 'groupBy'> & { merge: MessageMerge }>
   withdrawals: Withdrawals
+  freshness: Freshness
 }
 
 /** Marks rows as deleted, together with all that goes with them. Returns how many rows were live before. */
 export type Tombstone = (table: string, keys: readonly (readonly string[])[], now: string) => number
 
-export function createTombstone({ prepare, merges, withdrawals }: TombstoneDeps): Tombstone {
+export function createTombstone({ prepare, merges, withdrawals, freshness }: TombstoneDeps): Tombstone {
   const tombstone: Tombstone = (name, keys, now) => {
     const table = tableNamed(name)
     const where = table.key.map(column => `${quote(column)} = ?`).join(' AND ')
@@ -27,6 +29,7 @@ export function createTombstone({ prepare, merges, withdrawals }: TombstoneDeps)
       if (mark.run(now, ...key).changes === 0) continue
       count += 1
       withdrawals.note(name, key, now)
+      freshness.close(name, key.join('\u0000'))
       forgetFirstRead(name, key)
       const row = prepare(`SELECT * FROM ${quote(name)} WHERE ${where}`).get(...key) as Row
       for (const cascade of table.cascades) apply(cascade, row, now)

@@ -313,6 +313,24 @@ describe('answers from both sides of a pair', () => {
     expect(pairs(watched)).not.toContain('company 12, contact 21')
   })
 
+  test('nothing is kept of a record that went while the answer was on its way, from neither side', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    const { trial, timed } = watched
+    world.links.add('company 12, contact 21')
+    for (const [scope, number, gone] of [
+      ['company<contact', 21, ['contact', uuid(21)]],
+      ['contact<company', 11, ['contact', uuid(21)]],
+    ] as const) {
+      const task = { feed: 'crm_record_links.read', scope, key: uuid(number), dueAt: timed.context.now() }
+      await trial.store.transaction(() => trial.store.tasks.demand(task))
+      const answer = await timed.ask('crm_record_links.read')
+      await trial.store.transaction(() => trial.store.tombstone('crm_records', [gone], timed.context.now()))
+      await answer.apply()
+    }
+    expect(pairs(watched)).toEqual(['deal 1, company 11'])
+  })
+
   test('what was asked for anew while the answer was on its way is asked for again', async () => {
     const world = await startLinked()
     const watched = await watch(world)

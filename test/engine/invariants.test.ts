@@ -10,6 +10,7 @@ import {
   v2Page,
 } from '../support/scripted-api.ts'
 import { API_KEY, message, outcomeOf, startTrial, stateOf, uuid } from './trial-backfill.ts'
+import { startTimed } from './trial-timed.ts'
 
 describe('a page, its checkpoint and its tasks', () => {
   const activity = (number: number) => ({
@@ -92,6 +93,23 @@ describe('an older answer', () => {
       subject: 'fresh',
       text: 'fresh text',
     })
+  })
+
+  test('an answer that was asked for before a row was withdrawn does not bring it back, a later one does', async () => {
+    const api = await startScriptedApi()
+    const members = [{ id: 'a', name: 'Aiko' }]
+    api.on('/v1/members', () => numberedPage(members))
+    const trial = await startTrial(api)
+    expect((await trial.run(['members'])).complete).toBe(true)
+    const timed = await startTimed(api, trial, ['members'])
+    timed.context.wishes.add('members.list')
+    const early = await timed.ask('members.list')
+    await trial.store.transaction(() => trial.store.tombstone('members', [['a']], timed.context.now()))
+    await early.apply()
+    expect(trial.column('SELECT count(*) FROM live_members')).toEqual([0])
+    timed.context.beginRound('members', 'confirming')
+    await timed.drain()
+    expect(trial.column('SELECT count(*) FROM live_members')).toEqual([1])
   })
 
   test('is told by the order of the requests, and forgotten when nothing older is under way', () => {

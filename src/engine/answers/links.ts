@@ -188,7 +188,7 @@ function askNext(context: EngineContext, work: ItemWork): void {
 /**
  * Makes the stored pairs of a record those of an answer. A pair can be told of from both its sides: what a later
  * request told of the other record stays as it is. That a third record was told to have it says nothing of this pair.
- * Returns false when a later answer for the same record was stored already.
+ * Returns false when a later answer for the same record was stored already, or the record went meanwhile.
  */
 function replaceLinks(
   { store, counts }: EngineContext,
@@ -199,19 +199,35 @@ function replaceLinks(
   const { task, feed, resource } = work
   const { freshness } = store
   if (!freshness.admits(ticket, feed.table, `${task.scope} ${task.key}`)) return false
+  const { listed, asking } = sideOf(task.scope)
+  const isGone = withdrawnRecords(store, feed)
+  if (isGone(asking, task.key)) {
+    store.tasks.remove(task)
+    return false
+  }
   const pairs = pairsOfRecord(store, work)
   const wanted = new Set(related)
   const known = new Set(pairs.stored())
-  const other = scopeOf(opposite(sideOf(task.scope)))
+  const other = scopeOf({ listed: asking, asking: listed })
   const isOpen = (key: string) => !freshness.isOutdated(ticket, feed.table, `${other} ${key}`)
   const tally = counts(resource.name)
   for (const key of known) {
     if (!wanted.has(key) && isOpen(key)) tally.rowsDeleted += pairs.remove(key)
   }
   for (const key of wanted) {
-    if (!known.has(key) && isOpen(key)) tally.rowsChanged += pairs.add(key)
+    if (!known.has(key) && isOpen(key) && !isGone(listed, key)) tally.rowsChanged += pairs.add(key)
   }
   return true
+}
+
+/** Tells of a record whether it is known to be gone; what is not known at all is not. */
+function withdrawnRecords({ prepare }: Store, { pairs }: ItemFeed): (object: string, id: string) => boolean {
+  if (!pairs) return () => false
+  const { table } = feedNamed(pairs.of).feed
+  const find = prepare(
+    `SELECT 1 FROM ${quote(table)} WHERE object = ? AND id = ? AND _deleted_at IS NOT NULL`,
+  )
+  return (object, id) => find.get(object, id) !== undefined
 }
 
 interface PairsOfRecord {
