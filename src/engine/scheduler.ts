@@ -8,8 +8,10 @@ import { isoInstant } from '../clock.ts'
 import { EXIT_STATUS, ParleyError, ResourceError, RetryError, StopError } from '../errors.ts'
 import { databaseError } from '../store/open.ts'
 import type { EngineContext } from './context.ts'
-import { type Job, LANES, type Lane, type Source } from './job.ts'
+import type { Job, Lane, Source } from './job.ts'
+import { type Attempt, createLanes } from './lanes.ts'
 import { createOutage } from './outage.ts'
+import { createSilence } from './silence.ts'
 
 /**
  * Chooses which job's request goes next. A permit is waited for first and the job chosen then, so that nothing
@@ -77,22 +79,10 @@ export interface EndlessWork {
   sent(job: Job, lane: Lane, sent: Sent): void
 }
 
-/** Of requests, while every lane has some to make. */
-const SHARES: Readonly<Record<Lane, number>> = { head: 8, retry: 4, items: 3, history: 3, audit: 2 }
-
-interface Attempt {
-  job: Job
-  lane: Lane
-  attempt: number
-}
-
 interface Delayed extends Attempt {
   /** By `clock.elapsed`. */
   notBefore: number
 }
-
-/** The first request of all must at least connect within this time. */
-const FIRST_CONNECTION_MS = 10_000
 
 export function createScheduler(deps: SchedulerDeps): Scheduler {
   const { context, client, governor, sources, endless, soft, hard } = deps
@@ -101,7 +91,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const progress = noProgress()
   const outage = createOutage(clock, deps.random)
   const lanes = createLanes(sources, { commits: store.transaction.commits, elapsed: clock.elapsed })
-  const silence = createSilence(deps)
+  const silence = createSilence({ clock, giveUpMs: deps.giveUpMs })
   const delayed: Delayed[] = []
   const doubtful: Attempt[] = []
   const turnedAway = new Set<string>()
@@ -388,125 +378,5 @@ function count(context: EngineContext, progress: SchedulerProgress, job: Job, se
   if (sent.kind === 'retry' && sent.cause === 'throttled') {
     counts.throttled += 1
     progress.throttled += 1
-  }
-}
-
-interface LanesDeps {
-  commits: () => number
-  elapsed: () => number
-}
-
-/** How long a source that had nothing is let be while others have work, and while none has. */
-const ASK_AGAIN_MS = { busy: 500, idle: 25 }
-
-/**
- * Weighted shares: the lane with the least requests for its share goes first, and what it cannot use others take.
- * A source that had nothing is asked again some time after something was committed, or when a job of its own is over:
- * asking all of them at every step would cost more than the work itself, and hold up the request that is chosen.
- */
-function createLanes(sources: readonly Source[], { commits, elapsed }: LanesDeps) {
-  const used = new Map<Lane, number>(LANES.map(lane => [lane, 0]))
-  const idle = new Map<Source, { commits: number; askedAt: number }>()
-  const turns = new Map<Lane, number>()
-  let allAsked = false
-
-  const ask = (source: Source, againMs: number): Job | undefined => {
-    const before = idle.get(source)
-    if (before && (before.commits === commits() || elapsed() - before.askedAt < againMs)) return undefined
-    const job = source.next()
-    if (job) idle.delete(source)
-    else idle.set(source, { commits: commits(), askedAt: elapsed() })
-    return job
-  }
-
-  const fromSources = (lane: Lane, againMs: number): Attempt | undefined => {
-    const turn = turns.get(lane) ?? 0
-    for (let step = 0; step < sources.length; step += 1) {
-      const source = sources[(turn + step) % sources.length]
-      const job = source?.lane === lane ? ask(source, againMs) : undefined
-      if (!job) continue
-      turns.set(lane, (turn + step + 1) % sources.length)
-      return { job, lane, attempt: 1 }
-    }
-    return undefined
-  }
-
-  const charge = (lane: Lane) => {
-    allAsked = false
-    const share = (used.get(lane) ?? 0) + 1 / SHARES[lane]
-    used.set(lane, share)
-    // A lane that was idle must not make up for it later at the others' cost.
-    for (const [other, others] of used) used.set(other, Math.max(others, share - 1))
-  }
-
-  return {
-    choose(retries: (lane: Lane) => Attempt | undefined): Attempt | undefined {
-      const order = [...LANES].sort((one, other) => (used.get(one) ?? 0) - (used.get(other) ?? 0))
-      for (const againMs of [ASK_AGAIN_MS.busy, ASK_AGAIN_MS.idle]) {
-        for (const lane of order) {
-          const chosen = retries(lane) ?? fromSources(lane, againMs)
-          if (!chosen) continue
-          charge(lane)
-          return chosen
-        }
-      }
-      return undefined
-    },
-    askAgain(feed: string) {
-      for (const source of sources) if (source.feed === feed) idle.delete(source)
-    },
-    /** How long until one that had nothing may be asked again, since something was committed meanwhile. */
-    waitMs(): number {
-      const stale = [...idle.values()].filter(before => before.commits !== commits())
-      return Math.min(...stale.map(({ askedAt }) => askedAt + ASK_AGAIN_MS.idle - elapsed()))
-    },
-    /** What had nothing before may have something by now. */
-    askAll() {
-      idle.clear()
-      allAsked = false
-    },
-    /** Before the end all are asked once more, since one may have waited for another to end. False at the end. */
-    askAllAgain(): boolean {
-      if (allAsked) return false
-      idle.clear()
-      allAsked = true
-      return true
-    },
-  }
-}
-
-/** Notices when nothing answers any more. A wait that the API asked for is no silence. */
-function createSilence({ context, giveUpMs }: SchedulerDeps) {
-  const { clock } = context
-  let heardAt = clock.elapsed()
-  let everConnected = false
-  let last = ''
-  const patienceLeft = () => {
-    const patience = everConnected ? giveUpMs : Math.min(giveUpMs, FIRST_CONNECTION_MS)
-    return heardAt + patience - clock.elapsed()
-  }
-  return {
-    heard(sent: Sent) {
-      const silent = sent.kind === 'retry' && sent.status === undefined
-      if (silent) last = sent.message
-      else {
-        heardAt = clock.elapsed()
-        last = ''
-      }
-      if (!silent || sent.cause !== 'unreachable') everConnected = true
-    },
-    /** Waiting for a permit is the governor's doing. */
-    excuse(ms: number) {
-      heardAt += ms
-    },
-    patienceLeft,
-    tooLong(): StopError | undefined {
-      if (last === '' || giveUpMs === Number.POSITIVE_INFINITY || patienceLeft() > 0) return undefined
-      return new StopError(last, {
-        code: 'api-silent',
-        hint: 'Check api.base_url and the network, then run it again; it goes on where it stopped.',
-        exitStatus: EXIT_STATUS.apiUnavailable,
-      })
-    },
   }
 }
