@@ -1,3 +1,4 @@
+import type { Sent } from '../api/client.ts'
 import type { ApiRequest } from '../api/request.ts'
 import type { ParleyError } from '../errors.ts'
 import type { Expected, ResourceName } from '../resource.ts'
@@ -52,4 +53,15 @@ export interface Source {
   share?(): void
   /** In the daemon: its resource's run is over, or one that it depends on has brought something. It plans anew. */
   rest?(): void
+}
+
+/** What the daemon wants to know of the jobs that are done for it. */
+export interface EndlessWork {
+  /** How often it is looked whether something has fallen due. */
+  tickMs: number
+  /** An outcome is about to be applied, inside its transaction. */
+  applying(job: Job, lane: Lane): void
+  /** The job has ended, whatever came of it. */
+  over(job: Job): void
+  sent(job: Job, lane: Lane, sent: Sent): void
 }

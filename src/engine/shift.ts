@@ -12,8 +12,9 @@ import { createContext, DAY, type EngineContext, type EngineOptions, HOUR, scale
 import { holdForAWhile } from './holds.ts'
 import type { Job, Lane, Source } from './job.ts'
 import { type Backlog, dueNow, nextDue } from './next-due.ts'
+import { noProgress, type SchedulerProgress } from './progress.ts'
 import { type QuietOutcome, settleRun } from './rounds.ts'
-import { createScheduler, noProgress, type Scheduler, type SchedulerProgress } from './scheduler.ts'
+import { createScheduler, type Scheduler } from './scheduler.ts'
 import { settleOnTheWay } from './settle.ts'
 import { createSources } from './sources.ts'
 

@@ -12,7 +12,16 @@ export interface SilenceDeps {
 const FIRST_CONNECTION_MS = 10_000
 
 /** Notices when nothing answers any more. A wait that the API asked for is no silence. */
-export function createSilence({ clock, giveUpMs }: SilenceDeps) {
+export interface Silence {
+  heard(sent: Sent): void
+  /** Waiting for a permit is the governor's doing. */
+  excuse(ms: number): void
+  patienceLeft(): number
+  /** What the run ends with when nothing has answered for too long. */
+  tooLong(): StopError | undefined
+}
+
+export function createSilence({ clock, giveUpMs }: SilenceDeps): Silence {
   let heardAt = clock.elapsed()
   let everConnected = false
   let last = ''
@@ -21,7 +30,7 @@ export function createSilence({ clock, giveUpMs }: SilenceDeps) {
     return heardAt + patience - clock.elapsed()
   }
   return {
-    heard(sent: Sent) {
+    heard(sent) {
       const silent = sent.kind === 'retry' && sent.status === undefined
       if (silent) last = sent.message
       else {
@@ -30,12 +39,11 @@ export function createSilence({ clock, giveUpMs }: SilenceDeps) {
       }
       if (!silent || sent.cause !== 'unreachable') everConnected = true
     },
-    /** Waiting for a permit is the governor's doing. */
-    excuse(ms: number) {
+    excuse(ms) {
       heardAt += ms
     },
     patienceLeft,
-    tooLong(): StopError | undefined {
+    tooLong() {
       if (last === '' || giveUpMs === Number.POSITIVE_INFINITY || patienceLeft() > 0) return undefined
       return new StopError(last, {
         code: 'api-silent',
