@@ -17,8 +17,8 @@ export interface SearchIndex {
   objects: ReadonlyMap<string, string>
   /** Takes in what belongs to the source's rows after the first parameter and up to the second. */
   fill: string
-  /** So many rows of the source are usually some milliseconds' work. */
-  lot: number
+  /** Rows of the source after the parameter: their keys, `id`, and how much work each is, in `bytes` of text. */
+  weigh: string
 }
 
 export type SearchTable = 'search_messages' | 'search_transcripts' | 'search_meetings'
@@ -103,15 +103,20 @@ interface Composition {
   source: string
   columns: readonly string[]
   parts: readonly Part[]
-  lot: number
 }
 
-function index(name: SearchTable, { source, columns, parts, lot }: Composition): SearchIndex {
+function index(name: SearchTable, { source, columns, parts }: Composition): SearchIndex {
   const objects = [
     [name, createTable(name, source, columns, parts)] as const,
     ...parts.flatMap(part => triggers(name, source, columns, part)),
   ]
-  return { name, source, objects: new Map(objects), fill: fill(name, source, columns, parts), lot }
+  return {
+    name,
+    source,
+    objects: new Map(objects),
+    fill: fill(name, source, columns, parts),
+    weigh: weigh(source, parts),
+  }
 }
 
 /**
@@ -199,23 +204,35 @@ function fill(name: SearchTable, source: string, columns: readonly string[], par
   ${selects.join('\n  UNION ALL\n  ')} ORDER BY 1`
 }
 
+/** What a row costs beside its text. */
+const ROW_BYTES = 64
+
+function weigh(source: string, parts: readonly Part[]): string {
+  const weights = parts.map(({ table, texts, ownedBy }) => {
+    const row = ownedBy === undefined ? 'o' : 'r'
+    const lengths = Object.values(texts).map(column => `coalesce(octet_length(${row}.${quote(column)}), 0)`)
+    const bytes = [ROW_BYTES, ...lengths].join(' + ')
+    return ownedBy === undefined
+      ? bytes
+      : `(SELECT coalesce(sum(${bytes}), 0) FROM ${table} r WHERE r.${ownedBy} = o.id)`
+  })
+  return `SELECT o._id AS id, ${weights.join(' + ')} AS bytes FROM ${source} o WHERE o._id > ? ORDER BY o._id`
+}
+
 export const SEARCH_INDICES: readonly SearchIndex[] = [
   index('search_messages', {
     source: 'messages',
     columns: ['subject', 'text'],
     parts: [{ table: 'messages', texts: { subject: 'subject', text: 'text' }, keyed: [], key: ownKey }],
-    lot: 24,
   }),
   index('search_transcripts', {
     source: 'transcript_entries',
     columns: ['text'],
     parts: [{ table: 'transcript_entries', texts: { text: 'text' }, keyed: [], key: ownKey }],
-    lot: 400,
   }),
   index('search_meetings', {
     source: 'meetings',
     columns: ['text', 'detail'],
     parts: MEETING_PARTS,
-    lot: 24,
   }),
 ]

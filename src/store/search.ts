@@ -45,8 +45,8 @@ type IndexState = 'kept' | 'to be joined' | 'being joined'
 /** Blocks of an index, of up to 4 KB, that are emptied or written in one piece. */
 const BLOCKS = 40
 
-/** In one statement, however often it was doubled: a number that is too large for SQLite is no limit to it. */
-const MOST_ROWS = 100_000
+/** So much text is some milliseconds' work. */
+const LOT_BYTES = 32_768
 
 export function createSearch({ db, prepare }: { db: Sqlite; prepare: Prepare }): Search {
   /** Once they were found to be as they should, only this process changes them. */
@@ -69,15 +69,22 @@ export function createSearch({ db, prepare }: { db: Sqlite; prepare: Prepare }):
   const newest = ({ source }: SearchIndex): number =>
     (prepare(`SELECT max(_id) FROM ${source}`).pluck().get() as number | null) ?? 0
 
+  /** The last row of a lot of so many bytes, which has one row at least; undefined where none is left. */
+  const endOfLot = ({ weigh }: SearchIndex, after: number, bytes: number): number | undefined => {
+    let upTo: number | undefined
+    let left = bytes
+    for (const row of prepare(weigh).iterate(after) as IterableIterator<{ id: number; bytes: number }>) {
+      if (upTo !== undefined && row.bytes > left) break
+      upTo = row.id
+      left -= row.bytes
+    }
+    return upTo
+  }
   /** False where nothing is left. */
-  const fill = (index: SearchIndex, lot: number): boolean => {
+  const fill = (index: SearchIndex, bytes: number): boolean => {
     const { indexed_up_to: after = 0 } = marks().get(index.name) ?? {}
-    const upTo = prepare(
-      `SELECT max(_id) FROM (SELECT _id FROM ${index.source} WHERE _id > ? ORDER BY _id LIMIT ?)`,
-    )
-      .pluck()
-      .get(after, lot) as number | null
-    if (upTo === null) return false
+    const upTo = endOfLot(index, after, bytes)
+    if (upTo === undefined) return false
     prepare(index.fill).run({ after, upTo })
     prepare(`UPDATE ${MARKS} SET indexed_up_to = ? WHERE name = ?`).run(upTo, index.name)
     return true
@@ -102,18 +109,19 @@ export function createSearch({ db, prepare }: { db: Sqlite; prepare: Prepare }):
   }
 
   const advanceOne = (index: SearchIndex, mayGoOn: () => boolean): boolean => {
-    let { lot } = index
+    let bytes = LOT_BYTES
     let didAny = false
     do {
       // Few parts are quicker to read and to join. Left alone, FTS5 would join when it pleases, and as much at once.
-      const didSome = join(index.name, BLOCKS) || fill(index, lot)
-      if (!didSome) {
-        const mark = marks().get(index.name)
-        return (mark !== undefined && forgetSome(mark)) || didAny
+      if (!join(index.name, BLOCKS)) {
+        if (!fill(index, bytes)) {
+          const mark = marks().get(index.name)
+          return (mark !== undefined && forgetSome(mark)) || didAny
+        }
+        // FTS5 writes out what it has gathered before each statement, so that few long ones are cheaper.
+        bytes *= 2
       }
       didAny = true
-      // FTS5 writes out what it has gathered before each statement, so that few long ones are cheaper.
-      lot = Math.min(2 * lot, MOST_ROWS)
     } while (mayGoOn())
     return didAny
   }
@@ -138,9 +146,15 @@ export function createSearch({ db, prepare }: { db: Sqlite; prepare: Prepare }):
     },
     progress() {
       const all = marks()
-      const sum = (value: (index: SearchIndex) => number) =>
-        SEARCH_INDICES.reduce((total, index) => total + value(index), 0)
-      return { done: sum(({ name }) => all.get(name)?.indexed_up_to ?? 0), total: sum(newest) }
+      return SEARCH_INDICES.reduce(
+        (sum, index) => {
+          const total = newest(index)
+          // A mark stays where it is when the newest rows go.
+          const done = Math.min(all.get(index.name)?.indexed_up_to ?? 0, total)
+          return { done: sum.done + done, total: sum.total + total }
+        },
+        { done: 0, total: 0 },
+      )
     },
     forget() {
       if (hasMarks(db)) prepare(`UPDATE ${MARKS} SET state = 'to be joined'`).run()
@@ -224,8 +238,18 @@ const leaving = (name: string): string => name.replace(/^search_(?:left_)?/, 'se
 
 function setAside(db: Sqlite, name: string, present: ReadonlyMap<string, SearchObject>): void {
   const aside = leaving(name)
-  if (name !== aside && !present.has(aside)) db.exec(`ALTER TABLE ${quote(name)} RENAME TO ${quote(aside)}`)
+  if (name !== aside && !present.has(aside)) rename(db, name, aside)
   else empty(db, aside)
+}
+
+/** Views that people have made stay as they are: else those that name it would follow it, and a broken one stop it. */
+function rename(db: Sqlite, from: string, to: string): void {
+  db.pragma('legacy_alter_table = ON')
+  try {
+    db.exec(`ALTER TABLE ${quote(from)} RENAME TO ${quote(to)}`)
+  } finally {
+    db.pragma('legacy_alter_table = OFF')
+  }
 }
 
 /** Dropped at once, a large index would hold up everything until each of its pages is overwritten. */

@@ -35,6 +35,9 @@ function putOne(store: TemporaryStore, letter: string, word: string): void {
   })
 }
 
+/** Texts so long that a few of them are a piece. */
+const MUCH = ' and more'.repeat(60)
+
 const KINDS_OF_ONE = [
   'action-item',
   'action-item',
@@ -142,12 +145,13 @@ describe('an index is kept', () => {
 
   test('whatever is written while it is built', async () => {
     const store = temporaryStore()
-    for (let at = 0; at < 200; at += 1) putOne(store, `a${at}`, 'budget')
-    for (let at = 0; advance(store); at += 1) {
-      putOne(store, `a${at}`, 'renewal')
-      putOne(store, `b${at}`, 'renewal')
-      if (at > 30) break
+    for (let at = 0; at < 200; at += 1) putOne(store, `a${at}`, `budget${MUCH}`)
+    let pieces = 0
+    for (; pieces < 30 && advance(store); pieces += 1) {
+      putOne(store, `a${pieces}`, 'renewal')
+      putOne(store, `b${pieces}`, 'renewal')
     }
+    expect(pieces).toBe(30)
     await build(store)
     for (const { name } of SEARCH_INDICES) {
       store.db.exec(`INSERT INTO ${name} (${name}) VALUES ('integrity-check')`)
@@ -177,7 +181,7 @@ describe('indices are made in pieces', () => {
     const path = join(folder, 'parley.db')
     const openAgain = () => withShortcuts(openAt(path), folder, path)
     let store = openAgain()
-    for (let at = 0; at < 120; at += 1) putOne(store, `a${at}`, 'budget')
+    for (let at = 0; at < 120; at += 1) putOne(store, `a${at}`, `budget${MUCH}`)
     let pieces = 0
     while (advance(store)) {
       pieces += 1
@@ -197,6 +201,46 @@ describe('indices are made in pieces', () => {
     expect(pieces).toBeGreaterThan(sizes.length)
     expect(objects(store)).toEqual([])
     store.close()
+  })
+
+  test('that are as long as the texts in them, whatever rows without a text come before', () => {
+    const store = temporaryStore()
+    for (let at = 0; at < 600; at += 1) putMessage(store, { id: `a${at}` })
+    for (let at = 0; at < 600; at += 1) putMessage(store, { id: `b${at}`, text: `${at} `.repeat(2500) })
+    const search = createSearch(store)
+    const mark = () => store.column("SELECT indexed_up_to FROM search_indices WHERE name = 'search_messages'")
+    const steps = 4
+    let before = 0
+    let longest = 0
+    for (let more = true; more; ) {
+      let left = steps
+      more = store.db.transaction(() => search.advance(true, () => --left > 0))()
+      const after = Number(mark())
+      const sql = `SELECT coalesce(sum(octet_length(text)), 0) FROM messages WHERE _id > ${before} AND _id <= ${after}`
+      longest = Math.max(longest, Number(store.column(sql)))
+      before = after
+    }
+    expect(before).toBe(1200)
+    expect(longest).toBeGreaterThan(50_000)
+    expect(longest).toBeLessThan(32_768 * (2 ** steps - 1))
+  })
+
+  test('of one row at least, however long it is', () => {
+    const store = temporaryStore()
+    for (let at = 0; at < 80; at += 1) putMessage(store, { id: `a${at}`, text: 'budget '.repeat(10_000) })
+    const search = createSearch(store)
+    while (store.db.transaction(() => search.advance(true, () => true))());
+    expect(search.isDue(true)).toBe(false)
+    expect(inIndex(store, 'search_messages', 'udg')).toHaveLength(80)
+  })
+
+  test('and how far they are is never more than all', async () => {
+    const store = temporaryStore()
+    putMeeting(store, { id: 'm', said: ['Good morning', 'Good day', 'Good evening'] })
+    await build(store)
+    say(store, 'm', ['Good night'])
+    const { done, total } = createSearch(store).progress()
+    expect(done).toBe(total)
   })
 
   test('and every table can be counted, as tools do', async () => {
@@ -263,6 +307,17 @@ describe('indices are made in pieces', () => {
     }
     expect([...said]).toEqual(['SqliteError: no such table'])
     expect(objects(store)).toEqual([])
+  })
+
+  test('and views that people have made stay as they are, broken ones too', async () => {
+    const store = temporaryStore()
+    putOne(store, 'a', 'budget')
+    await build(store)
+    store.db.exec(`CREATE VIEW own AS SELECT rowid FROM search_messages WHERE search_messages MATCH '"udg"';
+      CREATE VIEW broken AS SELECT * FROM no_such_table`)
+    await build(store, false)
+    await build(store)
+    expect(store.column('SELECT count(*) FROM own')).toEqual([2])
   })
 
   test('and turned off they leave nothing behind', async () => {
