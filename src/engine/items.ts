@@ -94,7 +94,7 @@ export function createItems(
           work.more = false
           continued.push({ task, work })
           underWay.add(nameOf(task))
-        }
+        } else if (work.ticket !== undefined) store.freshness.end(work.ticket)
       },
     }
   }
@@ -102,7 +102,17 @@ export function createItems(
   const begin = (task: Task): Job => {
     underWay.add(nameOf(task))
     context.urgent.get(id)?.delete(task.key)
-    return readJob(task, { resource, id, feed, task, more: false, cursor: null, gathered: [], asked: [] })
+    return readJob(task, {
+      resource,
+      id,
+      feed,
+      task,
+      more: false,
+      ticket: undefined,
+      cursor: null,
+      gathered: [],
+      asked: [],
+    })
   }
 
   return [

@@ -6,6 +6,8 @@
 export interface Freshness {
   begin(): number
   end(ticket: number): void
+  /** It is under way until it has ended once more: an answer in several pages is as old as the first of them. */
+  prolong(ticket: number): void
   /** Whether a request that started later already wrote this key. */
   isOutdated(ticket: number, table: string, key: string): boolean
   /** False when it is outdated; else the key counts as written by this request. */
@@ -16,12 +18,13 @@ export interface Freshness {
 
 export function createFreshness(): Freshness {
   let last = 0
-  const underWay = new Set<number>()
+  /** How often each has to end. */
+  const underWay = new Map<number, number>()
   const written = new Map<string, number>()
 
   const oldest = () => {
-    // A set keeps the order of insertion, and tickets grow.
-    for (const ticket of underWay) return ticket
+    // A map keeps the order of insertion, and tickets grow.
+    for (const ticket of underWay.keys()) return ticket
     return Number.POSITIVE_INFINITY
   }
 
@@ -33,10 +36,18 @@ export function createFreshness(): Freshness {
     isOutdated,
     begin() {
       last += 1
-      underWay.add(last)
+      underWay.set(last, 1)
       return last
     },
+    prolong(ticket) {
+      underWay.set(ticket, (underWay.get(ticket) ?? 0) + 1)
+    },
     end(ticket) {
+      const ends = underWay.get(ticket) ?? 0
+      if (ends > 1) {
+        underWay.set(ticket, ends - 1)
+        return
+      }
       const wasOldest = oldest() === ticket
       underWay.delete(ticket)
       if (!wasOldest) return

@@ -313,6 +313,31 @@ describe('answers from both sides of a pair', () => {
     expect(pairs(watched)).not.toContain('company 12, contact 21')
   })
 
+  test('an answer in several pages is as old as its first page', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    const { trial, timed } = watched
+    const demand = async (scope: string, number: number) => {
+      const task = { feed: 'crm_record_links.read', scope, key: uuid(number), dueAt: timed.context.now() }
+      await trial.store.transaction(() => trial.store.tasks.demand(task))
+    }
+    world.instead['contact'] = ({ query }) => {
+      if (query['related_id'] !== uuid(12)) return undefined
+      const [shown, next] = query['cursor'] === undefined ? [21, 'more'] : [22, null]
+      const page_info = { has_next_page: next !== null, end_cursor: next }
+      return { body: { data: [{ id: uuid(shown), object: 'contact' }], page_info } }
+    }
+    await demand('contact<company', 12)
+    await (await timed.ask('crm_record_links.read')).apply()
+    const rest = await timed.ask('crm_record_links.read')
+    // Asked for after the first page: contact 21 belongs to company 12 no more.
+    await demand('company<contact', 21)
+    await (await timed.ask('crm_record_links.read')).apply()
+    await rest.apply()
+    expect(pairs(watched)).not.toContain('company 12, contact 21')
+    expect(pairs(watched)).toContain('company 12, contact 22')
+  })
+
   test('nothing is kept of a record that went while the answer was on its way, from neither side', async () => {
     const world = await startLinked()
     const watched = await watch(world)

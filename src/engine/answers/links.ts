@@ -166,13 +166,17 @@ function storeLinks(context: EngineContext, work: ItemWork, value: unknown, repl
   const gathered = [...new Set([...work.gathered, ...keys])]
   if (page.next !== null && work.asked.includes(page.next['cursor'] ?? '')) throw setbackError('repeated')
   if (page.next !== null) {
+    if (work.ticket === undefined) {
+      work.ticket = reply.ticket
+      context.store.freshness.prolong(reply.ticket)
+    }
     work.more = true
     work.cursor = page.next
     work.asked.push(page.next['cursor'] ?? '')
     work.gathered = gathered
     return
   }
-  if (replaceLinks(context, work, gathered, reply)) askNext(context, work)
+  if (replaceLinks(context, work, gathered, work.ticket ?? reply.ticket)) askNext(context, work)
 }
 
 function askNext(context: EngineContext, work: ItemWork): void {
@@ -194,7 +198,7 @@ function replaceLinks(
   { store, counts }: EngineContext,
   work: ItemWork,
   related: readonly string[],
-  { ticket }: Reply,
+  ticket: number,
 ): boolean {
   const { task, feed, resource } = work
   const { freshness } = store

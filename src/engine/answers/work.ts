@@ -25,6 +25,8 @@ export interface ItemWork {
   task: Task
   /** True when the item's own list goes on on another page. */
   more: boolean
+  /** Of its first page, which is prolonged until the last is stored. */
+  ticket: number | undefined
   cursor: Readonly<Record<string, string>> | null
   gathered: string[]
   /** Cursors of its pages so far. */
