@@ -31,7 +31,8 @@ export function startDuties({ app, settings, signal, log, endShift }: DutiesDeps
   const { clock, store } = app
   const tidy = async () => {
     await removeOldSnapshots({ clock, log, settings })
-    await maintain({ store, clock, log, retention: settings.retention, signal })
+    const { retention, search } = settings
+    await maintain({ store, clock, log, retention, search, signal })
   }
   /** Another process has asked for something: it is done between two shifts, when nothing is under way. */
   const listen = async () => {

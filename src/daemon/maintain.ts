@@ -13,6 +13,7 @@ export interface MaintainDeps {
   clock: Clock
   log: Log
   retention: ApiSettings['retention']
+  search: ApiSettings['search']
   signal: AbortSignal
 }
 
@@ -26,12 +27,13 @@ const REBUILD_UP_TO_BYTES = 32 * 1024 * 1024
 const CLEAN_AGAIN_MS = 60_000
 
 /** Erases what was withdrawn long enough ago, prunes what was noted of runs, and tidies the file. */
-export async function maintain({ store, clock, log, retention, signal }: MaintainDeps): Promise<void> {
+export async function maintain(deps: MaintainDeps): Promise<void> {
+  const { store, clock, log, retention, signal } = deps
   const daysAgo = (days: number) => isoInstant(clock.now() - days * DAY_MS)
   const began = clock.elapsed()
   const { withdrawnDays, runsDays } = retention
   const erased = withdrawnDays === 'never' ? 0 : await eraseAll(store, daysAgo(withdrawnDays), signal)
-  await leaveSearch({ store, clock, signal })
+  await leaveSearch(deps)
   let isClean = erased === 0 || store.erasure.clean({ rebuildUpToBytes: REBUILD_UP_TO_BYTES }).logCleared
   // The copy that an upgrade has made holds what was erased since.
   if (withdrawnDays !== 'never') removeCopiesBefore(store.db.name, clock.now() - withdrawnDays * DAY_MS)
@@ -61,10 +63,14 @@ export async function maintain({ store, clock, log, retention, signal }: Maintai
   }
 }
 
-/** What was erased, now or before an earlier process ended, leaves the full-text indices for good. */
-async function leaveSearch(deps: Pick<MaintainDeps, 'store' | 'clock' | 'signal'>): Promise<void> {
-  const isWanted = createSearch(deps.store).isBegun()
-  await buildSearch({ ...deps, isWanted, ...SEARCH_PIECE })
+/**
+ * What was erased, now or before an earlier process ended, leaves the full-text indices for good. Those that are not
+ * wanted are being dropped meanwhile.
+ */
+async function leaveSearch({ store, clock, search, signal }: MaintainDeps): Promise<void> {
+  const isWanted = search.enabled
+  if (isWanted && createSearch(store).isBegun())
+    await buildSearch({ store, clock, isWanted, signal, ...SEARCH_PIECE })
 }
 
 async function eraseAll(store: Store, before: string, signal: AbortSignal): Promise<number> {

@@ -25,7 +25,14 @@ async function worldOf(withdrawnDaysAgo: readonly number[]) {
   )
   const clock = virtualClock(NOW)
   const run = (retention: { withdrawnDays: number | 'never'; runsDays: number }) =>
-    maintain({ store, clock, log, retention, signal: new AbortController().signal })
+    maintain({
+      store,
+      clock,
+      log,
+      retention,
+      search: { enabled: true },
+      signal: new AbortController().signal,
+    })
   return { store, clock, run, logged: () => lines }
 }
 

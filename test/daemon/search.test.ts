@@ -4,7 +4,7 @@ import { createLog } from '../../src/log.ts'
 import { createSearch } from '../../src/store/search.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
-import { ask, build, putMeeting, putMessage } from '../store/searchable.ts'
+import { advance, ask, build, putMeeting, putMessage } from '../store/searchable.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { column, startDaemon } from './cli-daemon.ts'
 
@@ -53,10 +53,33 @@ test('the night in which content is erased has it leave the indices as well', as
     clock: virtualClock(NOW),
     log,
     retention: { withdrawnDays: 30, runsDays: 90 },
+    search: { enabled: true },
     signal: new AbortController().signal,
   })
   expect(terms()).not.toContain('vkj')
   expect(blocks()).not.toContain('vkj')
   expect(createSearch(store).isDue(true)).toBe(false)
   expect(ask(store, 'kept').rows).toHaveLength(1)
+})
+
+test('the night goes on with no index that is not wanted', async () => {
+  const store = temporaryStore()
+  putMeeting(store, { id: 'm', said: ['Good morning'] })
+  advance(store)
+  const log = await createLog({ level: 'silent' })
+  const mark = () =>
+    store.column("SELECT indexed_up_to FROM search_indices WHERE name = 'search_transcripts'")
+  const night = (enabled: boolean) =>
+    maintain({
+      store,
+      clock: virtualClock(NOW),
+      log,
+      retention: { withdrawnDays: 'never', runsDays: 90 },
+      search: { enabled },
+      signal: new AbortController().signal,
+    })
+  await night(false)
+  expect(mark()).toEqual([0])
+  await night(true)
+  expect(mark()).toEqual([1])
 })
