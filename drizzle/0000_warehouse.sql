@@ -5,8 +5,8 @@ CREATE TABLE `members` ( /* People of the workspace. The API lists only active o
 	`role` text /* Role in the workspace; the API does not state its values. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
-	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `members_deleted` ON `members` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
@@ -16,16 +16,16 @@ CREATE TABLE `teams` ( /* Teams of the workspace. */
 	`name` text /* Team name. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
-	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `teams_deleted` ON `teams` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
 CREATE TABLE `team_members` ( /* Which members belong to which team. */
-	`team_id` text NOT NULL /* Team. */,
-	`member_id` text NOT NULL /* Member; may be one who is no longer listed. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
+	`team_id` text NOT NULL /* Team. Joins `teams.id`. */,
+	`member_id` text NOT NULL /* Member; may be one who is no longer listed. Joins `members.id`. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`team_id`, `member_id`),
 	FOREIGN KEY (`team_id`) REFERENCES `teams`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
@@ -34,22 +34,22 @@ CREATE INDEX `team_members_by_member` ON `team_members` (`member_id`);
 --> statement-breakpoint
 CREATE TABLE `collections` ( /* Published, active collections of meetings. */
 	`id` text PRIMARY KEY NOT NULL /* Collection id. */,
-	`name` text /* Name. */,
-	`description` text /* Description. */,
+	`name` text /* Name of the collection. */,
+	`description` text /* What people wrote about it. */,
 	`visibility` text /* Visibility as the API names it. */,
 	`created_at` text /* When it was created. */,
 	`updated_at` text /* When it was last changed. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
-	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `collections_deleted` ON `collections` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
 CREATE TABLE `collection_meetings` ( /* Which meetings a collection holds, as the meeting list filtered by `collection_id` tells. */
-	`collection_id` text NOT NULL /* Collection. */,
-	`meeting_id` text NOT NULL /* Meeting. */,
+	`collection_id` text NOT NULL /* Collection. Joins `collections.id`. */,
+	`meeting_id` text NOT NULL /* Meeting. Joins `meetings.id`. */,
 	PRIMARY KEY(`collection_id`, `meeting_id`)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
@@ -60,15 +60,15 @@ CREATE TABLE `activities` ( /* The unified timeline: meetings, messages and chan
 	`id` text NOT NULL /* Activity id. */,
 	`type` text /* Kind of activity; the API does not state its values. */,
 	`source_type` text /* `MEETING`, `MESSAGE` or `OBJECT_CHANGE_EVENT`. */,
-	`source_id` text /* Id of the originating record: `meetings.id` for MEETING, `message_copies.id` for MESSAGE. */,
+	`source_id` text /* Id of the originating record: `meetings.id` for MEETING, `message_copies.id` for MESSAGE. Whose it is for OBJECT_CHANGE_EVENT the API does not state. */,
 	`occurred_at` text /* When it happened. */,
 	`created_via` text /* How it was created. The API does not state its values. NULL: the API could not obtain it. */,
 	`actor_kind` text /* `member` or `system`. NULL: the API gives no actor. */,
 	`actor_id` text /* `members.id` when the actor is a member. NULL: the system caused it, or the member could not be resolved. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
-	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `activities_key` ON `activities` (`id`);
@@ -80,11 +80,11 @@ CREATE INDEX `activities_by_source` ON `activities` (`source_id`);
 CREATE INDEX `activities_deleted` ON `activities` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
 CREATE TABLE `activity_links` ( /* The public company, contact and deal records that an activity belongs to. */
-	`activity_id` text NOT NULL /* Activity. */,
+	`activity_id` text NOT NULL /* Activity. Joins `activities.id`. */,
 	`context_type` text NOT NULL /* `company`, `contact` or `deal`. */,
 	`context_id` text NOT NULL /* Id of the CRM record (`crm_records.id`). */,
 	`origin` text NOT NULL /* `DIRECT`: the activity itself points there; `DERIVED`: inferred from another linked record. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`activity_id`, `context_type`, `context_id`, `origin`),
 	FOREIGN KEY (`activity_id`) REFERENCES `activities`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
@@ -94,18 +94,18 @@ CREATE INDEX `activity_links_by_context` ON `activity_links` (`context_type`,`co
 CREATE TABLE `message_copies` ( /* Every copy of every e-mail, one for each mailbox it was imported from. The text stands in `messages`. */
 	`_id` integer PRIMARY KEY NOT NULL /* Internal: number of the row, which other parts of the file point at. It changes when the file is made anew. */,
 	`id` text NOT NULL /* The API's message id; `activities.source_id` of a MESSAGE activity points here. */,
-	`header_message_id` text /* RFC 5322 Message-ID; the same for all copies of one e-mail. */,
-	`thread_id` text /* Thread. NULL: the API could not obtain it. */,
-	`subject` text /* Subject. NULL: hidden by the share settings, or really empty: the API does not tell which. */,
+	`header_message_id` text /* RFC 5322 Message-ID; all copies of one e-mail have the same. Where it is NULL or empty, the key of `messages` is `id:` and the copy’s id. Joins `messages.header_message_id`. */,
+	`thread_id` text /* Thread; e-mails of one conversation have the same. NULL: the API could not obtain it. */,
+	`subject` text /* Subject line. NULL: the share settings hide it or it is empty (the API does not tell which), or it was erased after its withdrawal. */,
 	`received_at` text /* When it was sent or received. */,
 	`is_internal` integer /* 1 when every FROM, TO and CC is a member. */,
 	`is_group_email` integer /* 1 for mailing lists and group addresses. */,
-	`text_state` text DEFAULT 'pending' NOT NULL /* `pending`, `present`, `empty` (read, and null) or `gone` (404). */,
+	`text_state` text DEFAULT 'pending' NOT NULL /* Of this copy alone: `pending` (not read, and never read where another copy gave the text), `present`, `empty` (read, and null) or `gone` (404). Ask `messages`. */,
 	`_text_due` integer DEFAULT 1 /* Internal: 1 while this copy is the next of its e-mail to have its text read. NULL: its text is not next to be read. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
-	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `message_copies_key` ON `message_copies` (`id`);
@@ -125,7 +125,7 @@ CREATE TABLE `message_copy_participants` ( /* Senders and receivers of each copy
 	`handle` text /* Mail address. */,
 	`display_name` text /* Name as written in the mail. */,
 	`contact_id` text /* CRM contact (`crm_records.id`). NULL: the API knows none. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`message_id`, `position`),
 	FOREIGN KEY (`message_id`) REFERENCES `message_copies`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
@@ -133,20 +133,20 @@ CREATE TABLE `message_copy_participants` ( /* Senders and receivers of each copy
 CREATE TABLE `messages` ( /* One row per e-mail: its live copies merged. */
 	`_id` integer PRIMARY KEY NOT NULL /* Internal: number of the row, which other parts of the file point at. It changes when the file is made anew. */,
 	`header_message_id` text NOT NULL /* RFC 5322 Message-ID, or `id:` and the message id where it has none. */,
-	`id` text /* Id of the canonical copy: earliest `received_at`, then smallest id. NULL: it does not occur. */,
+	`id` text /* Id of the canonical copy: earliest `received_at`, then smallest id. Joins `message_copies.id`. NULL: it does not occur. */,
 	`copy_count` integer /* Number of live copies. Unit: copies. NULL: it does not occur. */,
-	`thread_id` text /* Thread. NULL: no copy has it. */,
-	`subject` text /* Subject of the first copy that shows one. NULL: hidden by the share settings in every copy, or really empty: the API does not tell which. */,
+	`thread_id` text /* Thread; e-mails of one conversation have the same. NULL: no copy has it. */,
+	`subject` text /* Subject of the first copy that shows one. NULL: the share settings hide it in every copy or it is empty (the API does not tell which), or it was erased after its withdrawal. */,
 	`received_at` text /* When it was sent or received. NULL: no copy has it. */,
 	`is_internal` integer /* 1 when every FROM, TO and CC is a member. NULL: no copy has it. */,
 	`is_group_email` integer /* 1 for mailing lists and group addresses. NULL: no copy has it. */,
-	`text` text /* Full plain text of the first copy that gives one. NULL: `text_state` says why. */,
-	`text_state` text /* `present` where the text is known, else the canonical copy’s state. NULL: it does not occur. */,
+	`text` text /* Full plain text of the first copy that gives one. NULL: `text_state` says why, or it was erased after its withdrawal. */,
+	`text_state` text /* `present` where the text is known, else the canonical copy’s: `pending`, `empty` (hidden or really empty) or `gone`. NULL: it does not occur. */,
 	`_text_from` integer /* Internal: rowid of the copy that gave the text. NULL: no text is known. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
-	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `messages_key` ON `messages` (`header_message_id`);
@@ -157,11 +157,11 @@ CREATE INDEX `messages_by_thread` ON `messages` (`thread_id`,`received_at`);
 --> statement-breakpoint
 CREATE INDEX `messages_deleted` ON `messages` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
-CREATE TABLE `meetings` ( /* Recorded meetings. */
+CREATE TABLE `meetings` ( /* Recorded meetings. Of one that is withheld (`access`) only what was known before is here, which may be its id alone. */
 	`_id` integer PRIMARY KEY NOT NULL /* Internal: number of the row, which other parts of the file point at. It changes when the file is made anew. */,
 	`id` text NOT NULL /* Meeting id. */,
 	`url` text /* Link to the meeting in the product. */,
-	`workspace_id` text /* Workspace. */,
+	`workspace_id` text /* Workspace, the same in every row. */,
 	`title` text /* Title. */,
 	`platform` text /* Conferencing platform. */,
 	`start_time` text /* When it began. */,
@@ -173,14 +173,14 @@ CREATE TABLE `meetings` ( /* Recorded meetings. */
 	`crm_type` text /* Kind of linked CRM. The API does not state its values. */,
 	`meeting_type_name` text /* Type of meeting as the workspace names it. */,
 	`transcript_languages` text /* Language codes of the transcript. */,
-	`owner_name` text /* Owner. */,
+	`owner_name` text /* Name of the owner. */,
 	`owner_email` text /* Mail address of the owner. */,
 	`access` text /* `open`, or `withheld` when the API answers 403. NULL: its detail was not read yet. */,
-	`transcript_state` text DEFAULT 'pending' NOT NULL /* `pending`, `present`, `empty`, `withheld` (403) or `gone` (404). */,
+	`transcript_state` text DEFAULT 'pending' NOT NULL /* `pending` (no answer yet), `present`, `empty` (there was none yet), `withheld` (403) or `gone` (404). */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
-	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `meetings_key` ON `meetings` (`id`);
@@ -192,23 +192,23 @@ CREATE INDEX `meetings_transcript_pending` ON `meetings` (`start_time`) WHERE tr
 CREATE INDEX `meetings_deleted` ON `meetings` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
 CREATE TABLE `meeting_owner_teams` ( /* Teams of the meeting’s owner. */
-	`meeting_id` text NOT NULL /* Meeting. */,
-	`team_id` text NOT NULL /* Team. */,
+	`meeting_id` text NOT NULL /* Meeting. Joins `meetings.id`. */,
+	`team_id` text NOT NULL /* Team. Joins `teams.id`. */,
 	`name` text /* Team name at that time. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `team_id`),
 	FOREIGN KEY (`meeting_id`) REFERENCES `meetings`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `meeting_attendees` ( /* Who took part. */
-	`meeting_id` text NOT NULL /* Meeting. */,
+	`meeting_id` text NOT NULL /* Meeting. Joins `meetings.id`. */,
 	`position` integer NOT NULL /* 0-based index in the API's array. */,
-	`name` text /* Name. */,
+	`name` text /* Name of the person. */,
 	`email` text /* Mail address. */,
 	`is_workspace_member` integer /* 1 for members of the workspace. */,
 	`is_internal` integer /* 1 for people of our side. */,
 	`contact_id` text /* CRM contact (`crm_records.id`). NULL: the API knows none. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `position`),
 	FOREIGN KEY (`meeting_id`) REFERENCES `meetings`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
@@ -216,40 +216,40 @@ CREATE TABLE `meeting_attendees` ( /* Who took part. */
 CREATE INDEX `meeting_attendees_by_email` ON `meeting_attendees` (`email`);
 --> statement-breakpoint
 CREATE TABLE `meeting_attendee_teams` ( /* Teams of the attendees who are members. */
-	`meeting_id` text NOT NULL /* Meeting. */,
+	`meeting_id` text NOT NULL /* Meeting. Joins `meeting_attendees.meeting_id`. */,
 	`attendee_position` integer NOT NULL /* Attendee (`meeting_attendees.position`). */,
-	`team_id` text NOT NULL /* Team. */,
+	`team_id` text NOT NULL /* Team. Joins `teams.id`. */,
 	`name` text /* Team name at that time. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `attendee_position`, `team_id`),
 	FOREIGN KEY (`meeting_id`,`attendee_position`) REFERENCES `meeting_attendees`(`meeting_id`,`position`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `meeting_crm_records` ( /* CRM records that the meeting is linked to. */
-	`meeting_id` text NOT NULL /* Meeting. */,
+	`meeting_id` text NOT NULL /* Meeting. Joins `meetings.id`. */,
 	`position` integer NOT NULL /* 0-based index in the API's array. */,
-	`record_id` text /* Id of the record in the CRM. */,
-	`record_name` text /* Its name. */,
-	`record_url` text /* Its address in the CRM. */,
-	`record_object_type` text /* Its object type in the CRM. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
+	`record_id` text /* Id in the CRM itself; the API does not say that it is a `crm_records.id`. */,
+	`record_name` text /* Name of the record. */,
+	`record_url` text /* Where the CRM shows the record. */,
+	`record_object_type` text /* What the CRM calls its kind, such as `Opportunity`. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `position`),
 	FOREIGN KEY (`meeting_id`) REFERENCES `meetings`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `meeting_related_objects` ( /* Companies, contacts and deals that the meeting belongs to. */
-	`meeting_id` text NOT NULL /* Meeting. */,
+	`meeting_id` text NOT NULL /* Meeting. Joins `meetings.id`. */,
 	`position` integer NOT NULL /* 0-based index in the API's array. */,
-	`object_type` text /* Kind of the object. */,
+	`object_type` text /* Kind of the object, such as `company`. */,
 	`object_id` text /* Id of the object (`crm_records.id`). */,
-	`display_name` text /* Its name. */,
+	`display_name` text /* Name of the object. */,
 	`is_internal` integer /* 1 for an object of our side. */,
 	`company_ids` text /* Ids of the companies it belongs to. */,
-	`crm_record_id` text /* Id of the synchronised CRM record. */,
-	`crm_record_name` text /* Its name. */,
-	`crm_record_url` text /* Its address in the CRM. */,
-	`crm_record_object_type` text /* Its object type. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
+	`crm_record_id` text /* Id of the CRM’s own record of it, as in `meeting_crm_records`. */,
+	`crm_record_name` text /* Name of that record. */,
+	`crm_record_url` text /* Where the CRM shows that record. */,
+	`crm_record_object_type` text /* What the CRM calls its kind, such as `Account`. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `position`),
 	FOREIGN KEY (`meeting_id`) REFERENCES `meetings`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
@@ -257,37 +257,37 @@ CREATE TABLE `meeting_related_objects` ( /* Companies, contacts and deals that t
 CREATE INDEX `meeting_related_objects_by_object` ON `meeting_related_objects` (`object_id`);
 --> statement-breakpoint
 CREATE TABLE `meeting_speakers` ( /* How much each person spoke. */
-	`meeting_id` text NOT NULL /* Meeting. */,
+	`meeting_id` text NOT NULL /* Meeting. Joins `meetings.id`. */,
 	`position` integer NOT NULL /* 0-based index in the API's array. */,
-	`speaker_name` text /* Name. */,
+	`speaker_name` text /* Name of the person. */,
 	`speaker_ratio` real /* Share of the talking. Unit: not stated. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `position`),
 	FOREIGN KEY (`meeting_id`) REFERENCES `meetings`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `meeting_chapters` ( /* Chapters of the generated summary. */
-	`meeting_id` text NOT NULL /* Meeting. */,
+	`meeting_id` text NOT NULL /* Meeting. Joins `meetings.id`. */,
 	`position` integer NOT NULL /* 0-based index in the API's array. */,
 	`title` text /* Title of the chapter. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `position`),
 	FOREIGN KEY (`meeting_id`) REFERENCES `meetings`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `meeting_chapter_items` ( /* The points of a summary’s chapter. */
-	`meeting_id` text NOT NULL /* Meeting. */,
+	`meeting_id` text NOT NULL /* Meeting. Joins `meeting_chapters.meeting_id`. */,
 	`chapter_position` integer NOT NULL /* Chapter (`meeting_chapters.position`). */,
 	`position` integer NOT NULL /* 0-based index in the API's array. */,
-	`item` text /* The point. */,
-	`time` integer /* Where in the meeting. Unit: not stated. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
+	`item` text /* The point, as a sentence. */,
+	`time` integer /* Where in the meeting it came up. Unit: not stated. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `chapter_position`, `position`),
 	FOREIGN KEY (`meeting_id`,`chapter_position`) REFERENCES `meeting_chapters`(`meeting_id`,`position`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `meeting_action_items` ( /* What was agreed to be done. */
-	`meeting_id` text NOT NULL /* Meeting. */,
+	`meeting_id` text NOT NULL /* Meeting. Joins `meetings.id`. */,
 	`id` text NOT NULL /* Action item id. */,
 	`position` integer NOT NULL /* 0-based index in the API's array. */,
 	`text` text /* What is to be done. */,
@@ -295,36 +295,36 @@ CREATE TABLE `meeting_action_items` ( /* What was agreed to be done. */
 	`due_date` text /* Day by which it is to be done. */,
 	`time` integer /* Where in the meeting it was said. Unit: not stated. */,
 	`completed` integer /* 1 when done. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`meeting_id`, `id`),
 	FOREIGN KEY (`meeting_id`) REFERENCES `meetings`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `transcript_entries` ( /* What was said, in order. */
 	`_id` integer PRIMARY KEY NOT NULL /* Internal: number of the row, which other parts of the file point at. It changes when the file is made anew. */,
-	`meeting_id` text NOT NULL /* Meeting. */,
+	`meeting_id` text NOT NULL /* Meeting. Joins `meetings.id`. */,
 	`position` integer NOT NULL /* 0-based index in the API's array. */,
-	`speaker_id` text /* Speaker within the meeting. */,
-	`speaker_name` text /* Name. */,
+	`speaker_id` text /* Tells the speakers of one meeting apart. */,
+	`speaker_name` text /* Name of the speaker. */,
 	`contact_id` text /* CRM contact (`crm_records.id`). NULL: the API knows none. */,
 	`text` text /* What was said. */,
 	`elapsed_seconds` real /* When it was said, since the start. Unit: seconds. */,
 	`words` text /* Array of `[text, start_time, end_time]`; see the view `transcript_words`. Unit: not stated. NULL: the API gave none, or `transcripts.words` is off. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `transcript_entries_key` ON `transcript_entries` (`meeting_id`,`position`);
 --> statement-breakpoint
 CREATE TABLE `playbook_results` ( /* The latest result of each playbook for each meeting. */
 	`id` text PRIMARY KEY NOT NULL /* Result id. */,
-	`meeting_id` text NOT NULL /* Meeting. */,
-	`playbook_id` text /* Playbook. */,
-	`playbook_name` text /* Its name at that time. */,
+	`meeting_id` text NOT NULL /* Meeting. Joins `meetings.id`. */,
+	`playbook_id` text /* Playbook. Joins `playbooks.id`. */,
+	`playbook_name` text /* Name of the playbook at that time. */,
 	`created_at` text /* When it was made. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
-	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `playbook_results_by_meeting` ON `playbook_results` (`meeting_id`);
@@ -332,57 +332,57 @@ CREATE INDEX `playbook_results_by_meeting` ON `playbook_results` (`meeting_id`);
 CREATE INDEX `playbook_results_deleted` ON `playbook_results` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
 CREATE TABLE `talk_point_results` ( /* The answer to each of a playbook’s questions. */
-	`playbook_result_id` text NOT NULL /* Result. */,
+	`playbook_result_id` text NOT NULL /* Result. Joins `playbook_results.id`. */,
 	`id` text NOT NULL /* Id of the answer. */,
 	`talk_point_id` text /* Question (`playbook_talk_points.id`). */,
 	`question` text /* The question as it was asked. */,
-	`answer` text /* The answer. */,
+	`answer` text /* What the meeting says to it. */,
 	`created_at` text /* When it was answered. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`playbook_result_id`, `id`),
 	FOREIGN KEY (`playbook_result_id`) REFERENCES `playbook_results`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `playbooks` ( /* Question templates that are run against meetings. */
 	`id` text PRIMARY KEY NOT NULL /* Playbook id. */,
-	`name` text /* Name. */,
+	`name` text /* Name of the playbook. */,
 	`active` integer /* 1 while it is in use. The list shows only these; inactive ones stay readable. */,
 	`updated_at` text /* When it was last changed. */,
-	`execution_setting` text /* When it runs by itself, as the API sent it. NULL: it was not read yet, or the API gives none. */,
+	`execution_setting` text /* When it runs by itself, as the API sent it. NULL: it was not read yet, or the API gives none, or it was erased after its withdrawal. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
-	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `playbooks_deleted` ON `playbooks` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
 CREATE TABLE `playbook_talk_points` ( /* The questions of a playbook. */
-	`playbook_id` text NOT NULL /* Playbook. */,
+	`playbook_id` text NOT NULL /* Playbook. Joins `playbooks.id`. */,
 	`id` text NOT NULL /* Question id. */,
 	`question` text /* The question. */,
-	`description` text /* What is meant by it. */,
+	`description` text /* What is meant by the question. */,
 	`order` integer /* Place within the playbook. */,
 	`target` text /* What it is asked of. The API does not state its values. */,
 	`data_type` text /* Kind of answer. The API does not state its values. */,
 	`format_style` text /* Form of the answer. The API does not state its values. */,
 	`character_limit` integer /* Longest answer. Unit: characters. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`playbook_id`, `id`),
 	FOREIGN KEY (`playbook_id`) REFERENCES `playbooks`(`id`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `crm_objects` ( /* The CRM objects of the workspace. */
+CREATE TABLE `crm_objects` ( /* The CRM objects of the workspace, and the typed table of each. */
 	`name` text PRIMARY KEY NOT NULL /* API name, such as `deal`. */,
 	`name_plural` text /* API name in the plural. */,
-	`label` text /* What people see. */,
-	`label_plural` text /* What people see, in the plural. */,
-	`is_custom` integer /* 1 for an object of this workspace. */,
+	`label` text /* Name that people see. */,
+	`label_plural` text /* That name in the plural. */,
+	`is_custom` integer /* 1 for an object that the workspace added, 0 for a standard one. */,
 	`is_active` integer /* 1 while in use. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
-	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `crm_objects_deleted` ON `crm_objects` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
@@ -391,17 +391,17 @@ CREATE TABLE `crm_fields` ( /* The fields of each CRM object. */
 	`object` text NOT NULL /* Object (`crm_objects.name`). */,
 	`name` text NOT NULL /* Field name: a key of `crm_records.fields`, as the CRM's administrators chose it. */,
 	`position` integer NOT NULL /* 0-based index in the API's array. */,
-	`label` text /* What people see. */,
+	`label` text /* Name that people see. */,
 	`type` text /* Type as the API names it. */,
-	`is_nullable` integer /* 1 when it may be empty. */,
-	`is_unique` integer /* 1 when values do not repeat. */,
-	`is_custom` integer /* 1 for a field of this workspace. */,
+	`is_nullable` integer /* 1 when a record may have none. */,
+	`is_unique` integer /* 1 when no two records have the same. */,
+	`is_custom` integer /* 1 for a field that the workspace added, 0 for a standard one. */,
 	`is_active` integer /* 1 while in use. */,
 	`options` text /* Choices and other settings, free-form. */,
 	`relation_type` text /* `MANY_TO_ONE` for a field that points at another record. NULL: it points at nothing. */,
-	`relation_target_object` text /* Object it points at. NULL: it points at no object of the CRM. */,
-	`relation_target_resource` text /* Resource it points at, such as `members`. NULL: it points at no other resource. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
+	`relation_target_object` text /* Object that it points at. Joins `crm_objects.name`. NULL: it points at no object of the CRM. */,
+	`relation_target_resource` text /* Resource of the API that it points at, such as `members`. NULL: it points at no other resource. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */,
 	PRIMARY KEY(`object`, `name`),
 	FOREIGN KEY (`object`) REFERENCES `crm_objects`(`name`) ON UPDATE no action ON DELETE cascade
 ) STRICT, WITHOUT ROWID;
@@ -420,8 +420,8 @@ CREATE TABLE `crm_records` ( /* Deals, companies, contacts and every other CRM r
 	`updated_by_name` text /* Who last changed it. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
-	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `crm_records_key` ON `crm_records` (`object`,`id`);
@@ -433,32 +433,32 @@ CREATE INDEX `crm_records_by_update` ON `crm_records` (`updated_at`);
 CREATE INDEX `crm_records_deleted` ON `crm_records` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
 CREATE TABLE `crm_record_changes` ( /* What parley saw change in a record from one reading to the next. It only grows. */
-	`object` text NOT NULL /* Object. */,
-	`record_id` text NOT NULL /* Record. */,
-	`field` text NOT NULL /* Key of `crm_records.fields`. */,
+	`object` text NOT NULL /* Object of the record (`crm_records.object`). */,
+	`record_id` text NOT NULL /* Record (`crm_records.id`). */,
+	`field` text NOT NULL /* Name of the field, a key of `crm_records.fields`. */,
 	`observed_at` text NOT NULL /* When parley read the new value. */,
-	`old_value` text /* What it was, as JSON. NULL: the field was absent; a null of the API is the text `null`. */,
-	`new_value` text /* What it is since then, as JSON. NULL: the field is absent; a null of the API is the text `null`. */,
+	`old_value` text /* What it was, as JSON: a null of the API is the text `null`. NULL: the field was absent, or it was erased after its withdrawal. */,
+	`new_value` text /* What it is since then, as JSON: a null of the API is the text `null`. NULL: the field is absent, or it was erased after its withdrawal. */,
 	PRIMARY KEY(`object`, `record_id`, `field`, `observed_at`)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `crm_record_links` ( /* Which records belong together: deal–company, deal–contact, company–contact, each pair once. */
 	`object` text NOT NULL /* `deal` or `company`. */,
-	`record_id` text NOT NULL /* Record. */,
+	`record_id` text NOT NULL /* Record. Joins `crm_records.id`. */,
 	`related_object` text NOT NULL /* `company` or `contact`. */,
-	`related_id` text NOT NULL /* Related record. */,
+	`related_id` text NOT NULL /* Related record. Joins `crm_records.id`. */,
 	PRIMARY KEY(`object`, `record_id`, `related_object`, `related_id`)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `crm_record_links_by_related` ON `crm_record_links` (`related_object`,`related_id`);
 --> statement-breakpoint
-CREATE TABLE `access_logs` ( /* The workspace's own use of the API. Entries that the API no longer lists stay. */
+CREATE TABLE `access_logs` ( /* The workspace's own use of the API. Entries that the API no longer lists stay; what it could not capture is NULL. */
 	`id` text PRIMARY KEY NOT NULL /* Ours: a digest of all fields and of the number among entries alike in every field. */,
 	`occurred_at` text /* When the request was made. */,
 	`operation` text /* Display name of the operation. */,
 	`method` text /* HTTP method. */,
-	`route` text /* Route template. */,
-	`path` text /* Path that was asked for. */,
+	`route` text /* Path with its parameters by name. */,
+	`path` text /* Path as it was asked for. */,
 	`status_code` integer /* HTTP status. */,
 	`duration_ms` integer /* How long it took. Unit: milliseconds. */,
 	`response_size_bytes` integer /* Size of the answer. Unit: bytes. */,
@@ -466,8 +466,8 @@ CREATE TABLE `access_logs` ( /* The workspace's own use of the API. Entries that
 	`completion` text /* How the request ended. The API does not state its values. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
-	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `access_logs_by_time` ON `access_logs` ("occurred_at" DESC);
@@ -478,33 +478,33 @@ CREATE TABLE `bot_definition` ( /* The AI bot of the workspace. */
 	`id` integer PRIMARY KEY NOT NULL /* Always 1. */,
 	`name` text /* Name of the bot. */,
 	`message_on_join_active` integer /* 1 when it greets on joining. */,
-	`message_on_join_frequency` text /* How often. The API does not state the values. */,
+	`message_on_join_frequency` text /* How often it greets. The API does not state its values. */,
 	`message_on_join_message` text /* What it says. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
-	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `bot_definition_deleted` ON `bot_definition` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;
 --> statement-breakpoint
 CREATE TABLE `bot_transcription_hints` ( /* Words that the transcription is told to expect. */
 	`position` integer PRIMARY KEY NOT NULL /* 0-based index in the API's array. */,
-	`hint` text /* The word. */,
+	`hint` text /* Word that it is to know. */,
 	`intensity` real /* How strongly it is expected. Unit: not stated. */,
 	`language` text /* Language code. */,
-	`pronunciations` text /* How it may sound. */,
-	`replacements` text /* What it replaces. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`pronunciations` text /* How it is pronounced. */,
+	`replacements` text /* Words that replace it or that it replaces: the API does not say which. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `integrations` ( /* Workspace-level integrations. The API does not show their shape, so the document is kept whole. */
 	`id` integer PRIMARY KEY NOT NULL /* Always 1. */,
-	`document` text /* As the API sent it. NULL: the API sent null. */,
+	`document` text /* As the API sent it. NULL: the API sent null, or it was erased after its withdrawal. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
-	`_deleted_at` text /* When its absence was confirmed. NULL: it is live. */,
-	`_extra` text /* JSON object of fields that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
+	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
+	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `integrations_deleted` ON `integrations` (`_deleted_at`) WHERE _deleted_at IS NOT NULL;

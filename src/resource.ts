@@ -34,7 +34,7 @@ export interface Column {
   whenErased?: string
   /** What a quantity is measured in; `NOT_STATED` where the API does not say. Nothing that is no quantity has one. */
   unit?: string
-  /** What NULL means, as a sentence, where it is more than that the API sent null or nothing. */
+  /** What NULL means, as a sentence, where it is not what it is in the table's other columns. */
   nullMeans?: string
   /** `table.column`: whose rows the value names. Either side may be missing. */
   refersTo?: readonly string[]
@@ -58,6 +58,11 @@ export interface Index {
 export interface Table {
   name: string
   about: string
+  /**
+   * What NULL means in most columns, as a sentence, where it is more than that the API sent null or nothing. `about`
+   * tells it too.
+   */
+  nullMeans?: string
   /** Entity tables carry `_first_seen_at`, `_synced_at`, `_deleted_at`; every table but a link table has `_extra`. */
   kind: 'entity' | 'child' | 'link'
   columns: Readonly<Record<string, Column>>
@@ -167,6 +172,7 @@ export const own =
 
 interface TableOptions {
   about: string
+  nullMeans?: string
   key: readonly string[]
   columns: Readonly<Record<string, (name: string) => Column>>
   storage?: Table['storage']
@@ -206,6 +212,7 @@ function table(kind: Table['kind'], name: string, options: TableOptions): Table 
     mergesExtra: options.mergesExtra ?? false,
     cascades: options.cascades ?? [],
     content: options.content ?? false,
+    ...(options.nullMeans === undefined ? {} : { nullMeans: options.nullMeans }),
     ...(options.livesWith ? { livesWith: options.livesWith } : {}),
     ...(options.openWhen ? { openWhen: options.openWhen } : {}),
   }

@@ -1,5 +1,5 @@
 import { type DescribedTable, fullMeaning } from '../dictionary/described.ts'
-import { INTERNAL_TABLES } from '../dictionary/sync-tables.ts'
+import { INTERNAL_TABLES, SEARCH_TABLES } from '../dictionary/sync-tables.ts'
 
 /**
  * Metadata as Datasette takes it (https://docs.datasette.io/en/stable/metadata.html), for the file `parley.db` under
@@ -7,7 +7,7 @@ import { INTERNAL_TABLES } from '../dictionary/sync-tables.ts'
  */
 export function datasetteMetadata(database: string, tables: readonly DescribedTable[]): object {
   const told = Object.fromEntries(tables.map(table => [table.name, metadataOf(table)]))
-  const internal = Object.entries(INTERNAL_TABLES).map(([name, description]) => [
+  const internal = Object.entries({ ...INTERNAL_TABLES, ...SEARCH_TABLES }).map(([name, description]) => [
     name,
     { description, hidden: true },
   ])

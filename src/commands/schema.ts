@@ -1,9 +1,15 @@
 import { existsSync } from 'node:fs'
 import { basename, extname, resolve } from 'node:path'
 import { Argument, Option } from 'commander'
-import { type DescribedColumn, type DescribedTable, fullMeaning, sentence } from '../dictionary/described.ts'
+import {
+  type DescribedColumn,
+  type DescribedTable,
+  fullMeaning,
+  meaning,
+  sentence,
+} from '../dictionary/described.ts'
 import { DICTIONARY } from '../dictionary/dictionary.ts'
-import { isInternal } from '../dictionary/sync-tables.ts'
+import { isInternal, SEARCH_TABLES } from '../dictionary/sync-tables.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { nearest } from '../nearest.ts'
 import { type CommandDefinition, type Output, settingsFor, settingsIn } from './command.ts'
@@ -85,19 +91,37 @@ function tableCalled(name: string, all: readonly DescribedTable[], options: Sche
       },
     )
   }
-  const found = all.find(known => known.name === name)
+  // To SQLite names that differ only in case are the same.
+  const found = all.find(known => known.name.toLowerCase() === name.toLowerCase())
   if (found) return found
-  const guess = nearest(
-    name,
-    all.map(known => known.name),
-  )
-  const near = guess === undefined ? '' : `Did you mean ${guess}? `
   throw new StopError(`parley schema knows no table or view: ${JSON.stringify(name)}`, {
     code: 'unknown-table',
-    hint: `${isInternal(name) ? 'It is parley’s own, and may change. ' : near}parley schema lists them all.`,
+    hint: [...whatItIs(name, all), 'parley schema lists them all.'].join(' '),
     exitStatus: EXIT_STATUS.usage,
   })
 }
+
+/** A sentence about a name that no described table has, or none. */
+function whatItIs(name: string, all: readonly DescribedTable[]): string[] {
+  const index = SEARCH_TABLES[name]
+  if (index !== undefined) return [index, 'drizzle/README.md says how to use it.']
+  if (isInternal(name)) return ['It is parley’s own, and may change.']
+  const guesses = namesLike(
+    name,
+    all.map(known => known.name),
+  )
+  return guesses.length === 0 ? [] : [`Did you mean ${guesses.join(' or ')}?`]
+}
+
+/** The shortest names that have the word in them, as `crm_deal` has `deals`; else the one that is spelled most alike. */
+function namesLike(name: string, known: readonly string[]): string[] {
+  const word = name.toLowerCase().replace(/s$/, '')
+  const having = known.filter(each => !isOfLiveRows(each) && each.toLowerCase().includes(word))
+  if (word.length > 2 && having.length > 0) return having.sort((a, b) => a.length - b.length).slice(0, 3)
+  return [nearest(name, known) ?? []].flat()
+}
+
+const isOfLiveRows = (name: string): boolean => /^(live|labelled)_/.test(name)
 
 // ------------------------------------------------------------------------------------------------- output
 
@@ -113,7 +137,7 @@ function told({ name, form, about, columns }: DescribedTable): object {
       type: column.kind,
       key: column.isKey,
       null_meaning: column.nullMeaning,
-      description: sentence(column.about),
+      description: meaning(column),
       source_field: column.source,
       unit: column.unit,
       example: column.example,
@@ -130,7 +154,11 @@ function listPage(all: readonly DescribedTable[], width: number): string[] {
     ...drawn(['name', 'form', 'what is in it'], rows, width),
     '',
     ...wrap(
-      'Each of them that has withdrawn rows has a view live_… without these: start from the views.',
+      'Each of them whose rows may be withdrawn has a view live_… without those that are: start from the views.',
+      width,
+    ),
+    ...wrap(
+      `${Object.keys(SEARCH_TABLES).join(', ')}: full-text indices, told of in drizzle/README.md.`,
       width,
     ),
     'parley schema NAME shows the columns.',
@@ -138,7 +166,12 @@ function listPage(all: readonly DescribedTable[], width: number): string[] {
 }
 
 function tablePage({ name, form, about, columns }: DescribedTable, width: number): string[] {
-  const rows = columns.map(column => [column.name, column.kind, column.isKey ? 'key' : '', meaning(column)])
+  const rows = columns.map(column => [
+    column.name,
+    column.kind,
+    column.isKey ? 'key' : '',
+    wholeMeaning(column),
+  ])
   return [
     ...wrap(`${name} (${form}): ${sentence(about)}`, width),
     '',
@@ -146,11 +179,10 @@ function tablePage({ name, form, about, columns }: DescribedTable, width: number
   ]
 }
 
-function meaning(column: DescribedColumn): string {
-  const { refersTo, source, example } = column
+function wholeMeaning(column: DescribedColumn): string {
+  const { source, example } = column
   return [
     fullMeaning(column),
-    ...(refersTo.length > 0 ? [`Names a row by ${refersTo.join(' or ')}.`] : []),
     ...(source === null ? [] : [`API: ${source}.`]),
     ...(example === null ? [] : [`Example: ${example}`]),
   ].join(' ')

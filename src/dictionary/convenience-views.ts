@@ -17,6 +17,7 @@ const INSTANT = '2026-03-04T05:06:07.123Z'
 /** What a change has and an activity has not, and the other way round. */
 const NO_CHANGE = 'It is no change of a field.'
 const NO_ACTIVITY = 'It is a change that parley saw, and no activity.'
+const NO_MEMBER = 'The system caused it, the member is not known, or it is a change that parley saw.'
 
 const DEAL_VIEWS: readonly DescribedTable[] = [
   described(
@@ -54,7 +55,7 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
         'Who did it (`members.id`).',
         {
           source: 'actor.id',
-          nullMeaning: 'The system caused it, or the member is not known.',
+          nullMeaning: NO_MEMBER,
           refersTo: ['members.id'],
           example: 'mem_1',
         },
@@ -64,13 +65,13 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
         'Name of the member.',
         {
           source: 'name',
-          nullMeaning: 'The system caused it, or the member is not known.',
+          nullMeaning: NO_MEMBER,
           example: 'Aiko Tanaka',
         },
       ],
       source_id: [
         'text',
-        'What it is about: `meetings.id`, `message_copies.id`, or for a change `crm_records.id`.',
+        'What it is about: `meetings.id` of a meeting, `message_copies.id` of a message, `crm_records.id` of a change. Whose it is for another activity the API does not state.',
         {
           source: 'source_id',
           nullMeaning: MISSING,
@@ -83,7 +84,11 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
         '`DIRECT`: the activity itself points at the deal; `DERIVED`: inferred from another linked record.',
         { source: 'links[].origin', nullMeaning: NO_ACTIVITY, example: 'DIRECT' },
       ],
-      field: ['text', 'Name of the field that changed.', { nullMeaning: NO_CHANGE, example: 'stage_id' }],
+      field: [
+        'text',
+        'Name of the field that changed (`crm_fields.name`).',
+        { nullMeaning: NO_CHANGE, example: 'stage_id' },
+      ],
       old_value: [
         'json',
         'What it was, as JSON.',
@@ -116,7 +121,7 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       deal_id: DEAL,
       from_stage_id: [
         'text',
-        'Stage it came from.',
+        'Stage it came from (`crm_records.id`).',
         { source: 'fields.stage_id', nullMeaning: 'It is the first stay that is known.', example: STAGE_ID },
       ],
       from_stage: [

@@ -12,6 +12,8 @@ export interface DescribedColumn {
   about: string
   /** What NULL means, as a sentence. */
   nullMeaning: string
+  /** That it means the same in most columns of its table, which says it of itself. */
+  nullIsTold?: true
   /** Field of the API that the value comes from, with `[]` for every list on the way; null for parley's own. */
   source: string | null
   /** Null where the value is no quantity; `not stated` where the API does not say. */
@@ -42,24 +44,35 @@ export interface DescribedTable {
 
 export const NEVER_NULL = 'Never NULL.'
 export const MISSING = 'The API sent null or nothing.'
-export const MISSING_OR_ERASED = 'The API sent null or nothing, or it was erased after its withdrawal.'
 
 export const MISSING_OR_MISFIT =
   'The API sent null or nothing, or a value that does not fit; that one is in `crm_records.fields`.'
 
 /** Meanings of NULL that hold for so many columns that they are told once. */
-const USUAL: readonly string[] = [NEVER_NULL, MISSING, MISSING_OR_ERASED, MISSING_OR_MISFIT]
+const USUAL: readonly string[] = [NEVER_NULL, MISSING, orErased(MISSING), MISSING_OR_MISFIT]
 
 /** Ends with a full stop, as most are declared. */
 export function sentence(text: string): string {
   return /[.!?…]$/.test(text) ? text : `${text}.`
 }
 
-/** What a column means, its unit, and what NULL means where that is not what it usually does: one paragraph. */
-export function fullMeaning({ about, unit, nullMeaning }: DescribedColumn): string {
-  const parts = [sentence(about)]
+/** For what people wrote or said, and rows that may have been withdrawn a while ago. */
+export function orErased(nullMeaning: string): string {
+  return `${nullMeaning.replace(/\.$/, '')}, or it was erased after its withdrawal.`
+}
+
+/** What a column means, and whose rows it names where that is not said in so many words. */
+export function meaning({ about, refersTo }: DescribedColumn): string {
+  const unsaid = refersTo.map(target => `\`${target}\``).filter(target => !about.includes(target))
+  return unsaid.length === 0 ? sentence(about) : `${sentence(about)} Joins ${unsaid.join(' or ')}.`
+}
+
+/** That, its unit, and what NULL means where that is not what it usually does: one paragraph. */
+export function fullMeaning(column: DescribedColumn): string {
+  const { unit, nullMeaning, nullIsTold } = column
+  const parts = [meaning(column)]
   if (unit !== null) parts.push(`Unit: ${unit}.`)
-  if (!USUAL.includes(nullMeaning)) parts.push(`NULL: ${lowerFirst(nullMeaning)}`)
+  if (!nullIsTold && !USUAL.includes(nullMeaning)) parts.push(`NULL: ${lowerFirst(nullMeaning)}`)
   return parts.join(' ')
 }
 

@@ -1,7 +1,7 @@
 import { CONVENIENCE_VIEWS } from './convenience-views.ts'
 import type { DescribedTable } from './described.ts'
-import { sentence } from './described.ts'
-import { liveViewOf, resourceTables } from './resource-tables.ts'
+import { meaning } from './described.ts'
+import { liveViews, resourceTables } from './resource-tables.ts'
 import { DICTIONARY_TABLE, SYNC_TABLES } from './sync-tables.ts'
 
 /**
@@ -18,8 +18,7 @@ export function describedTable(name: string): DescribedTable | undefined {
 }
 
 function describeAll(): DescribedTable[] {
-  const tables = resourceTables()
-  return [...tables, ...CONVENIENCE_VIEWS, ...SYNC_TABLES, DICTIONARY_TABLE, ...tables.map(liveViewOf)]
+  return [...resourceTables(), ...CONVENIENCE_VIEWS, ...SYNC_TABLES, DICTIONARY_TABLE, ...liveViews()]
 }
 
 /** A row of `data_dictionary`, in the order of its columns. */
@@ -42,7 +41,7 @@ export function dictionaryRows({ name, columns }: DescribedTable): DictionaryRow
     position,
     column.kind,
     column.nullMeaning,
-    sentence(column.about),
+    meaning(column),
     column.source,
     column.unit,
     column.example,

@@ -5,8 +5,8 @@ import {
   type DescribedColumn,
   type DescribedTable,
   MISSING,
-  MISSING_OR_ERASED,
   NEVER_NULL,
+  orErased,
 } from './described.ts'
 import { exampleOf, ownerOf, sourceOf } from './examples.ts'
 
@@ -59,13 +59,14 @@ export const GENERAL_COLUMNS = {
   },
   _deleted_at: {
     kind: 'timestamp',
-    about: 'When its absence was confirmed.',
+    about: 'When its absence was confirmed: the API publishes it no longer.',
     nullMeaning: 'It is live.',
     example: INSTANT,
   },
   _extra: {
     kind: 'json',
-    about: 'JSON object of fields that have no column here, and of values that do not fit their column.',
+    about:
+      'JSON object of fields that the API sent and that have no column here, and of values that do not fit their column.',
     nullMeaning: 'There are none, or they were erased after the withdrawal.',
     example: '{"new_field":"x"}',
   },
@@ -74,11 +75,18 @@ export const GENERAL_COLUMNS = {
 type GeneralName = keyof typeof GENERAL_COLUMNS
 
 export function resourceTables(): DescribedTable[] {
-  return [...TABLES.values()].map(describe)
+  return [...TABLES.values()].map(placed => describe(placed, { mayBeErased: true }))
 }
 
 /** Every table has one: without what was withdrawn and without the underscore columns. */
-export function liveViewOf(table: DescribedTable): DescribedTable {
+export function liveViews(): DescribedTable[] {
+  // What is withheld is erased like what was withdrawn, and its row is live.
+  return [...TABLES.values()].map(placed =>
+    liveViewOf(describe(placed, { mayBeErased: placed.table.openWhen !== undefined })),
+  )
+}
+
+function liveViewOf(table: DescribedTable): DescribedTable {
   const columns = table.columns.filter(({ name }) => !name.startsWith('_'))
   return {
     ...table,
@@ -100,7 +108,12 @@ export function kindOf(placed: PlacedTable): string {
   return owner === undefined ? 'Child' : `Child of \`${owner}\``
 }
 
-function describe(placed: PlacedTable): DescribedTable {
+interface Fate {
+  /** Whether rows are there whose content was erased. */
+  mayBeErased: boolean
+}
+
+function describe(placed: PlacedTable, fate: Fate): DescribedTable {
   const { table, resource } = placed
   const before = table.storage === 'rowid' ? (['_id'] as const) : []
   const after = afterColumns(table)
@@ -115,7 +128,7 @@ function describe(placed: PlacedTable): DescribedTable {
     about: table.about,
     columns: [
       ...before.map(general),
-      ...Object.entries(table.columns).map(([name, column]) => declared(placed, name, column)),
+      ...Object.entries(table.columns).map(([name, column]) => declared(placed, name, column, fate)),
       ...after.map(general),
     ],
     sortable: [...new Set([table.key[0] ?? '', ...table.indices.map(leading)])],
@@ -137,13 +150,14 @@ function general(name: GeneralName): DescribedColumn {
   return { name, isKey: false, source: null, unit: null, refersTo: [], ...GENERAL_COLUMNS[name] }
 }
 
-function declared(placed: PlacedTable, name: string, column: Column): DescribedColumn {
+function declared(placed: PlacedTable, name: string, column: Column, fate: Fate): DescribedColumn {
   return {
     name,
     kind: column.kind,
     isKey: placed.table.key.includes(name),
     about: column.about,
-    nullMeaning: nullMeaningOf(column),
+    nullMeaning: nullMeaningOf(placed.table, column, fate),
+    ...(placed.table.nullMeans !== undefined && column.nullMeans === undefined ? { nullIsTold: true } : {}),
     source: sourceOf(placed, name),
     unit: column.unit ?? null,
     example: exampleOf(placed, name),
@@ -151,9 +165,10 @@ function declared(placed: PlacedTable, name: string, column: Column): DescribedC
   }
 }
 
-function nullMeaningOf({ notNull, nullMeans, content }: Column): string {
+function nullMeaningOf(table: Table, { notNull, nullMeans, content }: Column, { mayBeErased }: Fate): string {
   if (notNull) return NEVER_NULL
-  return nullMeans ?? (content ? MISSING_OR_ERASED : MISSING)
+  const said = nullMeans ?? table.nullMeans ?? MISSING
+  return content && mayBeErased ? orErased(said) : said
 }
 
 function referenceToOwner({ above }: PlacedTable, { source }: Column): string[] {

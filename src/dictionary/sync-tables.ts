@@ -25,7 +25,7 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       name: 'sync_status',
       form: 'view',
       area: 'sync',
-      about: 'One row per resource: how it stands with it.',
+      about: 'One row per resource: whether it is complete, how fresh it is, and what is the matter with it.',
     },
     {
       resource: RESOURCE,
@@ -39,7 +39,11 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
         'Why it is not `ok`.',
         { nullMeaning: 'There is nothing more to say.', example: 'The API answers 403' },
       ],
-      rows_live: count('Rows that the API publishes.', 'rows', '5120'),
+      rows_live: count(
+        'Live rows. Of `messages` e-mails and no copies, of `message_bodies` e-mails with a text, of `transcripts` meetings with one.',
+        'rows',
+        '5120',
+      ),
       rows_deleted: count('Rows whose absence was confirmed.', 'rows', '3'),
       newest_at: instant('Latest event time among the live rows.', 'It has no rows, or no event time.'),
       fresh_as_of: instant(
@@ -50,10 +54,15 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
         'Everything published before this instant, of whatever event time, had been read.',
         'History is loading.',
       ),
-      backfill_done: count('How much of the backfill is done.', 'rows', '5120'),
-      backfill_total: count('Out of how much.', 'rows', '5120', 'It is unknown.'),
+      backfill_done: count('How much of the backfill is done: `rows_live`.', 'rows', '5120'),
+      backfill_total: count(
+        'Out of how much, what is yet to be read included.',
+        'rows',
+        '5120',
+        'It is unknown.',
+      ),
       pending_tasks: count('Reads that are still to be made or repeated.', 'reads', '0'),
-      rejected: count('Items that could not be stored, see `sync_rejects`.', 'items', '0'),
+      rejected: count('Items that could still not be stored, see `sync_rejects`.', 'items', '0'),
       last_success_at: instant('When it was last read without a fault.', 'It never was.'),
       next_run_at: instant('When it is next due.', 'No daemon has planned it.'),
     },
@@ -64,14 +73,18 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       form: 'view',
       area: 'sync',
       about:
-        'One row per time segment of the resources that are read in time order. Segments leave no gap. Of activities and messages the oldest has no start and the newest no end; those of the access log are the periods in which it was asked for.',
+        'One row per stretch of time of the resources that are read in time order, with when it was last read. They leave no gap. Of activities and messages the oldest has no start and the newest no end; those of the access log are the periods in which it was asked for.',
     },
     {
       resource: RESOURCE,
       from_at: instant('Start of the segment.', 'The beginning of time.'),
       to_at: instant('Its end, not part of it.', 'The open end.'),
       listed_at: instant('When it was last read to its end.', 'It never was.'),
-      rows_live: count('Live rows within it; those without a time are in the oldest.', 'rows', '812'),
+      rows_live: count(
+        'Live rows within it, of `messages` copies; those without a time are in the oldest.',
+        'rows',
+        '812',
+      ),
       bodies_present: count(
         'E-mails within it whose text is known.',
         'e-mails',
@@ -145,12 +158,12 @@ export const DICTIONARY_TABLE: DescribedTable = described(
     sortable: ['table_name'],
   },
   {
-    table_name: ['text', 'Table or view.', { isKey: true, example: 'meetings' }],
-    column_name: ['text', 'Column.', { isKey: true, example: 'recording_duration' }],
+    table_name: ['text', 'Name of the table or view.', { isKey: true, example: 'meetings' }],
+    column_name: ['text', 'Name of the column.', { isKey: true, example: 'recording_duration' }],
     position: ['integer', '0-based place of the column within its table.', { example: '8' }],
     type: [
       'text',
-      '`text`, `timestamp` (text, UTC, always 24 characters), `date` (text, `2026-06-30`), `json` (text), `integer`, `boolean` (0 or 1), `real` or `any`.',
+      '`text`, `timestamp` (text, UTC, always 24 characters), `date` (text, `2026-06-30`), `json` (text), `integer`, `boolean` (0 or 1), `real`, or `any` (a number, and text where it has more digits than a number keeps). A timestamp of a CRM field that does not parse stands as it was sent.',
       { example: 'integer' },
     ],
     null_meaning: ['text', 'What NULL means there.', { example: 'The API sent null or nothing.' }],
@@ -165,7 +178,11 @@ export const DICTIONARY_TABLE: DescribedTable = described(
       'What a quantity is measured in; `not stated` where the API does not say.',
       { nullMeaning: 'The value is no quantity.', example: 'not stated' },
     ],
-    example: ['text', 'A made-up value as it is stored.', { nullMeaning: 'There is none.', example: '2700' }],
+    example: [
+      'text',
+      'A made-up value as it is stored.',
+      { nullMeaning: 'It is a field of your CRM.', example: '2700' },
+    ],
   },
 )
 
@@ -181,6 +198,15 @@ export const INTERNAL_TABLES: Readonly<Record<string, string>> = {
   sync_arrivals: 'How late rows came to be known.',
   sync_requests: 'What other processes ask of the one that writes.',
   __drizzle_migrations: 'Which migrations the file has had.',
+}
+
+/** Full-text indices, there while `search.enabled` is on: for queries of the analysts' own, without descriptions of their columns. */
+export const SEARCH_TABLES: Readonly<Record<string, string>> = {
+  search_messages: 'Full-text index of subjects and texts of e-mails; its rowid is `messages._id`.',
+  search_transcripts: 'Full-text index of what was said; its rowid is `transcript_entries._id`.',
+  search_meetings:
+    'Full-text index of titles, chapters, points and action items; `rowid >> 36` is `meetings._id`.',
+  search_indices: 'How far each full-text index is built.',
 }
 
 /** SQLite's own tables, typed tables while they are being filled or emptied, and the full-text indices. */

@@ -1,7 +1,9 @@
 import { entity, integer, own, resource, text, timestamp } from '../resource.ts'
 
 const accessLogs = entity('access_logs', {
-  about: "The workspace's own use of the API. Entries that the API no longer lists stay.",
+  about:
+    "The workspace's own use of the API. Entries that the API no longer lists stay; what it could not capture is NULL.",
+  nullMeans: 'The API could not capture it, or the entry is an old one.',
   key: ['id'],
   columns: {
     id: own('text', 'Ours: a digest of all fields and of the number among entries alike in every field.', {
@@ -10,8 +12,8 @@ const accessLogs = entity('access_logs', {
     occurred_at: timestamp('When the request was made.'),
     operation: text('Display name of the operation.'),
     method: text('HTTP method.'),
-    route: text('Route template.'),
-    path: text('Path that was asked for.'),
+    route: text('Path with its parameters by name.'),
+    path: text('Path as it was asked for.'),
     status_code: integer('HTTP status.'),
     duration_ms: integer('How long it took.', { unit: 'milliseconds' }),
     response_size_bytes: integer('Size of the answer.', { unit: 'bytes' }),

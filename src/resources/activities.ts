@@ -24,7 +24,7 @@ const activities = entity('activities', {
     type: text('Kind of activity; the API does not state its values.'),
     source_type: text('`MEETING`, `MESSAGE` or `OBJECT_CHANGE_EVENT`.'),
     source_id: text(
-      'Id of the originating record: `meetings.id` for MEETING, `message_copies.id` for MESSAGE.',
+      'Id of the originating record: `meetings.id` for MEETING, `message_copies.id` for MESSAGE. Whose it is for OBJECT_CHANGE_EVENT the API does not state.',
       { refersTo: ['meetings.id', 'message_copies.id'] },
     ),
     occurred_at: timestamp('When it happened.'),

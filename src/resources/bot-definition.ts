@@ -7,11 +7,11 @@ const hints = child('bot_transcription_hints', {
   key: ['position'],
   columns: {
     position: position(),
-    hint: text('The word.'),
+    hint: text('Word that it is to know.'),
     intensity: real('How strongly it is expected.', { unit: NOT_STATED }),
     language: text('Language code.'),
-    pronunciations: json('How it may sound.'),
-    replacements: json('What it replaces.'),
+    pronunciations: json('How it is pronounced.'),
+    replacements: json('Words that replace it or that it replaces: the API does not say which.'),
   },
 })
 
@@ -22,7 +22,7 @@ const bot = entity('bot_definition', {
     id: own('integer', 'Always 1.', { example: '1' }),
     name: text('Name of the bot.', { content: true }),
     message_on_join_active: boolean('1 when it greets on joining.', { from: 'message_on_join.active' }),
-    message_on_join_frequency: text('How often. The API does not state the values.', {
+    message_on_join_frequency: text('How often it greets. The API does not state its values.', {
       from: 'message_on_join.frequency',
     }),
     message_on_join_message: text('What it says.', { from: 'message_on_join.message', content: true }),

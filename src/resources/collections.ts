@@ -5,8 +5,8 @@ const collections = entity('collections', {
   key: ['id'],
   columns: {
     id: text('Collection id.'),
-    name: text('Name.', { content: true }),
-    description: text('Description.', { content: true }),
+    name: text('Name of the collection.', { content: true }),
+    description: text('What people wrote about it.', { content: true }),
     visibility: text('Visibility as the API names it.'),
     created_at: timestamp('When it was created.'),
     updated_at: timestamp('When it was last changed.'),

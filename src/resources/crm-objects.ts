@@ -8,47 +8,47 @@ const fields = child('crm_fields', {
     object: parent('name', 'text', 'Object (`crm_objects.name`).'),
     name: text("Field name: a key of `crm_records.fields`, as the CRM's administrators chose it."),
     position: position(),
-    label: text('What people see.', { content: true }),
+    label: text('Name that people see.', { content: true }),
     type: text('Type as the API names it.'),
-    is_nullable: boolean('1 when it may be empty.'),
-    is_unique: boolean('1 when values do not repeat.'),
-    is_custom: boolean('1 for a field of this workspace.'),
+    is_nullable: boolean('1 when a record may have none.'),
+    is_unique: boolean('1 when no two records have the same.'),
+    is_custom: boolean('1 for a field that the workspace added, 0 for a standard one.'),
     is_active: boolean('1 while in use.'),
     options: json('Choices and other settings, free-form.', { content: true, example: '["New","Renewal"]' }),
     relation_type: text('`MANY_TO_ONE` for a field that points at another record.', {
       from: 'relation.type',
       nullMeans: 'It points at nothing.',
     }),
-    relation_target_object: text('Object it points at.', {
+    relation_target_object: text('Object that it points at.', {
       from: 'relation.target_object',
       nullMeans: 'It points at no object of the CRM.',
       refersTo: ['crm_objects.name'],
       example: 'stage',
     }),
-    relation_target_resource: text('Resource it points at, such as `members`.', {
+    relation_target_resource: text('Resource of the API that it points at, such as `members`.', {
       from: 'relation.target_resource',
       nullMeans: 'It points at no other resource.',
     }),
     column_name: own('text', 'Column of the typed table (`crm_objects.table_name`) that holds it.', {
-      nullMeans: 'It has none: its value is in `crm_records.fields` alone.',
+      nullMeans: 'It has none (yet), and is in `crm_records.fields` alone.',
       example: 'owner_id',
     }),
   },
 })
 
 const objects = entity('crm_objects', {
-  about: 'The CRM objects of the workspace.',
+  about: 'The CRM objects of the workspace, and the typed table of each.',
   key: ['name'],
   cascades: [{ table: 'crm_records', on: { object: 'name' }, effect: 'tombstone' }],
   columns: {
     name: text('API name, such as `deal`.'),
     name_plural: text('API name in the plural.'),
-    label: text('What people see.', { content: true }),
-    label_plural: text('What people see, in the plural.', { content: true }),
-    is_custom: boolean('1 for an object of this workspace.'),
+    label: text('Name that people see.', { content: true }),
+    label_plural: text('That name in the plural.', { content: true }),
+    is_custom: boolean('1 for an object that the workspace added, 0 for a standard one.'),
     is_active: boolean('1 while in use.'),
     table_name: own('text', 'Typed table of its records, such as `crm_deal`.', {
-      nullMeans: 'It has none: its fields are not known yet, or it is gone.',
+      nullMeans: 'It has none yet, or `crm.tables` is off.',
       example: 'crm_deal',
     }),
   },

@@ -28,22 +28,25 @@ const changes = link('crm_record_changes', {
   key: ['object', 'record_id', 'field', 'observed_at'],
   livesWith: { table: 'crm_records', on: { object: 'object', record_id: 'id' } },
   columns: {
-    object: own('text', 'Object.', { example: 'deal' }),
-    record_id: own('text', 'Record.', {
+    object: own('text', 'Object of the record (`crm_records.object`).', { example: 'deal' }),
+    record_id: own('text', 'Record (`crm_records.id`).', {
       refersTo: ['crm_records.id'],
       example: 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d',
     }),
-    field: own('text', 'Key of `crm_records.fields`.', { apiField: 'fields', example: 'stage_id' }),
+    field: own('text', 'Name of the field, a key of `crm_records.fields`.', {
+      apiField: 'fields',
+      example: 'stage_id',
+    }),
     observed_at: own('timestamp', 'When parley read the new value.', { example: '2026-03-04T05:06:07.123Z' }),
-    old_value: own('json', 'What it was, as JSON.', {
+    old_value: own('json', 'What it was, as JSON: a null of the API is the text `null`.', {
       content: true,
-      nullMeans: 'The field was absent; a null of the API is the text `null`.',
+      nullMeans: 'The field was absent.',
       apiField: 'fields.*',
       example: '1000000',
     }),
-    new_value: own('json', 'What it is since then, as JSON.', {
+    new_value: own('json', 'What it is since then, as JSON: a null of the API is the text `null`.', {
       content: true,
-      nullMeans: 'The field is absent; a null of the API is the text `null`.',
+      nullMeans: 'The field is absent.',
       apiField: 'fields.*',
       example: '1200000',
     }),

@@ -49,7 +49,7 @@ const attendees = child('meeting_attendees', {
   columns: {
     meeting_id: meetingId,
     position: position(),
-    name: text('Name.', { from: 'attendee_user_name' }),
+    name: text('Name of the person.', { from: 'attendee_user_name' }),
     email: text('Mail address.', { from: 'attendee_user_email' }),
     is_workspace_member: boolean('1 for members of the workspace.'),
     is_internal: boolean('1 for people of our side.'),
@@ -70,10 +70,10 @@ const crmRecords = child('meeting_crm_records', {
   columns: {
     meeting_id: meetingId,
     position: position(),
-    record_id: text('Id of the record in the CRM.'),
-    record_name: text('Its name.', { content: true }),
-    record_url: text('Its address in the CRM.', { content: true }),
-    record_object_type: text('Its object type in the CRM.'),
+    record_id: text('Id in the CRM itself; the API does not say that it is a `crm_records.id`.'),
+    record_name: text('Name of the record.', { content: true }),
+    record_url: text('Where the CRM shows the record.', { content: true }),
+    record_object_type: text('What the CRM calls its kind, such as `Opportunity`.'),
   },
 })
 
@@ -84,15 +84,22 @@ const relatedObjects = child('meeting_related_objects', {
   columns: {
     meeting_id: meetingId,
     position: position(),
-    object_type: text('Kind of the object.'),
+    object_type: text('Kind of the object, such as `company`.'),
     object_id: text('Id of the object (`crm_records.id`).', { refersTo: ['crm_records.id'] }),
-    display_name: text('Its name.', { content: true }),
+    display_name: text('Name of the object.', { content: true }),
     is_internal: boolean('1 for an object of our side.', { from: 'fields.is_internal' }),
     company_ids: json('Ids of the companies it belongs to.', { from: 'fields.company_ids' }),
-    crm_record_id: text('Id of the synchronised CRM record.', { from: 'sync_crm_object.record_id' }),
-    crm_record_name: text('Its name.', { from: 'sync_crm_object.record_name', content: true }),
-    crm_record_url: text('Its address in the CRM.', { from: 'sync_crm_object.record_url', content: true }),
-    crm_record_object_type: text('Its object type.', { from: 'sync_crm_object.record_object_type' }),
+    crm_record_id: text('Id of the CRM’s own record of it, as in `meeting_crm_records`.', {
+      from: 'sync_crm_object.record_id',
+    }),
+    crm_record_name: text('Name of that record.', { from: 'sync_crm_object.record_name', content: true }),
+    crm_record_url: text('Where the CRM shows that record.', {
+      from: 'sync_crm_object.record_url',
+      content: true,
+    }),
+    crm_record_object_type: text('What the CRM calls its kind, such as `Account`.', {
+      from: 'sync_crm_object.record_object_type',
+    }),
   },
   indices: { by_object: { on: ['object_id'] } },
 })
@@ -105,7 +112,7 @@ const speakers = child('meeting_speakers', {
   columns: {
     meeting_id: meetingId,
     position: position(),
-    speaker_name: text('Name.'),
+    speaker_name: text('Name of the person.'),
     speaker_ratio: real('Share of the talking.', { unit: NOT_STATED }),
   },
 })
@@ -119,8 +126,8 @@ const chapterItems = child('meeting_chapter_items', {
     meeting_id: parent('meeting_id', 'text', 'Meeting.'),
     chapter_position: parent('position', 'integer', 'Chapter (`meeting_chapters.position`).'),
     position: position(),
-    item: text('The point.'),
-    time: integer('Where in the meeting.', { unit: NOT_STATED }),
+    item: text('The point, as a sentence.'),
+    time: integer('Where in the meeting it came up.', { unit: NOT_STATED }),
   },
 })
 
@@ -155,7 +162,9 @@ const actionItems = child('meeting_action_items', {
 })
 
 const meetings = entity('meetings', {
-  about: 'Recorded meetings.',
+  about:
+    'Recorded meetings. Of one that is withheld (`access`) only what was known before is here, which may be its id alone.',
+  nullMeans: 'The API sent null or nothing, or no detail of the meeting (`access`).',
   cascades: [{ table: 'playbook_results', on: { meeting_id: 'id' }, effect: 'tombstone', keepsOut: true }],
   openWhen: "access = 'open'",
   key: ['id'],
@@ -163,7 +172,7 @@ const meetings = entity('meetings', {
   columns: {
     id: text('Meeting id.', { from: 'meeting_id' }),
     url: text('Link to the meeting in the product.', { from: 'service_meeting_url', content: true }),
-    workspace_id: text('Workspace.'),
+    workspace_id: text('Workspace, the same in every row.'),
     title: text('Title.', { content: true }),
     platform: text('Conferencing platform.'),
     start_time: timestamp('When it began.'),
@@ -177,18 +186,22 @@ const meetings = entity('meetings', {
     crm_type: text('Kind of linked CRM. The API does not state its values.'),
     meeting_type_name: text('Type of meeting as the workspace names it.', { content: true }),
     transcript_languages: json('Language codes of the transcript.', { from: 'transcript_config.languages' }),
-    owner_name: text('Owner.', { from: 'meeting_owner.name', content: true }),
+    owner_name: text('Name of the owner.', { from: 'meeting_owner.name', content: true }),
     owner_email: text('Mail address of the owner.', { from: 'meeting_owner.email', content: true }),
     access: own('text', '`open`, or `withheld` when the API answers 403.', {
       nullMeans: 'Its detail was not read yet.',
       example: 'open',
     }),
-    transcript_state: own('text', '`pending`, `present`, `empty`, `withheld` (403) or `gone` (404).', {
-      notNull: true,
-      default: "'pending'",
-      example: 'present',
-      whenErased: "iif(access = 'withheld', 'withheld', 'pending')",
-    }),
+    transcript_state: own(
+      'text',
+      '`pending` (no answer yet), `present`, `empty` (there was none yet), `withheld` (403) or `gone` (404).',
+      {
+        notNull: true,
+        default: "'pending'",
+        example: 'present',
+        whenErased: "iif(access = 'withheld', 'withheld', 'pending')",
+      },
+    ),
   },
   indices: {
     by_time: { on: ['start_time'] },

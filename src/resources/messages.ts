@@ -37,23 +37,32 @@ const messageCopies = entity('message_copies', {
   storage: 'rowid',
   columns: {
     id: text("The API's message id; `activities.source_id` of a MESSAGE activity points here."),
-    header_message_id: text('RFC 5322 Message-ID; the same for all copies of one e-mail.', {
-      refersTo: ['messages.header_message_id'],
+    header_message_id: text(
+      'RFC 5322 Message-ID; all copies of one e-mail have the same. Where it is NULL or empty, the key of `messages` is `id:` and the copy’s id.',
+      {
+        refersTo: ['messages.header_message_id'],
+      },
+    ),
+    thread_id: text('Thread; e-mails of one conversation have the same.', {
+      nullMeans: 'The API could not obtain it.',
     }),
-    thread_id: text('Thread.', { nullMeans: 'The API could not obtain it.' }),
-    subject: text('Subject.', {
+    subject: text('Subject line.', {
       content: true,
-      nullMeans: 'Hidden by the share settings, or really empty: the API does not tell which.',
+      nullMeans: 'The share settings hide it or it is empty (the API does not tell which).',
     }),
     received_at: timestamp('When it was sent or received.'),
     is_internal: boolean('1 when every FROM, TO and CC is a member.'),
     is_group_email: boolean('1 for mailing lists and group addresses.'),
-    text_state: own('text', '`pending`, `present`, `empty` (read, and null) or `gone` (404).', {
-      notNull: true,
-      default: "'pending'",
-      example: 'present',
-      whenErased: "'pending'",
-    }),
+    text_state: own(
+      'text',
+      'Of this copy alone: `pending` (not read, and never read where another copy gave the text), `present`, `empty` (read, and null) or `gone` (404). Ask `messages`.',
+      {
+        notNull: true,
+        default: "'pending'",
+        example: 'present',
+        whenErased: "'pending'",
+      },
+    ),
     // Most e-mails have one copy, so a new one is next to be read unless the merge finds otherwise.
     _text_due: own(
       'integer',
@@ -94,10 +103,14 @@ const messages = entity('messages', {
       example: '5d1c7f8e-2b1a-4f0c-8d3e-9a0b1c2d3e4f',
     }),
     copy_count: own('integer', 'Number of live copies.', { unit: 'copies', nullMeans: NEVER, example: '2' }),
-    thread_id: own('text', 'Thread.', { nullMeans: NO_COPY, apiField: 'thread_id', example: 'thr_1' }),
+    thread_id: own('text', 'Thread; e-mails of one conversation have the same.', {
+      nullMeans: NO_COPY,
+      apiField: 'thread_id',
+      example: 'thr_1',
+    }),
     subject: own('text', 'Subject of the first copy that shows one.', {
       content: true,
-      nullMeans: 'Hidden by the share settings in every copy, or really empty: the API does not tell which.',
+      nullMeans: 'The share settings hide it in every copy or it is empty (the API does not tell which).',
       apiField: 'subject',
       example: 'お見積りの件',
     }),
@@ -122,11 +135,15 @@ const messages = entity('messages', {
       apiField: 'text',
       example: 'Dear Sam, …',
     }),
-    text_state: own('text', '`present` where the text is known, else the canonical copy’s state.', {
-      nullMeans: NEVER,
-      example: 'present',
-      whenErased: "'pending'",
-    }),
+    text_state: own(
+      'text',
+      '`present` where the text is known, else the canonical copy’s: `pending`, `empty` (hidden or really empty) or `gone`.',
+      {
+        nullMeans: NEVER,
+        example: 'present',
+        whenErased: "'pending'",
+      },
+    ),
     _text_from: own('integer', 'Internal: rowid of the copy that gave the text.', {
       nullMeans: 'No text is known.',
       example: '17',

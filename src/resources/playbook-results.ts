@@ -10,7 +10,7 @@ const talkPointResults = child('talk_point_results', {
     id: text('Id of the answer.'),
     talk_point_id: text('Question (`playbook_talk_points.id`).', { refersTo: ['playbook_talk_points.id'] }),
     question: text('The question as it was asked.'),
-    answer: text('The answer.'),
+    answer: text('What the meeting says to it.'),
     created_at: timestamp('When it was answered.'),
   },
 })
@@ -22,7 +22,7 @@ const playbookResults = entity('playbook_results', {
     id: text('Result id.'),
     meeting_id: requested('Meeting.', { from: 'meeting_id', refersTo: ['meetings.id'], example: 'mtg_1' }),
     playbook_id: text('Playbook.', { refersTo: ['playbooks.id'] }),
-    playbook_name: text('Its name at that time.', { content: true }),
+    playbook_name: text('Name of the playbook at that time.', { content: true }),
     created_at: timestamp('When it was made.'),
   },
   children: [talkPointResults],

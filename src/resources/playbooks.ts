@@ -8,7 +8,7 @@ const talkPoints = child('playbook_talk_points', {
     playbook_id: parent('id', 'text', 'Playbook.'),
     id: text('Question id.'),
     question: text('The question.', { content: true }),
-    description: text('What is meant by it.', { content: true }),
+    description: text('What is meant by the question.', { content: true }),
     order: integer('Place within the playbook.'),
     target: text('What it is asked of. The API does not state its values.'),
     data_type: text('Kind of answer. The API does not state its values.'),
@@ -22,7 +22,7 @@ const playbooks = entity('playbooks', {
   key: ['id'],
   columns: {
     id: text('Playbook id.'),
-    name: text('Name.', { content: true }),
+    name: text('Name of the playbook.', { content: true }),
     active: boolean('1 while it is in use. The list shows only these; inactive ones stay readable.'),
     updated_at: timestamp('When it was last changed.'),
     execution_setting: own('json', 'When it runs by itself, as the API sent it.', {

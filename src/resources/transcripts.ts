@@ -10,8 +10,8 @@ const entries = child('transcript_entries', {
   columns: {
     meeting_id: parent('id', 'text', 'Meeting.', { refersTo: ['meetings.id'] }),
     position: position(),
-    speaker_id: text('Speaker within the meeting.'),
-    speaker_name: text('Name.'),
+    speaker_id: text('Tells the speakers of one meeting apart.'),
+    speaker_name: text('Name of the speaker.'),
     contact_id: text('CRM contact (`crm_records.id`).', {
       nullMeans: 'The API knows none.',
       refersTo: ['crm_records.id'],

@@ -33,20 +33,38 @@ test.concurrent('schema lists every table with a sentence, and leaves the views 
   expect(status).toBe(EXIT_STATUS.done)
   const listed = stdout.split('\n').map(line => line.split(' ')[0])
   expect(listed).toEqual(expect.arrayContaining(NAMES.filter(name => !name.startsWith('live_'))))
-  expect(stdout).toMatch(/\nmeetings +table +Recorded meetings\.\n/)
+  expect(stdout).toMatch(/\nmeetings +table +Recorded meetings\. /)
   expect(stdout).not.toMatch(/\nlive_meetings /)
-  expect(stdout).toContain('has a view live_… without these')
+  expect(stdout).toContain('has a view live_… without those that are')
+  expect(stdout).toContain('search_transcripts, search_meetings, search_indices: full-text indices')
 })
 
 test.concurrent('schema TABLE shows its columns with unit, NULL, API field and example', async () => {
   const { status, stdout } = await parley(['schema', 'meetings'])
   expect(status).toBe(EXIT_STATUS.done)
-  expect(stdout).toMatch(/^meetings \(table\): Recorded meetings\.\n/)
+  expect(stdout).toMatch(/^meetings \(table\): Recorded meetings\. /)
   expect(stdout).toMatch(
     /\nrecording_duration +integer +Length of the recording\. Unit: not stated\. API: recording_duration\. Example: 2700\n/,
   )
   expect(stdout).toMatch(/\naccess +text +`open`, or .* NULL: its detail was not read yet\./)
   expect(stdout).toMatch(/\nid +text +key +Meeting id\. API: meeting_id\. /)
+})
+
+test.concurrent('schema takes a name in any case, as SQLite does', async () => {
+  const [{ stdout }, exact] = await Promise.all([
+    parley(['schema', 'Live_MEETINGS']),
+    parley(['schema', 'live_meetings']),
+  ])
+  expect(stdout).toMatch(/^live_meetings \(view\): /)
+  expect(stdout).toBe(exact.stdout)
+})
+
+test.concurrent('schema ends quietly where nobody reads to the end', async () => {
+  const { status, stderr } = await parley(['schema', '--duckdb', '--database', 'mine.db'], { deaf: true })
+  expect({ status, stderr }).toEqual({
+    status: EXIT_STATUS.done,
+    stderr: expect.not.stringContaining('EPIPE'),
+  })
 })
 
 test.concurrent('schema needs neither settings nor a warehouse, says that there is none, and makes none', async () => {
@@ -115,10 +133,11 @@ test.concurrent('schema --datasette describes the file under its name, as Datase
     sortable_columns: ['id', 'occurred_at', 'source_id'],
     sort_desc: 'occurred_at',
   })
+  expect(tables['activities']).toHaveProperty('columns.actor_id', expect.stringContaining('`members.id`'))
   expect(tables['access_logs']).toMatchObject({ units: { duration_ms: 'ms', response_size_bytes: 'byte' } })
   expect(tables['meetings']).not.toHaveProperty('units')
   expect(tables['meetings']).toMatchObject({ label_column: 'title' })
-  expect(tables['sync_tasks']).toMatchObject({ hidden: true })
+  for (const name of ['sync_tasks', 'search_indices']) expect(tables[name]).toMatchObject({ hidden: true })
 })
 
 test.concurrent('schema --duckdb attaches the file by its full path', async () => {
@@ -137,6 +156,17 @@ test.concurrent.each<[args: string[], message: string, hint: string]>([
     ['schema', 'meetngs'],
     'parley schema knows no table or view: "meetngs"',
     'Did you mean meetings? parley schema lists them all.',
+  ],
+  [
+    ['schema', 'deals'],
+    'parley schema knows no table or view: "deals"',
+    'Did you mean deal_timeline or deal_stage_history? parley schema lists them all.',
+  ],
+  [['schema', 'xyz'], 'parley schema knows no table or view: "xyz"', 'parley schema lists them all.'],
+  [
+    ['schema', 'search_messages'],
+    'parley schema knows no table or view: "search_messages"',
+    'Full-text index of subjects and texts of e-mails; its rowid is `messages._id`. drizzle/README.md says how to use it. parley schema lists them all.',
   ],
   [
     ['schema', 'sync_tasks'],

@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { fullMeaning, NEVER_NULL } from '../../src/dictionary/described.ts'
+import { fullMeaning, MISSING, NEVER_NULL } from '../../src/dictionary/described.ts'
 import { DICTIONARY, describedTable } from '../../src/dictionary/dictionary.ts'
-import { INTERNAL_TABLES, isInternal } from '../../src/dictionary/sync-tables.ts'
+import { INTERNAL_TABLES, isInternal, SEARCH_TABLES } from '../../src/dictionary/sync-tables.ts'
+import { MARKS, SEARCH_INDICES } from '../../src/store/search-schema.ts'
 import { META } from '../../src/store/state.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
 
@@ -57,6 +58,10 @@ const entriesOf = (table: string) =>
     .prepare('SELECT * FROM data_dictionary WHERE table_name = ? ORDER BY position')
     .all(table) as Entry[]
 
+/** What is told of one column. */
+const entryOf = (table: string, column: string): Partial<Entry> =>
+  entriesOf(table).find(entry => entry.column_name === column) ?? {}
+
 const told = () => store.all('SELECT * FROM data_dictionary') as unknown as Entry[]
 
 const STORED: Readonly<Record<string, string>> = {
@@ -104,6 +109,12 @@ describe('the data dictionary of a new warehouse', () => {
     const tables = store.column("SELECT name FROM sqlite_master WHERE type = 'table'")
     expect(tables).toEqual(expect.arrayContaining(Object.keys(INTERNAL_TABLES)))
     expect(told().filter(({ table_name }) => isInternal(table_name))).toEqual([])
+  })
+
+  test('has a sentence for each full-text index and for the table of these', () => {
+    expect(Object.keys(SEARCH_TABLES).sort()).toEqual(
+      [...SEARCH_INDICES.map(({ name }) => name), MARKS].sort(),
+    )
   })
 
   test('gives the types of tables as SQLite has them', () => {
@@ -168,26 +179,46 @@ describe('the data dictionary of a new warehouse', () => {
         !description.startsWith('Internal'),
     )
     expect(unitless.map(({ table_name, column_name }) => `${table_name}.${column_name}`)).toEqual([])
-    const unit = (table: string, column: string) =>
-      entriesOf(table).find(entry => entry.column_name === column)?.unit
-    expect(unit('meetings', 'recording_duration')).toBe('not stated')
-    expect(unit('live_meeting_speakers', 'speaker_ratio')).toBe('not stated')
-    expect(unit('transcript_words', 'start_time')).toBe('not stated')
-    expect(unit('transcript_entries', 'elapsed_seconds')).toBe('seconds')
-    expect(unit('access_logs', 'duration_ms')).toBe('milliseconds')
-    expect(unit('members', 'name')).toBe(null)
   })
 
-  test('names the field of the API at any depth', () => {
-    const source = (table: string, column: string) =>
-      entriesOf(table).find(entry => entry.column_name === column)?.source_field
-    expect(source('meetings', 'url')).toBe('service_meeting_url')
-    expect(source('activities', 'actor_id')).toBe('actor.id')
-    expect(source('team_members', 'member_id')).toBe('member_ids[]')
-    expect(source('meeting_attendee_teams', 'team_id')).toBe('attendees[].teams[].team_id')
-    expect(source('meeting_attendee_teams', 'meeting_id')).toBe('meeting_id')
-    expect(source('transcript_entries', 'text')).toBe('[].text')
-    expect(source('messages', '_text_from')).toBe(null)
+  test.each([
+    ['meetings', 'recording_duration', 'not stated'],
+    ['live_meeting_speakers', 'speaker_ratio', 'not stated'],
+    ['transcript_words', 'start_time', 'not stated'],
+    ['transcript_entries', 'elapsed_seconds', 'seconds'],
+    ['access_logs', 'duration_ms', 'milliseconds'],
+    ['members', 'name', null],
+  ])('%s.%s is measured in %s', (table, column, unit) => {
+    expect(entryOf(table, column).unit).toBe(unit)
+  })
+
+  test.each([
+    ['meetings', 'url', 'service_meeting_url'],
+    ['activities', 'actor_id', 'actor.id'],
+    ['team_members', 'member_id', 'member_ids[]'],
+    ['meeting_attendee_teams', 'team_id', 'attendees[].teams[].team_id'],
+    ['meeting_attendee_teams', 'meeting_id', 'meeting_id'],
+    ['transcript_entries', 'text', '[].text'],
+    ['messages', '_text_from', null],
+  ])('%s.%s comes from the API’s %s', (table, column, source) => {
+    expect(entryOf(table, column).source_field).toBe(source)
+  })
+
+  test.each([
+    ['meetings', 'platform', 'The API sent null or nothing, or no detail of the meeting (`access`).'],
+    [
+      'live_meetings',
+      'title',
+      'The API sent null or nothing, or no detail of the meeting (`access`), or it was erased after its withdrawal.',
+    ],
+    ['messages', 'text', '`text_state` says why, or it was erased after its withdrawal.'],
+    ['live_messages', 'text', '`text_state` says why.'],
+    ['collections', 'name', 'The API sent null or nothing, or it was erased after its withdrawal.'],
+    ['live_collections', 'name', MISSING],
+    ['live_collections', 'updated_at', MISSING],
+    ['live_collections', 'id', NEVER_NULL],
+  ])('NULL in %s.%s means: %s', (table, column, meaning) => {
+    expect(entryOf(table, column).null_meaning).toBe(meaning)
   })
 
   test('names rows of tables and columns that there are', () => {
@@ -198,6 +229,18 @@ describe('the data dictionary of a new warehouse', () => {
     })
     expect(targets.length).toBeGreaterThan(50)
     expect(missing).toEqual([])
+  })
+
+  test('says whose rows a value names, once', () => {
+    const silent = DICTIONARY.flatMap(({ name, columns }) =>
+      columns.filter(column =>
+        column.refersTo.some(
+          target => entryOf(name, column.name).description?.split(`\`${target}\``).length !== 2,
+        ),
+      ),
+    )
+    expect(silent).toEqual([])
+    expect(entryOf('meeting_speakers', 'meeting_id').description).toBe('Meeting. Joins `meetings.id`.')
   })
 
   test('can stand in a comment of SQL', () => {
