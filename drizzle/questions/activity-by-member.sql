@@ -3,7 +3,7 @@
 -- Parameters:
 --   since, until   from this day on and before that one: this month and the two before
 --
--- Members are recognised by their address. A meeting counts for its owner alone.
+-- Members are recognised by their address; those who left are not shown. A meeting counts for its owner alone.
 WITH parameters AS (
   SELECT
     date('now', 'start of month', '-2 months') AS since,
@@ -27,4 +27,4 @@ SELECT
 FROM done d
 JOIN live_members g ON lower(g.email) = d.email
 GROUP BY d.month, g.id
-ORDER BY d.month DESC, mails_sent + meetings_held DESC, member;
+ORDER BY d.month DESC, mails_sent + meetings_held DESC, member, g.id;

@@ -3,9 +3,9 @@
 -- Parameters:
 --   since, until   requests from this day on and before that one: the last 30 days
 --
--- The log has only the end of each key, and older entries may have none. Requests for the log itself, and those refused
--- before they reached the service (a wrong key, too many requests), are not in it. Empty where the workspace does not
--- offer the log.
+-- The log has only the end of each key, so that keys which end alike are one here, and older entries may have none.
+-- Requests for the log itself, and those refused before they reached the service (a wrong key, too many requests), are
+-- not in it. Empty where the workspace does not offer the log.
 WITH parameters AS (
   SELECT
     date('now', '-30 days') AS since,

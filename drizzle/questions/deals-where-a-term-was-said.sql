@@ -59,4 +59,4 @@ LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.sta
 WHERE coalesce(d.fields ->> p.closed_field, 0) IN (0, 'false', '')
   AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
 GROUP BY d.id
-ORDER BY amount DESC, deal, deal_id;
+ORDER BY amount + 0 DESC, deal, deal_id;

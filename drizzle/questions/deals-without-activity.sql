@@ -44,7 +44,7 @@ SELECT
   substr(last_activity_at, 1, 16) AS last_activity,
   coalesce(q.fields ->> q.name_field, q.id) AS deal,
   q.stage,
-  coalesce(m.name, 'nobody') AS owner,
+  coalesce(m.name, iif(q.fields ->> q.owner_field IS NULL, 'nobody', 'not a member now')) AS owner,
   q.fields ->> q.amount_field AS amount,
   q.id AS deal_id
 FROM quiet q

@@ -2,15 +2,17 @@
 --
 -- Parameters:
 --   since, until   e-mails received from this day on and before that one: the last 90 days
---   domain_field   the company's field with its domain
+--   domain_field, name_field   the company's fields with its domain and name
 --   own_domains    the second query: domains that are ours, by default those of all members, also of those who left
 --
--- Each e-mail counts once for a domain, however many copies of it and people in it there are.
+-- Each e-mail counts once for a domain, however many copies of it and people in it there are. Where a member has an
+-- address at a public provider, list your domains instead.
 WITH parameters AS (
   SELECT
     date('now', '-90 days') AS since,
     date('now', '+1 day') AS until,
-    'domain' AS domain_field
+    'domain' AS domain_field,
+    'name' AS name_field
 ),
 own_domains AS (
   SELECT DISTINCT lower(substr(email, instr(email, '@') + 1)) AS domain FROM members WHERE email LIKE '%@%'
@@ -24,7 +26,7 @@ people AS (
   WHERE x.handle LIKE '%@%'
 ),
 companies AS (
-  SELECT lower(r.fields ->> p.domain_field) AS domain, min(r.fields ->> 'name') AS name
+  SELECT lower(r.fields ->> p.domain_field) AS domain, min(r.fields ->> p.name_field) AS name
   FROM parameters p
   CROSS JOIN live_crm_records r ON r.object = 'company'
   GROUP BY 1

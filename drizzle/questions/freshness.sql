@@ -4,7 +4,8 @@
 --   now            the instant to count back from
 --
 -- fresh_as_of: when the newest end was last read. complete_as_of: everything that was published before had been read.
--- What is read row by row has only the second, and minutes_ago then counts from it. Trouble comes first.
+-- What is read row by row has only the second, and minutes_ago then counts from it; it is NULL for what was never read
+-- to its end. Trouble comes first.
 WITH parameters AS (
   SELECT
     strftime('%Y-%m-%dT%H:%M:%fZ', 'now') AS now
@@ -21,4 +22,5 @@ SELECT
   s.reason
 FROM parameters p
 CROSS JOIN sync_status s
-ORDER BY s.state IN ('ok', 'waiting', 'unavailable'), minutes_ago DESC, s.resource;
+ORDER BY CASE s.state WHEN 'failing' THEN 1 WHEN 'backfilling' THEN 2 WHEN 'unavailable' THEN 4 ELSE 3 END,
+  minutes_ago IS NULL DESC, minutes_ago DESC, s.resource;

@@ -4,8 +4,9 @@
 --   since, until   meetings that began from this day on and before that one: the last 90 days
 --   external_only  1: only meetings with an attendee who is not of our side; 0: all of them
 --
--- Linked means what the API calls crm_integrations. Companies and contacts that the product itself found are shown, since
--- they say where the meeting belongs. Meetings that the API withholds are left out: nothing is known of their links.
+-- Linked means what the API calls crm_integrations. Companies and contacts that the product itself found are shown,
+-- since they say where the meeting belongs. Meetings that the API withholds are left out: nothing is known of their
+-- links.
 WITH parameters AS (
   SELECT
     date('now', '-90 days') AS since,
@@ -24,7 +25,8 @@ SELECT
   coalesce(title, '(no title)') AS meeting,
   owner_name AS owner,
   outsiders,
-  (SELECT group_concat(o.display_name, ', ') FROM live_meeting_related_objects o WHERE o.meeting_id = unlinked.id)
+  (SELECT group_concat(display_name, ', ') FROM (
+     SELECT o.display_name FROM live_meeting_related_objects o WHERE o.meeting_id = unlinked.id ORDER BY o.position))
     AS belongs_to,
   url
 FROM unlinked

@@ -4,8 +4,9 @@
 --   term           what to look for, in any language; as in LIKE, % stands for anything and _ for one sign
 --   since, until   meetings that began from this day on and before that one: the last twelve months
 --
--- An entry of a transcript counts once, however often the term is in it. Found through the full-text index, quickly from
--- three signs on; entries that it does not hold yet are read one by one. Where it is turned off (search.enabled), put
+-- An entry of a transcript counts once, however often the term is in it. percent is of the meetings with a transcript.
+-- Found through the full-text index, quickly from three signs on; entries that it does not hold yet are read one by one.
+-- Where it is turned off (search.enabled), put
 -- SELECT t.meeting_id, t.contact_id
 -- FROM parameters p CROSS JOIN transcript_entries t ON t.text LIKE '%' || p.term || '%'
 -- in place of what is within said: that reads every transcript.
@@ -25,15 +26,22 @@ said AS (
   FROM parameters p
   CROSS JOIN transcript_entries t ON t.text LIKE '%' || p.term || '%'
     AND t._id > (SELECT indexed_up_to FROM search_indices WHERE name = 'search_transcripts')
+),
+by_meeting AS (
+  SELECT meeting_id, count(*) AS mentions, count(contact_id) AS by_contacts
+  FROM said
+  GROUP BY meeting_id
 )
 SELECT
   substr(m.start_time, 1, 7) AS month,
-  count(*) AS mentions,
-  count(*) FILTER (WHERE said.contact_id IS NOT NULL) AS by_contacts,
-  count(DISTINCT m.id) AS meetings
+  coalesce(sum(b.mentions), 0) AS mentions,
+  coalesce(sum(b.by_contacts), 0) AS by_contacts,
+  count(b.meeting_id) AS meetings,
+  count(*) AS meetings_with_transcript,
+  round(100.0 * count(b.meeting_id) / count(*), 1) AS percent
 FROM parameters p
-CROSS JOIN said
-CROSS JOIN live_meetings m ON m.id = said.meeting_id AND m.access = 'open'
-WHERE m.start_time >= p.since AND m.start_time < p.until
+CROSS JOIN live_meetings m ON m.start_time >= p.since AND m.start_time < p.until
+  AND m.access = 'open' AND m.transcript_state = 'present'
+LEFT JOIN by_meeting b ON b.meeting_id = m.id
 GROUP BY month
 ORDER BY month;

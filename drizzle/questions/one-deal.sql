@@ -2,25 +2,52 @@
 --
 -- Parameters:
 --   deal           the deal's id; by default the deal of the newest activity
+--   name_field     the field with the name of the records that a deal points at, such as its stage
 --
--- Copies of one e-mail have an activity each and are shown once.
+-- Copies of one e-mail have an activity each and are shown once. How a field changed is known where parley saw it, at the
+-- time at which it did; of what changed before, the API tells no more than that something did.
 WITH parameters AS (
   SELECT
     (SELECT l.context_id FROM live_activities a CROSS JOIN activity_links l ON l.activity_id = a.id
-     WHERE l.context_type = 'deal' ORDER BY a.occurred_at DESC, l.context_id LIMIT 1) AS deal
+     WHERE l.context_type = 'deal' ORDER BY a.occurred_at DESC, l.context_id LIMIT 1) AS deal,
+    'name' AS name_field
+),
+changed AS (
+  SELECT c.observed_at, c.record_id, p.name_field, coalesce(f.label, c.field) AS label,
+    f.relation_target_object AS target,
+    iif(json_type(c.old_value) = 'text', c.old_value ->> '$', nullif(c.old_value, 'null')) AS old,
+    iif(json_type(c.new_value) = 'text', c.new_value ->> '$', nullif(c.new_value, 'null')) AS new
+  FROM parameters p
+  CROSS JOIN crm_record_changes c ON c.object = 'deal' AND c.record_id = p.deal
+  LEFT JOIN crm_fields f ON f.object = 'deal' AND f.name = c.field
+),
+told AS (
+  SELECT min(a.occurred_at) AS at,
+    CASE a.source_type WHEN 'MESSAGE' THEN 'e-mail' WHEN 'MEETING' THEN 'meeting' ELSE 'change of a record' END AS what,
+    coalesce(e.subject, m.title, '') AS about,
+    coalesce(x.display_name, x.handle, m.owner_name, w.name, '') AS who,
+    m.url
+  FROM parameters p
+  CROSS JOIN activity_links l ON l.context_type = 'deal' AND l.context_id = p.deal
+  JOIN live_activities a ON a.id = l.activity_id
+  LEFT JOIN live_message_copies c ON a.source_type = 'MESSAGE' AND c.id = a.source_id
+  LEFT JOIN live_messages e ON e.header_message_id = coalesce(nullif(c.header_message_id, ''), 'id:' || c.id)
+  LEFT JOIN message_copy_participants x ON x.message_id = e.id AND x.position = 0 AND x.role = 'FROM'
+  LEFT JOIN live_meetings m ON a.source_type = 'MEETING' AND m.id = a.source_id AND m.access = 'open'
+  LEFT JOIN live_members w ON w.id = a.actor_id
+  GROUP BY coalesce(e.header_message_id, m.id, a.id)
+  UNION ALL
+  SELECT c.observed_at, 'change of a field',
+    c.label || ': ' || coalesce(o.fields ->> c.name_field, og.name, c.old, 'none')
+      || ' → ' || coalesce(n.fields ->> c.name_field, ng.name, c.new, 'none'),
+    '', NULL
+  FROM changed c
+  JOIN live_crm_records d ON d.object = 'deal' AND d.id = c.record_id
+  LEFT JOIN live_crm_records o ON o.object = c.target AND o.id = c.old
+  LEFT JOIN live_crm_records n ON n.object = c.target AND n.id = c.new
+  LEFT JOIN live_members og ON c.target IS NOT NULL AND og.id = c.old
+  LEFT JOIN live_members ng ON c.target IS NOT NULL AND ng.id = c.new
 )
-SELECT
-  substr(min(a.occurred_at), 1, 16) AS at,
-  CASE a.source_type WHEN 'MESSAGE' THEN 'e-mail' WHEN 'MEETING' THEN 'meeting' ELSE 'change of a record' END AS what,
-  coalesce(e.subject, m.title, '') AS about,
-  coalesce(w.name, m.owner_name, '') AS by_member,
-  m.url
-FROM parameters p
-CROSS JOIN activity_links l ON l.context_type = 'deal' AND l.context_id = p.deal
-JOIN live_activities a ON a.id = l.activity_id
-LEFT JOIN live_message_copies c ON a.source_type = 'MESSAGE' AND c.id = a.source_id
-LEFT JOIN live_messages e ON e.header_message_id = coalesce(nullif(c.header_message_id, ''), 'id:' || c.id)
-LEFT JOIN live_meetings m ON a.source_type = 'MEETING' AND m.id = a.source_id AND m.access = 'open'
-LEFT JOIN live_members w ON w.id = a.actor_id
-GROUP BY coalesce(e.header_message_id, m.id, a.id)
-ORDER BY at, what, about;
+SELECT substr(at, 1, 16) AS at, what, about, who, url
+FROM told
+ORDER BY told.at, what, about, url;

@@ -21,7 +21,7 @@ SELECT
   coalesce(l.fields ->> 'name', 'pipeline not known') AS pipeline,
   coalesce(s.fields ->> 'name', 'stage not known') AS stage,
   count(*) AS deals,
-  printf('%,d', total(d.fields ->> p.amount_field)) AS amount,
+  round(total(d.fields ->> p.amount_field)) AS amount,
   count(*) - count(d.fields ->> p.amount_field) AS without_amount
 FROM parameters p
 CROSS JOIN live_crm_records d ON d.object = 'deal'
@@ -30,4 +30,4 @@ LEFT JOIN live_crm_records l ON l.object = 'pipeline' AND l.id = d.fields ->> p.
 WHERE coalesce(d.fields ->> p.closed_field, 0) IN (0, 'false', '')
   AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
 GROUP BY l.id, s.id
-ORDER BY l.fields ->> p.position_field, pipeline, s.fields ->> p.position_field, stage;
+ORDER BY l.fields ->> p.position_field, pipeline, s.fields ->> p.position_field, stage, s.id;

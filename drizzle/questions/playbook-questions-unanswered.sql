@@ -4,13 +4,14 @@
 --   since          meetings that began from this day on: the last 180 days
 --   no_answer      answers that say that there is none, as a JSON list, whatever their case and final full stop
 --
--- How the product words that it found no answer is not stated: look at your own answers and add to the list. A question
+-- How the product words that it found no answer is not stated: look at your own answers and add to the list. “None.” is
+-- an answer, such as to a question about competitors. A question
 -- may also be missing in a result; this is counted for results made since the playbook was last changed, since older
 -- ones may be from before the question.
 WITH parameters AS (
   SELECT
     date('now', '-180 days') AS since,
-    '["", "-", "n/a", "unknown", "not discussed", "not mentioned", "not answered", "なし", "不明"]' AS no_answer
+    '["", "-", "n/a", "unknown", "not discussed", "not mentioned", "not answered", "言及なし", "不明"]' AS no_answer
 ),
 results AS (
   SELECT r.id, r.playbook_id, r.playbook_name, r.created_at
@@ -45,4 +46,4 @@ LEFT JOIN live_playbooks b ON b.id = a.playbook_id
 LEFT JOIN live_playbook_talk_points q ON q.playbook_id = a.playbook_id AND q.id = a.question_id
 GROUP BY a.playbook_id, a.question_id
 HAVING sum(a.is_unanswered OR a.is_missing) > 0
-ORDER BY unanswered_percent DESC, results DESC, playbook, question;
+ORDER BY unanswered_percent DESC, results DESC, playbook, question, a.playbook_id, a.question_id;

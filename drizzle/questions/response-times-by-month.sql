@@ -5,7 +5,7 @@
 --   own_domains    the second query: domains that are ours, by default those of all members, also of those who left
 --
 -- An e-mail answers when the one before it in its thread came from the other side, within this time. Hours are hours of
--- the clock, nights included. E-mails without a thread or a sender are left out.
+-- the clock, nights included. E-mails without a thread or a sender are left out. The API lists the sender first.
 WITH parameters AS (
   SELECT
     date('now', 'start of month', '-11 months') AS since,
@@ -19,7 +19,7 @@ mails AS (
     lower(substr(x.handle, instr(x.handle, '@') + 1)) IN (SELECT domain FROM own_domains) AS is_ours
   FROM parameters p
   CROSS JOIN live_messages m ON m.received_at >= p.since AND m.received_at < p.until AND m.thread_id IS NOT NULL
-  JOIN message_copy_participants x ON x.message_id = m.id AND x.role = 'FROM' AND x.handle IS NOT NULL
+  JOIN message_copy_participants x ON x.message_id = m.id AND x.position = 0 AND x.role = 'FROM' AND x.handle LIKE '%@%'
 ),
 sequence AS (
   SELECT *, lag(is_ours) OVER thread AS was_ours,

@@ -20,7 +20,7 @@ SELECT
   coalesce(d.fields ->> p.name_field, d.id) AS deal,
   coalesce(f.fields ->> 'name', c.old_value ->> '$', 'none') AS from_stage,
   coalesce(t.fields ->> 'name', c.new_value ->> '$', 'none') AS to_stage,
-  coalesce(m.name, 'nobody') AS owner,
+  coalesce(m.name, iif(d.fields ->> p.owner_field IS NULL, 'nobody', 'not a member now')) AS owner,
   d.id AS deal_id
 FROM parameters p
 CROSS JOIN crm_record_changes c ON c.object = 'deal' AND c.field = p.stage_field

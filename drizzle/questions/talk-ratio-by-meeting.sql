@@ -2,6 +2,7 @@
 --
 -- Parameters:
 --   since, until   meetings that began from this day on and before that one: the last 90 days
+--   external_only  1: only meetings with an attendee who is not of our side; 0: all of them
 --
 -- The API gives the share of each speaker by name and does not state its unit, so percentages are of the meeting's own
 -- sum. A speaker is on the side of the attendee of that name; a name that no attendee has, or one on either side, is
@@ -9,7 +10,8 @@
 WITH parameters AS (
   SELECT
     date('now', '-90 days') AS since,
-    date('now', '+1 day') AS until
+    date('now', '+1 day') AS until,
+    1 AS external_only
 ),
 speaking AS (
   SELECT m.id, m.start_time, m.title, m.owner_name, s.speaker_ratio,
@@ -18,6 +20,8 @@ speaking AS (
      WHERE a.meeting_id = m.id AND a.name = s.speaker_name) AS is_ours
   FROM parameters p
   CROSS JOIN live_meetings m ON m.start_time >= p.since AND m.start_time < p.until AND m.access = 'open'
+    AND (NOT p.external_only OR EXISTS (
+      SELECT 1 FROM live_meeting_attendees o WHERE o.meeting_id = m.id AND o.is_internal = 0))
   JOIN live_meeting_speakers s ON s.meeting_id = m.id
 )
 SELECT

@@ -2,13 +2,15 @@
 --
 -- Parameters:
 --   since, until   meetings that began from this day on and before that one: the last twelve months
+--   external_only  1: only meetings with an attendee who is not of our side; 0: all of them
 --
 -- The mean of the meetings' own percentages, each meeting counting alike, since the API states no unit for a speaker's
 -- share. Who is on our side is found as in talk-ratio-by-meeting.sql.
 WITH parameters AS (
   SELECT
     date('now', 'start of month', '-11 months') AS since,
-    date('now', '+1 day') AS until
+    date('now', '+1 day') AS until,
+    1 AS external_only
 ),
 speaking AS (
   SELECT m.id, m.start_time, s.speaker_ratio,
@@ -17,6 +19,8 @@ speaking AS (
      WHERE a.meeting_id = m.id AND a.name = s.speaker_name) AS is_ours
   FROM parameters p
   CROSS JOIN live_meetings m ON m.start_time >= p.since AND m.start_time < p.until AND m.access = 'open'
+    AND (NOT p.external_only OR EXISTS (
+      SELECT 1 FROM live_meeting_attendees o WHERE o.meeting_id = m.id AND o.is_internal = 0))
   LEFT JOIN live_meeting_speakers s ON s.meeting_id = m.id
 ),
 by_meeting AS (

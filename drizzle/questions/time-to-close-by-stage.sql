@@ -41,8 +41,8 @@ dated AS MATERIALIZED (
   FROM deals
 ),
 timed AS (
-  SELECT *, CASE WHEN first_meeting_at <= closed_at
-    THEN julianday(closed_at) - julianday(first_meeting_at) END AS days
+  SELECT *, CASE WHEN substr(first_meeting_at, 1, length(closed_at)) <= closed_at
+    THEN max(0, julianday(closed_at) - julianday(first_meeting_at)) END AS days
   FROM dated
 ),
 placed AS (

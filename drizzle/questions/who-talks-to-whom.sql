@@ -5,7 +5,7 @@
 --   name_field     the contact's field with the name
 --
 -- An e-mail counts when one of the two sent it and the other one got it; a meeting, when both attended. Members are
--- recognised by their address, and contacts only where the API itself names the contact.
+-- recognised by their address (those who left are not shown), and contacts only where the API itself names the contact.
 WITH parameters AS (
   SELECT
     date('now', '-90 days') AS since,

@@ -23,7 +23,8 @@ SELECT l.context_id AS deal_id, a.occurred_at AS at,
   CASE a.source_type WHEN 'MEETING' THEN 'meeting' WHEN 'MESSAGE' THEN 'message' ELSE 'activity' END AS kind,
   a.type,
   CASE a.source_type
-    WHEN 'MEETING' THEN (SELECT m.title FROM meetings m WHERE m.id = a.source_id AND m._deleted_at IS NULL)
+    WHEN 'MEETING' THEN (SELECT m.title FROM meetings m
+      WHERE m.id = a.source_id AND m._deleted_at IS NULL AND m.access IS NOT 'withheld')
     WHEN 'MESSAGE' THEN (SELECT c.subject FROM message_copies c WHERE c.id = a.source_id AND c._deleted_at IS NULL)
   END AS title,
   a.actor_id, (SELECT p.name FROM members p WHERE p.id = a.actor_id) AS actor_name,

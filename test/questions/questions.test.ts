@@ -86,12 +86,12 @@ test.each([
   [
     'messages',
     "UPDATE messages SET text_state = 'pending' WHERE received_at LIKE '2026-05-%'",
-    'no: texts or transcripts are still to be read',
+    'no: details or texts are still to be read',
   ],
   [
     'transcripts',
     "UPDATE meetings SET transcript_state = 'pending' WHERE start_time LIKE '2026-05-%'",
-    'no: texts or transcripts are still to be read',
+    'no: details or texts are still to be read',
   ],
   [
     'transcripts',
@@ -102,7 +102,7 @@ test.each([
   [
     'access_logs',
     "DELETE FROM sync_segments WHERE feed LIKE 'access_logs.%'",
-    'no: not asked for from its beginning',
+    'no: not all of it was asked for',
   ],
   [
     'access_logs',
@@ -142,7 +142,7 @@ test.each(['価格', '価', 'to', '文字起こし'])('a term may be of any lang
   const time = { since: "'2025-07-01'", until: "'2026-06-01'" }
   const answer = ask(withParameters(named('mentions-of-a-term-by-month'), { ...time, term: `'${term}'` }))
   expect(answer.length).toBeGreaterThan(0)
-  expect(answer).toEqual(mentions(warehouse, term))
+  expect(differences(answer, mentions(warehouse, term))).toEqual([])
 })
 
 test('closed stages stand in for a field that says so', () => {

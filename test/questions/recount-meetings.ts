@@ -11,7 +11,7 @@ export const MEETING_RECOUNTS: Readonly<Record<string, Recount>> = {
     least: 20,
     expected: warehouse =>
       ordered(
-        meetingsOf(warehouse).filter(({ start_time }) => isAsked(start_time)),
+        heldWithOutsiders(warehouse),
         { by: ({ start_time }) => text({ start_time: start_time ?? null }, 'start_time'), down: true },
         { by: row => text(row, 'id') },
       ).flatMap(meeting => {
@@ -32,7 +32,7 @@ export const MEETING_RECOUNTS: Readonly<Record<string, Recount>> = {
     parameters: ASKED,
     least: 11,
     expected: warehouse => {
-      const meetings = meetingsOf(warehouse).filter(({ start_time }) => isAsked(start_time))
+      const meetings = heldWithOutsiders(warehouse)
       const months = groupedBy(meetings, row => text(row, 'start_time').slice(0, 7))
       return ordered([...months], { by: ([month]) => month }).map(([month, of]) => {
         const shares = of.flatMap(meeting => sharesOf(warehouse, meeting) ?? [])
@@ -135,6 +135,14 @@ export const MEETING_RECOUNTS: Readonly<Record<string, Recount>> = {
 const meetingsOf = (warehouse: DemoWarehouse): readonly Cells[] =>
   warehouse.rows('meetings').filter(({ access }) => access === 'open')
 
+/** Of the time asked for, those with somebody who is not of our side. */
+const heldWithOutsiders = (warehouse: DemoWarehouse): readonly Cells[] =>
+  meetingsOf(warehouse).filter(
+    ({ id, start_time }) =>
+      isAsked(start_time) &&
+      rowsOf(warehouse, 'meeting_attendees', id ?? null).some(({ is_internal }) => is_internal === 0),
+  )
+
 const rowsOf = (warehouse: DemoWarehouse, table: string, meeting: unknown): Cells[] =>
   warehouse.rows(table).filter(({ meeting_id }) => meeting_id === meeting)
 
@@ -191,20 +199,25 @@ export function mentions({ after }: DemoWarehouse, term: string): Expected[] {
       new Date(String(start_time)).toISOString(),
     ]),
   )
-  const found = after.transcripts.flatMap(({ meeting_id, entries }) => {
-    const at = began.get(meeting_id)
-    const said = entries as { text: string; contact_id: string | null }[]
-    return said
-      .filter(({ text: words }) => isAsked(at) && words.toLowerCase().includes(term))
-      .map(({ contact_id }) => ({ month: at?.slice(0, 7) ?? '', meeting: String(meeting_id), contact_id }))
+  const heard = after.transcripts.flatMap(({ meeting_id, entries }) => {
+    const month = began.get(meeting_id) ?? ''
+    const all = entries as { text: string; contact_id: string | null }[]
+    if (all.length === 0 || !isAsked(month)) return []
+    return { month: month.slice(0, 7), said: all.filter(entry => entry.text.toLowerCase().includes(term)) }
   })
-  const months = groupedBy(found, ({ month }) => month)
-  return ordered([...months], { by: ([month]) => month }).map(([month, all]) => ({
-    month,
-    mentions: all.length,
-    by_contacts: all.filter(({ contact_id }) => contact_id !== null).length,
-    meetings: new Set(all.map(({ meeting }) => meeting)).size,
-  }))
+  const months = groupedBy(heard, ({ month }) => month)
+  return ordered([...months], { by: ([month]) => month }).map(([month, all]) => {
+    const said = all.flatMap(meeting => meeting.said)
+    const meetings = all.filter(meeting => meeting.said.length > 0).length
+    return {
+      month,
+      mentions: said.length,
+      by_contacts: said.filter(({ contact_id }) => contact_id !== null).length,
+      meetings,
+      meetings_with_transcript: all.length,
+      percent: (100 * meetings) / all.length,
+    }
+  })
 }
 
 const NO_ANSWERS = ['', '-', 'n/a', 'unknown', 'not discussed', 'not mentioned', 'not answered']

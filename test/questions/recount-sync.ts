@@ -50,7 +50,7 @@ function coverage(warehouse: DemoWarehouse): Expected[] {
         .at(0) ?? null,
     parts: resource === 'meetings' ? 1 : parts.length,
     parts_read: resource === 'meetings' ? 1 : parts.length,
-    texts_missing: resource === 'messages' ? 0 : null,
+    still_to_read: resource === 'messages' || resource === 'meetings' ? 0 : null,
   }))
   const read = warehouse.stored('SELECT resource, complete_as_of FROM sync_resources')
   const items = ['playbook_results', 'transcripts'].map(resource => ({
@@ -62,7 +62,7 @@ function coverage(warehouse: DemoWarehouse): Expected[] {
     ).slice(0, 19),
     parts: 1,
     parts_read: 1,
-    texts_missing: resource === 'transcripts' ? 0 : null,
+    still_to_read: 0,
   }))
   return ordered([...whole, ...items], { by: ({ resource }) => resource })
 }
@@ -119,7 +119,11 @@ function freshness(warehouse: DemoWarehouse): Expected[] {
   })
   return ordered(
     rows,
-    { by: ({ state }) => Number(['ok', 'waiting', 'unavailable'].includes(state)) },
+    {
+      by: ({ state }) =>
+        ['failing', 'backfilling', 'waiting', 'unavailable'].indexOf(state.replace('ok', 'waiting')),
+    },
+    { by: row => Number(row.minutes_ago === null), down: true },
     { by: row => (row.minutes_ago === null ? null : Math.round(row.minutes_ago * 10)), down: true },
     { by: ({ resource }) => resource },
   )

@@ -117,6 +117,14 @@ test('the timeline of a deal has its meetings, e-mails, other activities and cha
   ])
 })
 
+test('the timeline of a deal keeps a meeting that is withheld, without its title', async () => {
+  const store = await dealsWith('stage_id')
+  putTimeline(store)
+  store.db.exec("UPDATE meetings SET access = 'withheld'")
+  const titles = store.column("SELECT title FROM deal_timeline WHERE deal_id = 'moved' AND kind = 'meeting'")
+  expect(titles).toEqual([null])
+})
+
 test.each(['deal_timeline', 'deal_stage_history'])('%s of one deal reads no whole table', async view => {
   const store = await dealsWith('stage_id')
   const plan = store.all(`EXPLAIN QUERY PLAN SELECT * FROM ${view} WHERE deal_id = 'moved'`)
