@@ -99,9 +99,9 @@ export function identifier(name: string): string {
   return plain === '' ? 'unnamed' : plain
 }
 
-/** A key of a record as `crm_fields.name` has it: text that is no Unicode comes back from SQLite as other text. */
+/** A key of a record as `crm_fields.name` has it: half a character has no UTF-8. */
 export function storedName(key: string): string {
-  return key.isWellFormed() ? key : key.replace(/\p{Surrogate}/gu, '\ufffd\ufffd\ufffd')
+  return key.toWellFormed()
 }
 
 export interface Names {

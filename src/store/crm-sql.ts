@@ -1,25 +1,31 @@
 import {
-  type CrmCell,
   type CrmColumn,
   type CrmField,
-  cellOf,
   createNames,
   LEADING_COLUMNS,
   labelsOf,
   type Names,
   SQL_TYPES,
-  storedName,
   TRAILING_COLUMNS,
 } from './crm-columns.ts'
 import type { Sqlite } from './open.ts'
-import { placeholders, quote } from './sql.ts'
+import { quote } from './sql.ts'
 import type { View } from './views.ts'
 
-/** Typed tables as SQL: how one is made, written and shown. */
+/** Typed tables as SQL: how one is made, named, shown and dropped. */
 
 /** Whose names a new table or index must not have. */
 export function namesInUse(db: Sqlite): Names {
   return createNames(db.prepare('SELECT name FROM sqlite_master').pluck().all() as string[])
+}
+
+/** A name under which a table and its views can be made: the wanted one, else with the first number that makes it so. */
+export function freeName(db: Sqlite, wanted: string): string {
+  const inUse = namesInUse(db)
+  for (let number = 1; ; number += 1) {
+    const name = number === 1 ? wanted : `${wanted}_${number}`
+    if (![name, liveView(name), labelledView(name)].some(inUse.has)) return name
+  }
 }
 
 export function liveView(table: string): string {
@@ -61,6 +67,23 @@ export function tableExists(db: Sqlite, table: string): boolean {
   return db.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(table) !== undefined
 }
 
+/** The greatest id in a table; '' where there is none. */
+export function lastId(db: Sqlite, table: string): string {
+  return db
+    .prepare(`SELECT coalesce(max("id"), '') FROM ${quote(table)}`)
+    .pluck()
+    .get() as string
+}
+
+export function dropTable(db: Sqlite, table: string): void {
+  db.exec(`DROP TABLE IF EXISTS ${quote(table)}`)
+}
+
+/** Drops the views over a table. */
+export function dropViews(db: Sqlite, table: string): void {
+  for (const view of [liveView(table), labelledView(table)]) db.exec(`DROP VIEW IF EXISTS ${quote(view)}`)
+}
+
 /** Rows without the deleted ones: under the columns' names, and under those that people see. */
 export function viewsOf(
   table: string,
@@ -85,59 +108,4 @@ function sourceOf(columns: readonly CrmColumn[], index: number, name: string): s
 
 function aliased(column: string, name: string): string {
   return column === name ? `t.${quote(column)}` : `t.${quote(column)} AS ${quote(name)}`
-}
-
-/** A record as its row has it. */
-export interface CrmRow {
-  id: string
-  /** JSON object of the values by field name, or whatever else stands there. */
-  fields: unknown
-  createdAt: string | null
-  updatedAt: string | null
-  deletedAt: string | null
-}
-
-export interface CrmTableWriter {
-  put(row: CrmRow): void
-  mark(id: string, deletedAt: string | null): void
-  remove(id: string): void
-}
-
-export function createCrmTableWriter(
-  db: Sqlite,
-  table: string,
-  columns: readonly CrmColumn[],
-): CrmTableWriter {
-  const names = [...LEADING_COLUMNS, ...columns.map(({ column }) => column), ...TRAILING_COLUMNS].map(quote)
-  const sets = names.slice(1).map(name => `${name} = excluded.${name}`)
-  const upsert = db.prepare(
-    `INSERT INTO ${quote(table)} (${names.join(', ')}) VALUES (${placeholders(names.length)})
-     ON CONFLICT ("id") DO UPDATE SET ${sets.join(', ')}`,
-  )
-  const mark = db.prepare(`UPDATE ${quote(table)} SET _deleted_at = ? WHERE "id" = ?`)
-  const remove = db.prepare(`DELETE FROM ${quote(table)} WHERE "id" = ?`)
-  const places = new Map(columns.map(({ field, form }, index) => [field, { form, index: index + 1 }]))
-  const width = names.length
-  return {
-    put({ id, fields, createdAt, updatedAt, deletedAt }) {
-      const cells: CrmCell[] = new Array<CrmCell>(width).fill(null)
-      cells[0] = id
-      if (typeof fields === 'object' && fields !== null && !Array.isArray(fields)) {
-        for (const [name, value] of Object.entries(fields)) {
-          const place = places.get(storedName(name))
-          if (place) cells[place.index] = cellOf(place.form, value)
-        }
-      }
-      cells[width - 3] = createdAt
-      cells[width - 2] = updatedAt
-      cells[width - 1] = deletedAt
-      upsert.run(cells)
-    },
-    mark: (id, deletedAt) => {
-      mark.run(deletedAt, id)
-    },
-    remove: id => {
-      remove.run(id)
-    },
-  }
 }

@@ -8,17 +8,11 @@ export interface MadeTable {
   columns: readonly CrmColumn[]
 }
 
-/** One that takes a table's place as soon as it holds every record; those up to the id `after` are in it. */
-export interface NextTable extends MadeTable {
-  after: string
-}
-
 export interface CrmTableState {
-  /** The name that its table has, or will have. */
-  name: string
   /** The table that people read. */
   made?: MadeTable
-  next?: NextTable
+  /** The one that takes its place as soon as it holds every record; those up to the last id in it are in it. */
+  next?: MadeTable
   /** Tables that were replaced, and are emptied bit by bit: dropping a large one takes long. */
   leaving: readonly string[]
 }
@@ -28,7 +22,7 @@ export function tablesOf({ made, next, leaving }: CrmTableState): string[] {
 }
 
 export interface CrmTableStates {
-  /** By object, as the database has them now. */
+  /** By object, as the database has them now. A table's columns are the same array until its table is another one. */
   all(): ReadonlyMap<string, CrmTableState>
   save(object: string, state: CrmTableState): void
   remove(object: string): void
@@ -38,8 +32,7 @@ const PREFIX = 'crm_table '
 /** Counts the writes, so that memory is known to be outdated after one was rolled back. */
 const COUNT = 'crm_tables'
 
-/** @param onReload told when the states were read anew, since what was derived from them may not hold */
-export function createCrmTableStates(prepare: Prepare, onReload: () => void): CrmTableStates {
+export function createCrmTableStates(prepare: Prepare): CrmTableStates {
   const count = prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
   const read = prepare('SELECT key, value FROM sync_meta WHERE key >= ? AND key < ?').raw()
   const write = prepare(
@@ -58,7 +51,6 @@ export function createCrmTableStates(prepare: Prepare, onReload: () => void): Cr
       rows.map(([key, value]) => [key.slice(PREFIX.length), JSON.parse(value) as CrmTableState]),
     )
     knownAt = at
-    onReload()
   }
   const written = () => {
     knownAt = String(Number(counted()) + 1)

@@ -1,21 +1,19 @@
-import { labelledView, liveView } from './crm-sql.ts'
+import { dropTable, dropViews } from './crm-sql.ts'
 import { createCrmTableStates, tablesOf } from './crm-table-state.ts'
 import type { CrmTables } from './crm-tables.ts'
 import { dealViews } from './deal-views.ts'
 import { createCrmDictionary } from './dictionary.ts'
 import type { Sqlite } from './open.ts'
-import { quote } from './sql.ts'
 import type { Prepare } from './statements.ts'
 import { replaceViews } from './views.ts'
 
 /** Typed tables are not wanted: those that an earlier process kept are dropped, and nothing says that there are any. */
 export function withoutCrmTables(db: Sqlite, prepare: Prepare): CrmTables {
   db.transaction(() => {
-    const states = createCrmTableStates(prepare, () => undefined)
+    const states = createCrmTableStates(prepare)
     for (const [object, state] of [...states.all()]) {
-      for (const view of [liveView(state.name), labelledView(state.name)])
-        db.exec(`DROP VIEW IF EXISTS ${quote(view)}`)
-      for (const table of tablesOf(state)) db.exec(`DROP TABLE IF EXISTS ${quote(table)}`)
+      if (state.made) dropViews(db, state.made.table)
+      for (const table of tablesOf(state)) dropTable(db, table)
       states.remove(object)
     }
     prepare('UPDATE crm_objects SET table_name = NULL WHERE table_name IS NOT NULL').run()

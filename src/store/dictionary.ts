@@ -133,7 +133,9 @@ interface ColumnRow {
 
 function tablesByObject(prepare: Prepare): ReadonlyMap<string, ObjectRow> {
   const objects = prepare(
-    'SELECT name, label, table_name AS "table" FROM crm_objects WHERE table_name IS NOT NULL ORDER BY name',
+    // Of a table that someone has dropped nothing is told, and its views cannot be looked at.
+    `SELECT o.name, o.label, o.table_name AS "table" FROM crm_objects o
+     JOIN sqlite_master s ON s.type = 'table' AND s.name = o.table_name ORDER BY o.name`,
   ).all() as ObjectRow[]
   return new Map(objects.map(object => [object.name, object]))
 }

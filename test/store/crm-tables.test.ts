@@ -35,9 +35,9 @@ function putRecords(
   store.put('crm_records', payloads, { requested: object, now })
 }
 
-/** Deals with some records, in a typed table. */
+/** Deals with some records, in a typed table. A lot is never over: what is small is filled at once. */
 async function deals(records: readonly Record<string, unknown>[] = []): Promise<TemporaryStore> {
-  const store = temporaryStore()
+  const store = storeWith(() => 0)
   putObject(store, 'deal', [NAME, AMOUNT, relation('stage_id', 'stage')])
   putRecords(store, 'deal', records)
   await store.crmTables.finish()
@@ -177,19 +177,25 @@ describe('when the metadata changes', () => {
   })
 
   test('readers see the table as it was until the new one has every record', async () => {
-    const { store, path } = slowStore()
+    const store = slowStore()
     putObject(store, 'deal', [NAME])
     putRecords(store, 'deal', many(100))
     await store.crmTables.finish()
     putObject(store, 'deal', [NAME, AMOUNT])
+    await store.transaction(() => undefined)
     expect(columnsIn(store, 'crm_deal')).not.toContain('amount')
-    expect(internal(store)).not.toEqual([])
-    putRecords(store, 'deal', [{ id: 'r00', name: 'early' }, { id: 'r3' }, { id: 'r99x' }], LATER)
+    expect(store.column('SELECT id FROM sync_crm_next')).toEqual(['r0'])
+    const changed = [{ id: 'a', name: 'early' }, { id: 'r0' }, { id: 'r3' }, { id: 'r99x' }]
+    putRecords(store, 'deal', changed, LATER)
     store.atomically(() => store.tombstone('crm_records', [['deal', 'r1']], LATER))
+    expect(store.all('SELECT id, name FROM sync_crm_next')).toEqual([
+      { id: 'r0', name: null },
+      { id: 'a', name: 'early' },
+    ])
     expect(store.column('SELECT count(*) FROM crm_deal')).toEqual([102])
     store.close()
 
-    const again = opened(path)
+    const again = opened(store.path)
     await again.crmTables.finish()
     expect(columnsIn(again, 'crm_deal')).toContain('amount')
     expect(compareTypedTables(again.db)).toEqual([])
@@ -197,7 +203,7 @@ describe('when the metadata changes', () => {
   })
 
   test('and once more while a table is being filled, the last one counts', async () => {
-    const { store } = slowStore()
+    const store = slowStore()
     putObject(store, 'deal', [NAME])
     putRecords(store, 'deal', many(100))
     await store.crmTables.finish()
@@ -235,6 +241,24 @@ describe('names', () => {
     expect(compareTypedTables(store.db)).toEqual([])
   })
 
+  test('of an index and of a table that is still to be filled may be the same one', async () => {
+    const store = temporaryStore()
+    putObject(store, 'deal_by_stage_id', [NAME])
+    putObject(store, 'deal', [relation('stage_id', 'stage')])
+    await store.crmTables.finish()
+    expect(store.column('SELECT count(*) FROM crm_objects WHERE table_name IS NULL')).toEqual([0])
+    expect(compareTypedTables(store.db)).toEqual([])
+  })
+
+  test('of fields that no text can hold are known by what stands for them', async () => {
+    const store = temporaryStore()
+    putObject(store, 'deal', [{ ...NAME, name: 'half \ud800' }])
+    putRecords(store, 'deal', [{ id: 'a', 'half \ud800': 'whole' }])
+    await store.crmTables.finish()
+    expect(store.column('SELECT "half \ufffd" FROM crm_deal')).toEqual(['whole'])
+    expect(compareTypedTables(store.db)).toEqual([])
+  })
+
   test('of 3,000 fields become 1,900 columns, and the others stay in the JSON', async () => {
     const store = temporaryStore()
     const fields = Array.from({ length: 3000 }, (_, index) => ({
@@ -264,16 +288,39 @@ describe('a table that cannot be kept', () => {
     expect(again.column('SELECT name FROM crm_deal ORDER BY id')).toEqual(['changed', 'n1'])
   })
 
-  test('because someone dropped it is made again', async () => {
+  test('because someone dropped it, and another with it, is made again under its name', async () => {
     const store = await deals(many(2))
+    putObject(store, 'company', [NAME])
+    putRecords(store, 'company', many(3))
+    await store.crmTables.finish()
     store.close()
-    const theirs = new Database(store.path)
-    theirs.exec('DROP VIEW live_crm_deal; DROP TABLE crm_deal')
-    theirs.close()
+    meddle(store.path, 'DROP TABLE crm_deal; DROP TABLE crm_company; DROP VIEW live_crm_deal')
     const again = opened(store.path)
     await again.crmTables.finish()
     expect(compareTypedTables(again.db)).toEqual([])
     expect(again.column('SELECT count(*) FROM live_crm_deal')).toEqual([2])
+    expect(again.column('SELECT count(*) FROM labelled_crm_company')).toEqual([3])
+  })
+
+  test('because someone drops several while parley runs fails no sync either', async () => {
+    const store = await deals(many(2))
+    putObject(store, 'company', [NAME])
+    putRecords(store, 'company', many(3))
+    await store.crmTables.finish()
+    meddle(store.path, 'DROP TABLE crm_deal; DROP TABLE crm_company')
+    putRecords(store, 'deal', [{ id: 'r0', name: 'changed' }], LATER)
+    putRecords(store, 'company', [{ id: 'r0', name: 'changed' }], LATER)
+    expect(
+      store.column('SELECT object FROM crm_records WHERE fields = \'{"name":"changed"}\'').sort(),
+    ).toEqual(['company', 'deal'])
+    putObject(store, 'deal', [NAME])
+    putObject(store, 'company', [NAME, AMOUNT])
+    await store.crmTables.finish()
+    expect(compareTypedTables(store.db)).toEqual([])
+    expect(store.column('SELECT table_name FROM crm_objects ORDER BY name')).toEqual([
+      'crm_company',
+      'crm_deal',
+    ])
   })
 })
 
@@ -310,22 +357,29 @@ test('what was withdrawn leaves the typed tables, their views and the dictionary
   expect(bytes.match(/mark-\w+/g)).toBe(null)
 })
 
+/** What another program does to the file. */
+function meddle(path: string, sql: string): void {
+  const theirs = new Database(path)
+  theirs.exec(sql)
+  theirs.close()
+}
+
 function opened(path: string, store: Store = openAt(path)): TemporaryStore {
   onTestFinished(() => store.close())
   return withShortcuts(store, path, path)
 }
 
 /** By its clock every look at the time finds that a lot has lasted long enough. */
-function slowStore(): { store: TemporaryStore; path: string } {
-  const path = `${newFolder()}/parley.db`
+function slowStore(): TemporaryStore {
   let elapsed = 0
-  const clock = {
-    ...systemClock(),
-    elapsed: () => {
-      elapsed += 1000
-      return elapsed
-    },
-  }
-  const store = openStore({ path, mode: 0o600, command: 'test', pid: process.pid, clock })
-  return { store: opened(path, store), path }
+  return storeWith(() => {
+    elapsed += 1000
+    return elapsed
+  })
+}
+
+function storeWith(elapsed: () => number): TemporaryStore {
+  const path = `${newFolder()}/parley.db`
+  const clock = { ...systemClock(), elapsed }
+  return opened(path, openStore({ path, mode: 0o600, command: 'test', pid: process.pid, clock }))
 }

@@ -142,8 +142,8 @@ function compareCells(
   return wrong.map(column => `${table} ${record['id']}: ${column} is not what the record says`)
 }
 
-/** Half a character is stored as three bytes that are none, each of which is read as one that stands for what is wrong. */
-const storedName = (key: string): string => key.replace(/\p{Surrogate}/gu, '\ufffd'.repeat(3))
+/** Half a character has a sign in its place. */
+const storedName = (key: string): string => key.replace(/\p{Surrogate}/gu, '\ufffd')
 
 type Form = 'text' | 'number' | 'boolean' | 'timestamp'
 

@@ -1,0 +1,119 @@
+import { decodeJson } from '../json.ts'
+import {
+  type CrmCell,
+  type CrmColumn,
+  cellOf,
+  LEADING_COLUMNS,
+  storedName,
+  TRAILING_COLUMNS,
+} from './crm-columns.ts'
+import type { CrmNotes, NotedRecord } from './crm-notes.ts'
+import { lastId } from './crm-sql.ts'
+import type { CrmTableStates, MadeTable } from './crm-table-state.ts'
+import type { Sqlite } from './open.ts'
+import { placeholders, quote } from './sql.ts'
+
+/** How records become rows of typed tables, and follow whatever is written. */
+export interface CrmTableRows {
+  put(table: MadeTable, record: CrmRow): void
+  /** Brings an object's tables to what was noted of its records. One that is being filled gets the rest with its lots. */
+  follow(object: string): void
+}
+
+/** A record as `crm_records` has it. */
+export interface CrmRow {
+  id: string
+  /** JSON object of the values by field name, or whatever else stands there. */
+  fields: string | null
+  createdAt: string | null
+  updatedAt: string | null
+  deletedAt: string | null
+}
+
+export interface CrmTableRowsDeps {
+  db: Sqlite
+  states: Pick<CrmTableStates, 'all'>
+  notes: Pick<CrmNotes, 'records'>
+}
+
+export function createCrmTableRows({ db, states, notes }: CrmTableRowsDeps): CrmTableRows {
+  /** By its columns, which are another array when the table is another one; only its name may have changed. */
+  const writers = new WeakMap<readonly CrmColumn[], { table: string; writer: CrmTableWriter }>()
+  const writerOf = ({ table, columns }: MadeTable): CrmTableWriter => {
+    const known = writers.get(columns)
+    if (known?.table === table) return known.writer
+    const writer = createCrmTableWriter(db, table, columns)
+    writers.set(columns, { table, writer })
+    return writer
+  }
+  const put = (table: MadeTable, { fields, ...record }: CrmRow) =>
+    writerOf(table).put({ ...record, values: valuesOf(fields) })
+
+  return {
+    put,
+    follow(object) {
+      const { made, next } = states.all().get(object) ?? {}
+      const upTo = next ? lastId(db, next.table) : ''
+      if (!made && upTo === '') return
+      for (const record of notes.records(object, upTo)) {
+        const values = valuesOf(record.fields)
+        if (made) write(writerOf(made), record, values)
+        if (next && record.reached) write(writerOf(next), record, values)
+      }
+    },
+  }
+}
+
+function write(writer: CrmTableWriter, record: NotedRecord, values: Values): void {
+  if (record.gone) writer.remove(record.id)
+  else if (record.whole) writer.put({ ...record, values })
+  else writer.mark(record.id, record.deletedAt)
+}
+
+type Values = readonly (readonly [field: string, value: unknown])[]
+
+/** What is nested too deep to be read with all digits has no columns; it is in `crm_records` as it came. */
+function valuesOf(json: string | null): Values {
+  if (json === null) return []
+  try {
+    const { value } = decodeJson(json)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
+  } catch (error) {
+    if (error instanceof SyntaxError) return []
+    throw error
+  }
+}
+
+interface CrmTableWriter {
+  put(row: Omit<CrmRow, 'fields'> & { values: Values }): void
+  mark(id: string, deletedAt: string | null): void
+  remove(id: string): void
+}
+
+function createCrmTableWriter(db: Sqlite, table: string, columns: readonly CrmColumn[]): CrmTableWriter {
+  const names = [...LEADING_COLUMNS, ...columns.map(({ column }) => column), ...TRAILING_COLUMNS].map(quote)
+  const sets = names.slice(1).map(name => `${name} = excluded.${name}`)
+  const upsert = db.prepare(
+    `INSERT INTO ${quote(table)} (${names.join(', ')}) VALUES (${placeholders(names.length)})
+     ON CONFLICT ("id") DO UPDATE SET ${sets.join(', ')}`,
+  )
+  const mark = db.prepare(`UPDATE ${quote(table)} SET _deleted_at = ? WHERE "id" = ?`)
+  const remove = db.prepare(`DELETE FROM ${quote(table)} WHERE "id" = ?`)
+  const places = new Map(columns.map(({ field, form }, index) => [field, { form, index }]))
+  return {
+    put({ id, values, createdAt, updatedAt, deletedAt }) {
+      const cells = new Array<CrmCell>(columns.length).fill(null)
+      for (const [name, value] of values) {
+        const place = places.get(storedName(name))
+        if (place) cells[place.index] = cellOf(place.form, value)
+      }
+      upsert.run([id, ...cells, createdAt, updatedAt, deletedAt])
+    },
+    mark: (id, deletedAt) => {
+      mark.run(deletedAt, id)
+    },
+    remove: id => {
+      remove.run(id)
+    },
+  }
+}
