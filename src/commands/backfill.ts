@@ -16,7 +16,7 @@ export interface BackfillOptions {
 export const backfillCommand: CommandDefinition<BackfillOptions> = {
   description:
     'Reads everything that the API publishes into the warehouse and ends. It can be stopped at any time and run again: it goes on where it stopped. After a complete run another one brings all up to date.',
-  settings: settingsIn('api', 'database', 'sync', 'access_log', 'transcripts', 'search', 'log'),
+  settings: settingsIn('api', 'database', 'sync', 'access_log', 'transcripts', 'search', 'crm', 'log'),
   options: [
     new Option('--skip <resources>', 'resources to leave out, separated by commas'),
     new Option('--plan', 'only say how many requests it would take and how long, and store nothing'),

@@ -12,6 +12,7 @@ export const daemonCommand: CommandDefinition = {
     'access_log',
     'transcripts',
     'search',
+    'crm',
     'http',
     'retention',
     'snapshot',

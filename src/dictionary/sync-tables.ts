@@ -73,7 +73,7 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       form: 'view',
       area: 'sync',
       about:
-        'One row per stretch of time of the resources that are read in time order, with when it was last read. They leave no gap. Of activities and messages the oldest has no start and the newest no end; those of the access log are the periods in which it was asked for.',
+        'One row per time segment of the resources that are read in time order: when it was last read, and what is in it. Segments leave no gap. Of activities and messages the oldest has no start and the newest no end; those of the access log are the periods in which it was asked for.',
     },
     {
       resource: RESOURCE,

@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest'
+import { backfillCommand } from '../../src/commands/backfill.ts'
+import { daemonCommand } from '../../src/commands/daemon.ts'
+import { SETTING_LIST } from '../../src/config-settings.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { parley } from './parley.ts'
 
@@ -20,4 +23,12 @@ test('there is no flag for the key itself', async () => {
     expect(status).toBe(EXIT_STATUS.usage)
     expect(stderr).not.toContain('hush')
   }
+})
+
+test('the daemon takes the flag of every setting, and a backfill those of what it keeps', () => {
+  const flagged = SETTING_LIST.filter(([, { flag }]) => flag !== undefined).map(([key]) => key)
+  expect(flagged.filter(key => !daemonCommand.settings.includes(key))).toEqual([])
+  expect(backfillCommand.settings).toEqual(
+    expect.arrayContaining(['transcripts.words', 'search.enabled', 'crm.tables']),
+  )
 })
