@@ -4,7 +4,7 @@ import { instant } from '../config-kinds.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { isDay } from '../instant.ts'
 import { nearest } from '../nearest.ts'
-import { SEARCH_KINDS, type SearchKind, termsOf } from '../store/search-query.ts'
+import { SEARCH_KINDS, type SearchKind, type SearchQuestion, termsOf } from '../store/search-query.ts'
 import { type CommandDefinition, mayColour, settingsFor, settingsIn } from './command.ts'
 import { forPrograms, hitOf, searchPage } from './search-page.ts'
 import { counted } from './wording.ts'
@@ -29,7 +29,7 @@ export const searchCommand: CommandDefinition<SearchOptions> = {
     new Option('--to <day>', 'not what was after this UTC day, or from this RFC 3339 instant on'),
     new Option('--limit <count>', 'how many are shown at most').default('20'),
     new Option('--json', 'print one JSON object on standard output'),
-    new Option('--sql', 'print the SQL that finds it, and do not run it'),
+    new Option('--sql', 'print the SQL that finds it, and do not run it').conflicts('json'),
   ],
   examples: [
     ['parley search 見積書', 'where it was said or written'],
@@ -48,8 +48,7 @@ export const searchCommand: CommandDefinition<SearchOptions> = {
     const question = {
       terms,
       kinds: kindsFrom(options.kind),
-      from: boundFrom('--from', options.from),
-      to: boundFrom('--to', options.to),
+      ...boundsFrom(options),
       limit: limitFrom(options.limit),
     }
     const { readSearch } = await import('../store/search-read.ts')
@@ -120,6 +119,15 @@ function kindsFrom(given: string | undefined): readonly SearchKind[] {
 
 const DAY_MS = 86_400_000
 
+function boundsFrom(given: Pick<SearchOptions, 'from' | 'to'>): Pick<SearchQuestion, 'from' | 'to'> {
+  const [from, to] = [boundFrom('--from', given.from), boundFrom('--to', given.to)]
+  if (from === undefined || to === undefined || from < to) return { from, to }
+  throw usage(
+    `Nothing lies from ${JSON.stringify(given.from)} to ${JSON.stringify(given.to)}`,
+    '--from is the earlier one; a day after --to is included, an instant is not.',
+  )
+}
+
 /** A day after `--to` belongs to what is wanted. */
 function boundFrom(flag: '--from' | '--to', given: string | undefined): string | undefined {
   if (given === undefined) return undefined
@@ -133,12 +141,15 @@ function boundFrom(flag: '--from' | '--to', given: string | undefined): string |
   return flag === '--to' && isDay(given) ? new Date(Date.parse(at) + DAY_MS).toISOString() : at
 }
 
+/** All texts of so many hits are in memory at once. */
+const MOST_HITS = 10_000
+
 function limitFrom(given: string): number {
   const limit = Number(given)
-  if (/^\d+$/.test(given) && limit >= 1 && limit <= 100_000) return limit
+  if (/^\d+$/.test(given) && limit >= 1 && limit <= MOST_HITS) return limit
   throw usage(
-    `--limit is ${JSON.stringify(given)}, expected a whole number from 1 to 100000`,
-    'Without it, 20 are shown.',
+    `--limit is ${JSON.stringify(given)}, expected a whole number from 1 to ${MOST_HITS}`,
+    'Without it, 20 are shown; the SQL that --sql prints takes any number.',
   )
 }
 

@@ -12,7 +12,7 @@ import {
   startOf,
 } from './search-query.ts'
 import { MARKS, SEARCH_INDICES, type SearchIndex, type SearchTable } from './search-schema.ts'
-import { requireWarehouse } from './status.ts'
+import { nothingThere, requireWarehouse } from './status.ts'
 
 export interface SearchAnswer {
   rows: readonly SearchRow[]
@@ -45,6 +45,7 @@ export function readSearch(path: string, question: SearchQuestion, options: { ru
 }
 
 function search(db: Sqlite, question: SearchQuestion, run: boolean): SearchAnswer {
+  if (!hasTable(db, 'messages')) throw nothingThere(db.name)
   const marks = marksOf(db)
   const found = new Map(
     indicesFor(question.kinds).map(name => {
@@ -65,8 +66,11 @@ interface Coverage {
 
 const NOTHING: Coverage = { mark: 0, newest: 0 }
 
+const hasTable = (db: Sqlite, name: string): boolean =>
+  db.prepare('SELECT 1 FROM sqlite_master WHERE name = ?').get(name) !== undefined
+
 function marksOf(db: Sqlite): ReadonlyMap<string, number> {
-  if (!db.prepare('SELECT 1 FROM sqlite_master WHERE name = ?').get(MARKS)) return new Map()
+  if (!hasTable(db, MARKS)) return new Map()
   const rows = db.prepare(`SELECT name, indexed_up_to FROM ${MARKS}`).raw().all() as [string, number][]
   return new Map(rows)
 }

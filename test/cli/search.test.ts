@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
@@ -151,9 +153,19 @@ test.concurrent.for([
     'Give a day or an instant.',
   ],
   [
-    '--limit is "0", expected a whole number from 1 to 100000',
+    '--limit is "0", expected a whole number from 1 to 10000',
     ['x', '--limit', '0'],
-    'Without it, 20 are shown.',
+    'Without it, 20 are shown; the SQL that --sql prints takes any number.',
+  ],
+  [
+    'Nothing lies from "2026-03-05" to "2026-03-04"',
+    ['x', '--from', '2026-03-05', '--to', '2026-03-04'],
+    '--from is the earlier one; a day after --to is included, an instant is not.',
+  ],
+  [
+    "option '--sql' cannot be used with option '--json'",
+    ['x', '--sql', '--json'],
+    'parley search --help says what there is',
   ],
   [
     'This is too much to look for at once: 1 word, 1,001 signs',
@@ -173,4 +185,6 @@ test.concurrent('where there is no warehouse, that is said', async () => {
   const { status, stderr } = await parley(['search', 'x'], { cwd })
   expect(status).toBe(EXIT_STATUS.databaseUnavailable)
   expect(stderr).toMatch(/^parley: There is no warehouse at .*parley\.db yet\n/)
+  writeFileSync(join(cwd, 'parley.db'), '')
+  expect(await parley(['search', 'x'], { cwd })).toMatchObject({ status, stderr })
 })
