@@ -25,7 +25,9 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
   ],
   settings: settingsIn('database'),
   options: [
-    new Option('--tables <names>', 'only these tables, separated by commas').argParser(namesIn),
+    new Option('--tables <names>', 'only these tables (names or folders), separated by commas').argParser(
+      namesIn,
+    ),
     new Option(
       '--since <instant>',
       'of tables with months only those from this UTC day or instant on; the others stay as they are',
@@ -97,10 +99,12 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
 }
 
 function namesIn(text: string): readonly string[] {
-  return text
+  const names = text
     .split(',')
     .map(name => name.trim())
     .filter(name => name !== '')
+  if (names.length === 0) throw new InvalidArgumentError('Expected names of tables, separated by commas.')
+  return names
 }
 
 function instantIn(text: string): string {
@@ -125,7 +129,7 @@ function createProgress({ stderr, env }: CommandContext, elapsed: () => number):
     show({ table: name, done, tables, rows }) {
       if (elapsed() - shownAt < (area ? PICTURE_MS : LINE_MS)) return
       shownAt = elapsed()
-      const line = `${name}: ${counted(rows, 'row')} read, ${done} of ${counted(tables, 'table')} done`
+      const line = `${cut(name)}: ${counted(rows, 'row')} read, ${done} of ${counted(tables, 'table')} done`
       if (area) area.draw([line])
       else stderr.write(`${line}\n`)
     },

@@ -6,7 +6,7 @@ import type { Sqlite } from '../store/open.ts'
 import { readStatus } from '../store/status.ts'
 import { crmTables } from './crm-tables.ts'
 import {
-  earlierManifest,
+  FORMAT,
   type Manifest,
   type ManifestResource,
   type ManifestTable,
@@ -27,7 +27,7 @@ export interface ExportOptions {
   mode: number
   /** Of this program. */
   version: string
-  /** Names of tables; all of them where undefined. */
+  /** Names of tables, or of their folders; all of them where undefined. */
   tables?: readonly string[] | undefined
   /** An instant: partitions of months before its own are not touched. */
   since?: string | undefined
@@ -101,7 +101,7 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
   )
   const all = [...declaredTables(), ...crmTables(db)]
   const chosen = chosenTables(all, options.tables)
-  const earlier = earlierManifest(target.readManifest())
+  const earlier = target.readManifest()?.tables ?? []
   const stale: string[] = []
   const written: (readonly [ManifestTable, TableOutcome])[] = []
   for (const [done, table] of chosen.entries()) {
@@ -109,22 +109,22 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
     const outcome = await exportTable(work, table)
     const files = outcome.files.map(file => ({
       ...file,
-      exportedAt: isUntouched(outcome, file.path) ? notedAt(earlier.tables, file.path) : exportedAt,
+      exportedAt: isUntouched(outcome, file.path) ? notedAt(earlier, file.path) : exportedAt,
     }))
     written.push([manifestTable({ table, files }, exportedAt, resources), outcome])
     stale.push(...outcome.stale)
   }
-  if (!options.tables) stale.push(...filesOfOthers(target, all, earlier.tables))
+  if (!options.tables) stale.push(...vanished(target, all))
   target.settle()
   const manifest: Manifest = {
-    format: 'parley-parquet-1',
+    format: FORMAT,
     parley: options.version,
     schema_version: appliedMigrations(db).length,
     exported_at: exportedAt,
     resources,
     tables: merged(
       all,
-      earlier.tables,
+      earlier,
       written.map(([table]) => table),
       options.tables !== undefined,
     ),
@@ -143,11 +143,18 @@ function chosenTables(
   names: readonly string[] | undefined,
 ): readonly ExportTable[] {
   if (!names) return all
-  const known = all.map(({ name }) => name)
-  const unknown = names.find(name => !known.includes(name))
-  if (unknown === undefined) return all.filter(({ name }) => names.includes(name))
-  const guess = nearest(unknown, known)
-  throw new StopError(`There is no table ${JSON.stringify(unknown)} to export`, {
+  const chosen = names.map(name => tableCalled(name, all))
+  return all.filter(table => chosen.includes(table))
+}
+
+/** By its folder too: names of CRM objects may have commas in them, or what nobody can type. */
+function tableCalled(name: string, all: readonly ExportTable[]): ExportTable {
+  const plain = name.toLowerCase()
+  const found = all.find(table => [table.name, table.folder].some(own => own.toLowerCase() === plain))
+  if (found) return found
+  const known = all.map(({ folder }) => folder)
+  const guess = nearest(name, known)
+  throw new StopError(`There is no table ${JSON.stringify(name)} to export`, {
     code: 'unknown-table',
     hint: `${guess === undefined ? '' : `Did you mean ${guess}? `}The tables are ${known.join(', ')}.`,
     exitStatus: EXIT_STATUS.usage,
@@ -179,16 +186,13 @@ function notedAt(tables: readonly ManifestTable[], path: string): string | null 
   return tables.flatMap(({ files }) => files).find(file => file.path === path)?.exported_at ?? null
 }
 
-/** Tables that are no more, such as those of CRM objects that went away. Copies that people made of ours are theirs. */
-function filesOfOthers(
-  target: Target,
-  all: readonly ExportTable[],
-  earlier: readonly ManifestTable[],
-): string[] {
+/** Files of tables that are no more, such as those of CRM objects that went away, be it long ago. */
+function vanished(target: Target, all: readonly ExportTable[]): string[] {
   const known = new Set(all.map(({ folder }) => folder))
-  return earlier
-    .filter(({ folder }) => !known.has(folder))
-    .flatMap(({ folder }) => target.files(folder).map(({ path }) => path))
+  return target
+    .folders()
+    .filter(folder => !known.has(folder))
+    .flatMap(folder => target.files(folder).map(({ path }) => path))
 }
 
 /** Tables that were left out stay as the export before left them. */

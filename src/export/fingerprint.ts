@@ -51,15 +51,21 @@ export interface Mark {
   rows: number
 }
 
+export interface FileMark extends Mark {
+  /** Of the table that the file was written for: a copy that lies elsewhere tells itself by it. */
+  folder: string
+}
+
 /** Under this name a file's own mark stands in its footer. */
 export const MARK_KEY = 'parley.fingerprint'
 
-export const markText = ({ fingerprint, rows }: Mark): string => `<${fingerprint}:${rows}>`
+export const markText = ({ folder, fingerprint, rows }: FileMark): string =>
+  `<${folder}:${fingerprint}:${rows}>`
 
-const MARK = /parley\.fingerprint.{1,4}<([0-9a-f]{32}):(\d+)>/s
+const MARKS = /parley\.fingerprint.{1,4}<([\w-]+):([0-9a-f]{32}):(\d+)>/gs
 
 /** Of a whole Parquet file that parley wrote, with its length in bytes; undefined for every other file. */
-export function readMark(path: string): (Mark & { bytes: number }) | undefined {
+export function readMark(path: string): (FileMark & { bytes: number }) | undefined {
   const file = openSync(path, 'r')
   try {
     const bytes = fstatSync(file).size
@@ -67,9 +73,11 @@ export function readMark(path: string): (Mark & { bytes: number }) | undefined {
     if (bytes < 2 * ENDING || end.toString('latin1', 4) !== 'PAR1') return undefined
     const length = end.readUInt32LE(0)
     if (length > bytes - ENDING) return undefined
-    const [, fingerprint, rows] =
-      MARK.exec(bytesAt(file, bytes - ENDING - length, length).toString('latin1')) ?? []
-    return fingerprint === undefined ? undefined : { fingerprint, rows: Number(rows), bytes }
+    const footer = bytesAt(file, bytes - ENDING - length, length).toString('latin1')
+    // The last one: names of columns and values stand in the footer too, before it, and may look like marks.
+    const [, folder, fingerprint, rows] = [...footer.matchAll(MARKS)].at(-1) ?? []
+    if (folder === undefined || fingerprint === undefined) return undefined
+    return { folder, fingerprint, rows: Number(rows), bytes }
   } finally {
     closeSync(file)
   }

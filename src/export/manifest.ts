@@ -4,9 +4,11 @@ import { PARQUET_TYPES } from './parquet-types.ts'
 import type { ExportTable } from './tables.ts'
 import type { TargetFile } from './target.ts'
 
+export const FORMAT = 'parley-parquet-1'
+
 /** `manifest.json`: what an export consists of. Whoever reads the files that it names has whole tables. Pure. */
 export interface Manifest {
-  format: 'parley-parquet-1'
+  format: typeof FORMAT
   parley: string
   /** How many migrations the warehouse has had. */
   schema_version: number
@@ -83,18 +85,14 @@ export function manifestTable(
   }
 }
 
-export interface EarlierManifest {
-  tables: readonly ManifestTable[]
-}
-
-/** Of the export before; nothing of it where it is of another format, and every file then counts by what it says itself. */
-export function earlierManifest(value: unknown): EarlierManifest {
-  const isOurs =
+/** Whether it is one of this format. Of another, every file counts by what it says itself. */
+export function isManifest(value: unknown): value is Manifest {
+  return (
     typeof value === 'object' &&
     value !== null &&
     'format' in value &&
-    value.format === 'parley-parquet-1' &&
+    value.format === FORMAT &&
     'tables' in value &&
     Array.isArray(value.tables)
-  return isOurs ? (value as EarlierManifest) : { tables: [] }
+  )
 }

@@ -21,11 +21,17 @@ export interface ParquetFileOptions {
   createdBy: string
 }
 
-/** A row group ends after so many rows, or when its texts come to so many characters. */
+/** A row group ends after so many rows, or when its cells come to so many characters. */
 const GROUP_ROWS = 20_000
 const GROUP_CHARACTERS = 4_000_000
-/** Of a number, beside the texts. */
-const CELL_CHARACTERS = 8
+/** Of one column: less, and what is kept in memory of each for the footer would come to more than the cells. */
+const COLUMN_CHARACTERS = 8_000
+
+/** What a cell costs in memory. */
+function charactersOf(cell: StoredCell): number {
+  if (typeof cell === 'string') return cell.length
+  return cell === null ? 2 : 8
+}
 
 export function createParquetFile({ path, mode, table, createdBy }: ParquetFileOptions): ParquetFile {
   const { columns } = table
@@ -39,6 +45,7 @@ export function createParquetFile({ path, mode, table, createdBy }: ParquetFileO
     kvMetadata,
     createdBy,
   })
+  const mostCharacters = Math.max(GROUP_CHARACTERS, columns.length * COLUMN_CHARACTERS)
   let group: ParquetCell[][] = columns.map(() => [])
   let rows = 0
   let characters = 0
@@ -64,15 +71,15 @@ export function createParquetFile({ path, mode, table, createdBy }: ParquetFileO
         const value = cell === null ? null : types[index]?.convert(cell)
         if (value === undefined) throw unfit(table.name, columns[index]?.name ?? '')
         group[index]?.push(value)
-        characters += typeof cell === 'string' ? cell.length : CELL_CHARACTERS
+        characters += charactersOf(cell)
       }
       rows += 1
-      if (rows >= GROUP_ROWS || characters >= GROUP_CHARACTERS) flush()
+      if (rows >= GROUP_ROWS || characters >= mostCharacters) flush()
     },
     finish() {
       flush()
       const mark = { fingerprint: fingerprint.value(), rows: fingerprint.rows() }
-      kvMetadata.push({ key: MARK_KEY, value: markText(mark) })
+      kvMetadata.push({ key: MARK_KEY, value: markText({ ...mark, folder: table.folder }) })
       writer.finish()
       return { ...mark, bytes: file.close() }
     },

@@ -18,11 +18,14 @@ import type { Clock } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { type HeldLock, lockDatabase } from '../store/lock.ts'
 import { type Mark, readMark } from './fingerprint.ts'
+import { isManifest, type Manifest } from './manifest.ts'
 
 /** The folder that is exported to: what of it is ours, and how it changes. */
 export interface Target {
   path: string
-  /** Files of a table as they stand there, whoever has written them down. Removes what a crash has left half done. */
+  /** Everything there that could be the folder of a table. */
+  folders(): string[]
+  /** What parley wrote for this table and stands there still. Removes what a crash has left half done. */
   files(folder: string): TargetFile[]
   /** Where a file is made before it is put in its place; its folder is there then. */
   beside(file: string): string
@@ -32,7 +35,7 @@ export interface Target {
   /** What was put in place stays there, whatever happens to the machine. */
   settle(): void
   /** Undefined where there is none that can be read. */
-  readManifest(): unknown
+  readManifest(): Manifest | undefined
   writeManifest(text: string): void
   close(): void
 }
@@ -70,6 +73,8 @@ export function openTarget(path: string, mode: number, clock: Clock): Target {
 
   return {
     path,
+    folders: () =>
+      readdirSync(path, { withFileTypes: true }).flatMap(entry => (entry.isDirectory() ? [entry.name] : [])),
     files: folder => filesIn(path, folder),
     beside(file) {
       const folder = dirname(join(path, file))
@@ -91,14 +96,7 @@ export function openTarget(path: string, mode: number, clock: Clock): Target {
       for (const folder of touched) if (existsSync(folder)) sync(folder)
       touched.clear()
     },
-    readManifest() {
-      try {
-        return JSON.parse(readFileSync(join(path, MANIFEST), 'utf8')) as unknown
-      } catch {
-        // Every file says of itself what it is; only when it was found to be true is lost.
-        return undefined
-      }
-    },
+    readManifest: () => readManifest(path),
     writeManifest(text) {
       const file = join(path, MANIFEST)
       writeFileSync(unfinished(file), text, { mode })
@@ -121,8 +119,20 @@ function filesIn(path: string, folder: string): TargetFile[] {
     const file = partOf(folder, month)
     rmSync(unfinished(join(path, file)), { force: true })
     const mark = existsSync(join(path, file)) ? readMark(join(path, file)) : undefined
-    return mark ? [{ path: file, month, ...mark }] : []
+    if (mark?.folder !== folder) return []
+    const { fingerprint, rows, bytes } = mark
+    return [{ path: file, month, fingerprint, rows, bytes }]
   })
+}
+
+function readManifest(path: string): Manifest | undefined {
+  try {
+    const manifest: unknown = JSON.parse(readFileSync(join(path, MANIFEST), 'utf8'))
+    return isManifest(manifest) ? manifest : undefined
+  } catch {
+    // Every file says of itself what it is; only when it was found to be true is lost.
+    return undefined
+  }
 }
 
 /** One that was there before keeps its mode. */
@@ -142,7 +152,8 @@ function makeFolder(path: string, mode: number): void {
 
 function refuseForeign(path: string): void {
   const inside = readdirSync(path)
-  if (inside.length === 0 || inside.includes(LOCK) || inside.includes(MANIFEST)) return
+  // A copy of an export may come without the lock, and many programs call a file of theirs manifest.json.
+  if (inside.length === 0 || inside.includes(LOCK) || readManifest(path)) return
   throw new StopError(`${path} holds files that are not of an export of parley`, {
     code: 'export-foreign',
     hint: 'Name a folder that is empty, is not there yet, or holds an earlier export; this one was not touched.',

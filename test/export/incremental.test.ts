@@ -4,6 +4,7 @@ import { rangesOf } from '../../src/export/table-export.ts'
 import type { Target } from '../../src/export/target.ts'
 import { putOwn, putTranscript } from '../store/marked-world.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
+import { openDuck } from './duck.ts'
 import { contents, emptyTarget, exportTo, filesIn, manifestOf } from './exporting.ts'
 
 /** One for all: what changed must be found without any help from time stamps. */
@@ -164,10 +165,13 @@ const draws = fc.record({
   word: fc.constantFrom(...WORDS),
 })
 
-const apply = (store: TemporaryStore, changes: readonly (Draw & { change: string })[]) =>
+/** Typed tables are made again where the metadata changed. */
+async function apply(store: TemporaryStore, changes: readonly (Draw & { change: string })[]): Promise<void> {
   store.atomically(() => {
     for (const { change, ...draw } of changes) CHANGES[change]?.(store, draw)
   })
+  await store.crmTables.finish()
+}
 
 /** What the two say beside the instants at which they were made. */
 const withoutInstants = (folder: string) =>
@@ -195,7 +199,7 @@ describe('after any changes', () => {
           const store = temporaryStore()
           const target = emptyTarget()
           for (const changes of rounds) {
-            apply(store, changes)
+            await apply(store, changes)
             const before = filesIn(target)
             await exportTo(store.path, target)
             for (const [name, { inode, content }] of filesIn(target)) {
@@ -222,10 +226,10 @@ describe('after any changes', () => {
         async (first, second, files) => {
           const store = temporaryStore()
           const target = emptyTarget()
-          apply(store, first)
+          await apply(store, first)
           await exportTo(store.path, target)
           const manifest = manifestOf(target)
-          apply(store, second)
+          await apply(store, second)
           await exportTo(store.path, target, { through: dyingAfter(files) }).catch(error => {
             expect(error).toMatchObject({ message: 'killed here' })
             expect(manifestOf(target)).toEqual(manifest)
@@ -289,7 +293,7 @@ test('what was erased leaves the export at its next run', async () => {
   const store = temporaryStore()
   const target = emptyTarget()
   const draw: Draw = { key: 'k1', other: 'k1', at: MONTHS[1] ?? '', word: 'Rumpelstilzchen' }
-  apply(
+  await apply(
     store,
     ['a meeting', 'a transcript', 'a copy of a message', 'a text', 'a record'].map(change => ({
       ...draw,
@@ -301,12 +305,86 @@ test('what was erased leaves the export at its next run', async () => {
     [...filesIn(target)].filter(([, { content }]) => Buffer.from(content, 'base64').includes(draw.word))
   expect(says().length).toBeGreaterThan(5)
   const ends = ['the end of a row of message_copies', 'the end of a row of meetings', 'the end of a record']
-  apply(
+  await apply(
     store,
     [...ends, 'the erasure of what was withdrawn'].map(change => ({ ...draw, change })),
   )
   await exportTo(store.path, target)
   expect(says().map(([name]) => name)).toEqual([])
+})
+
+/** Field by field, what becomes of an object in a CRM. */
+const SHAPES: readonly (readonly { name: string; type: string }[])[] = [
+  [
+    { name: 'title', type: 'text' },
+    { name: 'size', type: 'number' },
+  ],
+  [
+    { name: 'title', type: 'text' },
+    { name: 'size', type: 'number' },
+    { name: 'Größe "neu"', type: 'datetime' },
+  ],
+  [
+    { name: 'title', type: 'number' },
+    { name: 'size', type: 'text' },
+  ],
+  [
+    { name: 'SIZE', type: 'boolean' },
+    { name: 'title', type: 'text' },
+  ],
+  [],
+]
+
+test('the table of a CRM object follows its metadata: fields added, retyped, renamed and gone', async () => {
+  const store = temporaryStore()
+  const target = emptyTarget()
+  const duck = await openDuck()
+  const found: unknown[] = []
+  for (const fields of SHAPES) {
+    store.put('crm_objects', [{ name: 'deal', label: 'Deal', fields }], { requested: 'deal', now: NOW })
+    const values = { title: 'T', size: 12, SIZE: true, 'Größe "neu"': NOW }
+    store.put('crm_records', [{ id: 'r', object: 'deal', fields: values }], { requested: 'deal', now: NOW })
+    await store.crmTables.finish()
+    await exportTo(store.path, target)
+    const { types, rows } = await duck.table(target, 'crm_deal')
+    found.push([Object.entries(types).slice(1, -3), rows[0]?.slice(1, -3)])
+    const full = emptyTarget()
+    await exportTo(store.path, full)
+    expect(contents(target)).toEqual(contents(full))
+  }
+  const [text, real, boolean, time] = ['VARCHAR', 'DOUBLE', 'BOOLEAN', 'TIMESTAMP WITH TIME ZONE']
+  expect(found).toEqual([
+    [
+      [
+        ['title', text],
+        ['size', real],
+      ],
+      ['T', 12],
+    ],
+    [
+      [
+        ['title', text],
+        ['size', real],
+        ['Größe "neu"', time],
+      ],
+      ['T', 12, NOW],
+    ],
+    [
+      [
+        ['title', real],
+        ['size', text],
+      ],
+      [null, '12'],
+    ],
+    [
+      [
+        ['SIZE', boolean],
+        ['title', text],
+      ],
+      [true, 'T'],
+    ],
+    [[], []],
+  ])
 })
 
 test.each([

@@ -213,10 +213,11 @@ test('tables with an index on their time are read by it, and nothing of theirs i
 describe('tables of CRM objects', () => {
   const HOSTILE = ['a "b"', 'x.y', '値 段', `'; --`, 'l'.repeat(300), 'order', 'month', '%', 'A,B;{}()']
 
-  async function exported(
+  /** A warehouse with one such object. */
+  function withObject(
     types: Readonly<Record<string, string>>,
     rows: readonly (string | number | bigint | null)[][],
-  ) {
+  ): TemporaryStore {
     const store = temporaryStore()
     const now = '2026-01-01T00:00:00.000Z'
     const names = Object.keys(types)
@@ -230,9 +231,15 @@ describe('tables of CRM objects', () => {
     const columns = names.map(name => `"${name.replaceAll('"', '""')}" ANY`)
     store.db.exec(`CREATE TABLE crm_o (id TEXT PRIMARY KEY, ${columns.join(', ')}, updated_at TEXT) STRICT`)
     const add = store.db.prepare(`INSERT INTO crm_o VALUES (?, ${names.map(() => '?').join(', ')}, '${now}')`)
-    for (const [index, row] of rows.entries()) add.run(String(index), ...row)
+    store.db.transaction(() => {
+      for (const [index, row] of rows.entries()) add.run(String(index), ...row)
+    })()
+    return store
+  }
+
+  async function exported(...object: Parameters<typeof withObject>) {
     const target = emptyTarget()
-    await exportTo(store.path, target, { tables: ['crm_o'] })
+    await exportTo(withObject(...object).path, target, { tables: ['crm_o'] })
     return duck.read(`SELECT * FROM read_parquet('${target}/crm_o/part-00000.parquet') ORDER BY id`)
   }
 
@@ -287,6 +294,28 @@ describe('tables of CRM objects', () => {
     const { types, rows } = await exported(Object.fromEntries(HOSTILE.map(name => [name, 'text'])), [HOSTILE])
     expect(Object.keys(types)).toEqual(['id', ...HOSTILE, 'updated_at'])
     expect(rows[0]?.slice(1, -1)).toEqual(HOSTILE)
+  })
+
+  test('a field whose name looks like the mark of a file does not hide that mark', async () => {
+    const name = `parley.fingerprint: <crm_o:${'0'.repeat(32)}:1>`
+    const { path } = withObject({ [name]: 'text' }, [['x']])
+    const target = emptyTarget()
+    await exportTo(path, target, { tables: ['crm_o'] })
+    const { tables } = await exportTo(path, target, { tables: ['crm_o'] })
+    expect(tables).toMatchObject([{ rows: 1, files_written: 0 }])
+  })
+
+  test('what the footer says of many columns does not come to more than their rows', async () => {
+    const names = Array.from({ length: 1900 }, (_, index) => `f${index}`)
+    const sparse = names.map((_, index) => (index % 100 === 0 ? index : null))
+    const types = Object.fromEntries(names.map(name => [name, 'number']))
+    const { path } = withObject(types, Array<typeof sparse>(2500).fill(sparse))
+    const target = emptyTarget()
+    await exportTo(path, target, { tables: ['crm_o'] })
+    const groups = await duck.read(
+      `SELECT count(DISTINCT row_group_id) FROM parquet_metadata('${target}/crm_o/part-00000.parquet')`,
+    )
+    expect(groups.rows).toEqual([[1n]])
   })
 
   test('an object may have more fields than one query tells of', async () => {

@@ -1,10 +1,19 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { openTarget } from '../../src/export/target.ts'
+import { openTarget, type Target } from '../../src/export/target.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
-import { emptyTarget, exportTo, filesIn, manifestOf } from './exporting.ts'
+import { contents, emptyTarget, exportTo, filesIn, manifestOf } from './exporting.ts'
 
 const NOW = '2026-06-30T12:00:00.000Z'
 
@@ -176,7 +185,88 @@ describe('partitions', () => {
   })
 })
 
+describe('tables of CRM objects that go', () => {
+  /** A warehouse with one, that is exported; what makes it go. */
+  async function exportedObject() {
+    const store = temporaryStore()
+    const target = emptyTarget()
+    store.db.exec(
+      `INSERT INTO crm_objects (name, table_name, _first_seen_at, _synced_at) VALUES ('a,b', 'crm_a,b', '${NOW}', '${NOW}');
+       CREATE TABLE "crm_a,b" (id TEXT PRIMARY KEY, _deleted_at TEXT) STRICT`,
+    )
+    await exportTo(store.path, target)
+    const folder = tableOf(target, 'crm_a,b')?.folder ?? ''
+    return { store, target, folder, go: () => store.db.exec('DROP TABLE "crm_a,b"') }
+  }
+
+  test('leave nothing behind, also where the export that no longer had them was killed before it removed them', async () => {
+    const { store, target, folder, go } = await exportedObject()
+    go()
+    const dying = (inner: Target): Target => ({
+      ...inner,
+      remove() {
+        throw new Error('killed here')
+      },
+    })
+    await expect(exportTo(store.path, target, { through: dying })).rejects.toThrow('killed here')
+    expect(tableOf(target, 'crm_a,b')).toBeUndefined()
+    expect(existsSync(join(target, folder))).toBe(true)
+    await exportTo(store.path, target)
+    expect(existsSync(join(target, folder))).toBe(false)
+  })
+
+  test('leave nothing behind where the manifest is lost', async () => {
+    const { store, target, folder, go } = await exportedObject()
+    go()
+    rmSync(join(target, 'manifest.json'))
+    await exportTo(store.path, target)
+    expect(existsSync(join(target, folder))).toBe(false)
+  })
+
+  test('are known by their folder as well as by a name that has a comma in it', async () => {
+    const { store, target, folder } = await exportedObject()
+    for (const name of ['crm_a,b', 'CRM_A,B', folder]) {
+      const { tables } = await exportTo(store.path, target, { tables: [name, 'Members'] })
+      expect(tables.map(({ table }) => table)).toEqual(['members', 'crm_a,b'])
+    }
+  })
+})
+
 describe('the folder', () => {
+  test('one with a manifest.json of somebody else is refused and not touched', async () => {
+    const store = temporaryStore()
+    const target = emptyTarget()
+    for (const theirs of ['{"name":"my app"}', '{"format":"parley-parquet-1"}', 'no JSON']) {
+      writeFileSync(join(target, 'manifest.json'), theirs)
+      await expect(exportTo(store.path, target)).rejects.toMatchObject({ code: 'export-foreign' })
+      expect(readdirSync(target)).toEqual(['manifest.json'])
+      expect(readFileSync(join(target, 'manifest.json'), 'utf8')).toBe(theirs)
+    }
+  })
+
+  test('a copy of an export, as object storage has it, is one too', async () => {
+    const store = temporaryStore()
+    const target = emptyTarget()
+    const copy = join(emptyTarget(), 'copy')
+    await exportTo(store.path, target)
+    cpSync(target, copy, { recursive: true, filter: name => !name.includes('.parley') })
+    const { tables } = await exportTo(store.path, copy)
+    expect(tables.filter(({ files_written }) => files_written > 0)).toEqual([])
+  })
+
+  test('an export of another warehouse is replaced by that of this one as a whole', async () => {
+    const [store, other] = [temporaryStore(), temporaryStore()]
+    const target = emptyTarget()
+    addActivity(other, 'a', '2026-01-02T00:00:00.000Z')
+    other.put('members', [{ id: 'm', name: 'M' }], { now: NOW })
+    addActivity(store, 'b', '2026-02-02T00:00:00.000Z')
+    await exportTo(other.path, target)
+    await exportTo(store.path, target)
+    const own = emptyTarget()
+    await exportTo(store.path, own)
+    expect(contents(target)).toEqual(contents(own))
+  })
+
   test('one with files of others is refused and not touched', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
