@@ -1,6 +1,8 @@
 import {
+  accessSync,
   chmodSync,
   closeSync,
+  constants,
   existsSync,
   fsyncSync,
   mkdirSync,
@@ -86,12 +88,7 @@ export function openTarget(path: string, mode: number, clock: Clock): Target {
       renameSync(unfinished(place), place)
       touched.add(dirname(place)).add(dirname(dirname(place)))
     },
-    remove(file) {
-      const place = join(path, file)
-      rmSync(place, { force: true })
-      removeIfEmpty(dirname(place))
-      if (dirname(dirname(place)) !== path) removeIfEmpty(dirname(dirname(place)))
-    },
+    remove: file => removeWithin(path, join(path, file)),
     settle() {
       for (const folder of touched) if (existsSync(folder)) sync(folder)
       touched.clear()
@@ -117,7 +114,7 @@ function filesIn(path: string, folder: string): TargetFile[] {
   })
   return [undefined, ...months].flatMap(month => {
     const file = partOf(folder, month)
-    rmSync(unfinished(join(path, file)), { force: true })
+    if (existsSync(unfinished(join(path, file)))) removeWithin(path, unfinished(join(path, file)))
     const mark = existsSync(join(path, file)) ? readMark(join(path, file)) : undefined
     if (mark?.folder !== folder) return []
     const { fingerprint, rows, bytes } = mark
@@ -165,6 +162,8 @@ function lockFolder(path: string, mode: number, clock: Clock): HeldLock {
   try {
     makeFolder(path, mode)
     refuseForeign(path)
+    // Said by the system: of a lock that cannot be made SQLite does not tell why.
+    accessSync(path, constants.W_OK | constants.X_OK)
     return lockDatabase(join(path, LOCKED), clock)
   } catch (error) {
     if (!(error instanceof StopError)) throw targetError(error, path)
@@ -176,6 +175,13 @@ function lockFolder(path: string, mode: number, clock: Clock): HeldLock {
       exitStatus: EXIT_STATUS.unfinished,
     })
   }
+}
+
+/** With the folders of table and month where nothing else is in them. */
+function removeWithin(path: string, place: string): void {
+  rmSync(place, { force: true })
+  removeIfEmpty(dirname(place))
+  if (dirname(dirname(place)) !== path) removeIfEmpty(dirname(dirname(place)))
 }
 
 /** What others have put beside our files keeps the folder. */

@@ -326,11 +326,16 @@ describe('the folder', () => {
     const member = join(target, 'members/part-00000.parquet')
     writeFileSync(member, readFileSync(member).subarray(0, 40))
     writeFileSync(join(target, 'teams/part-00000.parquet'), 'PAR1')
-    writeFileSync(join(target, 'activities/month=2026-01/.part-00000.parquet.tmp'), 'half')
+    for (const folder of ['activities/month=2026-01', 'activities/month=1999-01', 'crm_gone']) {
+      mkdirSync(join(target, folder), { recursive: true })
+      writeFileSync(join(target, folder, '.part-00000.parquet.tmp'), 'half')
+    }
     writeFileSync(join(target, 'manifest.json'), '{"half')
     await exportTo(store.path, target)
     const again = filesIn(target)
     expect([...again.keys()]).toEqual([...whole.keys()])
+    expect(existsSync(join(target, 'activities/month=1999-01'))).toBe(false)
+    expect(existsSync(join(target, 'crm_gone'))).toBe(false)
     for (const [name, { content }] of again)
       if (!name.startsWith('sync_')) expect(content).toBe(whole.get(name)?.content)
     expect(manifestOf(target).tables.length).toBeGreaterThan(30)
