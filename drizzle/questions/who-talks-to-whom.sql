@@ -36,6 +36,7 @@ talks AS (
   JOIN live_meeting_attendees us ON us.meeting_id = m.id
   JOIN colleagues g ON g.email = lower(us.email)
   JOIN live_meeting_attendees them ON them.meeting_id = m.id AND them.contact_id IS NOT NULL
+  WHERE coalesce(lower(them.email), '') NOT IN (SELECT email FROM colleagues)
 ),
 counted AS (
   SELECT member_id, contact_id,

@@ -1,0 +1,163 @@
+import { expect, test } from 'vitest'
+import { only, type SmallWorkspace, smallWorkspace } from './small-workspace.ts'
+
+const YEAR = { since: "'2025-01-01'", until: "'2026-01-01'" }
+const at = (day: number, hour = 12) =>
+  `2025-03-${String(day).padStart(2, '0')}T${String(hour).padStart(2, '0')}:00:00Z`
+
+/** One member with a capital letter in the address, and one who left and had an address elsewhere. */
+function withMembers(): SmallWorkspace {
+  const workspace = smallWorkspace()
+  workspace.members(
+    { id: 'aiko', name: 'Aiko', email: 'Aiko@Our.example' },
+    { id: 'left', name: 'Left', email: 'left@former.example' },
+  )
+  workspace.tombstone('members', 'left')
+  return workspace
+}
+
+test('a domain counts an e-mail once, whatever its copies, roles and capital letters', () => {
+  const workspace = withMembers()
+  const people = [
+    'FROM aiko@our.example',
+    'TO one@Theirs.example',
+    'CC left@former.example',
+    'BCC two@theirs.EXAMPLE',
+  ]
+  workspace.mail({ id: 'a', header: '<1>', at: at(1), people })
+  workspace.mail({ id: 'b', header: '<1>', at: at(2), people })
+  workspace.mail({
+    id: 'c',
+    header: '',
+    at: at(3),
+    people: ['FROM ONE@theirs.example', 'TO aiko@our.example'],
+  })
+  workspace.mail({ id: 'd', header: '', at: at(4), people: ['FROM nobody', 'BCC three@theirs.example'] })
+  workspace.records('company', [
+    { id: 'c1', name: 'Theirs', domain: 'THEIRS.example' },
+    { id: 'c2', name: 'Another', domain: 'theirs.example' },
+  ])
+  workspace.records('contact', [{ id: 'p1', name: 'A person', domain: 'theirs.example' }])
+  expect(workspace.ask('external-domains', YEAR)).toEqual([
+    {
+      domain: 'theirs.example',
+      company: 'Another',
+      mails: 3,
+      from_them: 1,
+      to_them: 2,
+      people: 3,
+      last_mail: '2025-03-04T12:00',
+    },
+  ])
+})
+
+test('an e-mail is an answer to the one before it in its thread where that came from the other side', () => {
+  const workspace = withMembers()
+  const send = (
+    id: string,
+    day: number,
+    hour: number,
+    people: readonly string[],
+    thread: string | null = 't',
+  ) => workspace.mail({ id, thread, at: at(day, hour), people })
+  send('1', 1, 0, ['FROM one@theirs.example'])
+  send('2', 1, 4, ['FROM one@theirs.example'])
+  send('3', 1, 7, ['FROM AIKO@our.example', 'FROM one@theirs.example'])
+  send('4', 1, 8, ['FROM left@former.example'])
+  send('5', 1, 9, ['FROM not-an-address'])
+  send('6', 1, 10, ['TO one@theirs.example'])
+  send('7', 1, 13, ['FROM one@theirs.example'])
+  send('8', 1, 20, ['FROM one@theirs.example'], null)
+  send('9', 1, 21, ['FROM aiko@our.example'], null)
+  expect(workspace.ask('response-times-by-month', YEAR)).toEqual([
+    { month: '2025-03', our_answers: 1, our_median_hours: 3, their_answers: 1, their_median_hours: 5 },
+  ])
+  expect(only(workspace.ask('response-times-in-thread'), 'received', 'side', 'answered_after_hours')).toEqual(
+    [
+      ['00', 'theirs', null],
+      ['04', 'theirs', null],
+      ['07', 'ours', 3],
+      ['08', 'ours', null],
+      ['09', 'unknown', null],
+      ['10', 'unknown', null],
+      ['13', 'theirs', null],
+    ].map(([hour, side, answered_after_hours]) => ({
+      received: `2025-03-01T${hour}:00`,
+      side,
+      answered_after_hours,
+    })),
+  )
+})
+
+test('the median of an even number of answers is between the two in the middle', () => {
+  const workspace = withMembers()
+  for (const [place, hours] of [1, 2, 6, 20].entries()) {
+    workspace.mail({
+      id: `q${place}`,
+      thread: `t${place}`,
+      at: at(1, 0),
+      people: ['FROM one@theirs.example'],
+    })
+    workspace.mail({
+      id: `a${place}`,
+      thread: `t${place}`,
+      at: at(1, hours),
+      people: ['FROM aiko@our.example'],
+    })
+  }
+  expect(only(workspace.ask('response-times-by-month', YEAR), 'our_answers', 'our_median_hours')).toEqual([
+    { our_answers: 4, our_median_hours: 4 },
+  ])
+})
+
+test('a member’s e-mails and meetings are found whatever the capital letters, and copies count once', () => {
+  const workspace = withMembers()
+  workspace.mail({
+    id: 'a',
+    header: '<1>',
+    at: at(1),
+    people: ['FROM AIKO@our.example', 'TO x@theirs.example'],
+  })
+  workspace.mail({
+    id: 'b',
+    header: '<1>',
+    at: at(1),
+    people: ['FROM AIKO@our.example', 'TO x@theirs.example'],
+  })
+  workspace.mail({ id: 'c', at: at(2), people: ['FROM left@former.example'] })
+  workspace.meeting({ id: 'm', at: at(3), more: { meeting_owner: { email: 'aiko@OUR.example' } } })
+  expect(workspace.ask('activity-by-member', YEAR)).toEqual([
+    { month: '2025-03', member: 'Aiko', mails_sent: 1, meetings_held: 1 },
+  ])
+})
+
+test('a member talks to a contact, who is no member, by what one sends and the other gets, and where both attend', () => {
+  const workspace = withMembers()
+  workspace.members({ id: 'ben', name: 'Ben', email: 'ben@our.example' })
+  workspace.records('contact', [{ id: 'p1', name: 'Priya' }])
+  workspace.records('company', [{ id: 'p2', name: 'No contact' }])
+  const people = ['FROM one@theirs.example p1', 'TO aiko@our.example', 'CC two@theirs.example p2']
+  workspace.mail({ id: 'a', header: '<1>', at: at(1), people })
+  workspace.mail({ id: 'b', header: '<1>', at: at(2), people })
+  workspace.mail({ id: 'c', at: at(3), people: ['FROM aiko@our.example', 'TO BEN@our.example p2'] })
+  const attendees = [
+    { attendee_user_email: 'AIKO@our.example', contact_id: null },
+    { attendee_user_email: 'two@theirs.example', contact_id: 'p2' },
+    { attendee_user_email: 'ben@our.example', contact_id: 'p1' },
+  ]
+  workspace.meeting({ id: 'm', at: at(4), more: { attendees } })
+  workspace.meeting({ id: 'hidden', at: at(5), access: 'withheld', more: { attendees } })
+  const met = {
+    contact: 'contact not published',
+    mails: 0,
+    meetings: 1,
+    last_talk: '2025-03-04T12:00',
+    contact_id: 'p2',
+  }
+  const wrote = { contact: 'Priya', mails: 1, meetings: 0, last_talk: '2025-03-02T12:00', contact_id: 'p1' }
+  expect(workspace.ask('who-talks-to-whom', YEAR)).toEqual([
+    { member: 'Aiko', ...met },
+    { member: 'Ben', ...met },
+    { member: 'Aiko', ...wrote },
+  ])
+})
