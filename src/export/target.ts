@@ -1,8 +1,6 @@
 import {
-  accessSync,
   chmodSync,
   closeSync,
-  constants,
   existsSync,
   fsyncSync,
   mkdirSync,
@@ -162,8 +160,9 @@ function lockFolder(path: string, mode: number, clock: Clock): HeldLock {
   try {
     makeFolder(path, mode)
     refuseForeign(path)
-    // Said by the system: of a lock that cannot be made SQLite does not tell why.
-    accessSync(path, constants.W_OK | constants.X_OK)
+    const file = join(path, LOCK)
+    // Made here: of one that cannot be made SQLite does not tell why.
+    if (!existsSync(file)) closeSync(openSync(file, 'a', mode))
     return lockDatabase(join(path, LOCKED), clock)
   } catch (error) {
     if (!(error instanceof StopError)) throw targetError(error, path)
