@@ -87,7 +87,7 @@ interface Picture {
 const PICTURES: readonly Picture[] = [
   { title: 'People', areas: ['people'] },
   { title: 'Timeline and e-mails', areas: ['timeline', 'mail'] },
-  { title: 'Meetings', areas: ['meetings'] },
+  { title: 'Meetings and playbooks', areas: ['meetings'] },
   { title: 'CRM', areas: ['crm'] },
 ]
 

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
@@ -6,6 +6,7 @@ import { EXIT_STATUS } from '../../src/errors.ts'
 import { openAt } from '../store/temporary-store.ts'
 import { emptyFolder, parley } from './parley.ts'
 
+const PAGE = readFileSync(new URL('../../drizzle/README.md', import.meta.url), 'utf8')
 const NAMES = DICTIONARY.map(({ name }) => name)
 
 interface TableTold {
@@ -48,6 +49,13 @@ test.concurrent('schema TABLE shows its columns with unit, NULL, API field and e
   )
   expect(stdout).toMatch(/\naccess +text +`open`, or .* NULL: its detail was not read yet\./)
   expect(stdout).toMatch(/\nid +text +key +Meeting id\. API: meeting_id\. /)
+})
+
+test.concurrent('schema TABLE prints what the schema page shows of it', async () => {
+  const [, args = '', shown] =
+    /^```sh\nparley (schema \w+) --database demo\.db\n```\n\n```text\n(.*?)^```/ms.exec(PAGE) ?? []
+  const { stdout } = await parley(args.split(' '))
+  expect(stdout).toBe(shown)
 })
 
 test.concurrent('schema takes a name in any case, as SQLite does', async () => {

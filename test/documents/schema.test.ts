@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { withSchema } from '../../drizzle/document.ts'
-import { TABLES } from '../../src/catalog.ts'
+import { isInternal } from '../../src/dictionary/sync-tables.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { emptyFolder } from '../cli/parley.ts'
 
@@ -10,34 +10,19 @@ const PAGE = new URL('../../drizzle/README.md', import.meta.url)
 const page = readFileSync(PAGE, 'utf8')
 const db = openDatabase({ path: join(emptyFolder(), 'parley.db') })
 
-/** What SQLite calls each type of the page. */
-const DECLARED: Readonly<Record<string, string>> = {
-  text: 'TEXT',
-  timestamp: 'TEXT',
-  date: 'TEXT',
-  json: 'TEXT',
-  integer: 'INTEGER',
-  boolean: 'INTEGER',
-  real: 'REAL',
-}
-
-/** Columns and types by table and view, as the page tells them. */
+/** Columns by table and view, as the page tells them. */
 const told = new Map(
   page
     .split(/^#### /m)
     .slice(1)
     .map(section => {
       const [name = '', ...lines] = section.split('\n')
-      const rows = lines.flatMap(line => [...line.matchAll(/^\| `(\w+)` +\| (\w+) +\|/g)])
-      return [name, rows.map(([, column = '', type = '']) => ({ column, type }))]
+      return [name, lines.flatMap(line => /^\| `(\w+)` /.exec(line)?.[1] ?? [])]
     }),
 )
 
-const names = (type: string): string[] =>
-  db.prepare('SELECT name FROM sqlite_master WHERE type = ? ORDER BY name').pluck().all(type) as string[]
-
-const columnsOf = (table: string): { name: string; type: string }[] =>
-  db.prepare('SELECT name, type FROM pragma_table_info(?)').all(table) as { name: string; type: string }[]
+const columnsOf = (table: string): string[] =>
+  db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[]
 
 /** What the page describes once for all tables, or calls internal. */
 const isGeneral = (name: string): boolean => name.startsWith('_')
@@ -46,31 +31,28 @@ test('the schema page says what the declarations say; npm run schema writes it',
   expect(withSchema(page)).toBe(page)
 })
 
-test('the schema page has every table and view but the internal ones', () => {
-  const internal =
-    /^(live_|sqlite_|__drizzle|sync_(arrivals|erasures|requests|meta|resources|segments|seen|tasks|absences)$)/
-  const public_ = [...names('table'), ...names('view')].filter(name => !internal.test(name))
-  expect([...told.keys()].sort()).toEqual(public_.sort())
+test('the schema page has every table and view but the internal ones and those of live rows', () => {
+  const names = db
+    .prepare(
+      "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'live\\_%' ESCAPE '\\'",
+    )
+    .pluck()
+    .all() as string[]
+  expect([...told.keys()].sort()).toEqual(names.filter(name => !isInternal(name)).sort())
 })
 
 test.each([...told])('the schema page has every column of %s', (table, columns) => {
-  const seen = columnsOf(table).filter(({ name }) => !isGeneral(name))
-  const described = columns.filter(({ column }) => !isGeneral(column))
-  expect(described.map(({ column }) => column).sort()).toEqual(seen.map(({ name }) => name).sort())
+  expect(columns).toEqual(columnsOf(table).filter(name => !isGeneral(name)))
 })
 
-test.each([...names('table')].filter(name => told.has(name)))('the types of %s are those told', table => {
-  const types = new Map(columnsOf(table).map(({ name, type }) => [name, type]))
-  const described = told.get(table) ?? []
-  expect(described.map(({ type }) => DECLARED[type])).toEqual(
-    described.map(({ column }) => types.get(column)),
+test('every link within the schema page leads to one of its headings', () => {
+  const headings = [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
   )
-})
-
-test('every table of a resource has its live_ view without the underscore columns', () => {
-  for (const name of TABLES.keys()) {
-    const columns = columnsOf(`live_${name}`).map(column => column.name)
-    expect(columns.length, name).toBeGreaterThan(0)
-    expect(columns.filter(isGeneral), name).toEqual([])
-  }
+  const links = [...page.matchAll(/\]\(#([^)]*)\)/g)].map(([, anchor = '']) => anchor)
+  expect(links.length).toBeGreaterThan(told.size)
+  expect(links.filter(anchor => headings.filter(heading => heading === anchor).length !== 1)).toEqual([])
 })
