@@ -17,7 +17,7 @@ export interface KeepingDeps {
   store: Store
   clock: Clock
   log: Log
-  settings: Pick<ApiSettings, 'search' | 'sync'>
+  settings: Pick<ApiSettings, 'search'> & { sync: Pick<ApiSettings['sync'], 'resources'> }
   signal: AbortSignal
 }
 
@@ -30,25 +30,34 @@ export async function keepSearch({ store, clock, log, settings, signal }: Keepin
   const search = createSearch(store)
   const hadAny = search.isBegun()
   let isTold = false
-  while (!signal.aborted) {
-    if (!isWanted || search.isBegun() || isLoaded(store, settings.sync)) {
-      const began = clock.elapsed()
-      const { complete } = await buildSearch({ store, clock, isWanted, signal, ...SEARCH_PIECE })
-      if (complete && !isTold && hadAny !== isWanted) {
-        const said = isWanted ? 'The full-text indices are made' : 'The full-text indices are dropped'
-        log.info(said, { duration_ms: Math.round(clock.elapsed() - began) })
-      }
-      isTold ||= complete
-      if (complete && !isWanted) return
+  const keep = async (): Promise<boolean> => {
+    if (isWanted && !search.isBegun() && !isLoaded(store, settings.sync)) return false
+    const began = clock.elapsed()
+    const { complete } = await buildSearch({ store, clock, isWanted, signal, ...SEARCH_PIECE })
+    if (complete && !isTold && hadAny !== isWanted) {
+      const said = isWanted ? 'The full-text indices are made' : 'The full-text indices are dropped'
+      log.info(said, { duration_ms: Math.round(clock.elapsed() - began) })
     }
-    await clock.sleep(search.isBegun() ? TAKE_IN_MS : LOADED_YET_MS, signal)
+    isTold ||= complete
+    return complete
+  }
+  while (!signal.aborted) {
+    let waitMs = TAKE_IN_MS
+    try {
+      if ((await keep()) && !isWanted) return
+      if (!search.isBegun()) waitMs = LOADED_YET_MS
+    } catch (error) {
+      // The disk may be full, or another program may write for long.
+      log.warn('The full-text indices cannot be written; this is tried again', { error })
+    }
+    await clock.sleep(waitMs, signal)
   }
 }
 
 const INDEXED: readonly ResourceName[] = ['messages', 'message_bodies', 'meetings', 'transcripts']
 
 /** A resource that cannot be read is not waited for. */
-function isLoaded({ state }: Store, { resources }: ApiSettings['sync']): boolean {
+function isLoaded({ state }: Store, { resources }: KeepingDeps['settings']['sync']): boolean {
   return INDEXED.filter(name => resources?.includes(name) ?? true)
     .map(state.get)
     .every(one => (one.firstCompleteAt ?? one.failingSince ?? one.unavailableSince) !== null)

@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest'
 import { maintain } from '../../src/daemon/maintain.ts'
+import { keepSearch } from '../../src/daemon/search-keeping.ts'
 import { createLog } from '../../src/log.ts'
 import { createSearch } from '../../src/store/search.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
 import { advance, ask, build, putMeeting, putMessage } from '../store/searchable.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
+import { until } from '../support/until.ts'
 import { column, startDaemon } from './cli-daemon.ts'
 
 test('the daemon makes the indices beside its reading, and drops them where they are not wanted', async context => {
@@ -82,4 +84,27 @@ test('the night goes on with no index that is not wanted', async () => {
   expect(mark()).toEqual([0])
   await night(true)
   expect(mark()).toEqual([1])
+})
+
+test('indices that cannot be written for a while are gone on with', async () => {
+  const store = temporaryStore()
+  const words = Array.from({ length: 5000 }, (_, at) => `${at * 7919}`)
+  putMessage(store, { id: 'm', text: words.join(' ') })
+  advance(store)
+  const clock = virtualClock(NOW)
+  let lines = ''
+  const log = await createLog({ level: 'info', stream: { write: (text: string) => (lines += text) } })
+  const ending = new AbortController()
+  const pages = store.db.pragma('page_count', { simple: true })
+  store.db.pragma(`max_page_count = ${pages}`)
+  const settings = { search: { enabled: true }, sync: { resources: undefined } }
+  const kept = keepSearch({ store, clock, log, settings, signal: ending.signal })
+  const said = () => lines
+  expect(await until(said, seen => seen.includes('cannot be written'))).toContain('the disk is full')
+  store.db.pragma('max_page_count = 1000000')
+  await clock.advance(30_000)
+  const isDue = () => createSearch(store).isDue(true)
+  expect(await until(isDue, due => !due)).toBe(false)
+  ending.abort()
+  await kept
 })
