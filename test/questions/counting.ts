@@ -1,16 +1,5 @@
 /** What second counts are made of: plain lists and maps. */
 
-export function groupedBy<T>(items: Iterable<T>, keyOf: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>()
-  for (const item of items) {
-    const key = keyOf(item)
-    const group = groups.get(key)
-    if (group) group.push(item)
-    else groups.set(key, [item])
-  }
-  return groups
-}
-
 export const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0)
 
 /** null of nothing. */

@@ -1,5 +1,6 @@
 import { canonicalJson, fieldsOf, type Json } from '../support/exact-json.ts'
-import { daysBetween, exactDays, groupedBy, mean, median, ordered, sum } from './counting.ts'
+import { groupedBy } from '../support/grouped-by.ts'
+import { daysBetween, exactDays, mean, median, ordered, sum } from './counting.ts'
 import { type CrmRecord, type DemoWarehouse, TODAY, textOf } from './demo-warehouse.ts'
 import { ALWAYS, type Expected, minute, quoted, type Recount, text } from './recount.ts'
 

@@ -1,4 +1,5 @@
-import { exactHours, groupedBy, median, ordered } from './counting.ts'
+import { groupedBy } from '../support/grouped-by.ts'
+import { exactHours, median, ordered } from './counting.ts'
 import type { Cells, DemoWarehouse } from './demo-warehouse.ts'
 import { domainOf, type Expected, minute, ownDomains, quoted, type Recount, text, within } from './recount.ts'
 

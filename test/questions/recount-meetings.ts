@@ -1,4 +1,5 @@
-import { daysBetween, groupedBy, mean, ordered, sum } from './counting.ts'
+import { groupedBy } from '../support/grouped-by.ts'
+import { daysBetween, mean, ordered, sum } from './counting.ts'
 import { type Cells, type DemoWarehouse, TODAY } from './demo-warehouse.ts'
 import { type Expected, minute, quoted, type Recount, text, within } from './recount.ts'
 

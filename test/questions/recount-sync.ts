@@ -1,5 +1,6 @@
 import { expectedWarehouse } from '../support/expected.ts'
-import { groupedBy, ordered } from './counting.ts'
+import { groupedBy } from '../support/grouped-by.ts'
+import { ordered } from './counting.ts'
 import { type Cells, type DemoWarehouse, textOf } from './demo-warehouse.ts'
 import { ALWAYS, type Expected, minute, quoted, type Recount, text, within } from './recount.ts'
 

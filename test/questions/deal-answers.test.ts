@@ -1,0 +1,331 @@
+import { spawnSync } from 'node:child_process'
+import { expect, test } from 'vitest'
+import { putTranscript } from '../store/marked-world.ts'
+import { build } from '../store/searchable.ts'
+import { questionFiles, withParameters } from './question-file.ts'
+import { only, type SmallWorkspace, smallWorkspace } from './small-workspace.ts'
+
+const day = (number: number, month = 3) =>
+  `2025-${String(month).padStart(2, '0')}-${String(number).padStart(2, '0')}T12:00:00.000Z`
+const ALWAYS = { since: "'0000'", until: "'9999'" }
+
+/** Three stages of one pipeline. */
+function withStages(): SmallWorkspace {
+  const workspace = smallWorkspace()
+  workspace.members({ id: 'aiko', name: 'Aiko', email: 'aiko@our.example' })
+  workspace.records('pipeline', [{ id: 'sales', name: 'Sales', position: 0 }])
+  workspace.records('stage', [
+    { id: 'new', name: 'New', position: 0 },
+    { id: 'offer', name: 'Offer', position: 1 },
+    { id: 'won', name: 'Won', position: 2 },
+  ])
+  return workspace
+}
+
+test('open deals are added up by stage in the order of the stages, also those of which it is not known', () => {
+  const workspace = withStages()
+  const deal = (id: string, more: object) => ({ id, pipeline_id: 'sales', ...more })
+  workspace.records('deal', [
+    deal('a', { stage_id: 'offer', amount: 1000.4, is_closed: false }),
+    deal('b', { stage_id: 'offer', amount: '2000', is_closed: null }),
+    deal('c', { stage_id: 'offer', amount: null, is_closed: '' }),
+    deal('d', { stage_id: 'new', amount: 5, is_closed: 'false' }),
+    deal('e', { stage_id: 'won', amount: 7, is_closed: true }),
+    deal('f', { stage_id: 'won', amount: 7, is_closed: '2025-03-01' }),
+    { id: 'g', stage_id: 'unknown', amount: 3 },
+    { id: 'h', stage_id: 'offer', amount: 4 },
+  ])
+  const row = { pipeline: 'Sales', without_amount: 0 }
+  const elsewhere = { ...row, pipeline: 'pipeline not known', deals: 1 }
+  expect(workspace.ask('open-deals-by-stage')).toEqual([
+    { ...elsewhere, stage: 'stage not known', amount: 3 },
+    { ...elsewhere, stage: 'Offer', amount: 4 },
+    { ...row, stage: 'New', deals: 1, amount: 5 },
+    { ...row, stage: 'Offer', deals: 3, amount: 3000, without_amount: 1 },
+  ])
+  const byStage = { closed_field: "'none'", closed_stages: `'["Won", "Offer"]'` }
+  expect(only(workspace.ask('open-deals-by-stage', byStage), 'stage', 'deals')).toEqual([
+    { stage: 'stage not known', deals: 1 },
+    { stage: 'New', deals: 1 },
+  ])
+})
+
+test('a deal is quiet from the day on that the days without activity are full', () => {
+  const workspace = withStages()
+  workspace.records('deal', [
+    { id: '14', owner_id: 'aiko' },
+    { id: '13', owner_id: 'aiko' },
+    { id: 'kinds', owner_id: 'left' },
+    { id: 'created', created_at: '2025-03-01T23:59:00Z', owner_id: null },
+    { id: 'young', created_at: day(20) },
+    { id: 'unknown' },
+    { id: 'closed', is_closed: true, created_at: day(1) },
+  ])
+  const seen = (deal: string, number: number, kind: 'MEETING' | 'OBJECT_CHANGE_EVENT' = 'MEETING') =>
+    workspace.activity({
+      id: `${deal} ${number}`,
+      kind,
+      at: day(number),
+      links: [`deal:${deal}`, `deal:${deal}:DERIVED`],
+    })
+  seen('14', 1)
+  seen('14', 16)
+  seen('13', 17)
+  seen('kinds', 2)
+  seen('kinds', 29, 'OBJECT_CHANGE_EVENT')
+  const quiet = (parameters: object) =>
+    only(
+      workspace.ask('deals-without-activity', { today: "'2025-03-30'", ...parameters }),
+      'days_quiet',
+      'deal',
+      'owner',
+      'last_activity',
+    )
+  const rows = [
+    { days_quiet: 29, deal: 'created', owner: 'nobody', last_activity: null },
+    { days_quiet: 14, deal: '14', owner: 'Aiko', last_activity: '2025-03-16T12:00' },
+    { days_quiet: null, deal: 'unknown', owner: 'nobody', last_activity: null },
+  ]
+  expect(quiet({})).toEqual(rows)
+  expect(quiet({ counted: `'["MEETING"]'` })).toEqual([
+    rows[0],
+    { days_quiet: 28, deal: 'kinds', owner: 'not a member now', last_activity: '2025-03-02T12:00' },
+    ...rows.slice(1),
+  ])
+})
+
+test('a contact of an open deal is silent when neither e-mail, meeting nor activity names it for so long', () => {
+  const workspace = withStages()
+  workspace.records('deal', [
+    { id: 'open', stage_id: 'new', amount: 5 },
+    { id: 'done', is_closed: true },
+  ])
+  const contacts = ['silent', 'never', 'in mail', 'in meeting', 'in activity', 'of done']
+  workspace.records(
+    'contact',
+    contacts.map(id => ({ id, name: `Name of ${id}` })),
+  )
+  const link = workspace.store.db.prepare("INSERT INTO crm_record_links VALUES ('deal', ?, 'contact', ?)")
+  for (const contact of contacts) link.run(contact === 'of done' ? 'done' : 'open', contact)
+  const spoken = (contact: string, number: number, kind: 'MEETING' | 'OBJECT_CHANGE_EVENT') =>
+    workspace.activity({ id: `${contact} ${number}`, kind, at: day(number), links: [`contact:${contact}`] })
+  for (const contact of ['silent', 'in mail', 'in meeting', 'in activity']) spoken(contact, 1, 'MEETING')
+  spoken('in activity', 2, 'MEETING')
+  spoken('silent', 29, 'OBJECT_CHANGE_EVENT')
+  workspace.mail({ id: 'm', at: day(2), people: ['FROM a@our.example', 'CC b@theirs.example in-mail'] })
+  workspace.store.db.exec(
+    "UPDATE message_copy_participants SET contact_id = 'in mail' WHERE contact_id = 'in-mail'",
+  )
+  workspace.meeting({ id: 'm', at: day(2), more: { attendees: [{ contact_id: 'in meeting' }] } })
+  const row = { deal: 'open', stage: 'New', amount: 5, deal_id: 'open' }
+  expect(workspace.ask('contacts-not-spoken-to', { today: "'2025-03-31'" })).toEqual([
+    {
+      ...row,
+      days_silent: 30,
+      last_talk: '2025-03-01T12:00',
+      contact: 'Name of silent',
+      contact_id: 'silent',
+    },
+    { ...row, days_silent: null, last_talk: null, contact: 'Name of never', contact_id: 'never' },
+  ])
+})
+
+test('a close date that is moved to and fro counts each time, and the days from the first to the present one', () => {
+  const workspace = withStages()
+  const move = (id: string, number: number, close_date: string | null, more: object = {}) =>
+    workspace.records('deal', [{ id, close_date, ...more }], day(number))
+  move('twice', 1, '2025-04-01')
+  move('twice', 2, '2025-05-01')
+  move('twice', 3, '2025-04-11')
+  move('none', 1, null)
+  move('none', 2, '2025-04-01')
+  move('earlier', 1, '2025-04-10T00:00:00Z')
+  move('earlier', 2, '2025-04-01T00:00:00Z')
+  move('same', 1, '2025-04-01')
+  move('same', 2, '2025-04-01', { next_step: 'call' })
+  move('closed', 1, '2025-04-01')
+  move('closed', 2, '2025-05-01', { is_closed: true })
+  const columns = ['deal', 'times_moved', 'times_put_off', 'date_before', 'date_now', 'days_later']
+  expect(only(workspace.ask('close-dates-moved', ALWAYS), ...columns)).toEqual(
+    [
+      ['twice', 2, 1, '2025-04-01', '2025-04-11', 10],
+      ['earlier', 1, 0, '2025-04-10', '2025-04-01', -9],
+      ['none', 1, 0, null, '2025-04-01', null],
+    ].map(cells => Object.fromEntries(cells.map((cell, place) => [columns[place], cell]))),
+  )
+  const later = { since: `'${day(3)}'`, until: "'9999'" }
+  expect(only(workspace.ask('close-dates-moved', later), 'deal', 'times_moved', 'date_before')).toEqual([
+    { deal: 'twice', times_moved: 1, date_before: '2025-05-01' },
+  ])
+})
+
+test('a change of stage names stages that are published, and ids of others', () => {
+  const workspace = withStages()
+  for (const [number, stage_id] of ['new', 'gone', null, 'won'].entries()) {
+    workspace.records('deal', [{ id: 'd', stage_id, owner_id: 'left' }], day(number + 1))
+  }
+  workspace.records('contact', [{ id: 'd', stage_id: 'new' }], day(1))
+  workspace.records('contact', [{ id: 'd', stage_id: 'won' }], day(2))
+  const columns = ['seen', 'from_stage', 'to_stage', 'owner']
+  expect(only(workspace.ask('stage-changes-last-quarter', ALWAYS), ...columns)).toEqual([
+    { seen: '2025-03-02T12:00', from_stage: 'New', to_stage: 'gone', owner: 'not a member now' },
+    { seen: '2025-03-03T12:00', from_stage: 'gone', to_stage: 'none', owner: 'not a member now' },
+    { seen: '2025-03-04T12:00', from_stage: 'none', to_stage: 'Won', owner: 'not a member now' },
+  ])
+})
+
+test('the time to the close ends at the day stated, else at the last change of stage seen, else of the record', () => {
+  const workspace = withStages()
+  const closed = { is_closed: true, stage_id: 'won' }
+  const met = (deal: string, number: number, month = 3) =>
+    workspace.activity({
+      id: `${deal} ${number}`,
+      kind: 'MEETING',
+      at: day(number, month),
+      links: [`deal:${deal}`],
+    })
+  // Closed, opened again and closed for good.
+  for (const [number, stage_id] of ['new', 'won', 'offer', 'won'].entries()) {
+    workspace.records('deal', [{ id: 'again', ...closed, stage_id }], day(number * 2 + 2))
+  }
+  met('again', 1)
+  met('again', 3)
+  workspace.records('deal', [
+    { id: 'told', ...closed },
+    { id: 'untold', ...closed, updated_at: day(3) },
+    { id: 'late', ...closed, updated_at: day(3) },
+    { id: 'never', ...closed, updated_at: day(3) },
+    { id: 'stated', ...closed, closed_on: '2025-03-01', updated_at: day(9) },
+    { id: 'open', stage_id: 'won', updated_at: day(9) },
+  ])
+  for (const deal of ['told', 'untold', 'stated', 'open']) met(deal, 1)
+  met('late', 9)
+  const change = (number: number, origin: string) =>
+    workspace.activity({
+      id: `c${number}`,
+      kind: 'OBJECT_CHANGE_EVENT',
+      at: day(number),
+      links: [`deal:told:${origin}`],
+    })
+  change(4, 'DIRECT')
+  change(5, 'DIRECT')
+  change(20, 'DERIVED')
+  const row = { stage: 'Won', deals_closed: 6, closing_seen: 1, with_a_meeting_before: 4 }
+  expect(workspace.ask('time-to-close-by-stage')).toEqual([
+    { ...row, median_days: 5.5, mean_days: 5.3, shortest_days: 2, longest_days: 8 },
+  ])
+  // The meeting was on that very day.
+  expect(workspace.ask('time-to-close-by-stage', { closed_at_field: "'closed_on'" })).toEqual([
+    { ...row, closing_seen: 1, median_days: 3, mean_days: 3.3, shortest_days: 0, longest_days: 7 },
+  ])
+})
+
+test('a meeting that is linked to a deal twice counts once, and amounts are in order whatever their type', async () => {
+  const workspace = withStages()
+  workspace.records('deal', [
+    { id: 'large', stage_id: 'new', amount: '9000' },
+    { id: 'largest', amount: 10000 },
+    { id: 'none', amount: null },
+    { id: 'closed', amount: 1, is_closed: true },
+  ])
+  const deals = ['large', 'largest', 'none', 'closed']
+  const links = deals.flatMap(deal => [`deal:${deal}`, `deal:${deal}:DERIVED`])
+  for (const [number, access] of ['open', 'open', 'withheld'].entries()) {
+    const id = `m${number}`
+    workspace.meeting({ id, at: day(number + 1), access: access === 'open' ? 'open' : 'withheld' })
+    for (const copy of ['a', 'b'])
+      workspace.activity({ id: `${id} ${copy}`, kind: 'MEETING', at: day(1), source: id, links })
+    const entries = [{ text: 'other vendors' }, { text: 'OTHER vendors' }]
+    if (access === 'open') workspace.store.atomically(() => putTranscript(workspace.store, id, entries))
+  }
+  await build(workspace.store)
+  const columns = ['deal', 'stage', 'amount', 'meetings', 'mentions', 'last_said']
+  const answer = workspace.ask('deals-where-a-term-was-said', { since: "'2025-01-01'" })
+  expect(only(answer, ...columns)).toEqual(
+    [
+      ['largest', 'stage not known', 10000],
+      ['large', 'New', '9000'],
+      ['none', 'stage not known', null],
+    ].map(([deal, stage, amount]) => ({
+      deal,
+      stage,
+      amount,
+      meetings: 2,
+      mentions: 4,
+      last_said: '2025-03-02',
+    })),
+  )
+})
+
+test('the story of a deal has each e-mail once, names for what its fields point at, and no withheld title', () => {
+  const workspace = withStages()
+  const relation = (name: string, label: string, target_object: string) => ({
+    name,
+    label,
+    type: 'RELATION',
+    relation: { type: 'MANY_TO_ONE', target_object },
+  })
+  const fields = [relation('stage_id', 'Stage', 'stage'), relation('owner_id', 'Owner', 'member')]
+  workspace.store.put('crm_objects', [{ name: 'deal', label: 'Deal', fields }], { requested: 'deal' })
+  workspace.records('deal', [{ id: 'd', stage_id: 'new', owner_id: 'left', note: null, tags: ['a'] }], day(1))
+  workspace.records('deal', [{ id: 'd', stage_id: 'won', owner_id: 'aiko', note: 'Call', tags: [] }], day(9))
+  const mail = { header: '<1>', people: ['FROM b@theirs.example'], subject: 'Offer' }
+  workspace.mail({ id: 'copy 1', at: day(2), ...mail })
+  workspace.mail({ id: 'copy 2', at: day(3), ...mail })
+  workspace.mail({ id: 'gone', at: day(4), people: [] })
+  workspace.tombstone('message_copies', 'gone')
+  workspace.meeting({ id: 'open', at: day(5), more: { meeting_owner: { name: 'Aiko' } } })
+  workspace.meeting({
+    id: 'withheld',
+    at: day(6),
+    access: 'withheld',
+    more: { meeting_owner: { name: 'Aiko' } },
+  })
+  const happen = (source: string, kind: 'MESSAGE' | 'MEETING' | 'OBJECT_CHANGE_EVENT', number: number) =>
+    workspace.activity({
+      id: `of ${source}`,
+      kind,
+      at: day(number),
+      source,
+      links: ['deal:d', 'deal:d:DERIVED'],
+    })
+  happen('copy 1', 'MESSAGE', 2)
+  happen('copy 2', 'MESSAGE', 3)
+  happen('gone', 'MESSAGE', 4)
+  happen('open', 'MEETING', 5)
+  happen('withheld', 'MEETING', 6)
+  happen('record', 'OBJECT_CHANGE_EVENT', 7)
+  const story = only(workspace.ask('one-deal'), 'at', 'what', 'about', 'who')
+  expect(story).toEqual(
+    [
+      [2, 'e-mail', 'Offer', 'b@theirs.example'],
+      [4, 'e-mail', '', ''],
+      [5, 'meeting', 'open', 'Aiko'],
+      [6, 'meeting', '', ''],
+      [7, 'change of a record', '', ''],
+      [9, 'change of a field', 'Owner: left → Aiko', ''],
+      [9, 'change of a field', 'Stage: New → Won', ''],
+      [9, 'change of a field', 'note: none → Call', ''],
+      [9, 'change of a field', 'tags: ["a"] → []', ''],
+    ].map(([number, what, about, who]) => ({ at: `2025-03-0${number}T12:00`, what, about, who })),
+  )
+  workspace.tombstone('crm_records', 'deal', 'd')
+  const told = workspace.ask('one-deal', { deal: "'d'" }).map(({ what }) => what)
+  expect(told).not.toContain('change of a field')
+})
+
+test.each(['amount', '2nd amount', 'amount.net', 'amount[0]', '$amount', '金額'])(
+  'a field may be called %s, in older SQLite too',
+  name => {
+    const workspace = withStages()
+    workspace.records('deal', [{ id: 'd', stage_id: 'new', [name]: 12 }])
+    const file = questionFiles().find(each => each.name === 'open-deals-by-stage')
+    const sql = file && withParameters(file, { amount_field: `'$."${name}"'` })
+    const { stdout, stderr } = spawnSync('sqlite3', ['-readonly', '-json', workspace.store.path], {
+      input: sql ?? '',
+      encoding: 'utf8',
+    })
+    expect(stderr).toBe('')
+    expect(only(JSON.parse(stdout), 'amount')).toEqual([{ amount: 12 }])
+  },
+)

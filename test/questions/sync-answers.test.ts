@@ -1,0 +1,227 @@
+import { expect, test } from 'vitest'
+import { only, type SmallWorkspace, smallWorkspace } from './small-workspace.ts'
+
+const ALWAYS = { since: "'0000'", until: "'9999'" }
+const MARCH = { since: "'2025-03-01'", until: "'2025-04-01'" }
+const LATER = '2025-05-01T00:00:00.000Z'
+
+type Stretch = readonly [from: string | null, to: string | null, listed?: string | null]
+
+/** Every resource complete as of a later day, and these stretches of the access log. */
+function readTo(stretches: readonly Stretch[]): SmallWorkspace {
+  const workspace = smallWorkspace()
+  const { db } = workspace.store
+  db.exec('DELETE FROM sync_segments')
+  const insert = db.prepare(
+    'INSERT INTO sync_segments (feed, scope, from_at, to_at, listed_at) VALUES (?, ?, ?, ?, ?)',
+  )
+  for (const [from, to, listed = LATER] of stretches) insert.run('access_logs.log', '', from, to, listed)
+  for (const feed of ['activities.list', 'messages.list', 'meetings.list'])
+    insert.run(feed, '', null, null, LATER)
+  const told =
+    'INSERT INTO sync_resources (resource, complete_as_of, first_complete_at) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET complete_as_of = ?, first_complete_at = ?'
+  for (const name of ['activities', 'messages', 'access_logs', 'meetings', 'transcripts', 'playbook_results'])
+    db.prepare(told).run(name, LATER, LATER, LATER, LATER)
+  return workspace
+}
+
+const verdict = (workspace: SmallWorkspace, resource: string) =>
+  workspace.ask('coverage-of-a-month', MARCH).find(row => row['resource'] === resource)?.['complete']
+
+test.each<[string, string, readonly Stretch[]]>([
+  ['yes', 'one stretch has the month', [['2025-02-01', '2025-06-01']]],
+  [
+    'yes',
+    'stretches meet',
+    [
+      ['2025-02-01', '2025-03-10'],
+      ['2025-03-10', '2025-03-20'],
+      ['2025-03-20', null],
+    ],
+  ],
+  [
+    'yes',
+    'a short stretch lies within a long one',
+    [
+      [null, '2025-03-20'],
+      ['2025-03-02', '2025-03-03'],
+      ['2025-03-20', null],
+    ],
+  ],
+  [
+    'no: not all of it was asked for',
+    'there is a hole in the month',
+    [
+      ['2025-02-01', '2025-03-10'],
+      ['2025-03-11', null],
+    ],
+  ],
+  ['no: not all of it was asked for', 'its first day is missing', [['2025-03-02', null]]],
+  [
+    'no: not all of it was asked for',
+    'nothing touches the month',
+    [
+      ['2025-04-01', null],
+      [null, '2025-03-01'],
+    ],
+  ],
+  [
+    'no: not yet read to its end',
+    'a stretch was not listed',
+    [
+      [null, '2025-03-10'],
+      ['2025-03-10', null, null],
+    ],
+  ],
+  ['no: it was not over when it was read', 'it ends too early', [[null, '2025-03-31']]],
+  [
+    'no: it was not over when it was read',
+    'one was listed in it',
+    [
+      [null, '2025-03-10'],
+      ['2025-03-10', null, '2025-03-31T23:59:59.999Z'],
+    ],
+  ],
+])('a month is said to be %s where %s', (expected, _, stretches) => {
+  expect(verdict(readTo(stretches), 'access_logs')).toBe(expected)
+})
+
+test('a meeting whose detail was not read keeps its month, or any month when its time is not known, from being complete', () => {
+  const workspace = readTo([])
+  const meeting = (id: string, at: string | null, access: string | null, state: string) => {
+    workspace.store.put('meetings', [{ meeting_id: id, title: id, start_time: at }])
+    workspace.store.db
+      .prepare('UPDATE meetings SET access = ?, transcript_state = ? WHERE id = ?')
+      .run(access, state, id)
+  }
+  const told = () =>
+    ['meetings', 'transcripts', 'playbook_results'].map(resource => verdict(workspace, resource))
+  meeting('other month', '2025-04-01T00:00:00Z', null, 'pending')
+  meeting('withheld', null, 'withheld', 'pending')
+  meeting('read', '2025-03-31T23:00:00Z', 'open', 'empty')
+  expect(told()).toEqual(['yes', 'yes', 'yes'])
+  const missing = 'no: details or texts are still to be read'
+  meeting('no transcript', '2025-03-31T23:00:00Z', 'open', 'pending')
+  expect(told()).toEqual(['yes', missing, 'yes'])
+  workspace.tombstone('meetings', 'no transcript')
+  meeting('no detail', null, null, 'pending')
+  expect(told()).toEqual([missing, missing, missing])
+})
+
+test('what fails comes first, then what loads, then what was never read; the oldest before the newest', () => {
+  const workspace = readTo([])
+  const { db } = workspace.store
+  db.exec(`DELETE FROM sync_segments;
+    UPDATE sync_resources SET first_complete_at = '${LATER}', fresh_as_of = '2025-04-30T23:00:00.000Z', complete_as_of = NULL;
+    UPDATE sync_resources SET failing_since = '${LATER}', reason = 'why' WHERE resource = 'messages';
+    UPDATE sync_resources SET unavailable_since = '${LATER}' WHERE resource = 'access_logs';
+    UPDATE sync_resources SET first_complete_at = NULL, fresh_as_of = NULL WHERE resource = 'activities';
+    UPDATE sync_resources SET fresh_as_of = NULL WHERE resource = 'transcripts';
+    UPDATE sync_resources SET fresh_as_of = '2025-04-30T22:00:00.000Z' WHERE resource = 'playbook_results'`)
+  const asked = workspace.ask('freshness', { now: `'${LATER}'` })
+  const placed = asked.filter(({ resource }) =>
+    ['messages', 'activities', 'transcripts', 'playbook_results', 'meetings', 'access_logs'].includes(
+      `${resource}`,
+    ),
+  )
+  expect(only(placed, 'resource', 'state', 'minutes_ago', 'reason')).toEqual([
+    { resource: 'messages', state: 'failing', minutes_ago: 60, reason: 'why' },
+    { resource: 'activities', state: 'backfilling', minutes_ago: null, reason: null },
+    { resource: 'transcripts', state: 'ok', minutes_ago: null, reason: null },
+    { resource: 'playbook_results', state: 'ok', minutes_ago: 120, reason: null },
+    { resource: 'meetings', state: 'ok', minutes_ago: 60, reason: null },
+    { resource: 'access_logs', state: 'unavailable', minutes_ago: 60, reason: null },
+  ])
+})
+
+test('withdrawn is what was there before, of every kind; of meetings also what is withheld since', () => {
+  const workspace = smallWorkspace()
+  const { store } = workspace
+  workspace.members({ id: 'm', name: 'Aiko', email: null }, { id: 'here', name: 'Ben', email: null })
+  store.put('teams', [{ id: 't', name: 'Sales', member_ids: [] }])
+  store.put('collections', [{ id: 'c', name: 'Best calls' }])
+  store.put('crm_objects', [{ name: 'deal', label: 'Deal', fields: [] }], { requested: 'deal' })
+  workspace.records('deal', [{ id: 'd', name: 'A deal' }])
+  const mail = { header: '<1>', at: '2025-03-01T00:00:00Z', people: [], subject: 'Offer' }
+  workspace.mail({ id: 'copy 1', ...mail })
+  workspace.mail({ id: 'copy 2', ...mail })
+  workspace.mail({ id: 'left', ...mail, header: '<2>' })
+  workspace.mail({ id: 'stays', ...mail, header: '<2>' })
+  for (const id of ['gone', 'withheld', 'never open', 'both'])
+    workspace.meeting({ id, at: '2025-03-01T00:00:00Z' })
+  const later = '2026-01-02T00:00:00.000Z'
+  store.db.exec(`UPDATE meetings SET access = 'withheld' WHERE id <> 'gone';
+    UPDATE meetings SET _synced_at = '${later}' WHERE id IN ('withheld', 'both')`)
+  for (const [table, ...key] of [
+    ['members', 'm'],
+    ['teams', 't'],
+    ['collections', 'c'],
+    ['crm_objects', 'deal'],
+    ['crm_records', 'deal', 'd'],
+    ['message_copies', 'copy 1'],
+    ['message_copies', 'copy 2'],
+    ['message_copies', 'left'],
+    ['meetings', 'gone'],
+    ['meetings', 'both'],
+  ])
+    workspace.tombstone(table ?? '', ...key)
+  const found = [
+    ['CRM object', 'Deal', 'deal'],
+    ['collection', 'Best calls', 'c'],
+    ['deal', 'A deal', 'd'],
+    ['e-mail', 'Offer', 'copy 2'],
+    ['meeting', 'both', 'both'],
+    ['meeting', 'gone', 'gone'],
+    ['meeting, withheld', 'withheld', 'withheld'],
+    ['member', 'Aiko', 'm'],
+    ['team', 'Sales', 't'],
+  ].map(([what, name, id]) => ({ found_out: '2026-01-02T00:00', what, name, id }))
+  expect(workspace.ask('withdrawn-this-month', ALWAYS)).toEqual(found)
+  expect(workspace.ask('withdrawn-this-month', { since: "'2026-01-03'", until: "'9999'" })).toEqual([])
+})
+
+test('the use of a key is told without what the log did not catch', () => {
+  const workspace = smallWorkspace()
+  const insert = workspace.store.db.prepare(
+    `INSERT INTO access_logs (id, occurred_at, operation, duration_ms, response_size_bytes, status_code, api_key_suffix,
+       _first_seen_at, _synced_at) VALUES (?, ?, ?, ?, ?, ?, ?, '', '')`,
+  )
+  const entries: [ms: number | null, status: number | null, suffix: string | null][] = [
+    [40, 200, 'a1b2'],
+    [10, 399, 'a1b2'],
+    [30, 400, 'a1b2'],
+    [20, 500, 'a1b2'],
+    [null, null, 'a1b2'],
+    [null, 499, null],
+  ]
+  for (const [place, [ms, status, suffix]] of entries.entries()) {
+    const at = `2025-03-01T00:0${place}:00.000Z`
+    insert.run(`${place}`, at, `Operation ${place % 2}`, ms, ms === null ? null : 500_000, status, suffix)
+  }
+  expect(workspace.ask('api-use-by-key', ALWAYS)).toEqual([
+    {
+      key_suffix: 'a1b2',
+      requests: 5,
+      refused_4xx: 1,
+      failed_5xx: 1,
+      megabytes: 2,
+      median_ms: 20,
+      p95_ms: 40,
+      operations: 2,
+      first_request: '2025-03-01T00:00',
+      last_request: '2025-03-01T00:04',
+    },
+    {
+      key_suffix: 'not recorded',
+      requests: 1,
+      refused_4xx: 1,
+      failed_5xx: 0,
+      megabytes: null,
+      median_ms: null,
+      p95_ms: null,
+      operations: 1,
+      first_request: '2025-03-01T00:05',
+      last_request: '2025-03-01T00:05',
+    },
+  ])
+})
