@@ -1,5 +1,6 @@
 import { type Fields, fieldsOf, listOf } from './exact-json.ts'
 import type { ExpectedTable } from './expected.ts'
+import { groupedBy } from './grouped-by.ts'
 import { type Cell, type OneOf, type Row, rowOf, shape } from './row-shape.ts'
 
 const COPY = shape(
@@ -15,7 +16,7 @@ interface Copy {
 
 /** Every copy, and the copies of one e-mail merged, whatever order they came in. */
 export function expectedMessages(messages: readonly Fields[]): ExpectedTable[] {
-  const mails = grouped(messages.map(copyOf), ({ row }) => mailKey(row))
+  const mails = groupedBy(messages.map(copyOf), ({ row }) => mailKey(row))
   for (const copies of mails.values()) copies.sort(canonically)
   const all = [...mails.values()]
   return [
@@ -107,7 +108,7 @@ function merged(key: string, copies: readonly Copy[]): Row {
 
 function union(key: string, copies: readonly Copy[]): Row[] {
   const every = copies.flatMap(({ participants }) => participants)
-  const groups = grouped(
+  const groups = groupedBy(
     every.filter(({ role, handle }) => role !== null && handle !== null),
     ({ role, handle }) => JSON.stringify([role, handle]),
   )
@@ -121,15 +122,4 @@ function union(key: string, copies: readonly Copy[]): Row[] {
       contact_id: first('contact_id'),
     }
   })
-}
-
-function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>()
-  for (const item of items) {
-    const key = keyOf(item)
-    const group = groups.get(key)
-    if (group) group.push(item)
-    else groups.set(key, [item])
-  }
-  return groups
 }
