@@ -3,7 +3,7 @@ import { EXIT_STATUS, StopError } from '../errors.ts'
 import { nearest } from '../nearest.ts'
 import { appliedMigrations, newestMigration } from '../store/migrate.ts'
 import type { Sqlite } from '../store/open.ts'
-import { readStatus } from '../store/status.ts'
+import { nothingThere, readStatus } from '../store/status.ts'
 import { crmTables } from './crm-tables.ts'
 import {
   FORMAT,
@@ -80,7 +80,9 @@ export async function exportWarehouse(options: ExportOptions): Promise<ExportSum
 }
 
 function requireCurrent(db: Sqlite): void {
-  if ((appliedMigrations(db).at(-1) ?? 0) >= newestMigration()) return
+  const newest = appliedMigrations(db).at(-1)
+  if (newest === undefined) throw nothingThere(db.name)
+  if (newest >= newestMigration()) return
   throw new StopError(`${db.name} was made by an older version of parley`, {
     code: 'database-older',
     hint: 'parley backfill or the daemon brings it up to date; then export again.',

@@ -202,6 +202,7 @@ test.concurrent('what cannot be done is said with what to do instead', async con
       EXIT_STATUS.usage,
       /There is no table "mesages" to export\nhint: Did you mean messages\?/,
     ],
+    [['parquet', 'out', '--tables', ' , '], EXIT_STATUS.usage, /--tables.*Expected names of tables/s],
     [['parquet', 'out', '--since', 'yesterday'], EXIT_STATUS.usage, /--since.*'yesterday'.*UTC day such as/s],
     [['csv', 'out'], EXIT_STATUS.usage, /Allowed choices are parquet/],
     [['parquet'], EXIT_STATUS.usage, /missing required argument 'folder'/],

@@ -12,7 +12,9 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { openTarget, type Target } from '../../src/export/target.ts'
-import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
+import { openDatabase } from '../../src/store/open.ts'
+import { migrationsOf } from '../migrations/older-version.ts'
+import { newFolder, type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { contents, emptyTarget, exportTo, filesIn, manifestOf } from './exporting.ts'
 
 const NOW = '2026-06-30T12:00:00.000Z'
@@ -383,6 +385,18 @@ test('all of it is of one instant, whatever is written meanwhile', async () => {
   })
   expect(['members', 'teams', 'team_members'].map(table => tableOf(target, table)?.rows)).toEqual([1, 0, 0])
   expect(store.column('SELECT count(*) FROM teams')).not.toEqual([0])
+})
+
+test('a warehouse of an older version is not exported, and neither is an empty file', async () => {
+  const older = join(newFolder(), 'older.db')
+  openDatabase({ path: older, migrations: migrationsOf(newFolder(), 1) }).close()
+  const empty = join(newFolder(), 'empty.db')
+  writeFileSync(empty, '')
+  await expect(exportTo(older, emptyTarget())).rejects.toMatchObject({
+    code: 'database-older',
+    exitStatus: 73,
+  })
+  await expect(exportTo(empty, emptyTarget())).rejects.toMatchObject({ code: 'no-database', exitStatus: 73 })
 })
 
 test('an unknown table is refused with the name that was probably meant', async () => {
