@@ -5,15 +5,14 @@ import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { emptyFolder, parley } from './parley.ts'
-import { placeFor, workspace } from './workspace.ts'
+import { backfilled } from './workspace.ts'
 
 const closers: (() => Promise<void>)[] = []
 const untilTheEnd = { onTestFinished: (close: () => Promise<void>) => void closers.push(close) }
 
 /** A warehouse that a backfill has just filled. */
 async function filled(env: Record<string, string> = {}) {
-  const place = placeFor(await workspace(untilTheEnd))
-  await parley(['backfill'], { cwd: place.cwd, env: { ...place.env, ...env } })
+  const place = await backfilled(untilTheEnd, { env })
   const db = new Database(place.file, { readonly: true })
   untilTheEnd.onTestFinished(async () => {
     db.close()

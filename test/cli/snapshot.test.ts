@@ -1,18 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { expect, type TestContext, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { quote } from '../../src/store/sql.ts'
 import { column, loaded, startDaemon } from '../daemon/cli-daemon.ts'
 import { emptyFolder, parley, parleyWithSmallFiles } from './parley.ts'
-import { type Place, placeFor, workspace } from './workspace.ts'
-
-async function backfilled(context: TestContext): Promise<Place> {
-  const place = placeFor(await workspace(context, { securityOption: false }))
-  expect(await parley(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
-  return place
-}
+import { backfilled, placeFor, workspace } from './workspace.ts'
 
 /** Every row of every table but those in which processes note what they do. */
 function rowsIn(file: string): Record<string, unknown[]> {
@@ -30,7 +24,7 @@ function rowsIn(file: string): Record<string, unknown[]> {
 }
 
 test.concurrent('snapshot FILE copies everything while nothing runs, says what is in it, and needs no API settings', async context => {
-  const { cwd, file } = await backfilled(context)
+  const { cwd, file } = await backfilled(context, { securityOption: false })
   const beside = readdirSync(cwd)
   const { status, stdout, stderr } = await parley(['snapshot', 'copy.db'], { cwd })
   expect({ status, stderr }).toEqual({ status: EXIT_STATUS.done, stderr: '' })
@@ -81,7 +75,7 @@ test.concurrent('of a warehouse that is not complete it says what is missing', a
 })
 
 test.concurrent('without FILE it joins those that are kept, of which the newest stay', async context => {
-  const { cwd, file } = await backfilled(context)
+  const { cwd, file } = await backfilled(context, { securityOption: false })
   const folder = `${file}.snapshots`
   mkdirSync(folder)
   const old = ['parley-2026-01-01T000000Z.db', 'parley-2026-01-02T000000Z.db']
@@ -96,7 +90,7 @@ test.concurrent('without FILE it joins those that are kept, of which the newest 
 })
 
 test.concurrent('what may not be replaced is refused with 64, and is as it was', async context => {
-  const { cwd, file } = await backfilled(context)
+  const { cwd, file } = await backfilled(context, { securityOption: false })
   writeFileSync(join(cwd, 'letter.txt'), 'Dear Sir or Madam')
   const before = readFileSync(file)
   for (const [name, message] of [
@@ -115,7 +109,7 @@ test.concurrent('what may not be replaced is refused with 64, and is as it was',
 })
 
 test.concurrent('on a disk that takes no more it ends with 73, leaves nothing, and the earlier one as it was', async context => {
-  const { cwd } = await backfilled(context)
+  const { cwd } = await backfilled(context, { securityOption: false })
   await parley(['snapshot', 'copy.db'], { cwd })
   const [before, names] = [readFileSync(join(cwd, 'copy.db')), readdirSync(cwd)]
   const { status, stdout, stderr } = await parleyWithSmallFiles(200, ['snapshot', 'copy.db'], { cwd })

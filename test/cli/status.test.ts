@@ -8,11 +8,10 @@ import { RESOURCE_NAMES } from '../../src/resource.ts'
 import { type DaemonState, readStatusReport, type StatusReport } from '../../src/store/status-report.ts'
 import { openStore } from '../../src/store/store.ts'
 import { emptyFolder, parley, startParley } from './parley.ts'
-import { placeFor, silentApi, workspace } from './workspace.ts'
+import { backfilled, placeFor, silentApi, workspace } from './workspace.ts'
 
 test.concurrent('status shows every resource, who wrote last and the size, and needs no API settings', async context => {
-  const { cwd, env } = placeFor(await workspace(context, { securityOption: false }))
-  await parley(['backfill'], { cwd, env })
+  const { cwd } = await backfilled(context, { securityOption: false })
   const { status, stdout, stderr } = await parley(['status'], { cwd })
   expect({ status, stderr }).toEqual({ status: EXIT_STATUS.done, stderr: '' })
   expect(stdout).toMatch(/^resource +state +rows +/)
@@ -24,8 +23,7 @@ test.concurrent('status shows every resource, who wrote last and the size, and n
 })
 
 test.concurrent('status --json has the exact instants of sync_status and the sizes', async context => {
-  const { cwd, env, file } = placeFor(await workspace(context))
-  await parley(['backfill'], { cwd, env })
+  const { cwd, file } = await backfilled(context)
   const { stdout } = await parley(['status', '--json'], { cwd })
   const report = JSON.parse(stdout)
   expect(report).toMatchObject({

@@ -1,7 +1,8 @@
 import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
+import { EXIT_STATUS } from '../../src/errors.ts'
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
-import { emptyFolder } from './parley.ts'
+import { emptyFolder, parley } from './parley.ts'
 
 /** Small enough to be read in a second, with something of everything. */
 const SMALL = {
@@ -49,6 +50,17 @@ export function placeFor({
     file: join(cwd, 'parley.db'),
     env: { PARLEY_BASE_URL: url, PARLEY_API_KEY: apiKey, PARLEY_WORKSPACE_ID: workspaceId },
   }
+}
+
+/** The same with a warehouse of a made-up workspace, which a backfill has just filled. */
+export async function backfilled(
+  test: Test,
+  { env = {}, ...options }: SimulatorOptions & { env?: Record<string, string> } = {},
+): Promise<Place> {
+  const place = placeFor(await workspace(test, options))
+  const { status, stderr } = await parley(['backfill'], { cwd: place.cwd, env: { ...place.env, ...env } })
+  if (status !== EXIT_STATUS.done) throw new Error(`The backfill ended with ${status}: ${stderr}`)
+  return place
 }
 
 export interface OtherApi {
