@@ -6,7 +6,7 @@ import { META } from '../store/state.ts'
 import type { Store } from '../store/store.ts'
 import { CALENDAR, nextOccurrence } from './calendar.ts'
 import { maintain } from './maintain.ts'
-import { keepSearch } from './search-keeping.ts'
+import { type KeepingDeps, keepSearch } from './search-keeping.ts'
 import { makeSnapshots, removeOldSnapshots } from './snapshots.ts'
 
 /** What is done beside the reading while a shift lasts. */
@@ -16,8 +16,8 @@ export interface Duties {
 }
 
 export interface DutiesDeps {
-  app: App
-  settings: ApiSettings
+  app: Pick<App, 'clock' | 'store' | 'keepLearned'>
+  settings: Pick<ApiSettings, 'database' | 'retention' | 'search' | 'snapshot'> & KeepingDeps['settings']
   log: Log
   signal: AbortSignal
   /** Ends the shift, so that what was asked for is done before the next. */
@@ -38,13 +38,21 @@ export function startDuties({ app, settings, signal, log, endShift }: DutiesDeps
   const listen = async () => {
     if (store.requests.changedByOthers() && store.requests.open().length > 0) endShift()
   }
+  /** What fails, as on a disk that is full for a while, is done when it is due the next time. */
+  const lasting = (work: () => Promise<unknown>) => async () => {
+    try {
+      await work()
+    } catch (error) {
+      log.warn('A duty of the daemon has failed; it is tried again when it is next due', { error })
+    }
+  }
   const followClock = createClockFollower(app)
   const duties = [
     followClock(),
     every(clock, LISTEN_MS, signal, followClock),
-    every(clock, KEEP_LEARNED_MS, signal, app.keepLearned),
+    every(clock, KEEP_LEARNED_MS, signal, lasting(app.keepLearned)),
     every(clock, LISTEN_MS, signal, listen),
-    nightly(clock, store, signal, tidy),
+    nightly(clock, store, signal, lasting(tidy)),
     makeSnapshots({ store, clock, log, settings, signal }),
     keepSearch({ store, clock, log, settings, signal }),
   ]
@@ -71,7 +79,7 @@ async function every(
 const JUMP_MS = 5000
 
 /** What is due at an instant of this machine's clock must not wait for it longer because it was set back. */
-function createClockFollower({ clock, store }: App): () => Promise<void> {
+function createClockFollower({ clock, store }: DutiesDeps['app']): () => Promise<void> {
   const noted = store.state.meta(META.clock)
   /** What the clock would say by now, had it gone on evenly. */
   let expected = noted === undefined ? clock.now() : Date.parse(noted)

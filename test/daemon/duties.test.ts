@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { CALENDAR, nextOccurrence } from '../../src/daemon/calendar.ts'
+import { startDuties } from '../../src/daemon/duties.ts'
+import { createLog } from '../../src/log.ts'
+import { META } from '../../src/store/state.ts'
+import { virtualClock } from '../api/virtual-clock.ts'
+import { temporaryStore } from '../store/temporary-store.ts'
+import { until } from '../support/until.ts'
+
+const NIGHT = nextOccurrence(CALENDAR.maintenance, Date.parse('2026-03-04T00:00:00.000Z'))
+
+test('a night that failed ends nothing, and what is kept each minute is tried again', async () => {
+  const store = temporaryStore()
+  const clock = virtualClock(NIGHT - 1000)
+  let lines = ''
+  const log = await createLog({ level: 'info', stream: { write: (text: string) => (lines += text) } })
+  const ending = new AbortController()
+  const keepLearned = () => store.transaction(() => store.state.setMeta(META.learnedRate, '{}'))
+  store.db.pragma('query_only = ON')
+  const { ended } = startDuties({
+    app: { clock, store, keepLearned },
+    settings: {
+      database: { path: store.path, mode: 0o600 },
+      retention: { withdrawnDays: 30, runsDays: 90 },
+      search: { enabled: false },
+      snapshot: { every: undefined, folder: undefined, keep: 7 },
+      sync: { resources: undefined },
+    },
+    log,
+    signal: ending.signal,
+    endShift: () => undefined,
+  })
+  await clock.advance(61_000)
+  const failed = () => lines.split('A duty of the daemon has failed').length - 1
+  expect(await until(failed, seen => seen === 2)).toBe(2)
+  expect(lines).toContain('no permission to open or write it')
+  store.db.pragma('query_only = OFF')
+  await clock.advance(60_000)
+  const learned = () => store.state.meta(META.learnedRate)
+  expect(await until(learned, seen => seen !== undefined)).toBe('{}')
+  expect(lines).not.toContain('A duty of the daemon has ended')
+  ending.abort()
+  await ended
+})
