@@ -25,12 +25,12 @@ spoken_to AS MATERIALIZED (
   SELECT x.contact_id
   FROM parameters p
   CROSS JOIN live_message_copies c ON c.received_at >= date(p.today, '-' || (p.days - 1) || ' days')
-  JOIN message_copy_participants x ON x.message_id = c.id AND x.contact_id IS NOT NULL
+  CROSS JOIN message_copy_participants x ON x.message_id = c.id AND x.contact_id IS NOT NULL
   UNION
   SELECT a.contact_id
   FROM parameters p
   CROSS JOIN live_meetings m ON m.start_time >= date(p.today, '-' || (p.days - 1) || ' days')
-  JOIN live_meeting_attendees a ON a.meeting_id = m.id AND a.contact_id IS NOT NULL
+  CROSS JOIN live_meeting_attendees a ON a.meeting_id = m.id AND a.contact_id IS NOT NULL
 ),
 silent AS MATERIALIZED (
   SELECT p.*, d.id AS deal_id, d.fields AS deal, s.fields ->> 'name' AS stage, c.id AS contact_id, c.fields AS contact,

@@ -4,8 +4,9 @@
 --   since, until   answers received from this day on and before that one: the last twelve months
 --   own_domains    the second query: domains that are ours, by default those of all members, also of those who left
 --
--- An e-mail answers when the one before it in its thread came from the other side, within this time. Hours are hours of
--- the clock, nights included. E-mails without a thread or a sender are left out. The API lists the sender first.
+-- An e-mail answers when the one before it in its thread came from the other side, within this time. Mailboxes may number
+-- their threads each on their own: of all threads in which its copies are, the latest e-mail before it counts. Hours are
+-- hours of the clock, nights included. E-mails without a thread or a sender, whom the API lists first, are left out.
 WITH parameters AS (
   SELECT
     date('now', 'start of month', '-11 months') AS since,
@@ -14,24 +15,36 @@ WITH parameters AS (
 own_domains AS (
   SELECT DISTINCT lower(substr(email, instr(email, '@') + 1)) AS domain FROM members WHERE email LIKE '%@%'
 ),
-mails AS (
-  SELECT m.header_message_id, m.thread_id, m.received_at,
+copies AS (
+  SELECT coalesce(nullif(c.header_message_id, ''), 'id:' || c.id) AS mail, c.thread_id, c.received_at,
     lower(substr(x.handle, instr(x.handle, '@') + 1)) IN (SELECT domain FROM own_domains) AS is_ours
   FROM parameters p
-  CROSS JOIN live_messages m ON m.received_at >= p.since AND m.received_at < p.until AND m.thread_id IS NOT NULL
-  JOIN message_copy_participants x ON x.message_id = m.id AND x.position = 0 AND x.role = 'FROM' AND x.handle LIKE '%@%'
+  CROSS JOIN live_message_copies c ON c.received_at >= p.since AND c.received_at < p.until AND c.thread_id IS NOT NULL
+  JOIN message_copy_participants x ON x.message_id = c.id AND x.position = 0 AND x.role = 'FROM' AND x.handle LIKE '%@%'
+),
+mails AS (
+  SELECT mail, thread_id, min(min(received_at)) OVER (PARTITION BY mail) AS received_at, max(is_ours) AS is_ours
+  FROM copies
+  GROUP BY mail, thread_id
 ),
 sequence AS (
-  SELECT *, lag(is_ours) OVER thread AS was_ours,
-    (julianday(received_at) - julianday(lag(received_at) OVER thread)) * 24 AS hours
+  SELECT mail, received_at, is_ours, lag(is_ours) OVER thread AS was_ours,
+    lag(received_at) OVER thread AS received_before
   FROM mails
-  WINDOW thread AS (PARTITION BY thread_id ORDER BY received_at, header_message_id)
+  WINDOW thread AS (PARTITION BY thread_id ORDER BY received_at, mail)
+),
+-- SQLite takes the other columns from the row with the max().
+pairs AS (
+  SELECT substr(received_at, 1, 7) AS month, is_ours, was_ours,
+    (julianday(received_at) - julianday(max(received_before))) * 24 AS hours
+  FROM sequence
+  GROUP BY mail
 ),
 answers AS (
-  SELECT substr(received_at, 1, 7) AS month, is_ours, hours,
-    row_number() OVER (PARTITION BY substr(received_at, 1, 7), is_ours ORDER BY hours) AS place,
-    count(*) OVER (PARTITION BY substr(received_at, 1, 7), is_ours) AS answers
-  FROM sequence
+  SELECT month, is_ours, hours,
+    row_number() OVER (PARTITION BY month, is_ours ORDER BY hours) AS place,
+    count(*) OVER (PARTITION BY month, is_ours) AS answers
+  FROM pairs
   WHERE is_ours <> was_ours
 )
 SELECT

@@ -89,6 +89,22 @@ test('an e-mail is an answer to the one before it in its thread where that came 
   )
 })
 
+test('an e-mail answers the latest one before it, in whichever mailbox’s thread that is', () => {
+  const workspace = withMembers()
+  const send = (id: string, header: string, thread: string, minutes: string, from: string) =>
+    workspace.mail({ id, header, thread, at: `2025-03-01T${minutes}:00Z`, people: [`FROM ${from}`] })
+  send('1', '<first>', 'mailbox A', '00:00', 'one@theirs.example')
+  send('2', '<first>', 'mailbox B', '00:01', 'one@theirs.example')
+  send('3', '<second>', 'mailbox B', '01:00', 'one@theirs.example')
+  send('4', '<answer>', 'mailbox A', '02:00', 'aiko@our.example')
+  send('5', '<answer>', 'mailbox B', '02:09', 'aiko@our.example')
+  send('6', '<thanks>', 'mailbox B', '05:00', 'one@theirs.example')
+  send('7', '<thanks>', 'mailbox C', '05:01', 'one@theirs.example')
+  expect(workspace.ask('response-times-by-month', YEAR)).toEqual([
+    { month: '2025-03', our_answers: 1, our_median_hours: 1, their_answers: 1, their_median_hours: 3 },
+  ])
+})
+
 test('the median of an even number of answers is between the two in the middle', () => {
   const workspace = withMembers()
   for (const [place, hours] of [1, 2, 6, 20].entries()) {
