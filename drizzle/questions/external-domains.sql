@@ -6,7 +6,7 @@
 --   own_domains    the second query: domains that are ours, by default those of all members, also of those who left
 --
 -- Each e-mail counts once for a domain, however many copies of it and people in it there are. Where a member has an
--- address at a public provider, list your domains instead.
+-- address at a public provider, list your domains instead. Shown are the first 50.
 WITH parameters AS (
   SELECT
     date('now', '-90 days') AS since,

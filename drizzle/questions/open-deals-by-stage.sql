@@ -7,7 +7,7 @@
 --   closed_stages    names of stages that mean closed, as a JSON list, where there is no such field
 --
 -- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
--- The API states no currency: amounts are added up as they are.
+-- The API states no currency: amounts are added up as they are, and rounded.
 WITH parameters AS (
   SELECT
     'stage_id' AS stage_field,
@@ -21,7 +21,7 @@ SELECT
   coalesce(l.fields ->> 'name', 'pipeline not known') AS pipeline,
   coalesce(s.fields ->> 'name', 'stage not known') AS stage,
   count(*) AS deals,
-  round(total(d.fields ->> p.amount_field)) AS amount,
+  CAST(round(total(d.fields ->> p.amount_field)) AS INTEGER) AS amount,
   count(*) - count(d.fields ->> p.amount_field) AS without_amount
 FROM parameters p
 CROSS JOIN live_crm_records d ON d.object = 'deal'

@@ -6,6 +6,7 @@
 --
 -- An e-mail counts when one of the two sent it and the other one got it; a meeting, when both attended. Members are
 -- recognised by their address (those who left are not shown), and contacts only where the API itself names the contact.
+-- Shown are the first 100.
 WITH parameters AS (
   SELECT
     date('now', '-90 days') AS since,
