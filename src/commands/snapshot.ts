@@ -1,8 +1,9 @@
-import { resolve } from 'node:path'
+import { resolve, sep } from 'node:path'
 import { Argument, Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import type { Settings } from '../config.ts'
 import { EXIT_STATUS } from '../errors.ts'
+import type { Removal } from '../store/kept-snapshots.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import { type CommandContext, type CommandDefinition, settingsFor, settingsIn } from './command.ts'
 import { bytes, duration } from './wording.ts'
@@ -34,12 +35,10 @@ export const snapshotCommand: CommandDefinition<SnapshotOptions> = {
   },
 }
 
-interface Made extends Snapshot {
+interface Made extends Snapshot, Removal {
   database: string
   /** Of the copy, as the user named it. */
   name: string
-  /** Older ones that have gone. */
-  removed: readonly string[]
 }
 
 async function make({ cwd, signal }: CommandContext, settings: Settings, file?: string): Promise<Made> {
@@ -51,8 +50,8 @@ async function make({ cwd, signal }: CommandContext, settings: Settings, file?: 
   const clock = systemClock()
   const options = { database, mode, clock, signal }
   if (file !== undefined) {
-    const made = await makeSnapshot({ ...options, file: resolve(cwd, file) })
-    return { ...made, database, name: file, removed: [] }
+    const made = await makeSnapshot({ ...options, file: inFolder(cwd, file) })
+    return { ...made, database, name: file, removed: [], stuck: [] }
   }
   const { withdrawnDays } = settings.retention
   const notBefore = withdrawnDays === 'never' ? 0 : clock.now() - withdrawnDays * 86_400_000
@@ -60,7 +59,10 @@ async function make({ cwd, signal }: CommandContext, settings: Settings, file?: 
   return { ...made, database, name: made.path }
 }
 
-async function forPeople({ name, bytes: size, durationMs, resources, removed }: Made): Promise<string> {
+/** A slash at its end, which says that a folder is meant, stays. */
+const inFolder = (cwd: string, file: string): string => resolve(cwd, file) + (file.endsWith(sep) ? sep : '')
+
+async function forPeople({ name, bytes: size, durationMs, resources, ...others }: Made): Promise<string> {
   const { completeAsOf } = await import('../store/snapshot.ts')
   const at = completeAsOf(resources)
   const unread = resources.filter(one => one.state !== 'unavailable' && one.complete_as_of === null)
@@ -71,14 +73,16 @@ async function forPeople({ name, bytes: size, durationMs, resources, removed }: 
   return [
     `Wrote ${name}: ${bytes(size)} in ${duration(durationMs)}.`,
     holds,
-    ...removed.map(old => `Removed ${old}.`),
+    ...others.removed.map(old => `Removed ${old}.`),
+    ...others.stuck.map(old => `Could not remove ${old}: see who may write there.`),
   ]
     .map(line => `${line}\n`)
     .join('')
 }
 
 /** Names as in the warehouse's own tables. */
-async function forPrograms({ path, bytes: size, durationMs, database, begunAt, resources, removed }: Made) {
+async function forPrograms(made: Made) {
+  const { path, bytes: size, durationMs, database, begunAt, resources, removed, stuck } = made
   const { completeAsOf } = await import('../store/snapshot.ts')
   return {
     path,
@@ -95,5 +99,6 @@ async function forPrograms({ path, bytes: size, durationMs, database, begunAt, r
       complete_as_of,
     })),
     removed,
+    not_removed: stuck,
   }
 }

@@ -20,24 +20,34 @@ export interface SnapshotDuty {
   program?: URL
 }
 
+/** So often at least it looks whether the clock was set, in ms. */
+const LOOK_MS = 60_000
+
 /**
  * Makes snapshots by the owner's calendar until the signal; at once where one was missed since the newest. What goes
  * wrong is said, and the next comes as planned.
  */
 export async function makeSnapshots(duty: SnapshotDuty): Promise<void> {
   const { clock, settings, signal } = duty
-  const { every, folder } = settings.snapshot
+  const { every } = settings.snapshot
   if (every === undefined) return
-  const newest = keptSnapshots(settings.database.path, folder)[0]?.at ?? Number.POSITIVE_INFINITY
-  // One of the time to come was made before the clock was set back.
-  let due = nextOccurrence(every, Math.min(newest, clock.now()))
-  for (;;) {
-    await clock.sleep(due - clock.now(), signal)
+  let due = nextOccurrence(every, await newestOf(duty))
+  while (due < Number.POSITIVE_INFINITY) {
+    await clock.sleep(Math.min(due - clock.now(), LOOK_MS), signal)
     if (signal.aborted) return
-    await makeOne(duty)
-    // A timer may fire a little early, which must not make two of one.
-    due = nextOccurrence(every, Math.max(due, clock.now()))
+    const isDue = clock.now() >= due
+    if (isDue) await makeOne(duty)
+    const next = nextOccurrence(every, clock.now())
+    // Sooner than was planned: the clock was set back.
+    due = isDue ? next : Math.min(due, next)
   }
+}
+
+/** Those of the time to come were made before the clock was set back. */
+async function newestOf({ clock, settings }: SnapshotDuty): Promise<number> {
+  const { database, snapshot } = settings
+  const kept = await keptSnapshots(database.path, snapshot.folder, clock.now())
+  return Math.min(kept[0]?.at ?? Number.POSITIVE_INFINITY, clock.now())
 }
 
 /** Those that have what was erased since go, also where none is made any more. */
@@ -47,11 +57,12 @@ export async function removeOldSnapshots({
   settings,
 }: Omit<SnapshotDuty, 'store' | 'signal'>): Promise<void> {
   const { database, snapshot, retention } = settings
-  try {
-    await removeSnapshotsBefore(database.path, snapshot.folder, oldest(retention, clock))
-  } catch (error) {
-    log.warn('Old snapshots could not be removed', { error })
-  }
+  const { stuck } = await removeSnapshotsBefore(database.path, snapshot.folder, oldest(retention, clock))
+  warnOf(stuck, log)
+}
+
+function warnOf(stuck: readonly string[], log: Log): void {
+  for (const path of stuck) log.warn('An old snapshot could not be removed', { path })
 }
 
 async function makeOne({ store, clock, log, settings, signal, program }: SnapshotDuty): Promise<void> {
@@ -61,8 +72,9 @@ async function makeOne({ store, clock, log, settings, signal, program }: Snapsho
       { database: database.path, mode: database.mode, clock, signal, ...(program && { program }) },
       { folder: snapshot.folder, keep: snapshot.keep, notBefore: oldest(retention, clock) },
     )
-    const { path, bytes, begunAt } = made
+    const { path, bytes, begunAt, stuck } = made
     log.info('A snapshot was made', { path, bytes, duration_ms: Math.round(made.durationMs) })
+    warnOf(stuck, log)
     await note(store, { made_at: begunAt, path, bytes, failed_at: null, reason: null })
   } catch (error) {
     if (signal.aborted) return

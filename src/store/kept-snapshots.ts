@@ -1,9 +1,9 @@
-import { chmodSync, mkdirSync, readdirSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { join, parse } from 'node:path'
+import { chmod, mkdir, readdir, rm } from 'node:fs/promises'
+import { dirname, join, parse, resolve } from 'node:path'
 import { isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { makeSnapshot, type Snapshot, type SnapshotOptions, takeGroup } from './snapshot.ts'
+import { makeSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.ts'
+import { modeFor } from './snapshot-target.ts'
 import { requireWarehouse } from './status.ts'
 
 /** Snapshots of which the newest are kept, in a folder of their own, each named by when it was begun. */
@@ -22,37 +22,53 @@ export interface KeptSnapshot {
   at: number
 }
 
+/** Paths of those that have gone, and of those that should have and that the system keeps. */
+export interface Removal {
+  removed: readonly string[]
+  stuck: readonly string[]
+}
+
 /** @throws StopError as `makeSnapshot` does */
 export async function keepSnapshot(
   options: Omit<SnapshotOptions, 'file'>,
   { folder: given, keep, notBefore }: Keeping,
-): Promise<Snapshot & { removed: readonly string[] }> {
+): Promise<Snapshot & Removal> {
   const { database, clock, mode } = options
   const folder = given ?? folderBeside(database)
-  requireWarehouse(database)
-  ensureFolder(folder, database, mode)
   const file = join(folder, nameAt(database, clock.now()))
+  requireWarehouse(database)
+  await ensureFolder(folder, database, mode)
   const snapshot = await makeSnapshot({ ...options, file, isAlike: name => isNamed(database, name) })
-  const others = keptSnapshots(database, folder).filter(({ path }) => path !== file)
+  const others = (await keptSnapshots(database, folder, clock.now())).filter(({ path }) => path !== file)
   const old = others.filter(({ at }, index) => index >= keep - 1 || at < notBefore)
-  return { ...snapshot, removed: await remove(old) }
+  return { ...snapshot, ...(await remove(old)) }
 }
 
 /** Removes those begun before an instant, in ms since the epoch: they keep what has been erased since. */
-export function removeSnapshotsBefore(
+export async function removeSnapshotsBefore(
   database: string,
   folder: string | undefined,
   before: number,
-): Promise<string[]> {
-  return remove(keptSnapshots(database, folder).filter(({ at }) => at < before))
+): Promise<Removal> {
+  const kept = await keptSnapshots(database, folder, Number.POSITIVE_INFINITY)
+  return remove(kept.filter(({ at }) => at < before))
 }
 
-/** The newest first. */
-export function keptSnapshots(database: string, folder: string = folderBeside(database)): KeptSnapshot[] {
-  return namesIn(folder)
+/**
+ * The newest first. Those of the time to come were made before the clock was set back, and are the last.
+ * @param now by this machine's clock, in ms since the epoch
+ */
+export async function keptSnapshots(
+  database: string,
+  given: string | undefined,
+  now: number,
+): Promise<KeptSnapshot[]> {
+  const folder = given ?? folderBeside(database)
+  const kept = (await namesIn(folder))
     .filter(name => isNamed(database, name))
     .map(name => ({ path: join(folder, name), at: instantIn(name) }))
     .sort((a, b) => b.at - a.at)
+  return [...kept.filter(({ at }) => at <= now), ...kept.filter(({ at }) => at > now)]
 }
 
 const folderBeside = (database: string): string => `${database}.snapshots`
@@ -66,10 +82,13 @@ function nameAt(database: string, now: number): string {
   return `${name}-${stamp}${ext}`
 }
 
+/** What only looks like an instant, as the 31st of April does, is somebody else's. */
 function isNamed(database: string, candidate: string): boolean {
   const { name, ext } = parse(database)
   const given = parse(candidate)
-  return given.ext === ext && STAMP.test(given.name) && given.name.replace(STAMP, '') === name
+  if (given.ext !== ext || given.name.replace(STAMP, '') !== name) return false
+  const at = instantIn(candidate)
+  return !Number.isNaN(at) && nameAt(database, at) === candidate
 }
 
 function instantIn(file: string): number {
@@ -77,21 +96,24 @@ function instantIn(file: string): number {
   return Date.parse(`${hour}:${minute}:${second}Z`)
 }
 
-function namesIn(folder: string): string[] {
+async function namesIn(folder: string): Promise<string[]> {
   try {
-    return readdirSync(folder, { withFileTypes: true }).flatMap(entry => (entry.isFile() ? [entry.name] : []))
+    const entries = await readdir(folder, { withFileTypes: true })
+    return entries.flatMap(entry => (entry.isFile() ? [entry.name] : []))
   } catch {
     // What is wrong with it is said when one is to be made there.
     return []
   }
 }
 
-/** Whoever may read the copies may enter it. */
-function ensureFolder(folder: string, database: string, mode: number): void {
+/** Whoever may read the copies may enter it, and what had to be made around it. */
+async function ensureFolder(folder: string, database: string, wanted: number): Promise<void> {
   try {
-    if (mkdirSync(folder, { recursive: true, mode: 0o700 }) === undefined) return
-    takeGroup(folder, database)
-    chmodSync(folder, 0o700 | enterable(mode, 0o040) | enterable(mode, 0o004))
+    const outermost = await mkdir(folder, { recursive: true, mode: 0o700 })
+    for (const made of outermost === undefined ? [] : foldersFrom(outermost, resolve(folder))) {
+      const mode = await modeFor(made, database, wanted)
+      await chmod(made, 0o700 | enterable(mode, 0o040) | enterable(mode, 0o004))
+    }
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
     throw new StopError(`Cannot make ${folder}, the folder of the snapshots (${code})`, {
@@ -103,11 +125,21 @@ function ensureFolder(folder: string, database: string, mode: number): void {
   }
 }
 
+const foldersFrom = (outer: string, inner: string): string[] =>
+  inner.length <= outer.length ? [outer] : [...foldersFrom(outer, dirname(inner)), inner]
+
 /** Reading and entering, where reading is given. */
 const enterable = (mode: number, read: number): number => ((mode & read) === 0 ? 0 : read + (read >> 2))
 
-/** Off the event loop, since to free a large file takes long. */
-async function remove(kept: readonly KeptSnapshot[]): Promise<string[]> {
-  for (const { path } of kept) await rm(path, { force: true })
-  return kept.map(({ path }) => path)
+async function remove(kept: readonly KeptSnapshot[]): Promise<Removal> {
+  const [removed, stuck]: [string[], string[]] = [[], []]
+  for (const { path } of kept) {
+    const isGone = await rm(path, { force: true }).then(
+      () => true,
+      () => false,
+    )
+    const paths = isGone ? removed : stuck
+    paths.push(path)
+  }
+  return { removed, stuck }
 }

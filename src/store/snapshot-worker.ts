@@ -1,7 +1,7 @@
 import { rmSync, statSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import Database from 'better-sqlite3'
-import type { SnapshotAnswer, SnapshotOrder } from './snapshot.ts'
+import type { SnapshotAnswer, SnapshotOrder } from './snapshot-process.ts'
 import { writeWholeCopy } from './whole-copy.ts'
 
 /**
@@ -33,7 +33,6 @@ function make(order: SnapshotOrder): SnapshotAnswer {
       db.pragma('cache_size = -8000')
       db.prepare('SELECT count(*) FROM sqlite_master').get()
       about = 'snapshot'
-      removeAbandoned(order.abandoned)
       writeWholeCopy(db, order.part)
       return checked(order, numbers(db))
     } finally {
@@ -51,7 +50,6 @@ function make(order: SnapshotOrder): SnapshotAnswer {
 function checked({ part, statusSql }: SnapshotOrder, expected: readonly unknown[]): SnapshotAnswer {
   const copy = new Database(part, { readonly: true, fileMustExist: true })
   try {
-    // Held to the end, by which others know that somebody is at work on it.
     copy.exec('BEGIN')
     const isSame = numbers(copy).every((number, at) => number === expected[at])
     const isRollback = copy.pragma('journal_mode', { simple: true }) === 'delete'
@@ -66,29 +64,6 @@ function checked({ part, statusSql }: SnapshotOrder, expected: readonly unknown[
 /** What tells that a file is parley's, and of which kind. */
 function numbers(db: Database.Database): unknown[] {
   return ['application_id', 'user_version'].map(name => db.pragma(name, { simple: true }))
-}
-
-/** Those on which another process is at work hold a lock; the others are of one that died. */
-function removeAbandoned(paths: readonly string[]): void {
-  for (const path of paths) {
-    if (isInUse(path)) continue
-    rmSync(path, { force: true })
-    rmSync(`${path}-journal`, { force: true })
-  }
-}
-
-function isInUse(path: string): boolean {
-  try {
-    const db = new Database(path, { fileMustExist: true, timeout: 0 })
-    try {
-      db.exec('BEGIN EXCLUSIVE; ROLLBACK')
-      return false
-    } finally {
-      db.close()
-    }
-  } catch (error) {
-    return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY')
-  }
 }
 
 /** Nobody waits for it as for the reading of the API. */

@@ -1,28 +1,24 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import {
-  chmodSync,
-  chownSync,
-  closeSync,
-  existsSync,
-  openSync,
-  readdirSync,
-  readSync,
-  statSync,
-} from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { rm } from 'node:fs/promises'
+import { sep } from 'node:path'
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { type FreeBytes, freeOnDisk } from './backup.ts'
-import { APPLICATION_ID, databaseError, faultOf, openDatabase, truePath } from './open.ts'
+import { databaseError, isBusy, openDatabase, truePath } from './open.ts'
+import { askProcess, cutOff, type SnapshotOrder, type WholeCopy } from './snapshot-process.ts'
+import {
+  type FreeBytes,
+  freeOnDisk,
+  giveName,
+  isFolder,
+  partOf,
+  refuseTarget,
+  refuseWithoutSpace,
+  removeAbandoned,
+  targetError,
+} from './snapshot-target.ts'
 import { databaseSizes, nothingThere, requireWarehouse, STATUS_ROWS, type StatusRow } from './status.ts'
 import { contentBytes } from './whole-copy.ts'
 
-/**
- * A copy of the warehouse that opens anywhere: one file, whole, of one moment. A process of its own makes it, and not
- * a thread: nothing can end a thread that is inside SQLite, so that whoever is to stop would have to wait for it.
- */
+/** A copy of the warehouse that opens anywhere: one file, whole, of one moment. A process of its own makes it. */
 export interface Snapshot {
   path: string
   bytes: number
@@ -50,21 +46,6 @@ export interface SnapshotOptions {
   freeBytes?: FreeBytes
 }
 
-/** What the process that makes the copy is told. */
-export interface SnapshotOrder {
-  database: string
-  /** Where it writes: a new file. */
-  part: string
-  /** Files of the same kind that a process which died may have left. */
-  abandoned: readonly string[]
-  statusSql: string
-}
-
-/** What it answers; the code is SQLite's or the system's, or `unsound` for a copy that is not as it should be. */
-export type SnapshotAnswer =
-  | { bytes: number; status: readonly unknown[] }
-  | { failed: { about: 'database' | 'snapshot'; code: string } }
-
 /** The compiled one. Where only sources are, as in tests, there is none. */
 const PROGRAM = new URL('./snapshot-worker.js', import.meta.url)
 
@@ -73,25 +54,48 @@ const PROGRAM = new URL('./snapshot-worker.js', import.meta.url)
  * be written; 75 when it is given up
  */
 export async function makeSnapshot(options: SnapshotOptions): Promise<Snapshot> {
-  const { clock, signal, mode, isAlike = () => false, program = PROGRAM, freeBytes = freeOnDisk } = options
   const [database, file] = [truePath(options.database), truePath(options.file)]
   requireWarehouse(database)
-  refuseTarget(database, file)
-  refuseWithoutSpace(file, bytesOf(database), freeBytes)
-  const part = `${file}.${randomBytes(4).toString('hex')}.part`
-  const begun = clock.elapsed()
-  const begunAt = isoInstant(clock.now())
+  if (options.file.endsWith(sep)) throw isFolder(file, database)
   try {
-    const order = { database, part, abandoned: abandonedBeside(file, isAlike), statusSql: STATUS_ROWS }
-    const answer = await whileLogIsSmall(database, clock, signal, ended => ask(program, order, ended))
-    if ('failed' in answer) throw failure(answer.failed, database, file)
+    return await make({ ...options, database, file })
+  } catch (error) {
+    throw targetError(error, file)
+  }
+}
+
+async function make(options: SnapshotOptions): Promise<Snapshot> {
+  const { database, file, clock, mode, isAlike = () => false, freeBytes = freeOnDisk } = options
+  await refuseTarget(database, file)
+  await removeAbandoned(file, isAlike, clock.now())
+  await refuseWithoutSpace(file, bytesOf(database), freeBytes)
+  const [begun, begunAt] = [clock.elapsed(), isoInstant(clock.now())]
+  const part = partOf(file)
+  try {
+    const { bytes, status } = await copied(options, { database, part, statusSql: STATUS_ROWS })
+    // A warehouse may have come there meanwhile.
+    await refuseTarget(database, file)
     await giveName(part, file, { database, mode })
-    const resources = answer.status as StatusRow[]
-    return { path: file, bytes: answer.bytes, durationMs: clock.elapsed() - begun, begunAt, resources }
+    const resources = status as StatusRow[]
+    return { path: file, bytes, durationMs: clock.elapsed() - begun, begunAt, resources }
   } finally {
     await rm(part, { force: true })
     await rm(`${part}-journal`, { force: true })
   }
+}
+
+/** @throws StopError, or what the system said of the place, as an error with its code */
+async function copied(options: SnapshotOptions, order: SnapshotOrder): Promise<WholeCopy> {
+  const { database, file, clock, signal, program = PROGRAM } = options
+  const answer = await whileLogIsSmall(database, clock, signal, ended => askProcess(program, order, ended))
+  if (!('failed' in answer)) return answer
+  const { about, code } = answer.failed
+  if (code === 'unsound') throw unsound(file)
+  if (code.startsWith('SQLITE_BUSY')) throw busy(database)
+  const error = Object.assign(new Error(code), { code })
+  if (about === 'snapshot' && code !== 'unknown') throw error
+  const fault = databaseError(error, database)
+  throw fault instanceof StopError ? fault : cutOff(database, code)
 }
 
 /** The instant before which all that was published is in it; null where something has not been read completely. */
@@ -102,130 +106,25 @@ export function completeAsOf(resources: readonly StatusRow[]): string | null {
   return instants.reduce((least, at) => ((at ?? '') < (least ?? '') ? at : least))
 }
 
-// ------------------------------------------------------------------------------------------------ the file
-
-const COMPANIONS = ['-wal', '-shm', '-journal', '-lock']
-
-function refuseTarget(database: string, file: string): void {
-  const own = statSync(database)
-  const there = statSync(file, { throwIfNoEntry: false })
-  const isDatabase = there !== undefined && there.ino === own.ino && there.dev === own.dev
-  if (isDatabase || ['', ...COMPANIONS].some(end => file === `${database}${end}`)) {
-    throw refusal(`${file} belongs to the warehouse itself`, 'Name another file for the snapshot.')
-  }
-  if (!statSync(dirname(file), { throwIfNoEntry: false })?.isDirectory()) {
-    throw new StopError(`Cannot write the snapshot ${file}: there is no such folder`, {
-      code: 'snapshot-unwritable',
-      hint: `Make the folder (mkdir -p ${dirname(file)}), or name another file.`,
-      exitStatus: EXIT_STATUS.databaseUnavailable,
-    })
-  }
-  const beside = COMPANIONS.find(end => existsSync(`${file}${end}`))
-  if (beside !== undefined) {
-    // SQLite would take it for a part of the new file.
-    const what = `there is ${basename(file)}${beside} beside it: a database that is in use, or what is left of one`
-    throw refusal(`${file} cannot be replaced, since ${what}`, 'Name another file, or remove both first.')
-  }
-  if (there === undefined || (there.isFile() && (there.size === 0 || isSnapshot(file)))) return
-  if (there.isDirectory()) {
-    throw refusal(`${file} is a folder`, `Name a file in it, such as ${join(file, basename(database))}.`)
-  }
-  throw refusal(
-    `${file} is there already, is no snapshot of parley, and was not touched`,
-    'Only snapshots are replaced. Name another file, or remove that one first.',
-  )
-}
-
-const refusal = (message: string, hint: string) =>
-  new StopError(message, { code: 'snapshot-refused', hint, exitStatus: EXIT_STATUS.usage })
-
-/** By its header (sqlite.org/fileformat2.html): parley's, and not in WAL mode as every warehouse is. */
-function isSnapshot(file: string): boolean {
-  const header = Buffer.alloc(72)
-  const handle = openSync(file, 'r')
-  try {
-    readSync(handle, header, 0, header.length, 0)
-  } finally {
-    closeSync(handle)
-  }
-  const isDatabase = header.toString('latin1', 0, 16) === 'SQLite format 3\0'
-  return isDatabase && header[18] === 1 && header[19] === 1 && header.readInt32BE(68) === APPLICATION_ID
-}
-
-const PART = /\.[0-9a-f]{8}\.part$/
-
-/** What a process that died may have left of this snapshot and of those that are named alike. */
-function abandonedBeside(file: string, isAlike: (name: string) => boolean): string[] {
-  const folder = dirname(file)
-  const isOurs = (name: string) => name === basename(file) || isAlike(name)
-  return readdirSync(folder)
-    .filter(name => PART.test(name) && isOurs(name.replace(PART, '')))
-    .map(name => join(folder, name))
-}
-
-async function giveName(
-  part: string,
-  file: string,
-  { database, mode }: { database: string; mode: number },
-): Promise<void> {
-  try {
-    takeGroup(part, database)
-    chmodSync(part, mode)
-    // Off the event loop: to free what it replaces, and to reach the disk, may take long.
-    await rename(part, file)
-    const folder = await open(dirname(file))
-    try {
-      await folder.sync()
-    } finally {
-      await folder.close()
-    }
-  } catch (error) {
-    throw unwritable(file, codeOf(error)) ?? error
-  }
-}
-
-const SET_GROUP_ID = 0o2000
-
-/** The group of the database, so that who reads the one reads the other; where the folder gives its own, that one. */
-export function takeGroup(path: string, database: string): void {
-  if ((statSync(dirname(path)).mode & SET_GROUP_ID) !== 0) return
-  const { gid } = statSync(database)
-  if (statSync(path).gid === gid) return
-  try {
-    chownSync(path, -1, gid)
-  } catch {
-    // Only its members, and root, may give a file to a group.
-  }
-}
-
-// ------------------------------------------------------------------------------------------------ space
-
 function bytesOf(database: string): number {
+  try {
+    return contentOf(database)
+  } catch (error) {
+    throw isBusy(error) ? busy(database) : databaseError(error, database)
+  }
+}
+
+function contentOf(database: string): number {
   const db = openDatabase({ path: database, readonly: true })
   try {
     if (!db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get()) {
       throw nothingThere(database)
     }
     return contentBytes(db)
-  } catch (error) {
-    throw databaseError(error, database)
   } finally {
     db.close()
   }
 }
-
-function refuseWithoutSpace(file: string, needed: number, freeBytes: FreeBytes): void {
-  const free = freeBytes(dirname(file))
-  if (free >= needed) return
-  const [all, missing] = [needed, needed - free].map(bytes => Math.ceil(bytes / 1e6))
-  throw new StopError(`There is no space for the snapshot ${file}`, {
-    code: 'no-space-for-snapshot',
-    hint: `It needs about ${all} MB in ${dirname(file)}: free ${missing} MB more, or name a file on another disk.`,
-    exitStatus: EXIT_STATUS.databaseUnavailable,
-  })
-}
-
-// ------------------------------------------------------------------------------------------------ the log
 
 /** What is written while the copy is made stays in the WAL: so much may come, or as much as the database is large. */
 const LOG_GROWTH_BYTES = 1024 ** 3
@@ -265,62 +164,12 @@ const outrun = (database: string) =>
     },
   )
 
-// ------------------------------------------------------------------------------------------------ the process
-
-/** Its heap holds a few rows; what the database needs is outside of it. It gets no environment: there are secrets in it. */
-const PROCESS = {
-  execArgv: ['--max-semi-space-size=2'],
-  env: {},
-  stdio: ['ignore', 'ignore', 'ignore', 'ipc'] as const,
-}
-
-function ask(program: URL, order: SnapshotOrder, signal: AbortSignal): Promise<SnapshotAnswer> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason)
-    const child: ChildProcess = fork(program, [], { ...PROCESS, stdio: [...PROCESS.stdio] })
-    let answer: SnapshotAnswer | undefined
-    const end = () => child.kill('SIGKILL')
-    signal.addEventListener('abort', end, { once: true })
-    child.on('message', said => {
-      answer = said as SnapshotAnswer
-    })
-    child.on('error', error => reject(cutOff(order.database, error.message)))
-    child.on('close', (status, killedBy) => {
-      signal.removeEventListener('abort', end)
-      if (signal.aborted) reject(signal.reason)
-      else if (answer) resolve(answer)
-      else reject(cutOff(order.database, killedBy ?? `status ${status}`))
-    })
-    child.send(order, error => {
-      if (error) end()
-    })
+const unsound = (file: string) =>
+  new StopError(`The snapshot ${file} was not made: what was written is not what was read`, {
+    code: 'snapshot-unsound',
+    hint: 'Check the disk, and the database with parley doctor.',
+    exitStatus: EXIT_STATUS.databaseUnavailable,
   })
-}
-
-const cutOff = (database: string, how: string) =>
-  new StopError(`The snapshot of ${database} failed: the process that makes it was cut off (${how})`, {
-    code: 'snapshot-cut-off',
-    hint: 'Try it again; if it stays so, look for a limit on memory or on processes.',
-    exitStatus: EXIT_STATUS.unfinished,
-  })
-
-// ------------------------------------------------------------------------------------------------ faults
-
-function failure({ about, code }: { about: string; code: string }, database: string, file: string): Error {
-  if (code === 'unsound') {
-    return new StopError(`The snapshot ${file} was not made: what was written is not what was read`, {
-      code: 'snapshot-unsound',
-      hint: 'Check the disk, and the database with parley doctor.',
-      exitStatus: EXIT_STATUS.databaseUnavailable,
-    })
-  }
-  if (code.startsWith('SQLITE_BUSY')) return busy(database)
-  const error =
-    about === 'database'
-      ? databaseError(Object.assign(new Error(code), { code }), database)
-      : unwritable(file, code)
-  return error instanceof StopError ? error : cutOff(database, code)
-}
 
 const busy = (database: string) =>
   new StopError(`${database} is busy`, {
@@ -328,17 +177,3 @@ const busy = (database: string) =>
     hint: 'Try it again in a moment.',
     exitStatus: EXIT_STATUS.unfinished,
   })
-
-function unwritable(file: string, code: string): StopError | undefined {
-  const fault = faultOf(code, file)
-  if (fault === undefined) return undefined
-  return new StopError(`Cannot write the snapshot ${file}: ${fault.says} (${code})`, {
-    code: 'snapshot-unwritable',
-    hint: `Check ${dirname(file)}: its owner and mode, its disk and the space on it; or name another file. Nothing was left, and an earlier snapshot of that name is as it was.`,
-    exitStatus: EXIT_STATUS.databaseUnavailable,
-  })
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
-}

@@ -14,19 +14,20 @@ export function virtualClock(start: number): VirtualClock {
     elapsed: () => elapsed,
     sleep: (ms, signal) =>
       new Promise(resolve => {
-        const sleeper = { until: elapsed + ms, wake: resolve }
-        sleepers.add(sleeper)
-        signal?.addEventListener('abort', () => {
+        const wake = () => {
           sleepers.delete(sleeper)
+          signal?.removeEventListener('abort', wake)
           resolve()
-        })
+        }
+        const sleeper = { until: elapsed + ms, wake }
+        sleepers.add(sleeper)
+        signal?.addEventListener('abort', wake)
       }),
     advance: async ms => {
       const target = elapsed + ms
       const due = () =>
         [...sleepers].filter(({ until }) => until <= target).sort((a, b) => a.until - b.until)[0]
       for (let sleeper = due(); sleeper !== undefined; sleeper = due()) {
-        sleepers.delete(sleeper)
         elapsed = Math.max(elapsed, sleeper.until)
         sleeper.wake()
         // What the sleeper does next may be another sleep that is due as well.

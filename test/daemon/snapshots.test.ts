@@ -1,12 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Settings } from '../../src/config.ts'
 import { makeSnapshots, removeOldSnapshots } from '../../src/daemon/snapshots.ts'
 import { createLog } from '../../src/log.ts'
 import { readStatusReport } from '../../src/store/status-report.ts'
-import { virtualClock } from '../api/virtual-clock.ts'
+import { type VirtualClock, virtualClock } from '../api/virtual-clock.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
+import { asNobody } from '../store/other-user.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { until } from '../support/until.ts'
 import { beside, loaded, startDaemon } from './cli-daemon.ts'
@@ -30,7 +31,24 @@ async function dutyWith({ every, keep = 7, folder, withdrawnDays = 30 }: Chosen)
     level: 'info',
     stream: { write: (text: string) => lines.push(JSON.parse(text)) },
   })
-  const clock = virtualClock(NOW)
+  const even = virtualClock(NOW)
+  let setBy = 0
+  let sleepers = 0
+  let hasEnded = false
+  const clock: VirtualClock = {
+    ...even,
+    now: () => even.now() + setBy,
+    async sleep(ms, signal) {
+      sleepers += 1
+      await even.sleep(ms, signal)
+      sleepers -= 1
+    },
+    /** Once it waits for what comes next, or for nothing any more. */
+    async advance(ms) {
+      await until(() => hasEnded || sleepers > 0, Boolean)
+      await even.advance(ms)
+    },
+  }
   const stop = new AbortController()
   const settings: Pick<Settings, 'database' | 'snapshot' | 'retention'> = {
     database: { path: store.path, mode: 0o600 },
@@ -42,13 +60,18 @@ async function dutyWith({ every, keep = 7, folder, withdrawnDays = 30 }: Chosen)
   return {
     store,
     clock,
+    setClock(to: number) {
+      setBy = to - even.now()
+    },
     lines,
     folder: own,
     kept: () => (existsSync(own) ? readdirSync(own).filter(name => name.endsWith('.db')) : []),
     report: () => readStatusReport({ path: store.path, now: clock.now(), db: store.db }).snapshot,
     removeOld: () => removeOldSnapshots(parts),
     start() {
-      const ended = makeSnapshots(parts)
+      const ended = makeSnapshots(parts).finally(() => {
+        hasEnded = true
+      })
       onTestFinished(() => {
         stop.abort()
         return ended
@@ -127,6 +150,32 @@ describe('a daemon that is to make snapshots', () => {
   })
 
   test.each([
+    ['back by years', '2020-06-01T10:30', [30, 60], ['2020-06-01T110000', '2020-06-01T120000']],
+    ['forward by a day', '2026-03-05T10:30', [1, 29], ['2026-03-05T103100', '2026-03-05T110000']],
+  ] as const)('whose clock is set %s goes by the new time', async (_, time, [first, second], names) => {
+    const { clock, setClock, start, said, kept } = await dutyWith({ every: '0 * * * *' })
+    start()
+    await clock.advance(0)
+    setClock(Date.parse(`${time}:00.000Z`))
+    await clock.advance(first * 60_000)
+    await said(1)
+    await clock.advance(second * 60_000)
+    expect(await said(2)).toEqual([MADE, MADE])
+    expect(kept()).toEqual(names.map(name => `parley-${name}Z.db`))
+  })
+
+  test('takes those of the time to come for older ones', async () => {
+    const { clock, folder, start, said, kept } = await dutyWith({ every: '0 * * * *', keep: 2 })
+    mkdirSync(folder)
+    for (const name of [nameAt('050000'), 'parley-2030-01-01T000000Z.db'])
+      writeFileSync(join(folder, name), '')
+    start()
+    await clock.advance(0)
+    expect(await said(1)).toEqual([MADE])
+    expect(kept()).toEqual([nameAt('050000'), nameAt('103000')])
+  })
+
+  test.each([
     ['makes none unless the owner says when', undefined],
     ['makes none for a day that never comes', '0 0 31 2 *'],
   ])('%s', async (_, every) => {
@@ -147,6 +196,18 @@ describe('a daemon that is to make snapshots', () => {
     await removeOld()
     expect(kept()).toEqual(expected)
   })
+})
+
+test('old snapshots that the system keeps are warned of', async () => {
+  const { folder, lines, removeOld } = await dutyWith({})
+  mkdirSync(folder)
+  const old = join(folder, 'parley-2026-02-01T000000Z.db')
+  writeFileSync(old, '')
+  chmodSync(folder, 0o555)
+  chmodSync(dirname(folder), 0o711)
+  await asNobody(removeOld)
+  chmodSync(folder, 0o755)
+  expect(lines).toMatchObject([{ level: 'warn', msg: 'An old snapshot could not be removed', path: old }])
 })
 
 test('the daemon makes up for a snapshot that was missed, tells of it, and goes on reading meanwhile', async context => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync } from 'node:fs'
+import { chmodSync, chownSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -10,6 +10,21 @@ import { text } from 'node:stream/consumers'
 
 const NOBODY = 65534
 const isRoot = process.getuid?.() === 0
+
+/** Without root's rights to everything. Not beside other tests of the same process. */
+export async function asNobody<T>(work: () => Promise<T>): Promise<T> {
+  if (isRoot) process.seteuid?.(NOBODY)
+  try {
+    return await work()
+  } finally {
+    if (isRoot) process.seteuid?.(0)
+  }
+}
+
+/** Whoever is not root keeps what is theirs. */
+export function giveToNobody(path: string): void {
+  if (isRoot) chownSync(path, NOBODY, NOBODY)
+}
 
 /** Lets everybody enter and read the folder of a warehouse; only its owner writes. */
 export function openToReaders(database: string): void {

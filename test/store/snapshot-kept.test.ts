@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { keepSnapshot, keptSnapshots, removeSnapshotsBefore } from '../../src/store/kept-snapshots.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
+import { asNobody } from './other-user.ts'
 import { newFolder, temporaryStore } from './temporary-store.ts'
 
 const PROGRAM = new URL('../../dist/store/snapshot-worker.js', import.meta.url)
@@ -37,7 +38,9 @@ describe('snapshots that are kept', () => {
     const { path } = temporaryStore()
     const made = await keepOne(path)
     expect(made.path).toBe(join(`${path}.snapshots`, OF_TODAY))
-    expect(keptSnapshots(path)).toEqual([{ path: made.path, at: Date.parse('2026-03-04T03:47:00Z') }])
+    expect(await keptSnapshots(path, undefined, NOW)).toEqual([
+      { path: made.path, at: Date.parse('2026-03-04T03:47:00Z') },
+    ])
     expect(nameOf(28) < OF_TODAY).toBe(true)
   })
 
@@ -62,6 +65,13 @@ describe('snapshots that are kept', () => {
     expect(existsSync(`${path}.snapshots`)).toBe(false)
   })
 
+  test('lie in folders that whoever may read them may enter, however many had to be made', async () => {
+    const folder = join(newFolder(), 'a/b/c')
+    await keepOne(temporaryStore().path, { folder, mode: 0o640 })
+    const modes = [folder, dirname(folder), dirname(dirname(folder))].map(path => statSync(path).mode & 0o777)
+    expect(modes).toEqual([0o750, 0o750, 0o750])
+  })
+
   test('are so many, the newest; whatever else is in the folder stays', async () => {
     const others = [
       'parley-2026-01-01.db',
@@ -69,6 +79,8 @@ describe('snapshots that are kept', () => {
       nameOf(1, 'other'),
       nameOf(1, 'parley-old'),
       `${nameOf(1)}.gz`,
+      'parley-2026-02-30T034700Z.db',
+      'parley-2026-99-99T996199Z.db',
     ]
     const folder = folderWith([...others, nameOf(1), nameOf(2), nameOf(3), nameOf(4)])
     const made = await keepOne(temporaryStore().path, { folder, keep: 3 })
@@ -84,6 +96,28 @@ describe('snapshots that are kept', () => {
     expect(readdirSync(folder)).toEqual([OF_TODAY])
   })
 
+  test('that were made before the clock was set back count as older than all since', async () => {
+    const future = ['parley-2030-01-01T034700Z.db', 'parley-2031-01-01T034700Z.db']
+    const folder = folderWith([...future, nameOf(27), nameOf(28)])
+    const made = await keepOne(temporaryStore().path, { folder, keep: 4 })
+    expect(made.removed.map(path => basename(path))).toEqual([future[0]])
+    await keepOne(temporaryStore().path, { folder, keep: 3 })
+    expect(readdirSync(folder).sort()).toEqual([nameOf(27), nameOf(28), OF_TODAY])
+  })
+
+  test('that the system does not let go are told of', async () => {
+    const folder = folderWith([nameOf(1)])
+    chmodSync(folder, 0o555)
+    const paths = [join(folder, nameOf(1))]
+    const removal = await asNobody(() => removeSnapshotsBefore('/somewhere/parley.db', folder, NOW))
+    expect(removal).toEqual({ removed: [], stuck: paths })
+    chmodSync(folder, 0o755)
+    expect(await removeSnapshotsBefore('/somewhere/parley.db', folder, NOW)).toEqual({
+      removed: paths,
+      stuck: [],
+    })
+  })
+
   test('also go when none is made any more', async () => {
     const folder = folderWith([nameOf(1), nameOf(20)])
     const removed = await removeSnapshotsBefore(
@@ -91,12 +125,17 @@ describe('snapshots that are kept', () => {
       folder,
       Date.parse('2026-02-10T00:00:00Z'),
     )
-    expect(removed).toEqual([join(folder, nameOf(1))])
-    expect(await removeSnapshotsBefore('/somewhere/parley.db', undefined, NOW)).toEqual([])
+    expect(removed).toEqual({ removed: [join(folder, nameOf(1))], stuck: [] })
+    expect(await removeSnapshotsBefore('/somewhere/parley.db', undefined, NOW)).toEqual({
+      removed: [],
+      stuck: [],
+    })
   })
 
   test('of which one was cut short leave nothing of it', async () => {
     const folder = folderWith([`${nameOf(1)}.0123abcd.part`, `${nameOf(1, 'other')}.0123abcd.part`])
+    const earlier = (NOW - 2 * 3_600_000) / 1000
+    for (const name of readdirSync(folder)) utimesSync(join(folder, name), earlier, earlier)
     await keepOne(temporaryStore().path, { folder })
     expect(readdirSync(folder).sort()).toEqual([`${nameOf(1, 'other')}.0123abcd.part`, OF_TODAY].sort())
   })

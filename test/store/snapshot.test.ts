@@ -1,16 +1,15 @@
 import {
   chmodSync,
   chownSync,
-  closeSync,
   existsSync,
   linkSync,
   mkdirSync,
-  openSync,
   readdirSync,
   readFileSync,
   statSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -19,9 +18,11 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { completeAsOf, makeSnapshot, type SnapshotOptions } from '../../src/store/snapshot.ts'
+import { giveName, modeFor, removeAbandoned } from '../../src/store/snapshot-target.ts'
 import { readStatus } from '../../src/store/status.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { until } from '../support/until.ts'
+import { asNobody, giveToNobody } from './other-user.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
 
 /** Processes run compiled programs only. */
@@ -194,6 +195,11 @@ const IN_THE_WAY: Record<string, (folder: string, database: string) => string> =
     return join(folder, 'gone.db')
   },
   'a folder': folder => folder,
+  'what a slash says is a folder': folder => `${join(folder, 'nowhere')}/`,
+  'a link to what is not there': folder => {
+    symlinkSync(join(folder, 'unmounted', 'copy.db'), join(folder, 'link.db'))
+    return join(folder, 'link.db')
+  },
   'a device': () => '/dev/null',
 }
 
@@ -201,7 +207,10 @@ const IN_THE_WAY: Record<string, (folder: string, database: string) => string> =
 const contents = (folder: string) =>
   readdirSync(folder)
     .sort()
-    .map(name => [name, readFileSync(join(folder, name)).toString('latin1')])
+    .map(name => [
+      name,
+      existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'latin1') : 'nothing',
+    ])
 
 test.each(Object.entries(IN_THE_WAY))('%s is refused and not touched', async (_, make) => {
   const { path, folder } = temporaryStore()
@@ -211,9 +220,38 @@ test.each(Object.entries(IN_THE_WAY))('%s is refused and not touched', async (_,
   const before = contents(place)
   const error = await refusalOf(snapshotOf(path, file))
   expect([error.code, error.exitStatus]).toEqual(['snapshot-refused', EXIT_STATUS.usage])
-  expect(error.hint).toMatch(/^(Name another file|Only snapshots are replaced|Name a file in it)/)
+  expect(error.hint).toMatch(
+    /^(Name another file|Only snapshots are replaced|Name a file in it|See whether its disk)/,
+  )
   expect(contents(place)).toEqual(before)
 })
+
+/** Names that cannot be had, as somebody without root's rights finds them, and what the system says. */
+const UNREACHABLE: Record<string, [make: (folder: string) => string, code: string]> = {
+  'is a link in a circle': [
+    folder => {
+      chmodSync(folder, 0o711)
+      symlinkSync('loop.db', join(folder, 'loop.db'))
+      return join(folder, 'loop.db')
+    },
+    'ELOOP',
+  ],
+  'is in a folder that may not be entered': [
+    folder => {
+      chmodSync(folder, 0o600)
+      return join(folder, 'copy.db')
+    },
+    'EACCES',
+  ],
+  'is that of a file that may not be read': [
+    folder => {
+      chmodSync(folder, 0o711)
+      writeFileSync(join(folder, 'copy.db'), 'theirs', { mode: 0o200 })
+      return join(folder, 'copy.db')
+    },
+    'EACCES',
+  ],
+}
 
 describe('a snapshot that cannot be made', () => {
   test('for want of a folder, or of a warehouse, says so', async () => {
@@ -223,8 +261,32 @@ describe('a snapshot that cannot be made', () => {
       'snapshot-unwritable',
       EXIT_STATUS.databaseUnavailable,
     ])
+    const below = await refusalOf(snapshotOf(path, join(path, 'copy.db')))
+    expect([below.code, below.message]).toEqual([
+      'snapshot-unwritable',
+      expect.stringContaining('no such folder'),
+    ])
     const nothing = await refusalOf(snapshotOf(join(newFolder(), 'none.db'), join(newFolder(), 'copy.db')))
     expect([nothing.code, nothing.exitStatus]).toEqual(['no-database', EXIT_STATUS.databaseUnavailable])
+  })
+
+  test.each(Object.entries(UNREACHABLE))('since its name %s says so', async (_, [make, code]) => {
+    const { path, folder: store } = temporaryStore()
+    const folder = newFolder()
+    chmodSync(store, 0o711)
+    const file = make(folder)
+    const error = await asNobody(() => refusalOf(snapshotOf(path, file)))
+    expect([error.code, error.exitStatus]).toEqual(['snapshot-unwritable', EXIT_STATUS.databaseUnavailable])
+    expect(error.message).toContain(code)
+    chmodSync(folder, 0o700)
+  })
+
+  test('since its name leaves no room for one beside it says so', async () => {
+    const error = await refusalOf(snapshotOf(temporaryStore().path, join(newFolder(), 'x'.repeat(250))))
+    expect([error.code, error.message]).toEqual([
+      'snapshot-unwritable',
+      expect.stringContaining('ENAMETOOLONG'),
+    ])
   })
 
   test('for want of space is refused before anything is written', async () => {
@@ -269,6 +331,20 @@ describe('a snapshot that cannot be made', () => {
     expect(readdirSync(folder)).toEqual(['copy.db'])
   })
 
+  test('since a warehouse has come to its place meanwhile leaves that one', async () => {
+    const { path } = temporaryStore()
+    const folder = newFolder()
+    const file = join(folder, 'copy.db')
+    const writes = `process.on('message', ({ part }) => {
+      writeFileSync(part, 'a database')
+      writeFileSync(${JSON.stringify(file)}, 'somebody’s')
+      process.send({ bytes: 10, status: [] }, () => process.disconnect())
+    })`
+    const error = await refusalOf(snapshotOf(path, file, { program: program(writes) }))
+    expect(error.code).toBe('snapshot-refused')
+    expect(contents(folder)).toEqual([['copy.db', Buffer.from('somebody’s').toString('latin1')]])
+  })
+
   test('before the log has grown without end gives up', async () => {
     const path = join(newFolder(), 'parley.db')
     openAt(path).close()
@@ -304,28 +380,77 @@ describe('a snapshot that cannot be made', () => {
   })
 })
 
+test('what cannot be had is done without: the list of a folder, and bringing its names to the disk', async () => {
+  const { path, folder: store } = temporaryStore()
+  const folder = newFolder()
+  const [part, file] = [join(folder, 'copy.db.0123abcd.part'), join(folder, 'copy.db')]
+  writeFileSync(part, 'whole')
+  chmodSync(store, 0o711)
+  for (const own of [part, folder]) giveToNobody(own)
+  chmodSync(folder, 0o300)
+  await asNobody(async () => {
+    await removeAbandoned(file, () => true, Date.now() + 7_200_000)
+    await giveName(part, file, { database: path, mode: 0o600 })
+  })
+  chmodSync(folder, 0o700)
+  expect(contents(folder)).toEqual([['copy.db', 'whole']])
+})
+
+test('a group that is not the database’s gets no rights in its place', async () => {
+  const { path, folder: store } = temporaryStore()
+  const folder = newFolder()
+  const own = join(folder, 'copy.db')
+  writeFileSync(own, '')
+  chmodSync(store, 0o711)
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) chownSync(path, -1, 4711)
+  for (const one of [own, folder]) giveToNobody(one)
+  const mine = await asNobody(() => modeFor(own, path, 0o644))
+  expect(mine).toBe(isRoot ? 0o604 : 0o644)
+  chmodSync(folder, 0o2700)
+  expect(await asNobody(() => modeFor(own, path, 0o644))).toBe(0o644)
+})
+
 describe('what a process that died has left', () => {
-  test('goes with the next snapshot of that name, and nothing else does', async () => {
+  const LEFT = ['copy.db.0123abcd.part', 'copy.db.0123abcd.part-journal']
+  const OTHERS = ['copy.db.part', 'other.db.0123abcd.part', 'copy.db.notes']
+
+  /** As many minutes old. */
+  function folderWith(names: readonly string[], minutes: number): string {
     const folder = newFolder()
-    const others = ['copy.db.part', 'other.db.0123abcd.part', 'copy.db.notes']
-    for (const name of ['copy.db.0123abcd.part', 'copy.db.0123abcd.part-journal', ...others]) {
+    const at = Date.now() / 1000 - minutes * 60
+    for (const name of names) {
       writeFileSync(join(folder, name), 'half')
+      utimesSync(join(folder, name), at, at)
     }
+    return folder
+  }
+
+  test('goes with the next snapshot of that name, and nothing else does', async () => {
+    const folder = folderWith([...LEFT, ...OTHERS], 61)
     await snapshotOf(temporaryStore().path, join(folder, 'copy.db'))
-    expect(readdirSync(folder).sort()).toEqual(['copy.db', ...others].sort())
+    expect(readdirSync(folder).sort()).toEqual(['copy.db', ...OTHERS].sort())
   })
 
-  test('stays while another process is at work on it', async () => {
-    const folder = newFolder()
-    const part = join(folder, 'copy.db.0123abcd.part')
-    closeSync(openSync(part, 'wx'))
-    const work = new Database(part)
-    work.exec('BEGIN IMMEDIATE; CREATE TABLE t (a)')
+  test('stays for an hour: another process may be at work on it', async () => {
+    const folder = folderWith(LEFT, 59)
     await snapshotOf(temporaryStore().path, join(folder, 'copy.db'))
-    expect(existsSync(part)).toBe(true)
-    work.close()
-    await snapshotOf(temporaryStore().path, join(folder, 'copy.db'))
+    expect(readdirSync(folder).sort()).toEqual(['copy.db', ...LEFT].sort())
+  })
+
+  test('goes before space is asked for, which it may be what takes it', async () => {
+    const folder = folderWith(LEFT, 61)
+    const freeBytes = () => (readdirSync(folder).length === 0 ? 1e9 : 0)
+    await snapshotOf(temporaryStore().path, join(folder, 'copy.db'), { freeBytes })
     expect(readdirSync(folder)).toEqual(['copy.db'])
+  })
+
+  test('stays where it is somebody else’s, and is in nobody’s way', async () => {
+    const folder = newFolder()
+    mkdirSync(join(folder, 'copy.db.0123abcd.part'))
+    const clock = virtualClock(Date.now() + 7_200_000)
+    await snapshotOf(temporaryStore().path, join(folder, 'copy.db'), { clock })
+    expect(readdirSync(folder).sort()).toEqual(['copy.db', 'copy.db.0123abcd.part'])
   })
 })
 
