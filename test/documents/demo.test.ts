@@ -3,9 +3,13 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { demoQuestions } from '../../src/commands/demo-questions.ts'
+import { NEVER_NULL } from '../../src/dictionary/described.ts'
+import { describedTable } from '../../src/dictionary/dictionary.ts'
 import { isLocked } from '../../src/store/lock.ts'
 import { openDatabase } from '../../src/store/open.ts'
+import { quote } from '../../src/store/sql.ts'
 import { type Ended, emptyFolder, parley } from '../cli/parley.ts'
+import { isOfType } from '../support/dictionary-types.ts'
 
 const PROGRAM = new URL('../../dist/cli.js', import.meta.url).pathname
 const SCHEMA_PAGE = new URL('../../drizzle/README.md', import.meta.url)
@@ -66,6 +70,28 @@ describe('a demo that ends', () => {
     db.close()
   })
 
+  test('leaves a file in which every value is what the dictionary tells of its column', () => {
+    const db = openDatabase({ path: join(cwd, 'demo.db'), readonly: true })
+    const told = db.prepare('SELECT * FROM data_dictionary').all() as Record<string, string>[]
+    const wrong = told.flatMap(
+      ({ table_name: table = '', column_name: column = '', type = '', null_meaning }) => {
+        const values = db
+          .prepare(`SELECT DISTINCT ${quote(column)} FROM ${quote(table)}`)
+          .pluck()
+          .all()
+        const strange = values.filter(value =>
+          value === null
+            ? null_meaning === NEVER_NULL
+            : !isOfType(type, value) && !isFieldAsSent(table, type),
+        )
+        return strange.map(value => `${table}.${column}: ${value}`)
+      },
+    )
+    db.close()
+    expect(told.length).toBeGreaterThan(900)
+    expect(wrong).toEqual([])
+  })
+
   test('refuses a file that no demo made, and leaves it as it is', async () => {
     const db = openDatabase({ path: join(cwd, 'own.db') })
     db.close()
@@ -76,6 +102,10 @@ describe('a demo that ends', () => {
     expect(readFileSync(join(cwd, 'own.db')).equals(before)).toBe(true)
   })
 })
+
+/** Date-times of CRM fields that are none stand as they were sent. */
+const isFieldAsSent = (table: string, type: string): boolean =>
+  type === 'timestamp' && /^((live|labelled)_)?crm_/.test(table) && !describedTable(table)
 
 /** Processes that an unusual size of the workspace, or the file, betrays as this demo's. */
 function running(marks: readonly string[]): string[] {
