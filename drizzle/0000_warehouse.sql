@@ -176,7 +176,7 @@ CREATE TABLE `meetings` ( /* Recorded meetings. Of one that is withheld (`access
 	`owner_name` text /* Name of the owner. */,
 	`owner_email` text /* Mail address of the owner. */,
 	`access` text /* `open`, or `withheld` when the API answers 403. NULL: its detail was not read yet. */,
-	`transcript_state` text DEFAULT 'pending' NOT NULL /* `pending` (no answer yet), `present`, `empty` (there was none yet), `withheld` (403) or `gone` (404). */,
+	`transcript_state` text DEFAULT 'pending' NOT NULL /* `pending` (no answer yet), `present`, `empty` (the last answer was an empty list), `withheld` (403) or `gone` (404). */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
 	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,

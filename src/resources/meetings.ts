@@ -194,7 +194,7 @@ const meetings = entity('meetings', {
     }),
     transcript_state: own(
       'text',
-      '`pending` (no answer yet), `present`, `empty` (there was none yet), `withheld` (403) or `gone` (404).',
+      '`pending` (no answer yet), `present`, `empty` (the last answer was an empty list), `withheld` (403) or `gone` (404).',
       {
         notNull: true,
         default: "'pending'",
