@@ -168,7 +168,8 @@ function declared(placed: PlacedTable, name: string, column: Column, fate: Fate)
 function nullMeaningOf(table: Table, { notNull, nullMeans, content }: Column, { mayBeErased }: Fate): string {
   if (notNull) return NEVER_NULL
   const said = nullMeans ?? table.nullMeans ?? MISSING
-  return content && mayBeErased ? orErased(said) : said
+  // Of a table that is content in itself whole rows are erased.
+  return content && !table.content && mayBeErased ? orErased(said) : said
 }
 
 function referenceToOwner({ above }: PlacedTable, { source }: Column): string[] {

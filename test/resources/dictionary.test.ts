@@ -218,6 +218,8 @@ describe('the data dictionary of a new warehouse', () => {
     ['live_collections', 'name', MISSING],
     ['live_collections', 'updated_at', MISSING],
     ['live_collections', 'id', NEVER_NULL],
+    ['meeting_owner_teams', 'name', 'The API sent null or nothing, or it was erased after its withdrawal.'],
+    ['meeting_attendee_teams', 'name', MISSING],
   ])('NULL in %s.%s means: %s', (table, column, meaning) => {
     expect(entryOf(table, column).null_meaning).toBe(meaning)
   })
