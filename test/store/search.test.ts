@@ -162,6 +162,62 @@ describe('an index is kept', () => {
     expect(byIndex).toBeGreaterThan(100)
   })
 
+  const words = fc.array(fc.constantFrom('見積書', 'budget', 'ab', 'Ü', ''), { maxLength: 5 })
+  const text = words.map(some => some.join(' '))
+  const texts = fc.array(text, { maxLength: 4 })
+  const number = fc.nat({ max: 5 })
+  const erase = (store: TemporaryStore, limit: number) => {
+    store.erasure.erase({ before: '2027-01-01T00:00:00.000Z', limit })
+    createSearch(store).forget()
+  }
+  const deed = <Given>(given: fc.Arbitrary<Given>, act: (store: TemporaryStore, given: Given) => void) =>
+    given.map(one => (store: TemporaryStore) => store.db.transaction(() => act(store, one))())
+  /** What changes the texts, or brings the indices a step on. */
+  const deeds = fc.array(
+    fc.oneof(
+      deed(fc.record({ id: number.map(String), subject: text }), putMessage),
+      deed(fc.record({ id: number.map(String), text }), putMessage),
+      deed(
+        fc.record({
+          id: number.map(at => `m${at}`),
+          title: text,
+          chapters: fc.array(fc.record({ title: text, items: texts }), { maxLength: 3 }),
+          actions: fc.array(fc.record({ text, detail: text }), { maxLength: 3 }),
+          said: texts,
+          access: fc.constantFrom('open' as const, 'withheld' as const),
+        }),
+        putMeeting,
+      ),
+      deed(number, (store, at) => store.tombstone('meetings', [[`m${at}`]], NOW)),
+      deed(number, (store, at) => store.tombstone('message_copies', [[`${at}`]], NOW)),
+      deed(number, (store, at) => erase(store, at + 1)),
+      deed(fc.constant(true), store => createSearch(store).advance(true, () => false)),
+    ),
+    { minLength: 20, maxLength: 80 },
+  )
+  const contents = (store: TemporaryStore) =>
+    SEARCH_INDICES.map(({ name }) => {
+      store.db.exec(`CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, ${name}, row)`)
+      const all = store.all('SELECT term, doc FROM temp.terms')
+      store.db.exec('DROP TABLE temp.terms')
+      return all
+    })
+
+  test('so that it is the one that would be made anew, whatever is written, withdrawn, erased and read again', async () => {
+    await fc.assert(
+      fc.asyncProperty(deeds, async some => {
+        const store = temporaryStore()
+        for (const act of some) act(store)
+        await build(store)
+        const kept = contents(store)
+        await build(store, false)
+        await build(store)
+        expect(kept).toEqual(contents(store))
+      }),
+      { numRuns: 15 },
+    )
+  })
+
   test('by every program that writes, not by parley alone', async () => {
     const store = temporaryStore()
     putOne(store, 'a', 'budget')
