@@ -61,6 +61,7 @@ export function createParquetFile({ path, mode, table, createdBy }: ParquetFileO
     name: columns[index]?.name ?? '',
     data,
     ...WAYS[columns[index]?.kind ?? 'text'],
+    ...(data.some(isLong) ? { statistics: false } : {}),
   })
 
   return {
@@ -86,6 +87,11 @@ export function createParquetFile({ path, mode, table, createdBy }: ParquetFileO
     abandon: file.abandon,
   }
 }
+
+/** The least and the greatest text of every row group are kept until the file ends. */
+const LONG = 1000
+
+const isLong = (cell: ParquetCell): boolean => typeof cell === 'string' && cell.length > LONG
 
 /**
  * Some readers know booleans only as plain bits. The least and the greatest of JSON texts help nobody, and would

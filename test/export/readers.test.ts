@@ -1,0 +1,49 @@
+import { chmodSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { placeFor, workspace } from '../cli/workspace.ts'
+import { column, loaded, startDaemon } from '../daemon/cli-daemon.ts'
+import { asNobody, giveToNobody, openToReaders } from '../store/other-user.ts'
+import { newFolder, openAt } from '../store/temporary-store.ts'
+import { emptyTarget, exportTo, manifestOf } from './exporting.ts'
+
+/** Rows of e-mails that somebody exports who may read the warehouse and its folder, and write neither. */
+async function exportedMessages(database: string): Promise<number | undefined> {
+  const target = emptyTarget()
+  giveToNobody(target)
+  await asNobody(() => exportTo(database, target, { tables: ['messages'] }))
+  return manifestOf(target).tables[0]?.rows
+}
+
+test('who may only read the warehouse exports it, while the daemon runs, after it was killed and after it stopped', async context => {
+  const place = placeFor(await workspace(context))
+  openToReaders(place.file)
+  const around = { ...place, env: { ...place.env, PARLEY_DATABASE_MODE: '0644' } }
+  const stored = () => column(place.file, 'SELECT count(*) FROM messages')[0]
+  const killed = startDaemon(context, around)
+  await loaded(place.file)
+  expect(await exportedMessages(place.file)).toBe(stored())
+  killed.signal('SIGKILL')
+  await killed.ended
+  // What was committed last is there alone.
+  expect(readFileSync(`${place.file}-wal`).length).toBeGreaterThan(0)
+  expect(await exportedMessages(place.file)).toBe(stored())
+  const stopped = startDaemon(context, around)
+  await loaded(place.file)
+  stopped.signal('SIGTERM')
+  await stopped.ended
+  expect(await exportedMessages(place.file)).toBe(stored())
+})
+
+test('a folder that may not be written is named, and not the warehouse', async () => {
+  const path = `${newFolder()}/parley.db`
+  openToReaders(path)
+  openAt(path, 0o644).close()
+  const target = emptyTarget()
+  giveToNobody(target)
+  chmodSync(target, 0o500)
+  await expect(asNobody(() => exportTo(path, target))).rejects.toMatchObject({
+    code: 'export-unwritable',
+    exitStatus: 73,
+    message: expect.stringContaining(`${target}: no permission to write there (EACCES)`),
+  })
+})
