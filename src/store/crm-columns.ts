@@ -137,9 +137,18 @@ export function cellOf(form: CrmForm, value: unknown): CrmCell {
 const CELLS: Readonly<Record<CrmForm, (value: NonNullable<unknown>) => CrmCell>> = {
   text: asText,
   timestamp: value => (typeof value === 'string' ? canonicalInstant(value) : undefined) ?? asText(value),
-  boolean: value => (value === true || value === 1 ? 1 : value === false || value === 0 ? 0 : null),
+  boolean: value => TRUTHS.get(value) ?? null,
   number: asNumber,
 }
+
+const TRUTHS: ReadonlyMap<unknown, CrmCell> = new Map<unknown, CrmCell>([
+  [true, 1],
+  [1, 1],
+  ['true', 1],
+  [false, 0],
+  [0, 0],
+  ['false', 0],
+])
 
 function asText(value: NonNullable<unknown>): string {
   return typeof value === 'string' ? value.toWellFormed() : encodeJson(value)

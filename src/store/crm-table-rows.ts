@@ -1,4 +1,4 @@
-import { decodeJson } from '../json.ts'
+import { decodeJson, isLosslessNumber } from '../json.ts'
 import {
   type CrmCell,
   type CrmColumn,
@@ -77,7 +77,8 @@ function valuesOf(json: string | null): Values {
   if (json === null) return []
   try {
     const { value } = decodeJson(json)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
+    const isFields = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isFields && !isLosslessNumber(value) ? Object.entries(value) : []
   } catch (error) {
     if (error instanceof SyntaxError) return []
     throw error

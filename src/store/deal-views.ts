@@ -16,7 +16,7 @@ export function dealViews(db: Sqlite): readonly View[] {
 
 /**
  * Of the copies of one e-mail, and of the links by which a deal has one activity, only one counts: the earlier id, and
- * DIRECT before DERIVED.
+ * DIRECT before DERIVED. A deal that was withdrawn has none; one whose record was not read, or not yet, has them.
  */
 const DEAL_TIMELINE = `
 SELECT l.context_id AS deal_id, a.occurred_at AS at,
@@ -25,12 +25,16 @@ SELECT l.context_id AS deal_id, a.occurred_at AS at,
   CASE a.source_type
     WHEN 'MEETING' THEN (SELECT m.title FROM meetings m
       WHERE m.id = a.source_id AND m._deleted_at IS NULL AND m.access IS NOT 'withheld')
-    WHEN 'MESSAGE' THEN (SELECT c.subject FROM message_copies c WHERE c.id = a.source_id AND c._deleted_at IS NULL)
+    WHEN 'MESSAGE' THEN (SELECT m.subject FROM message_copies c
+      JOIN messages m ON m.header_message_id = coalesce(nullif(c.header_message_id, ''), 'id:' || c.id)
+      WHERE c.id = a.source_id AND c._deleted_at IS NULL)
   END AS title,
   a.actor_id, (SELECT p.name FROM members p WHERE p.id = a.actor_id) AS actor_name,
   a.source_id, l.origin, NULL AS field, NULL AS old_value, NULL AS new_value
 FROM activity_links l JOIN activities a ON a.id = l.activity_id
 WHERE l.context_type = '${DEAL}' AND a._deleted_at IS NULL
+  AND NOT EXISTS (SELECT 1 FROM crm_records r
+    WHERE r.object = l.context_type AND r.id = l.context_id AND r._deleted_at IS NOT NULL)
   AND NOT EXISTS (SELECT 1 FROM activity_links o
     WHERE o.activity_id = l.activity_id AND o.context_type = l.context_type AND o.context_id = l.context_id
       AND o.origin > l.origin)
@@ -92,6 +96,9 @@ const columnsWith = ({
   s.stage_id, ${name('s.stage_id')} AS stage, s.entered_at, s.left_at, s.known_from, s.left_at IS NULL AS is_current,
   round(julianday(coalesce(s.left_at, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))) - julianday(s.known_from), 3) AS days`
 
+/** Of a value in JSON, the id as the typed table has it: text, with every digit of a number. */
+const idIn = (json: string) => `iif(json_type(${json}) = 'text', ${json} ->> '$', nullif(${json}, 'null'))`
+
 /** A row for each stay: those that parley saw begin, and before them the one in which each deal was first read. */
 function stageHistory(stages: Stages | undefined): string {
   if (!stages) return NO_STAGES
@@ -102,14 +109,14 @@ function stageHistory(stages: Stages | undefined): string {
   return `SELECT ${columnsWith(stages)}
 FROM (
   SELECT r.id AS deal_id, NULL AS from_stage_id,
-    iif(c.field IS NULL, d.${quote(stages.column)}, json_extract(c.old_value, '$')) AS stage_id,
+    iif(c.field IS NULL, d.${quote(stages.column)}, ${idIn('c.old_value')}) AS stage_id,
     NULL AS entered_at, c.observed_at AS left_at, r._first_seen_at AS known_from
   FROM crm_records r JOIN ${quote(stages.deals)} d ON d."id" = r.id
   LEFT JOIN crm_record_changes c ON c.object = '${DEAL}' AND c.record_id = r.id AND c.field = ${field}
     AND c.observed_at = ${later('r')})
   WHERE r.object = '${DEAL}' AND r._deleted_at IS NULL
   UNION ALL
-  SELECT r.id, json_extract(c.old_value, '$'), json_extract(c.new_value, '$'), c.observed_at,
+  SELECT r.id, ${idIn('c.old_value')}, ${idIn('c.new_value')}, c.observed_at,
     ${later('r')} AND n.observed_at > c.observed_at), c.observed_at
   FROM crm_records r JOIN crm_record_changes c ON c.object = '${DEAL}' AND c.record_id = r.id AND c.field = ${field}
   WHERE r.object = '${DEAL}' AND r._deleted_at IS NULL

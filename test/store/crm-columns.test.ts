@@ -69,8 +69,21 @@ test('labels are numbered where two fields have the same one, and stand for them
     field('b', { label: 'amount' }),
     field('c', { label: null }),
     field('d', { label: 'id' }),
+    field('e', { label: '' }),
+    field('f', { label: ' \t ' }),
+    field('g', { label: 'Created_At' }),
+    field('h', { label: 'a\u0000b' }),
   ]
-  expect(labelsOf(columnsOf(fields, new Map()), fields)).toEqual(['Amount', 'amount_2', 'c', 'id_2'])
+  expect(labelsOf(columnsOf(fields, new Map()), fields)).toEqual([
+    'Amount',
+    'amount_2',
+    'c',
+    'id_2',
+    'e',
+    'f',
+    'Created_At_2',
+    'a\ufffdb',
+  ])
 })
 
 test.each<[string | null, CrmForm]>([
@@ -93,6 +106,9 @@ test.each<[CrmForm, string, unknown]>([
   ['text', 'null', null],
   ['boolean', 'true', 1],
   ['boolean', '0', 0],
+  ['boolean', '"true"', 1],
+  ['boolean', '"false"', 0],
+  ['boolean', '-0', 0],
   ['boolean', '"yes"', null],
   ['boolean', '2', null],
   ['number', '12', 12n],
@@ -100,10 +116,19 @@ test.each<[CrmForm, string, unknown]>([
   ['number', '9007199254740993', '9007199254740993'],
   ['number', '0.1234567890123456789', '0.1234567890123456789'],
   ['number', '"1200.50"', 1200.5],
+  ['number', '1e400', '1e400'],
+  ['number', `${'9'.repeat(400)}`, '9'.repeat(400)],
+  ['number', `"${'9'.repeat(400)}"`, '9'.repeat(400)],
+  ['number', '-0', 0n],
   ['number', '"about ten"', null],
+  ['number', '""', null],
+  ['number', '[1]', null],
+  ['number', '{"value":1}', null],
   ['number', 'true', null],
   ['timestamp', '"2026-03-04T05:06:07+09:00"', '2026-03-03T20:06:07.000Z'],
+  ['timestamp', '"2026-03-04"', '2026-03-04'],
   ['timestamp', '"next week"', 'next week'],
+  ['timestamp', '1772600767000', '1772600767000'],
 ])('a %s column has %s as %s', (form, json, cell) => {
   expect(cellOf(form, decodeJson(json).value)).toBe(cell)
 })

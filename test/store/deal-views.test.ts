@@ -1,3 +1,4 @@
+import { LosslessNumber } from 'lossless-json'
 import { expect, test } from 'vitest'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
@@ -114,6 +115,45 @@ test('the timeline of a deal has its meetings, e-mails, other activities and cha
     { ...change, at: DAY(5), old_value: '"first"', new_value: '"second"' },
     { ...none, at: DAY(6), kind: 'activity' },
     { ...change, at: DAY(9), old_value: '"second"', new_value: '"unknown"' },
+  ])
+})
+
+test('the timeline has nothing of a deal that was withdrawn, and the activities of one whose record was not read', async () => {
+  const store = await dealsWith('stage_id')
+  putTimeline(store)
+  const deals = () => store.column('SELECT DISTINCT deal_id FROM deal_timeline ORDER BY deal_id')
+  expect(deals()).toEqual(['moved', 'stayed'])
+  store.atomically(() => store.tombstone('crm_records', [['deal', 'moved']], DAY(9)))
+  expect(deals()).toEqual(['stayed'])
+  store.db.exec("DELETE FROM crm_records WHERE id = 'stayed'")
+  expect(deals()).toEqual(['stayed'])
+})
+
+test('an e-mail has the subject that is known of any of its copies', async () => {
+  const store = await dealsWith('stage_id')
+  putTimeline(store)
+  const hidden = { header_message_id: '<h>', subject: null, received_at: DAY(4), participants: [] }
+  store.put('message_copies', [{ ...hidden, id: 'of message 1' }])
+  expect(store.column("SELECT title FROM deal_timeline WHERE kind = 'message'")).toEqual(['Hello'])
+})
+
+test('stages whose ids are numbers are known by every digit', async () => {
+  const store = temporaryStore()
+  const large = new LosslessNumber('12345678901234567890')
+  putObject(store, 'deal', [relation('stage_id', 'stage')])
+  putObject(store, 'stage', [NAME])
+  putRecord(store, 'stage', String(large), { name: 'The large one' })
+  putRecord(store, 'deal', 'a', { stage_id: 7 }, 2)
+  putRecord(store, 'deal', 'a', { stage_id: large }, 3)
+  putRecord(store, 'deal', 'a', { stage_id: null }, 4)
+  putRecord(store, 'deal', 'a', { stage_id: large }, 5)
+  await store.crmTables.finish()
+  expect(
+    store.all('SELECT from_stage_id, stage_id, stage, left_at FROM deal_stage_history ORDER BY known_from'),
+  ).toEqual([
+    { from_stage_id: null, stage_id: '7', stage: null, left_at: DAY(3) },
+    { from_stage_id: '7', stage_id: String(large), stage: 'The large one', left_at: DAY(4) },
+    { from_stage_id: null, stage_id: String(large), stage: 'The large one', left_at: null },
   ])
 })
 

@@ -165,7 +165,8 @@ const fits: Readonly<Record<Form, Fits>> = {
   boolean(value, cell) {
     const numbers: Readonly<Record<string, bigint>> = { true: 1n, false: 0n, '1e0': 1n, '0': 0n }
     const isSaid = typeof value === 'boolean' || value instanceof LosslessNumber
-    return cell === ((isSaid ? numbers[canonicalJson(value)] : undefined) ?? null)
+    const said = isSaid ? canonicalJson(value) : value === 'true' || value === 'false' ? value : ''
+    return cell === (numbers[said] ?? null)
   },
   number(value, cell) {
     const text = value instanceof LosslessNumber ? value.value : typeof value === 'string' ? value : ''
