@@ -48,7 +48,10 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       title: [
         'text',
         'Title of the meeting, subject of the e-mail, or label of the field.',
-        { nullMeaning: 'It has none, it is not known yet, or the meeting is withheld.', example: 'First call' },
+        {
+          nullMeaning: 'It has none, it is not known yet, or the meeting is withheld.',
+          example: 'First call',
+        },
       ],
       actor_id: [
         'text',
