@@ -12,7 +12,20 @@ import { compareTypedTables, typedTables } from '../support/typed-tables.ts'
 
 /** Whatever the metadata says and the records hold, in whatever order: the typed tables are what both say together. */
 
-const OBJECTS = ['deal', 'Deal', 'records', 'a"b', '契約', `o${'y'.repeat(300)}`]
+const OBJECTS = [
+  'deal',
+  'Deal',
+  'deal_2',
+  'deal_by_name',
+  'records',
+  'Fields',
+  'a"b',
+  'a\u0000b',
+  'a\ufffdb',
+  ' ',
+  '契約',
+  `o${'y'.repeat(300)}`,
+]
 const IDS = ['a', 'b', 'c', 'd']
 
 const name = fc.oneof(
@@ -21,6 +34,8 @@ const name = fc.oneof(
     arbitrary: fc.constantFrom(
       'id',
       'ID',
+      'name',
+      'stage_id',
       'created_at',
       '_deleted_at',
       'rowid',
