@@ -130,6 +130,55 @@ test('a contact of an open deal is silent when neither e-mail, meeting nor activ
   ])
 })
 
+test('a deal rests on one contact when all that was said in it lately was said to the same', () => {
+  const workspace = withStages()
+  const ids = ['alone', 'two', 'earlier', 'silent', 'closed']
+  workspace.records(
+    'deal',
+    ids.map(id => ({ id, stage_id: 'new', amount: id.length, is_closed: id === 'closed' })),
+  )
+  workspace.records('contact', [{ id: 'p1', name: 'Priya' }, { id: 'p2' }])
+  const link = workspace.store.db.prepare("INSERT INTO crm_record_links VALUES ('deal', ?, 'contact', ?)")
+  for (const contact of ['p1', 'p2']) link.run('alone', contact)
+  let number = 0
+  const talk = (deal: string, at: string, kind: 'MESSAGE' | 'MEETING', ...contacts: readonly string[]) => {
+    number += 1
+    const source = `${number}`
+    if (kind === 'MESSAGE')
+      workspace.mail({ id: source, at, people: contacts.map(id => `TO ${id}@x.example ${id}`) })
+    const ours = { contact_id: 'p2', is_internal: true }
+    const attendees = [ours, ...contacts.map(contact_id => ({ contact_id, is_internal: false }))]
+    if (kind === 'MEETING') workspace.meeting({ id: source, at, more: { attendees } })
+    workspace.activity({
+      id: `of ${source}`,
+      kind,
+      at,
+      source,
+      links: [`deal:${deal}`, `deal:${deal}:DERIVED`],
+    })
+  }
+  talk('alone', day(1), 'MESSAGE', 'p1')
+  talk('alone', day(2), 'MEETING', 'p1')
+  talk('two', day(1), 'MESSAGE', 'p1')
+  talk('two', day(2), 'MEETING', 'p2')
+  talk('earlier', day(1, 2), 'MEETING', 'p2')
+  talk('earlier', day(1), 'MESSAGE', 'p1')
+  talk('silent', day(1), 'MEETING')
+  talk('closed', day(1), 'MESSAGE', 'p1')
+  const row = { stage: 'New', owner: 'nobody', contact: 'Priya' }
+  expect(workspace.ask('deals-with-one-contact', { since: "'2025-03-01'" })).toEqual([
+    {
+      ...row,
+      deal: 'earlier',
+      amount: 7,
+      last_talk: '2025-03-01T12:00',
+      contacts_in_crm: 0,
+      deal_id: 'earlier',
+    },
+    { ...row, deal: 'alone', amount: 5, last_talk: '2025-03-02T12:00', contacts_in_crm: 2, deal_id: 'alone' },
+  ])
+})
+
 test('a close date that is moved to and fro counts each time, and the days from the first to the present one', () => {
   const workspace = withStages()
   const move = (id: string, number: number, close_date: string | null, more: object = {}) =>
@@ -230,14 +279,15 @@ test('a meeting that is linked to a deal twice counts once, and amounts are in o
   ])
   const deals = ['large', 'largest', 'none', 'closed']
   const links = deals.flatMap(deal => [`deal:${deal}`, `deal:${deal}:DERIVED`])
-  for (const [number, access] of ['open', 'open', 'withheld'].entries()) {
+  for (const number of [1, 2, 3]) {
     const id = `m${number}`
-    workspace.meeting({ id, at: day(number + 1), access: access === 'open' ? 'open' : 'withheld' })
+    workspace.meeting({ id, at: day(number) })
     for (const copy of ['a', 'b'])
       workspace.activity({ id: `${id} ${copy}`, kind: 'MEETING', at: day(1), source: id, links })
     const entries = [{ text: 'other vendors' }, { text: 'OTHER vendors' }]
-    if (access === 'open') workspace.store.atomically(() => putTranscript(workspace.store, id, entries))
+    workspace.store.atomically(() => putTranscript(workspace.store, id, entries))
   }
+  workspace.store.db.exec("UPDATE meetings SET access = 'withheld' WHERE id = 'm3'")
   await build(workspace.store)
   const columns = ['deal', 'stage', 'amount', 'meetings', 'mentions', 'last_said']
   const answer = workspace.ask('deals-where-a-term-was-said', { since: "'2025-01-01'" })
@@ -273,6 +323,7 @@ test('the story of a deal has each e-mail once, names for what its fields point 
   workspace.mail({ id: 'copy 1', at: day(2), ...mail })
   workspace.mail({ id: 'copy 2', at: day(3), ...mail })
   workspace.mail({ id: 'gone', at: day(4), people: [] })
+  workspace.mail({ id: 'own key', header: '', at: day(8), people: [], subject: 'Alone' })
   workspace.tombstone('message_copies', 'gone')
   workspace.meeting({ id: 'open', at: day(5), more: { meeting_owner: { name: 'Aiko' } } })
   workspace.meeting({
@@ -292,6 +343,7 @@ test('the story of a deal has each e-mail once, names for what its fields point 
   happen('copy 1', 'MESSAGE', 2)
   happen('copy 2', 'MESSAGE', 3)
   happen('gone', 'MESSAGE', 4)
+  happen('own key', 'MESSAGE', 8)
   happen('open', 'MEETING', 5)
   happen('withheld', 'MEETING', 6)
   happen('record', 'OBJECT_CHANGE_EVENT', 7)
@@ -303,6 +355,7 @@ test('the story of a deal has each e-mail once, names for what its fields point 
       [5, 'meeting', 'open', 'Aiko'],
       [6, 'meeting', '', ''],
       [7, 'change of a record', '', ''],
+      [8, 'e-mail', 'Alone', ''],
       [9, 'change of a field', 'Owner: left → Aiko', ''],
       [9, 'change of a field', 'Stage: New → Won', ''],
       [9, 'change of a field', 'note: none → Call', ''],

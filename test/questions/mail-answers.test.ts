@@ -34,8 +34,8 @@ test('a domain counts an e-mail once, whatever its copies, roles and capital let
   })
   workspace.mail({ id: 'd', header: '', at: at(4), people: ['FROM nobody', 'BCC three@theirs.example'] })
   workspace.records('company', [
-    { id: 'c1', name: 'Theirs', domain: 'THEIRS.example' },
-    { id: 'c2', name: 'Another', domain: 'theirs.example' },
+    { id: 'c1', name: 'Another', domain: 'THEIRS.example' },
+    { id: 'c2', name: 'Theirs', domain: 'theirs.example' },
   ])
   workspace.records('contact', [{ id: 'p1', name: 'A person', domain: 'theirs.example' }])
   expect(workspace.ask('external-domains', YEAR)).toEqual([

@@ -104,6 +104,7 @@ test('a meeting whose detail was not read keeps its month, or any month when its
   meeting('no transcript', '2025-03-31T23:00:00Z', 'open', 'pending')
   expect(told()).toEqual(['yes', missing, 'yes'])
   workspace.tombstone('meetings', 'no transcript')
+  expect(told()).toEqual(['yes', 'yes', 'yes'])
   meeting('no detail', null, null, 'pending')
   expect(told()).toEqual([missing, missing, missing])
 })
