@@ -178,7 +178,10 @@ function fileFor({ target, table, mode, createdBy }: Reading, month: Partition):
       target.replace(path)
       return { path, month, ...mark }
     },
-    abandon: file.abandon,
+    abandon() {
+      file.abandon()
+      target.discard(path)
+    },
   }
 }
 

@@ -31,6 +31,8 @@ export interface Target {
   beside(file: string): string
   /** Puts what was made beside it in the place of a file, at once. */
   replace(file: string): void
+  /** Removes what was made beside it. */
+  discard(file: string): void
   remove(file: string): void
   /** What was put in place stays there, whatever happens to the machine. */
   settle(): void
@@ -86,6 +88,7 @@ export function openTarget(path: string, mode: number, clock: Clock): Target {
       renameSync(unfinished(place), place)
       touched.add(dirname(place)).add(dirname(dirname(place)))
     },
+    discard: file => removeWithin(path, unfinished(join(path, file))),
     remove: file => removeWithin(path, join(path, file)),
     settle() {
       for (const folder of touched) if (existsSync(folder)) sync(folder)

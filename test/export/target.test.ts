@@ -420,10 +420,23 @@ test('an export that is told to stop does so between rows, and leaves nothing ha
   )
   const stopped = new Error('stopped')
   const controller = new AbortController()
-  controller.abort(stopped)
-  await expect(exportTo(store.path, target, { signal: controller.signal })).rejects.toBe(stopped)
+  const begun: string[] = []
+  const stopping = exportTo(store.path, target, {
+    signal: controller.signal,
+    through: inner => ({
+      ...inner,
+      beside(file) {
+        begun.push(file)
+        if (file.startsWith('activities/')) controller.abort(stopped)
+        return inner.beside(file)
+      },
+    }),
+  })
+  await expect(stopping).rejects.toBe(stopped)
+  expect(begun.at(-1)).toBe('activities/month=2026-01/part-00000.parquet')
+  expect([...filesIn(target).keys()]).toEqual(begun.slice(0, -1).toSorted())
   expect(existsSync(join(target, 'manifest.json'))).toBe(false)
-  expect(monthsOf(target, 'activities').every(month => month === 'month=2026-01')).toBe(true)
+  expect(existsSync(join(target, 'activities'))).toBe(false)
   await exportTo(store.path, target)
   expect(tableOf(target, 'activities')?.rows).toBe(60_000)
   expect([...filesIn(target).keys()].filter(name => name.endsWith('.tmp'))).toEqual([])
