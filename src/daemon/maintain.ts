@@ -34,9 +34,10 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
   const { withdrawnDays, runsDays } = retention
   const erased = withdrawnDays === 'never' ? 0 : await eraseAll(store, daysAgo(withdrawnDays), signal)
   await leaveSearch(deps)
-  let isClean = erased === 0 || store.erasure.clean({ rebuildUpToBytes: REBUILD_UP_TO_BYTES }).logCleared
+  const clean = async (upTo: number) => (await store.erasure.clean({ rebuildUpToBytes: upTo })).logCleared
+  let isClean = erased === 0 || (await clean(REBUILD_UP_TO_BYTES))
   // The copy that an upgrade has made holds what was erased since.
-  if (withdrawnDays !== 'never') removeCopiesBefore(store.db.name, clock.now() - withdrawnDays * DAY_MS)
+  if (withdrawnDays !== 'never') await removeOldCopies(deps, clock.now() - withdrawnDays * DAY_MS)
   await inLots(signal, () =>
     store.transaction(() =>
       store.maintenance.prune({
@@ -49,7 +50,7 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
   )
   if (signal.aborted) return
   store.maintenance.optimize()
-  const { wal } = store.maintenance.checkpoint()
+  const { wal } = await store.maintenance.checkpoint()
   await store.transaction(() => store.state.setMeta(META.maintainedAt, isoInstant(clock.now())))
   log.info('Maintenance is done', {
     rows: erased,
@@ -59,7 +60,15 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
   // A reader's snapshot keeps what was erased in the log until it ends.
   while (!isClean && !signal.aborted) {
     await clock.sleep(CLEAN_AGAIN_MS, signal)
-    isClean = store.erasure.clean({ rebuildUpToBytes: 0 }).logCleared
+    isClean = await clean(0)
+  }
+}
+
+async function removeOldCopies({ store, log }: MaintainDeps, before: number): Promise<void> {
+  try {
+    await removeCopiesBefore(store.db.name, before)
+  } catch (error) {
+    log.warn('The copy that an upgrade has made could not be removed', { error })
   }
 }
 

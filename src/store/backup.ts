@@ -1,4 +1,5 @@
 import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { Sqlite } from './open.ts'
@@ -56,12 +57,17 @@ export function makeCopy(
 
 /**
  * Removes copies that were made before an instant, in ms since the epoch: a copy keeps what has been erased since.
+ * Off the event loop, since to free a large file takes long.
  * @returns how many there were
  */
-export function removeCopiesBefore(file: string, before: number): number {
-  const old = copiesOf(file).filter(copy => statSync(copy).mtimeMs < before)
-  for (const copy of old) rmSync(copy, { force: true })
-  return old.length
+export async function removeCopiesBefore(file: string, before: number): Promise<number> {
+  let count = 0
+  for (const copy of copiesOf(file)) {
+    if ((await stat(copy)).mtimeMs >= before) continue
+    await rm(copy, { force: true })
+    count += 1
+  }
+  return count
 }
 
 /** Removes what a process that died while it copied has left. */

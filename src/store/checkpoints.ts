@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { type CheckpointOrders, ORDER } from './checkpoint-order.ts'
+import { type CheckpointOrders, FILE_WORK, type FileWork, ORDER } from './checkpoint-order.ts'
 import type { Sqlite } from './open.ts'
 
 /**
@@ -12,6 +12,8 @@ export interface Checkpoints {
   isDue(): boolean
   /** Never rejects: where it could not be done, or only in part, the next one takes up what is left. */
   run(): Promise<void>
+  /** Has other work done in place of a checkpoint, after the next commit. Resolves to whether it was; never rejects. */
+  ask(work: FileWork): Promise<boolean>
   /** Before the connection is closed: one that is under way is waited for, and none begins any more. */
   close(): void
 }
@@ -45,6 +47,7 @@ export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): 
   const state = db.prepare('PRAGMA wal_checkpoint(NOOP)')
   const thread = createThread(db.name, program)
   let dueAt = pages
+  let asked: Asked[] = []
 
   /** Pages that wait to be moved. What cannot be told at the moment is asked again after the next commit. */
   const left = (): number => {
@@ -57,28 +60,43 @@ export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): 
   }
 
   return {
-    isDue: () => left() >= dueAt,
+    isDue: () => asked.length > 0 || left() >= dueAt,
     async run() {
-      if (!(await thread.checkpoint())) checkpointHere(db)
+      const [first, ...others] = asked
+      asked = others
+      const work = first?.work ?? 'move'
+      const wasDone = (await thread.does(work)) || isDoneHere(db, work)
       // What readers hold, or a full disk leaves, is tried again when as much has come again, not at each commit.
       dueAt = left() + pages
+      first?.resolve(wasDone)
     },
-    close: thread.close,
+    ask: work => new Promise(resolve => asked.push({ work, resolve })),
+    close() {
+      thread.close()
+      for (const { resolve } of asked) resolve(false)
+    },
   }
 }
 
+interface Asked {
+  work: FileWork
+  resolve(wasDone: boolean): void
+}
+
 /** Where no thread can be had, the event loop has to wait for it. */
-function checkpointHere(db: Sqlite): void {
+function isDoneHere(db: Sqlite, work: FileWork): boolean {
   try {
-    db.pragma('wal_checkpoint(PASSIVE)')
+    for (const sql of FILE_WORK[work]) db.exec(sql)
+    return true
   } catch {
     // On a full disk the WAL keeps everything; the writer's own commit says what is wrong.
+    return false
   }
 }
 
 interface Thread {
   /** False where it was not done. */
-  checkpoint(): Promise<boolean>
+  does(work: FileWork): Promise<boolean>
   close(): void
 }
 
@@ -111,7 +129,7 @@ function createThread(path: string, program: URL): Thread {
   }
 
   return {
-    checkpoint: () =>
+    does: work =>
       new Promise(resolve => {
         if (isLost) return resolve(false)
         answered = resolve
@@ -122,7 +140,7 @@ function createThread(path: string, program: URL): Thread {
         }
         Atomics.store(state, 0, ORDER.given)
         worker.ref()
-        worker.postMessage('checkpoint')
+        worker.postMessage(work)
       }),
     close() {
       isLost = true

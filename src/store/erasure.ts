@@ -1,6 +1,8 @@
 import { CATALOG, descendants, TABLES, tableNamed } from '../catalog.ts'
 import type { Feed, Resource, Table } from '../resource.ts'
-import { isBusy, type Sqlite } from './open.ts'
+import type { FileWork } from './checkpoint-order.ts'
+import { truncateLog } from './maintenance.ts'
+import type { Sqlite } from './open.ts'
 import { quote } from './sql.ts'
 import type { Prepare } from './statements.ts'
 import { isWithdrawn } from './withdrawals.ts'
@@ -15,10 +17,10 @@ export interface Erasure {
   erase(options: { before: string; limit: number }): { erased: number; more: boolean }
   /**
    * Clears what SQLite itself has kept of it; outside a transaction, after the last lot. A file of up to
-   * `rebuildUpToBytes` is written anew, in as much memory as it is large and with nothing else running meanwhile:
+   * `rebuildUpToBytes` is written anew, in as much memory as it is large and with nothing else written meanwhile:
    * moving rows from page to page leaves copies behind that erasing does not reach.
    */
-  clean(options: { rebuildUpToBytes: number }): Cleaned
+  clean(options: { rebuildUpToBytes: number }): Promise<Cleaned>
 }
 
 export interface Cleaned {
@@ -34,7 +36,14 @@ interface Noted {
   key: string
 }
 
-export function createErasure({ db, prepare }: { db: Sqlite; prepare: Prepare }): Erasure {
+export interface ErasureDeps {
+  db: Sqlite
+  prepare: Prepare
+  /** Has it done off the event loop; false where it was not. */
+  work(what: FileWork): Promise<boolean>
+}
+
+export function createErasure({ db, prepare, work }: ErasureDeps): Erasure {
   const noted = prepare(
     `SELECT table_name, scope, key FROM sync_erasures WHERE withdrawn_at < ? ORDER BY withdrawn_at LIMIT ?`,
   )
@@ -61,9 +70,10 @@ export function createErasure({ db, prepare }: { db: Sqlite; prepare: Prepare })
       }
       return { erased, more: false }
     },
-    clean({ rebuildUpToBytes }) {
+    async clean({ rebuildUpToBytes }) {
       forgetSamples(db)
-      const rebuilt = sizeOf(db) <= rebuildUpToBytes && rebuild(db)
+      const rebuilt = sizeOf(db) <= rebuildUpToBytes && (await work('rebuild'))
+      if (!rebuilt) await work('move')
       return { rebuilt, logCleared: clearLog(db) }
     },
   }
@@ -192,17 +202,7 @@ function forgetSamples(db: Sqlite): void {
   if (sampled) db.exec('DELETE FROM sqlite_stat4')
 }
 
-function rebuild(db: Sqlite): boolean {
-  try {
-    db.exec('VACUUM')
-    return true
-  } catch (error) {
-    if (!isBusy(error)) throw error
-    return false
-  }
-}
-
+/** All of it is in the database already, unless a reader keeps it. */
 function clearLog(db: Sqlite): boolean {
-  const [result] = db.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
-  return result?.busy === 0
+  return truncateLog(db).busy === 0
 }

@@ -7,9 +7,9 @@ import type { Prepare } from './statements.ts'
 export interface Maintenance {
   /**
    * Moves what is in the WAL into the database as far as readers let it, and shortens a large WAL once none needs
-   * it. Waits for nobody. Not inside a transaction.
+   * it. Waits for no reader. Not inside a transaction.
    */
-  checkpoint(): Checkpoint
+  checkpoint(): Promise<Checkpoint>
   /** Lets SQLite learn how its indices are filled, where that changed. Not inside a transaction. */
   optimize(): void
   /** One lot of pruning, inside a transaction; true while there is more to do. The next call goes on from there. */
@@ -47,9 +47,10 @@ const ANALYSIS_LIMIT = 400
 
 const FAULTS_SHOWN = 20
 
-export function createMaintenance(db: Sqlite, prepare: Prepare): Maintenance {
+/** @param move has what is in the WAL moved, off the event loop */
+export function createMaintenance(db: Sqlite, prepare: Prepare, move: () => Promise<unknown>): Maintenance {
   return {
-    checkpoint: () => checkpoint(db),
+    checkpoint: () => checkpoint(db, move),
     optimize() {
       db.pragma(`analysis_limit = ${ANALYSIS_LIMIT}`)
       db.pragma('optimize')
@@ -59,12 +60,13 @@ export function createMaintenance(db: Sqlite, prepare: Prepare): Maintenance {
   }
 }
 
-function checkpoint(db: Sqlite): Checkpoint {
+async function checkpoint(db: Sqlite, move: () => Promise<unknown>): Promise<Checkpoint> {
   const pageSize = Number(db.pragma('page_size', { simple: true }))
-  const before = runCheckpoint(db, 'NOOP')
-  const after = runCheckpoint(db, 'PASSIVE')
+  const before = logOf(db)
+  await move()
+  const after = logOf(db)
   const held = after.log - after.checkpointed
-  if (held === 0 && walBytes(db) > LARGE_WAL_BYTES) truncateWal(db)
+  if (held === 0 && walBytes(db) > LARGE_WAL_BYTES) truncateLog(db)
   return {
     moved: (after.checkpointed - before.checkpointed) * pageSize,
     held: held * pageSize,
@@ -72,23 +74,30 @@ function checkpoint(db: Sqlite): Checkpoint {
   }
 }
 
-/** Pages in the WAL, and how many of them are in the database as well. */
+/** Pages in the WAL, and how many of them are in the database as well; `busy` where a reader was in the way. */
 interface WalState {
+  busy: number
   log: number
   checkpointed: number
 }
 
-function runCheckpoint(db: Sqlite, mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE'): WalState {
-  const [state] = db.pragma(`wal_checkpoint(${mode})`) as WalState[]
-  return state ?? { log: 0, checkpointed: 0 }
+const NOTHING: WalState = { busy: 0, log: 0, checkpointed: 0 }
+
+function logOf(db: Sqlite): WalState {
+  const [state] = db.pragma('wal_checkpoint(NOOP)') as WalState[]
+  return state ?? NOTHING
 }
 
-/** A reader that still reads the WAL would be waited for on the event loop; it is left for the next time instead. */
-function truncateWal(db: Sqlite): void {
+/**
+ * Empties the WAL's file, where all of it is in the database and nobody reads it. Such a reader would be waited for on
+ * the event loop; it is left for the next time instead.
+ */
+export function truncateLog(db: Sqlite): WalState {
   const patience = db.pragma('busy_timeout', { simple: true })
   db.pragma('busy_timeout = 0')
   try {
-    runCheckpoint(db, 'TRUNCATE')
+    const [state] = db.pragma('wal_checkpoint(TRUNCATE)') as WalState[]
+    return state ?? NOTHING
   } finally {
     db.pragma(`busy_timeout = ${patience}`)
   }

@@ -3,6 +3,7 @@ import { type Clock, isoInstant } from '../clock.ts'
 import type { ParsedItem } from '../row.ts'
 import { type Absences, createAbsences } from './absences.ts'
 import { type Arrivals, createArrivals } from './arrivals.ts'
+import type { FileWork } from './checkpoint-order.ts'
 import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { type CrmTables, createCrmTables } from './crm-tables.ts'
 import { withoutCrmTables } from './crm-tables-off.ts'
@@ -118,7 +119,7 @@ export function openStore({
         ? withoutCrmTables(db, prepare)
         : createCrmTables({ db, prepare, clock, transaction: commit })
     const store = {
-      ...createStore({ db, prepare, commit, crmTables }),
+      ...createStore({ db, prepare, commit, crmTables, checkpoints }),
       close: () => closeAll({ db, checkpoints, crmTables, release }),
     }
     seedResources(prepare)
@@ -154,15 +155,22 @@ interface Parts {
   prepare: Prepare
   commit: Transaction
   crmTables: CrmTables
+  checkpoints: Pick<Checkpoints, 'ask'>
 }
 
-function createStore({ db, prepare, commit, crmTables }: Parts): Omit<Store, 'close'> {
+function createStore({ db, prepare, commit, crmTables, checkpoints }: Parts): Omit<Store, 'close'> {
   const freshness = createFreshness()
   const absences = createAbsences(prepare)
   const withdrawals = createWithdrawals(prepare)
   const rows = createRowWriters(prepare, withdrawals)
   const { merge, merges } = createMerges(prepare)
   const histories = createHistories(prepare)
+  const work = (what: FileWork): Promise<boolean> => {
+    const done = checkpoints.ask(what)
+    // It is done after the next commit, be that one of nothing, or one that failed.
+    commit(() => undefined).catch(() => undefined)
+    return done
+  }
 
   const write: Store['write'] = (name, items, { ticket, now, filled }) => {
     const table = tableNamed(name)
@@ -205,14 +213,14 @@ function createStore({ db, prepare, commit, crmTables }: Parts): Omit<Store, 'cl
     ledger: createLedger(prepare),
     tasks: createTasks(prepare),
     arrivals: createArrivals(prepare),
-    maintenance: createMaintenance(db, prepare),
+    maintenance: createMaintenance(db, prepare, () => work('move')),
     rejects: createRejects(prepare),
     requests: createRequests(prepare),
     runs: createRuns(prepare),
     state: createState(prepare),
     tombstone: createTombstone({ prepare, merges, withdrawals, freshness }),
     withdrawals,
-    erasure: createErasure({ db, prepare }),
+    erasure: createErasure({ db, prepare, work }),
     crmTables,
     transaction: Object.assign(<T>(work: () => T) => commit(followed(work, crmTables)), {
       commits: commit.commits,

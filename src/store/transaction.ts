@@ -37,7 +37,7 @@ export interface TransactionDeps {
   clock: Clock
   /** Of the database, for errors. */
   path: string
-  checkpoints: Checkpoints
+  checkpoints: Pick<Checkpoints, 'isDue' | 'run'>
   /** Told for how long the event loop was held, after each try. */
   onHeld?: ((ms: number) => void) | undefined
 }

@@ -6,7 +6,7 @@ import { newFolder } from './temporary-store.ts'
 
 const MADE = Date.parse('2026-01-01T00:00:00.000Z')
 
-test('a copy of an upgrade goes when its time has come, and nobody else’s file does', () => {
+test('a copy of an upgrade goes when its time has come, and nobody else’s file does', async () => {
   const folder = newFolder()
   const path = join(folder, 'parley.db')
   const files = [
@@ -19,9 +19,9 @@ test('a copy of an upgrade goes when its time has come, and nobody else’s file
     writeFileSync(join(folder, file), '')
     utimesSync(join(folder, file), MADE / 1000, MADE / 1000)
   }
-  expect(removeCopiesBefore(path, MADE)).toBe(0)
+  expect(await removeCopiesBefore(path, MADE)).toBe(0)
   expect(readdirSync(folder).sort()).toEqual([...files].sort())
-  expect(removeCopiesBefore(path, MADE + 1)).toBe(1)
+  expect(await removeCopiesBefore(path, MADE + 1)).toBe(1)
   expect(readdirSync(folder).sort()).toEqual(
     files.filter(file => file !== 'parley.db-before-0002_next').sort(),
   )

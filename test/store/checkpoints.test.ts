@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { type CheckpointOptions, type Checkpoints, createCheckpoints } from '../../src/store/checkpoints.ts'
@@ -170,6 +171,69 @@ describe('a checkpoint', () => {
     })
     const [status] = await once(child, 'close')
     expect([status, said]).toEqual([0, 'done\n'])
+  })
+})
+
+describe('a file that is to be written anew', () => {
+  const freePages = ({ db }: Writer) => db.pragma('freelist_count', { simple: true })
+
+  /** With pages that are free. */
+  async function worn(options: CheckpointOptions = {}): Promise<Writer> {
+    const writer = writerAt({ pages: 1_000_000, ...options })
+    await writer.add(1000)
+    writer.db.exec('DELETE FROM filled WHERE id > 10')
+    expect(freePages(writer)).toBeGreaterThan(50)
+    return writer
+  }
+
+  /** Done after the next commit. */
+  async function rebuilt({ checkpoints, add }: Writer): Promise<boolean> {
+    const done = checkpoints.ask('rebuild')
+    await add(1)
+    return done
+  }
+
+  test('is so by the thread, and in the database when it answers', async () => {
+    const writer = await worn()
+    expect(await rebuilt(writer)).toBe(true)
+    expect([freePages(writer), writer.rowsFound()]).toEqual([0, 11])
+    const { log, checkpointed } = stateOf(writer.db)
+    expect(checkpointed).toBe(log)
+  })
+
+  test('is so by no other where the thread has answered', async () => {
+    const writer = await worn({
+      program: program(
+        `${PARENT} parentPort.on('message', work => parentPort.postMessage(work === 'rebuild'))`,
+      ),
+    })
+    expect(await rebuilt(writer)).toBe(true)
+    expect(freePages(writer)).toBeGreaterThan(50)
+  })
+
+  test.each(Object.entries(BROKEN))('is so though the thread %s', async (_, broken) => {
+    const writer = await worn({ program: broken })
+    expect(await rebuilt(writer)).toBe(true)
+    expect(freePages(writer)).toBe(0)
+  })
+
+  test('is left as it is while another process writes', async () => {
+    const writer = await worn()
+    const stranger = new Database(writer.path)
+    onTestFinished(() => void stranger.close())
+    stranger.exec('BEGIN IMMEDIATE')
+    const done = writer.checkpoints.ask('rebuild')
+    await writer.checkpoints.run()
+    expect(await done).toBe(false)
+    stranger.exec('ROLLBACK')
+    expect(await rebuilt(writer)).toBe(true)
+  })
+
+  test('is not where the database is closed first', async () => {
+    const writer = await worn()
+    const done = writer.checkpoints.ask('rebuild')
+    writer.checkpoints.close()
+    expect(await done).toBe(false)
   })
 })
 

@@ -351,7 +351,7 @@ test('what was withdrawn leaves the typed tables, their views and the dictionary
     { id: 'a', name: null, owner_id: null },
   ])
   expect(compareTypedTables(store.db)).toEqual([])
-  store.erasure.clean({ rebuildUpToBytes: 2 ** 30 })
+  await store.erasure.clean({ rebuildUpToBytes: 2 ** 30 })
   store.close()
   const bytes = ['', '-wal', '-shm'].map(end => readFileSync(`${store.path}${end}`, 'latin1')).join('')
   expect(bytes.match(/mark-\w+/g)).toBe(null)

@@ -9,7 +9,7 @@ const LARGE_WAL = 64 * 1024 * 1024
 
 const walOf = ({ path }: TemporaryStore) => statSync(`${path}-wal`).size
 
-const maintained = (store: TemporaryStore) => createMaintenance(store.db, store.prepare)
+const maintained = (store: TemporaryStore) => store.maintenance
 
 function readerOf({ path }: TemporaryStore): Sqlite {
   const reader = openDatabase({ path, readonly: true })
@@ -37,38 +37,38 @@ function write(store: TemporaryStore, bytes: number): void {
 }
 
 describe('a checkpoint', () => {
-  test('moves what was written, and moves nothing the second time', () => {
+  test('moves what was written, and moves nothing the second time', async () => {
     const store = temporaryStore()
     const maintenance = maintained(store)
-    maintenance.checkpoint()
+    await maintenance.checkpoint()
     write(store, 2_000_000)
-    const first = maintenance.checkpoint()
+    const first = await maintenance.checkpoint()
     expect(first.moved).toBeGreaterThan(2_000_000)
     expect(first.held).toBe(0)
     expect(first.wal).toBe(walOf(store))
-    expect(maintenance.checkpoint()).toEqual({ moved: 0, held: 0, wal: first.wal })
+    expect(await maintenance.checkpoint()).toEqual({ moved: 0, held: 0, wal: first.wal })
   })
 
-  test('lets the WAL grow while a reader holds a snapshot, and shrinks it once that is gone', () => {
+  test('lets the WAL grow while a reader holds a snapshot, and shrinks it once that is gone', async () => {
     const store = temporaryStore()
     const maintenance = maintained(store)
     const reader = readerOf(store)
     const release = holdSnapshot(reader)
     const before = reader.prepare('SELECT count(*) FROM sync_meta').pluck().get()
     write(store, 2 * LARGE_WAL)
-    const during = maintenance.checkpoint()
+    const during = await maintenance.checkpoint()
     expect(during.held).toBeGreaterThan(LARGE_WAL)
     expect(walOf(store)).toBeGreaterThan(2 * LARGE_WAL)
     expect(reader.prepare('SELECT count(*) FROM sync_meta').pluck().get()).toBe(before)
     release()
-    const after = maintenance.checkpoint()
+    const after = await maintenance.checkpoint()
     expect(after).toEqual({ moved: expect.any(Number), held: 0, wal: 0 })
     expect(after.moved).toBeGreaterThan(2 * LARGE_WAL)
     expect(walOf(store)).toBe(0)
     expect(reader.prepare('SELECT count(*) FROM sync_meta').pluck().get()).toBeGreaterThan(Number(before))
   })
 
-  test('leaves a large WAL to the next one while somebody reads its newest state, and waits for nobody', () => {
+  test('leaves a large WAL to the next one while somebody reads its newest state, and waits for nobody', async () => {
     const store = temporaryStore()
     const maintenance = maintained(store)
     const first = readerOf(store)
@@ -78,20 +78,20 @@ describe('a checkpoint', () => {
     releaseFirst()
     // Longer than any test may take: a checkpoint that waits for readers fails this one.
     store.db.pragma('busy_timeout = 150000')
-    const during = maintenance.checkpoint()
+    const during = await maintenance.checkpoint()
     expect(during.held).toBe(0)
     expect(during.wal).toBeGreaterThan(LARGE_WAL)
     expect(store.db.pragma('busy_timeout', { simple: true })).toBe(150_000)
     store.db.pragma('busy_timeout = 100')
     releaseSecond()
-    expect(maintenance.checkpoint().wal).toBe(0)
+    expect((await maintenance.checkpoint()).wal).toBe(0)
   })
 
-  test('leaves a WAL of the usual size as it is: it is written over', () => {
+  test('leaves a WAL of the usual size as it is: it is written over', async () => {
     const store = temporaryStore()
     const maintenance = maintained(store)
     write(store, LARGE_WAL / 4)
-    const { wal } = maintenance.checkpoint()
+    const { wal } = await maintenance.checkpoint()
     expect(wal).toBeGreaterThan(LARGE_WAL / 4)
     write(store, LARGE_WAL / 8)
     expect(walOf(store)).toBe(wal)
@@ -280,7 +280,11 @@ describe('the check of the file', () => {
     onTestFinished(() => {
       db.close()
     })
-    const found = createMaintenance(db, sql => db.prepare<unknown[]>(sql)).checkIntegrity()
+    const found = createMaintenance(
+      db,
+      sql => db.prepare<unknown[]>(sql),
+      async () => undefined,
+    ).checkIntegrity()
     expect(found.length).toBeGreaterThan(0)
     expect(found.every(line => line.startsWith('The file is damaged: '))).toBe(true)
   })

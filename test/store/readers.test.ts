@@ -168,9 +168,9 @@ describe('those who read again and again find the same', () => {
         await store.transaction(() =>
           store.erasure.erase({ before: '2026-02-10T00:00:00.000Z', limit: 1000 }),
         )
-        expect(store.erasure.clean({ rebuildUpToBytes: 1e9 }).rebuilt).toBe(true)
+        expect((await store.erasure.clean({ rebuildUpToBytes: 1e9 })).rebuilt).toBe(true)
         store.maintenance.optimize()
-        store.maintenance.checkpoint()
+        await store.maintenance.checkpoint()
         store.close()
         await until(reading.count, count => count > before + 5)
       }

@@ -214,7 +214,7 @@ describe('an index is kept', () => {
         await build(store)
         expect(kept).toEqual(contents(store))
       }),
-      { numRuns: 15 },
+      { numRuns: 15, endOnFailure: true },
     )
   })
 
@@ -415,7 +415,7 @@ describe('what was erased', () => {
     })()
     await build(store)
     expect(tracesIn(blocksOf(store))).toEqual([])
-    expect(store.erasure.clean({ rebuildUpToBytes: 0 })).toEqual({ rebuilt: false, logCleared: true })
+    expect(await store.erasure.clean({ rebuildUpToBytes: 0 })).toEqual({ rebuilt: false, logCleared: true })
     expect(tracesIn(inFile(store))).toEqual([])
     expect(inIndex(store, 'search_meetings', 'udg')).toHaveLength(250)
   })
