@@ -4,7 +4,7 @@
 --   since, until   changes seen from this day on and before that one: the last 90 days
 --   close_field    the deal's field with the day on which it is to be closed
 --   name_field, amount_field, owner_field, stage_field   the deal's other fields
---   closed_field   the deal's field that says that it is closed: true, a day, anything but false and empty
+--   closed_field   the deal's field that says that it is closed: true, a day, anything but false, 0 and empty
 --   closed_stages  names of stages that mean closed, as a JSON list, where there is no such field
 --
 -- days_later counts from the date before the first of these changes to the present one; it is less than 0 where that is
@@ -54,6 +54,6 @@ CROSS JOIN moved x
 JOIN live_crm_records d ON d.object = 'deal' AND d.id = x.record_id
 LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
 LEFT JOIN live_members m ON m.id = d.fields ->> p.owner_field
-WHERE coalesce(d.fields ->> p.closed_field, 0) IN (0, 'false', '')
+WHERE lower(coalesce(d.fields ->> p.closed_field, '')) IN ('', '0', 'false')
   AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
 ORDER BY days_later DESC, x.times_moved DESC, deal, deal_id;

@@ -5,7 +5,7 @@
 --   days           how many days of silence are too many
 --   name_field     the field with the name of contacts and deals
 --   amount_field, stage_field   the deal's fields
---   closed_field   the deal's field that says that it is closed: true, a day, anything but false and empty
+--   closed_field   the deal's field that says that it is closed: true, a day, anything but false, 0 and empty
 --   closed_stages  names of stages that mean closed, as a JSON list, where there is no such field
 --
 -- Spoken to: an e-mail or a meeting in which the API names the contact, or whose activity is linked to it. A contact of
@@ -41,7 +41,7 @@ silent AS MATERIALIZED (
   JOIN crm_record_links k ON k.object = 'deal' AND k.record_id = d.id AND k.related_object = 'contact'
   JOIN live_crm_records c ON c.object = 'contact' AND c.id = k.related_id
   LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
-  WHERE coalesce(d.fields ->> p.closed_field, 0) IN (0, 'false', '')
+  WHERE lower(coalesce(d.fields ->> p.closed_field, '')) IN ('', '0', 'false')
     AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
     AND c.id NOT IN (SELECT contact_id FROM spoken_to)
 ),

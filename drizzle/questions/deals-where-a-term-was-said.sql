@@ -4,7 +4,7 @@
 --   term           what to look for, in any language; as in LIKE, % stands for anything and _ for one sign
 --   since          meetings that began from this day on: the last twelve months
 --   name_field, amount_field, stage_field   the deal's fields
---   closed_field   the deal's field that says that it is closed: true, a day, anything but false and empty
+--   closed_field   the deal's field that says that it is closed: true, a day, anything but false, 0 and empty
 --   closed_stages  names of stages that mean closed, as a JSON list, where there is no such field
 --
 -- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
@@ -56,7 +56,7 @@ FROM parameters p
 CROSS JOIN pairs x
 CROSS JOIN live_crm_records d ON d.object = 'deal' AND d.id = x.deal_id
 LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
-WHERE coalesce(d.fields ->> p.closed_field, 0) IN (0, 'false', '')
+WHERE lower(coalesce(d.fields ->> p.closed_field, '')) IN ('', '0', 'false')
   AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
 GROUP BY d.id
 ORDER BY amount + 0 DESC, deal, deal_id;

@@ -4,7 +4,7 @@
 --   since          e-mails and meetings from this day on: the last 90 days
 --   name_field     the field with the name of contacts and deals
 --   amount_field, owner_field, stage_field   the deal's fields
---   closed_field   the deal's field that says that it is closed: true, a day, anything but false and empty
+--   closed_field   the deal's field that says that it is closed: true, a day, anything but false, 0 and empty
 --   closed_stages  names of stages that mean closed, as a JSON list, where there is no such field
 --
 -- Counted are the contacts that the API names in the e-mails and meetings of a deal, people of our side left out of
@@ -62,6 +62,6 @@ JOIN live_crm_records d ON d.object = 'deal' AND d.id = x.deal_id
 LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
 LEFT JOIN live_crm_records c ON c.object = 'contact' AND c.id = x.contact_id
 LEFT JOIN live_members m ON m.id = d.fields ->> p.owner_field
-WHERE coalesce(d.fields ->> p.closed_field, 0) IN (0, 'false', '')
+WHERE lower(coalesce(d.fields ->> p.closed_field, '')) IN ('', '0', 'false')
   AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
 ORDER BY amount + 0 DESC, deal, deal_id;

@@ -8,17 +8,20 @@
 -- time at which it did; of what changed before, the API tells no more than that something did.
 WITH parameters AS (
   SELECT
-    (SELECT l.context_id FROM live_activities a CROSS JOIN activity_links l ON l.activity_id = a.id
-     WHERE l.context_type = 'deal' ORDER BY a.occurred_at DESC, l.context_id LIMIT 1) AS deal,
+    (SELECT d.id FROM live_activities a
+     CROSS JOIN activity_links l ON l.activity_id = a.id AND l.context_type = 'deal'
+     CROSS JOIN live_crm_records d ON d.object = 'deal' AND d.id = l.context_id
+     ORDER BY a.occurred_at DESC, d.id LIMIT 1) AS deal,
     'name' AS name_field
 ),
 changed AS (
-  SELECT c.observed_at, c.record_id, p.name_field, coalesce(f.label, c.field) AS label,
+  SELECT c.observed_at, p.name_field, coalesce(f.label, c.field) AS label,
     f.relation_target_object AS target,
     iif(json_type(c.old_value) = 'text', c.old_value ->> '$', nullif(c.old_value, 'null')) AS old,
     iif(json_type(c.new_value) = 'text', c.new_value ->> '$', nullif(c.new_value, 'null')) AS new
   FROM parameters p
-  CROSS JOIN crm_record_changes c ON c.object = 'deal' AND c.record_id = p.deal
+  CROSS JOIN live_crm_records d ON d.object = 'deal' AND d.id = p.deal
+  CROSS JOIN crm_record_changes c ON c.object = 'deal' AND c.record_id = d.id
   LEFT JOIN crm_fields f ON f.object = 'deal' AND f.name = c.field
 ),
 told AS (
@@ -28,7 +31,8 @@ told AS (
     coalesce(x.display_name, x.handle, m.owner_name, w.name, '') AS who,
     m.url
   FROM parameters p
-  CROSS JOIN activity_links l ON l.context_type = 'deal' AND l.context_id = p.deal
+  CROSS JOIN live_crm_records d ON d.object = 'deal' AND d.id = p.deal
+  CROSS JOIN activity_links l ON l.context_type = 'deal' AND l.context_id = d.id
   JOIN live_activities a ON a.id = l.activity_id
   LEFT JOIN live_message_copies c ON a.source_type = 'MESSAGE' AND c.id = a.source_id
   LEFT JOIN live_messages e ON e.header_message_id = coalesce(nullif(c.header_message_id, ''), 'id:' || c.id)
@@ -42,7 +46,6 @@ told AS (
       || ' → ' || coalesce(n.fields ->> c.name_field, ng.name, c.new, 'none'),
     '', NULL
   FROM changed c
-  JOIN live_crm_records d ON d.object = 'deal' AND d.id = c.record_id
   LEFT JOIN live_crm_records o ON o.object = c.target AND o.id = c.old
   LEFT JOIN live_crm_records n ON n.object = c.target AND n.id = c.new
   LEFT JOIN live_members og ON c.target IS NOT NULL AND og.id = c.old

@@ -3,7 +3,7 @@
 -- Parameters:
 --   stage_field, pipeline_field, amount_field   the deal's fields
 --   position_field   the field of stages and pipelines by which they are in order
---   closed_field     the deal's field that says that it is closed: true, a day, anything but false and empty
+--   closed_field     the deal's field that says that it is closed: true, a day, anything but false, 0 and empty
 --   closed_stages    names of stages that mean closed, as a JSON list, where there is no such field
 --
 -- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
@@ -27,7 +27,7 @@ FROM parameters p
 CROSS JOIN live_crm_records d ON d.object = 'deal'
 LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
 LEFT JOIN live_crm_records l ON l.object = 'pipeline' AND l.id = d.fields ->> p.pipeline_field
-WHERE coalesce(d.fields ->> p.closed_field, 0) IN (0, 'false', '')
+WHERE lower(coalesce(d.fields ->> p.closed_field, '')) IN ('', '0', 'false')
   AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
 GROUP BY l.id, s.id
 ORDER BY l.fields ->> p.position_field, pipeline, s.fields ->> p.position_field, stage, s.id;

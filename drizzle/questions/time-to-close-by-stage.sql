@@ -2,7 +2,7 @@
 --
 -- Parameters:
 --   stage_field      the deal's field that points at its stage
---   closed_field     the deal's field that says that it is closed: true, a day, anything but false and empty
+--   closed_field     the deal's field that says that it is closed: true, a day, anything but false, 0 and empty
 --   closed_stages    names of stages that mean closed, as a JSON list, where there is no such field
 --   closed_at_field  the deal's field with the day on which it was closed; NULL where there is none
 --
@@ -26,7 +26,7 @@ deals AS (
   FROM parameters p
   CROSS JOIN live_crm_records d ON d.object = 'deal'
   LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
-  WHERE coalesce(d.fields ->> p.closed_field, 0) NOT IN (0, 'false', '')
+  WHERE lower(coalesce(d.fields ->> p.closed_field, '')) NOT IN ('', '0', 'false')
     OR s.fields ->> 'name' IN (SELECT value FROM json_each(p.closed_stages))
 ),
 dated AS MATERIALIZED (

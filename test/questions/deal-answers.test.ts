@@ -32,6 +32,8 @@ test('open deals are added up by stage in the order of the stages, also those of
     deal('d', { stage_id: 'new', amount: 5, is_closed: 'false' }),
     deal('e', { stage_id: 'won', amount: 7, is_closed: true }),
     deal('f', { stage_id: 'won', amount: 7, is_closed: '2025-03-01' }),
+    deal('0', { stage_id: 'new', amount: 1, is_closed: '0' }),
+    deal('F', { stage_id: 'new', amount: 1, is_closed: 'False' }),
     { id: 'g', stage_id: 'unknown', amount: 3 },
     { id: 'h', stage_id: 'offer', amount: 4 },
   ])
@@ -40,13 +42,13 @@ test('open deals are added up by stage in the order of the stages, also those of
   expect(workspace.ask('open-deals-by-stage')).toEqual([
     { ...elsewhere, stage: 'stage not known', amount: 3 },
     { ...elsewhere, stage: 'Offer', amount: 4 },
-    { ...row, stage: 'New', deals: 1, amount: 5 },
+    { ...row, stage: 'New', deals: 3, amount: 7 },
     { ...row, stage: 'Offer', deals: 3, amount: 3000, without_amount: 1 },
   ])
   const byStage = { closed_field: "'none'", closed_stages: `'["Won", "Offer"]'` }
   expect(only(workspace.ask('open-deals-by-stage', byStage), 'stage', 'deals')).toEqual([
     { stage: 'stage not known', deals: 1 },
-    { stage: 'New', deals: 1 },
+    { stage: 'New', deals: 3 },
   ])
 })
 
@@ -363,8 +365,8 @@ test('the story of a deal has each e-mail once, names for what its fields point 
     ].map(([number, what, about, who]) => ({ at: `2025-03-0${number}T12:00`, what, about, who })),
   )
   workspace.tombstone('crm_records', 'deal', 'd')
-  const told = workspace.ask('one-deal', { deal: "'d'" }).map(({ what }) => what)
-  expect(told).not.toContain('change of a field')
+  expect(workspace.ask('one-deal', { deal: "'d'" })).toEqual([])
+  expect(workspace.ask('one-deal')).toEqual([])
 })
 
 test.each(['amount', '2nd amount', 'amount.net', 'amount[0]', '$amount', '金額'])(
