@@ -65,6 +65,7 @@ function fieldColumn(field: CrmFieldTold, name: string): DescribedColumn {
     `${label ?? field.name}.`,
     ...(type === null ? [] : [`The CRM’s type: ${type}.`]),
     ...(kind === 'any' ? ['A number; text where it has more digits than a number keeps.'] : []),
+    ...(kind === 'timestamp' ? ['As it was sent where that is no date-time.'] : []),
     ...refersTo.map(target => `Points at \`${target}\`.`),
   ]
   return {

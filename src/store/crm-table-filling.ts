@@ -99,7 +99,7 @@ function replaced(
 ): CrmTableState {
   const name = made?.table ?? freeName(db, nameFor(object))
   const left = [...leaving]
-  if (made) {
+  if (made && tableExists(db, made.table)) {
     const aside = namesInUse(db).take('sync_crm_left')
     renameTable(db, made.table, aside)
     left.push(aside)

@@ -35,7 +35,15 @@ const SAMPLE: CrmObjectTold = {
   table: 't',
   liveView: 'l',
   labelledView: 'v',
-  fields: [{ name: 'f', label: 'F', type: 'x', kind: 'any', column: 'f', shown: 'F', refersTo: ['t.id'] }],
+  fields: (['text', 'any', 'boolean', 'timestamp'] as const).map(kind => ({
+    name: 'f',
+    label: 'F',
+    type: 'x',
+    kind,
+    column: 'f',
+    shown: 'F',
+    refersTo: ['t.id'],
+  })),
 }
 
 function digestOf(value: unknown): string {

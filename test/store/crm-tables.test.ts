@@ -302,6 +302,22 @@ describe('a table that cannot be kept', () => {
     expect(again.column('SELECT count(*) FROM labelled_crm_company')).toEqual([3])
   })
 
+  test('because someone drops it while another is filled in its place has that one', async () => {
+    const store = slowStore()
+    putObject(store, 'deal', [NAME])
+    putRecords(store, 'deal', many(5))
+    await store.crmTables.finish()
+    putObject(store, 'deal', [NAME, AMOUNT])
+    await store.transaction(() => undefined)
+    store.close()
+    meddle(store.path, 'DROP TABLE crm_deal')
+    const again = opened(store.path)
+    await again.crmTables.finish()
+    expect(compareTypedTables(again.db)).toEqual([])
+    expect(again.column('SELECT count(*) FROM live_crm_deal')).toEqual([5])
+    expect(internal(again)).toEqual([])
+  })
+
   test('because someone drops several while parley runs fails no sync either', async () => {
     const store = await deals(many(2))
     putObject(store, 'company', [NAME])
