@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openDatabase, type Sqlite } from '../../src/store/open.ts'
-import { requirePrograms } from './tools.ts'
+import { PROGRAM } from '../cli/parley.ts'
 import { expand, readUnit } from './unit-file.ts'
 
 const unit = readUnit('parley-snapshot@.service')
@@ -13,30 +13,36 @@ let state: string
 let snapshots: string
 let writer: Sqlite
 
-beforeAll(() => requirePrograms('sqlite3'))
-
 beforeEach(() => {
   state = mkdtempSync(join(tmpdir(), 'parley-snapshots-'))
   const [own = '', kept = ''] = expand(unit.one('StateDirectory'), { state }).split(' ')
   snapshots = join(state, kept)
   mkdirSync(snapshots, { recursive: true })
+  writeFileSync(join(state, 'acme.toml'), '')
   writer = openDatabase({ path: join(state, own, 'parley.db') })
 })
 afterEach(() => writer.close())
 
-/** The unit's lines one after the other, until one fails, as systemd runs them. */
-function takeSnapshot(): { ok: boolean; says: string } {
-  let says = ''
-  const ok = unit.all('ExecStart').every(line => {
-    const command = expand(line, { state }).replaceAll('$$', '$')
-    const run = spawnSync('/bin/sh', ['-c', `umask ${unit.one('UMask')}; ${command}`], {
-      cwd: expand(unit.one('WorkingDirectory'), { state }),
-      encoding: 'utf8',
-    })
-    says += run.stdout + run.stderr
-    return run.status === 0
+/** As systemd gives them, with the settings in a file of the test's own. */
+function environment(): Record<string, string> {
+  const pairs = unit.all('Environment').map(line => {
+    const [name = '', ...value] = expand(line, { state }).split('=')
+    return [name, value.join('=').replace('/etc/parley', state)]
   })
-  return { ok, says }
+  return Object.fromEntries(pairs)
+}
+
+/** What systemd would run. */
+function takeSnapshot(): { ok: boolean; says: string } {
+  const [program = '', ...args] = unit.one('ExecStart').split(' ')
+  expect(program).toBe('/opt/parley/dist/cli.js')
+  const command = ['umask', unit.one('UMask'), '&&', 'exec', process.execPath, PROGRAM, ...args].join(' ')
+  const run = spawnSync('/bin/sh', ['-c', command], {
+    cwd: expand(unit.one('WorkingDirectory'), { state }),
+    env: { PATH: process.env['PATH'], ...environment() },
+    encoding: 'utf8',
+  })
+  return { ok: run.status === 0, says: run.stderr }
 }
 
 /** What an analyst would get, from a database that was opened only to be read. */
@@ -49,6 +55,13 @@ function rowsIn(name: string): unknown {
     copy.close()
   }
 }
+
+/** Names of as many nights until the last, in their order. */
+const earlier = (nights: number): string[] =>
+  Array.from({ length: nights }, (_, index) => {
+    const day = new Date(Date.now() - (nights - index) * 86_400_000).toISOString().slice(0, 10)
+    return `parley-${day}T000000Z.db`
+  })
 
 const addTeam = (name: string) =>
   writer
@@ -74,7 +87,7 @@ test('a snapshot may be read by the group and by nobody else', () => {
 })
 
 test('the newest seven are kept', () => {
-  const old = Array.from({ length: 9 }, (_, day) => `parley-2020-01-0${day + 1}T000000Z.db`)
+  const old = earlier(9)
   for (const name of old) writeFileSync(join(snapshots, name), '')
   expect(takeSnapshot()).toEqual({ ok: true, says: '' })
   const kept = readdirSync(snapshots).sort()
@@ -82,15 +95,21 @@ test('the newest seven are kept', () => {
   expect(rowsIn(kept.at(-1) ?? '')).toEqual([])
 })
 
-test('one that was cut short is thrown away', () => {
-  writeFileSync(join(snapshots, 'new.db'), 'half of a database')
-  writeFileSync(join(snapshots, 'new.db-journal'), '')
+test('as many are kept as the settings say, in the folder that the daemon keeps as well', () => {
+  writeFileSync(join(state, 'acme.toml'), '[snapshot]\nkeep = 2\nfolder = "/nowhere"\n')
+  const old = earlier(3)
+  for (const name of old) writeFileSync(join(snapshots, name), '')
   expect(takeSnapshot()).toEqual({ ok: true, says: '' })
-  expect(readdirSync(snapshots)).toEqual([expect.stringMatching(/^parley-/)])
+  expect(readdirSync(snapshots).sort()).toEqual([old.at(-1), expect.stringMatching(/^parley-2/)])
+  expect(unit.all('Environment')).toEqual(
+    readUnit('parley@.service')
+      .all('Environment')
+      .filter(line => !line.startsWith('PARLEY_HTTP_')),
+  )
 })
 
 test('one that fails takes none of the others away', () => {
-  const old = Array.from({ length: 9 }, (_, day) => `parley-2020-01-0${day + 1}T000000Z.db`)
+  const old = earlier(9)
   for (const name of old) writeFileSync(join(snapshots, name), '')
   writer.close()
   rmSync(join(state, 'parley/acme/parley.db'))
