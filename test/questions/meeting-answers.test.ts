@@ -35,7 +35,8 @@ function talks(): SmallWorkspace {
     at: MARCH,
     more: { attendees: [THEIRS], speakers: [speaker('Priya', 0)] },
   })
-  workspace.meeting({ id: 'inside', at: MARCH, more: { attendees: [OURS], speakers: [speaker('Aiko', 1)] } })
+  const inside = { attendees: [OURS, attendee('Kim', null)], speakers: [speaker('Aiko', 1)] }
+  workspace.meeting({ id: 'inside', at: MARCH, more: inside })
   const hidden = { attendees: [OURS, THEIRS], speakers: [speaker('Priya', 1)] }
   workspace.meeting({ id: 'withheld', at: MARCH, access: 'withheld', more: hidden })
   return workspace
@@ -43,11 +44,19 @@ function talks(): SmallWorkspace {
 
 test('percentages of talk are of the meeting’s own sum, and only one side’s names count for it', () => {
   const columns = ['meeting', 'speakers', 'ours_percent', 'theirs_percent', 'unknown_percent']
-  expect(only(talks().ask('talk-ratio-by-meeting', YEAR), ...columns)).toEqual([
-    { meeting: 'a', speakers: 6, ours_percent: 30, theirs_percent: 50, unknown_percent: 20 },
-    { meeting: 'b', speakers: 1, ours_percent: 100, theirs_percent: 0, unknown_percent: 0 },
-    { meeting: 'still', speakers: 1, ours_percent: null, theirs_percent: null, unknown_percent: null },
-  ])
+  const workspace = talks()
+  const a = { meeting: 'a', speakers: 6, ours_percent: 30, theirs_percent: 50, unknown_percent: 20 }
+  const b = { meeting: 'b', speakers: 1, ours_percent: 100, theirs_percent: 0, unknown_percent: 0 }
+  const still = {
+    meeting: 'still',
+    speakers: 1,
+    ours_percent: null,
+    theirs_percent: null,
+    unknown_percent: null,
+  }
+  expect(only(workspace.ask('talk-ratio-by-meeting', YEAR), ...columns)).toEqual([a, b, still])
+  const all = workspace.ask('talk-ratio-by-meeting', { ...YEAR, external_only: '0' })
+  expect(only(all, ...columns)).toEqual([a, b, { ...b, meeting: 'inside' }, still])
 })
 
 test('the talk ratio of a month is the mean of its meetings with people from outside, or of all where asked for', () => {
