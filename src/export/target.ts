@@ -75,8 +75,7 @@ export function openTarget(path: string, mode: number, clock: Clock): Target {
 
   return {
     path,
-    folders: () =>
-      readdirSync(path, { withFileTypes: true }).flatMap(entry => (entry.isDirectory() ? [entry.name] : [])),
+    folders: () => readdirSync(path).filter(name => isOpenFolder(join(path, name))),
     files: folder => filesIn(path, folder),
     beside(file) {
       const folder = dirname(join(path, file))
@@ -121,6 +120,16 @@ function filesIn(path: string, folder: string): TargetFile[] {
     const { fingerprint, rows, bytes } = mark
     return [{ path: file, month, fingerprint, rows, bytes }]
   })
+}
+
+/** What others have put beside ours may be closed to us. */
+function isOpenFolder(path: string): boolean {
+  try {
+    readdirSync(path)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function readManifest(path: string): Manifest | undefined {

@@ -1,5 +1,5 @@
-import { chmodSync, readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { chmodSync, mkdirSync, readFileSync } from 'node:fs'
+import { expect, onTestFinished, test } from 'vitest'
 import { placeFor, workspace } from '../cli/workspace.ts'
 import { column, loaded, startDaemon } from '../daemon/cli-daemon.ts'
 import { asNobody, giveToNobody, openToReaders } from '../store/other-user.ts'
@@ -46,4 +46,18 @@ test('a folder that may not be written is named, and not the warehouse', async (
     exitStatus: 73,
     message: expect.stringContaining(`${target}: no permission to write there (EACCES)`),
   })
+})
+
+test('a folder of somebody else within that of the export, which is closed, is no obstacle', async () => {
+  const path = `${newFolder()}/parley.db`
+  openToReaders(path)
+  openAt(path, 0o644).close()
+  const target = emptyTarget()
+  giveToNobody(target)
+  await asNobody(() => exportTo(path, target))
+  const closed = `${target}/private`
+  mkdirSync(closed, { mode: 0o000 })
+  onTestFinished(() => chmodSync(closed, 0o700))
+  const { files_removed } = await asNobody(() => exportTo(path, target))
+  expect(files_removed).toBe(0)
 })
