@@ -52,7 +52,7 @@ export function createTold(present: FiguresOf, { clock, version }: { clock: Cloc
       database: () => databaseSizes(path()),
       snapshot: () => {
         const noted = present.app?.store.state.meta(META.snapshots)
-        return noted === undefined ? undefined : (JSON.parse(noted) as SnapshotReport)
+        return noted === undefined ? undefined : ((JSON.parse(noted) as SnapshotReport | null) ?? undefined)
       },
       resources: async () => (await status()).resources,
       backlog: () => present.shift?.backlog(),

@@ -30,7 +30,7 @@ const LOOK_MS = 60_000
 export async function makeSnapshots(duty: SnapshotDuty): Promise<void> {
   const { clock, settings, signal } = duty
   const { every } = settings.snapshot
-  if (every === undefined) return
+  if (every === undefined) return forget(duty.store)
   let due = nextOccurrence(every, await newestOf(duty))
   while (due < Number.POSITIVE_INFINITY) {
     await clock.sleep(Math.min(due - clock.now(), LOOK_MS), signal)
@@ -93,10 +93,15 @@ const NEVER_MADE: SnapshotReport = { made_at: null, path: null, bytes: null, fai
 
 function noted({ state }: SnapshotDuty['store']): SnapshotReport {
   const text = state.meta(META.snapshots)
-  return text === undefined ? NEVER_MADE : (JSON.parse(text) as SnapshotReport)
+  return text === undefined ? NEVER_MADE : ((JSON.parse(text) as SnapshotReport | null) ?? NEVER_MADE)
 }
 
-async function note(store: SnapshotDuty['store'], report: SnapshotReport): Promise<void> {
+/** Where none is to be made any more, nobody is to be told for ever that the last is old, or that it failed. */
+async function forget(store: SnapshotDuty['store']): Promise<void> {
+  if (noted(store) !== NEVER_MADE) await note(store, null)
+}
+
+async function note(store: SnapshotDuty['store'], report: SnapshotReport | null): Promise<void> {
   try {
     await store.transaction(() => store.state.setMeta(META.snapshots, JSON.stringify(report)))
   } catch {

@@ -33,7 +33,7 @@ export const META = {
   maintainedAt: 'maintained_at',
   /** Digest of the declarations that `data_dictionary` was made of. */
   dictionary: 'dictionary',
-  /** How the daemon's snapshots came out. */
+  /** How the daemon's snapshots came out; null where it makes none any more. */
   snapshots: 'snapshots',
 } as const
 

@@ -15,7 +15,7 @@ export interface StatusReport {
   /** Null when no daemon ever ran on it. */
   daemon: DaemonReport | null
   learned_rate: RateReport | null
-  /** Null when the daemon never made one, nor failed to. */
+  /** Null when the daemon never made one, nor failed to, or is to make none any more. */
   snapshot: SnapshotReport | null
   /** What was asked of the writer and is not done yet. */
   requests: readonly { kind: string; resource: string; asked_at: string }[]
@@ -93,7 +93,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     writer,
     daemon: daemon ?? daemonOf(status, writer, now),
     learned_rate: rateOf(noted<LearnedRate>(status, META.learnedRate)),
-    snapshot: noted<SnapshotReport>(status, META.snapshots) ?? null,
+    snapshot: noted<SnapshotReport | null>(status, META.snapshots) ?? null,
     requests: requests.map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
     resources: resources.map(row => ({ ...row, arrival_lag: lagOf(arrivals.get(row.resource)) })),
   }

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Settings } from '../../src/config.ts'
 import { makeSnapshots, removeOldSnapshots } from '../../src/daemon/snapshots.ts'
 import { createLog } from '../../src/log.ts'
+import { META } from '../../src/store/state.ts'
 import { readStatusReport } from '../../src/store/status-report.ts'
 import { type VirtualClock, virtualClock } from '../api/virtual-clock.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
@@ -173,6 +174,21 @@ describe('a daemon that is to make snapshots', () => {
     await clock.advance(0)
     expect(await said(1)).toEqual([MADE])
     expect(kept()).toEqual([nameAt('050000'), nameAt('103000')])
+  })
+
+  test('forgets how the last came out where none is to be made any more', async () => {
+    const { store, start, report } = await dutyWith({ every: undefined })
+    const failed = {
+      made_at: null,
+      path: null,
+      bytes: null,
+      failed_at: '2026-03-04T04:00:00.000Z',
+      reason: 'no',
+    }
+    store.state.setMeta(META.snapshots, JSON.stringify(failed))
+    expect(report()).toEqual(failed)
+    start()
+    expect(await until(report, found => found === null)).toBe(null)
   })
 
   test.each([
