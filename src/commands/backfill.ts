@@ -66,7 +66,9 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
         outcomeOf(backfill.run().finally(() => ended.abort())),
       ])
       const isWhole = 'result' in end && !end.result.interrupted
-      const isIndexed = !isWhole || (await indexForSearch({ app, settings, log, area, signal }))
+      const indexed = isWhole
+        ? await outcomeOf(indexForSearch({ app, settings, log, area, signal }))
+        : { result: true }
       const summary = summarize({ app, backfill, end, durationMs: app.clock.elapsed() - began })
       if (summary) {
         stderr.write(forPeople(summary, stderr.columns || undefined))
@@ -74,7 +76,8 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
       }
       if ('error' in end) throw end.error
       if ('error' in shown) throw shown.error
-      return isIndexed ? statusOf(end.result) : EXIT_STATUS.unfinished
+      if ('error' in indexed) throw indexed.error
+      return indexed.result ? statusOf(end.result) : EXIT_STATUS.unfinished
     } finally {
       await app.close()
     }

@@ -124,6 +124,17 @@ test.concurrent('without indices the same is found, and that it may take longer 
   expect(all("SELECT name FROM sqlite_master WHERE name LIKE 'search%'")).toEqual([])
 })
 
+test.concurrent('a backfill whose indices fail says what it has read all the same', async () => {
+  const { cwd, env, file } = await filled({ PARLEY_SEARCH_ENABLED: 'false' })
+  const db = new Database(file)
+  db.exec('CREATE TABLE search_messages_data (mine TEXT)')
+  db.close()
+  const { status, stdout, stderr } = await parley(['backfill', '--json'], { cwd, env })
+  expect(status).toBe(EXIT_STATUS.fault)
+  expect(stderr).toContain('search_messages_data')
+  expect(JSON.parse(stdout)).toMatchObject({ complete: true })
+})
+
 test.concurrent('nothing found is said, and is no failure', async () => {
   const { search } = warehouse
   expect(await search('zzqzzq', '%', '"; DROP TABLE messages')).toEqual({
