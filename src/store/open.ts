@@ -114,6 +114,11 @@ const DATABASE_FAULTS: readonly { codes: RegExp; says: string; hint: string }[] 
     hint: 'Free some space and run it again; it goes on where it stopped.',
   },
   {
+    codes: /^SQLITE_READONLY_DIRECTORY/,
+    says: 'its -wal and -shm are not beside it, and this user may not make them',
+    hint: 'Have its owner run any parley command on it, such as parley status, or give this user a snapshot of it.',
+  },
+  {
     codes: /^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM|EROFS)/,
     says: 'no permission to open or write it',
     hint: 'Check the owner and mode of the file and its folder, or choose another file with database.path.',

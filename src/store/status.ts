@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { ResourceName } from '../resource.ts'
@@ -91,9 +91,15 @@ function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** @throws StopError (73) when there is no file */
+/** @throws StopError (73) when there is no file, or its folder may not be entered */
 export function requireWarehouse(file: string): void {
-  if (!existsSync(file)) throw nothingThere(file)
+  try {
+    statSync(file)
+  } catch (error) {
+    const isMissing =
+      error instanceof Error && 'code' in error && /^(ENOENT|ENOTDIR)$/.test(String(error.code))
+    throw isMissing ? nothingThere(file) : databaseError(error, file)
+  }
 }
 
 export function nothingThere(file: string): StopError {

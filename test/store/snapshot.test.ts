@@ -6,13 +6,14 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
@@ -268,6 +269,30 @@ describe('a snapshot that cannot be made', () => {
     ])
     const nothing = await refusalOf(snapshotOf(join(newFolder(), 'none.db'), join(newFolder(), 'copy.db')))
     expect([nothing.code, nothing.exitStatus]).toEqual(['no-database', EXIT_STATUS.databaseUnavailable])
+  })
+
+  test('of a warehouse that may not be looked at says so, and not that there is none', async () => {
+    const { path, folder } = temporaryStore()
+    chmodSync(folder, 0o600)
+    const error = await asNobody(() => refusalOf(snapshotOf(path, join(newFolder(), 'copy.db'))))
+    chmodSync(folder, 0o700)
+    expect([error.code, error.exitStatus]).toEqual(['database-unavailable', EXIT_STATUS.databaseUnavailable])
+    expect(error.message).toContain(`${path}: no permission`)
+  })
+
+  test('of a warehouse without its -wal and -shm, by somebody who may not make them, says how they come back', async () => {
+    const { path } = temporaryStore()
+    const [alone, target] = [join(newFolder(), 'alone.db'), newFolder()]
+    const copied = new Database(path, { readonly: true })
+    await copied.backup(alone)
+    copied.close()
+    for (const end of ['-wal', '-shm']) rmSync(`${alone}${end}`, { force: true })
+    chmodSync(alone, 0o644)
+    chmodSync(dirname(alone), 0o555)
+    chmodSync(target, 0o711)
+    const error = await asNobody(() => refusalOf(snapshotOf(alone, join(target, 'copy.db'))))
+    chmodSync(dirname(alone), 0o755)
+    expect(error.hint).toContain('parley status')
   })
 
   test.each(Object.entries(UNREACHABLE))('since its name %s says so', async (_, [make, code]) => {
