@@ -115,6 +115,7 @@ test('a contact of an open deal is silent when neither e-mail, meeting nor activ
   spoken('in activity', 2, 'MEETING')
   spoken('silent', 29, 'OBJECT_CHANGE_EVENT')
   workspace.mail({ id: 'm', at: day(2), people: ['FROM a@our.example', 'CC b@theirs.example in-mail'] })
+  workspace.mail({ id: 'old', at: day(1), people: ['FROM c@theirs.example silent'] })
   workspace.store.db.exec(
     "UPDATE message_copy_participants SET contact_id = 'in mail' WHERE contact_id = 'in-mail'",
   )
@@ -142,6 +143,7 @@ test('a deal rests on one contact when all that was said in it lately was said t
   workspace.records('contact', [{ id: 'p1', name: 'Priya' }, { id: 'p2' }])
   const link = workspace.store.db.prepare("INSERT INTO crm_record_links VALUES ('deal', ?, 'contact', ?)")
   for (const contact of ['p1', 'p2']) link.run('alone', contact)
+  workspace.store.db.exec("INSERT INTO crm_record_links VALUES ('deal', 'alone', 'company', 'c')")
   let number = 0
   const talk = (deal: string, at: string, kind: 'MESSAGE' | 'MEETING', ...contacts: readonly string[]) => {
     number += 1
@@ -349,6 +351,9 @@ test('the story of a deal has each e-mail once, names for what its fields point 
   happen('open', 'MEETING', 5)
   happen('withheld', 'MEETING', 6)
   happen('record', 'OBJECT_CHANGE_EVENT', 7)
+  workspace.records('deal', [{ id: 'other', note: 'a' }], day(1))
+  workspace.records('deal', [{ id: 'other', note: 'b' }], day(2))
+  workspace.activity({ id: 'of other', kind: 'OBJECT_CHANGE_EVENT', at: day(2), links: ['deal:other'] })
   const story = only(workspace.ask('one-deal'), 'at', 'what', 'about', 'who')
   expect(story).toEqual(
     [
@@ -366,7 +371,7 @@ test('the story of a deal has each e-mail once, names for what its fields point 
   )
   workspace.tombstone('crm_records', 'deal', 'd')
   expect(workspace.ask('one-deal', { deal: "'d'" })).toEqual([])
-  expect(workspace.ask('one-deal')).toEqual([])
+  expect(only(workspace.ask('one-deal'), 'about')).toEqual([{ about: 'note: a → b' }, { about: '' }])
 })
 
 test.each(['amount', '2nd amount', 'amount.net', 'amount[0]', '$amount', '金額'])(
