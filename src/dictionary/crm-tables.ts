@@ -39,7 +39,9 @@ export function crmTables(object: CrmObjectTold): DescribedTable[] {
   const { name, label, table, liveView, labelledView, fields } = object
   const what = `Records of the CRM object \`${name}\`${label === null || label === name ? '' : ` (${label})`}`
   const general = { area: 'crm', sortable: ['id'] } as const
-  const live = [ID, ...fields.map(field => fieldColumn(field, field.column)), ...TIMES]
+  const columns = fields.map(fieldColumn)
+  const live = [ID, ...columns, ...TIMES]
+  const labelled = columns.map((column, index) => ({ ...column, name: fields[index]?.shown ?? column.name }))
   return [
     {
       ...general,
@@ -54,12 +56,12 @@ export function crmTables(object: CrmObjectTold): DescribedTable[] {
       name: labelledView,
       form: 'view',
       about: `Live rows only, under the names that people see. ${what}.`,
-      columns: [ID, ...fields.map(field => fieldColumn(field, field.shown)), ...TIMES],
+      columns: [ID, ...labelled, ...TIMES],
     },
   ]
 }
 
-function fieldColumn(field: CrmFieldTold, name: string): DescribedColumn {
+function fieldColumn(field: CrmFieldTold): DescribedColumn {
   const { label, type, kind, refersTo } = field
   const said = [
     `${label ?? field.name}.`,
@@ -70,7 +72,7 @@ function fieldColumn(field: CrmFieldTold, name: string): DescribedColumn {
   ]
   return {
     ...PLAIN,
-    name,
+    name: field.column,
     kind,
     about: said.join(' '),
     nullMeaning: MISSING_OR_MISFIT,

@@ -109,7 +109,7 @@ function teller({ db, prepare, states }: CrmTableMetadataDeps): CrmTableMetadata
   const tellTable = prepare('UPDATE crm_objects SET table_name = ? WHERE name = ? AND table_name IS NOT ?')
   const tellColumn = prepare('UPDATE crm_fields SET column_name = ? WHERE object = ? AND name = ?')
   return object => {
-    const made = states.all().get(object)?.made
+    const { made, next } = states.all().get(object) ?? {}
     const fields = fieldsOf(object)
     const table = made?.table ?? null
     const isNews = tellTable.run(table, object, table).changes > 0
@@ -118,7 +118,9 @@ function teller({ db, prepare, states }: CrmTableMetadataDeps): CrmTableMetadata
       const column = columns.get(name) ?? null
       if (column !== told) tellColumn.run(column, object, name)
     }
-    if (made) replaceViews(db, viewsOf(made.table, made.columns, fields))
+    const isShownAnew = made !== undefined && replaceViews(db, viewsOf(made.table, made.columns, fields))
+    // Of the present table nothing else changes until the next one takes its place.
+    if (made && next && !isShownAnew) return
     replaceViews(db, dealViews(db))
     // What points at a table is explained by it.
     dictionary.refresh(isNews ? undefined : object)

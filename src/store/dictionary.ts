@@ -74,7 +74,9 @@ export interface CrmDictionary {
 
 export function createCrmDictionary(prepare: Prepare): CrmDictionary {
   const insert = inserter(prepare)
+  const present = prepare(`SELECT ${COLUMNS} FROM data_dictionary WHERE table_name = ?`).raw()
   const remove = prepare('DELETE FROM data_dictionary WHERE table_name = ?')
+  const removeColumn = prepare('DELETE FROM data_dictionary WHERE table_name = ? AND column_name = ?')
   const names = prepare('SELECT DISTINCT table_name FROM data_dictionary').pluck()
   const noted = prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
   const note = prepare(
@@ -86,11 +88,17 @@ export function createCrmDictionary(prepare: Prepare): CrmDictionary {
   const write = (object: CrmObjectTold) => {
     const digest = digestOf(object)
     if (noted.get(NOTED + object.name) === digest) return
-    for (const table of crmTables(object)) {
-      remove.run(table.name)
-      for (const row of dictionaryRows(table)) insert.run(...row)
-    }
+    for (const table of crmTables(object)) writeTable(table)
     note.run(NOTED + object.name, digest)
+  }
+  const writeTable = (table: DescribedTable) => {
+    const rows = new Map((present.all(table.name) as DictionaryRow[]).map(row => [row[1], row]))
+    for (const row of dictionaryRows(table)) {
+      const before = rows.get(row[1])
+      if (!before || row.some((cell, index) => cell !== before[index])) insert.run(...row)
+      rows.delete(row[1])
+    }
+    for (const column of rows.keys()) removeColumn.run(table.name, column)
   }
 
   return {
@@ -116,7 +124,7 @@ const NOTED = `${META.dictionary} `
 const NOTED_KEYS = [NOTED, `${META.dictionary}!`] as const
 
 const inserter = (prepare: Prepare) =>
-  prepare(`INSERT INTO data_dictionary (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+  prepare(`REPLACE INTO data_dictionary (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 
 interface ObjectRow {
   name: string

@@ -14,19 +14,20 @@ export function ensureViews(db: Sqlite): void {
   replaceViews(db, [...viewStatements(), ...dealViews(db)])
 }
 
-/** Makes those of the views that are missing or differ; touches nothing else. */
-export function replaceViews(db: Sqlite, views: readonly View[]): void {
+/** Makes those of the views that are missing or differ; touches nothing else. Returns whether there were any. */
+export function replaceViews(db: Sqlite, views: readonly View[]): boolean {
   const present = new Map(
     db.prepare("SELECT name, sql FROM sqlite_master WHERE type = 'view'").raw().all() as [string, string][],
   )
   const outdated = views.map(explained).filter(({ name, sql }) => present.get(name) !== sql)
-  if (outdated.length === 0) return
+  if (outdated.length === 0) return false
   db.transaction(() => {
     for (const { name, sql } of outdated) {
       db.exec(`DROP VIEW IF EXISTS ${quote(name)}`)
       db.exec(sql)
     }
   }).immediate()
+  return true
 }
 
 export interface View {

@@ -166,6 +166,22 @@ describe('when the metadata changes', () => {
     expect(columnsIn(store, 'labelled_crm_deal')).toContain('Title')
   })
 
+  test('of what is said of them, only what differs is written', async () => {
+    const store = await deals(many(2))
+    store.db.exec(`CREATE TEMP TABLE written (column_name TEXT);
+      CREATE TEMP TRIGGER says AFTER INSERT ON main.data_dictionary BEGIN
+        INSERT INTO written VALUES (NEW.table_name || '.' || NEW.column_name); END;
+      CREATE TEMP TRIGGER tells AFTER UPDATE OF column_name ON main.crm_fields BEGIN
+        INSERT INTO written VALUES (NEW.object || '.' || NEW.name); END`)
+    store.atomically(() => store.db.exec("UPDATE crm_fields SET label = 'Title' WHERE name = 'name'"))
+    expect(store.column('SELECT column_name FROM written ORDER BY 1')).toEqual([
+      'crm_deal.name',
+      'labelled_crm_deal.Title',
+      'live_crm_deal.name',
+    ])
+    expect(store.column("SELECT 1 FROM data_dictionary WHERE column_name = 'Name'")).toEqual([])
+  })
+
   test('a payload with the same fields is no change, though parley says of each what it became', async () => {
     const store = await deals()
     const [stored] = store.put(
@@ -193,6 +209,7 @@ describe('when the metadata changes', () => {
       { id: 'a', name: 'early' },
     ])
     expect(store.column('SELECT count(*) FROM crm_deal')).toEqual([102])
+    expect(store.column('SELECT count(*) FROM labelled_crm_deal')).toEqual([101])
     store.close()
 
     const again = opened(store.path)
@@ -200,6 +217,21 @@ describe('when the metadata changes', () => {
     expect(columnsIn(again, 'crm_deal')).toContain('amount')
     expect(compareTypedTables(again.db)).toEqual([])
     expect(internal(again)).toEqual([])
+  })
+
+  test('what people call its fields is so at once, also while the next table is being filled', async () => {
+    const store = slowStore()
+    putObject(store, 'deal', [NAME])
+    putRecords(store, 'deal', many(3))
+    await store.crmTables.finish()
+    putObject(store, 'deal', [NAME, AMOUNT])
+    putObject(store, 'deal', [{ ...NAME, label: 'Title' }, AMOUNT])
+    expect(columnsIn(store, 'labelled_crm_deal')).toEqual(['id', 'Title', 'created_at', 'updated_at'])
+    expect(
+      store.column(
+        "SELECT column_name FROM data_dictionary WHERE table_name = 'labelled_crm_deal' ORDER BY position",
+      ),
+    ).toEqual(['id', 'Title', 'created_at', 'updated_at'])
   })
 
   test('and once more while a table is being filled, the last one counts', async () => {
