@@ -9,7 +9,7 @@ export interface SearchStep {
   settings: Pick<Settings, 'search'>
   log: Log
   /** Where there is one, it shows how far the building is. */
-  area: LiveArea | undefined
+  area: Pick<LiveArea, 'draw' | 'clear'> | undefined
   signal: AbortSignal
 }
 

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { indexForSearch } from '../../src/commands/backfill-search.ts'
+import { createLog } from '../../src/log.ts'
+import { createSearch } from '../../src/store/search.ts'
+import { found, putMeeting } from '../store/searchable.ts'
+import { temporaryStore } from '../store/temporary-store.ts'
+
+test('a signal ends the making of the indices between two pieces, and the next run goes on with it', async () => {
+  const store = temporaryStore()
+  putMeeting(store, { id: 'm', title: 'Budget', said: ['budget'] })
+  let elapsed = 0
+  // Each look at the clock is later by more than a piece.
+  const clock = { ...systemClock(), elapsed: () => (elapsed += 1000) }
+  let lines = ''
+  const log = await createLog({ level: 'info', stream: { write: (text: string) => (lines += text) } })
+  const made = (signal: AbortSignal, draw: (lines: readonly string[]) => void) =>
+    indexForSearch({
+      app: { clock, store },
+      settings: { search: { enabled: true } },
+      log,
+      area: { draw, clear: () => undefined },
+      signal,
+    })
+
+  const ending = new AbortController()
+  expect(await made(ending.signal, () => ending.abort())).toBe(false)
+  expect(lines).toContain('the next run goes on with them')
+  expect(createSearch(store).isDue(true)).toBe(true)
+  const shown: string[] = []
+  expect(await made(new AbortController().signal, ([line = '']) => shown.push(line))).toBe(true)
+  expect(shown.at(-1)).toBe('Full-text indices: 100 %')
+  expect(createSearch(store).isDue(true)).toBe(false)
+  expect(found(store, 'budget')).toEqual(['meeting: Budget', 'transcript: budget'])
+})
