@@ -38,7 +38,9 @@ export async function keepSnapshot(
   const file = join(folder, nameAt(database, clock.now()))
   requireWarehouse(database)
   await ensureFolder(folder, database, mode)
-  const snapshot = await makeSnapshot({ ...options, file, isAlike: name => isNamed(database, name) })
+  const [newest] = await keptSnapshots(database, folder, clock.now())
+  const isAlike = (name: string) => isNamed(database, name)
+  const snapshot = await makeSnapshot({ ...options, file, isAlike, earlier: newest?.path })
   const others = (await keptSnapshots(database, folder, clock.now())).filter(({ path }) => path !== file)
   const old = others.filter(({ at }, index) => index >= keep - 1 || at < notBefore)
   return { ...snapshot, ...(await remove(old)) }

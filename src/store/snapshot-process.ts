@@ -11,10 +11,15 @@ export interface SnapshotOrder {
   database: string
   /** Where it writes: a new file. */
   part: string
+  /** One that should be of the same warehouse. */
+  earlier: string | undefined
   statusSql: string
 }
 
-/** What it answers; the code is SQLite's or the system's, or `unsound` for a copy that is not as it should be. */
+/**
+ * What it answers; the code is SQLite's or the system's, or `unsound` for a copy that is not as it should be, or
+ * `other` where the earlier one is of another warehouse.
+ */
 export type SnapshotAnswer = WholeCopy | { failed: { about: 'database' | 'snapshot'; code: string } }
 
 export interface WholeCopy {

@@ -33,6 +33,7 @@ function make(order: SnapshotOrder): SnapshotAnswer {
       db.pragma('cache_size = -8000')
       db.prepare('SELECT count(*) FROM sqlite_master').get()
       about = 'snapshot'
+      if (isOfAnother(db, order.earlier)) return { failed: { about, code: 'other' } }
       writeWholeCopy(db, order.part)
       return checked(order, numbers(db))
     } finally {
@@ -64,6 +65,26 @@ function checked({ part, statusSql }: SnapshotOrder, expected: readonly unknown[
 /** What tells that a file is parley's, and of which kind. */
 function numbers(db: Database.Database): unknown[] {
   return ['application_id', 'user_version'].map(name => db.pragma(name, { simple: true }))
+}
+
+/** Those that cannot be told apart, since one of them is too old or no database at all, are taken for the same. */
+function isOfAnother(db: Database.Database, earlier: string | undefined): boolean {
+  if (earlier === undefined) return false
+  try {
+    const other = new Database(earlier, { readonly: true, fileMustExist: true })
+    try {
+      const [own, its] = [identityOf(db), identityOf(other)]
+      return own !== undefined && its !== undefined && own !== its
+    } finally {
+      other.close()
+    }
+  } catch {
+    return false
+  }
+}
+
+function identityOf(db: Database.Database): unknown {
+  return db.prepare("SELECT value FROM sync_meta WHERE key = 'identity'").pluck().get()
 }
 
 /** Nobody waits for it as for the reading of the API. */

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises'
-import { sep } from 'node:path'
+import { dirname, sep } from 'node:path'
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { databaseError, isBusy, openDatabase, truePath } from './open.ts'
@@ -36,6 +36,8 @@ export interface SnapshotOptions {
   file: string
   /** Of the copy, as an octal number. */
   mode: number
+  /** A snapshot in the same folder that should be of the same warehouse. */
+  earlier?: string | undefined
   /** Other names in the same folder that snapshots like this one have had. */
   isAlike?: (name: string) => boolean
   clock: Clock
@@ -51,7 +53,7 @@ const PROGRAM = new URL('./snapshot-worker.js', import.meta.url)
 
 /**
  * @throws StopError 64 when `file` is none that may be replaced; 73 when the database cannot be read or the copy not
- * be written; 75 when it is given up
+ * be written; 75 when it is given up; 78 where the earlier one is of another warehouse
  */
 export async function makeSnapshot(options: SnapshotOptions): Promise<Snapshot> {
   const [database, file] = [truePath(options.database), truePath(options.file)]
@@ -72,7 +74,12 @@ async function make(options: SnapshotOptions): Promise<Snapshot> {
   const [begun, begunAt] = [clock.elapsed(), isoInstant(clock.now())]
   const part = partOf(file)
   try {
-    const { bytes, status } = await copied(options, { database, part, statusSql: STATUS_ROWS })
+    const { bytes, status } = await copied(options, {
+      database,
+      part,
+      earlier: options.earlier,
+      statusSql: STATUS_ROWS,
+    })
     // A warehouse may have come there meanwhile.
     await refuseTarget(database, file)
     await giveName(part, file, { database, mode })
@@ -91,6 +98,7 @@ async function copied(options: SnapshotOptions, order: SnapshotOrder): Promise<W
   if (!('failed' in answer)) return answer
   const { about, code } = answer.failed
   if (code === 'unsound') throw unsound(file)
+  if (code === 'other') throw shared(file)
   if (code.startsWith('SQLITE_BUSY')) throw busy(database)
   const error = Object.assign(new Error(code), { code })
   if (about === 'snapshot' && code !== 'unknown') throw error
@@ -169,6 +177,13 @@ const unsound = (file: string) =>
     code: 'snapshot-unsound',
     hint: 'Check the disk, and the database with parley doctor.',
     exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+
+const shared = (file: string) =>
+  new StopError(`${dirname(file)} has snapshots of another warehouse, whose file has the same name`, {
+    code: 'snapshot-folder-shared',
+    hint: 'Give each warehouse a folder of its own with snapshot.folder, since each removes old ones. Where this one has taken the place of that other one, move the old snapshots elsewhere.',
+    exitStatus: EXIT_STATUS.settings,
   })
 
 const busy = (database: string) =>

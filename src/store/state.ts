@@ -22,6 +22,8 @@ export interface ResourceState {
 
 /** Names under which values of the database as a whole stand in `sync_meta`. */
 export const META = {
+  /** By which it is told from every other warehouse; a copy has the same. */
+  identity: 'identity',
   /** Who writes it, or wrote it last. */
   writer: 'writer',
   /** What the daemon does now, for people: in `parley status`, on `/readyz` and in systemd's status. */

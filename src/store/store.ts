@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { CATALOG, tableNamed } from '../catalog.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import type { ParsedItem } from '../row.ts'
@@ -124,6 +125,7 @@ export function openStore({
     }
     seedResources(prepare)
     db.transaction(() => fillDictionary(prepare, store.state)).immediate()
+    if (store.state.meta(META.identity) === undefined) store.state.setMeta(META.identity, randomUUID())
     store.state.setMeta(META.writer, JSON.stringify({ pid, command, since: lock.since }))
     store.runs.closeInterrupted(isoInstant(clock.now()))
     return store

@@ -1,10 +1,21 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/errors.ts'
 import { keepSnapshot, keptSnapshots, removeSnapshotsBefore } from '../../src/store/kept-snapshots.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { asNobody } from './other-user.ts'
-import { newFolder, temporaryStore } from './temporary-store.ts'
+import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
 
 const PROGRAM = new URL('../../dist/store/snapshot-worker.js', import.meta.url)
 const NOW = Date.parse('2026-03-04T03:47:00.123Z')
@@ -90,18 +101,20 @@ describe('snapshots that are kept', () => {
 
   test('are never older than what was withdrawn may live, but for the one just made', async () => {
     const folder = folderWith([nameOf(1), nameOf(20)])
-    await keepOne(temporaryStore().path, { folder, notBefore: NOW - 30 * DAY })
+    const { path } = temporaryStore()
+    await keepOne(path, { folder, notBefore: NOW - 30 * DAY })
     expect(readdirSync(folder).sort()).toEqual([nameOf(20), OF_TODAY])
-    await keepOne(temporaryStore().path, { folder, notBefore: NOW })
+    await keepOne(path, { folder, notBefore: NOW })
     expect(readdirSync(folder)).toEqual([OF_TODAY])
   })
 
   test('that were made before the clock was set back count as older than all since', async () => {
     const future = ['parley-2030-01-01T034700Z.db', 'parley-2031-01-01T034700Z.db']
     const folder = folderWith([...future, nameOf(27), nameOf(28)])
-    const made = await keepOne(temporaryStore().path, { folder, keep: 4 })
+    const { path } = temporaryStore()
+    const made = await keepOne(path, { folder, keep: 4 })
     expect(made.removed.map(path => basename(path))).toEqual([future[0]])
-    await keepOne(temporaryStore().path, { folder, keep: 3 })
+    await keepOne(path, { folder, keep: 3 })
     expect(readdirSync(folder).sort()).toEqual([nameOf(27), nameOf(28), OF_TODAY])
   })
 
@@ -116,6 +129,31 @@ describe('snapshots that are kept', () => {
       removed: paths,
       stuck: [],
     })
+  })
+
+  test('are refused where those of another warehouse with the same name are, which stay', async () => {
+    const folder = newFolder()
+    const [first, second] = [temporaryStore().path, temporaryStore().path]
+    await keepOne(first, { folder })
+    const before = readFileSync(join(folder, OF_TODAY))
+    await expect(keepOne(second, { folder, keep: 1 })).rejects.toMatchObject({
+      code: 'snapshot-folder-shared',
+      exitStatus: EXIT_STATUS.settings,
+    })
+    expect(readdirSync(folder)).toEqual([OF_TODAY])
+    expect(readFileSync(join(folder, OF_TODAY)).equals(before)).toBe(true)
+    await keepOne(first, { folder, keep: 1 })
+  })
+
+  test('go on with a warehouse that was restored from one of them', async () => {
+    const { path } = temporaryStore()
+    const folder = newFolder()
+    const { path: kept } = await keepOne(path, { folder })
+    const restored = join(newFolder(), 'parley.db')
+    copyFileSync(kept, restored)
+    openAt(restored).close()
+    await keepOne(restored, { folder })
+    expect(readdirSync(folder)).toEqual([OF_TODAY])
   })
 
   test('also go when none is made any more', async () => {
