@@ -136,7 +136,7 @@ export function createSearch({ db, prepare }: { db: Sqlite; prepare: Prepare }):
         return mark === undefined || mark.state !== 'kept' || mark.indexed_up_to < newest(index)
       })
     },
-    isBegun: () => hasMarks(db) && marks().size > 0,
+    isBegun: () => marks().size > 0,
     advance(isWanted, mayGoOn) {
       if (!isAsWanted(isWanted)) {
         change(db, isWanted)
