@@ -75,13 +75,30 @@ export function lastId(db: Sqlite, table: string): string {
     .get() as string
 }
 
+/** Drops a table. One that cannot be, since rows of someone's own table point at it, is theirs from then on. */
 export function dropTable(db: Sqlite, table: string): void {
-  db.exec(`DROP TABLE IF EXISTS ${quote(table)}`)
+  drop(db, `DROP TABLE IF EXISTS ${quote(table)}`)
 }
 
 /** Drops the views over a table. */
 export function dropViews(db: Sqlite, table: string): void {
-  for (const view of [liveView(table), labelledView(table)]) db.exec(`DROP VIEW IF EXISTS ${quote(view)}`)
+  for (const view of [liveView(table), labelledView(table)]) drop(db, `DROP VIEW IF EXISTS ${quote(view)}`)
+}
+
+function drop(db: Sqlite, sql: string): void {
+  try {
+    db.exec(sql)
+  } catch (error) {
+    if (!isOfTable(error)) throw error
+  }
+}
+
+/** Everything that a table itself is to blame for, or what someone has built on it. */
+const OF_TABLE = /^SQLITE_(ERROR|CONSTRAINT|MISMATCH|TOOBIG|RANGE|SCHEMA|LOCKED)/
+
+export function isOfTable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return 'code' in error ? OF_TABLE.test(String(error.code)) : true
 }
 
 /** Rows without the deleted ones: under the columns' names, and under those that people see. */

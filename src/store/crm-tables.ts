@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { createCrmNotes } from './crm-notes.ts'
+import { isOfTable } from './crm-sql.ts'
 import { createCrmTableFilling } from './crm-table-filling.ts'
 import { createCrmTableMetadata } from './crm-table-metadata.ts'
 import { createCrmTableRows } from './crm-table-rows.ts'
@@ -47,7 +48,7 @@ export function createCrmTables({ transaction, ...deps }: CrmTablesDeps): CrmTab
 
   /** In the background; after a fault of the disk the next transaction that is followed begins it anew. */
   const fillOn = async () => {
-    if (isFilling || isClosed || !following.isUnfinished()) return
+    if (isFilling) return
     isFilling = true
     try {
       while (!isClosed && following.isUnfinished()) await transaction(() => following.lot(LOT_MS))
@@ -130,12 +131,4 @@ function createFollowing({ db, prepare, clock }: Omit<CrmTablesDeps, 'transactio
       })
     },
   }
-}
-
-/** Everything that the table itself is to blame for, or what someone has built on it. */
-const OF_TABLE = /^SQLITE_(ERROR|CONSTRAINT|MISMATCH|TOOBIG|RANGE|SCHEMA|LOCKED)/
-
-function isOfTable(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  return 'code' in error ? OF_TABLE.test(String(error.code)) : true
 }

@@ -3,7 +3,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
-import { compareTypedTables } from '../support/typed-tables.ts'
+import { compareTypedTables, typedTables } from '../support/typed-tables.ts'
 import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
 
 const [FIRST, LATER, LATEST] = [
@@ -319,6 +319,40 @@ describe('a table that cannot be kept', () => {
     await again.crmTables.finish()
     expect(again.column('SELECT name FROM crm_deal ORDER BY id')).toEqual(['changed', 'n1'])
   })
+
+  test.each([
+    ['view', 'CREATE VIEW theirs AS SELECT name FROM crm_deal'],
+    ['index', 'CREATE UNIQUE INDEX theirs ON crm_deal (name)'],
+    ['trigger', "CREATE TRIGGER theirs BEFORE DELETE ON crm_deal BEGIN SELECT RAISE(ABORT, 'no'); END"],
+    [
+      'table that points at it',
+      "CREATE TABLE theirs (deal TEXT REFERENCES crm_deal (id)); INSERT INTO theirs VALUES ('r1')",
+    ],
+    ['table in the place of its view', 'DROP VIEW live_crm_deal; CREATE TABLE live_crm_deal (x)'],
+    ['column', 'ALTER TABLE crm_deal ADD COLUMN theirs TEXT'],
+    ['name', 'ALTER TABLE crm_deal RENAME TO theirs'],
+    ['table that is called as ours', 'CREATE TABLE sync_crm_next (x)'],
+  ])(
+    'because of a %s of someone’s own never fails a sync, and is as it should be after the next start',
+    async (_, sql) => {
+      const store = await deals(many(3))
+      store.db.exec(sql)
+      putRecords(store, 'deal', [{ id: 'r0', name: 'n1' }], LATER)
+      putObject(store, 'deal', [NAME])
+      await store.crmTables.finish()
+      putRecords(store, 'deal', [{ id: 'r2', name: 'later' }], LATEST)
+      expect(store.column("SELECT fields ->> 'name' FROM crm_records ORDER BY id")).toEqual([
+        'n1',
+        'n1',
+        'later',
+      ])
+      store.close()
+      const again = opened(store.path)
+      await again.crmTables.finish()
+      expect(compareTypedTables(again.db)).toEqual([])
+      expect(typedTables(again.db)).toHaveLength(1)
+    },
+  )
 
   test('because someone dropped it, and another with it, is made again under its name', async () => {
     const store = await deals(many(2))
