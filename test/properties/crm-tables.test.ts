@@ -141,6 +141,7 @@ const step = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('withdraw' as const), object, id }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('retire' as const), object }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('erase' as const) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('one more lot' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('finish' as const) }) },
@@ -164,6 +165,8 @@ async function take(store: TemporaryStore, each: Step, now: string): Promise<voi
     store.put('crm_records', [{ id: each.id, object: each.object, fields }], { requested: each.object, now })
   } else if (each.kind === 'withdraw') {
     store.atomically(() => store.tombstone('crm_records', [[each.object, each.id]], now))
+  } else if (each.kind === 'retire') {
+    store.atomically(() => store.tombstone('crm_objects', [[each.object]], now))
   } else if (each.kind === 'erase') {
     store.atomically(() => store.erasure.erase({ before: now, limit: 2 }))
   } else if (each.kind === 'one more lot') await store.transaction(() => undefined)
