@@ -52,6 +52,7 @@ test.concurrent('while the daemon runs too, and a reader needs no file beside it
     duration_ms: expect.any(Number),
     begun_at: expect.stringMatching(/Z$/),
     removed: [],
+    not_removed: [],
   })
   expect(said.resources).toHaveLength(17)
   const messages = said.resources.find(({ resource }: { resource: string }) => resource === 'messages')
@@ -98,6 +99,7 @@ test.concurrent('what may not be replaced is refused with 64, and is as it was',
     ['parley.db-wal', 'belongs to the warehouse itself'],
     ['letter.txt', 'is no snapshot of parley, and was not touched'],
     ['.', 'is a folder'],
+    ['nowhere/', 'nowhere is a folder'],
   ] as const) {
     const { status, stdout, stderr } = await parley(['snapshot', name], { cwd })
     expect({ name, status, stdout }).toEqual({ name, status: EXIT_STATUS.usage, stdout: '' })
