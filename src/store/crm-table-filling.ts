@@ -9,9 +9,12 @@ import type { Prepare } from './statements.ts'
 
 /** How a table is filled beside the present one, takes its place, and how the one that was replaced goes. */
 export interface CrmTableFilling {
-  /** An object that has a lot now. An object's first table waits until its list was read to the end, unless for all. */
+  /**
+   * An object whose tables have something to be done now. A first table waits until its object's list was read to the
+   * end, but not where `all` are asked for.
+   */
   unfinished(options: { all: boolean }): string | undefined
-  /** Whether this one has. */
+  /** Whether this object's have. */
   isReady(object: string): boolean
   /**
    * One lot of an object, until about `until` by the clock, one record or some rows at least. True when a table has
