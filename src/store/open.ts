@@ -141,9 +141,13 @@ const DATABASE_FAULTS: readonly { codes: RegExp; says: string; hint: string }[] 
   },
 ]
 
-/** Errors of SQLite and of the file system as a StopError (73); every other error as it is. */
+/**
+ * Errors of SQLite and of the file system as a StopError: 75 where another program keeps the database to itself, else
+ * 73. Every other error as it is.
+ */
 export function databaseError(error: unknown, file: string): unknown {
   if (error instanceof StopError || !(error instanceof Error)) return error
+  if (isBusy(error)) return databaseBusy(file, error)
   if (!('code' in error)) return error.cause === undefined ? error : databaseError(error.cause, file)
   const code = String(error.code)
   const fault = faultOf(code, file)
@@ -174,7 +178,18 @@ function isDiskFull(file: string): boolean {
 }
 
 export function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY')
+  if (!(error instanceof Error)) return false
+  return ('code' in error && String(error.code).startsWith('SQLITE_BUSY')) || isBusy(error.cause)
+}
+
+/** An analyst's shell with a transaction that was never ended is enough. */
+export function databaseBusy(file: string, cause?: Error): StopError {
+  return new StopError(`Another program keeps the database ${file} to itself`, {
+    code: 'database-busy',
+    hint: 'End what holds it, such as an open transaction in an sqlite3 shell, or wait for it; then run this again.',
+    cause,
+    exitStatus: EXIT_STATUS.unfinished,
+  })
 }
 
 /**

@@ -3,7 +3,7 @@ import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../resource.ts'
 import type { Writer } from './lock.ts'
-import { databaseError, isBusy, openDatabase, type Sqlite, truePath } from './open.ts'
+import { databaseBusy, databaseError, isBusy, openDatabase, type Sqlite, truePath } from './open.ts'
 import type { Prepare } from './statements.ts'
 
 /** What other processes ask of the one that writes the warehouse, left in the table `sync_requests`. */
@@ -112,21 +112,13 @@ async function insert(file: string, { kind, resource }: Wish, clock: Clock): Pro
         return
       } catch (error) {
         if (!isBusy(error)) throw error
-        if (clock.elapsed() - begun > PATIENCE_MS) throw busy(file)
+        if (clock.elapsed() - begun > PATIENCE_MS) throw databaseBusy(file)
       }
       await clock.sleep(PAUSE_MS)
     }
   } finally {
     db.close()
   }
-}
-
-function busy(file: string): StopError {
-  return new StopError(`${file} is being written without a pause`, {
-    code: 'database-busy',
-    hint: 'Try it again in a moment.',
-    exitStatus: EXIT_STATUS.unfinished,
-  })
 }
 
 function unheard(file: string): StopError {

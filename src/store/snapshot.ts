@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { dirname, sep } from 'node:path'
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { databaseError, isBusy, openDatabase, truePath } from './open.ts'
+import { databaseBusy, databaseError, openDatabase, truePath } from './open.ts'
 import { askProcess, cutOff, type SnapshotOrder, type WholeCopy } from './snapshot-process.ts'
 import {
   type FreeBytes,
@@ -99,7 +99,7 @@ async function copied(options: SnapshotOptions, order: SnapshotOrder): Promise<W
   const { about, code } = answer.failed
   if (code === 'unsound') throw unsound(file)
   if (code === 'other') throw shared(file)
-  if (code.startsWith('SQLITE_BUSY')) throw busy(database)
+  if (code.startsWith('SQLITE_BUSY')) throw databaseBusy(database)
   const error = Object.assign(new Error(code), { code })
   if (about === 'snapshot' && code !== 'unknown') throw error
   const fault = databaseError(error, database)
@@ -118,7 +118,7 @@ function bytesOf(database: string): number {
   try {
     return contentOf(database)
   } catch (error) {
-    throw isBusy(error) ? busy(database) : databaseError(error, database)
+    throw databaseError(error, database)
   }
 }
 
@@ -184,11 +184,4 @@ const shared = (file: string) =>
     code: 'snapshot-folder-shared',
     hint: 'Give each warehouse a folder of its own with snapshot.folder, since each removes old ones. Where this one has taken the place of that other one, move the old snapshots elsewhere.',
     exitStatus: EXIT_STATUS.settings,
-  })
-
-const busy = (database: string) =>
-  new StopError(`${database} is busy`, {
-    code: 'database-busy',
-    hint: 'Try it again in a moment.',
-    exitStatus: EXIT_STATUS.unfinished,
   })

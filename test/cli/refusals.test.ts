@@ -128,6 +128,23 @@ test.concurrent('a folder that is not there, or that may not be written, ends wi
   }
 })
 
+test.concurrent('a warehouse that another program keeps to itself ends with 75, and is named', async context => {
+  const { cwd, env } = placeFor(await workspace(context))
+  await parley(['backfill', '--only', 'teams'], { cwd, env })
+  const stranger = new Database(join(cwd, 'parley.db'))
+  stranger.pragma('locking_mode = EXCLUSIVE')
+  stranger.exec('BEGIN EXCLUSIVE')
+  for (const line of ['status', 'search x', 'schema', 'backfill --only teams', 'export parquet out']) {
+    const { status, stdout, stderr } = await parley(line.split(' '), { cwd, env })
+    expect({ line, status, stdout }).toEqual({ line, status: EXIT_STATUS.unfinished, stdout: '' })
+    expect(stderr).toMatch(
+      /Another program keeps the database .*parley\.db to itself\nhint: End what holds it/,
+    )
+  }
+  stranger.close()
+  expect(await parley(['status'], { cwd })).toMatchObject({ status: 0 })
+})
+
 test.concurrent("another program's database, and what is no database, end with 73 and stay as they are", async () => {
   const place = placeFor(NOWHERE)
   const foreign = join(place.cwd, 'foreign.db')

@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest'
+import Database from 'better-sqlite3'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
+import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { createTransaction, type Transaction } from '../../src/store/transaction.ts'
 import { temporaryStore } from './temporary-store.ts'
 
@@ -9,10 +11,16 @@ function start(): {
   work(ms: number): () => void
   done: string[]
   keys(): unknown[]
+  path: string
+  /** Of the made-up clock, which stands still but for work and waiting. */
+  elapsed(): number
 } {
   const store = temporaryStore()
   let elapsed = 0
-  const clock: Clock = { now: () => 0, elapsed: () => elapsed, sleep: async () => undefined }
+  const pass: Clock['sleep'] = async ms => {
+    elapsed += ms
+  }
+  const clock: Clock = { now: () => 0, elapsed: () => elapsed, sleep: pass }
   const checkpoints = { isDue: () => false, run: async () => undefined, close: () => undefined }
   const done: string[] = []
   const insert = store.db.prepare('INSERT INTO sync_meta VALUES (?, ?)')
@@ -26,6 +34,8 @@ function start(): {
       elapsed += ms
     },
     done,
+    path: store.path,
+    elapsed: () => elapsed,
     keys: () => store.column("SELECT key FROM sync_meta WHERE key LIKE 'work %' ORDER BY key"),
   }
 }
@@ -67,4 +77,21 @@ test('what fails undoes nothing but itself, wherever the others were cut', async
     Array.from({ length: 9 }, (_, index) => index % 3 !== 1),
   )
   expect(keys()).toHaveLength(6)
+})
+
+test('another program that writes is waited for for 10 s, and then it is said with 75; nothing is stored', async () => {
+  const { transaction, work, keys, path, elapsed } = start()
+  const stranger = new Database(path)
+  onTestFinished(() => {
+    stranger.close()
+  })
+  stranger.exec('BEGIN IMMEDIATE')
+  const error = await transaction(work(1)).catch(reason => reason)
+  expect(error).toBeInstanceOf(StopError)
+  expect(error).toMatchObject({ code: 'database-busy', exitStatus: EXIT_STATUS.unfinished })
+  expect(elapsed()).toBeGreaterThan(10_000)
+  stranger.exec('ROLLBACK')
+  expect(keys()).toEqual([])
+  await transaction(work(1))
+  expect(keys()).toHaveLength(1)
 })
