@@ -1,4 +1,4 @@
-import { decodeJson, encodeJson } from '../json.ts'
+import { decodeJson, encodeJson, isLosslessNumber } from '../json.ts'
 import type { History } from '../resource.ts'
 import { sameJson } from './rows.ts'
 import { quote } from './sql.ts'
@@ -19,19 +19,30 @@ export function createHistory(prepare: Prepare, { into }: History): NoteChanges 
      VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET new_value = excluded.new_value`,
   )
   return ({ object, id }, before, after, now) => {
-    const old = fieldTexts(before)
-    const fresh = fieldTexts(after)
+    const old = fieldsOf(before)
+    const fresh = fieldsOf(after)
     for (const field of new Set([...old.keys(), ...fresh.keys()])) {
-      const from = old.get(field) ?? null
-      const to = fresh.get(field) ?? null
+      // Most fields of a record that changed did not, and writing them as JSON to see it costs more than all else.
+      if (isPlainlySame(old.get(field), fresh.get(field))) continue
+      const [from, to] = [textOf(old, field), textOf(fresh, field)]
       if (!sameJson(from, to)) insert.run(object, id, field, now, from, to)
     }
   }
 }
 
-/** Each field's value as JSON text; none when the column held no object. */
-function fieldTexts(json: string): Map<string, string> {
+type Fields = ReadonlyMap<string, unknown>
+
+/** None when the column held no object. */
+function fieldsOf(json: string): Fields {
   const { value } = decodeJson(json)
-  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : []
-  return new Map(entries.map(([field, content]) => [field, encodeJson(content)]))
+  return new Map(typeof value === 'object' && value !== null ? Object.entries(value) : [])
+}
+
+function isPlainlySame(one: unknown, other: unknown): boolean {
+  return one === other || (isLosslessNumber(one) && isLosslessNumber(other) && one.value === other.value)
+}
+
+/** The value as JSON text; null when the field is absent. */
+function textOf(fields: Fields, field: string): string | null {
+  return fields.has(field) ? encodeJson(fields.get(field)) : null
 }
