@@ -8,8 +8,7 @@
 --   closed_stages  names of stages that mean closed, as a JSON list, where there is no such field
 --
 -- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
--- Needs the full-text index, as mentions-of-a-term-by-month.sql does, where it is said how to do
--- without.
+-- Needs the full-text index, as mentions-of-a-term-by-month.sql does, where it is said how to do without.
 WITH parameters AS (
   SELECT
     'other vendors' AS term,
@@ -31,32 +30,36 @@ said AS (
   CROSS JOIN transcript_entries t ON t.text LIKE '%' || p.term || '%'
     AND t._id > (SELECT indexed_up_to FROM search_indices WHERE name = 'search_transcripts')
 ),
-meetings_with_it AS (
-  SELECT m.id, m.start_time, count(*) AS mentions
-  FROM parameters p
-  CROSS JOIN said
-  CROSS JOIN live_meetings m ON m.id = said.meeting_id AND m.access = 'open' AND m.start_time >= p.since
-  GROUP BY m.id
+by_meeting AS (
+  SELECT meeting_id, count(*) AS mentions
+  FROM said
+  GROUP BY meeting_id
 ),
 pairs AS (
-  SELECT DISTINCT l.context_id AS deal_id, m.id, m.start_time, m.mentions
-  FROM meetings_with_it m
+  SELECT DISTINCT l.context_id AS deal_id, m.id, m.start_time, b.mentions
+  FROM parameters p
+  CROSS JOIN by_meeting b
+  CROSS JOIN live_meetings m ON m.id = b.meeting_id AND m.access = 'open' AND m.start_time >= p.since
   CROSS JOIN live_activities a ON a.source_type = 'MEETING' AND a.source_id = m.id
   CROSS JOIN activity_links l ON l.activity_id = a.id AND l.context_type = 'deal'
+),
+by_deal AS (
+  SELECT deal_id, count(*) AS meetings, sum(mentions) AS mentions, max(start_time) AS last_at
+  FROM pairs
+  GROUP BY deal_id
 )
 SELECT
   coalesce(d.fields ->> p.name_field, d.id) AS deal,
   coalesce(s.fields ->> 'name', 'stage not known') AS stage,
   d.fields ->> p.amount_field AS amount,
-  count(*) AS meetings,
-  sum(x.mentions) AS mentions,
-  substr(max(x.start_time), 1, 10) AS last_said,
+  x.meetings,
+  x.mentions,
+  substr(x.last_at, 1, 10) AS last_said,
   d.id AS deal_id
 FROM parameters p
-CROSS JOIN pairs x
+CROSS JOIN by_deal x
 CROSS JOIN live_crm_records d ON d.object = 'deal' AND d.id = x.deal_id
 LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
 WHERE lower(coalesce(d.fields ->> p.closed_field, '')) IN ('', '0', 'false')
   AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
-GROUP BY d.id
 ORDER BY amount + 0 DESC, deal, deal_id;
