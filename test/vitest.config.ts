@@ -12,6 +12,6 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     // They mostly wait for the processes that they start.
-    maxWorkers: 2,
+    maxWorkers: 3,
   },
 })
