@@ -26,8 +26,7 @@ export interface EngineContext {
   round(resource: ResourceName): number
   /** True in a round in which every list is read once more to confirm what seems to be gone. */
   isConfirming(resource: ResourceName): boolean
-  /** Opens a resource's next round. */
-  /** @param at the instant that several resources begin theirs together; default now */
+  /** Opens a resource's next round. @param at the instant at which several resources begin theirs; default now */
   beginRound(resource: ResourceName, kind: RoundKind, at?: string): void
   /** False until the resource was complete once. */
   wasComplete(resource: ResourceName): boolean

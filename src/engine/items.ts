@@ -99,6 +99,14 @@ export function createItems(
     }
   }
 
+  /** A walk that is held up begins anew later: until it ends, all that is written is remembered for its sake. */
+  const dropContinued = () => {
+    for (const { task, work } of continued.splice(0)) {
+      underWay.delete(nameOf(task))
+      if (work.ticket !== undefined) store.freshness.end(work.ticket)
+    }
+  }
+
   const begin = (task: Task): Job => {
     underWay.add(nameOf(task))
     context.urgent.get(id)?.delete(task.key)
@@ -137,7 +145,11 @@ export function createItems(
       ...where,
       lane: 'items',
       next() {
-        if (holds.isHeld(id) || !isReady()) return undefined
+        if (holds.isHeld(id)) {
+          dropContinued()
+          return undefined
+        }
+        if (!isReady()) return undefined
         const going = continued.shift()
         if (going) return readJob(going.task, going.work)
         if (lot.length === 0) refill()

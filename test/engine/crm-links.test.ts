@@ -338,6 +338,32 @@ describe('answers from both sides of a pair', () => {
     expect(pairs(watched)).toContain('company 12, contact 22')
   })
 
+  test('one in several pages that is held up after the first is read from its first page later', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    const { trial, timed } = watched
+    const id = 'crm_record_links.read'
+    const cursors: (string | undefined)[] = []
+    world.instead['contact'] = ({ query }) => {
+      if (query['related_id'] !== uuid(12)) return undefined
+      cursors.push(query['cursor'])
+      const next = query['cursor'] === undefined ? 'more' : null
+      const page_info = { has_next_page: next !== null, end_cursor: next }
+      return { body: { data: [{ id: uuid(next ? 22 : 23), object: 'contact' }], page_info } }
+    }
+    const task = { feed: id, scope: 'contact<company', key: uuid(12), dueAt: timed.context.now() }
+    await trial.store.transaction(() => trial.store.tasks.demand(task))
+    await (await timed.ask(id)).apply()
+    timed.context.holds.fail(id, '')
+    expect(() => timed.ask(id)).toThrow('nothing of crm_record_links.read is due')
+    timed.context.holds.release(id)
+    await timed.drain()
+    expect(cursors).toEqual([undefined, undefined, 'more'])
+    expect(pairs(watched)).toEqual(
+      expect.arrayContaining(['company 12, contact 22', 'company 12, contact 23']),
+    )
+  })
+
   test('nothing is kept of a record that went while the answer was on its way, from neither side', async () => {
     const world = await startLinked()
     const watched = await watch(world)
