@@ -34,12 +34,18 @@ test('who may only read the warehouse exports it, while the daemon runs, after i
   expect(await exportedMessages(place.file)).toBe(stored())
 })
 
-test('a folder that may not be written is named, and not the warehouse', async () => {
+/** An empty warehouse that everybody may read, and a folder for its export that belongs to nobody. */
+function forNobody(): { path: string; target: string } {
   const path = `${newFolder()}/parley.db`
   openToReaders(path)
   openAt(path, 0o644).close()
   const target = emptyTarget()
   giveToNobody(target)
+  return { path, target }
+}
+
+test('a folder that may not be written is named, and not the warehouse', async () => {
+  const { path, target } = forNobody()
   chmodSync(target, 0o500)
   await expect(asNobody(() => exportTo(path, target))).rejects.toMatchObject({
     code: 'export-unwritable',
@@ -49,11 +55,7 @@ test('a folder that may not be written is named, and not the warehouse', async (
 })
 
 test('a folder of somebody else within that of the export, which is closed, is no obstacle', async () => {
-  const path = `${newFolder()}/parley.db`
-  openToReaders(path)
-  openAt(path, 0o644).close()
-  const target = emptyTarget()
-  giveToNobody(target)
+  const { path, target } = forNobody()
   await asNobody(() => exportTo(path, target))
   const closed = `${target}/private`
   mkdirSync(closed, { mode: 0o000 })

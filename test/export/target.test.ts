@@ -166,25 +166,6 @@ describe('partitions', () => {
     expect(tableOf(target, 'teams')).toMatchObject({ rows: 1 })
     expect(tableOf(target, 'members')).toMatchObject({ rows: 0, exported_at: first.exported_at })
   })
-
-  test('a table that is no more goes with its folder', async () => {
-    const store = temporaryStore()
-    const target = emptyTarget()
-    store.db.exec(
-      `INSERT INTO crm_objects (name, table_name, _first_seen_at, _synced_at) VALUES ('a b', 'crm_a b', '${NOW}', '${NOW}');
-       CREATE TABLE "crm_a b" (id TEXT PRIMARY KEY, _deleted_at TEXT) STRICT`,
-    )
-    await exportTo(store.path, target)
-    const folder = tableOf(target, 'crm_a b')?.folder ?? ''
-    expect(folder).toMatch(/^crm_a_b-[0-9a-f]{8}$/)
-    expect(existsSync(join(target, folder))).toBe(true)
-    store.db.exec(`DROP TABLE "crm_a b"`)
-    await exportTo(store.path, target, { tables: ['members'] })
-    expect(existsSync(join(target, folder))).toBe(true)
-    await exportTo(store.path, target)
-    expect(existsSync(join(target, folder))).toBe(false)
-    expect(tableOf(target, 'crm_a b')).toBeUndefined()
-  })
 })
 
 describe('tables of CRM objects that go', () => {
@@ -200,6 +181,18 @@ describe('tables of CRM objects that go', () => {
     const folder = tableOf(target, 'crm_a,b')?.folder ?? ''
     return { store, target, folder, go: () => store.db.exec('DROP TABLE "crm_a,b"') }
   }
+
+  test('take their folder with them, once all tables are exported', async () => {
+    const { store, target, folder, go } = await exportedObject()
+    expect(folder).toMatch(/^crm_a_b-[0-9a-f]{8}$/)
+    expect(existsSync(join(target, folder))).toBe(true)
+    go()
+    await exportTo(store.path, target, { tables: ['members'] })
+    expect(existsSync(join(target, folder))).toBe(true)
+    await exportTo(store.path, target)
+    expect(existsSync(join(target, folder))).toBe(false)
+    expect(tableOf(target, 'crm_a,b')).toBeUndefined()
+  })
 
   test('leave nothing behind, also where the export that no longer had them was killed before it removed them', async () => {
     const { store, target, folder, go } = await exportedObject()
