@@ -1,3 +1,4 @@
+import { backoffMs, longestBackoffMs } from '../backoff.ts'
 import {
   answered,
   type ConcurrencyState,
@@ -101,8 +102,7 @@ const LONGEST_CROWD_MS = 2000
 const SOON = 4
 const MOST_DOUBTS = 4
 const FAR_FEWER = 0.6
-const FIRST_PAUSE_MS = 1000
-const EARLY_PAUSE_MS = 4000
+const EARLY_PAUSE = { firstMs: 1000, mostMs: 4000 }
 const LONGEST_OWN_PAUSE_MS = 60_000
 /** Of the time since it was let through last, so that the end of a long window is not missed by much. */
 const PAUSE_SHARE = 1 / 8
@@ -238,9 +238,10 @@ function refusedForRate(state: PaceState, at: number): PaceState {
 
 function paused(state: PaceState, { at, jitter }: Refusal, asked: number): PaceState {
   if (asked > at) return pauseUntil(state, asked, 'asked')
-  const early = Math.min(FIRST_PAUSE_MS * 2 ** (state.refusals - 1), EARLY_PAUSE_MS)
-  const longest = Math.min(Math.max(early, (at - state.blockedSince) * PAUSE_SHARE), LONGEST_OWN_PAUSE_MS)
-  return pauseUntil(state, at + (longest * (1 + jitter)) / 2, 'throttled')
+  const early = longestBackoffMs(EARLY_PAUSE, state.refusals)
+  const firstMs = Math.max(early, (at - state.blockedSince) * PAUSE_SHARE)
+  const waitMs = backoffMs({ firstMs, mostMs: LONGEST_OWN_PAUSE_MS, jitter: 0.5 }, 1, () => jitter)
+  return pauseUntil(state, at + waitMs, 'throttled')
 }
 
 function pauseUntil(state: PaceState, until: number, reason: PauseReason): PaceState {

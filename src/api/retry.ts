@@ -1,3 +1,4 @@
+import { type Backoff, backoffMs } from '../backoff.ts'
 import type { RetryCause } from './classify.ts'
 
 /** How often and how far apart a request is repeated, by what went wrong. Pure; the scheduler waits. */
@@ -5,25 +6,22 @@ import type { RetryCause } from './classify.ts'
 export interface RetryPolicy {
   /** Attempts in all, the first included. */
   attempts: number
-  /** The longest wait after the first failure; it doubles with every further one. */
-  baseMs: number
-  /** The longest wait at all. */
-  capMs: number
+  backoff: Backoff
 }
 
-const OWN_TROUBLE: RetryPolicy = { attempts: 6, baseMs: 500, capMs: 30_000 }
+const OWN_TROUBLE: RetryPolicy = { attempts: 6, backoff: { firstMs: 500, mostMs: 30_000, jitter: 1 } }
 
 /**
  * A throttled request is repeated as soon as the governor lets one go: it alone keeps the pause. How long an
  * unreachable API is tried is the caller's to end (`api.give_up_seconds`).
  */
 export const RETRY_POLICIES: Readonly<Record<RetryCause, RetryPolicy>> = {
-  throttled: { attempts: Number.POSITIVE_INFINITY, baseMs: 0, capMs: 0 },
+  throttled: { attempts: Number.POSITIVE_INFINITY, backoff: { firstMs: 0, mostMs: 0, jitter: 0 } },
   server: OWN_TROUBLE,
   timeout: OWN_TROUBLE,
   transport: OWN_TROUBLE,
   garbled: OWN_TROUBLE,
-  unreachable: { attempts: Number.POSITIVE_INFINITY, baseMs: 500, capMs: 10_000 },
+  unreachable: { attempts: Number.POSITIVE_INFINITY, backoff: { firstMs: 500, mostMs: 10_000, jitter: 1 } },
 }
 
 export interface FailedAttempt {
@@ -45,9 +43,8 @@ export function retryDecision(
   { cause, attempt, waitMs = 0 }: FailedAttempt,
   random: () => number,
 ): RetryDecision {
-  const { attempts, baseMs, capMs } = RETRY_POLICIES[cause]
+  const { attempts, backoff } = RETRY_POLICIES[cause]
   if (attempt >= attempts) return { retry: false }
-  const longest = Math.min(capMs, baseMs * 2 ** (attempt - 1))
   const asked = cause === 'throttled' ? 0 : waitMs
-  return { retry: true, delayMs: Math.round(asked + random() * longest) }
+  return { retry: true, delayMs: Math.round(asked + backoffMs(backoff, attempt, random)) }
 }

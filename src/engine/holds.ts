@@ -1,3 +1,5 @@
+import { type Backoff, backoffMs } from '../backoff.ts'
+
 /** Feeds that cannot go on for now, and how long. Neighbours are not touched: each feed has a time of its own. */
 export interface Holds {
   /** Could not be read: again after a while that grows. `scope`: one scope of the feed alone; '' for all of it. */
@@ -34,8 +36,8 @@ export function holdForGood(): Holds {
   }
 }
 
-const FIRST_MS = 5_000
-const LONGEST_MS = 15 * 60_000
+/** Half of it is certain, so that a fault never costs a request a second. */
+const BACKOFF: Backoff = { firstMs: 5_000, mostMs: 15 * 60_000, jitter: 0.5 }
 
 export interface HoldForAWhileDeps {
   /** Milliseconds that only grow. */
@@ -62,9 +64,7 @@ export function holdForAWhile({ elapsed, random, unavailableMs }: HoldForAWhileD
     fail(feed, scope) {
       const name = nameOf(feed, scope)
       const failures = (held.get(name)?.failures ?? 0) + 1
-      const longest = Math.min(FIRST_MS * 2 ** (failures - 1), LONGEST_MS)
-      // Half of it is certain, so that a fault never costs a request a second.
-      held.set(name, { until: elapsed() + (longest * (1 + random())) / 2, failures })
+      held.set(name, { until: elapsed() + backoffMs(BACKOFF, failures, random), failures })
     },
     setAside(feed, scope, reason) {
       held.set(nameOf(feed, scope), { until: elapsed() + unavailableMs, failures: 0, reason })

@@ -1,4 +1,5 @@
 import { fillPath } from '../api/request.ts'
+import { longestBackoffMs } from '../backoff.ts'
 import type { ParleyError } from '../errors.ts'
 import type { ItemFeed, Resource } from '../resource.ts'
 import { quote } from '../store/sql.ts'
@@ -229,6 +230,8 @@ function heldBackBefore(
   return reached === undefined ? '~' : new Date(Date.parse(reached) + COPIES_APART_MS).toISOString()
 }
 
+const BACKOFF = { firstMs: 2 * HOUR, mostMs: 24 * HOUR }
+
 /** A key that could not be read stays a task, so that neither this run nor a restart forgets it. */
 function putOff(
   context: EngineContext,
@@ -239,7 +242,7 @@ function putOff(
   const attempts = task.attempts + 1
   context.store.tasks.done(task, {
     round: context.round(where.resource),
-    dueAt: context.after(Math.min(HOUR * 2 ** attempts, 24 * HOUR)),
+    dueAt: context.after(longestBackoffMs(BACKOFF, attempts)),
     attempts,
     waiting: true,
   })

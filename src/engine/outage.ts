@@ -1,4 +1,5 @@
 import type { Sent } from '../api/client.ts'
+import { type Backoff, backoffMs } from '../backoff.ts'
 import type { Clock } from '../clock.ts'
 
 /**
@@ -16,8 +17,7 @@ export interface Outage {
 
 /** So many requests in a row without an answer, and it is not the things that were asked for. */
 const FAILURES_IN_A_ROW = 5
-const FIRST_WAIT_MS = 1000
-const LONGEST_WAIT_MS = 60_000
+const BACKOFF: Backoff = { firstMs: 1000, mostMs: 60_000, jitter: 0.5 }
 
 export function createOutage(clock: Clock, random: () => number): Outage {
   let failures = 0
@@ -37,8 +37,7 @@ export function createOutage(clock: Clock, random: () => number): Outage {
       failures += 1
       if (failures < FAILURES_IN_A_ROW) return
       begun ??= clock.now()
-      const longest = Math.min(FIRST_WAIT_MS * 2 ** (failures - FAILURES_IN_A_ROW), LONGEST_WAIT_MS)
-      nextTry = clock.elapsed() + (longest * (1 + random())) / 2
+      nextTry = clock.elapsed() + backoffMs(BACKOFF, failures - FAILURES_IN_A_ROW + 1, random)
     },
     isOn: () => begun !== undefined,
     waitMs: () => (begun === undefined ? 0 : Math.max(0, nextTry - clock.elapsed())),

@@ -1,3 +1,4 @@
+import { longestBackoffMs } from '../../backoff.ts'
 import { decodeJson, encodeJson } from '../../json.ts'
 import type { ParsedItem } from '../../row.ts'
 import type { TextResult } from '../../store/message-merge.ts'
@@ -43,12 +44,13 @@ function bodyAbsent(context: EngineContext, work: ItemWork): void {
 }
 
 const BODY_YOUNG_MS = 30 * DAY
+const YOUNG_BODY = { firstMs: 2 * HOUR, mostMs: WEEK }
 
 /** Hidden bodies may be shown later: often while the message is young, then once in 30 days. */
 function bodyAgain(context: EngineContext, work: ItemWork, waiting: boolean): void {
   const { task } = work
   const age = task.sortAt === null ? 0 : context.clock.now() - Date.parse(task.sortAt)
   const attempts = task.attempts + 1
-  const interval = age < BODY_YOUNG_MS ? Math.min(HOUR * 2 ** attempts, WEEK) : BODY_YOUNG_MS
+  const interval = age < BODY_YOUNG_MS ? longestBackoffMs(YOUNG_BODY, attempts) : BODY_YOUNG_MS
   again(context, work, { afterMs: interval, attempts, waiting })
 }

@@ -1,4 +1,5 @@
 import { readSingle } from '../../api/paging.ts'
+import { longestBackoffMs } from '../../backoff.ts'
 import type { ItemFeed, ReadRequest, Resource } from '../../resource.ts'
 import type { Task } from '../../store/tasks.ts'
 import { DAY, type EngineContext, HOUR, MINUTE, WEEK } from '../context.ts'
@@ -65,12 +66,14 @@ export function readAgain(context: EngineContext, work: ItemWork, afterMs: numbe
   again(context, work, { afterMs })
 }
 
+const NOT_READY = { firstMs: 10 * MINUTE, mostMs: DAY }
+
 /** Not ready at the API: asked again at growing intervals until a deadline, then weekly. */
 export function waitFor(context: EngineContext, work: ItemWork): void {
   const attempts = work.task.attempts + 1
   const deadline = work.task.deadline ?? context.after(WEEK)
   const past = context.now() > deadline
-  const afterMs = past ? WEEK : Math.min(5 * MINUTE * 2 ** attempts, DAY)
+  const afterMs = past ? WEEK : longestBackoffMs(NOT_READY, attempts)
   again(context, work, { afterMs, attempts, deadline, waiting: true })
 }
 
