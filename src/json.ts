@@ -1,14 +1,23 @@
-import { isLosslessNumber, LosslessNumber, parse } from 'lossless-json'
+import { randomUUID } from 'node:crypto'
 
-/** How JSON text becomes values and text again with no digit lost: the only user of lossless-json. */
-
-export { isLosslessNumber }
+/**
+ * How JSON text becomes values and text again with no digit lost, at any depth. A number that no double holds becomes
+ * an object with one field, whose name no text can hold, and whose value is the literal.
+ */
 
 export interface DecodedJson {
   value: unknown
-  /** True when the text was read losslessly, so that LosslessNumbers may be among the values. */
+  /** True when exact numbers (`exactNumber`) are among the values. */
   exact: boolean
 }
+
+/** Random and never written anywhere, so that no text can imitate it. */
+const EXACT = randomUUID()
+
+/** Strings, which are skipped, and number literals. */
+const TOKEN = /"|-?\d[\d.eE+-]*/g
+
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /**
  * Number literals that a double may not hold: 16 or more digits (with or without a point), or an exponent.
@@ -18,54 +27,102 @@ export interface DecodedJson {
 const DOUBTFUL_NUMBER = /(?:^|[\s:,[])(-?\d(?:[\d.]{15,}(?:[eE][+-]?\d+)?|[\d.]*[eE][+-]?\d+))/g
 
 /**
- * Reads JSON text. Numbers that a double keeps digit for digit come as numbers, all others as LosslessNumber.
+ * Reads JSON text. Numbers that a double keeps digit for digit come as numbers, all others as exact numbers.
  * Of a repeated key the last one counts, and `__proto__` is a key like any other, as with `JSON.parse`.
- * @throws SyntaxError when the text is not JSON, or is nested too deep to be read losslessly.
+ * @throws SyntaxError when the text is not JSON
  */
 export function decodeJson(text: string): DecodedJson {
   const json = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
-  if (!needsLosslessReading(json)) return { value: JSON.parse(json), exact: false }
-  try {
-    const value = parse(json, undefined, { parseNumber, onDuplicateKey: ({ newValue }) => newValue })
-    return { value, exact: true }
-  } catch (error) {
-    // The lossless parser recurses: a text nested some thousand levels deep overflows the stack.
-    if (error instanceof RangeError) throw new SyntaxError('The JSON text is nested too deep')
-    throw error
-  }
+  const exact = hasExactNumbers(json)
+  return { value: JSON.parse(exact ? wrapExactNumbers(json) : json), exact }
 }
 
 /**
- * JSON text of a value, with LosslessNumbers written digit for digit. As fast as `JSON.stringify` where there
- * are none. What JSON cannot express is left out or null, as with `JSON.stringify`; any depth is written.
+ * JSON text of a value, with exact numbers written digit for digit. As fast as `JSON.stringify` where there are none.
+ * What JSON cannot express is left out or null, as with `JSON.stringify`; any depth is written.
  */
 export function encodeJson(value: unknown): string {
   try {
     const text = JSON.stringify(value) ?? 'null'
-    return text.includes(LOSSLESS_MARK) ? encodeExactly(value) : text
+    return text.includes(EXACT) ? text.replaceAll(WRAPPED, '$1') : text
   } catch (error) {
-    if (error instanceof RangeError) return encodeExactly(value)
+    if (error instanceof RangeError) return encodeDeep(value)
     throw error
   }
 }
 
+const WRAPPED = new RegExp(`\\{"${EXACT}":"([^"]*)"\\}`, 'g')
+
 /** The literal of a number that no double holds, or undefined for every other value, plain numbers included. */
 export function exactNumber(value: unknown): { text: string } | undefined {
-  return isLosslessNumber(value) ? { text: value.value } : undefined
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, EXACT)) return undefined
+  return { text: (value as Record<string, string>)[EXACT] ?? '' }
 }
 
-/** A field that only LosslessNumbers have, or data that imitates them, which merely costs time. */
-const LOSSLESS_MARK = '"isLosslessNumber":true'
+export function isExactNumber(value: unknown): boolean {
+  return exactNumber(value) !== undefined
+}
 
-function needsLosslessReading(json: string): boolean {
+/**
+ * Whether two decoded values are the same, whatever the order of their fields. Without recursion, so that no depth is
+ * too deep.
+ */
+export function isSameValue(one: unknown, other: unknown): boolean {
+  const open: [unknown, unknown][] = [[one, other]]
+  for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
+    const [left, right] = pair
+    if (Object.is(left, right)) continue
+    if (!isContainer(left) || !isContainer(right) || Array.isArray(left) !== Array.isArray(right))
+      return false
+    const names = Object.keys(left)
+    if (names.length !== Object.keys(right).length) return false
+    for (const name of names) {
+      if (!Object.hasOwn(right, name)) return false
+      open.push([left[name], right[name]])
+    }
+  }
+  return true
+}
+
+function isContainer(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
+
+function hasExactNumbers(json: string): boolean {
   for (const [, literal] of json.matchAll(DOUBTFUL_NUMBER)) {
     if (literal !== undefined && !doubleKeeps(literal)) return true
   }
   return false
 }
 
-function parseNumber(literal: string): number | LosslessNumber {
-  return doubleKeeps(literal) ? Number(literal) : new LosslessNumber(literal)
+/** The text with an object in place of each number that no double holds. */
+function wrapExactNumbers(json: string): string {
+  const parts: string[] = []
+  let copied = 0
+  TOKEN.lastIndex = 0
+  for (let token = TOKEN.exec(json); token !== null; token = TOKEN.exec(json)) {
+    const [literal] = token
+    if (literal === '"') TOKEN.lastIndex = endOfString(json, token.index)
+    else if (NUMBER.test(literal) && !doubleKeeps(literal)) {
+      parts.push(json.slice(copied, token.index), `{"${EXACT}":"${literal}"}`)
+      copied = TOKEN.lastIndex
+    }
+  }
+  parts.push(json.slice(copied))
+  return parts.join('')
+}
+
+/** @param start where the opening quote stands */
+function endOfString(json: string, start: number): number {
+  let end = json.indexOf('"', start + 1)
+  while (end >= 0 && isEscaped(json, end)) end = json.indexOf('"', end + 1)
+  return end < 0 ? json.length : end + 1
+}
+
+function isEscaped(json: string, at: number): boolean {
+  let backslashes = 0
+  while (json[at - 1 - backslashes] === '\\') backslashes++
+  return backslashes % 2 === 1
 }
 
 /** Whether the double nearest to the literal, written as text, has the same digits at the same places. */
@@ -100,11 +157,12 @@ interface OpenValue {
 }
 
 /** Writes without recursion, so that no depth is too deep. */
-function encodeExactly(value: unknown): string {
+function encodeDeep(value: unknown): string {
   const parts: string[] = []
   const open: OpenValue[] = []
   const write = (item: unknown) => {
-    if (isLosslessNumber(item)) parts.push(item.value)
+    const exact = exactNumber(item)
+    if (exact) parts.push(exact.text)
     else if (Array.isArray(item)) begin('[', ']', arrayEntries(item))
     else if (typeof item === 'object' && item !== null) begin('{', '}', objectEntries(item))
     else parts.push(JSON.stringify(item) ?? 'null')

@@ -7,7 +7,7 @@ export type RetryCause = 'throttled' | 'server' | 'timeout' | 'transport' | 'gar
 export type Outcome =
   | {
       kind: 'answer'
-      /** Decoded JSON; numbers that no double holds are LosslessNumbers. */
+      /** Decoded JSON; numbers that no double holds are exact numbers (`exactNumber`). */
       value: unknown
       /** Size of the body after decompression. */
       bytes: number

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { RetryError } from '../errors.ts'
-import { exactNumber, isLosslessNumber } from '../json.ts'
+import { exactNumber, isExactNumber } from '../json.ts'
 
 /**
  * How lists come in pages (spec: Pagination styles). Pure: an answer and the query that gave it become items and
@@ -236,7 +236,7 @@ function count(value: unknown): number | undefined {
 }
 
 function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isLosslessNumber(value)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value)
 }
 
 function own(fields: Fields, key: string): unknown {
@@ -254,7 +254,7 @@ function broken(expected: string, found: unknown): RetryError {
 function describe(value: unknown): string {
   if (value === null || value === undefined) return value === null ? 'null' : 'nothing'
   if (Array.isArray(value)) return 'a list'
-  if (!isFields(value)) return `a ${isLosslessNumber(value) ? 'number' : typeof value}`
+  if (!isFields(value)) return `a ${isExactNumber(value) ? 'number' : typeof value}`
   const names = Object.keys(value).filter(name => /^\w{1,40}$/.test(name))
   return names.length === 0 ? 'an object' : `an object with ${names.slice(0, 8).join(', ')}`
 }

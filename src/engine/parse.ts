@@ -261,12 +261,23 @@ const CONVERT: Readonly<Record<ColumnKind, (value: unknown) => Converted | undef
   json: value => exactly(encodeJson(value)),
 }
 
-/** Objects as arrays of their values in a fixed order; inexact when one holds more or something else. */
+/**
+ * Objects as arrays of their plain values in a fixed order; inexact when one holds more or something else. A view
+ * unfolds them in SQL, where one value that is nested too deep would fail the whole query.
+ */
 function toTuples(names: readonly string[], value: unknown): Converted | undefined {
   if (!Array.isArray(value)) return undefined
-  const exact = value.every(item => isFields(item) && Object.keys(item).every(name => names.includes(name)))
-  const tuples = value.map(item => names.map(name => (isFields(item) ? (item[name] ?? null) : null)))
+  const exact = value.every(
+    item =>
+      isFields(item) && Object.entries(item).every(([name, inner]) => names.includes(name) && isPlain(inner)),
+  )
+  const plain = (inner: unknown) => (isPlain(inner) ? (inner ?? null) : null)
+  const tuples = value.map(item => names.map(name => (isFields(item) ? plain(item[name]) : null)))
   return { cell: encodeJson(tuples), exact }
+}
+
+function isPlain(value: unknown): boolean {
+  return typeof value !== 'object' || value === null || exactNumber(value) !== undefined
 }
 
 function isFields(value: unknown): value is Record<string, unknown> {

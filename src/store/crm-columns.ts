@@ -1,5 +1,5 @@
 import { canonicalInstant } from '../instant.ts'
-import { decodeJson, encodeJson, isLosslessNumber } from '../json.ts'
+import { decodeJson, encodeJson, exactNumber } from '../json.ts'
 
 /** How the fields of a CRM object become the columns of its typed table: names, types and values, and nothing else. */
 
@@ -160,5 +160,5 @@ const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 function asNumber(value: NonNullable<unknown>): CrmCell {
   const number = typeof value === 'string' && NUMBER.test(value) ? decodeJson(value).value : value
   if (typeof number === 'number') return Number.isSafeInteger(number) ? BigInt(number) : number
-  return isLosslessNumber(number) ? number.value : null
+  return exactNumber(number)?.text ?? null
 }

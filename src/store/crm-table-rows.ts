@@ -1,4 +1,4 @@
-import { decodeJson, isLosslessNumber } from '../json.ts'
+import { decodeJson, isExactNumber } from '../json.ts'
 import {
   type CrmCell,
   type CrmColumn,
@@ -78,7 +78,7 @@ function valuesOf(json: string | null): Values {
   try {
     const { value } = decodeJson(json)
     const isFields = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isFields && !isLosslessNumber(value) ? Object.entries(value) : []
+    return isFields && !isExactNumber(value) ? Object.entries(value) : []
   } catch (error) {
     if (error instanceof SyntaxError) return []
     throw error

@@ -96,8 +96,11 @@ const columnsWith = ({
   s.stage_id, ${name('s.stage_id')} AS stage, s.entered_at, s.left_at, s.known_from, s.left_at IS NULL AS is_current,
   round(julianday(coalesce(s.left_at, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))) - julianday(s.known_from), 3) AS days`
 
-/** Of a value in JSON, the id as the typed table has it: text, with every digit of a number. */
-const idIn = (json: string) => `iif(json_type(${json}) = 'text', ${json} ->> '$', nullif(${json}, 'null'))`
+/**
+ * Of a value in JSON, the id as the typed table has it: text, with every digit of a number. Only a string is read as
+ * JSON, since SQLite fails the whole query for a value nested deeper than 1,000 levels.
+ */
+const idIn = (json: string) => `iif(${json} GLOB '"*', ${json} ->> '$', nullif(${json}, 'null'))`
 
 /** A row for each stay: those that parley saw begin, and before them the one in which each deal was first read. */
 function stageHistory(stages: Stages | undefined): string {

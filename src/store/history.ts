@@ -1,4 +1,4 @@
-import { decodeJson, encodeJson, isLosslessNumber } from '../json.ts'
+import { decodeJson, encodeJson, exactNumber } from '../json.ts'
 import type { History } from '../resource.ts'
 import { sameJson } from './rows.ts'
 import { quote } from './sql.ts'
@@ -39,7 +39,9 @@ function fieldsOf(json: string): Fields {
 }
 
 function isPlainlySame(one: unknown, other: unknown): boolean {
-  return one === other || (isLosslessNumber(one) && isLosslessNumber(other) && one.value === other.value)
+  if (one === other) return true
+  const digits = exactNumber(one)?.text
+  return digits !== undefined && digits === exactNumber(other)?.text
 }
 
 /** The value as JSON text; null when the field is absent. */

@@ -1,6 +1,5 @@
-import { isDeepStrictEqual } from 'node:util'
 import { descendants, tableNamed } from '../catalog.ts'
-import { decodeJson, encodeJson } from '../json.ts'
+import { decodeJson, encodeJson, isSameValue } from '../json.ts'
 import type { Column, Table } from '../resource.ts'
 import type { Cell, ParsedItem, ParsedRow } from '../row.ts'
 import { placeholders, quote } from './sql.ts'
@@ -138,7 +137,7 @@ function sameCell(column: Column, stored: Cell, given: Cell): boolean {
 export function sameJson(stored: Cell, given: Cell): boolean {
   if (stored === given) return true
   if (typeof stored !== 'string' || typeof given !== 'string') return false
-  return isDeepStrictEqual(decodeJson(stored).value, decodeJson(given).value)
+  return isSameValue(decodeJson(stored).value, decodeJson(given).value)
 }
 
 /** What another endpoint showed beyond this one's fields stays; what this one shows, or has a column for, does not. */

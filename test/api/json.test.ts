@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decodeJson, encodeJson, exactNumber, isLosslessNumber } from '../../src/json.ts'
+import { decodeJson, encodeJson, exactNumber, isExactNumber, isSameValue } from '../../src/json.ts'
 
 /** What a list with one literal in it becomes after reading and writing. */
 const throughBoth = (literal: string) => encodeJson(decodeJson(`[${literal}]`).value)
@@ -50,7 +51,7 @@ describe('JSON numbers', () => {
     expect(exactNumber(decodeJson('12345678901234567890').value)).toEqual({ text: '12345678901234567890' })
     for (const other of [1, '1', null, {}, { value: '1', isLosslessNumber: true }]) {
       expect(exactNumber(other)).toBeUndefined()
-      expect(isLosslessNumber(other)).toBe(false)
+      expect(isExactNumber(other)).toBe(false)
     }
   })
 
@@ -121,16 +122,63 @@ describe('JSON text', () => {
     expect(decodeJson('\ufeff{"a":1}').value).toEqual({ a: 1 })
   })
 
-  it('writes any depth, and refuses as no JSON what is too deep to be read losslessly', () => {
-    const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`
-    expect(encodeJson(decodeJson(deep).value)).toBe(deep)
-    expect(() => decodeJson(deep.replace('[]', '[12345678901234567890]'))).toThrow(SyntaxError)
+  it.each([
+    ['lists', '['.repeat(200_000), ']'.repeat(200_000)],
+    ['objects', '{"a":'.repeat(200_000), '}'.repeat(200_000)],
+  ])('of any depth is read, compared and written, exact numbers in it too: %s', (_, open, close) => {
+    const deep = (inner: string) => `${open}${inner}${close}`
+    for (const inner of ['1', '12345678901234567890']) {
+      const { value } = decodeJson(deep(inner))
+      expect(encodeJson(value) === deep(inner)).toBe(true)
+      expect(isSameValue(value, decodeJson(deep(inner)).value)).toBe(true)
+      expect(isSameValue(value, decodeJson(deep('2')).value)).toBe(false)
+    }
   })
 
-  it.each(['', '{', '<html>', '{"a":01}', '[1,]', 'NaN', '[12345678901234567890,]', "{'a':1}"])(
-    'refuses %j',
-    text => {
-      expect(() => decodeJson(text)).toThrow(SyntaxError)
-    },
-  )
+  it('is the same as another where only the order of fields differs', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
+        const [left, right] = [one, other].map(value => decodeJson(JSON.stringify(value)).value)
+        expect(isSameValue(left, right)).toBe(isDeepStrictEqual(left, right))
+        expect(isSameValue(left, reordered(left))).toBe(true)
+      }),
+    )
+    expect(isSameValue({ length: 0 }, [])).toBe(false)
+    expect(isSameValue([], {})).toBe(false)
+  })
+
+  it('keeps numbers and strings apart however they are written, beside exact numbers', () => {
+    const text = String.raw`{"12345678901234567890":"a\\",":1e400}":1e400,"s":"\\\"1e400","d":[-0.1,1e400]}`
+    expect(encodeJson(decodeJson(text).value)).toBe(text)
+  })
+
+  it.each([
+    '',
+    '{',
+    '<html>',
+    '{"a":01}',
+    '[1,]',
+    'NaN',
+    '[12345678901234567890,]',
+    '[012345678901234567890]',
+    '{12345678901234567890:1}',
+    '[1e400 1e400]',
+    '[1e400e1]',
+    '[1e400',
+    '[1e400"',
+    "{'a':1}",
+  ])('refuses %j', text => {
+    expect(() => decodeJson(text)).toThrow(SyntaxError)
+  })
 })
+
+/** The same value with the fields of every object in reverse. */
+function reordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(reordered)
+  if (typeof value !== 'object' || value === null || isExactNumber(value)) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([name, inner]) => [name, reordered(inner)]),
+  )
+}

@@ -32,7 +32,6 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   croner: ['daemon/calendar.ts'],
   fastify: ['server/server.ts'],
   'hyparquet-writer': ['export/parquet-file.ts'],
-  'lossless-json': ['json.ts'],
   'p-queue': ['engine/scheduler.ts'],
   pino: ['log.ts'],
   'pino-pretty': ['log.ts'],

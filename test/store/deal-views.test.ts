@@ -1,5 +1,5 @@
-import { LosslessNumber } from 'lossless-json'
 import { expect, test } from 'vitest'
+import { decodeJson } from '../../src/json.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
 const DAY = (day: number) => `2026-01-${String(day).padStart(2, '0')}T00:00:00.000Z`
@@ -139,10 +139,11 @@ test('an e-mail has the subject that is known of any of its copies', async () =>
 
 test('stages whose ids are numbers are known by every digit', async () => {
   const store = temporaryStore()
-  const large = new LosslessNumber('12345678901234567890')
+  const digits = '12345678901234567890'
+  const large = decodeJson(digits).value
   putObject(store, 'deal', [relation('stage_id', 'stage')])
   putObject(store, 'stage', [NAME])
-  putRecord(store, 'stage', String(large), { name: 'The large one' })
+  putRecord(store, 'stage', digits, { name: 'The large one' })
   putRecord(store, 'deal', 'a', { stage_id: 7 }, 2)
   putRecord(store, 'deal', 'a', { stage_id: large }, 3)
   putRecord(store, 'deal', 'a', { stage_id: null }, 4)
@@ -152,9 +153,19 @@ test('stages whose ids are numbers are known by every digit', async () => {
     store.all('SELECT from_stage_id, stage_id, stage, left_at FROM deal_stage_history ORDER BY known_from'),
   ).toEqual([
     { from_stage_id: null, stage_id: '7', stage: null, left_at: DAY(3) },
-    { from_stage_id: '7', stage_id: String(large), stage: 'The large one', left_at: DAY(4) },
-    { from_stage_id: null, stage_id: String(large), stage: 'The large one', left_at: null },
+    { from_stage_id: '7', stage_id: digits, stage: 'The large one', left_at: DAY(4) },
+    { from_stage_id: null, stage_id: digits, stage: 'The large one', left_at: null },
   ])
+})
+
+test('a stage that is nested thousands of levels deep leaves the history of the other deals readable', async () => {
+  const store = await dealsWith('stage_id')
+  const readable = store.all('SELECT * FROM deal_stage_history')
+  const deep = (inner: unknown) =>
+    JSON.parse(`${'['.repeat(2000)}${JSON.stringify(inner)}${']'.repeat(2000)}`)
+  putRecord(store, 'deal', 'deep', { stage_id: deep(1) }, 2)
+  putRecord(store, 'deal', 'deep', { stage_id: deep(2) }, 3)
+  expect(store.all("SELECT * FROM deal_stage_history WHERE deal_id <> 'deep'")).toEqual(readable)
 })
 
 test('the timeline of a deal keeps a meeting that is withheld, without its title', async () => {

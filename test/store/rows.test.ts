@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { tableNamed } from '../../src/catalog.ts'
 import { compileParser } from '../../src/engine/parse.ts'
-import { temporaryStore } from './temporary-store.ts'
+import { entity, requested } from '../../src/resource.ts'
+import { REJECTS_NOTHING, temporaryStore } from './temporary-store.ts'
 
 const [FIRST, LATER, LATEST] = [
   '2026-01-01T00:00:00.000Z',
@@ -260,6 +261,43 @@ describe('tombstones', () => {
     expect(store.all('SELECT id FROM live_messages')).toEqual([])
     store.put('message_copies', [copy('2', 'two')])
     expect(store.all('SELECT id, copy_count FROM live_messages')).toEqual([{ id: '2', copy_count: 1 }])
+  })
+})
+
+describe('a value that is nested thousands of levels deep', () => {
+  const deep = (inner: unknown): unknown =>
+    JSON.parse(`${'{"a":['.repeat(2000)}${JSON.stringify(inner)}${']}'.repeat(2000)}`)
+
+  test.each([
+    ['a field of a record', 'crm_records', (inner: unknown) => record({ plain: 1, layout: deep(inner) })],
+    ['an unknown field', 'members', (inner: unknown) => ({ id: 'm', layout: deep(inner) })],
+    [
+      'an unknown field of a child',
+      'meetings',
+      (inner: unknown) => ({ meeting_id: 'm', action_items: [{ id: 'a', layout: deep(inner) }] }),
+    ],
+  ])('changes like any other: %s', (_, table, payload) => {
+    const store = temporaryStore()
+    const statusOf = (inner: unknown) =>
+      store.put(table, [payload(inner)], { requested: 'deal' })[0]?.written.status
+    expect([1, 1, 2].map(statusOf)).toEqual(['inserted', 'unchanged', 'changed'])
+    expect(store.column('SELECT count(*) FROM crm_record_changes')).toEqual([table === 'crm_records' ? 1 : 0])
+  })
+
+  test('is kept beside the words of a transcript, which stay readable', () => {
+    const transcript = entity('transcript', {
+      about: '',
+      key: ['id'],
+      columns: { id: requested('') },
+      children: [{ table: tableNamed('transcript_entries'), list: ['entries'], items: 'object' }],
+    })
+    const store = temporaryStore()
+    const words = [{ text: deep(1), start_time: 1, end_time: 2 }, { text: 'b' }]
+    const parsed = compileParser(transcript)({ entries: [{ words }] }, REJECTS_NOTHING, 'm')
+    const rows = parsed?.children.get('transcript_entries') ?? []
+    store.atomically(() => store.rows.replaceChildren('transcript_entries', 'm', rows))
+    expect(store.column('SELECT text FROM transcript_words')).toEqual([null, 'b'])
+    expect(store.column('SELECT _extra FROM transcript_entries')).toEqual([JSON.stringify({ words })])
   })
 })
 
