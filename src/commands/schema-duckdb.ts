@@ -1,5 +1,11 @@
 import { TABLES } from '../catalog.ts'
-import { type DescribedKind, type DescribedTable, fullMeaning } from '../dictionary/described.ts'
+import {
+  type DescribedColumn,
+  type DescribedKind,
+  type DescribedTable,
+  fullMeaning,
+} from '../dictionary/described.ts'
+import { exactNames } from '../store/crm-columns.ts'
 import { quote } from '../store/sql.ts'
 import { viewStatements } from '../store/views.ts'
 
@@ -13,7 +19,7 @@ const ATTACHED = 'parley_file'
 
 const TYPES: Readonly<Record<DescribedKind, string | undefined>> = {
   text: undefined,
-  timestamp: 'TIMESTAMP',
+  timestamp: 'TIMESTAMPTZ',
   date: 'DATE',
   json: 'JSON',
   integer: 'BIGINT',
@@ -51,10 +57,12 @@ export function duckdbScript(file: string, tables: readonly DescribedTable[]): s
 }
 
 const PREFACE = [
-  '-- A view in DuckDB for every table and view of the warehouse: timestamps (UTC), dates, booleans and JSON typed.',
+  '-- A view in DuckDB for every table and view of the warehouse: timestamps, dates, booleans and JSON typed.',
   '-- A value that does not fit its type is NULL here; as it stands, it is in the attached file.',
   '-- DuckDB 1.2.1 or newer. INSTALL downloads the sqlite extension once; without a network, install it from a file.',
   '-- The views last, the attached file does not: run this again in every session.',
+  '-- Days and months are those of UTC, as in the warehouse.',
+  "SET TimeZone = 'UTC';",
 ]
 
 /** Of the tables that resources declare: plain SQL, the same in DuckDB. */
@@ -67,27 +75,66 @@ const LIVE_VIEWS: ReadonlyMap<string, string> = new Map(
 )
 
 function typedView(table: DescribedTable): string {
-  const columns = table.columns.map(({ name, kind }) => {
-    const type = TYPES[kind]
-    return type === undefined ? quote(name) : `TRY_CAST(${quote(name)} AS ${type}) AS ${quote(name)}`
+  const exact = exactColumns(table)
+  const columns = table.columns.flatMap(column => {
+    const digits = exact.get(column.name)
+    return [typedColumn(column), ...(digits === undefined ? [] : [quote(digits)])]
   })
-  return `CREATE OR REPLACE VIEW ${quote(table.name)} AS SELECT ${columns.join(', ')} FROM ${sourceOf(table)};`
+  return `CREATE OR REPLACE VIEW ${quote(table.name)} AS SELECT ${columns.join(', ')} FROM ${sourceOf(table, exact)};`
 }
 
-function sourceOf({ name, form, columns }: DescribedTable): string {
-  const isPlain = form === 'table' && columns.every(({ kind }) => kind !== 'any')
-  if (isPlain) return `${ATTACHED}.${quote(name)}`
-  return `sqlite_query(${literal(ATTACHED)}, ${literal(`SELECT * FROM ${quote(name)}`)})`
+function typedColumn({ name, kind, mayMisfit }: DescribedColumn): string {
+  const type = TYPES[kind]
+  if (type === undefined) return quote(name)
+  const source = (mayMisfit && FITTING[kind]?.(quote(name))) || quote(name)
+  const value = `TRY_CAST(${source} AS ${type})`
+  // DuckDB reads 1e400 as infinity, which would spoil every sum.
+  return `${kind === 'any' ? `CASE WHEN isfinite(${value}) THEN ${value} END` : value} AS ${quote(name)}`
 }
 
-function comments({ name, about, columns }: DescribedTable): string[] {
+/** The part of a value that the type is to be read from: DuckDB takes more than the warehouse's own forms. */
+const FITTING: Readonly<Partial<Record<DescribedKind, (column: string) => string>>> = {
+  timestamp: column => `nullif(regexp_extract(${column}, '^\\d{4}-\\d\\d-\\d\\dT[0-9:.]{12}Z$'), '')`,
+  date: column => `nullif(regexp_extract(${column}, '^(\\d{4}-\\d\\d-\\d\\d)($|[T ])', 1), '')`,
+}
+
+/** Next to each column of numbers of any length, the one with their digits: the same that an export has. */
+function exactColumns({ columns }: DescribedTable): ReadonlyMap<string, string> {
+  const numbers = columns.filter(({ kind }) => kind === 'any').map(({ name }) => name)
+  return exactNames(
+    columns.map(({ name }) => name),
+    numbers,
+  )
+}
+
+function sourceOf({ name, form, columns }: DescribedTable, exact: ReadonlyMap<string, string>): string {
+  if (form === 'table' && exact.size === 0) return `${ATTACHED}.${quote(name)}`
+  const asked = (select: string) =>
+    `sqlite_query(${literal(ATTACHED)}, ${literal(`SELECT ${select} FROM ${quote(name)}`)})`
+  const digits = [...exact].map(
+    ([number, called]) =>
+      `iif(typeof(${quote(number)}) = 'text', ${quote(number)}, NULL) AS ${quote(called)}`,
+  )
+  if (columns.length + exact.size <= MOST_RESULTS) return asked(['*', ...digits].join(', '))
+  return `${asked('*')} JOIN ${asked(['"id"', ...digits].join(', '))} USING ("id")`
+}
+
+/** SQLite gives so many columns at once. */
+const MOST_RESULTS = 2000
+
+function comments(table: DescribedTable): string[] {
+  const { name, about, columns } = table
+  const comment = (column: string, text: string) =>
+    `COMMENT ON COLUMN ${quote(name)}.${quote(column)} IS ${literal(text)};`
   return [
     `COMMENT ON VIEW ${quote(name)} IS ${literal(about)};`,
-    ...columns.map(
-      column => `COMMENT ON COLUMN ${quote(name)}.${quote(column.name)} IS ${literal(fullMeaning(column))};`,
-    ),
+    ...columns.map(column => comment(column.name, fullMeaning(column))),
+    ...[...exactColumns(table)].map(([number, digits]) => comment(digits, digitsOf(number))),
   ]
 }
+
+const digitsOf = (number: string): string =>
+  `Every digit of "${number}" where a double does not keep them. NULL: the double is exact.`
 
 function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`

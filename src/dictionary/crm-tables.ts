@@ -68,12 +68,14 @@ function fieldColumn(field: CrmFieldTold): DescribedColumn {
     ...(type === null ? [] : [`The CRM’s type: ${type}.`]),
     ...(kind === 'any' ? ['A number; text where it has more digits than a number keeps.'] : []),
     ...(kind === 'timestamp' ? ['As it was sent where that is no date-time.'] : []),
+    ...(kind === 'date' ? ['As it was sent where that is no day.'] : []),
     ...refersTo.map(target => `Points at \`${target}\`.`),
   ]
   return {
     ...PLAIN,
     name: field.column,
     kind,
+    mayMisfit: kind !== 'text',
     about: said.join(' '),
     nullMeaning: MISSING_OR_MISFIT,
     source: `fields.${field.name}`,

@@ -14,6 +14,8 @@ export interface DescribedColumn {
   nullMeaning: string
   /** That it means the same in most columns of its table, which says it of itself. */
   nullIsTold?: true
+  /** People type these values into a CRM: a value may not fit the kind. */
+  mayMisfit?: boolean
   /** Field of the API that the value comes from, with `[]` for every list on the way; null for parley's own. */
   source: string | null
   /** Null where the value is no quantity; `not stated` where the API does not say. */

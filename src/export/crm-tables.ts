@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { ColumnKind } from '../resource.ts'
-import { type CrmForm, formOf } from '../store/crm-columns.ts'
+import { type CrmForm, exactNames, formOf } from '../store/crm-columns.ts'
 import type { Sqlite } from '../store/open.ts'
 import { quote } from '../store/sql.ts'
+import type { ExportKind } from './parquet-types.ts'
 import type { ExportColumn, ExportTable } from './tables.ts'
 
 /** The typed tables of the workspace's CRM objects: which there are is known to the database alone. */
@@ -40,53 +40,28 @@ export function crmTables(db: Sqlite): ExportTable[] {
 
 const RECORD_TIMES = ['created_at', 'updated_at', '_deleted_at']
 
-function columnsOf(db: Sqlite, table: string, fields: ReadonlyMap<string, TypedField>): ExportColumn[] {
+/** By the metadata alone: were a type chosen by the values, it would change from one export to the next. */
+function columnsOf(db: Sqlite, table: string, own: ReadonlyMap<string, TypedField>): ExportColumn[] {
   const names = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[]
-  const wanted = names.map((name): ExportColumn => {
-    const field = fields.get(name)
+  const columns = names.map((name): ExportColumn => {
+    const field = own.get(name)
     if (!field) return { name, kind: RECORD_TIMES.includes(name) ? 'timestamp' : 'text' }
-    return { name, kind: field.relation_type === null ? KINDS[formOf(field.type)] : 'text' }
+    return { name, kind: field.relation_type === null ? KINDS[formOf(field.type)] : 'text', mayMisfit: true }
   })
-  const unfit = columnsWithMisfits(db, table, wanted)
-  return wanted.map(column => (unfit.has(column.name) ? { ...column, kind: 'text' } : column))
+  const numbers = columns.filter(({ kind }) => kind === 'number').map(({ name }) => name)
+  const exact = exactNames(names, numbers)
+  return columns.flatMap(column => {
+    const name = exact.get(column.name)
+    return name === undefined ? [column] : [column, { ...column, name, kind: 'digits', source: column.name }]
+  })
 }
 
-const KINDS: Readonly<Record<CrmForm, ColumnKind>> = {
+const KINDS: Readonly<Record<CrmForm, ExportKind>> = {
   text: 'text',
-  number: 'real',
+  number: 'number',
   boolean: 'boolean',
-  timestamp: 'timestamp',
-}
-
-/** Under which a value is none of its column's kind: a number with too many digits is text, and so is a free-form time. */
-const MISFITS: Readonly<Partial<Record<ColumnKind, (column: string) => string>>> = {
-  real: column => `typeof(${column}) NOT IN ('integer', 'real', 'null')`,
-  boolean: column => `typeof(${column}) NOT IN ('integer', 'null')`,
-  timestamp: column => `${column} IS NOT strftime('%Y-%m-%dT%H:%M:%fZ', ${column})`,
-}
-
-/** SQLite gives so many results in a row, and no more. */
-const MOST_RESULTS = 1000
-
-/** One reading of the table tells of all its columns. */
-function columnsWithMisfits(db: Sqlite, table: string, columns: readonly ExportColumn[]): Set<string> {
-  const doubtful = columns.flatMap(({ name, kind }) => {
-    const condition = MISFITS[kind]?.(quote(name))
-    return condition === undefined ? [] : [{ name, condition }]
-  })
-  const unfit = new Set<string>()
-  for (let from = 0; from < doubtful.length; from += MOST_RESULTS) {
-    const some = doubtful.slice(from, from + MOST_RESULTS)
-    const conditions = some.map(({ condition }) => `max(${condition})`)
-    const found = db
-      .prepare(`SELECT ${conditions.join(', ')} FROM ${quote(table)}`)
-      .raw()
-      .get() as unknown[]
-    some.forEach(({ name }, index) => {
-      if (found[index] === 1) unfit.add(name)
-    })
-  }
-  return unfit
+  timestamp: 'instant',
+  date: 'day',
 }
 
 /** Objects are named by people: what is no plain letter or digit is left out, and the name's digest tells them apart. */

@@ -3,10 +3,11 @@ import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { createFingerprint, MARK_KEY, type Mark, markText } from './fingerprint.ts'
 import { PARQUET_TYPES, type ParquetCell, parquetSchema, type StoredCell } from './parquet-types.ts'
-import type { ExportTable } from './tables.ts'
+import { type ExportTable, sourcesOf } from './tables.ts'
 
 /** One Parquet file in the making. It holds no more than one row group in memory. */
 export interface ParquetFile {
+  /** Takes the cells of `sourcesOf` the table's columns. */
   add(cells: readonly StoredCell[]): void
   /** Writes the rest and its mark, so that all of it is on the disk. */
   finish(): Mark & { bytes: number }
@@ -35,7 +36,12 @@ function charactersOf(cell: StoredCell): number {
 
 export function createParquetFile({ path, mode, table, createdBy }: ParquetFileOptions): ParquetFile {
   const { columns } = table
-  const types = columns.map(({ kind }) => PARQUET_TYPES[kind])
+  const sources = sourcesOf(columns)
+  const read = columns.map(column => ({
+    ...column,
+    place: sources.indexOf(column.source ?? column.name),
+    convert: PARQUET_TYPES[column.kind].convert,
+  }))
   const fingerprint = createFingerprint(columns)
   const file = openFile(path, mode)
   const kvMetadata: { key: string; value: string }[] = []
@@ -67,11 +73,11 @@ export function createParquetFile({ path, mode, table, createdBy }: ParquetFileO
   return {
     add(cells) {
       fingerprint.add(cells)
-      for (let index = 0; index < types.length; index += 1) {
-        const cell = cells[index] ?? null
-        const value = cell === null ? null : types[index]?.convert(cell)
-        if (value === undefined) throw unfit(table.name, columns[index]?.name ?? '')
-        group[index]?.push(value)
+      for (const [index, { name, place, convert, mayMisfit }] of read.entries()) {
+        const cell = cells[place] ?? null
+        const value = cell === null ? null : convert(cell)
+        if (value === undefined && !mayMisfit) throw unfit(table.name, name)
+        group[index]?.push(value ?? null)
         characters += charactersOf(cell)
       }
       rows += 1

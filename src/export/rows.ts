@@ -1,7 +1,7 @@
 import type { Sqlite } from '../store/open.ts'
 import { quote } from '../store/sql.ts'
 import type { StoredCell } from './parquet-types.ts'
-import type { ExportTable } from './tables.ts'
+import { type ExportTable, sourcesOf } from './tables.ts'
 
 /** Reads the rows of a table partition by partition. */
 export interface RowReader {
@@ -32,10 +32,12 @@ export interface RowQueries {
   count: string
 }
 
-/** Pure. After its cells each row has its month. */
+/** Pure. The cells of a row are those of `sourcesOf` its columns; after them comes its month. */
 export function rowQueries({ name, columns, rows }: ExportTable): RowQueries {
   const { gathered, time, from, order } = rows
-  const cells = columns.map(column => `t.${quote(column.name)}`).join(', ')
+  const cells = sourcesOf(columns)
+    .map(column => `t.${quote(column)}`)
+    .join(', ')
   const count = `SELECT count(*) FROM ${gathered ? `temp.${quote(gathered.name)}` : quote(name)}`
   if (!time)
     return { timed: `SELECT ${cells}, NULL FROM ${from} ORDER BY ${order}`, timeless: undefined, count }

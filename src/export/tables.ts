@@ -1,12 +1,22 @@
 import { CATALOG, type PlacedTable, TABLES } from '../catalog.ts'
 import type { ColumnKind, LivesWith, ResourceName } from '../resource.ts'
 import { quote } from '../store/sql.ts'
+import type { ExportKind } from './parquet-types.ts'
 
 /** What is exported and from where, as the declarations say. Pure. */
 
 export interface ExportColumn {
   name: string
-  kind: ColumnKind
+  kind: ExportKind
+  /** The warehouse's column, where that has another name. */
+  source?: string
+  /** A value that does not fit the kind is exported as NULL; in any other column it is an error. */
+  mayMisfit?: boolean
+}
+
+/** The warehouse's columns that are read, each once: SQLite has a limit for the columns of a result. */
+export function sourcesOf(columns: readonly ExportColumn[]): string[] {
+  return [...new Set(columns.map(({ name, source }) => source ?? name))]
 }
 
 export interface ExportTable {

@@ -4,7 +4,7 @@ import { decodeJson, encodeJson, exactNumber } from '../json.ts'
 /** How the fields of a CRM object become the columns of its typed table: names, types and values, and nothing else. */
 
 /** What the values of a column are made of. */
-export type CrmForm = 'text' | 'number' | 'boolean' | 'timestamp'
+export type CrmForm = 'text' | 'number' | 'boolean' | 'timestamp' | 'date'
 
 /** A row of `crm_fields`, as far as it matters here. */
 export interface CrmField {
@@ -38,6 +38,7 @@ export const TRAILING_COLUMNS = ['created_at', 'updated_at', '_deleted_at'] as c
 export const SQL_TYPES: Readonly<Record<CrmForm, string>> = {
   text: 'TEXT',
   timestamp: 'TEXT',
+  date: 'TEXT',
   boolean: 'INTEGER',
   number: 'ANY',
 }
@@ -51,6 +52,7 @@ const FORMS: readonly { form: CrmForm; types: RegExp }[] = [
       /^(number|numeric|int|integer|bigint|smallint|long|float|double|decimal|real|currency|money|amount|percent|percentage)$/,
   },
   { form: 'timestamp', types: /^(datetime|datetimetz|timestamp|timestamptz|timestampz|instant)$/ },
+  { form: 'date', types: /^(date|day|localdate)$/ },
 ]
 
 export function formOf(type: string | null): CrmForm {
@@ -127,6 +129,16 @@ export function createNames(taken: Iterable<string>): Names {
   }
 }
 
+/**
+ * Where the numbers of a column are doubles, the column next to it that holds every digit of those that a double does
+ * not keep: its name, by the name of the number's. It is there whatever the values are.
+ * @param all every column of the table
+ */
+export function exactNames(all: readonly string[], numbers: readonly string[]): ReadonlyMap<string, string> {
+  const taken = createNames(all)
+  return new Map(numbers.map(name => [name, taken.take(`${name}_exact`)]))
+}
+
 const fold = (name: string): string => name.toLowerCase()
 
 /** The value as it stands in its column; null where it does not fit, and is to be looked for in the JSON. */
@@ -137,6 +149,7 @@ export function cellOf(form: CrmForm, value: unknown): CrmCell {
 const CELLS: Readonly<Record<CrmForm, (value: NonNullable<unknown>) => CrmCell>> = {
   text: asText,
   timestamp: value => (typeof value === 'string' ? canonicalInstant(value) : undefined) ?? asText(value),
+  date: asText,
   boolean: value => TRUTHS.get(value) ?? null,
   number: asNumber,
 }
@@ -154,7 +167,8 @@ function asText(value: NonNullable<unknown>): string {
   return typeof value === 'string' ? value.toWellFormed() : encodeJson(value)
 }
 
-const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+/** A JSON number as text, and nothing else. */
+export const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /** Amounts are sent as text by those who mind their digits. */
 function asNumber(value: NonNullable<unknown>): CrmCell {

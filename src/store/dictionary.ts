@@ -35,7 +35,7 @@ const SAMPLE: CrmObjectTold = {
   table: 't',
   liveView: 'l',
   labelledView: 'v',
-  fields: (['text', 'any', 'boolean', 'timestamp'] as const).map(kind => ({
+  fields: (['text', 'any', 'boolean', 'timestamp', 'date'] as const).map(kind => ({
     name: 'f',
     label: 'F',
     type: 'x',
@@ -206,7 +206,8 @@ function toldField(
 /** By the type that the column has, and for text by what the CRM calls the field's type. */
 function kindOf(declared: string, type: string | null): DescribedKind {
   const byColumn: Readonly<Record<string, DescribedKind>> = { INTEGER: 'boolean', ANY: 'any' }
-  return byColumn[declared] ?? (formOf(type) === 'timestamp' ? 'timestamp' : 'text')
+  const form = formOf(type)
+  return byColumn[declared] ?? (form === 'timestamp' || form === 'date' ? form : 'text')
 }
 
 /**

@@ -4,6 +4,7 @@ import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import type { Manifest } from '../../src/export/manifest.ts'
+import { quote } from '../../src/store/sql.ts'
 import { type DuckCell, openDuck, sorted } from '../export/duck.ts'
 import { emptyFolder, parley, parleyWithSmallFiles, startParley } from './parley.ts'
 import { backfilled, placeFor, workspace } from './workspace.ts'
@@ -17,12 +18,13 @@ const manifestIn = (folder: string) =>
 
 type Stored = string | number | bigint | null
 
-/** A stored cell as a reader of this type sees it: where numbers and longer texts stand in one column, all are text. */
+/** A stored cell as a reader of this type sees it. A text in a CRM's column that is no value of its type is NULL. */
 function cellAs(type: string | undefined, cell: Stored): DuckCell {
   if (cell === null) return null
   if (type === 'BOOLEAN') return cell === 1n
-  if (type === 'DOUBLE') return Number(cell)
-  return type === 'VARCHAR' ? String(cell) : cell
+  if (type === 'DOUBLE') return Number.isFinite(Number(cell)) ? Number(cell) : null
+  if (type?.startsWith('TIMESTAMP')) return /^\d{4}-\d\d-\d\dT.{12}Z$/.test(String(cell)) ? cell : null
+  return cell
 }
 
 test.concurrent('needs no API settings, and every table has the rows of the warehouse, those of CRM objects too', async context => {
@@ -34,13 +36,18 @@ test.concurrent('needs no API settings, and every table has the rows of the ware
   const db = new Database(file, { readonly: true })
   const { tables } = manifestIn(folder)
   for (const { table, folder: name, columns, rows } of tables) {
-    const names = columns.map(column => `"${column.name.replaceAll('"', '""')}"`).join(', ')
+    const names = columns.map(column => quote(column.name))
+    const own = new Set(db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[])
+    const sources = columns.map(({ name: column }) => {
+      const digits = quote(column.replace(/_exact$/, ''))
+      return own.has(column) ? quote(column) : `iif(typeof(${digits}) = 'text', ${digits}, NULL)`
+    })
     const found = await duck.read(
-      `SELECT ${names} FROM read_parquet('${folder}/${name}/**/*.parquet', hive_partitioning = true)`,
+      `SELECT ${names.join(', ')} FROM read_parquet('${folder}/${name}/**/*.parquet', hive_partitioning = true)`,
     )
     const types = Object.values(found.types)
     const stored = db
-      .prepare(`SELECT ${names} FROM "${table.replaceAll('"', '""')}"`)
+      .prepare(`SELECT ${sources.join(', ')} FROM ${quote(table)}`)
       .raw()
       .safeIntegers()
       .all() as Stored[][]
@@ -54,7 +61,7 @@ test.concurrent('needs no API settings, and every table has the rows of the ware
   expect(typed).toContain('crm_deal')
   const deal = tables.find(({ table }) => table === 'crm_deal')
   expect(new Set(deal?.columns.map(({ type }) => type))).toEqual(
-    new Set(['STRING', 'DOUBLE', 'BOOLEAN', 'TIMESTAMP(MILLIS, UTC)']),
+    new Set(['STRING', 'DOUBLE', 'BOOLEAN', 'DATE', 'TIMESTAMP(MILLIS, UTC)']),
   )
   db.close()
 })
@@ -70,16 +77,19 @@ test.concurrent('every query of the analysts’ page for DuckDB finds its tables
   }
 })
 
-test.concurrent('a number too long for a double makes its column text, with every digit', async context => {
+test.concurrent('a number too long for a double keeps its digits in the column next to it', async context => {
   const { cwd, file } = await backfilled(context)
   const db = new Database(file)
   db.exec("UPDATE crm_deal SET amount = '12345678901234567890.12' WHERE id = (SELECT min(id) FROM crm_deal)")
   db.close()
   await parley(['export', 'parquet', 'out', '--tables', 'crm_deal'], { cwd })
   const { types, rows } = await duck.read(
-    `SELECT amount FROM read_parquet('${cwd}/out/crm_deal/*.parquet') WHERE length(amount) > 20`,
+    `SELECT amount, amount_exact FROM read_parquet('${cwd}/out/crm_deal/*.parquet') WHERE amount_exact LIKE '1234567890%'`,
   )
-  expect({ types, rows }).toEqual({ types: { amount: 'VARCHAR' }, rows: [['12345678901234567890.12']] })
+  expect({ types, rows }).toEqual({
+    types: { amount: 'DOUBLE', amount_exact: 'VARCHAR' },
+    rows: [[Number('12345678901234567890.12'), '12345678901234567890.12']],
+  })
 })
 
 test.concurrent('run again it writes what changed, and says so as JSON', async context => {

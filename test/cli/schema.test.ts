@@ -154,9 +154,9 @@ test.concurrent('schema --duckdb attaches the file by its full path', async () =
   expect(stdout).toContain(
     `ATTACH IF NOT EXISTS '${join(cwd, 'parley.db')}' AS parley_file (TYPE sqlite, READ_ONLY);`,
   )
-  expect(stdout).toContain('TRY_CAST("start_time" AS TIMESTAMP) AS "start_time"')
+  expect(stdout).toContain('TRY_CAST("start_time" AS TIMESTAMPTZ) AS "start_time"')
   const typed = stdout.split('\n').find(line => line.startsWith('CREATE OR REPLACE VIEW "crm_offer" AS '))
-  expect(typed).toContain('TRY_CAST("amount" AS DOUBLE) AS "amount"')
+  expect(typed).toContain('TRY_CAST("amount" AS DOUBLE) END AS "amount", "amount_exact"')
 })
 
 test.concurrent.each<[args: string[], message: string, hint: string]>([

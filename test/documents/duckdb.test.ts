@@ -8,13 +8,8 @@ import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { openDatabase, type Sqlite } from '../../src/store/open.ts'
 import { quote } from '../../src/store/sql.ts'
 import { emptyFolder } from '../cli/parley.ts'
+import { makeDuckdbViews } from '../support/duckdb-views.ts'
 import { storeExamples } from './example-rows.ts'
-
-/**
- * The sqlite extension has to be downloaded, so a database of DuckDB's own stands in for the attached file: with the
- * types that the extension gives (https://duckdb.org/docs/stable/core_extensions/sqlite), which for all that is asked
- * of SQLite itself is VARCHAR.
- */
 
 const WIDE = 'a "quoted" name, \'so\' to speak'
 
@@ -50,13 +45,7 @@ beforeAll(async () => {
   makeDeals(sqlite)
   instance = await DuckDBInstance.create(':memory:')
   connection = await instance.connect()
-  await connection.run("ATTACH ':memory:' AS parley_file")
-  for (const table of ALL) await standIn(table)
-  for (const statement of duckdbStatements('parley.db', ALL).views) {
-    await connection.run(
-      statement.replace(/sqlite_query\('parley_file', 'SELECT \* FROM (.*?)'\);$/, 'parley_file.$1;'),
-    )
-  }
+  await makeDuckdbViews(connection, sqlite, ALL, { comments: true })
 }, 60_000)
 
 afterAll(() => {
@@ -74,33 +63,11 @@ function makeDeals(db: Sqlite): void {
     CREATE VIEW labelled_crm_deal AS SELECT "id", "amount" AS "金額", ${quote(WIDE)}, "created_at", "updated_at" FROM crm_deal;`)
 }
 
-async function standIn({ name, form, columns }: DescribedTable): Promise<void> {
-  const isAsked = form === 'view' || columns.some(({ kind }) => kind === 'any')
-  const types = new Map(
-    sqlite.prepare('SELECT name, type FROM pragma_table_info(?)').raw().all(name) as [string, string][],
-  )
-  const typeOf = (column: string): string => {
-    const declared: Readonly<Record<string, string>> = { TEXT: 'VARCHAR', INTEGER: 'BIGINT', REAL: 'DOUBLE' }
-    return isAsked ? 'VARCHAR' : (declared[types.get(column) ?? ''] ?? 'BLOB')
-  }
-  const table = `parley_file.${quote(name)}`
-  await connection.run(
-    `CREATE TABLE ${table} (${[...types.keys()].map(column => `${quote(column)} ${typeOf(column)}`).join(', ')})`,
-  )
-  for (const row of sqlite
-    .prepare(`SELECT * FROM ${quote(name)}`)
-    .raw()
-    .all() as unknown[][]) {
-    const values = row.map(value => (value === null ? 'NULL' : `'${String(value).replaceAll("'", "''")}'`))
-    await connection.run(`INSERT INTO ${table} VALUES (${values.join(', ')})`)
-  }
-}
-
 const rows = async (sql: string) => (await connection.runAndReadAll(sql)).getRowObjectsJson()
 
 const TYPES: Readonly<Record<string, string>> = {
   text: 'VARCHAR',
-  timestamp: 'TIMESTAMP',
+  timestamp: 'TIMESTAMP WITH TIME ZONE',
   date: 'DATE',
   json: 'JSON',
   integer: 'BIGINT',
@@ -117,7 +84,10 @@ describe('the views for DuckDB', () => {
         `SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = 'memory' AND table_name = '${name}' ORDER BY column_index`,
       )
       expect(described).toEqual(
-        columns.map(column => ({ column_name: column.name, data_type: TYPES[column.kind] })),
+        columns.flatMap(({ name: own, kind }) => [
+          { column_name: own, data_type: TYPES[kind] },
+          ...(kind === 'any' ? [{ column_name: `${own}_exact`, data_type: 'VARCHAR' }] : []),
+        ]),
       )
     },
   )
@@ -166,10 +136,12 @@ describe('the views for DuckDB', () => {
 
   test('have numbers of CRM fields as numbers, whatever the fields are called', async () => {
     expect(
-      await rows(`SELECT id, "金額", ${quote(WIDE)} AS wide FROM labelled_crm_deal ORDER BY id`),
+      await rows(
+        `SELECT id, "金額", "金額_exact", ${quote(WIDE)} AS wide FROM labelled_crm_deal ORDER BY id`,
+      ),
     ).toEqual([
-      { id: 'd1', 金額: 12.5, wide: 'x' },
-      { id: 'd2', 金額: 123456789012345680000, wide: null },
+      { id: 'd1', 金額: 12.5, 金額_exact: null, wide: 'x' },
+      { id: 'd2', 金額: 123456789012345680000, 金額_exact: '123456789012345678901', wide: null },
     ])
   })
 

@@ -358,23 +358,26 @@ test('the table of a CRM object follows its metadata: fields added, retyped, ren
       [
         ['title', text],
         ['size', real],
+        ['size_exact', text],
       ],
-      ['T', 12],
+      ['T', 12, null],
     ],
     [
       [
         ['title', text],
         ['size', real],
+        ['size_exact', text],
         ['Größe "neu"', time],
       ],
-      ['T', 12, NOW],
+      ['T', 12, null, NOW],
     ],
     [
       [
         ['title', real],
+        ['title_exact', text],
         ['size', text],
       ],
-      [null, '12'],
+      [null, null, '12'],
     ],
     [
       [

@@ -243,53 +243,6 @@ describe('tables of CRM objects', () => {
     return duck.read(`SELECT * FROM read_parquet('${target}/crm_o/part-00000.parquet') ORDER BY id`)
   }
 
-  test('columns have the types of their fields where every value is of it, else they are text', async () => {
-    const at = '2026-03-04T05:06:07.123Z'
-    const { types, rows } = await exported(
-      {
-        amount: 'number',
-        digits: 'number',
-        at: 'datetime',
-        soon: 'datetime',
-        never: 'datetime',
-        done: 'boolean',
-        name: 'string',
-      },
-      [
-        [0.5, 1n, at, at, at, 1n, 'n'],
-        [7, '123456789012345678901', null, 'next week', '2026-02-30T00:00:00.000Z', 0n, '日本'],
-        [null, null, at, null, null, null, null],
-      ],
-    )
-    expect(types).toEqual({
-      id: 'VARCHAR',
-      amount: 'DOUBLE',
-      digits: 'VARCHAR',
-      at: 'TIMESTAMP WITH TIME ZONE',
-      soon: 'VARCHAR',
-      never: 'VARCHAR',
-      done: 'BOOLEAN',
-      name: 'VARCHAR',
-      updated_at: 'TIMESTAMP WITH TIME ZONE',
-    })
-    const updated = '2026-01-01T00:00:00.000Z'
-    expect(rows).toEqual([
-      ['0', 0.5, '1', at, at, at, true, 'n', updated],
-      [
-        '1',
-        7,
-        '123456789012345678901',
-        null,
-        'next week',
-        '2026-02-30T00:00:00.000Z',
-        false,
-        '日本',
-        updated,
-      ],
-      ['2', null, null, at, null, null, null, null, updated],
-    ])
-  })
-
   test('a field may have any name', async () => {
     const { types, rows } = await exported(Object.fromEntries(HOSTILE.map(name => [name, 'text'])), [HOSTILE])
     expect(Object.keys(types)).toEqual(['id', ...HOSTILE, 'updated_at'])
@@ -316,16 +269,6 @@ describe('tables of CRM objects', () => {
       `SELECT count(DISTINCT row_group_id) FROM parquet_metadata('${target}/crm_o/part-00000.parquet')`,
     )
     expect(groups.rows).toEqual([[1n]])
-  })
-
-  test('an object may have more fields than one query tells of', async () => {
-    const names = Array.from({ length: 1900 }, (_, index) => `f${index}`)
-    const { types } = await exported(Object.fromEntries(names.map(name => [name, 'number'])), [
-      names.map((_, index) => (index % 2 === 0 ? index : 'text')),
-    ])
-    expect(names.map(name => types[name])).toEqual(
-      names.map((_, index) => (index % 2 === 0 ? 'DOUBLE' : 'VARCHAR')),
-    )
   })
 })
 

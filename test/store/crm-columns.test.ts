@@ -92,7 +92,7 @@ test.each<[string | null, CrmForm]>([
   ['big_int', 'number'],
   ['BOOLEAN', 'boolean'],
   ['date-time', 'timestamp'],
-  ['DATE', 'text'],
+  ['DATE', 'date'],
   ['something new', 'text'],
   [null, 'text'],
 ])('a field of the type %s holds %s', (type, form) => {

@@ -1,0 +1,70 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { duckdbStatements } from '../../src/commands/schema-duckdb.ts'
+import type { DescribedTable } from '../../src/dictionary/described.ts'
+import type { Sqlite } from '../../src/store/open.ts'
+import { quote } from '../../src/store/sql.ts'
+
+/**
+ * Makes the views of `parley schema --duckdb` in a DuckDB. The sqlite extension has to be downloaded, so a database of
+ * DuckDB's own stands in for the attached file: with the types that the extension gives
+ * (https://duckdb.org/docs/stable/core_extensions/sqlite), and VARCHAR for all that is asked of SQLite itself.
+ */
+export async function makeDuckdbViews(
+  connection: DuckDBConnection,
+  sqlite: Sqlite,
+  tables: readonly DescribedTable[],
+  { comments = false } = {},
+): Promise<void> {
+  await connection.run("SET TimeZone = 'UTC'; ATTACH ':memory:' AS parley_file")
+  for (const { name, form } of tables) {
+    if (form === 'table') await standIn(connection, sqlite, name)
+  }
+  let answers = 0
+  for (const statement of duckdbStatements('parley.db', tables).views) {
+    // DuckDB takes seconds for those of a very wide table.
+    if (!comments && statement.startsWith('COMMENT')) continue
+    let made = statement
+    for (const [call, sql = ''] of statement.matchAll(ASKED)) {
+      answers += 1
+      const answer = `parley_file."answer ${answers}"`
+      await fill(connection, answer, sqlite, sql.replaceAll("''", "'"), () => 'VARCHAR')
+      made = made.replace(call, () => answer)
+    }
+    await connection.run(made)
+  }
+}
+
+const ASKED = /sqlite_query\('parley_file', '((?:[^']|'')*)'\)/g
+
+const DECLARED: Readonly<Record<string, string>> = { TEXT: 'VARCHAR', INTEGER: 'BIGINT', REAL: 'DOUBLE' }
+
+async function standIn(connection: DuckDBConnection, sqlite: Sqlite, name: string): Promise<void> {
+  const types = new Map(
+    sqlite.prepare('SELECT name, type FROM pragma_table_info(?)').raw().all(name) as [string, string][],
+  )
+  const typeOf = (column: string) => DECLARED[types.get(column) ?? ''] ?? 'BLOB'
+  await fill(connection, `parley_file.${quote(name)}`, sqlite, `SELECT * FROM ${quote(name)}`, typeOf)
+}
+
+async function fill(
+  connection: DuckDBConnection,
+  table: string,
+  sqlite: Sqlite,
+  sql: string,
+  typeOf: (column: string) => string,
+): Promise<void> {
+  const statement = sqlite.prepare(sql).raw()
+  const columns = statement.columns().map(({ name }) => `${quote(name)} ${typeOf(name)}`)
+  await connection.run(`CREATE TABLE ${table} (${columns.join(', ')})`)
+  const rows = (statement.all() as unknown[][]).map(row => `(${row.map(literal).join(', ')})`)
+  for (let from = 0; from < rows.length; from += ROWS) {
+    await connection.run(`INSERT INTO ${table} VALUES ${rows.slice(from, from + ROWS).join(', ')}`)
+  }
+}
+
+/** Of one statement. */
+const ROWS = 200
+
+/** DuckDB ends SQL at a NUL. */
+const literal = (value: unknown): string =>
+  value === null ? 'NULL' : `'${String(value).replaceAll("'", "''").replaceAll('\u0000', '\ufffd')}'`
