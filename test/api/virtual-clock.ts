@@ -14,6 +14,7 @@ export function virtualClock(start: number): VirtualClock {
     elapsed: () => elapsed,
     sleep: (ms, signal) =>
       new Promise(resolve => {
+        if (signal?.aborted) return resolve()
         const wake = () => {
           sleepers.delete(sleeper)
           signal?.removeEventListener('abort', wake)

@@ -1,8 +1,6 @@
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import type { Faults } from '../../src/simulator/faults.ts'
-import { type DaemonTrial, PATIENCE_MS, startDaemonTrial } from './daemon-trial.ts'
-
-vi.setConfig({ testTimeout: PATIENCE_MS })
+import { type DaemonTrial, startDaemonTrial } from './daemon-trial.ts'
 
 let trial: DaemonTrial
 

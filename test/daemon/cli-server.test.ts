@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { placeFor, workspace } from '../cli/workspace.ts'
 import { until } from '../support/until.ts'
@@ -12,14 +13,20 @@ describe('the status server of a daemon', () => {
     await loaded(place.file)
     expect(await daemon.ask('/livez')).toEqual({ status: 200, body: 'ok\n' })
     expect(await daemon.ask('/readyz')).toEqual({ status: 200, body: 'ok\n' })
-    const own = JSON.parse((await daemon.ask('/status')).body)
-    const other = JSON.parse((await beside(place, ['status', '--json'])).stdout)
+    const told = ({ resources }: { resources: { resource: string; rows_live: number }[] }) =>
+      resources.map(({ resource, rows_live }) => [resource, rows_live])
+    // Between two readings the daemon may store what has just become ready.
+    const { own, other } = await until(
+      async () => ({
+        own: JSON.parse((await daemon.ask('/status')).body),
+        other: JSON.parse((await beside(place, ['status', '--json'])).stdout),
+      }),
+      both => isDeepStrictEqual(told(both.own), told(both.other)),
+    )
+    expect(told(own)).toEqual(told(other))
     expect(Object.keys(own)).toEqual(Object.keys(other))
     expect(own.writer).toEqual(other.writer)
     expect(own.daemon).toMatchObject({ state: 'running' })
-    const told = ({ resources }: { resources: { resource: string; rows_live: number }[] }) =>
-      resources.map(({ resource, rows_live }) => [resource, rows_live])
-    expect(told(own)).toEqual(told(other))
   })
 
   test('counts requests by route, status and lane as the API does', async context => {

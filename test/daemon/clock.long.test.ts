@@ -1,11 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import type { Change } from '../../src/simulator/changes.ts'
 import { newFolder } from '../support/parley-process.ts'
-import { CLOCKS, type DaemonTrial, PATIENCE_MS, startDaemonTrial } from './daemon-trial.ts'
-
-vi.setConfig({ testTimeout: PATIENCE_MS })
+import { CLOCKS, type DaemonTrial, startDaemonTrial } from './daemon-trial.ts'
 
 let trial: DaemonTrial
 

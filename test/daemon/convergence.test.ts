@@ -1,8 +1,5 @@
-import { expect, test, vi } from 'vitest'
-import { PATIENCE_MS } from './daemon-trial.ts'
+import { expect, test } from 'vitest'
 import { live } from './world.ts'
-
-vi.setConfig({ testTimeout: PATIENCE_MS })
 
 /** Changes, faults and kills in each life. `test/torture/soak.ts` does the same for far more seeds. */
 const DEEDS = 9

@@ -1,7 +1,5 @@
-import { afterEach, expect, test, vi } from 'vitest'
-import { type DaemonTrial, PATIENCE_MS, startDaemonTrial } from './daemon-trial.ts'
-
-vi.setConfig({ testTimeout: PATIENCE_MS })
+import { afterEach, expect, test } from 'vitest'
+import { type DaemonTrial, startDaemonTrial } from './daemon-trial.ts'
 
 let trial: DaemonTrial
 

@@ -168,7 +168,7 @@ describe('what is gone from a history that is walked several at a time', () => {
       ),
       { numRuns: 6, endOnFailure: true },
     )
-  }, 60_000)
+  })
 })
 
 describe('in the daemon', () => {

@@ -53,7 +53,7 @@ export async function longMonth({
       )
     }
     line(`${await changing} changes`)
-    const last = await trial.convergence({ boundMs: 2 * WEEKS * minutes * 60_000 })
+    const last = await trial.convergence({ patienceMs: 2 * WEEKS * minutes * 60_000 })
     const verdicts = [
       ...flatness(samples),
       verdict(

@@ -1,0 +1,10 @@
+import { expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { virtualClock } from './virtual-clock.ts'
+
+test.each([
+  ['of this machine', systemClock()],
+  ['that a test moves', virtualClock(0)],
+])('a sleep by the clock %s ends at once when its signal was aborted before', async (_, clock) => {
+  await expect(clock.sleep(2 ** 40, AbortSignal.abort())).resolves.toBeUndefined()
+})
