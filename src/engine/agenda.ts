@@ -8,8 +8,10 @@ import type { Lane } from './job.ts'
 /** What falls due and when: once in each round of a backfill, by time in the daemon. */
 export interface Agenda {
   isListDue(list: ListOf, segment: Segment): boolean
-  /** When a list falls due, by this machine's clock; meaningful where it is timed. */
-  dueAt(list: ListOf, segment: Segment): string
+  /** When a list falls due, by this machine's clock; undefined when it never does. Meaningful where it is timed. */
+  dueAt(list: ListOf, segment: Segment): string | undefined
+  /** How long after one pass the next begins, in ms. Meaningful where it is timed. */
+  intervalMs(list: ListOf, segment: Segment): number
   /** A document that was never read has no segment. */
   laneOf(list: ListOf, segment: Segment | undefined): Exclude<Lane, 'retry'>
   dueTasks(query: TaskQuery): Task[]
@@ -46,6 +48,7 @@ export function byRounds(context: EngineContext): Agenda {
     isListDue: (list, segment) =>
       isWanted(list, segment, context.options) && isDueInRound(segment, context.round(list.resource)),
     dueAt: () => context.now(),
+    intervalMs: () => Number.POSITIVE_INFINITY,
     laneOf: ({ resource }) => (context.wasComplete(resource) ? 'audit' : 'history'),
     dueTasks: ({ resource, feed, everyRound, since, limit }) =>
       store.tasks.due({ feed, round: context.round(resource), everyRound, now: context.now(), since, limit }),
@@ -69,36 +72,34 @@ export function isWanted(
   return feed.mode !== 'timeline' || since === null || to === null || to > since
 }
 
-/** After every instant. */
-const NEVER = '~'
-
 /** In the daemon lists fall due at intervals, and single reads at the time that was noted when they were put off. */
 export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): Agenda {
   const { store, server, options } = context
-  const intervalOf = ({ feed }: ListOf, segment: Segment) => {
+  const intervalMs = ({ feed }: ListOf, segment: Segment) => {
     if (feed.mode !== 'timeline') return scaled(listInterval(feed), options)
     if (segment.to === null) return pollMs
     return scaled(auditInterval(server.now() - Date.parse(segment.to)), options)
   }
-  const overdueMs = (list: ListOf, segment: Segment, listedAt: string) =>
-    server.now() - Date.parse(listedAt) - intervalOf(list, segment)
+  /** 0 when it is due, infinite when it never is. */
+  const waitMs = (list: ListOf, segment: Segment): number => {
+    const { closed, listedAt, listedRound, passStartedAt, to } = segment
+    if (closed || !isWanted(list, segment, options)) return Number.POSITIVE_INFINITY
+    if (listedAt === null || passStartedAt !== null) return 0
+    // Noted by a clock that was ahead, it would else not be listed before that time has come.
+    if (Date.parse(listedAt) > server.now() + MINUTE) return 0
+    const wished = context.wishes.has(list.id) && (list.feed.mode !== 'timeline' || to === null)
+    const confirming = context.isConfirming(list.resource) && listedRound < context.round(list.resource)
+    if (wished || confirming) return 0
+    return Math.max(0, Date.parse(listedAt) + intervalMs(list, segment) - server.now())
+  }
 
   return {
-    isListDue(list, segment) {
-      const { closed, listedAt, listedRound, passStartedAt, to } = segment
-      if (closed || !isWanted(list, segment, options)) return false
-      if (listedAt === null || passStartedAt !== null) return true
-      // Noted by a clock that was ahead, it would else not be listed before that time has come.
-      if (Date.parse(listedAt) > server.now() + MINUTE) return true
-      const wished = context.wishes.has(list.id) && (list.feed.mode !== 'timeline' || to === null)
-      const confirming = context.isConfirming(list.resource) && listedRound < context.round(list.resource)
-      return wished || confirming || overdueMs(list, segment, listedAt) >= 0
-    },
+    isListDue: (list, segment) => waitMs(list, segment) === 0,
     dueAt(list, segment) {
-      if (segment.closed || !isWanted(list, segment, options)) return NEVER
-      const waitMs = segment.listedAt === null ? 0 : -overdueMs(list, segment, segment.listedAt)
-      return isoInstant(context.clock.now() + Math.max(0, waitMs))
+      const ms = waitMs(list, segment)
+      return Number.isFinite(ms) ? isoInstant(context.clock.now() + ms) : undefined
     },
+    intervalMs,
     laneOf(list, segment) {
       if (list.feed.mode !== 'timeline') return context.wasComplete(list.resource) ? 'audit' : 'history'
       if (!segment || segment.listedAt === null) return 'history'

@@ -50,7 +50,7 @@ export function nextDue(
     const id = `${name}.${feedName}`
     if (feed.mode === 'item' || holds.isHeld(id)) continue
     const asked = store.ledger.segments(id).filter(({ scope }) => !holds.isHeld(id, scope))
-    times.push(...asked.map(segment => agenda.dueAt({ resource: name, id, feed }, segment)))
+    times.push(...asked.flatMap(segment => agenda.dueAt({ resource: name, id, feed }, segment) ?? []))
   }
   if (held !== undefined) times.push(isoInstant(clock.now() + held - clock.elapsed()))
   return [...times, isoInstant(clock.now() + DAY)].sort()[0] ?? ''

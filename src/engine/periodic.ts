@@ -48,11 +48,11 @@ export function createPeriodic(
   const guards = createLoopGuards()
   let planned = false
 
-  const due = () => store.ledger.segments(id, '').find(period => agenda.isListDue(list, period))
+  const periods = () => store.ledger.segments(id, '')
+  const due = () => periods().find(period => agenda.isListDue(list, period))
 
-  /** In the daemon a new period begins when the one before falls due again. */
-  const isPlanned = () =>
-    planned || (agenda.isTimed && due() === undefined && store.ledger.segments(id, '').length > 0)
+  /** In the daemon the next period is planned when the open one falls due. */
+  const isPlanned = () => planned || (agenda.isTimed && due() === undefined && isNewestOpen(periods()))
 
   const job = (period: Segment): Job => {
     const end = endIgnored || period.to === null ? {} : { [options.accessLogEndParameter]: period.to }
@@ -150,15 +150,21 @@ function endNotUnderstood(parameter: string): ResourceError {
   })
 }
 
+/** The newest period stays open until another follows it: as long as one is open, the log falls due again. */
+function isNewestOpen([newest]: readonly Segment[]): boolean {
+  return newest !== undefined && !newest.closed
+}
+
 /** Tiles the time since the newest period; at first the last hour and the 31 days before it. */
 function planPeriods(context: EngineContext, id: string): void {
   const { store } = context
   const end = context.server.now()
+  dropFuture(context, id, end)
   const periods = store.ledger.segments(id, '')
   const newest = periods[0]?.to
   const start = newest ? Date.parse(newest) : end - HOUR - LONGEST_PERIOD_MS
-  const unfinished = periods.some(({ listedAt }) => listedAt === null)
-  if (end > start && !(unfinished && end - start < HOUR)) {
+  const isLoading = isNewestOpen(periods) && periods.some(({ listedAt }) => listedAt === null)
+  if (end > start && !(isLoading && end - start < HOUR)) {
     const bounds = [end]
     for (let at = end - HOUR; at > start; at -= LONGEST_PERIOD_MS) bounds.push(at)
     bounds.push(start)
@@ -167,6 +173,15 @@ function planPeriods(context: EngineContext, id: string): void {
     })
   }
   extendBack(context, id)
+}
+
+/** Periods planned by a clock that was ahead: what was read of the future was not read to its end. */
+function dropFuture({ store }: EngineContext, id: string, now: number): void {
+  for (const period of store.ledger.segments(id, '')) {
+    if (period.from !== null && Date.parse(period.from) > now) store.ledger.remove(period)
+    else if (period.to !== null && Date.parse(period.to) > now)
+      store.ledger.save({ ...period, closed: false })
+  }
 }
 
 function addPeriod({ store, options }: EngineContext, id: string, from: number, to: number): void {
@@ -305,5 +320,6 @@ function endPeriod(context: EngineContext, { resource, id, guards }: PeriodWork,
   store.ledger.save({ ...ended, closed: Date.parse(ended.listedAt ?? '') >= settledAt })
   const [newest] = store.ledger.segments(id, '')
   if (newest?.id === period.id && ended.listedAt) store.state.fresh(resource.name, ended.listedAt)
-  extendBack(context, id)
+  if (isNewestOpen(store.ledger.segments(id, ''))) extendBack(context, id)
+  else planPeriods(context, id)
 }

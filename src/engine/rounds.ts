@@ -2,6 +2,7 @@ import { isoInstant } from '../clock.ts'
 import type { Feed, Resource } from '../resource.ts'
 import { isWanted } from './agenda.ts'
 import type { EngineContext } from './context.ts'
+import { latenessOf } from './lateness.ts'
 import { settleInTime } from './settle.ts'
 
 /** Feeds of which this round has read everything, so that a reject that was not seen again is settled. */
@@ -29,8 +30,7 @@ export function settleRun(context: EngineContext, resource: Resource, trusted: b
   const whole = reason !== undefined && isWhollyHeld(context, resource)
   const isHeldBack = state.get(name).heldSince !== null
   if (whole) state.unavailable(name, reason, now)
-  else if (!isHeldBack && context.holds.heldUntil(name, 'failed') === undefined)
-    state.healthy(name, reason ?? null)
+  else if (!isHeldBack && isReadAsDue(context, resource)) state.healthy(name, reason ?? null)
   if ((isComplete || whole) && !isHeldBack) {
     for (const feed of feedsReadWhole(context, resource)) rejects.resolve(feed, null, roundStartedAt, now)
     const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
@@ -38,6 +38,11 @@ export function settleRun(context: EngineContext, resource: Resource, trusted: b
     context.beginRound(name, 'timed')
   }
   return whole ? 'unavailable' : 'complete'
+}
+
+function isReadAsDue(context: EngineContext, resource: Resource): boolean {
+  const hasFailed = context.holds.heldUntil(resource.name, 'failed') !== undefined
+  return !hasFailed && latenessOf(context, resource) === undefined
 }
 
 /** Every list was read to its end since the round began; what has none is complete once its parents were. */

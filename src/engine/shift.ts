@@ -8,9 +8,18 @@ import type { Resource, ResourceName } from '../resource.ts'
 import { resyncAsRequested } from '../store/resync.ts'
 import type { Store } from '../store/store.ts'
 import { byTime } from './agenda.ts'
-import { createContext, DAY, type EngineContext, type EngineOptions, HOUR, scaled } from './context.ts'
+import {
+  createContext,
+  DAY,
+  type EngineContext,
+  type EngineOptions,
+  HOUR,
+  MINUTE,
+  scaled,
+} from './context.ts'
 import { holdForAWhile } from './holds.ts'
 import type { Job, Lane, Source } from './job.ts'
+import { noteLateness } from './lateness.ts'
 import { type Backlog, dueNow, nextDue } from './next-due.ts'
 import { noProgress, type SchedulerProgress } from './progress.ts'
 import { type QuietOutcome, settleRun } from './rounds.ts'
@@ -180,6 +189,15 @@ export function createShift(deps: ShiftDeps): Shift {
     }
   }
 
+  /** Looks now and then whether every list is read on schedule, also while nothing else happens. */
+  const watchSchedule = async (until: AbortSignal) => {
+    for (;;) {
+      await clock.sleep(LOOK_MS, until)
+      if (until.aborted) return
+      await store.transaction(() => noteLateness(context, chosen))
+    }
+  }
+
   const closeRuns = (stopped: unknown) => {
     for (const [name, { id }] of openRuns) {
       const error = stopped instanceof StopError ? { error: stopped.message } : {}
@@ -227,11 +245,15 @@ export function createShift(deps: ShiftDeps): Shift {
         },
       })
       let stopped: unknown
+      const ended = new AbortController()
+      const watching = watchSchedule(ended.signal).catch(error => scheduler?.stop(error))
       try {
         await scheduler.run()
       } catch (error) {
         stopped = error
       }
+      ended.abort()
+      await watching
       // On a disk that is full, what the runs did is not known later; all that they stored is.
       await store.transaction(() => closeRuns(stopped)).catch(error => (stopped ??= error))
       if (stopped !== undefined) throw stopped
@@ -240,6 +262,9 @@ export function createShift(deps: ShiftDeps): Shift {
 }
 
 const LONGEST_TICK_MS = 1000
+
+/** How often it is looked whether every list is read on schedule. */
+const LOOK_MS = MINUTE
 
 /** What a request came to, as metrics call it. */
 function statusOf(sent: Sent): SentStatus {

@@ -8,7 +8,7 @@ import { holdForAWhile } from '../../src/engine/holds.ts'
 import type { Job, Source } from '../../src/engine/job.ts'
 import { settleInTime } from '../../src/engine/settle.ts'
 import { createSources } from '../../src/engine/sources.ts'
-import { ParleyError } from '../../src/errors.ts'
+import { ParleyError, ResourceError } from '../../src/errors.ts'
 import { createLog } from '../../src/log.ts'
 import type { ResourceName } from '../../src/resource.ts'
 import type { ScriptedApi } from '../support/scripted-api.ts'
@@ -19,6 +19,8 @@ export interface TimedSources {
   context: EngineContext
   /** Asks for all that is due, until nothing is. */
   drain(): Promise<void>
+  /** Applies so many answers and sends one more request, whose answer waits until it is applied. */
+  askAfter(requests: number): Promise<{ apply(): Promise<void> } | undefined>
   /** Takes the next request of a feed and sends it; the answer waits until it is applied. */
   ask(feed: string): Promise<{ apply(): Promise<void> }>
   /** As if the API would take more requests than there are. */
@@ -31,17 +33,20 @@ export interface TimedSources {
 
 export interface TimedOptions {
   intervalScale?: number
+  /** Never in the usual case: what is listed falls due when a test wishes it. */
+  pollMs?: number
+  /** In place of this machine's, which a test can move by `moveClock` alone. */
+  clock?: Clock
 }
 
 export async function startTimed(
   api: ScriptedApi,
   { store, moveClock }: Trial,
   resources: readonly ResourceName[],
-  { intervalScale = 1 }: TimedOptions = {},
+  { intervalScale = 1, pollMs = Number.POSITIVE_INFINITY, clock: given = systemClock() }: TimedOptions = {},
 ): Promise<TimedSources> {
-  const system = systemClock()
   let moved = 0
-  const clock: Clock = { ...system, now: () => system.now() + moved }
+  const clock: Clock = { ...given, now: () => given.now() + moved }
   const log = await createLog({ level: 'trace', stream: { write: () => true } })
   const client = createClient({
     baseUrl: api.url,
@@ -58,9 +63,12 @@ export async function startTimed(
     clock,
     log,
     options: { since: null, intervalScale, accessLogEndParameter: 'to', words: true },
-    holds: holdForAWhile({ elapsed: clock.now, random: () => 0, unavailableMs: 86_400_000 }),
-    // What is listed falls due when a test wishes it.
-    agenda: made => byTime(made, { pollMs: Number.POSITIVE_INFINITY }),
+    holds: holdForAWhile({
+      elapsed: () => given.elapsed() + moved,
+      random: () => 0,
+      unavailableMs: 86_400_000 * intervalScale,
+    }),
+    agenda: made => byTime(made, { pollMs }),
     isFinished: name =>
       context.wasComplete(name) || sources.every(source => source.resource !== name || source.finished()),
   })
@@ -88,6 +96,7 @@ export async function startTimed(
           await store.transaction(() => {
             if (sent.kind === 'answer') job.answer(sent.value, reply)
             else if (sent.kind === 'refused') job.refused(sent.status, sent.message)
+            else throw new ResourceError(sent.message, { code: sent.kind })
           })
         } catch (error) {
           if (!(error instanceof ParleyError)) throw error
@@ -111,6 +120,14 @@ export async function startTimed(
     async drain() {
       for (let job = nextOf(); job; job = nextOf()) await (await send(job)).apply()
       for (const source of sources) source.rest?.()
+    },
+    async askAfter(requests) {
+      for (let left = requests; ; left -= 1) {
+        const job = nextOf()
+        const sent = job && (await send(job))
+        if (!sent || left === 0) return sent
+        await sent.apply()
+      }
     },
     ask(feed) {
       const job = nextOf(feed)

@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest'
+import { resourceNamed } from '../../src/catalog.ts'
+import { latenessAt, noteLateness } from '../../src/engine/lateness.ts'
+import { settleRun } from '../../src/engine/rounds.ts'
+import { virtualClock } from '../api/virtual-clock.ts'
+import { startScriptedApi } from '../support/scripted-api.ts'
+import { startTrial, stateOf } from './trial-backfill.ts'
+import { startTimed } from './trial-timed.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const WEEK = 7 * 24 * HOUR
+const NOW = Date.parse('2026-03-04T05:06:07.000Z')
+
+describe('a list', () => {
+  const part = (agoMs: number, intervalMs: number) => ({ listedAt: NOW - agoMs, intervalMs })
+  test.each([
+    ['is on schedule within twice its interval', [part(2 * HOUR, HOUR)], NOW, undefined],
+    ['is late after twice its interval', [part(2 * HOUR + 1, HOUR)], NOW, 'late'],
+    ['is late as soon as one part is', [part(0, HOUR), part(3 * HOUR, HOUR)], NOW, 'late'],
+    ['that is polled each second may be a minute late', [part(MINUTE, 1000)], NOW, undefined],
+    ['that is polled each second is late after more', [part(MINUTE + 1001, 1000)], NOW, 'late'],
+    ['may fall due in a week', [part(0, WEEK)], NOW + WEEK, undefined],
+    ['never falls due when it does so in more than a week', [part(0, WEEK)], NOW + 2 * WEEK, 'never-due'],
+    ['never falls due when no part of it does', [], undefined, 'never-due'],
+    ['that was never read is due and not late', [], NOW, undefined],
+  ])('%s', (_, parts, dueAt, reason) => {
+    const lateness = latenessAt([{ feed: 'members.list', dueAt, parts }], { now: NOW, longestMs: WEEK })
+    expect(lateness?.reason).toBe(reason)
+  })
+})
+
+describe('a resource whose newest end is not read', () => {
+  test('is failing after twice the poll interval, with the list and the time, and ok once it was read', async () => {
+    const api = await startScriptedApi()
+    const trial = await startTrial(api)
+    const clock = virtualClock(Date.now())
+    const { context, drain } = await startTimed(api, trial, ['activities'], { clock, pollMs: 5 * MINUTE })
+    const activities = resourceNamed('activities')
+    const settle = () => trial.store.transaction(() => settleRun(context, activities, true))
+    const look = () => trial.store.transaction(() => noteLateness(context, [activities]))
+    await drain()
+    await settle()
+    await look()
+    expect(stateOf(trial, 'activities')).toBe('ok')
+
+    await clock.advance(11 * MINUTE)
+    await look()
+    expect(stateOf(trial, 'activities')).toBe('failing')
+    const [reason] = trial.column("SELECT reason FROM sync_status WHERE resource = 'activities'")
+    expect(reason).toMatch(/^activities\.list: not read within twice its interval \(last read .*Z\)$/)
+    await settle()
+    expect(stateOf(trial, 'activities')).toBe('failing')
+
+    await drain()
+    await settle()
+    expect(stateOf(trial, 'activities')).toBe('ok')
+  })
+})
