@@ -56,7 +56,7 @@ export interface Changes {
 
 export function createChanges(world: World): Changes {
   const { seed, start, end } = world.scene
-  let turn = 0
+  let turn = 16
   let lastMade = 0
 
   /** Instants of new items never repeat, so that their order is that of the changes. */
@@ -264,8 +264,10 @@ export function createChanges(world: World): Changes {
 
   return {
     apply: change => {
+      const ids = perform(change)
+      // One that was refused leaves no trace, not even in what is drawn later.
       turn += 16
-      return { ids: perform(change) }
+      return { ids }
     },
   }
 }

@@ -16,6 +16,7 @@ export interface Controls {
   setFaults(faults: Faults): void
   setLimit(limit: LimitModel): void
   setApiKey(key: string): void
+  passTime(ms: number): void
 }
 
 type Handler = (controls: Controls, body: string) => unknown
@@ -39,6 +40,7 @@ const HANDLERS: Record<string, Handler> = {
   },
   'POST /_simulator/faults': ({ setFaults }, body) => setFaults(JSON.parse(body)),
   'POST /_simulator/limit': ({ setLimit }, body) => setLimit(JSON.parse(body)),
+  'POST /_simulator/time': ({ passTime }, body) => passTime(JSON.parse(body).ms),
   'POST /_simulator/key': ({ setApiKey }, body) => setApiKey(JSON.parse(body).key),
 }
 

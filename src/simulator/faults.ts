@@ -29,6 +29,16 @@ export const FAULT_KINDS = [
   'redirect',
   /** The right answer, as it was at once, `delayMs` later: those to later requests overtake it. */
   'late',
+  /** The answer of a replica: how the workspace was `delayMs` ago. */
+  'lag',
+  /** A list without any item, at its end. Other answers stay as they are. */
+  'empty',
+  /** `null` in place of the data. */
+  'null-data',
+  /** A list that has `bytesOfItem` more bytes for each of its items, and no other content. */
+  'bloat',
+  /** The right answer with its text changed: each match of `from` becomes `to`. */
+  'rewrite',
 ] as const
 
 export interface Fault {
@@ -37,6 +47,12 @@ export interface Fault {
   probability?: number
   /** Only requests of this route template. */
   route?: string
+  /** Only requests of this path. */
+  path?: string
+  /** Only requests whose path or query has this text, such as an id. */
+  naming?: string
+  /** Only requests whose right answer has this text, such as the id of one item. Not for faults of cursors or `lag`. */
+  showing?: string
   /** Leaves so many matching requests alone first. */
   afterRequests?: number
   /** Happens at most so many times. */
@@ -47,15 +63,29 @@ export interface Fault {
   retryAfter?: number
   uses?: number
   ageMs?: number
-  /** Of `late`: 50 when not given. */
+  /** Of `late`: 50 when not given. Of `lag`: 1000 when not given. */
   delayMs?: number
+  /** Of `bloat`: 100,000 when not given. */
+  bytesOfItem?: number
+  /** Of `rewrite`: a regular expression. */
+  from?: string
+  /** Of `rewrite`: `$1` is the first group, `{n}` the number of the rewritten answer, from 0. */
+  to?: string
 }
 
 export type Faults = readonly Fault[]
 
+/** One request, with the right answer to it once that is known. */
+export interface Struck {
+  template: string
+  path: string
+  query: string
+  body?: string
+}
+
 export interface FaultPlan {
-  /** The faults that strike this request. */
-  strike(template: string): Fault[]
+  /** The faults that strike this request. Those that go by the answer are found when it is given, the others before. */
+  strike(request: Struck): Fault[]
   /** Cursors as the faults let them be, for one request that sent `given`. */
   cursors(plain: Cursors, struck: readonly Fault[], given: string | undefined, nowMs: number): Cursors
 }
@@ -66,16 +96,15 @@ export function createFaultPlan(faults: Faults, seed: number): FaultPlan {
   const issued = new Map<string, { at: number; uses: number }>()
 
   return {
-    strike: template =>
-      faults.filter((fault, number) => {
+    strike: request =>
+      faults.flatMap((fault, number) => {
         const count = counts[number]
-        if (!count || (fault.route !== undefined && fault.route !== template)) return false
+        if (!count || !isAimedAt(fault, request)) return []
         const turn = count.seen++
         if (turn < (fault.afterRequests ?? 0) || count.struck >= (fault.first ?? Number.POSITIVE_INFINITY))
-          return false
+          return []
         const isStruck = mix(seed, SALT.fault + number, turn) / 0x1_0000_0000 < (fault.probability ?? 1)
-        if (isStruck) count.struck++
-        return isStruck
+        return isStruck ? [numbered(fault, count.struck++)] : []
       }),
     cursors: (plain, struck, given, nowMs) => {
       const isRepeated = struck.some(fault => fault.kind === 'repeat-cursor') && given !== undefined
@@ -100,6 +129,18 @@ export function createFaultPlan(faults: Faults, seed: number): FaultPlan {
       }
     },
   }
+}
+
+const numbered = (fault: Fault, number: number): Fault =>
+  fault.to === undefined ? fault : { ...fault, to: fault.to.replaceAll('{n}', String(number)) }
+
+function isAimedAt({ route, path, naming, showing }: Fault, request: Struck): boolean {
+  return (
+    (route === undefined || route === request.template) &&
+    (path === undefined || path === request.path) &&
+    (naming === undefined || `${request.path}?${request.query}`.includes(naming)) &&
+    (showing === undefined ? request.body === undefined : request.body?.includes(showing) === true)
+  )
 }
 
 const MOST_REMEMBERED = 100_000

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
-import type { Answer } from './answers.ts'
+import { padded, rewritten, withoutData, withoutItems } from './altered.ts'
+import { type Answer, generalError } from './answers.ts'
 import type { Fault } from './faults.ts'
 
 const compress = promisify(gzip)
@@ -52,7 +53,7 @@ export const SPOILED: Partial<Record<Fault['kind'], Spoil>> = {
       ...(isHtml ? { 'Content-Type': 'text/html' } : JSON_TYPE),
       ...retry,
     })
-    response.end(isHtml ? HTML : JSON.stringify({ statusCode: status, message: 'Internal server error' }))
+    response.end(isHtml ? HTML : generalError(status, 'Fault').body)
     return status
   },
   reset: response => {
@@ -92,11 +93,25 @@ export const SPOILED: Partial<Record<Fault['kind'], Spoil>> = {
     writeForever(response)
     return 200
   },
+  empty: altered(withoutItems),
+  'null-data': altered(withoutData),
+  rewrite: altered((body, { from = '', to = '' }) => rewritten(body, from, to)),
+  bloat: altered((body, { bytesOfItem = 100_000 }) => padded(body, bytesOfItem)),
   redirect: (response, { headers }) => {
     response.writeHead(302, { ...headers, Location: '/elsewhere' })
     response.end()
     return 302
   },
+}
+
+/** Another body where the answer would be a good one. */
+function altered(alter: (body: string, fault: Fault) => string): Spoil {
+  return async (response, delivery, fault) => {
+    const { status, body } = delivery.answer
+    const answer = status === 200 ? { status, body: alter(body, fault) } : delivery.answer
+    await deliver(response, { ...delivery, answer })
+    return status
+  }
 }
 
 const CHUNK = '{"id":"00000000-0000-4000-8000-000000000000","subject":"more and more"},'.repeat(800)

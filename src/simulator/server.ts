@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Clock, systemClock } from '../clock.ts'
 import { type Answer, generalError, Refusal } from './answers.ts'
-import { type Change, type ChangeResult, createChanges } from './changes.ts'
+import type { Change, ChangeResult } from './changes.ts'
 import { answerControl, CONTROL_PREFIX } from './control.ts'
 import { createFaultPlan, type Fault, type Faults } from './faults.ts'
 import { DAY, parseInstant } from './instants.ts'
@@ -9,6 +9,7 @@ import { type Admission, createLimiter, type LimitModel, limitHeaders } from './
 import { ACCESS_LOG_ROUTE } from './operations/workspace.ts'
 import { plainCursors } from './paging.ts'
 import { createQuery } from './query.ts'
+import { createReplica, type Replica } from './replica.ts'
 import { createRequestLog, type RequestLog } from './requests.ts'
 import { findRoute, ok, type Route, type Variants } from './routes.ts'
 import { type Delivery, deliver, SPOILED } from './send.ts'
@@ -60,6 +61,8 @@ export interface Simulator {
   setLimit(limit: LimitModel): void
   /** From now on only this key is good. */
   setApiKey(key: string): void
+  /** Moves the service's clock on at once. */
+  passTime(ms: number): void
   /** Closes every connection. */
   close(): Promise<void>
 }
@@ -69,13 +72,16 @@ const DEFAULT_NOW = '2026-06-30T12:00:00Z'
 
 /** Listens on 127.0.0.1. Throws a RangeError on a `now` that is no instant. */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
-  const scene = createScene(options)
-  const world = createWorld(scene, {
-    overviewsCompleteAfterMs: options.overviewsCompleteAfterMs,
-    botConfigured: options.botConfigured ?? true,
-    integrations: options.integrations ?? true,
-  })
-  const service = createService(scene, world, options)
+  const { scene, passTime } = createScene(options)
+  const create = (of: Scene): World =>
+    createWorld(of, {
+      overviewsCompleteAfterMs: options.overviewsCompleteAfterMs,
+      botConfigured: options.botConfigured ?? true,
+      integrations: options.integrations ?? true,
+    })
+  const world = create(scene)
+  const replica = createReplica({ scene, world, create })
+  const service = createService({ scene, world, replica, passTime }, options)
   const server = createServer((request, response) => {
     service.handle(request, response).catch((fault: unknown) => {
       // A fault of the simulator itself must not look like one that was asked for.
@@ -104,31 +110,48 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   }
 }
 
-function createScene(options: SimulatorOptions): Scene {
+function createScene(options: SimulatorOptions): { scene: Scene; passTime(ms: number): void } {
   const clock = options.clock ?? systemClock()
   const begun = clock.now()
+  let passed = 0
   const now = options.now ?? DEFAULT_NOW
   const end = now === 'real' ? begun * 1_000 : parseInstant(now)
   if (end === undefined)
     throw new RangeError(`now must be an RFC 3339 date-time or "real", not ${JSON.stringify(now)}`)
-  return {
+  const scene = {
     seed: options.seed ?? 1,
     start: end - (options.historyDays ?? 730) * DAY,
     end,
     sizes: sizesOf(options),
     workspaceId: options.workspaceId ?? 'demo-workspace',
-    now: () => end + (clock.now() - begun) * 1_000,
+    now: () => end + (clock.now() - begun + passed) * 1_000,
+  }
+  return {
+    scene,
+    passTime: ms => {
+      passed += ms
+    },
   }
 }
 
 interface Service {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
-  controls: Pick<Simulator, 'requests' | 'apply' | 'setFaults' | 'setLimit' | 'setApiKey'>
+  controls: Pick<Simulator, 'requests' | 'apply' | 'setFaults' | 'setLimit' | 'setApiKey' | 'passTime'>
 }
 
 const UNLIMITED: LimitModel = { kind: 'none' }
 
-function createService(scene: Scene, world: World, options: SimulatorOptions): Service {
+interface ServiceParts {
+  scene: Scene
+  world: World
+  replica: Replica
+  passTime(ms: number): void
+}
+
+function createService(
+  { scene, world, replica, passTime }: ServiceParts,
+  options: SimulatorOptions,
+): Service {
   const clock = options.clock ?? systemClock()
   const variants: Variants = {
     meetingList: 'v1-cursor',
@@ -147,13 +170,12 @@ function createService(scene: Scene, world: World, options: SimulatorOptions): S
   let plan = createFaultPlan(options.faults ?? [], scene.seed)
   const requests = createRequestLog()
   const plain = plainCursors()
-  const changes = createChanges(world)
   const nowMs = (): number => Math.floor(scene.now() / 1_000)
   const date = createDateHeader()
 
   const controls: Service['controls'] = {
     requests,
-    apply: changes.apply,
+    apply: replica.apply,
     setFaults: faults => {
       plan = createFaultPlan(faults, scene.seed)
     },
@@ -164,6 +186,7 @@ function createService(scene: Scene, world: World, options: SimulatorOptions): S
     setApiKey: key => {
       apiKey = key
     },
+    passTime,
   }
 
   function gate(request: IncomingMessage, admission: Admission): Answer | undefined {
@@ -186,7 +209,9 @@ function createService(scene: Scene, world: World, options: SimulatorOptions): S
       const query = createQuery(raw, operation.template.startsWith('/v2') ? 'v2' : 'v1')
       const given = struck.length === 0 ? undefined : query.text('cursor')
       const cursors = plan.cursors(plain, struck, given, nowMs())
-      return ok(operation.handle({ parameters: route.parameters, query, world, variants, cursors }))
+      const lag = struck.find(({ kind }) => kind === 'lag')
+      const seen = lag ? replica.behind(lag.delayMs ?? LAG_MS) : world
+      return ok(operation.handle({ parameters: route.parameters, query, world: seen, variants, cursors }))
     } catch (error) {
       if (error instanceof Refusal) return error.answer
       throw error
@@ -226,8 +251,10 @@ function createService(scene: Scene, world: World, options: SimulatorOptions): S
     const ruling = limiter
     if (admission.isAllowed) response.once('close', () => ruling.release())
     const refusal = gate(request, admission)
-    const struck = admission.isAllowed ? plan.strike(template) : []
-    const answer = refusal ?? perform(target, method, struck)
+    const asked = { template, path: target.path, query: target.query }
+    const before = admission.isAllowed ? plan.strike(asked) : []
+    const answer = refusal ?? perform(target, method, before)
+    const struck = refusal ? before : [...before, ...plan.strike({ ...asked, body: answer.body })]
     const headers = { ...limitHeaders(model, admission, nowMs()), Date: date(nowMs()) }
     const delivery: Delivery = {
       answer,
@@ -238,14 +265,17 @@ function createService(scene: Scene, world: World, options: SimulatorOptions): S
     const late = struck.find(({ kind }) => kind === 'late')
     if (late) await clock.sleep(late.delayMs ?? LATE_MS)
     const status = await dispatch(response, delivery, struck)
-    const asked = { route: template, path: target.path, query: target.query, status }
-    requests.record(asked, Buffer.byteLength(answer.body))
+    requests.record(
+      { route: template, path: target.path, query: target.query, status },
+      Buffer.byteLength(answer.body),
+    )
   }
 
   return { handle, controls }
 }
 
 const LATE_MS = 50
+const LAG_MS = 1_000
 
 async function dispatch(
   response: ServerResponse,

@@ -39,7 +39,7 @@ test('requests are counted and forgotten; control requests are no part of them',
     expect(await requests()).toMatchObject({ total: 0, bytes: 0 })
   }))
 
-test('changes, faults, limit and key are set over HTTP', () =>
+test('changes, faults, limit, key and time are set over HTTP', () =>
   withSimulator({ ...SMALL, control: true }, async ({ url, requests }, ask) => {
     const changed = await post(url, 'changes', { kind: 'publish', resource: 'messages', count: 2 })
     const { ids }: { ids: string[] } = JSON.parse(await changed.text())
@@ -53,9 +53,13 @@ test('changes, faults, limit and key are set over HTTP', () =>
     await ask('/v1/members')
     expect((await ask('/v1/members')).status).toBe(429)
     await post(url, 'limit', { kind: 'none' })
+    const hour = async () => Date.parse((await ask('/v1/members')).headers.get('date') ?? '') / 3_600_000
+    const before = await hour()
+    await post(url, 'time', { ms: 48 * 3_600_000 })
+    expect(Math.round((await hour()) - before)).toBe(48)
     await post(url, 'key', { key: 'next' })
     expect((await ask('/v1/members')).status).toBe(401)
-    expect(requests.total()).toBe(5)
+    expect(requests.total()).toBe(7)
   }))
 
 test('a control request that is not understood is 400 and says why', () =>

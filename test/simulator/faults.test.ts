@@ -150,3 +150,84 @@ test('with no fault set every kind is absent, and the truth is the same with and
       expect([...plain.world.truth().lines('messages')]).toEqual(lines)
     })
   }))
+
+test('a fault of one path, one id or one item leaves everything else alone', () =>
+  withSimulator(SMALL, async (simulator, ask) => {
+    const { ids } = simulator.world.messages.shelf
+    const [first, second] =
+      (await ask('/v2/messages', { limit: '2' })).body.data?.map(({ id }) => String(id)) ?? []
+    const statusOf = async (path: string, query = {}) => (await ask(path, query)).status
+    simulator.setFaults([{ kind: 'status', status: 404, path: '/v2/objects/deal/records' }])
+    expect(await statusOf('/v2/objects/deal/records')).toBe(404)
+    expect(await statusOf('/v2/objects/company/records')).toBe(200)
+    simulator.setFaults([{ kind: 'status', status: 403, naming: first ?? '' }])
+    expect(await statusOf(`/v2/messages/${first}`)).toBe(403)
+    expect(await statusOf('/v2/messages', { ids: `${first},${second}` })).toBe(403)
+    expect(await statusOf('/v2/messages', { ids: `${second}` })).toBe(200)
+    simulator.setFaults([{ kind: 'status', showing: second ?? '' }])
+    expect(await statusOf('/v2/messages', { limit: '1' })).toBe(200)
+    expect(await statusOf('/v2/messages', { limit: '2' })).toBe(500)
+    expect(await statusOf(`/v2/messages/${ids.of(0)}`)).toBe(200)
+  }))
+
+test('a list may come empty, as if it had ended, while single answers stay as they are', () =>
+  withSimulator({ ...SMALL, faults: [{ kind: 'empty' }] }, async (simulator, ask) => {
+    const emptied = async (path: string) => JSON.parse((await ask(path)).text)
+    expect(await emptied('/v2/messages')).toEqual({
+      data: [],
+      page_info: { end_cursor: null, has_next_page: false },
+    })
+    expect(await emptied('/v1/collections')).toEqual({ data: [], pagination: { next_cursor: null } })
+    expect(await emptied('/v1/members')).toMatchObject({ data: [], pagination: { page: 1, total_size: 0 } })
+    const id = simulator.world.messages.shelf.ids.of(0)
+    expect(await emptied(`/v2/messages/${id}`)).toMatchObject({ id })
+  }))
+
+test('data may come as null', () =>
+  withSimulator({ ...SMALL, faults: [{ kind: 'null-data' }] }, async (simulator, ask) => {
+    expect((await ask('/v1/members')).body).toMatchObject({ data: null, pagination: { page: 1 } })
+    expect((await ask(`/v2/messages/${simulator.world.messages.shelf.ids.of(0)}`)).text).toBe('null')
+  }))
+
+test('a page may be larger for each item that it has, with the same content', () =>
+  withSimulator(SMALL, async (simulator, ask) => {
+    const plain = await ask('/v2/messages', { limit: '3' })
+    simulator.setFaults([{ kind: 'bloat', bytesOfItem: 1_000 }])
+    const large = await ask('/v2/messages', { limit: '3' })
+    expect(large.text.length - plain.text.length).toBe(3_000)
+    expect(JSON.parse(large.text)).toEqual(JSON.parse(plain.text))
+  }))
+
+test('an answer may be written otherwise, each time in another way', () =>
+  withSimulator(
+    { ...SMALL, faults: [{ kind: 'rewrite', from: '"role":"[^"]*"', to: '"role":"role {n}"' }] },
+    async (_, ask) => {
+      const rolesOf = async () => new Set((await ask('/v1/members')).body.data?.map(({ role }) => role))
+      expect(await rolesOf()).toEqual(new Set(['role 0']))
+      expect(await rolesOf()).toEqual(new Set(['role 1']))
+    },
+  ))
+
+test('a replica shows each change only after its lag, and then the very same', async () => {
+  let now = 0
+  const clock = { now: () => now, elapsed: () => now, sleep: async () => undefined }
+  await withSimulator({ ...SMALL, clock }, async (simulator, ask) => {
+    const messages = async (behind: boolean) => {
+      simulator.setFaults(behind ? [{ kind: 'lag', delayMs: 5_000 }] : [])
+      return (await ask('/v2/messages')).text
+    }
+    const before = await messages(false)
+    now = 1_000
+    const { ids } = simulator.apply({ kind: 'publish', resource: 'messages', count: 2 })
+    expect(() => simulator.apply({ kind: 'edit', resource: 'messages', id: 'nobody' })).toThrow(RangeError)
+    now = 2_000
+    simulator.apply({ kind: 'delete', resource: 'messages', ids: ids.slice(1) })
+    const after = await messages(false)
+    expect(await messages(true)).toBe(before)
+    now = 6_500
+    const between = await messages(true)
+    expect([before, after]).not.toContain(between)
+    now = 7_000
+    expect(await messages(true)).toBe(after)
+  })
+})

@@ -19,6 +19,8 @@ export interface SimulatorProcess {
   changeAtOnce(changes: readonly Change[]): Promise<ChangeResult[]>
   setFaults(faults: Faults): Promise<void>
   setLimit(limit: LimitModel): Promise<void>
+  /** Moves the service's clock on at once. */
+  passTime(ms: number): Promise<void>
   /** Everything of one kind that the API publishes now; no digit is lost. */
   truth(kind: TruthKind): Promise<Fields[]>
   /** Answers by route template and status since the last `forgetRequests`. */
@@ -67,6 +69,9 @@ export async function startSimulatorProcess(options: SimulatorOptions = {}): Pro
     },
     setLimit: async limit => {
       await control('POST', 'limit', limit)
+    },
+    passTime: async ms => {
+      await control('POST', 'time', { ms })
     },
     truth: async kind => {
       const answer = await control('GET', `truth/${kind}`)
