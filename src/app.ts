@@ -9,6 +9,7 @@ import type { EngineOptions } from './engine/context.ts'
 import { createShift, type Shift, type ShiftObserver } from './engine/shift.ts'
 import type { Log } from './log.ts'
 import type { ResourceName } from './resource.ts'
+import type { ModeChange } from './store/database/writable-file.ts'
 import type { HeldLock } from './store/lock.ts'
 import { META } from './store/state.ts'
 import { openStore, type Store } from './store/store.ts'
@@ -66,6 +67,7 @@ export function openApp({ settings, log, command, pid, held, soft, hard, onTrans
       log.info('The database is of an older version and is brought up to date', {
         ...(copy && { path: copy.path, bytes: copy.bytes }),
       }),
+    onMode: change => sayMode(log, change),
   })
   const governor = createGovernor({
     clock,
@@ -142,6 +144,15 @@ export function createApiClient({ api }: ApiSettings, clock: Clock): Client {
     clock,
   })
 }
+
+function sayMode(log: Log, { path, found, wanted, isApplied }: ModeChange): void {
+  const reason = `it was ${octal(found)}, database.mode says ${octal(wanted)}`
+  const fields = { path, reason, setting: 'database.mode' }
+  if (isApplied) log.info('The mode of a database file has been changed', fields)
+  else log.warn('The mode of a database file differs from the setting; only its owner can change it', fields)
+}
+
+const octal = (mode: number): string => mode.toString(8).padStart(4, '0')
 
 function readMeta<T>(store: Store, key: string): T | undefined {
   const text = store.state.meta(key)

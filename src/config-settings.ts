@@ -148,7 +148,8 @@ export const SETTINGS = {
     kind: kinds.fileMode,
     default: '0600',
     unit: 'octal file mode',
-    description: 'The mode of the SQLite file and of its `-wal` and `-shm`. With "0640" the group can read.',
+    description:
+      'The mode of the SQLite file, its `-wal`, its `-shm` and its `-lock`. A backfill and the daemon give it to existing files too. With "0640" the group can read.',
     flag: '--database-mode',
     placeholder: 'mode',
     example: '"0640"',

@@ -5,6 +5,7 @@ import type { Sqlite } from '../store/open.ts'
 
 const MADE_FOR = 'made_for'
 const DEMO = 'demo'
+const MODE = 0o600
 
 /**
  * An empty warehouse, marked as the demo's.
@@ -22,10 +23,10 @@ export async function makeRoom(file: string): Promise<void> {
     const isOurs = isEmptyOrMarked(db)
     db.close()
     if (!isOurs) throw notOurs(file)
-    lockDatabase(file, clock).release()
+    lockDatabase(file, clock, MODE).release()
     for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
   }
-  const store = openStore({ path: file, mode: 0o600, command: DEMO, pid: process.pid, clock })
+  const store = openStore({ path: file, mode: MODE, command: DEMO, pid: process.pid, clock })
   await store.transaction(() => store.state.setMeta(MADE_FOR, DEMO))
   store.close()
 }

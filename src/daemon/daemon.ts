@@ -140,7 +140,7 @@ async function workShift({
   const hard = afterGrace(clock, soft)
   let app: App
   try {
-    const held = lock.on(settings.database.path)
+    const held = lock.on(settings.database)
     app = openApp({ settings, log, command: 'daemon', pid, held, soft, hard, onTransaction })
   } catch (error) {
     return { error, hadBegun: false, wasAnswered: false }
@@ -173,7 +173,7 @@ async function workShift({
 
 interface LockKeeper {
   /** The lock of this database, taken unless it is held already. @throws StopError (75) */
-  on(path: string): HeldLock
+  on(database: ApiSettings['database']): HeldLock
   release(): void
 }
 
@@ -184,11 +184,11 @@ function createLockKeeper(clock: Clock): LockKeeper {
     held = undefined
   }
   return {
-    on(given) {
-      const path = truePath(given)
+    on(database) {
+      const path = truePath(database.path)
       if (held?.path !== path) {
         release()
-        held = { path, lock: lockDatabase(path, clock) }
+        held = { path, lock: lockDatabase(path, clock, database.mode) }
       }
       return held.lock
     },

@@ -172,10 +172,7 @@ function lockFolder(path: string, mode: number, clock: Clock): HeldLock {
   try {
     makeFolder(path, mode)
     refuseForeign(path)
-    const file = join(path, LOCK)
-    // Made here: of one that cannot be made SQLite does not tell why.
-    if (!existsSync(file)) closeSync(openSync(file, 'a', mode))
-    return lockDatabase(join(path, LOCKED), clock)
+    return lockDatabase(join(path, LOCKED), clock, mode)
   } catch (error) {
     if (!(error instanceof StopError)) throw targetError(error, path)
     if (error.code === 'database-unavailable') throw targetError(error.cause, path)
@@ -217,7 +214,7 @@ const FAULTS: readonly { codes: readonly string[]; says: string; hint: string }[
     hint: 'Free some space and run it again: it goes on where it stopped, and the manifest still tells of the export before.',
   },
   {
-    codes: ['EACCES', 'EPERM', 'EROFS'],
+    codes: ['EACCES', 'EPERM', 'EROFS', 'SQLITE_CANTOPEN'],
     says: 'no permission to write there',
     hint: 'Check the owner and mode of the folder, or name another one.',
   },

@@ -1,8 +1,10 @@
-import { accessSync, constants, existsSync } from 'node:fs'
+import { accessSync, constants } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { refuseSecondName } from './database/file-names.ts'
+import { applyMode, openWritableFile } from './database/writable-file.ts'
 import { databaseError, isBusy, openDatabase, truePath } from './open.ts'
 
 export interface HeldLock {
@@ -10,6 +12,9 @@ export interface HeldLock {
   since: string
   release(): void
 }
+
+/** A process that only checks whether the lock is held has it for an instant. */
+const PATIENCE_MS = 250
 
 /** Who writes to a database, as it said itself when it took the lock. */
 export interface Writer {
@@ -21,18 +26,17 @@ export interface Writer {
 /**
  * One writer per database. The lock is an open transaction on a small file beside it, which the system ends with
  * the process, even on SIGKILL; a file with a process id in it would stay behind.
- * @throws StopError (75) when another process holds it
+ * @param mode of the lock's file: any user who may read it could keep parley out by locking it
+ * @throws StopError 73 when the database has a second name, 75 when another process holds the lock
  */
-export function lockDatabase(path: string, clock: Clock): HeldLock {
+export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock {
   const file = `${truePath(path)}-lock`
   let lock: Database.Database | undefined
   try {
-    // Said by the system, since better-sqlite3 only tells in words that the folder is not there.
     accessSync(dirname(resolve(path)), constants.X_OK)
-    // SQLite would open one that may not be written for reading, and then nobody is kept out.
-    if (existsSync(file)) accessSync(file, constants.W_OK)
-    // Whoever only looks whether it is held has it for an instant.
-    lock = new Database(file, { timeout: 250 })
+    refuseSecondName(truePath(path))
+    lock = openWritableFile(file, mode, PATIENCE_MS)
+    applyMode([file], mode)
     // In memory, so that the transaction leaves no file of its own beside this one.
     lock.pragma('journal_mode = MEMORY')
     lock.exec('BEGIN IMMEDIATE')

@@ -1,7 +1,9 @@
-import { chmodSync, closeSync, existsSync, openSync, realpathSync, statfsSync } from 'node:fs'
+import { existsSync, realpathSync, statfsSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { refuseSecondName } from './database/file-names.ts'
+import { applyMode, type ModeChange, openWritableFile } from './database/writable-file.ts'
 import { appliedMigrations, migrate, newestMigration, type UpgradeOptions } from './migrate.ts'
 import { ensureViews } from './views.ts'
 
@@ -16,24 +18,39 @@ export interface OpenOptions extends UpgradeOptions {
   /** Mode of the file and its `-wal` and `-shm`, as an octal number. */
   mode?: number
   readonly?: boolean
+  /** Gives existing files the mode too, and calls this for each that had another. Without it they keep theirs. */
+  onMode?: ((change: ModeChange) => void) | undefined
 }
+
+/** The wait happens on the event loop, so it is short here and repeated through the clock. */
+const BUSY_MS = 100
 
 /**
  * Opens the warehouse, making or migrating it when it is opened for writing.
  * @throws StopError (73) when it cannot be opened, is no parley database or was made by a newer version
  */
-export function openDatabase({ path, mode = 0o600, readonly = false, ...upgrade }: OpenOptions): Sqlite {
+export function openDatabase({
+  path,
+  mode = 0o600,
+  readonly = false,
+  onMode,
+  ...upgrade
+}: OpenOptions): Sqlite {
   const file = resolve(path)
   try {
-    if (!readonly) createFile(file, mode)
-    const db = new Database(file, { readonly, fileMustExist: true })
+    if (!readonly) refuseSecondName(truePath(file))
+    const db = readonly
+      ? new Database(file, { readonly, fileMustExist: true, timeout: BUSY_MS })
+      : openWritableFile(file, mode, BUSY_MS)
     try {
-      // The wait happens on the event loop, so it is short here and repeated through the clock.
-      db.pragma('busy_timeout = 100')
       // Before anything that writes: even choosing the journal mode changes a stranger's file.
       recognise(db, file, upgrade.migrations)
       configure(db, readonly)
-      if (!readonly) prepare(db, file, upgrade)
+      if (!readonly) {
+        prepare(db, file, upgrade)
+        // SQLite gives a -wal and -shm that it creates the mode of the database.
+        if (onMode) for (const change of applyMode(filesOf(file), mode)) onMode(change)
+      }
     } catch (error) {
       closeBesideReader(db)
       throw error
@@ -55,12 +72,7 @@ export function truePath(path: string): string {
   }
 }
 
-/** SQLite gives `-wal` and `-shm` the mode of the database file, so that setting one is enough. */
-function createFile(file: string, mode: number): void {
-  const isNew = !existsSync(file)
-  closeSync(openSync(file, 'a', mode))
-  if (isNew) chmodSync(file, mode)
-}
+const filesOf = (file: string): string[] => ['', '-wal', '-shm'].map(suffix => `${file}${suffix}`)
 
 function configure(db: Sqlite, readonly: boolean): void {
   if (readonly) return
@@ -114,6 +126,11 @@ const DATABASE_FAULTS: readonly { codes: RegExp; says: string; hint: string }[] 
     hint: 'Free some space and run it again; it goes on where it stopped.',
   },
   {
+    codes: /^(SQLITE_CANTOPEN_ISDIR|EISDIR)/,
+    says: 'it is a folder, expected a file',
+    hint: 'Check database.path.',
+  },
+  {
     codes: /^SQLITE_READONLY_DIRECTORY/,
     says: 'its -wal and -shm are not beside it, and this user may not make them',
     hint: 'Have its owner run any parley command on it, such as parley status, or give this user a snapshot of it.',
@@ -124,7 +141,7 @@ const DATABASE_FAULTS: readonly { codes: RegExp; says: string; hint: string }[] 
     hint: 'Check the owner and mode of the file and its folder, or choose another file with database.path.',
   },
   {
-    codes: /^(ENOENT|ENOTDIR|EISDIR)/,
+    codes: /^(ENOENT|ENOTDIR)/,
     says: 'there is no such file or folder',
     hint: 'Check database.path.',
   },
@@ -164,14 +181,17 @@ export function databaseError(error: unknown, file: string): unknown {
 /** What an error code of SQLite or of the file system says of this file; undefined where it is no such code. */
 export function faultOf(code: string, file: string): { says: string; hint: string } | undefined {
   const fault = DATABASE_FAULTS.find(({ codes }) => codes.test(code))
-  const isFull = fault?.codes.test('SQLITE_IOERR') && isDiskFull(file)
-  return isFull ? DATABASE_FAULTS[0] : fault
+  const mayBeFull =
+    fault !== undefined && ['SQLITE_IOERR', 'SQLITE_CANTOPEN'].some(one => fault.codes.test(one))
+  return mayBeFull && isDiskFull(file) ? DATABASE_FAULTS[0] : fault
 }
 
-/** Some writes report a full disk as a plain input/output error. */
+/** On a full disk some writes fail as a plain input/output error, and a new file as one that cannot be opened. */
 function isDiskFull(file: string): boolean {
   try {
-    return statfsSync(dirname(file)).bavail < 16
+    const { blocks, bavail } = statfsSync(dirname(file))
+    // File systems of the kernel, such as /sys, have no blocks at all.
+    return blocks > 0 && bavail < 16
   } catch {
     return false
   }

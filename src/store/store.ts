@@ -8,6 +8,7 @@ import type { FileWork } from './checkpoint-order.ts'
 import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { type CrmTables, createCrmTables } from './crm-tables.ts'
 import { withoutCrmTables } from './crm-tables-off.ts'
+import type { ModeChange } from './database/writable-file.ts'
 import { fillDictionary } from './dictionary.ts'
 import { createErasure, type Erasure } from './erasure.ts'
 import { createFreshness, type Freshness } from './freshness.ts'
@@ -87,6 +88,8 @@ export interface StoreOptions {
   held?: HeldLock
   /** Told before a database of an older version is copied and brought up to date, which may take minutes. */
   onUpgrade?: (upgrade: Upgrade) => void
+  /** Gives existing files the mode too, and calls this for each that had another. Without it they keep theirs. */
+  onMode?: (change: ModeChange) => void
   /** Told for how many milliseconds each transaction has held the event loop. */
   onTransaction?: ((ms: number) => void) | undefined
 }
@@ -102,16 +105,17 @@ export function openStore({
   clock,
   held,
   onUpgrade,
+  onMode,
   onTransaction,
   ...options
 }: StoreOptions): Store {
   const path = truePath(options.path)
-  const lock = held ?? lockDatabase(path, clock)
+  const lock = held ?? lockDatabase(path, clock, mode)
   const release = () => {
     if (lock !== held) lock.release()
   }
   try {
-    const db = openDatabase({ path, mode, ...(onUpgrade ? { onUpgrade } : {}) })
+    const db = openDatabase({ path, mode, onMode, ...(onUpgrade ? { onUpgrade } : {}) })
     const prepare = statementCache(db)
     const checkpoints = createCheckpoints(db)
     const commit = createTransaction({ db, clock, path, checkpoints, onHeld: onTransaction })

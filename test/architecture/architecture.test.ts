@@ -87,8 +87,8 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
       'store/runs.ts': "import Database, { type Statement } from 'better-sqlite3'",
     },
     [
-      'store/views.ts imports better-sqlite3: only store/open.ts and store/lock.ts and store/requests.ts and store/checkpoint-worker.ts and store/status-worker.ts and store/snapshot-worker.ts may',
-      'store/runs.ts imports better-sqlite3: only store/open.ts and store/lock.ts and store/requests.ts and store/checkpoint-worker.ts and store/status-worker.ts and store/snapshot-worker.ts may',
+      'store/views.ts imports better-sqlite3: only store/open.ts and store/database/writable-file.ts and store/lock.ts and store/requests.ts and store/checkpoint-worker.ts and store/status-worker.ts and store/snapshot-worker.ts may',
+      'store/runs.ts imports better-sqlite3: only store/open.ts and store/database/writable-file.ts and store/lock.ts and store/requests.ts and store/checkpoint-worker.ts and store/status-worker.ts and store/snapshot-worker.ts may',
     ],
   ],
   [
@@ -140,6 +140,20 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
         '// Date.now()\nconst text = "process.env"; server.setTimeout(1); new Date(0); clock.now()',
     },
     [],
+  ],
+  [
+    {
+      'store/open.ts': "import { closeSync, openSync as create, statSync } from 'node:fs'",
+      'store/page.ts': "import * as fs from 'node:fs'; import { open } from 'node:fs/promises'",
+      'store/runs.ts': "const fs = await import('node:fs')",
+      'store/whole-copy.ts': "import { openSync, type Stats } from 'node:fs'",
+    },
+    [
+      'store/open.ts takes node:fs.openSync',
+      'store/page.ts takes node:fs.*',
+      'store/page.ts takes node:fs/promises.open',
+      'store/runs.ts takes node:fs.*',
+    ].map(complaint => `${complaint}: name in test/architecture/rules.ts what it opens`),
   ],
   [
     { 'store/utils.ts': '', 'common/sql.ts': '', 'api/index.ts': '', 'store/search-index.ts': '' },

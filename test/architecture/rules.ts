@@ -21,6 +21,7 @@ const LAYERS = [
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'better-sqlite3': [
     'store/open.ts',
+    'store/database/writable-file.ts',
     'store/lock.ts',
     'store/requests.ts',
     'store/checkpoint-worker.ts',
@@ -61,6 +62,43 @@ const PLATFORM: Readonly<Record<string, readonly string[]>> = {
   'node:timers/promises': TIME,
   'node:process': [],
 }
+
+/**
+ * The only files that may open files, by the functions of node:fs that leave a descriptor or close one. None of them
+ * opens a database, its -wal, -shm or -lock: closing any descriptor of these drops the locks of the whole process.
+ * test/store/descriptors.test.ts watches the running program for the same.
+ */
+const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
+  'node:fs.openSync': [
+    // Parquet files, and the folders that they are in.
+    'export/parquet-file.ts',
+    'export/fingerprint.ts',
+    'export/target.ts',
+    // A whole copy, once it is written, and its folder.
+    'store/whole-copy.ts',
+  ],
+  'node:fs.readFileSync': [
+    'cli.ts',
+    'config.ts',
+    'commands/doctor.ts',
+    'commands/demo-questions.ts',
+    // /proc/locks.
+    'engine/doctor/machine.ts',
+    // The manifest.
+    'export/target.ts',
+    // /proc/self/mountinfo.
+    'store/database/file-names.ts',
+    // The migrations.
+    'store/migrate.ts',
+  ],
+  'node:fs.writeFileSync': ['commands/init.ts', 'export/target.ts'],
+  // The file whose place a snapshot takes, once it is known to be none of the warehouse, and its folder.
+  'node:fs/promises.open': ['store/snapshot-target.ts'],
+}
+
+/** Functions of `node:fs` and `node:fs/promises` that open a file. */
+const OPENS =
+  /^(node:)?fs(\/promises)?\.(\*|(open|readFile|writeFile|appendFile|copyFile|cp|truncate|openAsBlob|createReadStream|createWriteStream)(Sync)?)$/
 
 const EMPTY_NAMES = ['utils', 'util', 'helpers', 'helper', 'common', 'manager', 'index', 'misc', 'shared']
 
@@ -150,6 +188,15 @@ const platform: Rule = sources =>
     }),
   )
 
+const fileFunctions: Rule = sources =>
+  sources
+    .filter(({ path }) => !path.startsWith('simulator/'))
+    .flatMap(({ path, uses }) =>
+      uses
+        .filter(use => OPENS.test(use) && !(FILE_FUNCTIONS[use] ?? []).includes(path))
+        .map(use => `${path} takes ${use}: name in test/architecture/rules.ts what it opens`),
+    )
+
 const names: Rule = sources =>
   sources.flatMap(({ path }) => {
     const empty = path
@@ -190,6 +237,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'nothing but the commands simulate and demo knows the simulator': simulatorUnknown,
   'every package has one owner': owners,
   'the environment, the end of the process, the clock and timers have one owner each': platform,
+  'only SQLite opens the database: every file that opens files is named with what it opens': fileFunctions,
   'a name says what is in the file': names,
   'no files of the running program need each other in a circle': noCycles,
 }

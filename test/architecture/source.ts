@@ -33,6 +33,7 @@ export function sourceOf(path: string, text: string): Source {
     if (found !== undefined) imports.push({ module: resolved(path, found.module), typeOnly: found.typeOnly })
     const used = useOf(node)
     if (used !== undefined) uses.add(used)
+    for (const name of fileFunctionsOf(node)) uses.add(name)
     ts.forEachChild(node, visit)
   }
   visit(ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, true))
@@ -72,6 +73,17 @@ function useOf(node: ts.Node): string | undefined {
   const { parent } = node
   const isProperty = ts.isPropertyAccessExpression(parent) && parent.name === node
   return isProperty || ts.isImportSpecifier(parent) ? undefined : node.text
+}
+
+/** What an import takes of `node:fs`, such as `node:fs.openSync`; `node:fs.*` where it takes all of it. */
+function fileFunctionsOf(node: ts.Node): string[] {
+  const found = importOf(node)
+  if (found === undefined || found.typeOnly || !/^(node:)?fs(\/|$)/.test(found.module)) return []
+  const named = ts.isImportDeclaration(node) ? node.importClause?.namedBindings : undefined
+  if (named === undefined || !ts.isNamedImports(named)) return [`${found.module}.*`]
+  return named.elements
+    .filter(({ isTypeOnly }) => !isTypeOnly)
+    .map(({ propertyName, name }) => `${found.module}.${(propertyName ?? name).text}`)
 }
 
 function resolved(path: string, module: string): string {

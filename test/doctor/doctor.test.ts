@@ -230,7 +230,7 @@ test('a database of a newer version is told apart from a strange one', async () 
 
 test('the process that holds the lock is named, and keeps it', async () => {
   const around = await backfilled()
-  const lock = lockDatabase(around.file, systemClock())
+  const lock = lockDatabase(around.file, systemClock(), 0o600)
   onTestFinished(() => lock.release())
   const all = await findings(around)
   expect(all.find(({ check }) => check === 'writer')).toMatchObject({

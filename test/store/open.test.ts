@@ -1,12 +1,24 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { isMountPoint } from '../../src/store/database/file-names.ts'
+import type { ModeChange } from '../../src/store/database/writable-file.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
 
@@ -75,6 +87,82 @@ describe('one writer per database', () => {
   })
 })
 
+/** What another program of the same user does: it opens the database for writing, reads something and closes it. */
+const visit = (path: string): string =>
+  execFileSync('sqlite3', [path, "SELECT value FROM sync_meta WHERE key = 'x'"], { encoding: 'utf8' }).trim()
+
+describe('the locks of the writer', () => {
+  test('survive that a connection of the same process is open while it opens the database', () => {
+    const path = join(newFolder(), 'parley.db')
+    openAt(path).close()
+    const reader = openDatabase({ path, readonly: true })
+    reader.prepare('SELECT count(*) FROM sync_meta').get()
+    const store = openAt(path)
+    reader.close()
+    store.state.setMeta('x', 'first')
+    // A program that believed itself the last one would delete the WAL, and every later commit with it.
+    expect(visit(path)).toBe('first')
+    store.state.setMeta('x', 'second')
+    expect(visit(path)).toBe('second')
+    expect(statSync(`${path}-wal`).nlink).toBe(1)
+    expect(store.db.pragma('integrity_check', { simple: true })).toBe('ok')
+    store.close()
+  })
+
+  test('keep others out of the lock file, which has the mode of the database', () => {
+    const path = join(newFolder(), 'parley.db')
+    const modeOfLock = () => statSync(`${path}-lock`).mode & 0o777
+    openAt(path, 0o640).close()
+    expect(modeOfLock()).toBe(0o640)
+    // As an earlier version made it.
+    chmodSync(`${path}-lock`, 0o644)
+    openAt(path, 0o600).close()
+    expect(modeOfLock()).toBe(0o600)
+  })
+})
+
+describe('a database with a second name', () => {
+  test.each(['first', 'second'])('is refused by its %s name and not touched', name => {
+    const folder = newFolder()
+    const path = join(folder, 'first.db')
+    openAt(path).close()
+    linkSync(path, join(folder, 'second.db'))
+    const before = readFileSync(path)
+    const error = refusalOf(() => openAt(join(folder, `${name}.db`)))
+    expect([error.code, error.exitStatus]).toEqual(['database-second-name', EXIT_STATUS.databaseUnavailable])
+    expect(error.message).toContain('2 names')
+    expect(existsSync(join(folder, 'second.db-lock'))).toBe(false)
+    expect(readFileSync(path).equals(before)).toBe(true)
+    rmSync(join(folder, 'second.db'))
+    openAt(path).close()
+  })
+
+  test('may be read', () => {
+    const folder = newFolder()
+    const path = join(folder, 'first.db')
+    openAt(path).close()
+    linkSync(path, join(folder, 'backup.db'))
+    openDatabase({ path, readonly: true }).close()
+  })
+
+  test.each([
+    ['/data/parley.db', true],
+    ['/data/with a blank.db', true],
+    ['/data/back\\slash.db', true],
+    ['/data', true],
+    ['/data/other.db', false],
+    ['/srv/parley.db', false],
+  ])('by a mount: whether %s is a mount point is read from the mount table (%s)', (path, isOne) => {
+    const table = String.raw`22 27 0:21 / /proc rw,nosuid - proc proc rw
+1143 1130 8:1 /srv/parley.db /data/parley.db rw,relatime - ext4 /dev/sda1 rw
+1144 1130 8:1 /srv/a /data/with\040a\040blank.db rw,relatime - ext4 /dev/sda1 rw
+1145 1130 8:1 /srv/b /data/back\134slash.db rw,relatime - ext4 /dev/sda1 rw
+1146 1130 8:1 /srv /data rw,relatime - ext4 /dev/sda1 rw
+`
+    expect(isMountPoint(path, table)).toBe(isOne)
+  })
+})
+
 describe('a database that is not ours', () => {
   test('of someone else is refused and not touched by a byte', () => {
     const path = join(newFolder(), 'foreign.db')
@@ -140,6 +228,21 @@ describe('the files of a warehouse', () => {
       expect(modes()).toEqual([mode, mode, mode])
     },
   )
+
+  test('get the mode of the settings when they have another, and each change is reported', () => {
+    const path = join(newFolder(), 'parley.db')
+    openAt(path, 0o600).close()
+    const changes: ModeChange[] = []
+    openDatabase({ path, mode: 0o640, onMode: change => changes.push(change) }).close()
+    const modes = ['', '-wal', '-shm']
+      .filter(end => existsSync(path + end))
+      .map(end => statSync(path + end).mode & 0o777)
+    expect(new Set(modes)).toEqual(new Set([0o640]))
+    expect(changes[0]).toEqual({ path, found: 0o600, wanted: 0o640, isApplied: true })
+    openDatabase({ path, mode: 0o640, onMode: () => expect.unreachable() }).close()
+    openDatabase({ path, mode: 0o600 }).close()
+    expect(statSync(path).mode & 0o777).toBe(0o640)
+  })
 
   test('let someone read who may not write the folder, after it was closed', async () => {
     const folder = join(newFolder(), 'open')

@@ -112,7 +112,7 @@ function fileMode({ database, mode }: MachineContext): Finding[] {
   const found = stats.mode & 0o777
   const excess = found & ~mode & 0o077
   if (excess === 0) return [line.ok(octal(found))]
-  const hint = `Run chmod ${octal(mode)} on it, its -wal and its -shm, or set database.mode.`
+  const hint = `The next backfill or daemon sets it to ${octal(mode)}; set database.mode where it is to stay.`
   return [line.warning(`${octal(found)} lets others in; database.mode is ${octal(mode)}`, hint)]
 }
 
