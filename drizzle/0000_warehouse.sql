@@ -4,7 +4,7 @@ CREATE TABLE `members` ( /* People of the workspace. The API lists only active o
 	`email` text /* Mail address. */,
 	`role` text /* Role in the workspace; the API does not state its values. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
-	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_synced_at` text NOT NULL /* When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten. */,
 	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
 	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
@@ -15,7 +15,7 @@ CREATE TABLE `teams` ( /* Teams of the workspace. */
 	`id` text PRIMARY KEY NOT NULL /* Team id. */,
 	`name` text /* Team name. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
-	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_synced_at` text NOT NULL /* When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten. */,
 	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
 	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
@@ -40,7 +40,7 @@ CREATE TABLE `collections` ( /* Published, active collections of meetings. */
 	`created_at` text /* When it was created. */,
 	`updated_at` text /* When it was last changed. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
-	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_synced_at` text NOT NULL /* When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten. */,
 	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
 	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
@@ -66,7 +66,7 @@ CREATE TABLE `activities` ( /* The unified timeline: meetings, messages and chan
 	`actor_kind` text /* `member` or `system`. NULL: the API gives no actor. */,
 	`actor_id` text /* `members.id` when the actor is a member. NULL: the system caused it, or the member could not be resolved. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
-	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_synced_at` text NOT NULL /* When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten. */,
 	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
 	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
@@ -94,7 +94,7 @@ CREATE INDEX `activity_links_by_context` ON `activity_links` (`context_type`,`co
 CREATE TABLE `message_copies` ( /* Every copy of every e-mail, one for each mailbox it was imported from. The text stands in `messages`. */
 	`_id` integer PRIMARY KEY NOT NULL /* Internal: number of the row, which other parts of the file point at. It changes when the file is made anew. */,
 	`id` text NOT NULL /* The API's message id; `activities.source_id` of a MESSAGE activity points here. */,
-	`header_message_id` text /* RFC 5322 Message-ID; all copies of one e-mail have the same. Where it is NULL or empty, the key of `messages` is `id:` and the copy’s id. Joins `messages.header_message_id`. */,
+	`header_message_id` text /* RFC 5322 Message-ID as the API sent it; may be NULL or empty. Join `messages` by `mail_id`. */,
 	`thread_id` text /* Thread; e-mails of one conversation have the same. NULL: the API could not obtain it. */,
 	`subject` text /* Subject line. NULL: the share settings hide it or it is empty (the API does not tell which), or it was erased after its withdrawal. */,
 	`received_at` text /* When it was sent or received. */,
@@ -103,7 +103,7 @@ CREATE TABLE `message_copies` ( /* Every copy of every e-mail, one for each mail
 	`text_state` text DEFAULT 'pending' NOT NULL /* Of this copy alone: `pending` (not read, and never read where another copy gave the text), `present`, `empty` (read, and null) or `gone` (404). Ask `messages`. */,
 	`_text_due` integer DEFAULT 1 /* Internal: 1 while this copy is the next of its e-mail to have its text read. NULL: its text is not next to be read. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
-	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_synced_at` text NOT NULL /* When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten. */,
 	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
 	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
@@ -144,7 +144,7 @@ CREATE TABLE `messages` ( /* One row per e-mail: its live copies merged. */
 	`text_state` text /* `present` where the text is known, else the canonical copy’s: `pending`, `empty` (hidden or really empty) or `gone`. NULL: it does not occur. */,
 	`_text_from` integer /* Internal: rowid of the copy that gave the text. NULL: no text is known. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
-	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_synced_at` text NOT NULL /* When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten. */,
 	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
 	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
@@ -178,7 +178,7 @@ CREATE TABLE `meetings` ( /* Recorded meetings. Of one that is withheld (`access
 	`access` text /* `open`, or `withheld` when the API answers 403. NULL: its detail was not read yet. */,
 	`transcript_state` text DEFAULT 'pending' NOT NULL /* `pending` (no answer yet), `present`, `empty` (the last answer was an empty list), `withheld` (403) or `gone` (404). */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
-	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_synced_at` text NOT NULL /* When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten. */,
 	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
 	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
@@ -322,7 +322,7 @@ CREATE TABLE `playbook_results` ( /* The latest result of each playbook for each
 	`playbook_name` text /* Name of the playbook at that time. */,
 	`created_at` text /* When it was made. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
-	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_synced_at` text NOT NULL /* When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten. */,
 	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
 	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
@@ -350,7 +350,7 @@ CREATE TABLE `playbooks` ( /* Question templates that are run against meetings. 
 	`updated_at` text /* When it was last changed. */,
 	`execution_setting` text /* When it runs by itself, as the API sent it. NULL: it was not read yet, or the API gives none, or it was erased after its withdrawal. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
-	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_synced_at` text NOT NULL /* When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten. */,
 	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
 	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
@@ -380,7 +380,7 @@ CREATE TABLE `crm_objects` ( /* The CRM objects of the workspace, and the typed 
 	`is_custom` integer /* 1 for an object that the workspace added, 0 for a standard one. */,
 	`is_active` integer /* 1 while in use. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
-	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_synced_at` text NOT NULL /* When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten. */,
 	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
 	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
@@ -419,7 +419,7 @@ CREATE TABLE `crm_records` ( /* Deals, companies, contacts and every other CRM r
 	`updated_by_kind` text /* `member`, or another kind. */,
 	`updated_by_name` text /* Who last changed it. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
-	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_synced_at` text NOT NULL /* When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten. */,
 	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
 	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT;
@@ -465,7 +465,7 @@ CREATE TABLE `access_logs` ( /* The workspace's own use of the API. Entries that
 	`api_key_suffix` text /* Last characters of the key that was used. */,
 	`completion` text /* How the request ended. The API does not state its values. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
-	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_synced_at` text NOT NULL /* When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten. */,
 	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
 	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
@@ -481,7 +481,7 @@ CREATE TABLE `bot_definition` ( /* The AI bot of the workspace. */
 	`message_on_join_frequency` text /* How often it greets. The API does not state its values. */,
 	`message_on_join_message` text /* What it says. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
-	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_synced_at` text NOT NULL /* When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten. */,
 	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
 	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;
@@ -502,7 +502,7 @@ CREATE TABLE `integrations` ( /* Workspace-level integrations. The API does not 
 	`id` integer PRIMARY KEY NOT NULL /* Always 1. */,
 	`document` text /* As the API sent it. NULL: the API sent null, or it was erased after its withdrawal. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
-	`_synced_at` text NOT NULL /* When its content last changed; a row that did not change is not rewritten. */,
+	`_synced_at` text NOT NULL /* When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten. */,
 	`_deleted_at` text /* When its absence was confirmed: the API publishes it no longer. NULL: it is live. */,
 	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were erased after the withdrawal. */
 ) STRICT, WITHOUT ROWID;

@@ -26,6 +26,8 @@ export interface Column {
   notNull?: boolean
   /** An SQL literal. Only for columns that parley fills. */
   default?: string
+  /** An SQL expression over the row: the column is not stored but computed from it. Only for columns that parley fills. */
+  computed?: string
   /** For `json`: a list of objects, kept as arrays of these fields' values to save their names' bytes. */
   tuple?: readonly string[]
   /** What people wrote or said, or who they are: erased a time after the row was withdrawn. `_extra` always is. */
@@ -63,7 +65,10 @@ export interface Table {
    * tells it too.
    */
   nullMeans?: string
-  /** Entity tables carry `_first_seen_at`, `_synced_at`, `_deleted_at`; every table but a link table has `_extra`. */
+  /**
+   * Entity tables carry `_first_seen_at`, `_synced_at`, `_changed_at` and `_deleted_at`; every table but a link table
+   * has `_extra`.
+   */
   kind: 'entity' | 'child' | 'link'
   columns: Readonly<Record<string, Column>>
   /** Unique; for an entity its last column is what tasks and tombstones call the key. */
@@ -166,7 +171,8 @@ export const own =
   (
     kind: ColumnKind,
     about: string,
-    options: Omit<ColumnOptions, 'from'> & Pick<Column, 'notNull' | 'default' | 'whenErased'> = {},
+    options: Omit<ColumnOptions, 'from'> &
+      Pick<Column, 'notNull' | 'default' | 'computed' | 'whenErased'> = {},
   ) =>
   (): Column => ({ kind, about, source: { from: 'parley' }, ...options })
 
@@ -437,12 +443,21 @@ export type SourceRow = Readonly<Record<string, string | number | null>>
 export interface Derivation {
   from: string
   into: string
-  /** Rows with the same non-empty value here are one group; a row without one is a group of its own. */
+  /** The column of `from` with the key of the merged row. */
   groupBy: string
+  /** The value of that column, for a row whose cells are known by their columns. */
+  groupOf(cell: (column: string) => SourceRow[string]): string
+  /**
+   * The children of the rows, merged like them: one row of `into` for each key among those of `from`. The first column
+   * of either is the key of the row above; a value comes from the first child that has it.
+   */
+  parts: { from: string; into: string }
   /** Canonical order: earliest `time`, then smallest `key`. */
   time: string
   key: string
   merge(rows: readonly SourceRow[]): Readonly<Record<string, string | number | null>>
+  /** Columns of the merge that tell how it was made: another value there is no change of what is merged. */
+  aboutMerge: readonly string[]
 }
 
 /** Every key of a JSON column whose value changed from one observation to the next gives a row. */

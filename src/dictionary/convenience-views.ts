@@ -1,4 +1,4 @@
-import { type DescribedTable, described, type Line, MISSING, NEVER_NULL } from './described.ts'
+import { type DescribedTable, described, type Line, MISSING } from './described.ts'
 
 const DEAL: Line = [
   'text',
@@ -202,56 +202,5 @@ export const CONVENIENCE_VIEWS: readonly DescribedTable[] = [
         { source: '[].words[].end_time', unit: 'not stated', nullMeaning: MISSING, example: '1.5' },
       ],
     },
-  ),
-  ...['message_participants', 'live_message_participants'].map(name =>
-    described(
-      {
-        name,
-        form: 'view',
-        area: 'mail',
-        about: 'Senders and receivers of each e-mail: the union over its live copies by role and address.',
-      },
-      {
-        header_message_id: [
-          'text',
-          'E-mail (`messages.header_message_id`).',
-          {
-            isKey: true,
-            source: 'header_message_id',
-            refersTo: ['messages.header_message_id'],
-            example: '<CAF1=abc@mail.example.com>',
-          },
-        ],
-        role: [
-          'text',
-          '`FROM`, `TO`, `CC` or `BCC`.',
-          { isKey: true, source: 'participants[].role', nullMeaning: NEVER_NULL, example: 'FROM' },
-        ],
-        handle: [
-          'text',
-          'Mail address.',
-          { isKey: true, source: 'participants[].handle', example: 'aiko@example.com' },
-        ],
-        display_name: [
-          'text',
-          'Name from the first copy that shows one.',
-          {
-            source: 'participants[].display_name',
-            nullMeaning: 'No copy shows one.',
-            example: 'Aiko Tanaka',
-          },
-        ],
-        contact_id: [
-          'text',
-          'CRM contact (`crm_records.id`), from the first copy that knows it.',
-          {
-            source: 'participants[].contact_id',
-            nullMeaning: 'No copy knows one.',
-            refersTo: ['crm_records.id'],
-            example: 'e4c3a8d6-2fa0-4179-9d5c-70913c4d5e6f',
-          },
-        ],
-      },
-    ),
   ),
 ]

@@ -53,8 +53,16 @@ export const GENERAL_COLUMNS = {
   },
   _synced_at: {
     kind: 'timestamp',
-    about: 'When its content last changed; a row that did not change is not rewritten.',
+    about:
+      'When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten.',
     nullMeaning: NEVER_NULL,
+    example: INSTANT,
+  },
+  _changed_at: {
+    kind: 'timestamp',
+    about:
+      'When a value of it was last replaced by another or taken away. What completes the row is no change: a value where there was none, a text that is read for the first time.',
+    nullMeaning: 'None ever was.',
     example: INSTANT,
   },
   _deleted_at: {
@@ -103,6 +111,7 @@ export function kindOf(placed: PlacedTable): string {
   const { table } = placed
   if (table.kind === 'entity') return 'Entity'
   if (CATALOG.some(({ history }) => history?.into === table.name)) return 'History'
+  if (CATALOG.some(({ derivation }) => derivation?.parts.into === table.name)) return 'Merged with its e-mail'
   if (table.kind === 'link') return 'List of its own'
   const owner = ownerOf(placed)
   return owner === undefined ? 'Child' : `Child of \`${owner}\``
@@ -142,7 +151,7 @@ const LABELS = ['title', 'subject', 'label', 'name']
 const leading = ({ columns: [first = ''] }: Table['indices'][number]): string => first.replace(/ DESC$/, '')
 
 function afterColumns(table: Table): readonly GeneralName[] {
-  if (table.kind === 'entity') return ['_first_seen_at', '_synced_at', '_deleted_at', '_extra']
+  if (table.kind === 'entity') return ['_first_seen_at', '_synced_at', '_changed_at', '_deleted_at', '_extra']
   return table.kind === 'child' ? ['_extra'] : []
 }
 

@@ -34,11 +34,11 @@ export interface RowQueries {
 
 /** Pure. The cells of a row are those of `sourcesOf` its columns; after them comes its month. */
 export function rowQueries({ name, columns, rows }: ExportTable): RowQueries {
-  const { gathered, time, from, order } = rows
+  const { time, from, order } = rows
   const cells = sourcesOf(columns)
     .map(column => `t.${quote(column)}`)
     .join(', ')
-  const count = `SELECT count(*) FROM ${gathered ? `temp.${quote(gathered.name)}` : quote(name)}`
+  const count = `SELECT count(*) FROM ${quote(name)}`
   if (!time)
     return { timed: `SELECT ${cells}, NULL FROM ${from} ORDER BY ${order}`, timeless: undefined, count }
   return {
@@ -50,11 +50,7 @@ export function rowQueries({ name, columns, rows }: ExportTable): RowQueries {
 }
 
 export function createRowReader(db: Sqlite, table: ExportTable): RowReader {
-  const { gathered, time } = table.rows
-  if (gathered) {
-    db.exec(`DROP TABLE IF EXISTS temp.${quote(gathered.name)}`)
-    db.exec(`CREATE TEMP TABLE ${quote(gathered.name)} AS ${gathered.select}`)
-  }
+  const { time } = table.rows
   const { timed, timeless, count } = rowQueries(table)
   const read = (sql: string, ...bound: string[]) =>
     db

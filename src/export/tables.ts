@@ -1,4 +1,4 @@
-import { CATALOG, type PlacedTable, TABLES } from '../catalog.ts'
+import { type PlacedTable, TABLES } from '../catalog.ts'
 import type { ColumnKind, LivesWith, ResourceName } from '../resource.ts'
 import { quote } from '../store/sql.ts'
 import type { ExportKind } from './parquet-types.ts'
@@ -32,8 +32,6 @@ export interface ExportTable {
 
 /** How the rows are read: SQL in which the exported table is called `t`. */
 export interface RowSource {
-  /** What is read once into a table of its own first, since every reading of it costs a sort of the whole. */
-  gathered?: { name: string; select: string }
   /** Of the rows that have a time; of all rows where the table has no time. */
   from: string
   order: string
@@ -65,9 +63,7 @@ const TIMES: Readonly<Record<string, string>> = {
 
 /** The tables of the warehouse contract but those that depend on the workspace. */
 export function declaredTables(): readonly ExportTable[] {
-  const tables = [...TABLES.values()].map(declaredTable)
-  const copies = tables.findIndex(({ name }) => name === 'messages')
-  return [...tables.slice(0, copies + 1), MESSAGE_PARTICIPANTS, ...tables.slice(copies + 1), ...SYNC_TABLES]
+  return [...[...TABLES.values()].map(declaredTable), ...SYNC_TABLES]
 }
 
 function declaredTable(placed: PlacedTable): ExportTable {
@@ -89,10 +85,12 @@ function declaredTable(placed: PlacedTable): ExportTable {
   }
 }
 
-const ENTITY_COLUMNS: readonly ExportColumn[] = ['_first_seen_at', '_synced_at', '_deleted_at'].map(name => ({
-  name,
-  kind: 'timestamp',
-}))
+const ENTITY_COLUMNS: readonly ExportColumn[] = [
+  '_first_seen_at',
+  '_synced_at',
+  '_changed_at',
+  '_deleted_at',
+].map(name => ({ name, kind: 'timestamp' }))
 
 const EXTRA: ExportColumn = { name: '_extra', kind: 'json' }
 
@@ -132,25 +130,6 @@ function ownerOf({ table, root }: PlacedTable): LivesWith | undefined {
 
 const columnsOf = (kind: ColumnKind, ...names: readonly string[]): ExportColumn[] =>
   names.map(name => ({ name, kind }))
-
-/** A view: read once, with each e-mail's time beside it. */
-const MESSAGE_PARTICIPANTS: ExportTable = {
-  name: 'message_participants',
-  folder: 'message_participants',
-  resource: CATALOG.find(({ derivation }) => derivation)?.name ?? null,
-  columns: columnsOf('text', 'header_message_id', 'role', 'handle', 'display_name', 'contact_id'),
-  rows: {
-    ...byOwnTime('temp.export_participants', 'received_at'),
-    gathered: {
-      name: 'export_participants',
-      select: `SELECT m.received_at, v.header_message_id, v.role, v.handle, v.display_name, v.contact_id
-        FROM message_participants v LEFT JOIN messages m ON m.header_message_id = v.header_message_id
-        ORDER BY 1, 2, 3, 4`,
-    },
-    order: 't._rowid_',
-    time: { column: 'messages.received_at', sql: 't."received_at"', fromAll: 'temp.export_participants t' },
-  },
-}
 
 interface Plain {
   name: string

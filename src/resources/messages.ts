@@ -2,6 +2,7 @@ import {
   boolean,
   child,
   entity,
+  link,
   own,
   parent,
   position,
@@ -38,10 +39,7 @@ const messageCopies = entity('message_copies', {
   columns: {
     id: text("The API's message id; `activities.source_id` of a MESSAGE activity points here."),
     header_message_id: text(
-      'RFC 5322 Message-ID; all copies of one e-mail have the same. Where it is NULL or empty, the key of `messages` is `id:` and the copy’s id.',
-      {
-        refersTo: ['messages.header_message_id'],
-      },
+      'RFC 5322 Message-ID as the API sent it; may be NULL or empty. Join `messages` by `mail_id`.',
     ),
     thread_id: text('Thread; e-mails of one conversation have the same.', {
       nullMeans: 'The API could not obtain it.',
@@ -73,9 +71,19 @@ const messageCopies = entity('message_copies', {
         example: '1',
       },
     ),
+    mail_id: own(
+      'text',
+      'E-mail that this is a copy of (`messages.header_message_id`): `header_message_id`, or `id:` and the copy’s id where that is NULL or empty.',
+      {
+        computed: "coalesce(nullif(header_message_id, ''), 'id:' || id)",
+        nullMeans: 'It does not occur.',
+        refersTo: ['messages.header_message_id'],
+        example: '<CAF1=abc@mail.example.com>',
+      },
+    ),
   },
   indices: {
-    by_header: { on: ['header_message_id'] },
+    by_mail: { on: ['mail_id'] },
     by_time: { on: ['received_at DESC', '_deleted_at'] },
     text_due: { on: ['received_at DESC'], where: '_text_due = 1' },
   },
@@ -157,6 +165,40 @@ const messages = entity('messages', {
   },
 })
 
+const messageParticipants = link('message_participants', {
+  content: true,
+  about:
+    'Senders and receivers of each live e-mail: the union over its live copies by role and address. Those of a deleted e-mail are only in `message_copy_participants`.',
+  key: ['header_message_id', 'role', 'handle'],
+  livesWith: { table: 'messages', on: { header_message_id: 'header_message_id' } },
+  columns: {
+    header_message_id: own('text', 'E-mail (`messages.header_message_id`).', {
+      refersTo: ['messages.header_message_id'],
+      apiField: 'header_message_id',
+      example: '<CAF1=abc@mail.example.com>',
+    }),
+    role: own('text', '`FROM`, `TO`, `CC` or `BCC`.', {
+      apiField: 'participants[].role',
+      example: 'FROM',
+    }),
+    handle: own('text', 'Mail address.', {
+      apiField: 'participants[].handle',
+      example: 'aiko@example.com',
+    }),
+    display_name: own('text', 'Name from the first copy that shows one.', {
+      nullMeans: 'No copy shows one.',
+      apiField: 'participants[].display_name',
+      example: 'Aiko Tanaka',
+    }),
+    contact_id: own('text', 'CRM contact (`crm_records.id`), from the first copy that knows it.', {
+      nullMeans: 'No copy knows one.',
+      refersTo: ['crm_records.id'],
+      apiField: 'participants[].contact_id',
+      example: 'e4c3a8d6-2fa0-4179-9d5c-70913c4d5e6f',
+    }),
+  },
+})
+
 const MERGED = ['thread_id', 'subject', 'received_at', 'is_internal', 'is_group_email'] as const
 
 /** A field that the canonical copy has as null is taken from the next copy that has it. */
@@ -173,14 +215,18 @@ export const messagesResource = resource({
   name: 'messages',
   about: 'E-mails, all their copies, and the merge of these',
   parents: [],
-  tables: [messageCopies, messages],
+  tables: [messageCopies, messages, messageParticipants],
   derivation: {
     from: 'message_copies',
     into: 'messages',
-    groupBy: 'header_message_id',
+    groupBy: 'mail_id',
+    // An empty or missing header id never merges two messages.
+    groupOf: cell => String(cell('header_message_id') || `id:${cell('id')}`),
+    parts: { from: 'message_copy_participants', into: 'message_participants' },
     time: 'received_at',
     key: 'id',
     merge,
+    aboutMerge: ['id', 'copy_count'],
   },
   feeds: {
     list: {

@@ -26,7 +26,7 @@ SELECT l.context_id AS deal_id, a.occurred_at AS at,
     WHEN 'MEETING' THEN (SELECT m.title FROM meetings m
       WHERE m.id = a.source_id AND m._deleted_at IS NULL AND m.access IS NOT 'withheld')
     WHEN 'MESSAGE' THEN (SELECT m.subject FROM message_copies c
-      JOIN messages m ON m.header_message_id = coalesce(nullif(c.header_message_id, ''), 'id:' || c.id)
+      JOIN messages m ON m.header_message_id = c.mail_id
       WHERE c.id = a.source_id AND c._deleted_at IS NULL)
   END AS title,
   a.actor_id, (SELECT p.name FROM members p WHERE p.id = a.actor_id) AS actor_name,
@@ -39,10 +39,10 @@ WHERE l.context_type = '${DEAL}' AND a._deleted_at IS NULL
     WHERE o.activity_id = l.activity_id AND o.context_type = l.context_type AND o.context_id = l.context_id
       AND o.origin > l.origin)
   AND NOT (a.source_type = 'MESSAGE' AND EXISTS (SELECT 1 FROM message_copies c
-    CROSS JOIN message_copies e ON e.header_message_id = c.header_message_id AND e.id < c.id
+    CROSS JOIN message_copies e ON e.mail_id = c.mail_id AND e.id < c.id
     CROSS JOIN activities b ON b.source_id = e.id AND b.source_type = 'MESSAGE'
     CROSS JOIN activity_links o ON o.activity_id = b.id AND o.context_type = l.context_type AND o.context_id = l.context_id
-    WHERE c.id = a.source_id AND c.header_message_id <> '' AND e._deleted_at IS NULL AND b._deleted_at IS NULL))
+    WHERE c.id = a.source_id AND e._deleted_at IS NULL AND b._deleted_at IS NULL))
 UNION ALL
 SELECT c.record_id, c.observed_at, 'change', NULL,
   coalesce((SELECT f.label FROM crm_fields f WHERE f.object = c.object AND f.name = c.field), c.field),

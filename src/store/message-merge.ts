@@ -1,4 +1,5 @@
 import type { Derivation, SourceRow } from '../resource.ts'
+import { createPartsMerge } from './parts-merge.ts'
 import { quote } from './sql.ts'
 import type { Prepare } from './statements.ts'
 
@@ -7,7 +8,7 @@ import type { Prepare } from './statements.ts'
  * The result depends on the copies alone, not on the order in which they came.
  */
 export interface MessageMerge {
-  /** Makes the merged rows of these groups again. */
+  /** Makes the merged rows of these groups again, and what is merged of their parts. */
   refresh(groups: readonly Group[], now: string): void
   /** Stores what reading a copy's text gave. Returns whether anything changed. */
   applyText(copyId: string, result: TextResult, now: string): boolean
@@ -15,10 +16,15 @@ export interface MessageMerge {
   resetText(copyId: string): void
 }
 
-/** A copy's header id and own id; an empty header id makes a group of its own. */
+/** The copies of one e-mail. */
 export interface Group {
-  header: string | null
-  id: string
+  /** Key of the merged row. */
+  key: string
+  /**
+   * True when a value of a copy was replaced, or a copy was taken away. A copy that only arrives completes the e-mail,
+   * which is no change of it, whatever the merge then shows.
+   */
+  isReplaced: boolean
 }
 
 export type TextResult = { state: 'present'; text: string } | { state: 'empty' | 'gone' }
@@ -58,11 +64,11 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
   const columns = Object.keys(derivation.merge([]))
   const source = quote(derivation.from)
   const target = quote(derivation.into)
-  const order = `ORDER BY ${derivation.time} IS NULL, ${derivation.time}, ${derivation.key}`
-  const copiesOf = (where: string) =>
-    prepare(`SELECT * FROM ${source} WHERE ${where} AND _deleted_at IS NULL ${order}`)
-  const byHeader = copiesOf(`${derivation.groupBy} = ?`)
-  const byId = copiesOf(`${derivation.key} = ? AND coalesce(${derivation.groupBy}, '') = ''`)
+  const parts = createPartsMerge(prepare, derivation.parts)
+  const copiesOf = prepare(
+    `SELECT * FROM ${source} WHERE ${derivation.groupBy} = ? AND _deleted_at IS NULL
+     ORDER BY ${derivation.time} IS NULL, ${derivation.time}, ${derivation.key}`,
+  )
   const find = prepare(
     `SELECT ${columns.join(', ')}, text_state, _text_from, _deleted_at FROM ${target} WHERE header_message_id = ?`,
   )
@@ -72,7 +78,8 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
   )
   const update = prepare(
     `UPDATE ${target} SET ${columns.map(column => `${column} = ?`).join(', ')}, text_state = ?, _text_from = ?,
-       text = iif(? IS NULL, NULL, text), _synced_at = ?, _deleted_at = NULL WHERE header_message_id = ?`,
+       text = iif(? IS NULL, NULL, text), _synced_at = ?, _changed_at = coalesce(?, _changed_at), _deleted_at = NULL
+     WHERE header_message_id = ?`,
   )
   const tombstone = prepare(
     `UPDATE ${target} SET _deleted_at = ? WHERE header_message_id = ? AND _deleted_at IS NULL`,
@@ -81,59 +88,89 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
   const setPending = prepare(`UPDATE ${source} SET text_state = 'pending', _text_due = 1 WHERE _id = ?`)
   const setState = prepare(`UPDATE ${source} SET text_state = ? WHERE _id = ? AND text_state <> ?`)
   const findCopy = prepare(
-    `SELECT _id, ${derivation.key} AS id, ${derivation.groupBy} AS header, text_state FROM ${source} WHERE ${derivation.key} = ?`,
+    `SELECT _id, ${derivation.groupBy} AS "group" FROM ${source} WHERE ${derivation.key} = ?`,
   )
+  // Another copy's text in the place of one that is there completes the merge; only the same copy's is a change.
   const setText = prepare(
-    `UPDATE ${target} SET text = ?, _text_from = ?, _synced_at = ? WHERE header_message_id = ? AND text IS NOT ?`,
+    `UPDATE ${target} SET text = @text, _text_from = @copy, _synced_at = @now,
+       _changed_at = iif(_text_from = @copy AND text IS NOT NULL, @now, _changed_at)
+     WHERE header_message_id = @key AND text IS NOT @text`,
   )
   const setTextFrom = prepare(`UPDATE ${target} SET _text_from = ? WHERE header_message_id = ?`)
   const resetState = prepare(
     `UPDATE ${source} SET text_state = 'pending', _text_due = 1 WHERE ${derivation.key} = ? AND text_state <> 'pending'`,
   )
 
-  const copies = ({ header, id }: Group) => (header ? byHeader.all(header) : byId.all(id)) as Copy[]
+  const copies = (key: string) => copiesOf.all(key) as Copy[]
 
-  function refreshOne(group: Group, now: string): boolean {
-    const key = groupKey(group)
-    const live = copies(group)
-    if (live.length === 0) return tombstone.run(now, key).changes > 0
-    const stored = find.get(key) as Merged | undefined
-    const plan = planText(live, (stored?.['_text_from'] ?? null) as number | null)
+  /** Returns the plan for the text, once what it says of the copies is stored. */
+  const planned = (live: readonly Copy[], from: number | null): TextPlan => {
+    const plan = planText(live, from)
     for (const copy of live) {
       const due = copy._id === plan.due ? 1 : null
       if (copy._id === plan.reset) setPending.run(copy._id)
       else if (copy._text_due !== due) setDue.run(due, copy._id)
     }
+    return plan
+  }
+
+  /** @param withParts false where only the text may have changed */
+  function refreshOne({ key, isReplaced }: Group, now: string, withParts: boolean): boolean {
+    const live = copies(key)
+    if (live.length === 0) {
+      parts.remove(key)
+      return tombstone.run(now, key).changes > 0
+    }
+    const stored = find.get(key) as Merged | undefined
+    const textFrom = (stored?.['_text_from'] ?? null) as number | null
+    const plan = planned(live, textFrom)
     const merged = derivation.merge(live)
     const values = columns.map(column => merged[column] ?? null)
     const first = live[0]
     const firstState = first?._id === plan.reset ? 'pending' : first?.text_state
     const state = plan.from === null ? (firstState ?? null) : 'present'
-    if (!stored) return insert.run(key, ...values, state, now, now).changes > 0
+    const ids = live.map(({ id }) => id)
+    if (!stored) {
+      insert.run(key, ...values, state, now, now)
+      parts.insert(key, ids)
+      return true
+    }
+    const change = withParts ? parts.refresh(key, ids) : 'none'
+    const replaced = columns.filter((column, index) => stored[column] !== values[index])
     const same =
       stored['_deleted_at'] === null &&
       stored['text_state'] === state &&
-      stored['_text_from'] === plan.from &&
-      columns.every((column, index) => stored[column] === values[index])
-    if (!same) update.run(...values, state, plan.from, plan.from, now, key)
-    return !same
+      textFrom === plan.from &&
+      change === 'none' &&
+      replaced.length === 0
+    if (same) return false
+    const isChange =
+      isReplaced &&
+      (change === 'replaced' ||
+        (textFrom !== null && plan.from === null) ||
+        replaced.some(column => !derivation.aboutMerge.includes(column) && stored[column] !== null))
+    update.run(...values, state, plan.from, plan.from, now, isChange ? now : null, key)
+    return true
   }
 
   return {
     refresh(groups, now) {
-      const distinct = new Map(groups.map(group => [groupKey(group), group]))
-      for (const group of distinct.values()) refreshOne(group, now)
+      const distinct = new Map<string, boolean>()
+      for (const { key, isReplaced } of groups) distinct.set(key, isReplaced || distinct.get(key) === true)
+      for (const [key, isReplaced] of distinct) refreshOne({ key, isReplaced }, now, true)
     },
     applyText(copyId, result, now) {
-      const copy = findCopy.get(copyId) as { _id: number; id: string; header: string | null } | undefined
+      const copy = findCopy.get(copyId) as { _id: number; group: string } | undefined
       if (!copy) return false
       const changed = setState.run(result.state, copy._id, result.state).changes > 0
       let textChanged = false
-      if (result.state === 'present' && givesText(copies(copy), copy._id)) {
-        textChanged = setText.run(result.text, copy._id, now, groupKey(copy), result.text).changes > 0
-        setTextFrom.run(copy._id, groupKey(copy))
+      if (result.state === 'present' && givesText(copies(copy.group), copy._id)) {
+        const text = { text: result.text, copy: copy._id, key: copy.group, now }
+        textChanged = setText.run(text).changes > 0
+        setTextFrom.run(copy._id, copy.group)
       }
-      return refreshOne(copy, now) || changed || textChanged
+      const isReplaced = result.state !== 'present'
+      return refreshOne({ key: copy.group, isReplaced }, now, false) || changed || textChanged
     },
     resetText(copyId) {
       resetState.run(copyId)
@@ -144,9 +181,4 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
 /** The first copy in canonical order with a text is the one that counts. */
 function givesText(copies: readonly Copy[], id: number): boolean {
   return copies.find(copy => copy.text_state === 'present')?._id === id
-}
-
-/** The merged row's key. An empty or missing header id never merges two messages. */
-export function groupKey({ header, id }: Group): string {
-  return header ? header : `id:${id}`
 }

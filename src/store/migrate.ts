@@ -123,7 +123,9 @@ function setViewsAside(db: Sqlite): () => void {
   }[]
   for (const { name } of views) db.exec(`DROP VIEW ${quote(name)}`)
   return () => {
-    for (const { sql } of views) db.exec(sql)
+    // A table has taken the place of a view: the migrations have made what the view showed.
+    const tables = new Set(db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all())
+    for (const { name, sql } of views) if (!tables.has(name)) db.exec(sql)
   }
 }
 

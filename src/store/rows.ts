@@ -2,6 +2,7 @@ import { descendants, tableNamed } from '../catalog.ts'
 import { decodeJson, encodeJson, isSameValue } from '../json.ts'
 import type { Column, Table } from '../resource.ts'
 import type { Cell, ParsedItem, ParsedRow } from '../row.ts'
+import { replacesCell, replacesExtra } from './replacement.ts'
 import { placeholders, quote } from './sql.ts'
 import type { Prepare } from './statements.ts'
 import type { Withdrawals } from './withdrawals.ts'
@@ -12,15 +13,20 @@ export type WriteStatus = 'inserted' | 'changed' | 'revived' | 'unchanged'
 
 export interface Written {
   status: WriteStatus
+  /** Whether a value that stood there was replaced by another or taken away: what `_changed_at` tells. */
+  isReplaced: boolean
   /** The cells that stood there before, in column order; undefined for a new row. */
   before?: readonly Cell[]
 }
+
+/** `completed`: rows or values are there that were not; `replaced`: some are others, or not there any more. */
+type Difference = 'none' | 'completed' | 'replaced'
 
 export type RowWriter = (item: ParsedItem, now: string) => Written
 
 interface ChildWriter {
   name: string
-  same(rootKey: Cell, rows: readonly ParsedRow[]): boolean
+  compare(rootKey: Cell, rows: readonly ParsedRow[]): Difference
   replace(rootKey: Cell, rows: readonly ParsedRow[]): void
   insert(rows: readonly ParsedRow[]): void
 }
@@ -49,24 +55,30 @@ export function createRowWriter(prepare: Prepare, table: Table, filled: readonly
     const values = written.map(({ index }) => item.cells[index] ?? null)
     if (insert.run(...values, item.extra, now, now).changes === 1) {
       for (const child of children) child.insert(item.children.get(child.name) ?? [])
-      return { status: 'inserted' }
+      return { status: 'inserted', isReplaced: false }
     }
     const key = keyIndexes.map(index => item.cells[index] ?? null)
     const found = select.get(...key) as Cell[]
     const extra = table.mergesExtra ? mergeExtra(table, found[all.length] ?? null, item.extra) : item.extra
     const rootKey = item.cells[rootKeyIndex] ?? null
-    const outdated = children.filter(child => !child.same(rootKey, item.children.get(child.name) ?? []))
+    const differences = children.map(child => child.compare(rootKey, item.children.get(child.name) ?? []))
+    const hasOtherChildren = differences.some(difference => difference !== 'none')
+    const foundExtra = found[all.length] ?? null
     const deleted = found[all.length + 1] != null
     const same =
-      outdated.length === 0 &&
-      sameJson(found[all.length] ?? null, extra) &&
+      !hasOtherChildren &&
+      sameJson(foundExtra, extra) &&
       written.every(({ column, index }, at) => sameCell(column, found[index] ?? null, values[at] ?? null))
-    if (same && !deleted) return { status: 'unchanged', before: found }
-    update.run(...values, extra, now, ...key)
+    if (same && !deleted) return { status: 'unchanged', isReplaced: false, before: found }
+    const isReplaced =
+      differences.includes('replaced') ||
+      replacesExtra(foundExtra, extra) ||
+      written.some(({ column, index }, at) => replacesCell(column, found[index] ?? null, values[at] ?? null))
+    update.run(...values, extra, now, isReplaced ? now : null, ...key)
     // From the top down: what hangs on a replaced row goes with it, so it must come after.
-    if (outdated.length > 0)
+    if (hasOtherChildren)
       for (const child of children) child.replace(rootKey, item.children.get(child.name) ?? [])
-    return { status: deleted ? 'revived' : 'changed', before: found }
+    return { status: deleted ? 'revived' : 'changed', isReplaced, before: found }
   }
 }
 
@@ -79,7 +91,8 @@ function rowSql(table: Table, written: readonly string[]) {
     insert: `INSERT INTO ${name} (${columns.join(', ')}) VALUES (${placeholders(columns.length)})
       ON CONFLICT DO NOTHING`,
     select: `SELECT ${Object.keys(table.columns).map(quote).join(', ')}, _extra, _deleted_at FROM ${name} WHERE ${key}`,
-    update: `UPDATE ${name} SET ${sets.join(', ')}, _deleted_at = NULL WHERE ${key}`,
+    update: `UPDATE ${name} SET ${sets.join(', ')}, _changed_at = coalesce(?, _changed_at), _deleted_at = NULL
+      WHERE ${key}`,
   }
 }
 
@@ -104,29 +117,49 @@ function createChildWriter(prepare: Prepare, table: Table): ChildWriter {
   return {
     name: table.name,
     insert,
-    same(rootKey, rows) {
+    compare(rootKey, rows) {
       const present = select.all(...key(rootKey)) as Cell[][]
-      if (present.length !== rows.length) return false
-      if (rows.length === 0) return true
+      if (present.length === 0) return rows.length === 0 ? 'none' : 'completed'
       const byKey = new Map(present.map(cells => [keyOf(cells), cells]))
-      return rows.every(row => {
-        const stored = byKey.get(keyOf(row.cells))
-        return (
-          stored !== undefined &&
-          sameJson(stored[columns.length] ?? null, row.extra) &&
-          columns.every(
-            ([, column], index) =>
-              column.source.from === 'parley' ||
-              sameCell(column, stored[index] ?? null, row.cells[index] ?? null),
-          )
-        )
-      })
+      let difference: Difference = 'none'
+      for (const row of rows) {
+        const name = keyOf(row.cells)
+        const of = compareRow(columns, byKey.get(name), row)
+        if (of === 'replaced') return of
+        if (of === 'completed') difference = of
+        byKey.delete(name)
+      }
+      return byKey.size > 0 ? 'replaced' : difference
     },
     replace(rootKey, rows) {
       remove.run(...key(rootKey))
       insert(rows)
     },
   }
+}
+
+function compareRow(
+  columns: readonly (readonly [name: string, Column])[],
+  stored: readonly Cell[] | undefined,
+  row: ParsedRow,
+): Difference {
+  if (!stored) return 'completed'
+  const extra = stored[columns.length] ?? null
+  const same =
+    sameJson(extra, row.extra) &&
+    columns.every(
+      ([, column], index) =>
+        column.source.from === 'parley' || sameCell(column, stored[index] ?? null, row.cells[index] ?? null),
+    )
+  if (same) return 'none'
+  const isReplaced =
+    replacesExtra(extra, row.extra) ||
+    columns.some(
+      ([, column], index) =>
+        column.source.from !== 'parley' &&
+        replacesCell(column, stored[index] ?? null, row.cells[index] ?? null),
+    )
+  return isReplaced ? 'replaced' : 'completed'
 }
 
 function sameCell(column: Column, stored: Cell, given: Cell): boolean {
@@ -190,7 +223,7 @@ export function createRowWriters(prepare: Prepare, withdrawals: Pick<Withdrawals
       const writer = childWriters.get(table) ?? createChildWriter(prepare, tableNamed(table))
       childWriters.set(table, writer)
       if (withdrawals.keepsOut(table)?.(() => rootKey)) return false
-      if (writer.same(rootKey, rows)) return false
+      if (writer.compare(rootKey, rows) === 'none') return false
       writer.replace(rootKey, rows)
       return true
     },

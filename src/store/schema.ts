@@ -32,7 +32,11 @@ const BUILDERS: Readonly<
 }
 
 function build(name: string, column: Column) {
-  const builder = BUILDERS[column.kind](name)
+  const plain = BUILDERS[column.kind](name)
+  const builder =
+    column.computed === undefined
+      ? plain
+      : plain.generatedAlwaysAs(sql.raw(column.computed), { mode: 'virtual' })
   const filled = column.default === undefined ? builder : builder.default(sql.raw(column.default))
   return column.notNull ? filled.notNull() : filled
 }
@@ -40,6 +44,7 @@ function build(name: string, column: Column) {
 const ENTITY_COLUMNS = {
   _first_seen_at: () => text('_first_seen_at').notNull(),
   _synced_at: () => text('_synced_at').notNull(),
+  _changed_at: () => text('_changed_at'),
   _deleted_at: () => text('_deleted_at'),
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { CATALOG, tableNamed } from '../catalog.ts'
 import { type Clock, isoInstant } from '../clock.ts'
-import type { ParsedItem } from '../row.ts'
+import type { Cell, ParsedItem } from '../row.ts'
 import { type Absences, createAbsences } from './absences.ts'
 import { type Arrivals, createArrivals } from './arrivals.ts'
 import type { FileWork } from './checkpoint-order.ts'
@@ -16,7 +16,7 @@ import { createHistory, type NoteChanges } from './history.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { type HeldLock, lockDatabase } from './lock.ts'
 import { createMaintenance, type Maintenance } from './maintenance.ts'
-import { createMessageMerge, type Group, groupKey, type MessageMerge } from './message-merge.ts'
+import { createMessageMerge, type Group, type MessageMerge } from './message-merge.ts'
 import type { Upgrade } from './migrate.ts'
 import { closeDatabase, databaseError, openDatabase, type Sqlite, truePath } from './open.ts'
 import { createRejects, type Rejects } from './rejects.ts'
@@ -204,7 +204,7 @@ function createStore({ db, prepare, commit, crmTables, checkpoints }: Parts): Om
       stored.push({ item, written })
     }
     merged?.merge.refresh(groups, now)
-    if (merged) withdrawals.follow(merged, new Set(groups.map(groupKey)))
+    if (merged) withdrawals.follow(merged, new Set(groups.map(({ key }) => key)))
     return stored
   }
 
@@ -246,12 +246,11 @@ function followed<T>(work: () => T, { follow }: CrmTables): () => T {
 
 interface MergedTable {
   merge: MessageMerge
-  /** The table of the merged rows, and the column by which they are. */
+  /** The table of the merged rows, and the column of a copy's row with the key of its own. */
   into: string
   groupBy: string
-  /** Places of the group's column and of the key among the cells. */
-  groupIndex: number
-  keyIndex: number
+  /** That key, from a copy's cells. */
+  groupOf(cells: readonly (Cell | undefined)[]): string
 }
 
 function createMerges(prepare: Prepare) {
@@ -263,8 +262,7 @@ function createMerges(prepare: Prepare) {
       merge: createMessageMerge(prepare, derivation),
       into: derivation.into,
       groupBy: derivation.groupBy,
-      groupIndex: columns.indexOf(derivation.groupBy),
-      keyIndex: columns.indexOf(derivation.key),
+      groupOf: cells => derivation.groupOf(column => cells[columns.indexOf(column)] ?? null),
     })
   }
   const [first] = merges.values()
@@ -273,11 +271,8 @@ function createMerges(prepare: Prepare) {
 }
 
 /** The group that a row is in now and the one that it was in before. */
-function groupsOf({ groupIndex, keyIndex }: MergedTable, item: ParsedItem, { before }: Written): Group[] {
-  return [item.cells, ...(before ? [before] : [])].map(cells => ({
-    header: (cells[groupIndex] ?? null) as string | null,
-    id: String(cells[keyIndex]),
-  }))
+function groupsOf({ groupOf }: MergedTable, item: ParsedItem, { before, isReplaced }: Written): Group[] {
+  return [item.cells, ...(before ? [before] : [])].map(cells => ({ key: groupOf(cells), isReplaced }))
 }
 
 type NoteRow = (item: ParsedItem, written: Written, now: string) => void

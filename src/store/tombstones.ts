@@ -1,7 +1,7 @@
 import { CATALOG, tableNamed } from '../catalog.ts'
 import type { Cascade, Derivation } from '../resource.ts'
 import type { Freshness } from './freshness.ts'
-import { type Group, groupKey, type MessageMerge } from './message-merge.ts'
+import type { Group, MessageMerge } from './message-merge.ts'
 import { quote } from './sql.ts'
 import type { Prepare } from './statements.ts'
 import type { Withdrawals } from './withdrawals.ts'
@@ -33,10 +33,10 @@ export function createTombstone({ prepare, merges, withdrawals, freshness }: Tom
       forgetFirstRead(name, key)
       const row = prepare(`SELECT * FROM ${quote(name)} WHERE ${where}`).get(...key) as Row
       for (const cascade of table.cascades) apply(cascade, row, now)
-      if (merged) groups.push({ header: row[merged.groupBy] as string | null, id: row['id'] as string })
+      if (merged) groups.push({ key: String(row[merged.groupBy]), isReplaced: true })
     }
     merged?.merge.refresh(groups, now)
-    if (merged) withdrawals.follow(merged, new Set(groups.map(groupKey)))
+    if (merged) withdrawals.follow(merged, new Set(groups.map(({ key }) => key)))
     return count
   }
 

@@ -49,8 +49,6 @@ export function viewStatements(): readonly View[] {
   })
   return [
     ...[...TABLES.values()].map(placed => view(`live_${placed.table.name}`, liveRows(placed))),
-    view('message_participants', MESSAGE_PARTICIPANTS),
-    view('live_message_participants', 'SELECT * FROM message_participants'),
     view('transcript_words', TRANSCRIPT_WORDS),
     view('sync_status', syncStatus(CATALOG)),
     view('sync_coverage', syncCoverage(CATALOG)),
@@ -83,23 +81,6 @@ function livesWithRoot({ table, root }: PlacedTable): LivesWith | undefined {
   const inherits = table.columns[first]?.source.from === 'parent'
   return { table: root.name, on: inherits ? { [first]: root.key.at(-1) ?? '' } : {} }
 }
-
-/**
- * The union over the live copies by role and address. The least of `time, id, separator, value` is the value of the
- * first copy in canonical order that has one.
- */
-const MESSAGE_PARTICIPANTS = `
-SELECT header_message_id, role, handle,
-  substr(display_name, instr(display_name, char(31)) + 1) AS display_name,
-  substr(contact_id, instr(contact_id, char(31)) + 1) AS contact_id
-FROM (
-  SELECT coalesce(nullif(c.header_message_id, ''), 'id:' || c.id) AS header_message_id, p.role, p.handle,
-    min(coalesce(c.received_at, '~') || c.id || char(31) || p.display_name) AS display_name,
-    min(coalesce(c.received_at, '~') || c.id || char(31) || p.contact_id) AS contact_id
-  FROM message_copies c JOIN message_copy_participants p ON p.message_id = c.id
-  WHERE c._deleted_at IS NULL AND p.role IS NOT NULL AND p.handle IS NOT NULL
-  GROUP BY 1, 2, 3
-)`.trim()
 
 const TRANSCRIPT_WORDS = `
 SELECT e.meeting_id, e.position AS entry_position, w.key AS position,

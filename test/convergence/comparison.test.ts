@@ -55,8 +55,11 @@ test('a missing row is found in every table', () => {
 })
 
 test('another value is found in every column', () => {
-  const unnoticed = tables().flatMap(table =>
-    Object.keys(table.rows[0] ?? {})
+  const unnoticed = tables().flatMap(table => {
+    // A computed column has the values that the others make.
+    const stored = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table.table)
+    return Object.keys(table.rows[0] ?? {})
+      .filter(column => stored.includes(column))
       .filter(column => {
         const other = `iif(typeof("${column}") IN ('integer', 'real'), "${column}" + 7777, '"another"')`
         const sql = `UPDATE OR IGNORE "${table.table}" SET "${column}" = ${other}`
@@ -69,8 +72,8 @@ test('another value is found in every column', () => {
           return whileChanged(number, [], () => compareTable(db, table)).length === 0
         }
       })
-      .map(column => `${table.table}.${column}`),
-  )
+      .map(column => `${table.table}.${column}`)
+  })
   expect(unnoticed).toEqual([])
 })
 

@@ -7,6 +7,14 @@ let trial: Trial
 
 afterEach(() => trial.close())
 
+/** Rows of entity tables of which a value was replaced. */
+const changedRows = (): string[] =>
+  query(trial.database, "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%_changed_at%'")
+    .map(({ name }) => String(name))
+    .flatMap(table =>
+      query(trial.database, `SELECT * FROM "${table}" WHERE _changed_at IS NOT NULL`).map(() => table),
+    )
+
 const asked = (path: RegExp, from = 0): string[] =>
   trial.tap.requests.slice(from).filter(each => path.test(each))
 
@@ -14,6 +22,7 @@ test('a fresh backfill equals what the API publishes, and one after no change re
   trial = await startTrial()
   expect(await trial.backfill()).toMatchObject({ status: 0 })
   expect(await trial.differences()).toEqual([])
+  expect(changedRows()).toEqual([])
   const before = contentOf(trial.database)
   const requests = trial.tap.requests.length
   const unread = query(

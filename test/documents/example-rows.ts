@@ -1,3 +1,4 @@
+import { TABLES } from '../../src/catalog.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import type { Sqlite } from '../../src/store/open.ts'
 import { quote } from '../../src/store/sql.ts'
@@ -6,7 +7,10 @@ import { quote } from '../../src/store/sql.ts'
 export function storeExamples(db: Sqlite): void {
   for (const { name, form, columns } of DICTIONARY) {
     if (form === 'view' || name === 'data_dictionary') continue
-    const shown = columns.filter(column => column.name !== '_deleted_at')
+    const declared = TABLES.get(name)?.table.columns
+    const shown = columns.filter(
+      column => column.name !== '_deleted_at' && declared?.[column.name]?.computed === undefined,
+    )
     const names = shown.map(column => quote(column.name)).join(', ')
     db.prepare(`INSERT INTO ${quote(name)} (${names}) VALUES (${shown.map(() => '?').join(', ')})`).run(
       ...shown.map(({ example }) => example),

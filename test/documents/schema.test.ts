@@ -22,7 +22,7 @@ const told = new Map(
 )
 
 const columnsOf = (table: string): string[] =>
-  db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[]
+  db.prepare('SELECT name FROM pragma_table_xinfo(?)').pluck().all(table) as string[]
 
 /** What the page describes once for all tables, or calls internal. */
 const isGeneral = (name: string): boolean => name.startsWith('_')

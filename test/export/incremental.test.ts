@@ -261,6 +261,8 @@ test('a file that a cut export wrote is not taken for what the manifest says of 
   await expect(exportTo(store.path, target, { through: dyingAfter(1) })).rejects.toThrow('killed here')
   expect(membersIn(target)?.content).not.toBe(first?.content)
   setMember(store, 'first')
+  // As if it had never been otherwise: the same rows as in the first export.
+  store.db.exec('UPDATE members SET _changed_at = NULL')
   await exportTo(store.path, target)
   expect(membersIn(target)?.content).toBe(first?.content)
 })

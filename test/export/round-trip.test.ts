@@ -29,7 +29,9 @@ function contract(table: string): Record<string, ColumnKind> {
   return Object.fromEntries([
     ...own.filter(([name]) => !name.startsWith('_')),
     ...(declared.kind === 'entity'
-      ? ['_first_seen_at', '_synced_at', '_deleted_at'].map(name => [name, 'timestamp'] as const)
+      ? ['_first_seen_at', '_synced_at', '_changed_at', '_deleted_at'].map(
+          name => [name, 'timestamp'] as const,
+        )
       : []),
     ...(declared.kind === 'link' ? [] : [['_extra', 'json'] as const]),
   ])
@@ -138,7 +140,7 @@ describe('read back by DuckDB', () => {
     const store = temporaryStore()
     const target = emptyTarget()
     await exportTo(store.path, target)
-    const empty = [...TABLES.keys(), 'message_participants', 'sync_rejects']
+    const empty = [...TABLES.keys(), 'sync_rejects']
     for (const table of TABLES.keys()) expect(await compareTable(store, target, table)).toBe(0)
     const files = manifestOf(target).tables.filter(({ table }) => empty.includes(table))
     expect(files.map(({ rows, files: { length } }) => [rows, length])).toEqual(empty.map(() => [0, 1]))
@@ -196,7 +198,7 @@ describe('read back by DuckDB', () => {
 test('tables with an index on their time are read by it, and nothing of theirs is sorted', () => {
   const { db } = temporaryStore()
   const sorting = declaredTables()
-    .filter(({ rows }) => rows.time && !rows.gathered)
+    .filter(({ rows }) => rows.time)
     .filter(table => {
       const bound = table.rows.time ? ['', '~'] : []
       const plan = db.prepare(`EXPLAIN QUERY PLAN ${rowQueries(table).timed}`).all(...bound)

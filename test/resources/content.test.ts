@@ -15,6 +15,7 @@ const STAYS = [
   'activities.actor_kind',
   'activities.actor_id',
   'message_copies.header_message_id',
+  'message_copies.mail_id',
   'message_copies.thread_id',
   'message_copies.text_state',
   'messages.id',

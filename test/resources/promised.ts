@@ -7,7 +7,8 @@ export const ENTITY_TABLES: Readonly<Record<string, string>> = {
   teams: '*id name',
   collections: '*id name description visibility created_at updated_at',
   activities: '*id type source_type source_id occurred_at created_via actor_kind actor_id',
-  message_copies: '*id header_message_id thread_id subject received_at is_internal is_group_email text_state',
+  message_copies:
+    '*id header_message_id thread_id subject received_at is_internal is_group_email text_state mail_id',
   messages:
     '*header_message_id id copy_count thread_id subject received_at is_internal is_group_email text text_state',
   meetings:
@@ -47,15 +48,15 @@ export const CHILD_TABLES: Readonly<Record<string, string>> = {
   bot_transcription_hints: '*position hint intensity language pronunciations replacements',
 }
 
-/** Lists of their own, and what parley saw change. */
+/** Lists of their own, what is merged, and what parley saw change. */
 export const LIST_TABLES: Readonly<Record<string, string>> = {
+  message_participants: '*header_message_id *role *handle display_name contact_id',
   collection_meetings: '*collection_id *meeting_id',
   crm_record_links: '*object *record_id *related_object *related_id',
   crm_record_changes: '*object *record_id *field *observed_at old_value new_value',
 }
 
 export const VIEWS: Readonly<Record<string, string>> = {
-  message_participants: 'header_message_id role handle display_name contact_id',
   transcript_words: 'meeting_id entry_position position text start_time end_time',
   sync_status:
     'resource state reason rows_live rows_deleted newest_at fresh_as_of complete_as_of backfill_done backfill_total pending_tasks rejected last_success_at next_run_at',
@@ -74,7 +75,7 @@ export const RESOURCES =
   )
 
 /** Columns whose values are timestamps, by their names. */
-export const TIMESTAMP = /(_at|_time|^_first_seen_at|^_synced_at|^_deleted_at)$/
+export const TIMESTAMP = /(_at|_time|^_first_seen_at|^_synced_at|^_changed_at|^_deleted_at)$/
 
 export interface PromisedTable {
   columns: string[]

@@ -15,7 +15,7 @@ import {
   VIEWS,
 } from './promised.ts'
 
-const UNDERSCORED = ['_first_seen_at', '_synced_at', '_deleted_at', '_extra']
+const UNDERSCORED = ['_first_seen_at', '_synced_at', '_changed_at', '_deleted_at', '_extra']
 const ALL_TABLES = { ...ENTITY_TABLES, ...CHILD_TABLES, ...LIST_TABLES }
 
 interface ColumnInfo {
@@ -39,7 +39,7 @@ afterAll(() => {
 
 const warehouse = () => opened
 const columnsOf = (name: string) =>
-  warehouse().all(`SELECT name, type FROM pragma_table_info('${name}')`) as unknown as ColumnInfo[]
+  warehouse().all(`SELECT name, type FROM pragma_table_xinfo('${name}')`) as unknown as ColumnInfo[]
 const namesOf = (name: string) => columnsOf(name).map(column => column.name)
 const promisedNames = (name: string) => namesOf(name).filter(column => !column.startsWith('_'))
 
@@ -58,7 +58,7 @@ describe('the warehouse', () => {
     expect(tables.sort()).toEqual(Object.keys(ALL_TABLES).sort())
   })
 
-  test.each(Object.keys(ENTITY_TABLES))('%s has the four columns of an entity', name => {
+  test.each(Object.keys(ENTITY_TABLES))('%s has the five columns of an entity', name => {
     expect(namesOf(name)).toEqual(expect.arrayContaining(UNDERSCORED))
   })
 
@@ -66,7 +66,7 @@ describe('the warehouse', () => {
     expect(namesOf(name).filter(column => UNDERSCORED.includes(column))).toEqual(['_extra'])
   })
 
-  test.each(Object.keys(LIST_TABLES))('%s has none of the four columns', name => {
+  test.each(Object.keys(LIST_TABLES))('%s has none of the five columns', name => {
     expect(namesOf(name).filter(column => UNDERSCORED.includes(column))).toEqual([])
   })
 

@@ -66,6 +66,7 @@ describe('a row that is written again', () => {
         role: null,
         _first_seen_at: FIRST,
         _synced_at: LATER,
+        _changed_at: LATER,
         _deleted_at: null,
         _extra: null,
       },

@@ -142,18 +142,20 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 function insane(db: Database.Database, { table, isView }: ExpectedTable): Difference[] {
   const columns = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table)
   if (isView || !columns.includes('_synced_at')) return []
-  const rows = db.prepare(`SELECT _first_seen_at, _synced_at, _deleted_at FROM "${table}"`).all() as {
-    _first_seen_at: string
-    _synced_at: string
-    _deleted_at: string | null
-  }[]
-  return rows.flatMap(({ _first_seen_at: first, _synced_at: synced, _deleted_at: deleted }) => {
-    const instants = deleted === null ? [first, synced] : [first, synced, deleted]
+  const rows = db
+    .prepare(`SELECT _first_seen_at, _synced_at, _changed_at, _deleted_at FROM "${table}"`)
+    .raw()
+    .all() as [first: string, synced: string, changed: string | null, deleted: string | null][]
+  return rows.flatMap(([first, synced, changed, deleted]) => {
+    const instants = [first, synced, changed ?? first, deleted ?? first]
     const malformed = instants.filter(text => !INSTANT.test(text))
-    const isBackwards = first > synced || (deleted !== null && deleted < first)
+    const isBackwards =
+      first > synced ||
+      (changed !== null && (changed < first || changed > synced)) ||
+      (deleted !== null && deleted < first)
     return [
       ...malformed.map(text => `${table}: ${text} is no instant`),
-      ...(isBackwards ? [`${table}: ${first}, ${synced}, ${deleted} are out of order`] : []),
+      ...(isBackwards ? [`${table}: ${first}, ${synced}, ${changed}, ${deleted} are out of order`] : []),
     ]
   })
 }

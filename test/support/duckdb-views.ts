@@ -43,7 +43,14 @@ async function standIn(connection: DuckDBConnection, sqlite: Sqlite, name: strin
     sqlite.prepare('SELECT name, type FROM pragma_table_info(?)').raw().all(name) as [string, string][],
   )
   const typeOf = (column: string) => DECLARED[types.get(column) ?? ''] ?? 'BLOB'
-  await fill(connection, `parley_file.${quote(name)}`, sqlite, `SELECT * FROM ${quote(name)}`, typeOf)
+  const columns = [...types.keys()].map(quote).join(', ')
+  await fill(
+    connection,
+    `parley_file.${quote(name)}`,
+    sqlite,
+    `SELECT ${columns} FROM ${quote(name)}`,
+    typeOf,
+  )
 }
 
 async function fill(

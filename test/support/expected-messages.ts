@@ -26,7 +26,11 @@ export function expectedMessages(messages: readonly Fields[]): ExpectedTable[] {
       json: [],
       optional: [],
       rows: all.flatMap(copies =>
-        copies.map((copy, place) => ({ ...copy.row, text_state: stateOf(copies, place) })),
+        copies.map((copy, place) => ({
+          ...copy.row,
+          mail_id: mailKey(copy.row),
+          text_state: stateOf(copies, place),
+        })),
       ),
     },
     {
@@ -50,10 +54,10 @@ export function expectedMessages(messages: readonly Fields[]): ExpectedTable[] {
     },
     {
       table: 'message_participants',
-      isView: true,
       key: ['header_message_id', 'role', 'handle'],
       json: [],
       optional: [],
+      parent: { table: 'messages', on: { header_message_id: 'header_message_id' } },
       rows: [...mails].flatMap(([key, copies]) => union(key, copies)),
     },
   ]

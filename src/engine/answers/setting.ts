@@ -25,9 +25,11 @@ function storeSetting(context: EngineContext, work: ItemWork, value: unknown): v
     .get(task.key)
   if (!sameJson((stored ?? null) as string | null, setting)) {
     const update = context.store.prepare(
-      `UPDATE ${table} SET execution_setting = ?, _synced_at = ? WHERE id = ? AND _deleted_at IS NULL`,
+      `UPDATE ${table} SET execution_setting = @setting, _synced_at = @now,
+         _changed_at = iif(execution_setting IS NULL, _changed_at, @now)
+       WHERE id = @key AND _deleted_at IS NULL`,
     )
-    counts.rowsChanged += update.run(setting, context.now(), task.key).changes
+    counts.rowsChanged += update.run({ setting, now: context.now(), key: task.key }).changes
   }
   readAgain(context, work, WEEK)
 }
