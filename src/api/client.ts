@@ -169,9 +169,12 @@ interface TimeLimit {
   end(): void
 }
 
+/** Without a reason of its own every abort makes an exception, also the one that only ends a request's timer. */
+const OVER = new Error('The request is over')
+
 function startTimeLimit(clock: Clock, timeoutMs: number, outer: AbortSignal): TimeLimit {
   const controller = new AbortController()
-  const abort = () => controller.abort()
+  const abort = () => controller.abort(OVER)
   let expired = false
   // One signal ends any number of requests in flight; Node would take more than ten listeners for a leak.
   setMaxListeners(0, outer)

@@ -142,7 +142,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     inLane: urgent.inLane,
     urge: urgent.caused,
     round: rounds.number,
-    wasComplete: rounds.wasComplete,
+    wasComplete: store.state.wasComplete,
     isConfirming: rounds.isConfirming,
     beginRound: (resource: ResourceName, kind: RoundKind, at = now()) => rounds.begin(resource, kind, at),
     counts: (resource: ResourceName) => run(resource).counts,
@@ -208,11 +208,10 @@ export function scaled(ms: number, { intervalScale }: Pick<EngineOptions, 'inter
   return Math.max(1000, ms * intervalScale)
 }
 
-/** Numbers of rounds and whether a resource was ever complete, which are asked for far more often than they change. */
+/** Numbers of rounds, which are asked for far more often than they change. */
 function createRounds({ state }: Store) {
   const numbers = new Map<ResourceName, number>()
   const confirming = new Set<ResourceName>()
-  const complete = new Set<ResourceName>()
   const number = (resource: ResourceName): number => {
     const known = numbers.get(resource)
     if (known !== undefined) return known
@@ -223,12 +222,6 @@ function createRounds({ state }: Store) {
   }
   return {
     number,
-    wasComplete(resource: ResourceName): boolean {
-      if (complete.has(resource)) return true
-      if (state.get(resource).firstCompleteAt === null) return false
-      complete.add(resource)
-      return true
-    },
     isConfirming(resource: ResourceName): boolean {
       number(resource)
       return confirming.has(resource)

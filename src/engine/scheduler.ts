@@ -42,6 +42,9 @@ export interface SchedulerDeps {
   hard: AbortSignal
 }
 
+/** Without a reason every abort makes an exception. */
+const WOKEN = new Error('The wait is over')
+
 export function createScheduler(deps: SchedulerDeps): Scheduler {
   const { context, governor, sources, endless, soft } = deps
   const { clock, store } = context
@@ -55,6 +58,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   let wake: () => void = () => undefined
   const ending = new AbortController()
   const noMore = AbortSignal.any([soft, ending.signal])
+  noMore.addEventListener('abort', () => wake(), { once: true })
 
   const stop = (reason: unknown) => {
     stopped ??= reason
@@ -82,9 +86,10 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     const timer = new AbortController()
     await new Promise<void>(resolve => {
       wake = resolve
-      void clock.sleep(Math.max(nearest, 1), AbortSignal.any([timer.signal, noMore])).then(resolve)
+      if (noMore.aborted) resolve()
+      void clock.sleep(Math.max(nearest, 1), timer.signal).then(resolve)
     })
-    timer.abort()
+    timer.abort(WOKEN)
   }
 
   const dropKept = () => {

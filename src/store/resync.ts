@@ -27,13 +27,10 @@ export function withParts(resource: ResourceName): readonly ResourceName[] {
  * and what is read singly falls due. No row is touched. To be called inside a transaction.
  */
 export function markForResync(
-  store: Pick<Store, 'prepare' | 'ledger'>,
+  store: Pick<Store, 'prepare' | 'ledger' | 'state'>,
   resources: readonly ResourceName[],
   now: string,
 ): Marked[] {
-  const forget = store.prepare(
-    'UPDATE sync_resources SET first_complete_at = NULL, complete_as_of = NULL WHERE resource = ?',
-  )
   const due = store.prepare(
     `UPDATE sync_tasks SET round = 0, due_at = ?, attempts = 0, deadline = NULL, waiting = 0
      WHERE feed >= ? || '.' AND feed < ? || '/'`,
@@ -42,7 +39,7 @@ export function markForResync(
     .prepare("SELECT count(*) FROM sync_tasks WHERE feed >= ? || '.' AND feed < ? || '/'")
     .pluck()
   return resources.map(resource => {
-    forget.run(resource)
+    store.state.restart(resource)
     for (const [name, feed] of Object.entries(resourceNamed(resource).feeds)) {
       const id = `${resource}.${name}`
       if (feed.mode === 'item') demandRead(store, id, feed, now)
@@ -55,7 +52,7 @@ export function markForResync(
 
 /** Does what other processes have asked for. Returns what was marked. To be called inside a transaction. */
 export function resyncAsRequested(
-  store: Pick<Store, 'prepare' | 'ledger' | 'requests'>,
+  store: Pick<Store, 'prepare' | 'ledger' | 'requests' | 'state'>,
   now: string,
 ): Marked[] {
   return store.requests.open().flatMap(({ id, resource }) => {

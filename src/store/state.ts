@@ -41,10 +41,14 @@ export const META = {
 
 export interface State {
   get(resource: ResourceName): ResourceState
+  /** False until the resource was complete once; kept in memory, since it is asked for with every request. */
+  wasComplete(resource: ResourceName): boolean
   /** Only a round that is resumable is open: a backfill goes on with it. Returns its number. */
   beginRound(resource: ResourceName, kind: 'resumable' | 'timed' | 'confirming', now: string): number
   /** A round that reached its end; `asOf` is its begin by the server's clock. */
   endRound(resource: ResourceName, end: { complete: boolean; asOf: string; now: string }): void
+  /** The resource is to be read from the start, as if it never had been complete. */
+  restart(resource: ResourceName): void
   /** A run without a fault. */
   succeeded(resource: ResourceName, now: string): void
   fresh(resource: ResourceName, asOf: string): void
@@ -89,6 +93,9 @@ export function createState(prepare: Prepare): State {
        first_complete_at = iif(@complete, coalesce(first_complete_at, @now), first_complete_at)
      WHERE resource = @resource`,
   )
+  const restart = prepare(
+    'UPDATE sync_resources SET first_complete_at = NULL, complete_as_of = NULL WHERE resource = ?',
+  )
   const succeeded = prepare('UPDATE sync_resources SET last_success_at = ? WHERE resource = ?')
   const fresh = prepare('UPDATE sync_resources SET fresh_as_of = ? WHERE resource = ?')
   const failing = prepare(
@@ -128,14 +135,28 @@ export function createState(prepare: Prepare): State {
     }
   }
 
+  const complete = new Map<ResourceName, boolean>()
+
   return {
     get,
+    wasComplete(resource) {
+      const known = complete.get(resource)
+      if (known !== undefined) return known
+      const isComplete = get(resource).firstCompleteAt !== null
+      complete.set(resource, isComplete)
+      return isComplete
+    },
     beginRound(resource, kind, now) {
       begin.run({ resource, kind, now })
       return get(resource).round
     },
-    endRound: (resource, { complete, asOf, now }) => {
-      end.run({ resource, complete: complete ? 1 : 0, asOf, now })
+    endRound: (resource, { complete: isComplete, asOf, now }) => {
+      end.run({ resource, complete: isComplete ? 1 : 0, asOf, now })
+      complete.delete(resource)
+    },
+    restart: resource => {
+      restart.run(resource)
+      complete.delete(resource)
     },
     succeeded: (resource, now) => {
       succeeded.run(now, resource)
