@@ -1,4 +1,4 @@
-CREATE TABLE `data_dictionary` ( /* What every column of every table and view means, this one included. */
+CREATE TABLE `data_dictionary` ( /* What every column of every table and view means, this one included. The program parley made this file from the API of a conversation-intelligence product and keeps it true to it. */
 	`table_name` text NOT NULL /* Name of the table or view. */,
 	`column_name` text NOT NULL /* Name of the column. */,
 	`position` integer NOT NULL /* 0-based place of the column within its table. */,

@@ -3,7 +3,7 @@ import { CONVENIENCE_VIEWS } from '../src/dictionary/convenience-views.ts'
 import { type Area, type DescribedTable, fullMeaning } from '../src/dictionary/described.ts'
 import { DICTIONARY, describedTable } from '../src/dictionary/dictionary.ts'
 import { kindOf } from '../src/dictionary/resource-tables.ts'
-import { DICTIONARY_TABLE, SYNC_TABLES } from '../src/dictionary/sync-tables.ts'
+import { DICTIONARY_TABLE, QUESTIONS_TABLE, SYNC_TABLES } from '../src/dictionary/sync-tables.ts'
 import type { Resource, Table } from '../src/resource.ts'
 
 /** Where the generated part of `drizzle/README.md` begins; what stands above is written by hand. */
@@ -29,15 +29,16 @@ function schemaDocument(): string {
     '### Sync state',
     'What parley knows about its own work. Every `sync_*` table that is not named here is internal.',
     ...SYNC_TABLES.flatMap(section),
-    '### The dictionary',
+    '### The dictionary and the questions',
     ...section(DICTIONARY_TABLE),
+    ...section(QUESTIONS_TABLE),
   ].join('\n\n')}\n`
 }
 
 const hasTables = ({ tables }: Resource): boolean => tables.length > 0
 
 function contents(): string {
-  const others = [...CONVENIENCE_VIEWS, ...SYNC_TABLES, DICTIONARY_TABLE]
+  const others = [...CONVENIENCE_VIEWS, ...SYNC_TABLES, DICTIONARY_TABLE, QUESTIONS_TABLE]
   const lists: [about: string, names: readonly string[]][] = [
     ...CATALOG.filter(hasTables).map(({ about, tables }): [string, string[]] => [
       about,

@@ -21,7 +21,7 @@ done AS (
 )
 SELECT
   d.month,
-  g.name AS member,
+  max(g.name) AS member,
   count(*) FILTER (WHERE what = 'mail') AS mails_sent,
   count(*) FILTER (WHERE what = 'meeting') AS meetings_held
 FROM done d

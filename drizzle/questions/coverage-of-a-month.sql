@@ -43,10 +43,10 @@ parts AS (
 SELECT
   resource,
   CASE
-    WHEN state = 'unavailable' THEN 'not offered by this workspace'
+    WHEN max(state) = 'unavailable' THEN 'not offered by this workspace'
     WHEN sum(is_asked) = 0 OR sum(is_after_hole) > 0 THEN 'no: not all of it was asked for'
     WHEN count(listed_at) < count(*) THEN 'no: not yet read to its end'
-    WHEN min(listed_at) < p.until OR max(to_at) < p.until THEN 'no: it was not over when it was read'
+    WHEN min(listed_at) < max(p.until) OR max(to_at) < max(p.until) THEN 'no: it was not over when it was read'
     WHEN sum(missing) > 0 THEN 'no: details or texts are still to be read'
     ELSE 'yes'
   END AS complete,

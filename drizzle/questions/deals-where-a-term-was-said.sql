@@ -62,4 +62,4 @@ CROSS JOIN live_crm_records d ON d.object = 'deal' AND d.id = x.deal_id
 LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
 WHERE lower(coalesce(d.fields ->> p.closed_field, '')) IN ('', '0', 'false')
   AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
-ORDER BY amount + 0 DESC, deal, deal_id;
+ORDER BY CAST(amount AS DOUBLE) DESC, deal, deal_id;

@@ -64,4 +64,4 @@ LEFT JOIN live_crm_records c ON c.object = 'contact' AND c.id = x.contact_id
 LEFT JOIN live_members m ON m.id = d.fields ->> p.owner_field
 WHERE lower(coalesce(d.fields ->> p.closed_field, '')) IN ('', '0', 'false')
   AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
-ORDER BY amount + 0 DESC, deal, deal_id;
+ORDER BY CAST(amount AS DOUBLE) DESC, deal, deal_id;

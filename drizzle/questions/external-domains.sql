@@ -33,7 +33,7 @@ companies AS (
 )
 SELECT
   people.domain,
-  coalesce(companies.name, 'no company in the CRM') AS company,
+  coalesce(max(companies.name), 'no company in the CRM') AS company,
   count(DISTINCT mail) AS mails,
   count(DISTINCT mail) FILTER (WHERE role = 'FROM') AS from_them,
   count(DISTINCT mail) FILTER (WHERE role IN ('TO', 'CC', 'BCC')) AS to_them,

@@ -17,8 +17,8 @@ WITH parameters AS (
 changed AS (
   SELECT c.observed_at, p.name_field, coalesce(f.label, c.field) AS label,
     f.relation_target_object AS target,
-    iif(json_type(c.old_value) = 'text', c.old_value ->> '$', nullif(c.old_value, 'null')) AS old,
-    iif(json_type(c.new_value) = 'text', c.new_value ->> '$', nullif(c.new_value, 'null')) AS new
+    iif(json_type(c.old_value) = 'text', c.old_value ->> '$', nullif(CAST(c.old_value AS TEXT), 'null')) AS old,
+    iif(json_type(c.new_value) = 'text', c.new_value ->> '$', nullif(CAST(c.new_value AS TEXT), 'null')) AS new
   FROM parameters p
   CROSS JOIN live_crm_records d ON d.object = 'deal' AND d.id = p.deal
   CROSS JOIN crm_record_changes c ON c.object = 'deal' AND c.record_id = d.id
@@ -26,10 +26,10 @@ changed AS (
 ),
 told AS (
   SELECT min(a.occurred_at) AS at,
-    CASE a.source_type WHEN 'MESSAGE' THEN 'e-mail' WHEN 'MEETING' THEN 'meeting' ELSE 'change of a record' END AS what,
-    coalesce(e.subject, m.title, '') AS about,
-    coalesce(x.display_name, x.handle, m.owner_name, w.name, '') AS who,
-    m.url
+    CASE max(a.source_type) WHEN 'MESSAGE' THEN 'e-mail' WHEN 'MEETING' THEN 'meeting' ELSE 'change of a record' END AS what,
+    max(coalesce(e.subject, m.title, '')) AS about,
+    max(coalesce(x.display_name, x.handle, m.owner_name, w.name, '')) AS who,
+    max(m.url) AS url
   FROM parameters p
   CROSS JOIN live_crm_records d ON d.object = 'deal' AND d.id = p.deal
   CROSS JOIN activity_links l ON l.context_type = 'deal' AND l.context_id = d.id
@@ -51,6 +51,6 @@ told AS (
   LEFT JOIN live_members og ON c.target IS NOT NULL AND og.id = c.old
   LEFT JOIN live_members ng ON c.target IS NOT NULL AND ng.id = c.new
 )
-SELECT substr(at, 1, 16) AS at, what, about, who, url
+SELECT substr(told.at, 1, 16) AS at, what, about, who, url
 FROM told
 ORDER BY told.at, what, about, url;

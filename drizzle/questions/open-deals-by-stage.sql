@@ -18,10 +18,10 @@ WITH parameters AS (
     '[]' AS closed_stages
 )
 SELECT
-  coalesce(l.fields ->> 'name', 'pipeline not known') AS pipeline,
-  coalesce(s.fields ->> 'name', 'stage not known') AS stage,
+  coalesce(max(l.fields ->> 'name'), 'pipeline not known') AS pipeline,
+  coalesce(max(s.fields ->> 'name'), 'stage not known') AS stage,
   count(*) AS deals,
-  CAST(round(total(d.fields ->> p.amount_field)) AS INTEGER) AS amount,
+  CAST(round(coalesce(sum(CAST(d.fields ->> p.amount_field AS DOUBLE)), 0)) AS INTEGER) AS amount,
   count(*) - count(d.fields ->> p.amount_field) AS without_amount
 FROM parameters p
 CROSS JOIN live_crm_records d ON d.object = 'deal'
@@ -30,4 +30,4 @@ LEFT JOIN live_crm_records l ON l.object = 'pipeline' AND l.id = d.fields ->> p.
 WHERE lower(coalesce(d.fields ->> p.closed_field, '')) IN ('', '0', 'false')
   AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
 GROUP BY l.id, s.id
-ORDER BY l.fields ->> p.position_field, pipeline, s.fields ->> p.position_field, stage, s.id;
+ORDER BY max(l.fields ->> p.position_field), pipeline, max(s.fields ->> p.position_field), stage, s.id;

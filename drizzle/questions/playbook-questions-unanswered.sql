@@ -35,8 +35,8 @@ asked AS (
     SELECT 1 FROM talk_point_results t WHERE t.playbook_result_id = r.id AND t.talk_point_id = q.id)
 )
 SELECT
-  coalesce(b.name, max(a.playbook_name)) AS playbook,
-  coalesce(q.question, max(a.question)) AS question,
+  coalesce(max(b.name), max(a.playbook_name)) AS playbook,
+  coalesce(max(q.question), max(a.question)) AS question,
   count(*) AS results,
   sum(a.is_unanswered) AS unanswered,
   sum(a.is_missing) AS missing,

@@ -33,12 +33,15 @@ sequence AS (
   FROM mails
   WINDOW thread AS (PARTITION BY thread_id ORDER BY received_at, mail)
 ),
--- SQLite takes the other columns from the row with the max().
+latest AS (
+  SELECT *, row_number() OVER (PARTITION BY mail ORDER BY received_before DESC) AS place
+  FROM sequence
+),
 pairs AS (
   SELECT substr(received_at, 1, 7) AS month, is_ours, was_ours,
-    (julianday(received_at) - julianday(max(received_before))) * 24 AS hours
-  FROM sequence
-  GROUP BY mail
+    (julianday(received_at) - julianday(received_before)) * 24 AS hours
+  FROM latest
+  WHERE place = 1
 ),
 answers AS (
   SELECT month, is_ours, hours,

@@ -25,13 +25,13 @@ speaking AS (
   JOIN live_meeting_speakers s ON s.meeting_id = m.id
 )
 SELECT
-  substr(start_time, 1, 16) AS began,
-  coalesce(title, '(no title)') AS meeting,
-  owner_name AS owner,
+  substr(max(start_time), 1, 16) AS began,
+  coalesce(max(title), '(no title)') AS meeting,
+  max(owner_name) AS owner,
   count(*) AS speakers,
-  round(100 * total(speaker_ratio) FILTER (WHERE is_ours = 1) / nullif(sum(speaker_ratio), 0), 1) AS ours_percent,
-  round(100 * total(speaker_ratio) FILTER (WHERE is_ours = 0) / nullif(sum(speaker_ratio), 0), 1) AS theirs_percent,
-  round(100 * total(speaker_ratio) FILTER (WHERE is_ours IS NULL) / nullif(sum(speaker_ratio), 0), 1) AS unknown_percent
+  round(100 * coalesce(sum(speaker_ratio) FILTER (WHERE is_ours = 1), 0) / nullif(sum(speaker_ratio), 0), 1) AS ours_percent,
+  round(100 * coalesce(sum(speaker_ratio) FILTER (WHERE is_ours = 0), 0) / nullif(sum(speaker_ratio), 0), 1) AS theirs_percent,
+  round(100 * coalesce(sum(speaker_ratio) FILTER (WHERE is_ours IS NULL), 0) / nullif(sum(speaker_ratio), 0), 1) AS unknown_percent
 FROM speaking
 GROUP BY id
-ORDER BY start_time DESC, id;
+ORDER BY max(start_time) DESC, id;

@@ -24,10 +24,10 @@ speaking AS (
   LEFT JOIN live_meeting_speakers s ON s.meeting_id = m.id
 ),
 by_meeting AS (
-  SELECT substr(start_time, 1, 7) AS month,
-    100 * total(speaker_ratio) FILTER (WHERE is_ours = 1) / nullif(sum(speaker_ratio), 0) AS ours,
-    100 * total(speaker_ratio) FILTER (WHERE is_ours = 0) / nullif(sum(speaker_ratio), 0) AS theirs,
-    100 * total(speaker_ratio) FILTER (WHERE is_ours IS NULL) / nullif(sum(speaker_ratio), 0) AS unknown
+  SELECT substr(max(start_time), 1, 7) AS month,
+    100 * coalesce(sum(speaker_ratio) FILTER (WHERE is_ours = 1), 0) / nullif(sum(speaker_ratio), 0) AS ours,
+    100 * coalesce(sum(speaker_ratio) FILTER (WHERE is_ours = 0), 0) / nullif(sum(speaker_ratio), 0) AS theirs,
+    100 * coalesce(sum(speaker_ratio) FILTER (WHERE is_ours IS NULL), 0) / nullif(sum(speaker_ratio), 0) AS unknown
   FROM speaking
   GROUP BY id
 )

@@ -51,7 +51,7 @@ placed AS (
   FROM timed
 )
 SELECT
-  stage,
+  max(stage) AS stage,
   count(*) AS deals_closed,
   sum(is_seen) AS closing_seen,
   count(days) AS with_a_meeting_before,

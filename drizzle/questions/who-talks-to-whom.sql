@@ -43,7 +43,7 @@ counted AS (
   SELECT member_id, contact_id,
     count(DISTINCT talk) FILTER (WHERE kind = 'mail') AS mails,
     count(DISTINCT talk) FILTER (WHERE kind = 'meeting') AS meetings,
-    max(at) AS last_at
+    max(talks.at) AS last_at
   FROM talks
   GROUP BY member_id, contact_id
 )

@@ -63,6 +63,8 @@ const PREFACE = [
   '-- The views last, the attached file does not: run this again in every session.',
   '-- Days and months are those of UTC, as in the warehouse.',
   "SET TimeZone = 'UTC';",
+  '-- NULL comes first in ascending order, as in SQLite.',
+  "SET default_null_order = 'nulls_first_on_asc_last_on_desc';",
 ]
 
 /** Of the tables that resources declare: plain SQL, the same in DuckDB. */

@@ -2,7 +2,7 @@ import { CONVENIENCE_VIEWS } from './convenience-views.ts'
 import type { DescribedTable } from './described.ts'
 import { meaning } from './described.ts'
 import { liveViews, resourceTables } from './resource-tables.ts'
-import { DICTIONARY_TABLE, SYNC_TABLES } from './sync-tables.ts'
+import { DICTIONARY_TABLE, QUESTIONS_TABLE, SYNC_TABLES } from './sync-tables.ts'
 
 /**
  * Every table and view that analysts may query, described: the one source of the table `data_dictionary`, of the
@@ -18,7 +18,14 @@ export function describedTable(name: string): DescribedTable | undefined {
 }
 
 function describeAll(): DescribedTable[] {
-  return [...resourceTables(), ...CONVENIENCE_VIEWS, ...SYNC_TABLES, DICTIONARY_TABLE, ...liveViews()]
+  return [
+    ...resourceTables(),
+    ...CONVENIENCE_VIEWS,
+    ...SYNC_TABLES,
+    DICTIONARY_TABLE,
+    QUESTIONS_TABLE,
+    ...liveViews(),
+  ]
 }
 
 /** A row of `data_dictionary`, in the order of its columns. */

@@ -154,7 +154,8 @@ export const DICTIONARY_TABLE: DescribedTable = described(
     name: 'data_dictionary',
     form: 'table',
     area: 'dictionary',
-    about: 'What every column of every table and view means, this one included.',
+    about:
+      'What every column of every table and view means, this one included. The program parley made this file from the API of a conversation-intelligence product and keeps it true to it.',
     sortable: ['table_name'],
   },
   {
@@ -182,6 +183,41 @@ export const DICTIONARY_TABLE: DescribedTable = described(
       'text',
       'A made-up value as it is stored.',
       { nullMeaning: 'It is a field of your CRM.', example: '2700' },
+    ],
+  },
+)
+
+export const QUESTIONS_TABLE: DescribedTable = described(
+  {
+    name: 'parley_questions',
+    form: 'table',
+    area: 'dictionary',
+    about:
+      'Questions that people ask this file, as SQL to run and to change. They come with parley, the program that made this file, and are in the folder `drizzle/questions` of its source.',
+    sortable: ['name'],
+    label: 'question',
+  },
+  {
+    name: ['text', 'Name of the question.', { isKey: true, example: 'deals-without-activity' }],
+    question: [
+      'text',
+      'The question in words.',
+      { example: 'Which open deals have had no activity for 14 days?' },
+    ],
+    parameters: [
+      'json',
+      'What can be changed at the top of the statement: a list of `name`, `value` (an SQL expression) and `about`.',
+      { example: '[{"name":"days","value":"14","about":"how many days without activity are too many"}]' },
+    ],
+    sql: [
+      'text',
+      'One statement for SQLite 3.38 or newer.',
+      { example: 'WITH parameters AS (SELECT …) SELECT …' },
+    ],
+    duckdb_sql: [
+      'text',
+      'The same for DuckDB, over the views of `parley schema --duckdb`, or Parquet files under the names of their tables.',
+      { example: 'WITH parameters AS (SELECT …) SELECT …' },
     ],
   },
 )

@@ -198,4 +198,13 @@ const SYNC_TABLES: readonly ExportTable[] = [
     ],
     order: 't.table_name, t.column_name',
   }),
+  plainTable({
+    name: 'parley_questions',
+    columns: [
+      ...columnsOf('text', 'name', 'question'),
+      ...columnsOf('json', 'parameters'),
+      ...columnsOf('text', 'sql', 'duckdb_sql'),
+    ],
+    order: 't.name',
+  }),
 ]

@@ -315,6 +315,15 @@ const dataDictionary = sqliteTable(
   table => [primaryKey({ columns: [table.tableName, table.columnName] })],
 )
 
+/** The questions that come with the program, filled from their files when the program's version changes. */
+const parleyQuestions = sqliteTable('parley_questions', {
+  name: text('name').primaryKey().notNull(),
+  question: text('question').notNull(),
+  parameters: text('parameters').notNull(),
+  sql: text('sql').notNull(),
+  duckdbSql: text('duckdb_sql').notNull(),
+})
+
 export const SCHEMA: Readonly<Record<string, Built>> = {
   ...Object.fromEntries(buildCatalogue()),
   ...Object.fromEntries([
@@ -330,6 +339,7 @@ export const SCHEMA: Readonly<Record<string, Built>> = {
     ['sync_arrivals', syncArrivals],
     ['sync_requests', syncRequests],
     ['data_dictionary', dataDictionary],
+    ['parley_questions', parleyQuestions],
   ] as const),
 }
 

@@ -35,6 +35,8 @@ export const META = {
   maintainedAt: 'maintained_at',
   /** Digest of the declarations that `data_dictionary` was made of. */
   dictionary: 'dictionary',
+  /** Digest of the questions that `parley_questions` was made of. */
+  questions: 'questions',
   /** How the daemon's snapshots came out; null where it makes none any more. */
   snapshots: 'snapshots',
 } as const

@@ -19,6 +19,7 @@ import { createMaintenance, type Maintenance } from './maintenance.ts'
 import { createMessageMerge, type Group, type MessageMerge } from './message-merge.ts'
 import type { Upgrade } from './migrate.ts'
 import { closeDatabase, databaseError, openDatabase, type Sqlite, truePath } from './open.ts'
+import { fillQuestions } from './questions.ts'
 import { createRejects, type Rejects } from './rejects.ts'
 import { createRequests, type Requests } from './requests.ts'
 import { createRowWriters, type RowWriters, type Written } from './rows.ts'
@@ -128,7 +129,10 @@ export function openStore({
       close: () => closeAll({ db, checkpoints, crmTables, release }),
     }
     seedResources(prepare)
-    db.transaction(() => fillDictionary(prepare, store.state)).immediate()
+    db.transaction(() => {
+      fillDictionary(prepare, store.state)
+      fillQuestions(prepare, store.state)
+    }).immediate()
     if (store.state.meta(META.identity) === undefined) store.state.setMeta(META.identity, randomUUID())
     store.state.setMeta(META.writer, JSON.stringify({ pid, command, since: lock.since }))
     store.runs.closeInterrupted(isoInstant(clock.now()))

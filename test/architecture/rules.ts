@@ -81,7 +81,8 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'cli.ts',
     'config.ts',
     'commands/doctor.ts',
-    'commands/demo-questions.ts',
+    // The questions.
+    'dictionary/questions.ts',
     // /proc/locks.
     'engine/doctor/machine.ts',
     // The manifest.

@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
 import { requirePrograms } from '../systemd/tools.ts'
 import { type DemoWarehouse, demoWarehouse } from './demo-warehouse.ts'
+import { differences } from './differences.ts'
 import { FOLDER, type QuestionFile, questionFiles, withParameters } from './question-file.ts'
 import type { Expected } from './recount.ts'
 import { mentions } from './recount-meetings.ts'
@@ -188,27 +189,3 @@ function sqlite3(sql: string) {
 
 /** The program prints nothing at all where there is no row. */
 const rowsOf = (json: string): Expected[] => (json.trim() === '' ? [] : JSON.parse(json))
-
-/** Questions round to one digit. */
-const NEAR = 0.0501
-
-function differences(answer: readonly Expected[], expected: readonly Expected[]): string[] {
-  const count =
-    answer.length === expected.length ? [] : [`${answer.length} rows, expected ${expected.length}`]
-  const cells = expected.flatMap((row, place) => {
-    const found = answer[place] ?? {}
-    const columns = [...new Set([...Object.keys(row), ...Object.keys(found)])]
-    return columns
-      .filter(column => !isSame(found[column], row[column]))
-      .map(column => `row ${place}: ${column} is ${found[column]}, expected ${row[column]}`)
-  })
-  return [...count, ...cells].slice(0, 20)
-}
-
-function isSame(
-  found: string | number | null | undefined,
-  wanted: string | number | null | undefined,
-): boolean {
-  if (typeof found === 'number' && typeof wanted === 'number') return Math.abs(found - wanted) <= NEAR
-  return found === wanted
-}

@@ -54,7 +54,7 @@ describe('the warehouse', () => {
   test('has no other table than the promised ones and those of the sync state', () => {
     const tables = warehouse()
       .column("SELECT name FROM sqlite_master WHERE type = 'table'")
-      .filter(name => !/^(sync_|sqlite_|__drizzle|data_dictionary$)/.test(String(name)))
+      .filter(name => !/^(sync_|sqlite_|__drizzle|data_dictionary$|parley_questions$)/.test(String(name)))
     expect(tables.sort()).toEqual(Object.keys(ALL_TABLES).sort())
   })
 

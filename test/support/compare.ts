@@ -162,7 +162,7 @@ function insane(db: Database.Database, { table, isView }: ExpectedTable): Differ
 
 /** History and the program's own tables are no copy of anything that the API publishes. */
 const NOT_COMPARED =
-  /^(sync_|sqlite_|live_|search_|__|data_dictionary$|crm_record_changes$|deal_timeline$|deal_stage_history$)|_(fts|search)(_|$)/
+  /^(sync_|sqlite_|live_|search_|__|data_dictionary$|parley_questions$|crm_record_changes$|deal_timeline$|deal_stage_history$)|_(fts|search)(_|$)/
 
 /** Tables that nobody compares would be tables that nobody proves. */
 export function forgottenTables(db: Database.Database, expected: readonly ExpectedTable[]): Difference[] {

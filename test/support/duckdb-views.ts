@@ -1,8 +1,10 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { duckdbStatements } from '../../src/commands/schema-duckdb.ts'
 import type { DescribedTable } from '../../src/dictionary/described.ts'
+import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import type { Sqlite } from '../../src/store/open.ts'
 import { quote } from '../../src/store/sql.ts'
+import { manifestOf } from '../export/exporting.ts'
 
 /**
  * Makes the views of `parley schema --duckdb` in a DuckDB. The sqlite extension has to be downloaded, so a database of
@@ -15,7 +17,7 @@ export async function makeDuckdbViews(
   tables: readonly DescribedTable[],
   { comments = false } = {},
 ): Promise<void> {
-  await connection.run("SET TimeZone = 'UTC'; ATTACH ':memory:' AS parley_file")
+  await connection.run(`${SESSION}; ATTACH ':memory:' AS parley_file`)
   for (const { name, form } of tables) {
     if (form === 'table') await standIn(connection, sqlite, name)
   }
@@ -33,6 +35,27 @@ export async function makeDuckdbViews(
     await connection.run(made)
   }
 }
+
+/**
+ * Makes a view of each exported table under its own name, and those of live rows over them. What is asked of SQLite
+ * alone, such as `deal_timeline`, is not there.
+ */
+export async function makeParquetViews(connection: DuckDBConnection, target: string): Promise<void> {
+  await connection.run(SESSION)
+  for (const { table, folder } of manifestOf(target).tables) {
+    const files = `${target}/${folder}/**/*.parquet`
+    await connection.run(
+      `CREATE VIEW ${quote(table)} AS SELECT * FROM read_parquet('${files}', hive_partitioning = false)`,
+    )
+  }
+  for (const statement of duckdbStatements('parley.db', DICTIONARY).views) {
+    if (!/^CREATE OR REPLACE VIEW "live_/.test(statement) || statement.match(ASKED)) continue
+    await connection.run(statement)
+  }
+}
+
+/** The settings that the script makes. */
+const SESSION = "SET TimeZone = 'UTC'; SET default_null_order = 'nulls_first_on_asc_last_on_desc'"
 
 const ASKED = /sqlite_query\('parley_file', '((?:[^']|'')*)'\)/g
 

@@ -1,0 +1,24 @@
+import { createHash } from 'node:crypto'
+import { DICTIONARY } from '../dictionary/dictionary.ts'
+import { duckdbSql } from '../dictionary/duckdb-sql.ts'
+import { readQuestions } from '../dictionary/questions.ts'
+import { META, type State } from './state.ts'
+import type { Prepare } from './statements.ts'
+
+/** Brings `parley_questions` to the questions of this version where it was made of others. In a transaction. */
+export function fillQuestions(prepare: Prepare, state: Pick<State, 'meta' | 'setMeta'>): void {
+  const questions = readQuestions().map(question => ({
+    ...question,
+    duckdbSql: duckdbSql(question.sql, DICTIONARY),
+  }))
+  const digest = createHash('sha256').update(JSON.stringify(questions)).digest('hex')
+  if (state.meta(META.questions) === digest) return
+  prepare('DELETE FROM parley_questions').run()
+  const insert = prepare(
+    'INSERT INTO parley_questions (name, question, parameters, sql, duckdb_sql) VALUES (?, ?, ?, ?, ?)',
+  )
+  for (const { name, question, parameters, sql, duckdbSql: forDuckdb } of questions) {
+    insert.run(name, question, JSON.stringify(parameters), sql, forDuckdb)
+  }
+  state.setMeta(META.questions, digest)
+}

@@ -1,0 +1,79 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type DuckDBConnection, DuckDBInstance, type JS } from '@duckdb/node-api'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
+import { duckdbSql } from '../../src/dictionary/duckdb-sql.ts'
+import { openDatabase, type Sqlite } from '../../src/store/open.ts'
+import { exportTo } from '../export/exporting.ts'
+import { makeParquetViews } from '../support/duckdb-views.ts'
+import { demoWarehouse } from './demo-warehouse.ts'
+import { differences } from './differences.ts'
+import { questionFiles, withParameters } from './question-file.ts'
+import type { Expected } from './recount.ts'
+import { RECOUNTS } from './recounts.ts'
+
+/** The questions in DuckDB, over an export of a workspace that was read, changed and read again. */
+
+let sqlite: Sqlite
+let instance: DuckDBInstance
+let connection: DuckDBConnection
+
+beforeAll(async () => {
+  const { file } = await demoWarehouse()
+  const target = mkdtempSync(join(tmpdir(), 'parley-questions-'))
+  await exportTo(file, target)
+  sqlite = openDatabase({ path: file, readonly: true })
+  instance = await DuckDBInstance.create(':memory:')
+  connection = await instance.connect()
+  await makeParquetViews(connection, target)
+}, 240_000)
+
+afterAll(() => {
+  connection.closeSync()
+  instance.closeSync()
+  sqlite.close()
+})
+
+describe.each(questionFiles())('$name', file => {
+  test.each([
+    ['as it is', {}],
+    ['with the parameters of the workspace', RECOUNTS[file.name]?.parameters ?? {}],
+  ])('answers in DuckDB what it answers in SQLite, %s', async (_, parameters) => {
+    const sql = withParameters(file, parameters)
+    const wanted = sqlite.prepare(sql).all() as Expected[]
+    const result = await connection.runAndReadAll(duckdbSql(sql, DICTIONARY))
+    const found = result.getRowObjectsJS().map(row => mapped(row, plain))
+    expect(
+      differences(
+        found,
+        wanted.map(row => mapped(row, plain)),
+      ),
+    ).toEqual([])
+  })
+
+  test('stands in the warehouse as SQL for both', () => {
+    const [row] = sqlite.prepare('SELECT * FROM parley_questions WHERE name = ?').all(file.name) as Expected[]
+    expect(row).toMatchObject({
+      question: file.question,
+      sql: file.sql,
+      duckdb_sql: duckdbSql(file.sql, DICTIONARY),
+    })
+    const parameters = JSON.parse(String(row?.['parameters'])) as { name: string; value: string }[]
+    expect(new Map(parameters.map(({ name, value }) => [name, value]))).toEqual(file.parameters)
+    expect(parameters.filter(parameter => Object.values(parameter).includes(''))).toEqual([])
+  })
+})
+
+const mapped = <From, To>(row: Readonly<Record<string, From>>, map: (cell: From) => To): Record<string, To> =>
+  Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, map(cell)]))
+
+/** JSON gives numbers as text in one engine and as numbers in the other; DuckDB has types for truth and whole numbers. */
+function plain(cell: JS | string | number | null): string | number | null {
+  if (cell === null || cell === undefined) return null
+  if (typeof cell === 'bigint' || typeof cell === 'boolean') return Number(cell)
+  if (typeof cell === 'number') return cell
+  const text = String(cell)
+  return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text
+}
