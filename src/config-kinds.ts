@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { canonicalInstant, isDay } from './instant.ts'
+import { isDay, readInstant } from './instant.ts'
 
 /** What a value may depend on beside itself. */
 export interface Within {
@@ -178,7 +178,10 @@ export const instant: Kind<string> = {
   fromText: asText,
   read: value => {
     if (typeof value !== 'string') return undefined
-    return isDay(value) ? `${value}T00:00:00.000Z` : canonicalInstant(value)
+    if (isDay(value)) return `${value}T00:00:00.000Z`
+    const instant = readInstant(value)
+    // A person may mean local time.
+    return instant?.hasZone ? instant.text : undefined
   },
 }
 

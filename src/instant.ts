@@ -1,30 +1,75 @@
 /**
- * Instants as text. The API sends RFC 3339 with any offset and any precision; the warehouse keeps UTC with
+ * Instants as text. The API sends ISO 8601 with any offset and any precision; the warehouse keeps UTC with
  * milliseconds, 24 characters, so that text order is time order. Digits beyond the millisecond are cut, not rounded.
  */
 
-const RFC3339 = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:[.,](\d+))?([Zz]|[+-]\d{2}:?\d{2})$/
-const CANONICAL = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
-const DAY = /^\d{4}-\d{2}-\d{2}$/
+const ZONE = '(?<zone>[Zz]|[+-]\\d{2}(?::?\\d{2})?)?'
+const EXTENDED = new RegExp(
+  `^(\\d{4})-(\\d{2})-(\\d{2})[Tt ](\\d{2}):(\\d{2})(?::(\\d{2})(?:[.,](\\d+))?)?${ZONE}$`,
+)
+const BASIC = new RegExp(`^(\\d{4})(\\d{2})(\\d{2})[Tt](\\d{2})(\\d{2})(?:(\\d{2})(?:[.,](\\d+))?)?${ZONE}$`)
+const DAY = /^(\d{4})-(\d{2})-(\d{2})$/
 
-/** The instant as the warehouse writes it; undefined when the text is no RFC 3339 date-time. */
+const SECOND_MS = 1000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+export interface Instant {
+  /** As the warehouse writes it. */
+  text: string
+  /** False for a leap second, which has no place of its own in UTC milliseconds. */
+  exact: boolean
+  /** False where no zone was given, so that UTC was assumed. */
+  hasZone: boolean
+}
+
+/** The instant as the warehouse writes it; undefined when the text is no date-time. Without a zone it is in UTC. */
 export function canonicalInstant(text: string): string | undefined {
-  const match = RFC3339.exec(text)
+  return readInstant(text)?.text
+}
+
+/** A leap second becomes the last millisecond before it. */
+export function readInstant(text: string): Instant | undefined {
+  const match = EXTENDED.exec(text) ?? BASIC.exec(text)
   if (!match) return undefined
-  const [, day = '', time = '', fraction = '', offset = ''] = match
-  if (!isDay(day)) return undefined
-  const zone = offset === 'z' || offset === 'Z' ? 'Z' : offset
-  const candidate = `${day}T${time}.${fraction.slice(0, 3).padEnd(3, '0')}${zone}`
-  const ms = Date.parse(candidate)
-  if (Number.isNaN(ms)) return undefined
-  if (zone === 'Z' && !time.startsWith('24')) return candidate
-  const instant = new Date(ms).toISOString()
-  return CANONICAL.test(instant) ? instant : undefined
+  const [, year = '', month = '', day = '', hour = '', minute = '', second = '00', fraction = '', zone] =
+    match
+  if (!isOnCalendar(Number(year), Number(month), Number(day))) return undefined
+  const ms = fraction.slice(0, 3).padEnd(3, '0')
+  const isMidnight = hour === '24' && Number(`${minute}${second}${fraction}`) === 0
+  if ((hour > '23' && !isMidnight) || minute > '59' || second > '60') return undefined
+  const aheadMs = offsetMs(zone)
+  if (aheadMs === undefined) return undefined
+  const [exact, hasZone] = [second !== '60', zone !== undefined]
+  const time = exact ? `${second}.${ms}` : '59.999'
+  const local = `${year}-${month}-${day}T${isMidnight ? '00' : hour}:${minute}:${time}Z`
+  if (aheadMs === 0 && !isMidnight) return { text: local, exact, hasZone }
+  const utc = new Date(Date.parse(local) - aheadMs + (isMidnight ? DAY_MS : 0)).toISOString()
+  // A year before 0 or after 9999 is written with a sign and six digits.
+  return utc.length === local.length ? { text: utc, exact, hasZone } : undefined
+}
+
+/** By how much a zone is ahead of UTC; undefined when there is no such zone. */
+function offsetMs(zone: string | undefined): number | undefined {
+  if (zone === undefined || zone === 'Z' || zone === 'z') return 0
+  const [hours, minutes] = [zone.slice(1, 3), zone.slice(3).replace(':', '') || '00']
+  if (hours > '23' || minutes > '59') return undefined
+  const ms = Number(hours) * HOUR_MS + Number(minutes) * MINUTE_MS
+  return zone.startsWith('-') ? -ms : ms
 }
 
 /** True for an existing day of the calendar written `YYYY-MM-DD`. */
 export function isDay(text: string): boolean {
-  if (!DAY.test(text)) return false
-  const ms = Date.parse(`${text}T00:00:00.000Z`)
-  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text)
+  const match = DAY.exec(text)
+  return match !== null && isOnCalendar(Number(match[1]), Number(match[2]), Number(match[3]))
+}
+
+const DAYS_OF_MONTH = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+function isOnCalendar(year: number, month: number, day: number): boolean {
+  const days = DAYS_OF_MONTH[month - 1]
+  if (days === undefined || day < 1) return false
+  const isLeapYear = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  return day <= (month === 2 && isLeapYear ? 29 : days)
 }

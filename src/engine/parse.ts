@@ -1,4 +1,4 @@
-import { canonicalInstant, isDay } from '../instant.ts'
+import { isDay, readInstant } from '../instant.ts'
 import { encodeJson, exactNumber } from '../json.ts'
 import type { Child, Column, ColumnKind, Table } from '../resource.ts'
 import type { Cell, ParsedItem, ParsedRow } from '../row.ts'
@@ -254,8 +254,11 @@ const CONVERT: Readonly<Record<ColumnKind, (value: unknown) => Converted | undef
   },
   boolean: value => (typeof value === 'boolean' ? exactly(value ? 1 : 0) : undefined),
   timestamp: value => {
-    const instant = typeof value === 'string' ? canonicalInstant(value) : undefined
-    return instant === undefined ? undefined : exactly(instant)
+    if (typeof value !== 'string') return undefined
+    // A day alone has its place in the order of time, but is less than was asked for.
+    if (isDay(value)) return { cell: `${value}T00:00:00.000Z`, exact: false }
+    const instant = readInstant(value)
+    return instant && { cell: instant.text, exact: instant.exact }
   },
   date: value => (typeof value === 'string' && isDay(value) ? exactly(value) : undefined),
   json: value => exactly(encodeJson(value)),
