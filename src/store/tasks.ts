@@ -97,18 +97,23 @@ export function createTasks(prepare: Prepare): Tasks {
     `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET round = 0, due_at = excluded.due_at, sort_at = coalesce(excluded.sort_at, sort_at)`,
   )
-  const due = prepare(
-    `SELECT ${columns} FROM sync_tasks
-     WHERE feed = @feed AND round < @round AND (@everyRound OR waiting OR due_at <= @now)
-       AND (@since IS NULL OR sort_at IS NULL OR sort_at >= @since)
-     ORDER BY sort_at DESC LIMIT @limit`,
+  const isAsked = '(@since IS NULL OR sort_at IS NULL OR sort_at >= @since)'
+  // Ranges of an index joined by UNION ALL: with OR, SQLite would walk every task of the feed.
+  const select = (index: string, ...conditions: readonly string[]) => {
+    const ranges = conditions.map(
+      condition =>
+        `SELECT ${columns} FROM sync_tasks INDEXED BY ${index} WHERE feed = @feed AND ${condition} AND ${isAsked}`,
+    )
+    return `${ranges.join(' UNION ALL ')} ORDER BY sort_at DESC LIMIT @limit`
+  }
+  const everyOne = prepare(select('sync_tasks_by_round', 'round < @round'))
+  const waitingOrDue = prepare(
+    `SELECT ${columns} FROM sync_tasks INDEXED BY sync_tasks_open
+     WHERE feed = @feed AND round < @round AND waiting AND (waiting OR round = 0) AND ${isAsked}
+     UNION ALL ${select('sync_tasks_by_due', 'due_at <= @now AND round < @round AND NOT waiting')}`,
   )
   // Nothing is ever put off for so long: such a time was noted by a clock that was far ahead.
-  const dueBy = prepare(
-    `SELECT ${columns} FROM sync_tasks
-     WHERE feed = @feed AND (due_at <= @now OR due_at > @never) AND (@since IS NULL OR sort_at IS NULL OR sort_at >= @since)
-     ORDER BY sort_at DESC LIMIT @limit`,
-  )
+  const dueBy = prepare(select('sync_tasks_by_due', 'due_at <= @now', 'due_at > @never'))
   const nextDue = prepare('SELECT min(due_at) FROM sync_tasks WHERE feed = ?').pluck()
   const find = prepare(`SELECT ${columns} FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?`)
   const done = prepare(
@@ -132,7 +137,8 @@ export function createTasks(prepare: Prepare): Tasks {
     demand: ({ feed, scope = '', key, sortAt = null, dueAt }) => {
       demand.run(feed, scope, key, sortAt, dueAt)
     },
-    due: query => (due.all({ ...query, everyRound: query.everyRound ? 1 : 0 }) as TaskRow[]).map(toTask),
+    due: ({ everyRound, ...query }) =>
+      ((everyRound ? everyOne : waitingOrDue).all(query) as TaskRow[]).map(toTask),
     dueBy: query => {
       const never = new Date(Date.parse(query.now) + LONGEST_DELAY_MS).toISOString()
       return (dueBy.all({ ...query, never }) as TaskRow[]).map(toTask)
