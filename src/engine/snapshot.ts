@@ -259,7 +259,7 @@ function storeItems(context: EngineContext, work: PassWork, page: Page, reply: R
   const keys = page.items.flatMap(item => {
     const key = keyOf(item, feed.keyFields)
     if (key === undefined)
-      report.reject(feed.table, item, `no identity: ${feed.keyFields.join(' or ')} is missing`)
+      report.reject(feed.table, item, `no identity: ${feed.keyFields.join(' or ')} is missing or not text`)
     return key === undefined ? [] : [{ key, sortAt: timeOf(item, feed.timeField) }]
   })
   context.counts(resource.name).rowsRead += keys.length
@@ -279,11 +279,16 @@ function storeItems(context: EngineContext, work: PassWork, page: Page, reply: R
 
 /** The key of a list's item, which may be the bare key. Pure. */
 export function keyOf(item: unknown, fields: readonly string[]): string | undefined {
-  if (typeof item === 'string') return item === '' ? undefined : item
+  if (typeof item === 'string') return isKey(item) ? item : undefined
   if (typeof item !== 'object' || item === null) return undefined
   const entries = new Map(Object.entries(item))
   const keys = fields.map(field => entries.get(field))
-  return keys.find((key): key is string => typeof key === 'string' && key !== '')
+  return keys.find(isKey)
+}
+
+/** Half a surrogate pair has no UTF-8: neither a request nor the database would give back the same key. */
+function isKey(key: unknown): key is string {
+  return typeof key === 'string' && key !== '' && key.isWellFormed()
 }
 
 function timeOf(item: unknown, field: string | undefined): string | null {

@@ -76,10 +76,11 @@ export async function startScriptedApi(): Promise<ScriptedApi> {
   )
   const requests: ScriptedRequest[] = []
   const server = createServer((incoming, response) => {
-    const url = new URL(incoming.url ?? '/', 'http://scripted')
-    const { route, params, handler } = routeOf(handlers, url.pathname)
-    const query = Object.fromEntries(url.searchParams)
-    const request = { route, path: url.pathname, query, params, headers: incoming.headers }
+    // As it came over the wire: a URL object would resolve dot segments, encoded ones too.
+    const [path = '', search] = (incoming.url ?? '/').split('?', 2)
+    const { route, params, handler } = routeOf(handlers, path)
+    const query = Object.fromEntries(new URLSearchParams(search))
+    const request = { route, path, query, params, headers: incoming.headers }
     requests.push(request)
     void Promise.resolve(handler(request)).then(answer => send(response, answer))
   })
