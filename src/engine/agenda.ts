@@ -39,6 +39,10 @@ export interface TaskQuery {
   everyRound: boolean
   since: string | null
   limit: number
+  /** Scopes that cannot be asked for now. */
+  exceptScopes?: readonly string[]
+  /** Pattern of SQLite's GLOB that the keys have to match. */
+  keys?: string
 }
 
 /** In a backfill everything is due that this round has not seen yet, and the run ends when nothing is. */
@@ -50,8 +54,8 @@ export function byRounds(context: EngineContext): Agenda {
     dueAt: () => context.now(),
     intervalMs: () => Number.POSITIVE_INFINITY,
     laneOf: ({ resource }) => (context.wasComplete(resource) ? 'audit' : 'history'),
-    dueTasks: ({ resource, feed, everyRound, since, limit }) =>
-      store.tasks.due({ feed, round: context.round(resource), everyRound, now: context.now(), since, limit }),
+    dueTasks: ({ resource, ...query }) =>
+      store.tasks.due({ ...query, round: context.round(resource), now: context.now() }),
     isLong: () => false,
     isAwaited: () => true,
     isTimed: false,
@@ -108,7 +112,7 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
       const isRest = segment.passStartedAt !== null && segment.cursor === null
       return isRest ? 'history' : 'audit'
     },
-    dueTasks: ({ feed, since, limit }) => store.tasks.dueBy({ feed, now: context.now(), since, limit }),
+    dueTasks: query => store.tasks.dueBy({ ...query, now: context.now() }),
     isLong: ({ to, passStartedAt }) =>
       to === null && passStartedAt !== null && server.now() - Date.parse(passStartedAt) > pollMs,
     isAwaited: ({ listedAt, to }) => listedAt === null || (to !== null && listedAt < to),

@@ -120,6 +120,7 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
       delayed.push({ ...tried, notBefore: clock.elapsed() })
       return true
     }
+    if (cause !== 'throttled' && attempt >= (job.attempts ?? Number.POSITIVE_INFINITY)) return false
     const decision = retryDecision({ cause, attempt, waitMs }, deps.random)
     if (!decision.retry) return false
     log.debug('A request is made again', {

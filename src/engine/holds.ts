@@ -7,6 +7,8 @@ export interface Holds {
   /** Not offered here, for a reason in words: again before a day is over. */
   setAside(feed: string, scope: string, reason: string): void
   isHeld(feed: string, scope?: string): boolean
+  /** The scopes of a feed that are held by themselves. */
+  heldScopes(feed: string): string[]
   /** Forgets what was noted once the feed was answered well. */
   release(feed: string, scope?: string): void
   /** When the first of a resource's feeds that are held (for a cause) may go on, by `elapsed`; undefined for none. */
@@ -30,6 +32,7 @@ export function holdForGood(): Holds {
       reasons.set(nameOf(feed, scope), reason)
     },
     isHeld: (feed, scope = '') => held.has(nameOf(feed, '')) || held.has(nameOf(feed, scope)),
+    heldScopes: feed => scopesOf(feed, held),
     release: () => undefined,
     heldUntil: () => undefined,
     reason: resource => [...reasons].find(([name]) => isOf(resource, name))?.[1],
@@ -70,6 +73,7 @@ export function holdForAWhile({ elapsed, random, unavailableMs }: HoldForAWhileD
       held.set(nameOf(feed, scope), { until: elapsed() + unavailableMs, failures: 0, reason })
     },
     isHeld: (feed, scope = '') => isHeld(nameOf(feed, '')) || isHeld(nameOf(feed, scope)),
+    heldScopes: feed => scopesOf(feed, [...held.keys()].filter(isHeld)),
     release(feed, scope = '') {
       held.delete(nameOf(feed, scope))
     },
@@ -86,6 +90,13 @@ export function holdForAWhile({ elapsed, random, unavailableMs }: HoldForAWhileD
 
 function nameOf(feed: string, scope: string): string {
   return `${feed}\u0000${scope}`
+}
+
+function scopesOf(feed: string, names: Iterable<string>): string[] {
+  const prefix = nameOf(feed, '')
+  return [...names].flatMap(name =>
+    name.startsWith(prefix) && name !== prefix ? [name.slice(prefix.length)] : [],
+  )
 }
 
 function isOf(resource: string, name: string): boolean {

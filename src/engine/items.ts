@@ -1,6 +1,4 @@
 import { fillPath } from '../api/request.ts'
-import { longestBackoffMs } from '../backoff.ts'
-import type { ParleyError } from '../errors.ts'
 import type { ItemFeed, Resource } from '../resource.ts'
 import { quote } from '../store/sql.ts'
 import type { Task } from '../store/tasks.ts'
@@ -10,11 +8,13 @@ import { type EngineContext, HOUR } from './context.ts'
 import { refusal } from './expected.ts'
 import type { Job, Source } from './job.ts'
 import { createPlan } from './lots.ts'
+import { MOST_FAILURES_IN_A_ROW } from './narrowing.ts'
+import { putOff } from './put-off.ts'
 
 /** One request a row, newest first: rows that are still pending, then tasks that are due. */
 
-/** So many failures in a row, and the feed is given up for this run: the next would fail too. */
-const FAILURES_IN_A_ROW = 10
+/** After so many failures in a row the oldest go first: the newest may be bad together. */
+const NEIGHBOURS_IN_A_ROW = 5
 
 /** Two sources: what the newest end has just told of, and all the rest. */
 export function createItems(
@@ -51,9 +51,12 @@ export function createItems(
         everyRound: feed.everyRound,
         since: feed.boundBySince ? context.options.since : null,
         limit: agenda.lot,
+        exceptScopes: holds.heldScopes(id),
       }),
     ].filter(isFree)
   }
+
+  const takeFromLot = () => (failures < NEIGHBOURS_IN_A_ROW ? lot.shift() : lot.pop())
 
   const isReady = () => plan?.isMade() ?? true
 
@@ -86,8 +89,8 @@ export function createItems(
       },
       failed(error) {
         failures += 1
-        if (failures >= FAILURES_IN_A_ROW) holds.fail(id, '')
-        putOff(context, where, task, error)
+        if (failures >= MOST_FAILURES_IN_A_ROW) holds.fail(id, '')
+        putOff(context, where, [task], error)
       },
       over() {
         underWay.delete(nameOf(task))
@@ -154,8 +157,8 @@ export function createItems(
         const going = continued.shift()
         if (going) return readJob(going.task, going.work)
         if (lot.length === 0) refill()
-        let task = lot.shift()
-        while (task && !isFree(task)) task = lot.shift()
+        let task = takeFromLot()
+        while (task && !isFree(task)) task = takeFromLot()
         return task && begin(task)
       },
       finished() {
@@ -228,23 +231,4 @@ function heldBackBefore(
   // What lies before the owner's bound is not listed in this run, so nothing is to be waited for.
   if (reached === null || (reached !== undefined && since !== null && reached <= since)) return null
   return reached === undefined ? '~' : new Date(Date.parse(reached) + COPIES_APART_MS).toISOString()
-}
-
-const BACKOFF = { firstMs: 2 * HOUR, mostMs: 24 * HOUR }
-
-/** A key that could not be read stays a task, so that neither this run nor a restart forgets it. */
-function putOff(
-  context: EngineContext,
-  where: { resource: Resource['name']; feed: string },
-  task: Task,
-  error: ParleyError,
-): void {
-  const attempts = task.attempts + 1
-  context.store.tasks.done(task, {
-    round: context.round(where.resource),
-    dueAt: context.after(longestBackoffMs(BACKOFF, attempts)),
-    attempts,
-    waiting: true,
-  })
-  context.fail(where, error)
 }

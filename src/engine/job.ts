@@ -13,6 +13,8 @@ export interface Job {
   /** Where each scope of the feed goes its own way. */
   scope?: string
   request: ApiRequest
+  /** How often it is tried at most before it fails; as often as its failure deserves where this says nothing. */
+  attempts?: number
   /** Statuses that are declared to be answers. */
   expected: Expected | undefined
   /**

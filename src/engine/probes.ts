@@ -12,7 +12,9 @@ import { DAY, type EngineContext, type FeedName, MINUTE, WEEK } from './context.
 import { refusal, wrongIdentity } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
 import { byRange, createPlan } from './lots.ts'
-import { isUuid } from './uuid.ts'
+import { halves, MOST_FAILURES_IN_A_ROW } from './narrowing.ts'
+import { putOff } from './put-off.ts'
+import { isUuid, UUID_GLOB } from './uuid.ts'
 import { setbackError } from './walk.ts'
 
 /**
@@ -227,6 +229,13 @@ interface Question {
   cursor: Query | null
   /** What earlier pages held, by key. */
   present: Present
+  /** A part of a question that failed as a whole. */
+  isPart: boolean
+}
+
+function questionOf(tasks: readonly Task[], isPart = false): Question | undefined {
+  const [first] = tasks
+  return first && { tasks, first, cursor: null, present: new Map(), isPart }
 }
 
 /** What an answer holds, by key in lower case, with what was stored of it. */
@@ -244,36 +253,64 @@ function createAsking(
   const expected = evidence.by === 'single' ? ({ 404: 'absent' } as const) : feed.expected
   const underWay = new Set<string>()
   const continued: Question[] = []
+  let lot: Task[] = []
+  let failures = 0
   const nameOf = (task: Task) => `${task.scope}\u0000${task.key}`
+  const isFree = (task: Task) => !underWay.has(nameOf(task)) && !holds.isHeld(where.feed, task.scope)
+
+  const refill = () => {
+    lot = context.agenda
+      .dueTasks({
+        ...where,
+        everyRound: purpose.everyRound,
+        since: null,
+        limit: LOT,
+        exceptScopes: holds.heldScopes(where.feed),
+        // A hint from outside may name anything, and one such key would have the others refused.
+        ...(evidence.by === 'ids' ? { keys: UUID_GLOB } : {}),
+      })
+      .filter(isFree)
+  }
+
+  /** A task that was taken into the lot may have been done or dropped since. */
+  const isStillDue = (task: Task) => context.store.tasks.find(task)?.dueAt === task.dueAt
+
+  const hasDue = (): boolean => {
+    lot = lot.filter(isFree)
+    if (lot.length === 0) refill()
+    return lot.length > 0
+  }
 
   /** Tasks for one request: as many ids of one scope as it may name, or a single one. */
   const take = (): Question | undefined => {
-    const due = context.agenda
-      .dueTasks({ ...where, everyRound: purpose.everyRound, since: null, limit: MOST_IDS * 2 })
-      .filter(task => !underWay.has(nameOf(task)) && !holds.isHeld(where.feed, task.scope))
-      // A hint from outside may name anything, and one such key would have the others refused.
-      .filter(({ key }) => isAskable(evidence, key))
-    const [first] = due
-    if (!first) return undefined
-    const tasks = due.filter(task => task.scope === first.scope).slice(0, kind.most)
-    return { tasks, first, cursor: null, present: new Map() }
+    while (hasDue()) {
+      const [next] = lot
+      const tasks = lot.filter(task => task.scope === next?.scope).slice(0, kind.most)
+      lot = lot.filter(task => !tasks.includes(task))
+      const question = questionOf(tasks.filter(isStillDue))
+      if (question) return question
+    }
+    return undefined
   }
 
   const askJob = (question: Question): Job => {
     const { tasks, first, cursor } = question
-    let more: Question | undefined
+    /** What is asked at once in its place: the next page, or each half of what failed. */
+    let rest: Question[] = []
     return {
       ...where,
       scope: first.scope,
       expected,
+      ...(tasks.length > 1 && question.isPart ? { attempts: ATTEMPTS_OF_A_PART } : {}),
       request: { resource: where.resource, ...kind.request(evidence, question) },
       answer(value, reply) {
         const { records, next } = kind.read(evidence, value, question)
         const stored = store(context, feed, purpose, { records, scope: first.scope, reply })
         const present = new Map([...question.present, ...stored])
         if (next !== null && next['cursor'] === cursor?.['cursor']) throw setbackError('repeated')
-        more = next === null ? undefined : { tasks, first, cursor: next, present }
-        if (more) return
+        failures = 0
+        rest = next === null ? [] : [{ ...question, cursor: next, present }]
+        if (next !== null) return
         for (const task of tasks) {
           // The API writes ids in lower case, whatever the case they were asked in.
           const key = task.key.toLowerCase()
@@ -286,10 +323,16 @@ function createAsking(
         if (meaning === 'absent') purpose.missing(first)
         else if (meaning === 'unavailable') leaveAlone(context, purpose, tasks, `${status}: ${message}`)
         else throw refusal(status, message)
+        failures = 0
       },
-      failed: error => context.giveUp(where, error),
+      failed(error) {
+        failures += 1
+        if (failures >= MOST_FAILURES_IN_A_ROW) holds.fail(where.feed, '')
+        rest = halves(tasks).flatMap(half => questionOf(half, true) ?? [])
+        if (rest.length === 0 || holds.isHeld(where.feed)) putOff(context, where, tasks, error)
+      },
       over() {
-        if (more && !holds.isHeld(where.feed)) continued.push(more)
+        if (rest.length > 0 && !holds.isHeld(where.feed)) continued.unshift(...rest)
         else for (const task of tasks) underWay.delete(nameOf(task))
       },
     }
@@ -307,7 +350,7 @@ function createAsking(
     },
     finished() {
       if (holds.isHeld(where.feed)) return true
-      return purpose.ready() && underWay.size === 0 && take() === undefined
+      return purpose.ready() && underWay.size === 0 && !hasDue()
     },
   }
 }
@@ -361,6 +404,12 @@ function store(
 
 /** Most ids that one request may name (spec: Limits). */
 const MOST_IDS = 100
+
+/** So many tasks are taken from the database at a time. */
+const LOT = 2 * MOST_IDS
+
+/** Some part of what failed as a whole is expected to fail: only a key that is alone is tried as often as others. */
+const ATTEMPTS_OF_A_PART = 2
 
 /** Whether a key can be asked for at all: one that is no UUID would have the whole request refused. */
 export function isAskable(evidence: Evidence, key: string): boolean {

@@ -29,6 +29,10 @@ export interface DueQuery {
   /** Leaves out what is known to have happened before. */
   since: string | null
   limit: number
+  /** Scopes that cannot be asked for now; none where it is not given. */
+  exceptScopes?: readonly string[]
+  /** Pattern of GLOB that the keys have to match; every key does where it is not given. */
+  keys?: string
 }
 
 export interface Tasks {
@@ -38,7 +42,7 @@ export interface Tasks {
   demand(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
   due(query: DueQuery): Task[]
   /** What is due by the time that was noted, newest first. */
-  dueBy(query: Pick<DueQuery, 'feed' | 'now' | 'since' | 'limit'>): Task[]
+  dueBy(query: Omit<DueQuery, 'round' | 'everyRound'>): Task[]
   /** When the first task of a feed is due. */
   nextDue(feed: string): string | undefined
   find(task: TaskKey): Task | undefined
@@ -88,6 +92,11 @@ const toTask = (row: TaskRow): Task => ({
   waiting: row.waiting === 1,
 })
 
+/** The values of a query, with what it leaves open. */
+function chosenBy<Q extends Pick<DueQuery, 'exceptScopes' | 'keys'>>(query: Q) {
+  return { ...query, keys: query.keys ?? null, exceptScopes: JSON.stringify(query.exceptScopes ?? []) }
+}
+
 export function createTasks(prepare: Prepare): Tasks {
   const columns = 'feed, scope, key, sort_at, due_at, attempts, deadline, waiting'
   const add = prepare(
@@ -97,7 +106,8 @@ export function createTasks(prepare: Prepare): Tasks {
     `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET round = 0, due_at = excluded.due_at, sort_at = coalesce(excluded.sort_at, sort_at)`,
   )
-  const isAsked = '(@since IS NULL OR sort_at IS NULL OR sort_at >= @since)'
+  const isAsked = `(@since IS NULL OR sort_at IS NULL OR sort_at >= @since) AND (@keys IS NULL OR key GLOB @keys)
+     AND scope NOT IN (SELECT value FROM json_each(@exceptScopes))`
   // Ranges of an index joined by UNION ALL: with OR, SQLite would walk every task of the feed.
   const select = (index: string, ...conditions: readonly string[]) => {
     const ranges = conditions.map(
@@ -138,10 +148,10 @@ export function createTasks(prepare: Prepare): Tasks {
       demand.run(feed, scope, key, sortAt, dueAt)
     },
     due: ({ everyRound, ...query }) =>
-      ((everyRound ? everyOne : waitingOrDue).all(query) as TaskRow[]).map(toTask),
+      ((everyRound ? everyOne : waitingOrDue).all(chosenBy(query)) as TaskRow[]).map(toTask),
     dueBy: query => {
       const never = new Date(Date.parse(query.now) + LONGEST_DELAY_MS).toISOString()
-      return (dueBy.all({ ...query, never }) as TaskRow[]).map(toTask)
+      return (dueBy.all({ ...chosenBy(query), never }) as TaskRow[]).map(toTask)
     },
     nextDue: feed => (nextDue.get(feed) as string | null) ?? undefined,
     find: ({ feed, scope = '', key }) => {
