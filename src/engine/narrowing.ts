@@ -1,5 +1,5 @@
-import { longestBackoffMs } from '../backoff.ts'
-import { HOUR, WEEK } from './context.ts'
+import { type Backoff, longestBackoffMs } from '../backoff.ts'
+import { DAY, HOUR, MINUTE, WEEK } from './context.ts'
 
 /**
  * What is asked next about something that failed, so that one bad thing never stops its neighbours: what fails is made
@@ -9,9 +9,25 @@ import { HOUR, WEEK } from './context.ts'
 /** Failures of a feed in a row after which the feed itself fails, and not what was asked for. */
 export const MOST_FAILURES_IN_A_ROW = 10
 
-/** How long a key that could not be read is left alone, in ms. */
-export function keyBackoffMs(failures: number): number {
-  return longestBackoffMs({ firstMs: 2 * HOUR, mostMs: WEEK }, failures)
+/** Some part of what failed as a whole is expected to fail: only what cannot be divided is tried as often as others. */
+export const ATTEMPTS_OF_A_PART = 2
+
+type Growth = Omit<Backoff, 'jitter'>
+
+/** How long something that could not be read by itself is left alone. */
+const ALONE: Growth = { firstMs: 2 * HOUR, mostMs: WEEK }
+
+/** How long to wait for a feed that answers nothing. */
+const FEED: Growth = { firstMs: 5_000, mostMs: 15 * MINUTE }
+
+/** How long a key, or a span that cannot be divided any more, is left alone, in ms. */
+export function aloneBackoffMs(failures: number): number {
+  return longestBackoffMs(ALONE, failures)
+}
+
+/** How long to wait before the same page is asked for again, in ms. */
+export function pageBackoffMs(failures: number): number {
+  return longestBackoffMs(FEED, failures)
 }
 
 /** The parts to ask for in place of keys that one request named and that failed together; none for a single key. */
@@ -19,4 +35,81 @@ export function halves<T>(keys: readonly T[]): (readonly T[])[] {
   if (keys.length < 2) return []
   const middle = Math.ceil(keys.length / 2)
   return [keys.slice(0, middle), keys.slice(middle)]
+}
+
+/** A page of a list in time order that failed, with what the walk has still before it. */
+export interface FailedPage {
+  /** Failures at this place, this one included. */
+  attempts: number
+  /** Rows asked for. */
+  limit: number
+  /** The instants between which rows are unread; null where the axis has no end. */
+  from: string | null
+  to: string | null
+  now: number
+  /** Failures of the whole feed in a row, this one included. */
+  feedFailures: number
+  /** False where neither the size nor a row of the page can be the reason, such as for a refusal. */
+  isOfThePage: boolean
+  /** The same request may be answered a little later. */
+  mayPass: boolean
+}
+
+export type NextForPage =
+  /** The same page after a wait. */
+  | { step: 'wait' }
+  /** The same place with so many rows a page. */
+  | { step: 'shrink'; limit: number }
+  /** The first row fails, wherever it lies: the span is cut at this instant, in ms, and each part asked for by itself. */
+  | { step: 'cut'; at: number }
+  /** The bad row is alone. */
+  | { step: 'step-over' }
+
+const LIMITS = [10, 1]
+
+/** A bound is asked for rounded up to a millisecond, so that a narrower span would hold the same rows. */
+const NARROWEST_MS = 2
+
+/** Where the axis has no end, the first cut lies so near and each further one four times as far. */
+const FIRST_REACH_MS = 1000
+const LONGEST_REACH_MS = 100 * 365 * DAY
+
+/** The year 1: years before it are written with a sign, and sort elsewhere. */
+const EARLIEST_MS = Date.parse('0001-01-01T00:00:00.000Z')
+
+export function nextForPage(page: FailedPage): NextForPage {
+  const { attempts, limit, feedFailures, isOfThePage, mayPass } = page
+  if (!isOfThePage || feedFailures > MOST_FAILURES_IN_A_ROW) return { step: 'wait' }
+  if (isNarrowest(page.from, page.to)) return { step: 'step-over' }
+  if (mayPass && attempts < 2) return { step: 'wait' }
+  const smaller = LIMITS.find(other => other < limit)
+  if (smaller !== undefined) return { step: 'shrink', limit: smaller }
+  const at = cutAt(page)
+  return at === undefined ? { step: 'step-over' } : { step: 'cut', at }
+}
+
+function cutAt({ attempts, now, ...bounds }: FailedPage): number | undefined {
+  const from = bounds.from === null ? null : Date.parse(bounds.from)
+  const to = bounds.to === null ? null : Date.parse(bounds.to)
+  const reach = Math.min(FIRST_REACH_MS * 4 ** attempts, LONGEST_REACH_MS)
+  // The newest span gets every row that is still to come: what is read must not be narrowed away from it.
+  if (to === null) return Math.max(now, from ?? now) + reach
+  if (from === null) {
+    const at = Math.max(to - reach, EARLIEST_MS)
+    return at < to ? at : undefined
+  }
+  return Math.floor((from + to) / 2)
+}
+
+/** Whether a span of event time cannot be divided any more. */
+export function isNarrowest(from: string | null, to: string | null): boolean {
+  return from !== null && to !== null && Date.parse(to) - Date.parse(from) <= NARROWEST_MS
+}
+
+/** After so many pages of fewer rows than usual were answered in a row, larger ones are asked for again. */
+const PAGES_BEFORE_GROWTH = 10
+
+/** How many rows to ask for after pages of `limit` rows were answered; at most `most`. */
+export function limitAfter(pages: number, limit: number, most: number): number {
+  return pages < PAGES_BEFORE_GROWTH ? limit : Math.min(most, limit * 10)
 }

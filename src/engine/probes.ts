@@ -12,7 +12,7 @@ import { DAY, type EngineContext, type FeedName, MINUTE, WEEK } from './context.
 import { refusal, wrongIdentity } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
 import { byRange, createPlan } from './lots.ts'
-import { halves, MOST_FAILURES_IN_A_ROW } from './narrowing.ts'
+import { ATTEMPTS_OF_A_PART, halves, MOST_FAILURES_IN_A_ROW } from './narrowing.ts'
 import { putOff } from './put-off.ts'
 import { isUuid, UUID_GLOB } from './uuid.ts'
 import { setbackError } from './walk.ts'
@@ -407,9 +407,6 @@ const MOST_IDS = 100
 
 /** So many tasks are taken from the database at a time. */
 const LOT = 2 * MOST_IDS
-
-/** Some part of what failed as a whole is expected to fail: only a key that is alone is tried as often as others. */
-const ATTEMPTS_OF_A_PART = 2
 
 /** Whether a key can be asked for at all: one that is no UUID would have the whole request refused. */
 export function isAskable(evidence: Evidence, key: string): boolean {

@@ -1,7 +1,7 @@
 import type { ParleyError } from '../errors.ts'
 import type { Task } from '../store/tasks.ts'
 import type { EngineContext, FeedName } from './context.ts'
-import { keyBackoffMs } from './narrowing.ts'
+import { aloneBackoffMs } from './narrowing.ts'
 
 /**
  * Reports keys that could not be read. Each stays a task with a wait of its own, which grows, so that neither this run
@@ -17,7 +17,7 @@ export function putOff(
     const attempts = task.attempts + 1
     context.store.tasks.done(task, {
       round: context.round(where.resource),
-      dueAt: context.after(keyBackoffMs(attempts)),
+      dueAt: context.after(aloneBackoffMs(attempts)),
       attempts,
       waiting: true,
     })

@@ -1,8 +1,10 @@
 import { isoInstant } from '../clock.ts'
 import type { Feed, Resource } from '../resource.ts'
+import type { Segment } from '../store/ledger.ts'
 import { isWanted } from './agenda.ts'
 import type { EngineContext } from './context.ts'
 import { latenessOf } from './lateness.ts'
+import { isNarrowest } from './narrowing.ts'
 import { settleInTime } from './settle.ts'
 
 /** Feeds of which this round has read everything, so that a reject that was not seen again is settled. */
@@ -42,23 +44,36 @@ export function settleRun(context: EngineContext, resource: Resource, trusted: b
 
 function isReadAsDue(context: EngineContext, resource: Resource): boolean {
   const hasFailed = context.holds.heldUntil(resource.name, 'failed') !== undefined
-  return !hasFailed && latenessOf(context, resource) === undefined
+  return !hasFailed && !hasPutOff(context, resource) && latenessOf(context, resource) === undefined
 }
 
 /** Every list was read to its end since the round began; what has none is complete once its parents were. */
-function isRoundComplete(context: EngineContext, { name, feeds, parents }: Resource): boolean {
+function isRoundComplete(context: EngineContext, resource: Resource): boolean {
+  return resource.parents.every(context.wasComplete) && areListsRead(context, resource)
+}
+
+function areListsRead(context: EngineContext, { name, feeds }: Resource): boolean {
   const lists = Object.entries(feeds).flatMap(([feedName, feed]) =>
     feed.mode === 'item' ? [] : [[feedName, feed] as const],
   )
   const round = context.round(name)
   const segments = lists.map(([feedName, feed]) => {
     const list = { resource: name, id: `${name}.${feedName}`, feed }
-    const all = context.store.ledger.segments(list.id).filter(one => one.unavailableSince === null)
+    const all = context.store.ledger.segments(list.id).filter(one => !isLeftOut(one))
     return all.filter(one => isWanted(list, one, context.options))
   })
-  return (
-    parents.every(context.wasComplete) &&
-    segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))
+  return segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))
+}
+
+/** What is not offered, or is put off by itself since it cannot be read, keeps nothing else from being complete. */
+function isLeftOut({ unavailableSince, retryAt, scope, from, to }: Segment): boolean {
+  return unavailableSince !== null || (retryAt !== null && (scope !== '' || isNarrowest(from, to)))
+}
+
+/** Some part of a list could not be read and waits for its next try. */
+function hasPutOff({ store }: EngineContext, { name, feeds }: Resource): boolean {
+  return Object.keys(feeds).some(feed =>
+    store.ledger.segments(`${name}.${feed}`).some(({ retryAt }) => retryAt !== null),
   )
 }
 

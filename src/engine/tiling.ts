@@ -32,7 +32,10 @@ export function tileByAge(
   const { ledger } = context.store
   const now = context.server.now()
   const movable = (segment: Segment) =>
-    segment.listedAt !== null && segment.passStartedAt === null && !busy.has(segment.id)
+    segment.listedAt !== null &&
+    segment.passStartedAt === null &&
+    segment.attempts === 0 &&
+    !busy.has(segment.id)
 
   const head = ledger.segments(id, '').find(({ to }) => to === null)
   const begins = headBegins(context, feed)

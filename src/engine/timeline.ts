@@ -10,18 +10,21 @@ import type { ListOf } from './agenda.ts'
 import type { EngineContext } from './context.ts'
 import { nextCut } from './cuts.ts'
 import { expectedOrFault } from './expected.ts'
+import { fullLimit, narrowSpan, noteReadable } from './failed-span.ts'
 import type { Job, Reply, Source } from './job.ts'
+import { ATTEMPTS_OF_A_PART, limitAfter } from './narrowing.ts'
 import { isAskable } from './probes.ts'
 import { tileByAge } from './tiling.ts'
 import {
   begun,
+  canCutAtEdge,
   createLoopGuards,
   cutOff,
   cutWhereItStands,
-  givenUp,
   type LoopGuards,
   leaveRest,
   listed,
+  NOT_FAILED,
   type Query,
 } from './walk.ts'
 
@@ -42,6 +45,7 @@ export function createTimeline(
   const list: ListOf = { resource: resource.name, id, feed }
   const underWay = new Set<number>()
   const guards = createLoopGuards()
+  let feedFailures = 0
   const effort = createEffort(context, list, feed)
 
   const due = () => store.ledger.segments(id, '').filter(segment => agenda.isListDue(list, segment))
@@ -55,9 +59,11 @@ export function createTimeline(
       ...where,
       expected: feed.expected,
       request: { resource: resource.name, route: feed.list.path, path: feed.list.path, query },
+      ...(isPart(feed, base) ? { attempts: ATTEMPTS_OF_A_PART } : {}),
       answer(value, reply) {
         const segment = current()
-        applyPage(context, { resource, list, feed, segment, base, query, guards, underWay }, value, reply)
+        const work = { resource, list, feed, segment, base, query, guards, underWay }
+        if (applyPage(context, work, value, reply)) feedFailures = 0
         effort.wasRead(segment)
       },
       refused(status, message) {
@@ -65,8 +71,9 @@ export function createTimeline(
         else expectedOrFault(context, where, feed.expected, status, message)
       },
       failed(error) {
-        store.ledger.save(givenUp(current(), error))
-        context.giveUp(where, error)
+        feedFailures += 1
+        const queryOf = (segment: Segment) => baseQuery(feed, segment)
+        narrowSpan(context, { list, feed, segment: current(), base, error, feedFailures, queryOf })
       },
       over() {
         underWay.delete(asked.id)
@@ -172,6 +179,11 @@ function baseQuery({ list, bounds }: TimelineFeed, { from, to }: Segment): Query
   }
 }
 
+/** True for a walk with smaller pages than usual, after one failed. */
+function isPart(feed: TimelineFeed, base: Query): boolean {
+  return Number(base['limit']) < fullLimit(feed)
+}
+
 /** Bounds are cut to the millisecond while real times have finer digits, so an upper bound is asked for rounded up. */
 function nextMillisecond(instant: string): string {
   return new Date(Date.parse(instant) + 1).toISOString()
@@ -189,7 +201,8 @@ interface PageWork {
   underWay: ReadonlySet<number>
 }
 
-function applyPage(context: EngineContext, work: PageWork, value: unknown, reply: Reply): void {
+/** Returns whether the walk got any further: an API that minds no bounds answers, and yet shows the same rows again. */
+function applyPage(context: EngineContext, work: PageWork, value: unknown, reply: Reply): boolean {
   const { store } = context
   const { resource, list, feed, base, query } = work
   const where = { resource: resource.name, feed: list.id }
@@ -211,14 +224,27 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
   const reached: Segment = {
     ...segment,
     query: base,
+    ...(isPart(feed, base) ? {} : NOT_FAILED),
     cursor: page.next,
     pages: segment.pages + 1,
     rows: (segment.pages === 0 ? 0 : segment.rows) + page.items.length - edge.beyond,
     edgeAt: edge.reached,
     edgeKeys: edge.keysAtEdge,
   }
+  noteReadable(context, list, segment)
+  const limit = limitAfter(reached.pages, Number(base['limit']), fullLimit(feed))
   if (edge.isEnd) endWalk(context, work, reached)
-  else if (work.guards.repeats(segment, page.next)) cutWhereItStands(store.ledger, reached, 'repeated')
+  else if (limit > Number(base['limit']) && edge.reached !== null && canCutAtEdge(reached)) {
+    const rest = cutOff(store.ledger, reached, edge.reached)
+    const { passStartedAt, passRound } = segment
+    const query = limit < fullLimit(feed) ? { ...baseQuery(feed, rest), limit: String(limit) } : null
+    store.ledger.save({
+      ...rest,
+      ...(rest.listedAt !== null && { passStartedAt, passRound }),
+      query,
+      attempts: query === null ? 0 : segment.attempts,
+    })
+  } else if (work.guards.repeats(segment, page.next)) cutWhereItStands(store.ledger, reached, 'repeated')
   else if (edge.reached !== null && edge.reached > (segment.from ?? '') && context.agenda.isLong(segment)) {
     const rest = cutOff(store.ledger, reached, edge.reached)
     // What the head owes, its rest owes as well: it is due at once, whenever it was last listed.
@@ -226,6 +252,7 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
     store.ledger.save({ ...rest, passStartedAt, passRound })
     markFresh(context, resource, segment)
   } else store.ledger.save(reached)
+  return edge.isEnd || (canCutAtEdge(reached) && reached.edgeAt !== segment.edgeAt)
 }
 
 /** Rows that appear where all had been listed before came so long after they happened. */

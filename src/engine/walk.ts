@@ -19,11 +19,15 @@ export function begun(segment: Segment, context: EngineContext, feed: FeedName, 
   }
 }
 
+/** The state of a segment whose last request was answered. */
+export const NOT_FAILED = { attempts: 0, retryAt: null } satisfies Partial<Segment>
+
 /** The walk reached the end. */
 export function listed(segment: Segment): Segment {
   return {
     ...segment,
     ...NOT_WALKING,
+    ...NOT_FAILED,
     rows: segment.rows,
     restarts: 0,
     listedAt: segment.passStartedAt,
@@ -111,6 +115,11 @@ export function leaveRest(ledger: Ledger, segment: Segment, at: string): void {
   ledger.save({ ...rest, listedAt, listedRound, ...(listedAt !== null && { passStartedAt, passRound }) })
 }
 
+/** Whether the walk has left its segment's top and not reached its end. */
+export function canCutAtEdge({ edgeAt, from, to }: Segment): boolean {
+  return edgeAt !== null && (to === null || edgeAt < to) && (from === null || edgeAt > from)
+}
+
 /**
  * A timeline's cursor leads nowhere. What was walked so far has been read without a gap, so the segment is cut
  * there: the part above counts as listed, and the rest gets a query of its own, which no cursor is needed for. Where
@@ -118,10 +127,8 @@ export function leaveRest(ledger: Ledger, segment: Segment, at: string): void {
  * @throws ResourceError when it had begun again already
  */
 export function cutWhereItStands(ledger: Ledger, segment: Segment, setback: Setback): void {
-  const { edgeAt, to } = segment
-  const moved =
-    edgeAt !== null && (to === null || edgeAt < to) && (segment.from === null || edgeAt > segment.from)
-  if (moved) {
+  const { edgeAt } = segment
+  if (edgeAt !== null && canCutAtEdge(segment)) {
     cutOff(ledger, segment, edgeAt)
     return
   }

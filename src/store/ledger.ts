@@ -33,6 +33,10 @@ export interface Segment {
   closed: boolean
   /** Since when this workspace does not offer the list; no part of the whole as long as it does not. */
   unavailableSince: string | null
+  /** Requests for it that failed, since one of full size was answered. */
+  attempts: number
+  /** It could not be read and is put off: not asked for before this instant, by this machine's clock. */
+  retryAt: string | null
 }
 
 export interface Ledger {
@@ -45,6 +49,8 @@ export interface Ledger {
   remove(segment: Segment): void
   /** Cuts a segment at an instant within it: the newer part keeps the row, the older is new. Both ends are inclusive. */
   cut(segment: Segment, at: string): Segment
+  /** What is put off may be asked for again at once. */
+  retryNow(feed: string): void
   /** Makes two neighbours one, which was last listed when the one that waits longer was. Returns it. */
   join(newer: Segment, older: Segment): Segment
   /** Everything newer than this was listed or walked past; null when the whole axis was, undefined when nothing. */
@@ -73,6 +79,8 @@ const COLUMNS = {
   listedRound: 'listed_round',
   closed: 'closed',
   unavailableSince: 'unavailable_since',
+  attempts: 'attempts',
+  retryAt: 'retry_at',
 } as const satisfies Record<Exclude<keyof Segment, 'id'>, string>
 
 type Cells = Record<string, string | number | null>
@@ -99,6 +107,8 @@ function fromRow(row: Cells): Segment {
     listedRound: row['listed_round'] as number,
     closed: row['closed'] === 1,
     unavailableSince: row['unavailable_since'] as string | null,
+    attempts: row['attempts'] as number,
+    retryAt: row['retry_at'] as string | null,
   }
 }
 
@@ -125,6 +135,8 @@ const FRESH: Omit<Segment, 'id' | 'feed' | 'scope' | 'from' | 'to'> = {
   listedRound: 0,
   closed: false,
   unavailableSince: null,
+  attempts: 0,
+  retryAt: null,
 }
 
 /** The state of a walk that has not begun. */
@@ -154,6 +166,7 @@ export function createLedger(prepare: Prepare): Ledger {
   )
   const selectOne = prepare('SELECT * FROM sync_segments WHERE id = ?')
   const remove = prepare('DELETE FROM sync_segments WHERE id = ?')
+  const retryNow = prepare('UPDATE sync_segments SET retry_at = NULL WHERE feed = ? AND retry_at IS NOT NULL')
   const see = prepare('INSERT OR IGNORE INTO sync_seen (feed, scope, key) VALUES (?, ?, ?)')
   const forget = prepare('DELETE FROM sync_seen WHERE feed = ? AND scope = ?')
 
@@ -195,10 +208,14 @@ export function createLedger(prepare: Prepare): Ledger {
       save(joined)
       return joined
     },
+    retryNow: feed => {
+      retryNow.run(feed)
+    },
     walkedDownTo(feed) {
       let reached: string | null | undefined
       for (const segment of segments(feed)) {
-        if (segment.listedAt === null) return segment.edgeAt ?? reached
+        // What is put off may never be read, and nothing older waits for it.
+        if (segment.listedAt === null && segment.retryAt === null) return segment.edgeAt ?? reached
         reached = segment.from
       }
       return reached

@@ -176,6 +176,8 @@ const syncSegments = sqliteTable(
     listedRound: integer('listed_round').notNull().default(0),
     closed: integer('closed').notNull().default(0),
     unavailableSince: text('unavailable_since'),
+    attempts: integer('attempts').notNull().default(0),
+    retryAt: text('retry_at'),
   },
   columns => [index('sync_segments_by_feed').on(columns.feed, columns.scope, columns.toAt)],
 )

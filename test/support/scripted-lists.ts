@@ -17,6 +17,8 @@ export interface ListOptions<Row> {
   pageSize: number
   /** Sees each page before it goes out and may put another answer in its place. */
   instead?: (page: { query: Readonly<Record<string, string>>; number: number }) => ScriptedAnswer | undefined
+  /** What any page with this row answers. */
+  spoilt?: (row: Row) => ScriptedAnswer | undefined
 }
 
 export function scriptedList<Row extends { id: string }>(options: ListOptions<Row>): ScriptedList<Row> {
@@ -34,7 +36,10 @@ export function scriptedList<Row extends { id: string }>(options: ListOptions<Ro
       const sorted = [...list.rows].sort(
         (one, two) => compare(text(two[time]), text(one[time])) || compare(two.id, one.id),
       )
-      if (ids !== undefined) return v2Page(sorted.filter(({ id }) => ids.split(',').includes(id)))
+      if (ids !== undefined) {
+        const asked = sorted.filter(({ id }) => ids.split(',').includes(id))
+        return asked.map(row => options.spoilt?.(row)).find(answer => answer !== undefined) ?? v2Page(asked)
+      }
       const within = sorted.filter(
         row => !(instant(row[time]) < instant(query[from])) && !(instant(row[time]) > instant(query[to])),
       )
@@ -43,7 +48,9 @@ export function scriptedList<Row extends { id: string }>(options: ListOptions<Ro
       const left = within.filter(
         row => cursor === undefined || (compare(text(row[time]), afterTime) || compare(row.id, afterId)) < 0,
       )
-      const page = left.slice(0, pageSize)
+      const page = left.slice(0, Math.min(pageSize, Number(query['limit'] ?? pageSize)))
+      const spoilt = page.map(row => options.spoilt?.(row)).find(answer => answer !== undefined)
+      if (spoilt) return spoilt
       const last = page.at(-1)
       return v2Page(page, last && left.length > page.length ? `${epoch}|${last[time]}|${last.id}` : undefined)
     },

@@ -1,0 +1,122 @@
+import type { RetryCause } from '../api/classify.ts'
+import { PAGING } from '../api/paging.ts'
+import { isoInstant } from '../clock.ts'
+import type { ParleyError } from '../errors.ts'
+import type { TimelineFeed } from '../resource.ts'
+import { NOT_WALKING, type Segment } from '../store/ledger.ts'
+import type { ListOf } from './agenda.ts'
+import type { EngineContext } from './context.ts'
+import { aloneBackoffMs, nextForPage, pageBackoffMs } from './narrowing.ts'
+import { canCutAtEdge, cutOff, givenUp, type Query } from './walk.ts'
+
+/** A span of a timeline, a page of which failed. */
+export interface FailedSpan {
+  list: ListOf
+  feed: TimelineFeed
+  segment: Segment
+  /** The query of the walk that failed, without its cursor. */
+  base: Query
+  error: ParleyError
+  /** Failures of the whole feed in a row, this one included. */
+  feedFailures: number
+  /** The query of a walk down a segment. */
+  queryOf(segment: Segment): Query
+}
+
+/** Faults that the size of a page, or a row on it, may be the reason of. */
+const OF_THE_PAGE: ReadonlySet<string> = new Set<RetryCause>(['server', 'timeout', 'transport', 'garbled'])
+
+/** Writes to the ledger what `nextForPage` decides. A span is only reported where it is put off. */
+export function narrowSpan(context: EngineContext, span: FailedSpan): void {
+  const { segment, base, error } = span
+  const attempts = segment.attempts + 1
+  const isTooLarge = error.code === 'response-too-large'
+  const next = nextForPage({
+    attempts,
+    limit: Number(base['limit']),
+    from: segment.from,
+    to: canCutAtEdge(segment) ? segment.edgeAt : segment.to,
+    now: context.server.now(),
+    feedFailures: span.feedFailures,
+    isOfThePage: isTooLarge || OF_THE_PAGE.has(error.code),
+    mayPass: context.agenda.isTimed && !isTooLarge,
+  })
+  context.log.debug('A page failed', {
+    resource: span.list.resource,
+    code: error.code,
+    reason: next.step,
+    attempt: attempts,
+  })
+  if (next.step === 'wait') wait(context, span, attempts)
+  else if (next.step === 'shrink') shrink(context, span, attempts, next.limit)
+  else if (next.step === 'cut') cut(context, span, attempts, next.at)
+  else stepOver(context, span, attempts)
+}
+
+/** The checkpoint stays: what the walk has read is not read again. */
+function wait(context: EngineContext, { list, segment, error }: FailedSpan, attempts: number): void {
+  const { store, agenda } = context
+  const waitMs = pageBackoffMs(attempts)
+  const retryAt = agenda.isTimed
+    ? isoInstant(context.clock.now() + waitMs)
+    : context.after(aloneBackoffMs(attempts))
+  const kept = givenUp(segment, error)
+  store.ledger.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })
+  context.fail({ resource: list.resource, feed: list.id }, error)
+}
+
+function shrink(context: EngineContext, span: FailedSpan, attempts: number, limit: number): void {
+  const rest = unread(context, span)
+  const query = { ...span.queryOf(rest), limit: String(limit) }
+  context.store.ledger.save({ ...rest, query, attempts, retryAt: null })
+}
+
+function cut(context: EngineContext, span: FailedSpan, attempts: number, at: number): void {
+  const { ledger } = context.store
+  const rest = unread(context, span)
+  const older = ledger.cut(rest, isoInstant(at))
+  const { listedAt, listedRound, passStartedAt, passRound } = rest
+  const state = { listedAt, listedRound, passStartedAt, passRound, attempts, retryAt: null }
+  for (const part of [{ ...rest, from: isoInstant(at) }, older]) {
+    const query = { ...span.queryOf(part), limit: '1' }
+    ledger.save({ ...part, ...state, query })
+  }
+}
+
+function stepOver(context: EngineContext, span: FailedSpan, failures: number): void {
+  const { list, segment, error } = span
+  const rest = unread(context, span)
+  // What it took to find the bad row is no part of how often that row has failed.
+  const attempts = segment.retryAt === null ? 1 : failures
+  const retryAt = context.after(aloneBackoffMs(attempts))
+  context.store.ledger.save({ ...rest, query: null, attempts, retryAt })
+  const { from, to } = rest
+  const where = { resource: list.resource, feed: unreadFeed(list) }
+  const reason = `The page that begins here cannot be read: ${error.message}`
+  context.store.rejects.note({ ...where, scope: spanName(rest), item: { from, to }, reason }, context.now())
+  context.fail({ resource: list.resource, feed: list.id }, error)
+}
+
+/** What the walk has still before it, as a span that is walked from its top. */
+function unread({ store: { ledger } }: EngineContext, { segment }: FailedSpan): Segment {
+  const { passStartedAt, passRound, edgeAt } = segment
+  const isCut = edgeAt !== null && canCutAtEdge(segment)
+  const rest = isCut ? cutOff(ledger, segment, edgeAt) : { ...segment, ...NOT_WALKING }
+  // A span that was listed before is due at once only as a part of the walk under way.
+  return { ...rest, ...(segment.listedAt !== null && { passStartedAt, passRound }) }
+}
+
+/** A span that was stepped over is noted apart from the items of its list, since no complete round settles it. */
+const unreadFeed = ({ id }: ListOf) => `${id}.unread`
+
+const spanName = ({ from, to }: Segment) => `${from} ${to}`
+
+/** A span could be read after all. */
+export function noteReadable({ store, now }: EngineContext, list: ListOf, segment: Segment): void {
+  if (segment.attempts > 0) store.rejects.resolve(unreadFeed(list), spanName(segment), '~', now())
+}
+
+/** Rows in a page of the usual size. */
+export function fullLimit({ list }: TimelineFeed): number {
+  return PAGING[list.paging].maxLimit ?? 1
+}
