@@ -12,7 +12,7 @@ import type { ResourceName } from './resource.ts'
 import type { ModeChange } from './store/database/writable-file.ts'
 import type { HeldLock } from './store/lock.ts'
 import { META } from './store/state.ts'
-import { openStore, type Store } from './store/store.ts'
+import { openStoreInTurn, type Store } from './store/store.ts'
 
 /** Puts the parts together for a process that reads the API into the warehouse. */
 export interface App {
@@ -50,11 +50,20 @@ export interface AppOptions {
 const HEAP_GROWTH = '--heap-growing-percent=20'
 
 /** @throws StopError 73 or 75 when the database cannot be had */
-export function openApp({ settings, log, command, pid, held, soft, hard, onTransaction }: AppOptions): App {
+export async function openApp({
+  settings,
+  log,
+  command,
+  pid,
+  held,
+  soft,
+  hard,
+  onTransaction,
+}: AppOptions): Promise<App> {
   setFlagsFromString(HEAP_GROWTH)
   const clock = systemClock()
   const { api, database } = settings
-  const store = openStore({
+  const store = await openStoreInTurn({
     path: database.path,
     mode: database.mode,
     crmTables: settings.crm.tables,

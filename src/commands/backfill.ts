@@ -55,7 +55,7 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
     const { level } = settings.log
     const log = await createLog({ level, pretty: area !== undefined, colour, stream: area ?? stderr })
     const hard = hardStop(signal, () => log.warn(STOPPING, { wait_ms: GRACE_MS }))
-    const app = openApp({ settings, log, command: 'backfill', pid: process.pid, soft: signal, hard })
+    const app = await openApp({ settings, log, command: 'backfill', pid: process.pid, soft: signal, hard })
     try {
       const backfill = app.backfill(resources, settings.sync.since ?? null)
       const began = app.clock.elapsed()

@@ -12,7 +12,7 @@ const MODE = 0o600
  * @throws StopError (64) on a file that is not marked so: it is somebody's own and stays
  */
 export async function makeRoom(file: string): Promise<void> {
-  const [{ openDatabase }, { lockDatabase }, { openStore }] = await Promise.all([
+  const [{ openDatabase }, { lockDatabase }, { openStoreInTurn }] = await Promise.all([
     import('../store/open.ts'),
     import('../store/lock.ts'),
     import('../store/store.ts'),
@@ -26,7 +26,7 @@ export async function makeRoom(file: string): Promise<void> {
     lockDatabase(file, clock, MODE).release()
     for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
   }
-  const store = openStore({ path: file, mode: MODE, command: DEMO, pid: process.pid, clock })
+  const store = await openStoreInTurn({ path: file, mode: MODE, command: DEMO, pid: process.pid, clock })
   await store.transaction(() => store.state.setMeta(MADE_FOR, DEMO))
   store.close()
 }

@@ -53,11 +53,11 @@ async function resync(order: Order): Promise<string[]> {
 }
 
 async function mark({ resource, ...where }: Order): Promise<string[]> {
-  const [{ openStore }, { markForResync, withParts }] = await Promise.all([
+  const [{ openStoreInTurn }, { markForResync, withParts }] = await Promise.all([
     import('../store/store.ts'),
     import('../store/resync.ts'),
   ])
-  const store = openStore({ ...where, command: 'resync', pid: process.pid })
+  const store = await openStoreInTurn({ ...where, command: 'resync', pid: process.pid })
   try {
     const marked = await store.transaction(() =>
       markForResync(store, withParts(resource), isoInstant(where.clock.now())),

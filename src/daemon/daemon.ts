@@ -141,7 +141,7 @@ async function workShift({
   let app: App
   try {
     const held = lock.on(settings.database)
-    app = openApp({ settings, log, command: 'daemon', pid, held, soft, hard, onTransaction })
+    app = await openApp({ settings, log, command: 'daemon', pid, held, soft, hard, onTransaction })
   } catch (error) {
     return { error, hadBegun: false, wasAnswered: false }
   }

@@ -13,7 +13,7 @@ export interface Plan {
 }
 
 export interface PlanContext {
-  store: Pick<Store, 'transaction' | 'atomically'>
+  store: Pick<Store, 'transaction' | 'attempt'>
   agenda: Pick<Agenda, 'isTimed'>
 }
 
@@ -26,7 +26,8 @@ export interface PlanParts {
 /**
  * The first lot is done at once, and mostly it is all; each of the others in a transaction of its own. What comes
  * meanwhile is for the next plan, and one that was cut short is made again. A backfill makes it in one go: it ends
- * when nothing is left to ask for, and it serves nobody who would have to wait.
+ * when nothing is left to ask for, and it serves nobody who would have to wait. While another program writes, the plan
+ * is not begun; the next question begins it.
  */
 export function createPlan({ store, agenda }: PlanContext, { mayBegin, lots }: PlanParts): Plan {
   let state: 'none' | 'under way' | 'outdated' | 'made' = 'none'
@@ -44,13 +45,14 @@ export function createPlan({ store, agenda }: PlanContext, { mayBegin, lots }: P
 
   const begin = () => {
     const rest = lots()
-    const isDone = store.atomically(() => {
+    const begun = store.attempt(() => {
       let done = rest.next().done
       while (!done && !agenda.isTimed) done = rest.next().done
       return done
     })
-    state = isDone ? 'made' : 'under way'
-    if (!isDone) void goOn(rest)
+    if (!begun) return
+    state = begun.value ? 'made' : 'under way'
+    if (state === 'under way') void goOn(rest)
   }
 
   return {

@@ -127,7 +127,7 @@ export function createPeriodic(
         return clockJob
       }
       if (!isPlanned()) {
-        store.atomically(() => planPeriods(context, id))
+        if (!store.attempt(() => planPeriods(context, id))) return undefined
         planned = true
       }
       const period = due()

@@ -144,6 +144,11 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       begin(chosen, permit)
       return true
     }
+    if (await store.freed()) {
+      permit.cancel()
+      lanes.askAll()
+      return true
+    }
     if (attempts.unanswered() > 0) for (const source of sources) source.share?.()
     if (attempts.unanswered() < progress.inFlight) {
       // What has been answered is about to bring the next request, which had to wait for this permit.

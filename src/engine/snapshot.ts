@@ -42,13 +42,16 @@ export function createSnapshot(
   let scopes: Scopes | undefined
 
   const ready = () => resource.parents.every(parent => !feed.scope || context.isFinished(parent))
-  const passes = (): Segment[] => {
+  /** Undefined while another program writes the database. */
+  const passes = (): Segment[] | undefined => {
     // What was left alone when they were gathered may have its turn by now, also where nothing else is due.
     if (scopes?.left.some(scope => !holds.isHeld(id, scope))) scopes = undefined
-    scopes ??= store.atomically(() => ensurePasses(context, id, feed))
+    scopes ??= store.attempt(() => ensurePasses(context, id, feed))?.value
+    if (scopes === undefined) return undefined
+    const { asked } = scopes
     return store.ledger
       .segments(id)
-      .filter(({ scope }) => scopes?.asked.includes(scope) && !holds.isHeld(id, scope))
+      .filter(({ scope }) => asked.includes(scope) && !holds.isHeld(id, scope))
       .filter(pass => agenda.isListDue(list, pass))
   }
 
@@ -96,13 +99,13 @@ export function createSnapshot(
     },
     next() {
       if (holds.isHeld(id) || !ready()) return undefined
-      const pass = passes().find(candidate => !underWay.has(candidate.scope))
+      const pass = passes()?.find(candidate => !underWay.has(candidate.scope))
       if (!pass) return undefined
       underWay.add(pass.scope)
       guards.asking(pass)
       return pageJob(pass)
     },
-    finished: () => holds.isHeld(id) || (ready() && underWay.size === 0 && passes().length === 0),
+    finished: () => holds.isHeld(id) || (ready() && underWay.size === 0 && passes()?.length === 0),
     rest() {
       scopes = undefined
       extraPasses.clear()

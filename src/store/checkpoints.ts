@@ -65,8 +65,7 @@ export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): 
       const [first, ...others] = asked
       asked = others
       const work = first?.work ?? 'move'
-      const done = work === 'rebuild' ? patiently(db, () => thread.does(work)) : thread.does(work)
-      const wasDone = (await done) || isDoneHere(db, work)
+      const wasDone = (await thread.does(work)) || isDoneHere(db, work)
       // What readers hold, or a full disk leaves, is tried again when as much has come again, not at each commit.
       dueAt = left() + pages
       first?.resolve(wasDone)
@@ -82,20 +81,6 @@ export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): 
 interface Asked {
   work: FileWork
   resolve(wasDone: boolean): void
-}
-
-/** Long enough for any file that is written anew. */
-const PATIENCE_MS = 10_000
-
-/** Who must write at once, without a turn, finds the file locked while it is written anew: then they wait for that. */
-async function patiently<T>(db: Sqlite, work: () => Promise<T>): Promise<T> {
-  const patience = db.pragma('busy_timeout', { simple: true })
-  db.pragma(`busy_timeout = ${PATIENCE_MS}`)
-  try {
-    return await work()
-  } finally {
-    if (db.open) db.pragma(`busy_timeout = ${patience}`)
-  }
 }
 
 /** Where no thread can be had, the event loop has to wait for it. */

@@ -230,8 +230,8 @@ export function closeDatabase(db: Sqlite): void {
   closeBesideReader(db)
 }
 
-/** Leaves everything beside the file as it is, be it that it was refused. */
-function closeBesideReader(db: Sqlite): void {
+/** Closes the database with its -wal and -shm as they are. */
+export function closeBesideReader(db: Sqlite): void {
   let last: Sqlite | undefined
   try {
     last = new Database(db.name, { readonly: true, fileMustExist: true })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { CATALOG, tableNamed } from '../catalog.ts'
 import { type Clock, isoInstant } from '../clock.ts'
+import { StopError } from '../errors.ts'
 import type { Cell, ParsedItem } from '../row.ts'
 import { type Absences, createAbsences } from './absences.ts'
 import { type Arrivals, createArrivals } from './arrivals.ts'
@@ -8,6 +9,7 @@ import type { FileWork } from './checkpoint-order.ts'
 import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { type CrmTables, createCrmTables } from './crm-tables.ts'
 import { withoutCrmTables } from './crm-tables-off.ts'
+import { type Attempts, createAttempts } from './database/attempts.ts'
 import type { ModeChange } from './database/writable-file.ts'
 import { fillDictionary } from './dictionary.ts'
 import { createErasure, type Erasure } from './erasure.ts'
@@ -18,7 +20,14 @@ import { type HeldLock, lockDatabase } from './lock.ts'
 import { createMaintenance, type Maintenance } from './maintenance.ts'
 import { createMessageMerge, type Group, type MessageMerge } from './message-merge.ts'
 import type { Upgrade } from './migrate.ts'
-import { closeDatabase, databaseError, openDatabase, type Sqlite, truePath } from './open.ts'
+import {
+  closeBesideReader,
+  closeDatabase,
+  databaseError,
+  openDatabase,
+  type Sqlite,
+  truePath,
+} from './open.ts'
 import { fillQuestions } from './questions.ts'
 import { createRejects, type Rejects } from './rejects.ts'
 import { createRequests, type Requests } from './requests.ts'
@@ -65,8 +74,9 @@ export interface Store {
   erasure: Erasure
   crmTables: Pick<CrmTables, 'finish'>
   transaction: Transaction
-  /** All of it or nothing, at once: for what is planned before anything is asked for. */
-  atomically<T>(work: () => T): T
+  /** For what is planned before anything is requested. */
+  attempt: Attempts['attempt']
+  freed: Attempts['freed']
   /**
    * Stores payloads of one table. Left out are those that a later request has already written, and those that belong
    * to a row which is withdrawn.
@@ -95,52 +105,82 @@ export interface StoreOptions {
   onTransaction?: ((ms: number) => void) | undefined
 }
 
+/** How long a start waits for another program that writes. */
+const BUSY_PATIENCE_MS = 10_000
+const BUSY_PAUSE_MS = 50
+
 /**
- * Opens the warehouse as its only writer.
+ * Opens the warehouse as its only writer; waits through the clock while another program has a transaction open.
  * @throws StopError 73 when it cannot be opened, 75 when another process writes it
  */
-export function openStore({
-  mode,
-  command,
-  pid,
-  clock,
-  held,
-  onUpgrade,
-  onMode,
-  onTransaction,
-  ...options
-}: StoreOptions): Store {
+export async function openStoreInTurn(options: StoreOptions): Promise<Store> {
+  const { clock } = options
+  const begun = clock.elapsed()
+  for (;;) {
+    try {
+      return openStore(options)
+    } catch (error) {
+      const isWorthWaiting = error instanceof StopError && error.code === 'database-busy'
+      if (!isWorthWaiting || clock.elapsed() - begun > BUSY_PATIENCE_MS) throw error
+    }
+    await clock.sleep(BUSY_PAUSE_MS)
+  }
+}
+
+/**
+ * Opens the warehouse as its only writer, at once.
+ * @throws StopError 73 when it cannot be opened, 75 when another process writes it
+ */
+export function openStore(options: StoreOptions): Store {
+  const { mode, clock, held, onUpgrade, onMode } = options
   const path = truePath(options.path)
   const lock = held ?? lockDatabase(path, clock, mode)
   const release = () => {
     if (lock !== held) lock.release()
   }
+  let db: Sqlite | undefined
   try {
-    const db = openDatabase({ path, mode, onMode, ...(onUpgrade ? { onUpgrade } : {}) })
-    const prepare = statementCache(db)
-    const checkpoints = createCheckpoints(db)
-    const commit = createTransaction({ db, clock, path, checkpoints, onHeld: onTransaction })
-    const crmTables =
-      options.crmTables === false
-        ? withoutCrmTables(db, prepare)
-        : createCrmTables({ db, prepare, clock, transaction: commit })
-    const store = {
-      ...createStore({ db, prepare, commit, crmTables, checkpoints }),
-      close: () => closeAll({ db, checkpoints, crmTables, release }),
-    }
-    seedResources(prepare)
-    db.transaction(() => {
-      fillDictionary(prepare, store.state)
-      fillQuestions(prepare, store.state)
-    }).immediate()
-    if (store.state.meta(META.identity) === undefined) store.state.setMeta(META.identity, randomUUID())
-    store.state.setMeta(META.writer, JSON.stringify({ pid, command, since: lock.since }))
-    store.runs.closeInterrupted(isoInstant(clock.now()))
-    return store
+    db = openDatabase({ path, mode, onMode, ...(onUpgrade ? { onUpgrade } : {}) })
+    return storeOn(db, { ...options, path, lock, release })
   } catch (error) {
+    if (db) closeBesideReader(db)
     release()
     throw databaseError(error, path)
   }
+}
+
+interface Opened extends StoreOptions {
+  lock: HeldLock
+  release(): void
+}
+
+function storeOn(db: Sqlite, opened: Opened): Store {
+  const { path, clock, command, pid, lock, release, onTransaction } = opened
+  const prepare = statementCache(db)
+  const checkpoints = createCheckpoints(db)
+  const commit = createTransaction({ db, clock, path, checkpoints, onHeld: onTransaction })
+  const crmTables =
+    opened.crmTables === false
+      ? withoutCrmTables(db, prepare)
+      : createCrmTables({ db, prepare, clock, transaction: commit })
+  const store = {
+    ...createStore({ db, prepare, commit, crmTables, checkpoints }),
+    close: () => closeAll({ db, checkpoints, crmTables, release }),
+  }
+  try {
+    db.transaction(() => {
+      seedResources(prepare)
+      fillDictionary(prepare, store.state)
+      fillQuestions(prepare, store.state)
+      if (store.state.meta(META.identity) === undefined) store.state.setMeta(META.identity, randomUUID())
+      store.state.setMeta(META.writer, JSON.stringify({ pid, command, since: lock.since }))
+      store.runs.closeInterrupted(isoInstant(clock.now()))
+    }).immediate()
+  } catch (error) {
+    crmTables.close()
+    throw error
+  }
+  return store
 }
 
 interface Closing {
@@ -175,6 +215,7 @@ function createStore({ db, prepare, commit, crmTables, checkpoints }: Parts): Om
   const rows = createRowWriters(prepare, withdrawals)
   const { merge, merges } = createMerges(prepare)
   const histories = createHistories(prepare)
+  const attempts = createAttempts({ db, transaction: commit })
   const work = (what: FileWork): Promise<boolean> => {
     const done = checkpoints.ask(what)
     // It is done after the next commit, be that one of nothing, or one that failed.
@@ -235,7 +276,8 @@ function createStore({ db, prepare, commit, crmTables, checkpoints }: Parts): Om
     transaction: Object.assign(<T>(work: () => T) => commit(followed(work, crmTables)), {
       commits: commit.commits,
     }),
-    atomically: work => db.transaction(followed(work, crmTables))(),
+    attempt: work => attempts.attempt(followed(work, crmTables)),
+    freed: attempts.freed,
   }
 }
 

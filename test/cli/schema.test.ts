@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
-import { openAt } from '../store/temporary-store.ts'
+import { atomically, openAt } from '../store/temporary-store.ts'
 import { emptyFolder, parley } from './parley.ts'
 
 const PAGE = readFileSync(new URL('../../drizzle/README.md', import.meta.url), 'utf8')
@@ -18,7 +18,7 @@ interface TableTold {
 async function warehouse(): Promise<string> {
   const cwd = emptyFolder()
   const store = openAt(join(cwd, 'parley.db'))
-  store.atomically(() => {
+  atomically(store, () => {
     store.db.exec(`
       INSERT INTO crm_objects (name, label, _first_seen_at, _synced_at) VALUES ('offer', 'Angebot', '-', '-');
       INSERT INTO crm_fields (object, name, position, label, type) VALUES

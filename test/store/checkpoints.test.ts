@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -228,30 +227,6 @@ describe('a file that is to be written anew', () => {
     expect(await done).toBe(false)
     stranger.exec('ROLLBACK')
     expect(await rebuilt(writer)).toBe(true)
-  })
-
-  test('is waited for by those who must write at once', async () => {
-    const [folder, sqlite] = [newFolder(), createRequire(import.meta.url).resolve('better-sqlite3')]
-    const locks =
-      program(`${PARENT} import { createRequire } from 'node:module'; import { writeFileSync } from 'node:fs'
-      const Database = createRequire('file:///')('${sqlite}')
-      parentPort.on('message', () => {
-        const db = new Database(workerData.path)
-        db.exec('BEGIN IMMEDIATE')
-        writeFileSync('${join(folder, 'locked')}', '')
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
-        db.exec('COMMIT')
-        db.close()
-        parentPort.postMessage(true)
-      })`)
-    const { db, checkpoints } = await worn({ program: locks })
-    const done = checkpoints.ask('rebuild')
-    const running = checkpoints.run()
-    while (!existsSync(join(folder, 'locked'))) await new Promise(setImmediate)
-    db.exec('DELETE FROM filled')
-    await running
-    expect(await done).toBe(true)
-    expect(db.pragma('busy_timeout', { simple: true })).toBe(100)
   })
 
   test('is not where the database is closed first', async () => {

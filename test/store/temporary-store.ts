@@ -10,6 +10,8 @@ import { openStore, type Store, type StoredItem } from '../../src/store/store.ts
 export interface TemporaryStore extends Store {
   path: string
   folder: string
+  /** All of the work or none of it; no other program writes the file. */
+  atomically<T>(work: () => T): T
   /** Parses and stores payloads in a transaction, as answers of one request. */
   put(table: string, payloads: readonly unknown[], options?: PutOptions): StoredItem[]
   /** The same as the answer of a request that began with this ticket and is not over. */
@@ -37,6 +39,12 @@ export function openAt(path: string, mode = 0o600): Store {
   return openStore({ path, mode, command: 'test', pid: process.pid, clock: systemClock() })
 }
 
+export function atomically<T>(store: Store, work: () => T): T {
+  const done = store.attempt(work)
+  if (!done) throw new Error('another program writes the store of a test')
+  return done.value
+}
+
 /** A store in a file of its own, closed and removed when the test ends. */
 export function temporaryStore(): TemporaryStore {
   const folder = newFolder()
@@ -50,13 +58,14 @@ export function withShortcuts(store: Store, folder: string, path: string): Tempo
   const putAs: TemporaryStore['putAs'] = (table, payloads, ticket, options = {}) => {
     const { now = '2026-01-01T00:00:00.000Z', requested, filled = [] } = options
     const parse = compileParser(tableNamed(table))
-    return store.atomically(() => {
+    return atomically(store, () => {
       const items = payloads.flatMap(payload => parse(payload, REJECTS_NOTHING, requested) ?? [])
       return store.write(table, items, { ticket, now, filled })
     })
   }
   return {
     ...store,
+    atomically: work => atomically(store, work),
     folder,
     path,
     putAs,

@@ -1,0 +1,94 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { parley } from '../cli/parley.ts'
+import { placeFor, workspace } from '../cli/workspace.ts'
+import { loaded, startDaemon } from '../daemon/cli-daemon.ts'
+import { temporaryStore } from './temporary-store.ts'
+
+const OTHER = fileURLToPath(new URL('other-writer.ts', import.meta.url))
+
+/** Has another program hold the write lock for so long, with such pauses between. */
+async function busyWith(path: string, holdMs: number, pauseMs: number): Promise<void> {
+  const child = spawn(process.execPath, ['--import', 'tsx', OTHER, path, `${holdMs}`, `${pauseMs}`], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  await once(child.stdout, 'data')
+}
+
+describe('while another program writes the database again and again', () => {
+  test.each([
+    [40, 10],
+    [700, 100],
+  ])('for %i ms with pauses of %i ms, a backfill ends complete', async (holdMs, pauseMs) => {
+    const place = placeFor(await workspace({ onTestFinished }))
+    // Everything is there to be opened; the rest is read beside the other program.
+    expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.done)
+    await busyWith(place.file, holdMs, pauseMs)
+    const { status, stderr } = await parley(['backfill'], place)
+    expect({ status, stderr: status === EXIT_STATUS.done ? '' : stderr }).toEqual({ status: 0, stderr: '' })
+  })
+
+  test('a daemon neither waits nor ends', async () => {
+    const place = placeFor(await workspace({ onTestFinished }))
+    expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.done)
+    await busyWith(place.file, 40, 20)
+    const daemon = startDaemon({ onTestFinished }, place)
+    await loaded(place.file)
+    expect(daemon.lines().filter(({ level }) => level === 'error')).toEqual([])
+    expect((await daemon.ask('/readyz')).body).toBe('ok\n')
+  })
+})
+
+describe('an attempt', () => {
+  test('is not made while another program writes, and may be made once that has ended', async () => {
+    const store = temporaryStore()
+    const other = new Database(store.path, { timeout: 0 })
+    onTestFinished(() => {
+      other.close()
+    })
+    const write = () => store.state.setMeta('x', 'written')
+    other.exec('BEGIN IMMEDIATE')
+    const patience = store.db.pragma('busy_timeout', { simple: true })
+    expect(store.attempt(write)).toBeUndefined()
+    expect(store.db.pragma('busy_timeout', { simple: true })).toBe(patience)
+    const freed = store.freed()
+    other.exec('ROLLBACK')
+    expect(await freed).toBe(true)
+    expect(store.attempt(write)).toEqual({ value: undefined })
+    expect(store.state.meta('x')).toBe('written')
+    expect(await store.freed()).toBe(false)
+  })
+
+  test('that reads first and then writes is not refused for what another program wrote before it', () => {
+    const store = temporaryStore()
+    const other = new Database(store.path, { timeout: 0 })
+    onTestFinished(() => {
+      other.close()
+    })
+    const done = store.attempt(() => {
+      store.column('SELECT count(*) FROM sync_meta')
+      // It can only come before or after.
+      expect(() => other.exec("INSERT INTO sync_meta VALUES ('other', '1')")).toThrow('locked')
+      store.state.setMeta('x', 'written')
+      return 'all'
+    })
+    expect(done).toEqual({ value: 'all' })
+  })
+
+  test('inside a transaction is a part of it', async () => {
+    const store = temporaryStore()
+    const failed = store.transaction(() => {
+      store.attempt(() => store.state.setMeta('x', 'written'))
+      throw new Error('undone')
+    })
+    await expect(failed).rejects.toThrow('undone')
+    expect(store.state.meta('x')).toBeUndefined()
+  })
+})
