@@ -13,6 +13,7 @@ import {
   type StatusReport,
 } from '../store/status-report.ts'
 import { createStatusRows } from '../store/status-thread.ts'
+import { createKeptReading } from './kept-reading.ts'
 
 /** What the status server tells of the present shift and of the warehouse. */
 export interface FiguresOf {
@@ -32,17 +33,18 @@ export interface Told {
 export function createTold(present: FiguresOf, { clock, version }: { clock: Clock; version: string }): Told {
   const statusRows = createStatusRows({ clock })
   const path = () => resolve(present.settings.database.path)
-  const status = async (): Promise<StatusReport> => {
-    const rows = await statusRows.of(path())
-    const { state, app } = present
+  const report = createKeptReading(async (of: string) => {
+    const rows = await statusRows.of(of)
+    const { app } = present
     return readStatusReport({
-      path: path(),
+      path: of,
       now: clock.now(),
-      daemon: state,
+      daemon: present.state,
       ...(app && { db: app.store.db }),
       ...(rows && { rows }),
     })
-  }
+  }, clock)
+  const status = async (): Promise<StatusReport> => ({ ...(await report(path())), daemon: present.state })
   return {
     status,
     metrics: {
