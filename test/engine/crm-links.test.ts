@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { v2Page } from '../support/scripted-api.ts'
 import { type CrmWorld, event, startCrm } from './crm-world.ts'
 import { startTrial, type Trial, uuid } from './trial-backfill.ts'
 import { startTimed, type TimedSources } from './trial-timed.ts'
@@ -226,6 +227,20 @@ describe('the side that is asked', () => {
     const before = world.askedLinks().length
     await again.drain()
     expect(world.askedLinks().length).toBe(before)
+  })
+
+  test('of records alone: a bare string in the list is rejected and links nothing', async () => {
+    const world = await startLinked()
+    const bare = 'no record at all'
+    world.instead['contact'] = ({ query }) =>
+      query['related_id'] === undefined ? undefined : v2Page([bare, { id: uuid(21) }, 42])
+    const watched = await watch(world)
+    expect(watched.trial.column('SELECT DISTINCT related_id FROM crm_record_links')).not.toContain(bare)
+    expect(pairs(watched)).toContain('deal 1, contact 21')
+    const rejected = watched.trial.column(
+      "SELECT DISTINCT item FROM sync_rejects WHERE resource = 'crm_record_links' ORDER BY item",
+    )
+    expect(rejected).toEqual([JSON.stringify(bare), '42'])
   })
 
   test('asks for no record whose id is none that can be asked for', async () => {

@@ -161,7 +161,12 @@ function linksQuery({ task, cursor }: ItemWork): Readonly<Record<string, string>
 
 function storeLinks(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
   const page = readPage('v2-cursor', value, linksQuery(work))
-  const keys = page.items.flatMap(item => keyOf(item, ['id']) ?? [])
+  const report = context.report({ resource: work.resource.name, feed: work.id }, work.task.key)
+  const keys = page.items.flatMap(item => {
+    const key = recordId(item)
+    if (key === undefined) report.reject(work.feed.table, item, 'no identity: id is missing')
+    return key === undefined ? [] : [key]
+  })
   context.counts(work.resource.name).rowsRead += keys.length
   const gathered = [...new Set([...work.gathered, ...keys])]
   if (page.next !== null && work.asked.includes(page.next['cursor'] ?? '')) throw setbackError('repeated')
@@ -177,6 +182,11 @@ function storeLinks(context: EngineContext, work: ItemWork, value: unknown, repl
     return
   }
   if (replaceLinks(context, work, gathered, work.ticket ?? reply.ticket)) askNext(context, work)
+}
+
+/** The description of this list shows its items, so a bare string is none of them. */
+function recordId(item: unknown): string | undefined {
+  return typeof item === 'string' ? undefined : keyOf(item, ['id'])
 }
 
 function askNext(context: EngineContext, work: ItemWork): void {
