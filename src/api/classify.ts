@@ -15,7 +15,7 @@ export type Outcome =
       serverTime: number | undefined
     }
   /** 400, 403, 404 and every other 4xx that a repetition does not cure. The caller knows whether it is expected. */
-  | { kind: 'refused'; status: number; message: string }
+  | { kind: 'refused'; status: number; message: string; serverTime?: number }
   | {
       kind: 'retry'
       cause: RetryCause
@@ -59,7 +59,10 @@ export function classifyAnswer(answer: HttpAnswer, { now, secret }: ReadingConte
   const message = serverMessage(answer, secret)
   if (status === 401) return { kind: 'unauthorized', message }
   const cause = retryCause(status)
-  if (cause === undefined) return { kind: 'refused', status, message }
+  if (cause === undefined) {
+    const time = serverTime(answer.headers)
+    return { kind: 'refused', status, message, ...(time !== undefined && { serverTime: time }) }
+  }
   const waitMs = readWait(answer, now)
   return { kind: 'retry', cause, status, message, ...(waitMs !== undefined && { waitMs }) }
 }

@@ -183,9 +183,7 @@ async function applied(
   }
   if (sent.kind === 'fault') return new ResourceError(sent.message, { code: sent.code })
   if (sent.kind === 'unauthorized') return unauthorized(sent.message)
-  if (sent.kind === 'answer' && sent.serverTime !== undefined) {
-    context.server.observe(sent.serverTime, sent.durationMs)
-  }
+  if (sent.serverTime !== undefined) context.server.observe(sent.serverTime, sent.durationMs)
   const reply = {
     ticket,
     sentAt: isoInstant(sent.startedAt),

@@ -91,28 +91,41 @@ export function createPeriodic(
     }
   }
 
-  /** Periods go by the server's clock, so where no answer has told it yet, one is asked for. */
-  const clockJob: Job = {
-    ...where,
-    expected: feed.expected,
-    request: {
-      resource: resource.name,
-      route: feed.list.path,
-      path: feed.list.path,
-      query: { limit: '1', [feed.from]: new Date(context.server.now() - HOUR).toISOString() },
-    },
-    answer: () => {
-      if (!context.server.isKnown()) context.server.observe(context.clock.now(), 0)
-    },
-    refused(status, message) {
-      expectedOrFault(context, where, feed.expected, status, message)
-    },
-    failed(error) {
-      context.giveUp(where, error)
-    },
-    over() {
-      underWay = false
-    },
+  const assumeClock = () => {
+    if (!context.server.isKnown()) context.server.observe(context.clock.now(), 0)
+  }
+
+  /**
+   * Periods go by the server's clock, so where no answer has told it yet, one is asked for. A refusal tells it too,
+   * and what is refused is known once a period is asked for.
+   */
+  const clockJob = (): Job => {
+    const now = context.server.now()
+    const period = {
+      [feed.from]: new Date(now - HOUR).toISOString(),
+      [options.accessLogEndParameter]: new Date(now).toISOString(),
+    }
+    return {
+      ...where,
+      expected: feed.expected,
+      request: {
+        resource: resource.name,
+        route: feed.list.path,
+        path: feed.list.path,
+        query: { limit: '1', ...period },
+      },
+      answer: assumeClock,
+      refused(status, message) {
+        if (status === 400) assumeClock()
+        else expectedOrFault(context, where, feed.expected, status, message)
+      },
+      failed(error) {
+        context.giveUp(where, error)
+      },
+      over() {
+        underWay = false
+      },
+    }
   }
 
   return {
@@ -124,7 +137,7 @@ export function createPeriodic(
       if (holds.isHeld(id) || underWay) return undefined
       if (!isPlanned() && !context.server.isKnown()) {
         underWay = true
-        return clockJob
+        return clockJob()
       }
       if (!isPlanned()) {
         if (!store.attempt(() => planPeriods(context, id))) return undefined

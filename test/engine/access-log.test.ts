@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { type Handler, refused, startScriptedApi, v1Page } from '../support/scripted-api.ts'
+import {
+  type Handler,
+  refused,
+  type ScriptedAnswer,
+  startScriptedApi,
+  v1Page,
+} from '../support/scripted-api.ts'
 import { outcomeOf, startTrial, stateOf } from './trial-backfill.ts'
 
 const HOUR = 3_600_000
@@ -158,6 +164,39 @@ describe('the access log', () => {
       expect(trial.column(OPERATIONS)).toEqual(['a', 'b', 'c', 'd'])
     },
   )
+
+  test.each([
+    [
+      'requires',
+      (query: Readonly<Record<string, string>>) => query['from'] === undefined || query['to'] === undefined,
+    ],
+    [
+      'requires, and refuses to tell the time alone,',
+      ({ from, to, limit }: Readonly<Record<string, string>>) =>
+        from === undefined || to === undefined || limit === '1',
+    ],
+  ])('that %s both bounds of a period is read completely', async (_what, isRefused) => {
+    const api = await startScriptedApi()
+    const whole = log(() => [entry(60_000, 'a'), entry(5 * DAY, 'b')], 50)
+    api.on(ROUTE, request => (isRefused(request.query) ? refused(400) : whole(request)))
+    const trial = await startTrial(api)
+    expect((await trial.run(['access_logs'])).complete).toBe(true)
+    expect(trial.column(OPERATIONS)).toEqual(['a', 'b'])
+  })
+
+  test('goes by the clock of the API, also where only a refusal tells it', async () => {
+    const api = await startScriptedApi()
+    const aheadMs = 5 * DAY
+    const date = () => ({ date: new Date(Date.now() + aheadMs).toUTCString() })
+    const whole = log(() => [entry(-aheadMs + 60_000, 'a')], 50)
+    api.on(ROUTE, request => {
+      const answer = request.query['limit'] === '1' ? refused(400) : whole(request)
+      return { ...(answer as ScriptedAnswer), headers: date() }
+    })
+    const trial = await startTrial(api)
+    expect((await trial.run(['access_logs'])).complete).toBe(true)
+    expect(trial.column(OPERATIONS)).toEqual(['a'])
+  })
 
   test('with --since is bounded in the request', async () => {
     const api = await startScriptedApi()

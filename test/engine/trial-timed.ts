@@ -83,7 +83,7 @@ export async function startTimed(
   const send = async (job: Job) => {
     const ticket = store.freshness.begin()
     const sent = await client.send(job.request, new AbortController().signal)
-    if (sent.kind === 'answer' && sent.serverTime !== undefined)
+    if ((sent.kind === 'answer' || sent.kind === 'refused') && sent.serverTime !== undefined)
       context.server.observe(sent.serverTime, sent.durationMs)
     const reply = {
       ticket,
