@@ -476,6 +476,8 @@ export interface StatusSource {
   newest?: string
   /** For a resource that fills rows of another one: the condition under which a live row is still to be read. */
   pending?: string
+  /** In the plural: what its reads that wait for the API are to bring. */
+  waitsFor?: string
 }
 
 export interface Resource {

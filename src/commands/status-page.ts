@@ -22,8 +22,9 @@ export interface Paper {
 export function statusPage(report: StatusReport, { now, columns }: Paper): string {
   const width = columns ?? Number.POSITIVE_INFINITY
   const { lines, left } = fitted(resourceColumns(report, now), report.resources, width)
-  const reasons = report.resources.flatMap(({ resource, reason }) =>
-    reason === null ? [] : remark(resource, reason, width),
+  // What is still being read for the first time is the rule, and its state says so already.
+  const reasons = report.resources.flatMap(({ resource, state, reason }) =>
+    reason === null || state === 'backfilling' ? [] : remark(resource, reason, width),
   )
   const files = `${report.database}: ${bytes(report.database_bytes)}, and ${bytes(report.wal_bytes)} in its -wal`
   const sentences = [

@@ -36,8 +36,8 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       ],
       reason: [
         'text',
-        'Why it is not `ok`.',
-        { nullMeaning: 'There is nothing more to say.', example: 'The API answers 403' },
+        'Why it is not `ok`: of `waiting` what waits, of `failing` and `unavailable` what the API answered.',
+        { nullMeaning: 'It is `ok`.', example: 'The API answers 403' },
       ],
       rows_live: count(
         'Live rows. Of `messages` e-mails and no copies, of `message_bodies` e-mails with a text, of `transcripts` meetings with one.',

@@ -28,6 +28,7 @@ export const messageBodiesResource = resource({
     where: "text_state = 'present'",
     newest: 'received_at',
     pending: "text_state = 'pending'",
+    waitsFor: 'texts',
   },
   example: {
     read: {

@@ -45,7 +45,7 @@ export const playbookResultsResource = resource({
       expected: { 403: 'withheld', 404: 'absent' },
     },
   },
-  status: { table: 'playbook_results', newest: 'created_at' },
+  status: { table: 'playbook_results', newest: 'created_at', waitsFor: 'results of meetings' },
   example: {
     read: {
       id: 'res_1',

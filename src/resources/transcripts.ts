@@ -54,6 +54,7 @@ export const transcriptsResource = resource({
     where: "transcript_state = 'present'",
     newest: 'start_time',
     pending: "transcript_state = 'pending' AND access = 'open'",
+    waitsFor: 'transcripts',
   },
   example: {
     read: {

@@ -19,10 +19,20 @@ const STATE = `CASE
     WHEN w.waiting > 0 THEN 'waiting'
     ELSE 'ok' END`
 
+/** Every state but `ok` has a reason, in the order of `STATE`. */
+function reasonOf({ status }: Resource): string {
+  const waits = `'Not ready at the API yet: ${status.waitsFor ?? 'answers'} (' || w.waiting || ')'`
+  return `CASE
+    WHEN s.failing_since IS NOT NULL THEN coalesce(s.reason, 'The last run failed')
+    WHEN s.unavailable_since IS NOT NULL THEN coalesce(s.reason, 'This workspace does not offer it')
+    WHEN s.first_complete_at IS NULL THEN coalesce(s.reason, 'Not read to its end yet')
+    WHEN w.waiting > 0 THEN ${waits} END`
+}
+
 function statusOf(resource: Resource): string {
   const { name } = resource
   // The LIMIT keeps SQLite from merging the inner query into the outer, where it would count once for every use.
-  return `SELECT '${name}' AS resource, ${STATE} AS state, s.reason, s.live AS rows_live,
+  return `SELECT '${name}' AS resource, ${STATE} AS state, ${reasonOf(resource)} AS reason, s.live AS rows_live,
   ${deletedRows(resource.status)} AS rows_deleted, ${newestOf(resource.status)} AS newest_at, s.fresh_as_of,
   ${completeAsOf(resource)} AS complete_as_of, s.live AS backfill_done, ${totalOf(resource.status)} AS backfill_total,
   w.open + s.pending AS pending_tasks,

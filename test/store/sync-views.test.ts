@@ -169,3 +169,52 @@ describe('what the warehouse tells of itself', () => {
     ])
   })
 })
+
+describe('sync_status', () => {
+  const AT = '2026-03-01T00:00:00.000Z'
+
+  const transcripts = (store: TemporaryStore) =>
+    store.all("SELECT state, reason FROM sync_status WHERE resource = 'transcripts'")[0]
+
+  function complete(store: TemporaryStore): void {
+    store.db.prepare('UPDATE sync_resources SET first_complete_at = ?').run(AT)
+  }
+
+  test('gives a reason for every state but ok, and none for ok', () => {
+    const store = temporaryStore()
+    const SETS = ['failing_since', 'unavailable_since', 'first_complete_at', 'reason']
+    const found = new Map<unknown, Set<boolean>>()
+    for (let chosen = 0; chosen < 2 ** (SETS.length + 1); chosen += 1) {
+      const isSet = (place: number) => (chosen >> place) % 2 === 1
+      const cells = SETS.map((_, place) => (isSet(place) ? AT : null))
+      store.db
+        .prepare(`UPDATE sync_resources SET ${SETS.map(name => `${name} = ?`).join(', ')}`)
+        .run(...cells)
+      store.tasks.add({ feed: 'transcripts.read', key: 'm', dueAt: AT })
+      store.db.prepare('UPDATE sync_tasks SET waiting = ?').run(isSet(SETS.length) ? 1 : 0)
+      for (const { state, reason } of store.all('SELECT state, reason FROM sync_status')) {
+        found.set(state, (found.get(state) ?? new Set()).add(reason !== null))
+      }
+    }
+    expect(Object.fromEntries([...found].map(([state, has]) => [state, [...has]]))).toEqual({
+      ok: [false],
+      waiting: [true],
+      backfilling: [true],
+      unavailable: [true],
+      failing: [true],
+    })
+  })
+
+  test('says what waits and how many of it, and nothing once nothing does', () => {
+    const store = temporaryStore()
+    complete(store)
+    for (const key of ['a', 'b', 'c']) store.tasks.add({ feed: 'transcripts.read', key, dueAt: AT })
+    store.db.exec("UPDATE sync_tasks SET waiting = key <> 'c', round = 1")
+    expect(transcripts(store)).toEqual({
+      state: 'waiting',
+      reason: 'Not ready at the API yet: transcripts (2)',
+    })
+    store.db.exec('UPDATE sync_tasks SET waiting = 0')
+    expect(transcripts(store)).toEqual({ state: 'ok', reason: null })
+  })
+})
