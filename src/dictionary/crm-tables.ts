@@ -30,6 +30,8 @@ export interface CrmFieldTold {
   column: string
   /** Name of the column in the labelled view. */
   shown: string
+  /** Whether its value is the id of something else. */
+  isRelation: boolean
   /** `table.column`: what a relation's value names. */
   refersTo: readonly string[]
 }
@@ -41,7 +43,7 @@ export function crmTables(object: CrmObjectTold): DescribedTable[] {
   const general = { area: 'crm', sortable: ['id'] } as const
   const columns = fields.map(fieldColumn)
   const live = [ID, ...columns, ...TIMES]
-  const labelled = columns.map((column, index) => ({ ...column, name: fields[index]?.shown ?? column.name }))
+  const labelled = fields.map(field => ({ ...labelledColumn(field), name: field.shown }))
   return [
     {
       ...general,
@@ -55,10 +57,17 @@ export function crmTables(object: CrmObjectTold): DescribedTable[] {
       ...general,
       name: labelledView,
       form: 'view',
-      about: `Live rows only, under the names that people see. ${what}.`,
+      about: `Live rows only, as people see them: the names of fields, and of what they point at. ${what}.`,
       columns: [ID, ...labelled, ...TIMES],
     },
   ]
+}
+
+/** In place of an id stands the name of what it points at. */
+function labelledColumn(field: CrmFieldTold): DescribedColumn {
+  if (!field.isRelation) return fieldColumn(field)
+  const { about, ...column } = fieldColumn({ ...field, refersTo: [] })
+  return { ...column, about: `${about} Name of what it points at; the id where no name is known.` }
 }
 
 function fieldColumn(field: CrmFieldTold): DescribedColumn {

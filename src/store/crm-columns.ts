@@ -13,6 +13,8 @@ export interface CrmField {
   type: string | null
   isActive: boolean
   isRelation: boolean
+  /** What a relation points at: records of an object, or rows of a resource of the API. */
+  target?: { object: string | null; resource: string | null }
 }
 
 export interface CrmColumn {

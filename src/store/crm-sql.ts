@@ -8,6 +8,7 @@ import {
   SQL_TYPES,
   TRAILING_COLUMNS,
 } from './crm-columns.ts'
+import { nameOfTarget } from './crm-names.ts'
 import type { Sqlite } from './open.ts'
 import { quote } from './sql.ts'
 import type { View } from './views.ts'
@@ -101,28 +102,35 @@ export function isOfTable(error: unknown): boolean {
   return 'code' in error ? OF_TABLE.test(String(error.code)) : true
 }
 
-/** Rows without the deleted ones: under the columns' names, and under those that people see. */
+/** Rows without the deleted ones: under the columns' names, and as people see them, names in place of ids. */
 export function viewsOf(
   table: string,
   columns: readonly CrmColumn[],
   fields: readonly CrmField[],
 ): readonly View[] {
-  const labels = labelsOf(columns, fields)
-  const select = (names: readonly string[]) => {
-    const shown = [...LEADING_COLUMNS, ...names, 'created_at', 'updated_at']
-    return `SELECT ${shown.map((name, index) => aliased(sourceOf(columns, index, name), name)).join(', ')} FROM ${quote(table)} t WHERE t._deleted_at IS NULL`
+  const declared = new Map(fields.map(field => [field.name, field]))
+  const select = (shown: readonly string[]) => {
+    const all = [
+      ...LEADING_COLUMNS.map(own),
+      ...shown,
+      ...TRAILING_COLUMNS.filter(name => !name.startsWith('_')).map(own),
+    ]
+    return `SELECT ${all.join(', ')} FROM ${quote(table)} t WHERE t._deleted_at IS NULL`
   }
+  const labels = labelsOf(columns, fields)
+  const labelled = columns.map(({ field, column }, index) => {
+    const id = own(column)
+    const value = nameOfTarget(declared.get(field) ?? {}, id)
+    return aliased(value, column, labels[index] ?? column)
+  })
   return [
-    { name: liveView(table), select: select(columns.map(({ column }) => column)) },
-    { name: labelledView(table), select: select(labels) },
+    { name: liveView(table), select: select(columns.map(({ column }) => own(column))) },
+    { name: labelledView(table), select: select(labelled) },
   ].map(({ name, select: sql }) => ({ name, sql: `CREATE VIEW ${quote(name)} AS ${sql}` }))
 }
 
-/** The column that stands at a place of a view. */
-function sourceOf(columns: readonly CrmColumn[], index: number, name: string): string {
-  return columns[index - LEADING_COLUMNS.length]?.column ?? name
-}
+const own = (column: string): string => `t.${quote(column)}`
 
-function aliased(column: string, name: string): string {
-  return column === name ? `t.${quote(column)}` : `t.${quote(column)} AS ${quote(name)}`
+function aliased(value: string, column: string, name: string): string {
+  return value === own(name) && column === name ? value : `${value} AS ${quote(name)}`
 }

@@ -84,6 +84,8 @@ interface FieldRow {
   type: string | null
   isActive: number
   isRelation: number | null
+  targetObject: string | null
+  targetResource: string | null
   /** What was told of it before. */
   column: string | null
 }
@@ -92,14 +94,15 @@ interface FieldRow {
 function fieldReader(prepare: Prepare): (object: string) => (CrmField & Pick<FieldRow, 'column'>)[] {
   const read = prepare(
     `SELECT name, label, type, is_active IS NOT 0 AS isActive, relation_type = 'MANY_TO_ONE' AS isRelation,
-       column_name AS column
+       relation_target_object AS targetObject, relation_target_resource AS targetResource, column_name AS column
      FROM crm_fields WHERE object = ? ORDER BY position, name`,
   )
   return object =>
-    (read.all(object) as FieldRow[]).map(field => ({
+    (read.all(object) as FieldRow[]).map(({ targetObject, targetResource, ...field }) => ({
       ...field,
       isActive: field.isActive === 1,
       isRelation: field.isRelation === 1,
+      ...(field.isRelation === 1 ? { target: { object: targetObject, resource: targetResource } } : {}),
     }))
 }
 

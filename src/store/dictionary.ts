@@ -36,6 +36,7 @@ const SAMPLE: CrmObjectTold = {
   liveView: 'l',
   labelledView: 'v',
   fields: (['text', 'any', 'boolean', 'timestamp', 'date'] as const).map(kind => ({
+    isRelation: kind === 'text',
     name: 'f',
     label: 'F',
     type: 'x',
@@ -198,6 +199,7 @@ function toldField(
     type,
     column: column.name,
     shown,
+    isRelation: isRelation === 1,
     kind: kindOf(column.type, isRelation === 1 ? null : type),
     refersTo: isRelation === 1 && target !== null ? [`${target}.id`] : [],
   }

@@ -27,9 +27,19 @@ const CRM: readonly DescribedTable[] = crmTables({
       kind: 'any',
       column: 'amount',
       shown: '金額',
+      isRelation: false,
       refersTo: [],
     },
-    { name: WIDE, label: null, type: null, kind: 'text', column: WIDE, shown: WIDE, refersTo: [] },
+    {
+      name: WIDE,
+      label: null,
+      type: null,
+      kind: 'text',
+      column: WIDE,
+      shown: WIDE,
+      isRelation: false,
+      refersTo: [],
+    },
   ],
 })
 

@@ -83,8 +83,11 @@ describe('the dictionary of the typed tables', () => {
       type: 'any',
       description: expect.stringContaining('more digits'),
     })
-    expect(told.get('ステージ')?.description).toContain('Points at `crm_stage.id`.')
-    expect(told.get('担当者')?.description).toContain('Points at `members.id`.')
+    expect(told.get('ステージ')?.description).toContain('Name of what it points at')
+    expect(told.get('担当者')?.description).toContain('Name of what it points at')
+    const plain = new Map(entries(store, 'crm_deal').map(row => [row.column_name, row.description]))
+    expect(plain.get('stage_id')).toContain('Points at `crm_stage.id`.')
+    expect(plain.get('owner_id')).toContain('Points at `members.id`.')
     expect([told.get('Closed')?.type, told.get('Signed')?.type]).toEqual(['boolean', 'timestamp'])
   })
 

@@ -53,6 +53,51 @@ const columnsIn = (store: TemporaryStore, table: string) =>
 const internal = (store: TemporaryStore) =>
   store.column("SELECT name FROM sqlite_master WHERE name GLOB 'sync_crm*'")
 
+describe('the labelled view', () => {
+  const OWNER = {
+    ...relation('owner_id', 'user'),
+    label: 'Owner',
+    relation: { type: 'MANY_TO_ONE', target_object: 'user', target_resource: 'members' },
+  }
+  const COMPANY = { ...relation('company_id', "o'brien & co"), label: 'Company' }
+  const STAGE = { ...relation('stage_id', 'stage'), label: 'Stage' }
+
+  async function labelled(deal: Record<string, unknown>): Promise<unknown[]> {
+    const store = storeWith(() => 0)
+    store.put('members', [{ id: 'm', name: 'Aiko Tanaka' }])
+    putObject(store, 'deal', [NAME, STAGE, COMPANY, OWNER])
+    putRecords(store, 'stage', [{ id: 's', name: 'Proposal' }])
+    putRecords(store, "o'brien & co", [{ id: 'c', name: '', title: 'Acme' }])
+    putRecords(store, 'deal', [{ id: 'd', name: 'Big', ...deal }])
+    await store.crmTables.finish()
+    expect(compareTypedTables(store.db)).toEqual([])
+    return store.all('SELECT "Name", "Stage", "Company", "Owner" FROM labelled_crm_deal')
+  }
+
+  test('shows the names of the stage, the company and the owner where the table has their ids', async () => {
+    expect(await labelled({ stage_id: 's', company_id: 'c', owner_id: 'm' })).toEqual([
+      { Name: 'Big', Stage: 'Proposal', Company: 'Acme', Owner: 'Aiko Tanaka' },
+    ])
+  })
+
+  test('shows the id of what has no name or is not known, and nothing where it points at nothing', async () => {
+    expect(await labelled({ stage_id: 'gone', company_id: 'x', owner_id: null })).toEqual([
+      { Name: 'Big', Stage: 'gone', Company: 'x', Owner: null },
+    ])
+  })
+
+  test('follows a relation that points at something else from now on', async () => {
+    const store = storeWith(() => 0)
+    putRecords(store, 'stage', [{ id: 's', name: 'Proposal' }])
+    putRecords(store, 'phase', [{ id: 's', name: 'Second' }])
+    putObject(store, 'deal', [NAME, STAGE])
+    putRecords(store, 'deal', [{ id: 'd', stage_id: 's' }])
+    await store.crmTables.finish()
+    putObject(store, 'deal', [NAME, { ...relation('stage_id', 'phase'), label: 'Stage' }])
+    expect(store.column('SELECT "Stage" FROM labelled_crm_deal')).toEqual(['Second'])
+  })
+})
+
 describe('a typed table', () => {
   test('has a column for each field, with the record’s times, and indices for its relations', async () => {
     const store = await deals([{ id: 'a', name: 'x', amount: 1.5, stage_id: 's' }])
