@@ -48,3 +48,6 @@ WHERE c.`_deleted_at` IS NULL AND p.`role` IS NOT NULL AND p.`handle` IS NOT NUL
 ORDER BY c.`mail_id`, c.`received_at` IS NULL, c.`received_at`, c.`id`, p.`position`
 ON CONFLICT DO UPDATE SET `display_name` = coalesce(`display_name`, excluded.`display_name`),
   `contact_id` = coalesce(`contact_id`, excluded.`contact_id`);
+--> statement-breakpoint
+UPDATE `meetings` SET `_changed_at` = `_synced_at`
+WHERE `access` = 'withheld' AND `_deleted_at` IS NULL AND `_synced_at` > `_first_seen_at`;

@@ -76,7 +76,7 @@ function withhold(context: EngineContext, work: ItemWork): void {
       `INSERT INTO ${quote(feed.table)} (id, access, transcript_state, _first_seen_at, _synced_at)
        VALUES (@key, 'withheld', 'withheld', @now, @now)
        ON CONFLICT DO UPDATE SET access = 'withheld', transcript_state = 'withheld', _synced_at = @now,
-         _changed_at = iif(access IS NOT 'withheld', @now, _changed_at), _deleted_at = NULL
+         _changed_at = iif(access = 'open', @now, _changed_at), _deleted_at = NULL
        WHERE access IS NOT 'withheld' OR _deleted_at IS NOT NULL`,
     )
     .run({ key: task.key, now }).changes
