@@ -191,6 +191,7 @@ export function createContext(deps: ContextDeps): EngineContext {
         if (entry.written.status === 'unchanged') continue
         tally.rowsChanged += 1
         urgent.stored(table, entry)
+        if (entry.written.isExtraAlone) continue
         for (const cause of causes) {
           if ('points' in cause) followPoints(context, cause, table, entry)
           else followCause(store, cause, table, entry, now(), urgent.caused)

@@ -15,6 +15,8 @@ export interface Written {
   status: WriteStatus
   /** Whether a value that stood there was replaced by another or taken away: what `_changed_at` tells. */
   isReplaced: boolean
+  /** Whether nothing but fields without a column differs, such as a link that is signed anew for each answer. */
+  isExtraAlone: boolean
   /** The cells that stood there before, in column order; undefined for a new row. */
   before?: readonly Cell[]
 }
@@ -22,11 +24,19 @@ export interface Written {
 /** `completed`: rows or values are there that were not; `replaced`: some are others, or not there any more. */
 type Difference = 'none' | 'completed' | 'replaced'
 
+/** How given rows differ from those stored, and whether they do so in nothing but fields without a column. */
+interface Comparison {
+  difference: Difference
+  isExtraAlone: boolean
+}
+
+const SAME: Comparison = { difference: 'none', isExtraAlone: true }
+
 export type RowWriter = (item: ParsedItem, now: string) => Written
 
 interface ChildWriter {
   name: string
-  compare(rootKey: Cell, rows: readonly ParsedRow[]): Difference
+  compare(rootKey: Cell, rows: readonly ParsedRow[]): Comparison
   replace(rootKey: Cell, rows: readonly ParsedRow[]): void
   insert(rows: readonly ParsedRow[]): void
 }
@@ -34,8 +44,14 @@ interface ChildWriter {
 /**
  * A writer for one table. Columns that parley fills are left alone unless they are named in `filled`; their values
  * then stand in the item's cells like any other.
+ * @param keepsLive a live row keeps its columns and children; only fields that have no column are added
  */
-export function createRowWriter(prepare: Prepare, table: Table, filled: readonly string[] = []): RowWriter {
+export function createRowWriter(
+  prepare: Prepare,
+  table: Table,
+  filled: readonly string[] = [],
+  keepsLive = false,
+): RowWriter {
   const all = Object.entries(table.columns)
   const written = all
     .map(([name, column], index) => ({ name, column, index }))
@@ -55,31 +71,44 @@ export function createRowWriter(prepare: Prepare, table: Table, filled: readonly
     const values = written.map(({ index }) => item.cells[index] ?? null)
     if (insert.run(...values, item.extra, now, now).changes === 1) {
       for (const child of children) child.insert(item.children.get(child.name) ?? [])
-      return { status: 'inserted', isReplaced: false }
+      return { status: 'inserted', isReplaced: false, isExtraAlone: false }
     }
     const key = keyIndexes.map(index => item.cells[index] ?? null)
     const found = select.get(...key) as Cell[]
-    const extra = table.mergesExtra ? mergeExtra(table, found[all.length] ?? null, item.extra) : item.extra
-    const rootKey = item.cells[rootKeyIndex] ?? null
-    const differences = children.map(child => child.compare(rootKey, item.children.get(child.name) ?? []))
-    const hasOtherChildren = differences.some(difference => difference !== 'none')
     const foundExtra = found[all.length] ?? null
     const deleted = found[all.length + 1] != null
-    const same =
-      !hasOtherChildren &&
-      sameJson(foundExtra, extra) &&
-      written.every(({ column, index }, at) => sameCell(column, found[index] ?? null, values[at] ?? null))
-    if (same && !deleted) return { status: 'unchanged', isReplaced: false, before: found }
+    if (keepsLive && !deleted) {
+      const extra = addToExtra(table, foundExtra, item.extra)
+      if (sameJson(foundExtra, extra)) return unchanged(found)
+      const kept = written.map(({ index }) => found[index] ?? null)
+      const isReplaced = replacesExtra(foundExtra, extra)
+      update.run(...kept, extra, now, isReplaced ? now : null, ...key)
+      return { status: 'changed', isReplaced, isExtraAlone: true, before: found }
+    }
+    const extra = table.mergesExtra ? mergeExtra(table, foundExtra, item.extra) : item.extra
+    const rootKey = item.cells[rootKeyIndex] ?? null
+    const compared = children.map(child => child.compare(rootKey, item.children.get(child.name) ?? []))
+    const hasOtherChildren = compared.some(({ difference }) => difference !== 'none')
+    const hasOtherCells = written.some(
+      ({ column, index }, at) => !sameCell(column, found[index] ?? null, values[at] ?? null),
+    )
+    const same = !hasOtherChildren && !hasOtherCells && sameJson(foundExtra, extra)
+    if (same && !deleted) return unchanged(found)
     const isReplaced =
-      differences.includes('replaced') ||
+      compared.some(({ difference }) => difference === 'replaced') ||
       replacesExtra(foundExtra, extra) ||
       written.some(({ column, index }, at) => replacesCell(column, found[index] ?? null, values[at] ?? null))
     update.run(...values, extra, now, isReplaced ? now : null, ...key)
     // From the top down: what hangs on a replaced row goes with it, so it must come after.
     if (hasOtherChildren)
       for (const child of children) child.replace(rootKey, item.children.get(child.name) ?? [])
-    return { status: deleted ? 'revived' : 'changed', isReplaced, before: found }
+    const isExtraAlone = !deleted && !hasOtherCells && compared.every(each => each.isExtraAlone)
+    return { status: deleted ? 'revived' : 'changed', isReplaced, isExtraAlone, before: found }
   }
+}
+
+function unchanged(before: readonly Cell[]): Written {
+  return { status: 'unchanged', isReplaced: false, isExtraAlone: false, before }
 }
 
 function rowSql(table: Table, written: readonly string[]) {
@@ -119,17 +148,21 @@ function createChildWriter(prepare: Prepare, table: Table): ChildWriter {
     insert,
     compare(rootKey, rows) {
       const present = select.all(...key(rootKey)) as Cell[][]
-      if (present.length === 0) return rows.length === 0 ? 'none' : 'completed'
+      if (present.length === 0)
+        return rows.length === 0 ? SAME : { difference: 'completed', isExtraAlone: false }
       const byKey = new Map(present.map(cells => [keyOf(cells), cells]))
-      let difference: Difference = 'none'
+      let { difference, isExtraAlone } = SAME
       for (const row of rows) {
         const name = keyOf(row.cells)
         const of = compareRow(columns, byKey.get(name), row)
-        if (of === 'replaced') return of
-        if (of === 'completed') difference = of
+        if (of.difference !== 'none' && difference !== 'replaced') difference = of.difference
+        isExtraAlone &&= of.isExtraAlone
+        if (difference === 'replaced' && !isExtraAlone) break
         byKey.delete(name)
       }
-      return byKey.size > 0 ? 'replaced' : difference
+      if (byKey.size === 0 || (difference === 'replaced' && !isExtraAlone))
+        return { difference, isExtraAlone }
+      return { difference: 'replaced', isExtraAlone: false }
     },
     replace(rootKey, rows) {
       remove.run(...key(rootKey))
@@ -142,16 +175,14 @@ function compareRow(
   columns: readonly (readonly [name: string, Column])[],
   stored: readonly Cell[] | undefined,
   row: ParsedRow,
-): Difference {
-  if (!stored) return 'completed'
+): Comparison {
+  if (!stored) return { difference: 'completed', isExtraAlone: false }
   const extra = stored[columns.length] ?? null
-  const same =
-    sameJson(extra, row.extra) &&
-    columns.every(
-      ([, column], index) =>
-        column.source.from === 'parley' || sameCell(column, stored[index] ?? null, row.cells[index] ?? null),
-    )
-  if (same) return 'none'
+  const isExtraAlone = columns.every(
+    ([, column], index) =>
+      column.source.from === 'parley' || sameCell(column, stored[index] ?? null, row.cells[index] ?? null),
+  )
+  if (isExtraAlone && sameJson(extra, row.extra)) return SAME
   const isReplaced =
     replacesExtra(extra, row.extra) ||
     columns.some(
@@ -159,7 +190,7 @@ function compareRow(
         column.source.from !== 'parley' &&
         replacesCell(column, stored[index] ?? null, row.cells[index] ?? null),
     )
-  return isReplaced ? 'replaced' : 'completed'
+  return { difference: isReplaced ? 'replaced' : 'completed', isExtraAlone }
 }
 
 function sameCell(column: Column, stored: Cell, given: Cell): boolean {
@@ -184,6 +215,17 @@ function mergeExtra(table: Table, stored: Cell, given: string | null): string | 
   return encodeJson(Object.fromEntries([...kept, ...fresh]))
 }
 
+/** Fields without a column that come from an endpoint which does not have the last word on the others. */
+function addToExtra(table: Table, stored: Cell, given: string | null): string | null {
+  if (given === null) return typeof stored === 'string' ? stored : null
+  const fresh = Object.entries(decodeJson(given).value as object).filter(
+    ([name]) => !declaredFields(table).has(name),
+  )
+  const known = typeof stored === 'string' ? Object.entries(decodeJson(stored).value as object) : []
+  const merged = Object.fromEntries([...known, ...fresh])
+  return Object.keys(merged).length === 0 ? null : encodeJson(merged)
+}
+
 const DECLARED = new Map<string, ReadonlySet<string>>()
 
 function declaredFields(table: Table): ReadonlySet<string> {
@@ -201,7 +243,7 @@ function declaredFields(table: Table): ReadonlySet<string> {
 
 export interface RowWriters {
   /** The writer of a table; the same one for the same columns. */
-  to(table: string, filled?: readonly string[]): RowWriter
+  to(table: string, filled?: readonly string[], keepsLive?: boolean): RowWriter
   /**
    * Rows of a child table whose payload is read by itself, such as a transcript. False where nothing changed, also
    * because the row that they belong to is withdrawn.
@@ -213,9 +255,9 @@ export function createRowWriters(prepare: Prepare, withdrawals: Pick<Withdrawals
   const writers = new Map<string, RowWriter>()
   const childWriters = new Map<string, ChildWriter>()
   return {
-    to(table, filled = []) {
-      const name = [table, ...filled].join(' ')
-      const writer = writers.get(name) ?? createRowWriter(prepare, tableNamed(table), filled)
+    to(table, filled = [], keepsLive = false) {
+      const name = [table, keepsLive, ...filled].join(' ')
+      const writer = writers.get(name) ?? createRowWriter(prepare, tableNamed(table), filled, keepsLive)
       writers.set(name, writer)
       return writer
     },
@@ -223,7 +265,7 @@ export function createRowWriters(prepare: Prepare, withdrawals: Pick<Withdrawals
       const writer = childWriters.get(table) ?? createChildWriter(prepare, tableNamed(table))
       childWriters.set(table, writer)
       if (withdrawals.keepsOut(table)?.(() => rootKey)) return false
-      if (writer.compare(rootKey, rows) === 'none') return false
+      if (writer.compare(rootKey, rows).difference === 'none') return false
       writer.replace(rootKey, rows)
       return true
     },

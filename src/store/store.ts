@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { CATALOG, tableNamed } from '../catalog.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
+import type { Table } from '../resource.ts'
 import type { Cell, ParsedItem } from '../row.ts'
 import { type Absences, createAbsences } from './absences.ts'
 import { type Arrivals, createArrivals } from './arrivals.ts'
@@ -33,6 +34,7 @@ import { createRejects, type Rejects } from './rejects.ts'
 import { createRequests, type Requests } from './requests.ts'
 import { createRowWriters, type RowWriters, type Written } from './rows.ts'
 import { createRuns, type Runs } from './runs.ts'
+import { quote } from './sql.ts'
 import { createState, META, type State, seedResources } from './state.ts'
 import { type Prepare, statementCache } from './statements.ts'
 import { createTasks, type Tasks } from './tasks.ts'
@@ -51,6 +53,8 @@ export interface WriteOptions {
   now: string
   /** Columns of parley's own whose values stand in the items' cells. */
   filled?: readonly string[]
+  /** A live row keeps what a list has shown of it: only fields without a column are added. */
+  keepsLive?: boolean
 }
 
 /** The warehouse as the engine sees it. Everything but `transaction` and `erasure.clean` is called inside one. */
@@ -223,9 +227,15 @@ function createStore({ db, prepare, commit, crmTables, checkpoints }: Parts): Om
     return done
   }
 
-  const write: Store['write'] = (name, items, { ticket, now, filled }) => {
+  const isLive = (table: Table, key: readonly (Cell | undefined)[]) => {
+    const where = table.key.map(column => `${quote(column)} = ?`).join(' AND ')
+    const sql = `SELECT 1 FROM ${quote(table.name)} WHERE ${where} AND _deleted_at IS NULL`
+    return prepare(sql).get(...key.map(cell => cell ?? null)) !== undefined
+  }
+
+  const write: Store['write'] = (name, items, { ticket, now, filled, keepsLive = false }) => {
     const table = tableNamed(name)
-    const writer = rows.to(name, filled)
+    const writer = rows.to(name, filled, keepsLive)
     const keyIndexes = table.key.map(column => Object.keys(table.columns).indexOf(column))
     const merged = merges.get(name)
     const history = histories.get(name)
@@ -236,13 +246,16 @@ function createStore({ db, prepare, commit, crmTables, checkpoints }: Parts): Om
     const groups: Group[] = []
     for (const item of items) {
       const key = keyIndexes.map(index => item.cells[index])
-      if (!freshness.admits(ticket, name, key.join('\u0000'))) continue
+      const row = key.join('\u0000')
+      // What does not write the columns must not keep the answer of a list that was asked earlier from doing so.
+      const order = keepsLive && isLive(table, key) ? `${name} without columns` : name
+      if (freshness.isOutdated(ticket, name, row) || !freshness.admits(ticket, order, row)) continue
       if (keepsOut?.(column => item.cells[columns.indexOf(column)] ?? null)) continue
       const written = writer(item, now)
       if (missing) absences.clear(name, key.length > 1 ? String(key[0]) : '', String(key.at(-1)))
       if (written.status !== 'unchanged') {
         if (written.status !== 'inserted') withdrawals.forget(name, key.map(String))
-        if (merged) groups.push(...groupsOf(merged, item, written))
+        if (merged && !written.isExtraAlone) groups.push(...groupsOf(merged, item, written))
         if (written.status === 'revived' && merged) merged.merge.resetText(String(key.at(-1)))
         history?.(item, written, now)
       }

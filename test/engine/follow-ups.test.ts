@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest'
+import { startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+import { message, startTrial, uuid } from './trial-backfill.ts'
+import { startTimed } from './trial-timed.ts'
+
+describe('a field that two endpoints show differently', () => {
+  test('has no body read again, and what the list shows is kept', async () => {
+    const api = await startScriptedApi()
+    let listed = message(1)
+    api.on('/v2/messages', () => v2Page([listed]))
+    api.on('/v2/messages/{id}', () => ({
+      body: {
+        ...listed,
+        subject: 'As the single read shows it',
+        thread_id: 7,
+        seen: Math.random(),
+        text: 'words',
+      },
+    }))
+    const trial = await startTrial(api)
+    const { context, drain } = await startTimed(api, trial, ['messages', 'message_bodies'])
+    const poll = async () => {
+      context.wishes.add('messages.list')
+      await drain()
+    }
+    for (let polls = 0; polls < 4; polls += 1) await poll()
+    expect(api.asked('/v2/messages/{id}')).toHaveLength(1)
+    expect(trial.all('SELECT subject, thread_id, text FROM messages')).toEqual([
+      { subject: 'Subject 1', thread_id: null, text: 'words' },
+    ])
+    expect(trial.column("SELECT _extra ->> 'seen' FROM message_copies")).toEqual([expect.any(Number)])
+
+    listed = message(1, { subject: 'Changed' })
+    await poll()
+    expect(api.asked('/v2/messages/{id}')).toHaveLength(2)
+    expect(trial.column('SELECT subject FROM messages')).toEqual(['Changed'])
+  })
+
+  test('is taken from the single read of a message that was withdrawn and is there again', async () => {
+    const api = await startScriptedApi()
+    api.on('/v2/messages', () => v2Page([message(1)]))
+    api.on('/v2/messages/{id}', () => ({ body: { ...message(1), subject: 'There again', text: 'words' } }))
+    const trial = await startTrial(api)
+    const { context, drain } = await startTimed(api, trial, ['messages', 'message_bodies'])
+    await drain()
+    const now = context.now()
+    await trial.store.transaction(() => {
+      trial.store.tombstone('message_copies', [[uuid(1)]], now)
+      trial.store.tasks.demand({ feed: 'message_bodies.read', key: uuid(1), dueAt: now })
+    })
+    await drain()
+    expect(trial.all('SELECT subject FROM live_messages')).toEqual([{ subject: 'There again' }])
+  })
+})
+
+describe('a link that is signed anew for each answer', () => {
+  const SIGNED = [
+    ['of a meeting', () => ({ recording_link: `https://example.com/${Math.random()}` })],
+    [
+      'of an attendee',
+      () => ({ attendees: [{ attendee_user_name: 'A', avatar: `https://example.com/${Math.random()}` }] }),
+    ],
+  ] as const
+
+  test.each(SIGNED)('%s has no transcript read again', async (_, signed) => {
+    const api = await startScriptedApi()
+    let title = 'Kickoff'
+    api.on('/v1/meetings', () => v1Page([{ meeting_id: 'm' }]))
+    api.on('/v1/meetings/{id}', () => ({
+      body: { data: { meeting_id: 'm', title, overview_status: 'COMPLETED', ...signed() } },
+    }))
+    api.on('/v1/meetings/{id}/transcript', () => ({ body: { data: [{ text: 'words' }] } }))
+    api.on('/v1/meetings/{id}/playbook-results', () => ({ body: { data: [] } }))
+    const trial = await startTrial(api)
+    const { context, drain } = await startTimed(api, trial, ['meetings', 'transcripts', 'playbook_results'])
+    const read = async () => {
+      const dueAt = context.now()
+      await trial.store.transaction(() =>
+        trial.store.tasks.demand({ feed: 'meetings.detail', key: 'm', dueAt }),
+      )
+      await drain()
+    }
+    await drain()
+    for (let times = 0; times < 3; times += 1) await read()
+    expect(api.asked('/v1/meetings/{id}')).toHaveLength(4)
+    const first = api.asked('/v1/meetings/{id}/transcript').length
+    expect(first).toBe(1)
+    expect(api.asked('/v1/meetings/{id}/playbook-results')).toHaveLength(1)
+
+    title = 'Kickoff, second part'
+    await read()
+    expect(api.asked('/v1/meetings/{id}/transcript')).toHaveLength(2)
+    expect(api.asked('/v1/meetings/{id}/playbook-results')).toHaveLength(2)
+  })
+})
