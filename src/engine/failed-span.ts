@@ -1,13 +1,13 @@
-import type { RetryCause } from '../api/classify.ts'
 import { PAGING } from '../api/paging.ts'
 import { isoInstant } from '../clock.ts'
 import type { ParleyError } from '../errors.ts'
 import type { TimelineFeed } from '../resource.ts'
 import { NOT_WALKING, type Segment } from '../store/ledger.ts'
 import type { ListOf } from './agenda.ts'
-import type { EngineContext } from './context.ts'
-import { aloneBackoffMs, nextForPage, pageBackoffMs } from './narrowing.ts'
-import { canCutAtEdge, cutOff, givenUp, type Query } from './walk.ts'
+import type { EngineContext, FeedName } from './context.ts'
+import { aloneBackoffMs, nextForPage } from './narrowing.ts'
+import { putOffList } from './put-off.ts'
+import { canCutAtEdge, cutOff, type Query } from './walk.ts'
 
 /** A span of a timeline, a page of which failed. */
 export interface FailedSpan {
@@ -23,14 +23,10 @@ export interface FailedSpan {
   queryOf(segment: Segment): Query
 }
 
-/** Faults that the size of a page, or a row on it, may be the reason of. */
-const OF_THE_PAGE: ReadonlySet<string> = new Set<RetryCause>(['server', 'timeout', 'transport', 'garbled'])
-
 /** Writes to the ledger what `nextForPage` decides. A span is only reported where it is put off. */
 export function narrowSpan(context: EngineContext, span: FailedSpan): void {
   const { segment, base, error } = span
   const attempts = segment.attempts + 1
-  const isTooLarge = error.code === 'response-too-large'
   const next = nextForPage({
     attempts,
     limit: Number(base['limit']),
@@ -38,8 +34,8 @@ export function narrowSpan(context: EngineContext, span: FailedSpan): void {
     to: canCutAtEdge(segment) ? segment.edgeAt : segment.to,
     now: context.server.now(),
     feedFailures: span.feedFailures,
-    isOfThePage: isTooLarge || OF_THE_PAGE.has(error.code),
-    mayPass: context.agenda.isTimed && !isTooLarge,
+    code: error.code,
+    mayPass: context.agenda.isTimed,
   })
   context.log.debug('A page failed', {
     resource: span.list.resource,
@@ -47,22 +43,10 @@ export function narrowSpan(context: EngineContext, span: FailedSpan): void {
     reason: next.step,
     attempt: attempts,
   })
-  if (next.step === 'wait') wait(context, span, attempts)
+  if (next.step === 'wait') putOffList(context, whereOf(span), span.segment, error)
   else if (next.step === 'shrink') shrink(context, span, attempts, next.limit)
   else if (next.step === 'cut') cut(context, span, attempts, next.at)
   else stepOver(context, span, attempts)
-}
-
-/** The checkpoint stays: what the walk has read is not read again. */
-function wait(context: EngineContext, { list, segment, error }: FailedSpan, attempts: number): void {
-  const { store, agenda } = context
-  const waitMs = pageBackoffMs(attempts)
-  const retryAt = agenda.isTimed
-    ? isoInstant(context.clock.now() + waitMs)
-    : context.after(aloneBackoffMs(attempts))
-  const kept = givenUp(segment, error)
-  store.ledger.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })
-  context.fail({ resource: list.resource, feed: list.id }, error)
 }
 
 function shrink(context: EngineContext, span: FailedSpan, attempts: number, limit: number): void {
@@ -94,8 +78,10 @@ function stepOver(context: EngineContext, span: FailedSpan, failures: number): v
   const where = { resource: list.resource, feed: unreadFeed(list) }
   const reason = `The page that begins here cannot be read: ${error.message}`
   context.store.rejects.note({ ...where, scope: spanName(rest), item: { from, to }, reason }, context.now())
-  context.fail({ resource: list.resource, feed: list.id }, error)
+  context.fail(whereOf(span), error)
 }
+
+const whereOf = ({ list }: FailedSpan): FeedName => ({ resource: list.resource, feed: list.id })
 
 /** What the walk has still before it, as a span that is walked from its top. */
 function unread({ store: { ledger } }: EngineContext, { segment }: FailedSpan): Segment {

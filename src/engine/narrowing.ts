@@ -1,3 +1,4 @@
+import type { RetryCause } from '../api/classify.ts'
 import { type Backoff, longestBackoffMs } from '../backoff.ts'
 import { DAY, HOUR, MINUTE, WEEK } from './context.ts'
 
@@ -37,22 +38,26 @@ export function halves<T>(keys: readonly T[]): (readonly T[])[] {
   return [keys.slice(0, middle), keys.slice(middle)]
 }
 
-/** A page of a list in time order that failed, with what the walk has still before it. */
+/** A page of any list that failed. */
 export interface FailedPage {
   /** Failures at this place, this one included. */
   attempts: number
   /** Rows asked for. */
   limit: number
+  /** Of the error. */
+  code: string
+  /** The same request may be answered a little later. */
+  mayPass: boolean
+}
+
+/** A page of a list in time order, with what its walk has still before it. */
+export interface FailedTimelinePage extends FailedPage {
   /** The instants between which rows are unread; null where the axis has no end. */
   from: string | null
   to: string | null
   now: number
   /** Failures of the whole feed in a row, this one included. */
   feedFailures: number
-  /** False where neither the size nor a row of the page can be the reason, such as for a refusal. */
-  isOfThePage: boolean
-  /** The same request may be answered a little later. */
-  mayPass: boolean
 }
 
 export type NextForPage =
@@ -77,18 +82,40 @@ const LONGEST_REACH_MS = 100 * 365 * DAY
 /** The year 1: years before it are written with a sign, and sort elsewhere. */
 const EARLIEST_MS = Date.parse('0001-01-01T00:00:00.000Z')
 
-export function nextForPage(page: FailedPage): NextForPage {
-  const { attempts, limit, feedFailures, isOfThePage, mayPass } = page
-  if (!isOfThePage || feedFailures > MOST_FAILURES_IN_A_ROW) return { step: 'wait' }
+export function nextForPage(page: FailedTimelinePage): NextForPage {
+  if (!isOfThePage(page) || page.feedFailures > MOST_FAILURES_IN_A_ROW) return { step: 'wait' }
   if (isNarrowest(page.from, page.to)) return { step: 'step-over' }
-  if (mayPass && attempts < 2) return { step: 'wait' }
-  const smaller = LIMITS.find(other => other < limit)
+  if (isTriedAgain(page)) return { step: 'wait' }
+  const smaller = LIMITS.find(other => other < page.limit)
   if (smaller !== undefined) return { step: 'shrink', limit: smaller }
   const at = cutAt(page)
   return at === undefined ? { step: 'step-over' } : { step: 'cut', at }
 }
 
-function cutAt({ attempts, now, ...bounds }: FailedPage): number | undefined {
+/** A list that cannot be cut is read from its top with smaller pages, once. */
+export function nextForPass(page: FailedPage): Extract<NextForPage, { step: 'wait' | 'shrink' }> {
+  const [smaller = 1] = LIMITS
+  const isWorthIt = isOfThePage(page) && !isTriedAgain(page) && page.limit > smaller
+  return isWorthIt ? { step: 'shrink', limit: smaller } : { step: 'wait' }
+}
+
+const TOO_LARGE = 'response-too-large'
+
+/** Faults that the size of a page, or a row on it, may be the reason of; a refusal has others. */
+const OF_THE_PAGE: ReadonlySet<string> = new Set<RetryCause | typeof TOO_LARGE>([
+  'server',
+  'timeout',
+  'transport',
+  'garbled',
+  TOO_LARGE,
+])
+
+const isOfThePage = ({ code }: FailedPage) => OF_THE_PAGE.has(code)
+
+const isTriedAgain = ({ mayPass, attempts, code }: FailedPage) =>
+  mayPass && attempts < 2 && code !== TOO_LARGE
+
+function cutAt({ attempts, now, ...bounds }: FailedTimelinePage): number | undefined {
   const from = bounds.from === null ? null : Date.parse(bounds.from)
   const to = bounds.to === null ? null : Date.parse(bounds.to)
   const reach = Math.min(FIRST_REACH_MS * 4 ** attempts, LONGEST_REACH_MS)

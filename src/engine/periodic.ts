@@ -9,13 +9,14 @@ import type { ListOf } from './agenda.ts'
 import { DAY, type EngineContext, HOUR, scaled } from './context.ts'
 import { expectedOrFault } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
+import { putOffList } from './put-off.ts'
 import {
   begun,
   createLoopGuards,
   fromTheTop,
-  givenUp,
   type LoopGuards,
   listed,
+  NOT_FAILED,
   type Query,
   setbackError,
 } from './walk.ts'
@@ -82,8 +83,7 @@ export function createPeriodic(
         expectedOrFault(context, where, feed.expected, status, message)
       },
       failed(error) {
-        store.ledger.save(givenUp(period, error))
-        context.giveUp(where, error)
+        putOffList(context, where, period, error)
       },
       over() {
         underWay = false
@@ -239,7 +239,7 @@ function applyPage(
   const { resource, id, feed, query } = work
   const where = { resource: resource.name, feed: id }
   const page = readPage(feed.list.paging, value, query)
-  const period = begun(work.period, context, where, reply)
+  const period = { ...begun(work.period, context, where, reply), ...NOT_FAILED }
   const parse = context.parser(feed.table)
   const report = context.report(where, '')
   const columns = Object.keys(tableNamed(feed.table).columns)

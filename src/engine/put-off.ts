@@ -1,7 +1,10 @@
+import { isoInstant } from '../clock.ts'
 import type { ParleyError } from '../errors.ts'
+import type { Segment } from '../store/ledger.ts'
 import type { Task } from '../store/tasks.ts'
 import type { EngineContext, FeedName } from './context.ts'
-import { aloneBackoffMs } from './narrowing.ts'
+import { aloneBackoffMs, pageBackoffMs } from './narrowing.ts'
+import { givenUp } from './walk.ts'
 
 /**
  * Reports keys that could not be read. Each stays a task with a wait of its own, which grows, so that neither this run
@@ -22,5 +25,26 @@ export function putOff(
       waiting: true,
     })
   }
+  context.fail(where, error)
+}
+
+/**
+ * Reports a list, or a part of it, that could not be read. Its wait stands in the ledger, so that no other part waits
+ * for it. The checkpoint stays: what the walk has read is not read again.
+ */
+export function putOffList(
+  context: EngineContext,
+  where: FeedName,
+  segment: Segment,
+  error: ParleyError,
+): void {
+  const { store, agenda, clock } = context
+  const attempts = segment.attempts + 1
+  // A run that ends leaves it to the next one.
+  const retryAt = agenda.isTimed
+    ? isoInstant(clock.now() + pageBackoffMs(attempts))
+    : context.after(aloneBackoffMs(attempts))
+  const kept = givenUp(segment, error)
+  store.ledger.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })
   context.fail(where, error)
 }

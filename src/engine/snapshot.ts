@@ -1,6 +1,7 @@
 import { PAGING, type Page, readPage } from '../api/paging.ts'
 import { fillPath } from '../api/request.ts'
 import { tableNamed } from '../catalog.ts'
+import type { ParleyError } from '../errors.ts'
 import { canonicalInstant } from '../instant.ts'
 import type { Resource, SnapshotFeed } from '../resource.ts'
 import { NOT_WALKING, type Segment } from '../store/ledger.ts'
@@ -9,14 +10,16 @@ import type { ListOf } from './agenda.ts'
 import { type EngineContext, WEEK } from './context.ts'
 import { expectedOrFault } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
+import { nextForPass } from './narrowing.ts'
 import { isAskable } from './probes.ts'
+import { putOffList } from './put-off.ts'
 import {
   begun,
   createLoopGuards,
   fromTheTop,
-  givenUp,
   type LoopGuards,
   listed,
+  NOT_FAILED,
   type Query,
   setbackError,
 } from './walk.ts'
@@ -84,9 +87,7 @@ export function createSnapshot(
         } else expectedOrFault(context, where, feed.expected, status, message)
       },
       failed(error) {
-        store.ledger.save(givenUp(pass, error))
-        // Without a scope the list is the resource; with one the other scopes go on.
-        context.giveUp(where, error, pass.scope)
+        failPass(context, work, error)
       },
       over: () => underWay.delete(pass.scope),
     }
@@ -160,7 +161,23 @@ function scopeQuery({ list }: SnapshotFeed, scope: string): Query {
 /** A list of unknown shape is first asked for without any parameter. */
 function limitQuery({ list }: SnapshotFeed, pass: Segment): Query {
   if (list.paging === 'any') return pass.query ?? {}
-  return { limit: String(PAGING[list.paging].maxLimit) }
+  return { limit: pass.query?.['limit'] ?? String(PAGING[list.paging].maxLimit) }
+}
+
+/** The scope alone is put off: the others go on. */
+function failPass(context: EngineContext, { resource, id, pass, query }: PassWork, error: ParleyError): void {
+  const attempts = pass.attempts + 1
+  const next = nextForPass({
+    attempts,
+    limit: Number(query['limit'] ?? 0),
+    code: error.code,
+    mayPass: context.agenda.isTimed,
+  })
+  if (next.step === 'wait') putOffList(context, { resource: resource.name, feed: id }, pass, error)
+  else {
+    const smaller = { ...pass.query, limit: String(next.limit) }
+    context.store.ledger.save({ ...pass, ...NOT_WALKING, query: smaller, attempts, retryAt: null })
+  }
 }
 
 function scopeUnavailable(context: EngineContext, work: PassWork, status: number, message: string): void {
@@ -199,7 +216,7 @@ function applyPage(context: EngineContext, work: PassWork, value: unknown, reply
   const { resource, id, feed, query, limits } = work
   const where = { resource: resource.name, feed: id }
   const page = readPage(feed.list.paging, value, query)
-  const pass = begun(work.pass, context, where, reply)
+  const pass = { ...begun(work.pass, context, where, reply), ...NOT_FAILED }
   if (pass.pages === 0) store.ledger.forgetSeen(id, pass.scope)
   for (const key of storeItems(context, work, page, reply)) store.ledger.see(id, pass.scope, key)
 

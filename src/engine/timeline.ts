@@ -207,7 +207,7 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
   const { resource, list, feed, base, query } = work
   const where = { resource: resource.name, feed: list.id }
   const page = readPage(feed.list.paging, value, query)
-  const segment = begun(work.segment, context, where, reply)
+  const segment = { ...begun(work.segment, context, where, reply), retryAt: null }
   const report = context.report(where, '')
   const parse = context.parser(feed.table)
   const items = page.items.flatMap(item => parse(item, report) ?? [])
