@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { refused, startScriptedApi, v1Page } from '../support/scripted-api.ts'
+import { refused, type ScriptedApi, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
 import { scriptedList } from '../support/scripted-lists.ts'
-import { message, outcomeOf, startTrial, uuid } from './trial-backfill.ts'
+import { message, outcomeOf, startTrial, type Trial, uuid } from './trial-backfill.ts'
+import { startTimed } from './trial-timed.ts'
 
 /** One bad thing is put off by itself and reported; everything next to it is read. */
 
@@ -89,5 +90,139 @@ describe('a page of a timeline that cannot be answered', () => {
     expect(outcomeOf(await trial.run(['messages']), 'messages')).toBe('complete')
     expect(trial.column(stored)).toEqual(all(300, []))
     expect(trial.column(unread)).toEqual([0])
+  })
+})
+
+describe('a single read that fails', () => {
+  const HOUR = 3_600_000
+
+  /** Has keys asked for, the last one first. */
+  const demand = ({ store }: Trial, feed: string, keys: readonly string[], scope = '') =>
+    store.transaction(() => {
+      keys.forEach((key, index) => {
+        const sortAt = new Date(Date.UTC(2026, 0, 1) + index).toISOString()
+        store.tasks.demand({ feed, scope, key, sortAt, dueAt: new Date().toISOString() })
+      })
+    })
+  const failuresOf = ({ all }: Trial, feed: string) =>
+    all(`SELECT key, attempts FROM sync_tasks WHERE feed = '${feed}' AND attempts > 0 ORDER BY key`)
+  const timesAsked = (api: ScriptedApi, route: string, key: string) =>
+    api.asked(route).filter(({ params: [one] }) => one === key).length
+
+  test.each([500, 400])(
+    'is put off by itself with growing waits: the others are asked at once (%i)',
+    async status => {
+      const api = await startScriptedApi()
+      api.on('/v1/collections/{id}', ({ params: [id] }) =>
+        id === 'bad' ? refused(status) : { body: { data: { id } } },
+      )
+      const trial = await startTrial(api)
+      const timed = await startTimed(api, trial, ['collections'])
+      const probe = 'collections.list.probe'
+      await demand(trial, probe, ['a', 'b', 'bad'])
+      await timed.drain()
+      const asked = (key: string) => timesAsked(api, '/v1/collections/{id}', key)
+      expect(['a', 'b', 'bad'].map(asked)).toEqual([1, 1, 1])
+      expect(failuresOf(trial, probe)).toEqual([{ key: 'bad', attempts: 1 }])
+      const afterHours = async (hours: number) => {
+        timed.moveClock(hours * HOUR)
+        await timed.drain()
+        return asked('bad')
+      }
+      expect(await afterHours(1.9)).toBe(1)
+      expect(await afterHours(0.2)).toBe(2)
+      expect(await afterHours(3.8)).toBe(2)
+      expect(await afterHours(0.4)).toBe(3)
+    },
+  )
+
+  test('of a backfill does not keep it from the others, and the next run tries it again', async () => {
+    const api = await startScriptedApi()
+    let isBad = true
+    api.on('/v1/collections/{id}', ({ params: [id] }) =>
+      isBad && id === 'bad' ? refused(500) : { body: { data: { id } } },
+    )
+    const trial = await startTrial(api)
+    const probe = 'collections.list.probe'
+    await demand(trial, probe, ['a', 'b', 'bad'])
+    expect(outcomeOf(await trial.run(['collections']), 'collections')).toBe('failed')
+    expect(trial.column('SELECT id FROM collections ORDER BY 1')).toEqual(['a', 'b'])
+    isBad = false
+    expect(outcomeOf(await trial.run(['collections']), 'collections')).toBe('complete')
+    expect(trial.column('SELECT id FROM collections ORDER BY 1')).toEqual(['a', 'b', 'bad'])
+  })
+
+  test('is found among a hundred ids of one request by halving them', async () => {
+    const api = await startScriptedApi()
+    const bad = [17, 18, 99].map(uuid)
+    const answered: string[] = []
+    api.on('/v2/messages', ({ query: { ids = '' } }) => {
+      const keys = ids.split(',')
+      if (keys.some(key => bad.includes(key))) return refused(500)
+      answered.push(...keys)
+      return v2Page(keys.map(key => message(Number(key.slice(-4)))))
+    })
+    const trial = await startTrial(api)
+    const timed = await startTimed(api, trial, ['messages'])
+    await demand(
+      trial,
+      'messages.list.probe',
+      Array.from({ length: 150 }, (_, index) => uuid(index + 1)),
+    )
+    await timed.drain()
+    expect(answered.filter(key => key !== '')).toHaveLength(147)
+    expect(failuresOf(trial, 'messages.list.probe')).toEqual(bad.map(key => ({ key, attempts: 1 })))
+    expect(api.requests.length).toBeLessThan(2 * 7 * bad.length + 10)
+  })
+
+  test('of a changed record leaves the other changes to be read', async () => {
+    const api = await startScriptedApi()
+    const shown = (key: string) => ({ id: key, object: 'deal', fields: {}, updated_at: null })
+    api.on('/v2/objects/{object}/records', ({ query: { ids = '' } }) => {
+      const keys = ids === '' ? [] : ids.split(',')
+      return keys.includes(uuid(1)) ? refused(500) : v2Page(keys.map(shown))
+    })
+    const trial = await startTrial(api)
+    const timed = await startTimed(api, trial, ['crm_objects', 'crm_records'])
+    await demand(trial, 'crm_records.list.changed', [1, 2, 3].map(uuid), 'deal')
+    await demand(trial, 'crm_records.list.changed', [4].map(uuid), 'contact')
+    await timed.drain()
+    expect(trial.column('SELECT id FROM crm_records ORDER BY 1')).toEqual([2, 3, 4].map(uuid))
+  })
+
+  test('of ten of the newest items in a row does not end a backfill of the others', async () => {
+    const api = await startScriptedApi()
+    const ids = Array.from({ length: 40 }, (_, index) => `m${String(index).padStart(2, '0')}`)
+    const bad = new Set(ids.slice(0, 15))
+    const start = (id: string) => new Date(Date.UTC(2026, 0, 50 - Number(id.slice(1)))).toISOString()
+    api.on('/v1/meetings', () => v1Page(ids.map(id => ({ meeting_id: id, start_time: start(id) }))))
+    api.on('/v1/meetings/{id}', ({ params: [id = ''] }) =>
+      bad.has(id) ? refused(500) : { body: { data: { meeting_id: id } } },
+    )
+    const trial = await startTrial(api)
+    expect(outcomeOf(await trial.run(['meetings']), 'meetings')).toBe('failed')
+    expect(trial.column('SELECT id FROM meetings ORDER BY 1')).toEqual(ids.filter(id => !bad.has(id)))
+  })
+
+  test('of an object that is not offered does not hide the tasks of others behind its own', async () => {
+    const api = await startScriptedApi()
+    api.on('/v2/objects/{object}/records', ({ params: [object] }) =>
+      object === 'company' ? refused(404) : v2Page([]),
+    )
+    const trial = await startTrial(api)
+    const timed = await startTimed(api, trial, ['crm_objects', 'crm_records', 'crm_record_links'])
+    await timed.drain()
+    const feed = 'crm_record_links.read'
+    const many = Array.from({ length: 300 }, (_, index) => uuid(index + 1))
+    await demand(trial, feed, [uuid(900)], 'contact<deal')
+    await demand(trial, feed, many, 'company<deal')
+    await timed.drain()
+    await demand(trial, feed, [uuid(901)], 'contact<deal')
+    await demand(trial, feed, many, 'company<deal')
+    await timed.drain()
+    const asked = api.requests.flatMap(({ params: [object], query }) =>
+      object === 'contact' && query['related_id'] ? [query['related_id']] : [],
+    )
+    expect(asked).toEqual([900, 901].map(uuid))
   })
 })

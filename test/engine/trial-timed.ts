@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { createClient } from '../../src/api/client.ts'
+import { createClient, type Sent } from '../../src/api/client.ts'
 import { CATALOG } from '../../src/catalog.ts'
 import { type Clock, isoInstant, systemClock } from '../../src/clock.ts'
 import { byTime } from '../../src/engine/agenda.ts'
@@ -8,7 +8,7 @@ import { holdForAWhile } from '../../src/engine/holds.ts'
 import type { Job, Source } from '../../src/engine/job.ts'
 import { settleInTime } from '../../src/engine/settle.ts'
 import { createSources } from '../../src/engine/sources.ts'
-import { ParleyError, ResourceError } from '../../src/errors.ts'
+import { ParleyError, ResourceError, RetryError } from '../../src/errors.ts'
 import { createLog } from '../../src/log.ts'
 import type { ResourceName } from '../../src/resource.ts'
 import type { ScriptedApi } from '../support/scripted-api.ts'
@@ -29,6 +29,12 @@ export interface TimedSources {
   settle(resource: ResourceName): Promise<void>
   /** Moves the wall clock of the trial; the server's stays. */
   moveClock(ms: number): void
+}
+
+/** What a request that is not made again ends with. */
+function faultOf(sent: Exclude<Sent, { kind: 'answer' | 'refused' }>): ParleyError {
+  if (sent.kind === 'retry') return new RetryError(sent.message, { code: sent.cause })
+  return new ResourceError(sent.message, { code: sent.kind === 'fault' ? sent.code : sent.kind })
 }
 
 export interface TimedOptions {
@@ -96,7 +102,7 @@ export async function startTimed(
           await store.transaction(() => {
             if (sent.kind === 'answer') job.answer(sent.value, reply)
             else if (sent.kind === 'refused') job.refused(sent.status, sent.message)
-            else throw new ResourceError(sent.message, { code: sent.kind })
+            else throw faultOf(sent)
           })
         } catch (error) {
           if (!(error instanceof ParleyError)) throw error

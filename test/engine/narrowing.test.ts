@@ -1,0 +1,127 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  aloneBackoffMs,
+  type FailedTimelinePage,
+  halves,
+  isNarrowest,
+  limitAfter,
+  MOST_FAILURES_IN_A_ROW,
+  nextForPage,
+  nextForPass,
+} from '../../src/engine/narrowing.ts'
+
+const NOW = Date.parse('2026-03-04T12:00:00.000Z')
+const at = (ms: number) => new Date(NOW + ms).toISOString()
+
+const page = (more: Partial<FailedTimelinePage> = {}): FailedTimelinePage => ({
+  attempts: 1,
+  limit: 100,
+  code: 'server',
+  mayPass: false,
+  from: at(-8000),
+  to: at(0),
+  now: NOW,
+  feedFailures: 1,
+  ...more,
+})
+
+describe('a page of a timeline that failed', () => {
+  test.each<[string, Partial<FailedTimelinePage>, object]>([
+    ['is asked for with a tenth of its rows', {}, { step: 'shrink', limit: 10 }],
+    ['then with one row', { limit: 10 }, { step: 'shrink', limit: 1 }],
+    ['then its span is cut in the middle', { limit: 1 }, { step: 'cut', at: NOW - 4000 }],
+    [
+      'without a lower end is cut below its top, further with each failure',
+      { limit: 1, from: null, attempts: 3 },
+      { step: 'cut', at: NOW - 64_000 },
+    ],
+    [
+      'without an upper end is cut above now, so that new rows are not held up',
+      { limit: 1, to: null, attempts: 3 },
+      { step: 'cut', at: NOW + 64_000 },
+    ],
+    ['is stepped over where the span cannot be cut any more', { from: at(-2) }, { step: 'step-over' }],
+    [
+      'is stepped over at the begin of the axis',
+      { limit: 1, from: null, to: '0001-01-01T00:00:00.000Z' },
+      { step: 'step-over' },
+    ],
+    ['is asked for once more as it is where that may help', { mayPass: true }, { step: 'wait' }],
+    ['and narrowed after that', { mayPass: true, attempts: 2 }, { step: 'shrink', limit: 10 }],
+    [
+      'is narrowed at once where it is too large',
+      { mayPass: true, code: 'response-too-large' },
+      { step: 'shrink', limit: 10 },
+    ],
+    ['is left alone where it is refused', { code: 'refused-403' }, { step: 'wait' }],
+    [
+      'is left alone where the feed answers nothing',
+      { limit: 1, feedFailures: MOST_FAILURES_IN_A_ROW + 1 },
+      { step: 'wait' },
+    ],
+  ])('%s', (_, more, next) => {
+    expect(nextForPage(page(more))).toEqual(next)
+  })
+
+  test('is cut within its span, until it is alone, in some fifty steps', () => {
+    const instant = fc.option(fc.integer({ min: -1e13, max: 1e11 }))
+    fc.assert(
+      fc.property(instant, fc.nat(1e12), instant, (from, span, bad) => {
+        let [lower, upper] = [from, from === null ? 0 : from + span].map(ms => (ms === null ? null : at(ms)))
+        let steps = 0
+        for (let attempts = 3; ; attempts += 1) {
+          const next = nextForPage(page({ limit: 1, attempts, from: lower ?? null, to: upper ?? null }))
+          if (next.step !== 'cut') break
+          const cut = new Date(next.at).toISOString()
+          expect(cut > (lower ?? '') && cut < (upper ?? '~')).toBe(true)
+          if (cut > at(bad ?? 0)) upper = cut
+          else lower = cut
+          steps += 1
+        }
+        expect(steps).toBeLessThan(70)
+        expect(isNarrowest(lower ?? null, upper ?? null) || lower === null).toBe(true)
+      }),
+    )
+  })
+
+  test('is followed by pages of the usual size when ten smaller ones were answered', () => {
+    expect([1, 9, 10, 11].map(pages => limitAfter(pages, 1, 100))).toEqual([1, 1, 10, 10])
+    expect([9, 10].map(pages => limitAfter(pages, 10, 100))).toEqual([10, 100])
+    expect(limitAfter(10, 10, 50)).toBe(50)
+    expect(limitAfter(1000, 100, 100)).toBe(100)
+  })
+})
+
+test('a page of a list that cannot be cut is asked for with fewer rows once, and then put off', () => {
+  const passed = { attempts: 1, limit: 100, code: 'server', mayPass: false }
+  expect(nextForPass(passed)).toEqual({ step: 'shrink', limit: 10 })
+  expect(nextForPass({ ...passed, limit: 10 })).toEqual({ step: 'wait' })
+  expect(nextForPass({ ...passed, mayPass: true })).toEqual({ step: 'wait' })
+  expect(nextForPass({ ...passed, code: 'refused-400' })).toEqual({ step: 'wait' })
+  // A list that was asked for without any limit keeps it so.
+  expect(nextForPass({ ...passed, limit: 0 })).toEqual({ step: 'wait' })
+})
+
+test('halving the keys of a request finds each bad one, whatever there are', () => {
+  fc.assert(
+    fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 100 }), bad => {
+      const found: number[] = []
+      let requests = 0
+      const ask = (keys: readonly number[]) => {
+        requests += 1
+        if (!keys.some(key => bad[key])) return
+        if (keys.length === 1) found.push(...keys)
+        for (const half of halves(keys)) ask(half)
+      }
+      ask(bad.map((_, key) => key))
+      expect(found).toEqual(bad.flatMap((isBad, key) => (isBad ? [key] : [])))
+      expect(requests).toBeLessThanOrEqual(1 + 14 * Math.max(found.length, 0.01))
+    }),
+  )
+})
+
+test('what cannot be read by itself is tried after growing waits, once a week at last', () => {
+  const hours = [1, 2, 3, 7, 8, 100].map(failures => aloneBackoffMs(failures) / 3_600_000)
+  expect(hours).toEqual([2, 4, 8, 128, 168, 168])
+})
