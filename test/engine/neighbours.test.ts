@@ -140,16 +140,18 @@ describe('a single read that fails', () => {
     const api = await startScriptedApi()
     let isBad = true
     api.on('/v1/collections/{id}', ({ params: [id] }) =>
-      isBad && id === 'bad' ? refused(500) : { body: { data: { id } } },
+      isBad && id === 'bad' ? refused(400) : { body: { data: { id } } },
     )
     const trial = await startTrial(api)
     const probe = 'collections.list.probe'
-    await demand(trial, probe, ['a', 'b', 'bad'])
-    expect(outcomeOf(await trial.run(['collections']), 'collections')).toBe('failed')
-    expect(trial.column('SELECT id FROM collections ORDER BY 1')).toEqual(['a', 'b'])
+    const good = Array.from({ length: 9 }, (_, index) => `a${index}`)
+    await demand(trial, probe, [...good, 'bad'])
+    const oneByOne = { concurrency: 1 }
+    expect(outcomeOf(await trial.run(['collections'], oneByOne), 'collections')).toBe('failed')
+    expect(trial.column('SELECT id FROM collections ORDER BY 1')).toEqual(good)
     isBad = false
     expect(outcomeOf(await trial.run(['collections']), 'collections')).toBe('complete')
-    expect(trial.column('SELECT id FROM collections ORDER BY 1')).toEqual(['a', 'b', 'bad'])
+    expect(trial.column('SELECT id FROM collections ORDER BY 1')).toEqual([...good, 'bad'])
   })
 
   test('is found among a hundred ids of one request by halving them', async () => {
@@ -197,10 +199,11 @@ describe('a single read that fails', () => {
     const start = (id: string) => new Date(Date.UTC(2026, 0, 50 - Number(id.slice(1)))).toISOString()
     api.on('/v1/meetings', () => v1Page(ids.map(id => ({ meeting_id: id, start_time: start(id) }))))
     api.on('/v1/meetings/{id}', ({ params: [id = ''] }) =>
-      bad.has(id) ? refused(500) : { body: { data: { meeting_id: id } } },
+      bad.has(id) ? refused(400) : { body: { data: { meeting_id: id } } },
     )
     const trial = await startTrial(api)
-    expect(outcomeOf(await trial.run(['meetings']), 'meetings')).toBe('failed')
+    const oneByOne = { concurrency: 1 }
+    expect(outcomeOf(await trial.run(['meetings'], oneByOne), 'meetings')).toBe('failed')
     expect(trial.column('SELECT id FROM meetings ORDER BY 1')).toEqual(ids.filter(id => !bad.has(id)))
   })
 
