@@ -1,30 +1,13 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { Change } from '../../src/simulator/changes.ts'
-import { newFolder } from '../support/parley-process.ts'
 import { CLOCKS, type DaemonTrial, startDaemonTrial } from './daemon-trial.ts'
+import { shiftedClock } from './shifted-clock.ts'
 
 let trial: DaemonTrial
 
 afterEach(() => trial.close())
 
-const SHIFTED_CLOCK = new URL('shifted-clock.mjs', import.meta.url).href
 const HOUR_MS = 3_600_000
-
-/** A clock of the daemon's process alone, which can be set while it runs. */
-function createClock(shiftMs: number) {
-  const file = join(newFolder(), 'shift')
-  const set = (ms: number): void => writeFileSync(file, String(ms))
-  set(shiftMs)
-  return {
-    env: { NODE_OPTIONS: `--import=${SHIFTED_CLOCK}`, SHIFTED_CLOCK: file },
-    jump(ms: number, pid: number | undefined): void {
-      set(ms)
-      if (pid !== undefined) process.kill(pid, 'SIGUSR2')
-    },
-  }
-}
 
 const CHANGES: readonly Change[] = [
   { kind: 'publish', resource: 'messages', count: 3 },
@@ -39,7 +22,7 @@ const CHANGES: readonly Change[] = [
 test.each([-1, 1])(
   'with a clock that is wrong by an hour (%i) it follows the world all the same',
   async sign => {
-    const clock = createClock(sign * HOUR_MS)
+    const clock = shiftedClock(sign * HOUR_MS)
     trial = await startDaemonTrial({}, clock.env)
     trial.go()
     expect(await trial.convergence()).toEqual([])
@@ -57,25 +40,25 @@ test.each([-1, 1])(
 const JUMPED = { besides: /are out of order/ }
 
 test.each([1, -1])('a clock that jumps by an hour (%i) while it runs stops nothing', async sign => {
-  const clock = createClock(0)
+  const clock = shiftedClock(0)
   trial = await startDaemonTrial({}, clock.env)
   const { pid } = trial.go()
   expect(await trial.convergence(JUMPED)).toEqual([])
-  clock.jump(sign * HOUR_MS, pid)
+  clock.set(sign * HOUR_MS, pid)
   await trial.simulator.changeAtOnce(CHANGES)
   expect(await trial.convergence(JUMPED)).toEqual([])
-  clock.jump(0, pid)
+  clock.set(0, pid)
   await trial.simulator.changeAtOnce(CHANGES)
   expect(await trial.convergence(JUMPED)).toEqual([])
 })
 
 test('started with a clock far ahead, which is then set right, it goes on', async () => {
-  const clock = createClock(40 * 24 * HOUR_MS)
+  const clock = shiftedClock(40 * 24 * HOUR_MS)
   trial = await startDaemonTrial({}, clock.env)
   trial.go()
   expect(await trial.convergence(JUMPED)).toEqual([])
   await trial.end()
-  clock.jump(0, undefined)
+  clock.set(0)
   await trial.simulator.changeAtOnce(CHANGES)
   trial.go()
   expect(await trial.convergence(JUMPED)).toEqual([])

@@ -8,6 +8,7 @@ import type { Ended, ParleyProcess } from '../support/parley-process.ts'
 import { type KillPoint, killAt, killNoMore, startTrial, TINY, type Trial } from '../support/trial.ts'
 import { readTruth } from '../support/truth.ts'
 import { until } from '../support/until.ts'
+import { shiftedClock } from './shifted-clock.ts'
 
 /** A trial with a daemon that can be started, killed and started again on the same warehouse. */
 export interface DaemonTrial extends Trial {
@@ -27,12 +28,22 @@ export interface DaemonTrial extends Trial {
   convergence(options?: ConvergenceOptions): Promise<Difference[]>
   /** Waits until everything was read again that is read at intervals. */
   audit(): Promise<void>
+  /** Waits until everything was read that was due at the call, as after a leap over every interval. */
+  caughtUp(): Promise<void>
+  /** Lets time pass at once, for the service and the daemon, which sleeps meanwhile as on a suspended machine. */
+  leap(ms: number): Promise<void>
+  /** Waits until nothing but the newest ends is read any more. Only where polls are far shorter than intervals. */
+  quiet(): Promise<void>
   /** Waits until the row of a resource in `sync_status` is as wanted; gives what it was last. */
   state(resource: ResourceName, isIt: (row: Row) => boolean): Promise<Row>
   /** None while there is no warehouse yet. */
   rows(sql: string, ...values: string[]): Row[]
   /** By the simulator's clock, which may be months apart from this machine's; in ms. */
   serverNow(): number
+  /** By the daemon's clock, in ms. */
+  localNow(): number
+  /** How long a week of the daemon's intervals is. */
+  weekMs: number
 }
 
 export interface ConvergenceOptions extends ExpectedOptions {
@@ -47,14 +58,21 @@ export type Row = Record<string, unknown>
 /** What the service may take for the time: months before this machine's, the same, or years ahead. */
 export const CLOCKS = ['2026-06-30T12:00:00Z', 'real', '2031-03-01T00:30:00Z'] as const
 
-/** A week becomes three seconds; whatever is shorter than two days happens every second. */
-export const WEEK_IN_SECONDS = 3
-const COMPRESSED = String(WEEK_IN_SECONDS / (7 * 86_400))
+export const WEEK_MS = 7 * 86_400_000
+
+/** What `sync.interval_scale` is in a trial. */
+export const SCALES = {
+  /** A week is three seconds; whatever is shorter than two days happens every second. */
+  compressed: 3000 / WEEK_MS,
+  /** A week is two minutes, a day 17 s, and what is shorter than an hour and a half happens every second. */
+  apart: 0.0002,
+  /** Time passes by leaps. */
+  real: 1,
+} as const
 
 const ENV = {
   PARLEY_HTTP_LISTEN: 'off',
   PARLEY_SYNC_POLL_SECONDS: '1',
-  PARLEY_SYNC_INTERVAL_SCALE: COMPRESSED,
   PARLEY_LOG_LEVEL: 'warn',
   PARLEY_API_TIMEOUT_SECONDS: '3',
   PARLEY_API_MAX_RESPONSE_BYTES: '2MiB',
@@ -63,10 +81,17 @@ const ENV = {
 export async function startDaemonTrial(
   options: SimulatorOptions = {},
   env: Readonly<Record<string, string>> = {},
+  scale: number = SCALES.compressed,
 ): Promise<DaemonTrial> {
-  const trial = await startTrial({ ...TINY, now: 'real', ...options }, { ...ENV, ...env })
+  const scaled = { PARLEY_SYNC_INTERVAL_SCALE: String(scale) }
+  const clock = shiftedClock()
+  const usual = { ...ENV, ...clock.env, ...scaled }
+  const trial = await startTrial({ ...TINY, now: 'real', ...options }, { ...usual, ...env })
+  const weekMs = scale * WEEK_MS
   const { now = 'real' } = options
   const aheadMs = now === 'real' ? 0 : Date.parse(now) - Date.now()
+  let leaptMs = 0
+  let requestsBefore = 0
   let running: ParleyProcess | undefined
   let ended: Ended | undefined
   let isOver = false
@@ -93,7 +118,7 @@ export async function startDaemonTrial(
     await parley.ended
   }
 
-  const serverNow = () => Date.now() + aheadMs
+  const serverNow = () => Date.now() + aheadMs + leaptMs
 
   const rows = (sql: string, ...values: string[]): Row[] => {
     if (!isMade(trial.database)) return []
@@ -105,12 +130,24 @@ export async function startDaemonTrial(
     }
   }
 
+  /** Waits for every list, and for the single reads that fall due until so long after the call. */
+  const readSince = async ({ toleranceMs, withinMs }: { toleranceMs: number; withinMs: number }) => {
+    const begun = new Date(serverNow() - toleranceMs).toISOString()
+    const due = new Date(Date.now() + leaptMs + withinMs).toISOString()
+    const left = await until(
+      () => rows(NOT_READ_SINCE, begun, due),
+      some => some.length === 0 || ended !== undefined,
+    )
+    if (left.length > 0) throw new Error(`not read again: ${JSON.stringify(left.slice(0, 5))}`)
+  }
+
   return {
     ...trial,
     go(more) {
       if (isOver) throw new Error('the trial is over')
       if (running) return running
       const parley = trial.startDaemon(more)
+      requestsBefore = trial.tap.requests.length
       running = parley
       void parley.ended.then(how => {
         if (running === parley) ended = how
@@ -148,14 +185,26 @@ export async function startDaemonTrial(
         patienceMs === undefined ? {} : { patienceMs },
       )
     },
-    async audit() {
-      const begun = new Date(serverNow()).toISOString()
-      const due = new Date(Date.now() + WEEK_IN_SECONDS * 1000).toISOString()
-      const left = await until(
-        () => rows(NOT_READ_SINCE, begun, due),
-        some => some.length === 0 || ended !== undefined,
+    audit: () => readSince({ toleranceMs: 0, withinMs: weekMs }),
+    caughtUp: () => readSince({ toleranceMs: DATE_MS, withinMs: 0 }),
+    async leap(ms) {
+      // Before its first request it may not yet listen to the signal that tells of the clock.
+      await until(() => running === undefined || trial.tap.requests.length > requestsBefore, isTrue)
+      const pid = running?.pid
+      if (pid !== undefined) process.kill(pid, 'SIGSTOP')
+      leaptMs += ms
+      await trial.simulator.passTime(ms)
+      clock.set(leaptMs, pid)
+      if (pid !== undefined) process.kill(pid, 'SIGCONT')
+    },
+    async quiet() {
+      const from = trial.tap.requests.length
+      await until(
+        () => trial.tap.requests.length - from,
+        made =>
+          ended !== undefined ||
+          (made >= QUIET_POLLS && trial.tap.requests.slice(-QUIET_POLLS).every(isPoll)),
       )
-      if (left.length > 0) throw new Error(`not read again: ${JSON.stringify(left.slice(0, 5))}`)
     },
     async state(resource, isIt) {
       const look = () => rows('SELECT * FROM sync_status WHERE resource = ?', resource)[0] ?? {}
@@ -163,6 +212,8 @@ export async function startDaemonTrial(
     },
     rows,
     serverNow,
+    localNow: () => Date.now() + leaptMs,
+    weekMs,
     close: async () => {
       isOver = true
       if (running) await killWhen(parley => parley.kill('SIGKILL'))
@@ -179,6 +230,19 @@ function isMade(file: string): boolean {
   } finally {
     db.close()
   }
+}
+
+/** By so much an instant that is taken from a `Date` header, which has whole seconds, may be too early. */
+const DATE_MS = 2000
+
+/** Of both timelines, some times over. */
+const QUIET_POLLS = 8
+
+/** Whether a request is for the newest end of a timeline. */
+function isPoll(path: string): boolean {
+  const { pathname, searchParams } = new URL(path, 'http://localhost')
+  const isTimeline = pathname === '/v2/activities' || pathname === '/v2/messages'
+  return isTimeline && !['cursor', 'ids', 'occurred_to', 'received_to'].some(name => searchParams.has(name))
 }
 
 const isTrue = (value: boolean): boolean => value

@@ -1,5 +1,7 @@
 import { parseArgs } from 'node:util'
-import { live } from '../daemon/world.ts'
+import { blips } from '../daemon/lives/blips.ts'
+import { HOSTILE, withUsual } from '../daemon/lives/hostile-deeds.ts'
+import { live } from '../daemon/lives/life.ts'
 import { longMonth } from './month.ts'
 
 /**
@@ -7,7 +9,10 @@ import { longMonth } from './month.ts'
  * `npx tsx test/torture/soak.ts [--minutes 5] [--seed 1]`: a month in so many minutes, under small changes; its
  * memory, files and handles must stay as they are;
  * `npx tsx test/torture/soak.ts --lives 50 [--seed 1] [--deeds 15] [--at-once 2]`: lives of changes, faults and
- * kills, after each of which the warehouse must equal the world. Exits 1 when anything failed.
+ * kills, after each of which the warehouse must equal the world. `--apart` has weeks, days and hours that differ;
+ * `--hostile`, or the names of some of its deeds (`--blips --lag …`), has a service that lies;
+ * `npx tsx test/torture/soak.ts --still 10 [--seed 1] [--rounds 4]`: a world that stands still behind an API that gives
+ * single wrong answers. Exits 1 when anything failed.
  */
 
 const { values } = parseArgs({
@@ -15,10 +20,18 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '5' },
     seed: { type: 'string', default: '1' },
     lives: { type: 'string' },
+    still: { type: 'string' },
+    apart: { type: 'boolean' },
+    hostile: { type: 'boolean' },
+    ...Object.fromEntries(Object.keys(HOSTILE).map(name => [name, { type: 'boolean' as const }])),
+    rounds: { type: 'string', default: '4' },
     deeds: { type: 'string', default: '15' },
     'at-once': { type: 'string', default: '1' },
   },
 })
+
+const flags = Object.entries(values).flatMap(([name, value]) => (value === true ? [name] : []))
+const hostileNames = Object.keys(HOSTILE) as (keyof typeof HOSTILE)[]
 
 const line = (text: string): boolean => process.stdout.write(`${text}\n`)
 
@@ -27,30 +40,54 @@ interface Counts {
   failed: number
 }
 
-async function liveMany(lives: number): Promise<Counts> {
+interface Trial {
+  told: string[]
+  /** What was wrong in the end. */
+  wrong: string[]
+  /** What else is worth telling of it. */
+  about: string
+}
+
+async function many(runs: number, attempt: (seed: number) => Promise<Trial>): Promise<Counts> {
   const counts = { passed: 0, failed: 0 }
-  const seeds = Array.from({ length: lives }, (_, number) => Number(values.seed) + number)
+  const seeds = Array.from({ length: runs }, (_, number) => Number(values.seed) + number)
   const work = async (): Promise<void> => {
     for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift()) {
       const began = performance.now()
-      const { told, differences, rewritten, restMs } = await live(seed, { deeds: Number(values.deeds) })
-      const isTrue = differences.length === 0 && rewritten.length === 0
-      counts[isTrue ? 'passed' : 'failed'] += 1
-      const seconds = (ms: number): string => (ms / 1000).toFixed(1)
-      const all = seconds(performance.now() - began)
-      line(
-        `seed ${seed}: ${isTrue ? 'true' : 'FAILED'} ${seconds(restMs)} s after it rested, ${all} s in all`,
-      )
-      if (!isTrue)
-        line([...told, ...differences, `rewritten: ${rewritten}`].map(text => `    ${text}`).join('\n'))
+      const { told, wrong, about } = await attempt(seed)
+      counts[wrong.length === 0 ? 'passed' : 'failed'] += 1
+      const verdict = wrong.length === 0 ? 'true' : 'FAILED'
+      line(`seed ${seed}: ${verdict}, ${seconds(performance.now() - began)} s in all${about}`)
+      if (wrong.length > 0) line([...told, ...wrong].map(text => `    ${text}`).join('\n'))
     }
   }
   await Promise.all(Array.from({ length: Number(values['at-once']) }, work))
   return counts
 }
 
-const { passed, failed } = await (values.lives === undefined
-  ? longMonth({ minutes: Number(values.minutes), seed: Number(values.seed), line })
-  : liveMany(Number(values.lives)))
+const seconds = (ms: number): string => (ms / 1000).toFixed(1)
+
+async function oneLife(seed: number): Promise<Trial> {
+  const { told, differences, faults, rewritten, restMs } = await live(seed, {
+    deeds: Number(values.deeds),
+    of: withUsual(hostileNames.filter(name => values.hostile || flags.includes(name))),
+    scale: values.apart ? 'apart' : 'compressed',
+  })
+  const wrong = [...differences, ...faults, ...rewritten.map(table => `rewritten: ${table}`)]
+  return { told, wrong, about: `, ${seconds(restMs)} s after it rested` }
+}
+
+async function oneStillWorld(seed: number): Promise<Trial> {
+  const { told, differences } = await blips(seed, { rounds: Number(values.rounds) })
+  return { told, wrong: differences, about: '' }
+}
+
+function run(): Promise<Counts> {
+  if (values.lives !== undefined) return many(Number(values.lives), oneLife)
+  if (values.still !== undefined) return many(Number(values.still), oneStillWorld)
+  return longMonth({ minutes: Number(values.minutes), seed: Number(values.seed), line })
+}
+
+const { passed, failed } = await run()
 line(`${passed} passed, ${failed} failed`)
 process.exitCode = failed > 0 ? 1 : 0

@@ -1,0 +1,72 @@
+import type { Fault } from '../../../src/simulator/faults.ts'
+import { routeTemplates } from '../../../src/simulator/routes.ts'
+import { createDraw, type Draw } from '../../torture/draw.ts'
+import { type DaemonTrial, SCALES, startDaemonTrial } from '../daemon-trial.ts'
+import { WRONG_ANSWERS } from './hostile-deeds.ts'
+
+/** What came of single wrong answers. */
+export interface Blips {
+  /** One line for each wrong answer. */
+  told: string[]
+  /** Where the warehouse was not what the world publishes, although that never changed. */
+  differences: string[]
+}
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const WEEK = 7 * DAY
+
+/** One wrong answer from each route, at one of the first requests after everything has fallen due. */
+const oneOfEach = (draw: Draw): Fault[] =>
+  routeTemplates().map(route => ({
+    ...draw.pick(WRONG_ANSWERS),
+    route,
+    first: 1,
+    afterRequests: draw.below(4),
+  }))
+
+/**
+ * A world that stands still behind an API that is wrong once in a while: nothing of it may be seen in the warehouse,
+ * and a day later nothing may be left of it.
+ */
+export async function blips(seed: number, { rounds }: { rounds: number }): Promise<Blips> {
+  const draw = createDraw(seed)
+  const trial = await startDaemonTrial({ seed }, {}, SCALES.real)
+  const told: string[] = []
+  try {
+    trial.go()
+    const differences = await trial.convergence()
+    for (let round = 0; round < rounds && differences.length === 0; round++) {
+      const faults = oneOfEach(draw)
+      told.push(...faults.map(fault => JSON.stringify(fault)))
+      await trial.simulator.setFaults(faults)
+      differences.push(...(await lookedAt(trial, [WEEK])).map(found => `at once: ${found}`))
+      await trial.simulator.setFaults([])
+      const day = [HOUR, HOUR, 4 * HOUR, 18 * HOUR]
+      differences.push(...(await lookedAt(trial, day)).map(found => `a day later: ${found}`))
+      differences.push(...unwell(trial))
+    }
+    return { told, differences }
+  } catch (error) {
+    return { told, differences: [String(error)] }
+  } finally {
+    await trial.close()
+  }
+}
+
+/** Lets time pass, and gives what is different then. */
+async function lookedAt(trial: DaemonTrial, leaps: readonly number[]): Promise<string[]> {
+  for (const ms of leaps) {
+    await trial.leap(ms)
+    await trial.quiet()
+  }
+  const ended = trial.fallen()
+  return ended ? [`the daemon has ended: ${JSON.stringify(ended)}`] : trial.differences()
+}
+
+/** Resources that are not read as they should be, as `sync_status` says. */
+function unwell(trial: DaemonTrial): string[] {
+  return trial
+    .rows("SELECT resource, state, reason FROM sync_status WHERE state NOT IN ('ok', 'waiting')")
+    .map(row => `sync_status: ${JSON.stringify(row)}`)
+}

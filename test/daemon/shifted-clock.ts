@@ -1,0 +1,26 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { newFolder } from '../support/parley-process.ts'
+
+const SHIFTED_CLOCK = new URL('shifted-clock.mjs', import.meta.url).href
+
+/** The wall clock of one process alone, which can be set before it starts and while it runs. */
+export interface ShiftedClock {
+  /** What the process has to find in its environment. */
+  env: Readonly<Record<string, string>>
+  /** Sets how far it is from this machine's, in ms: for the process that runs, and for those to come. */
+  set(ms: number, pid?: number): void
+}
+
+export function shiftedClock(shiftMs = 0): ShiftedClock {
+  const file = join(newFolder(), 'shift')
+  const write = (ms: number): void => writeFileSync(file, String(ms))
+  write(shiftMs)
+  return {
+    env: { NODE_OPTIONS: `--import=${SHIFTED_CLOCK}`, SHIFTED_CLOCK: file },
+    set(ms, pid) {
+      write(ms)
+      if (pid !== undefined) process.kill(pid, 'SIGUSR2')
+    },
+  }
+}
