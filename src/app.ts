@@ -9,6 +9,7 @@ import type { EngineOptions } from './engine/context.ts'
 import { createShift, type Shift, type ShiftObserver } from './engine/shift.ts'
 import type { Log } from './log.ts'
 import type { ResourceName } from './resource.ts'
+import { type Workspace, workspaceOf } from './store/database/workspace.ts'
 import type { ModeChange } from './store/database/writable-file.ts'
 import type { HeldLock } from './store/lock.ts'
 import { META } from './store/state.ts'
@@ -31,6 +32,8 @@ export interface App {
 export interface AppOptions {
   settings: ApiSettings
   log: Log
+  /** The owner says that the workspace in the database has another id now. */
+  isWorkspaceRenamed?: boolean
   /** What this process says of itself to others that want the database. */
   command: string
   pid: number
@@ -59,6 +62,7 @@ export async function openApp({
   soft,
   hard,
   onTransaction,
+  isWorkspaceRenamed = false,
 }: AppOptions): Promise<App> {
   setFlagsFromString(HEAP_GROWTH)
   const clock = systemClock()
@@ -67,6 +71,7 @@ export async function openApp({
     path: database.path,
     mode: database.mode,
     crmTables: settings.crm.tables,
+    workspace: { id: api.workspaceId, baseUrl: api.baseUrl, isRenamed: isWorkspaceRenamed },
     command,
     pid,
     clock,
@@ -78,6 +83,7 @@ export async function openApp({
       }),
     onMode: change => sayMode(log, change),
   })
+  sayOtherAddress(log, workspaceOf(store.db), api)
   const governor = createGovernor({
     clock,
     random: Math.random,
@@ -151,6 +157,14 @@ export function createApiClient({ api }: ApiSettings, clock: Clock): Client {
     timeoutMs: api.timeoutSeconds * 1000,
     maxResponseBytes: api.maxResponseBytes,
     clock,
+  })
+}
+
+function sayOtherAddress(log: Log, held: Workspace | undefined, { baseUrl }: ApiSettings['api']): void {
+  if (held === undefined || held.base_url === baseUrl) return
+  log.warn('The database was last read from another address; make sure that it is the same workspace', {
+    address: held.base_url,
+    setting: 'api.base_url',
   })
 }
 

@@ -10,6 +10,7 @@ import { type DayLimit, type PlanLine, planLines, type Rate, rateOf, secondsFor 
 import { survey } from '../engine/survey.ts'
 import { EXIT_STATUS, type ExitStatus } from '../errors.ts'
 import type { ResourceName } from '../resource.ts'
+import { refuseOtherWorkspaceAt } from '../store/database/workspace-check.ts'
 import { openDatabase } from '../store/open.ts'
 import { createState, META } from '../store/state.ts'
 import { statementCache } from '../store/statements.ts'
@@ -35,6 +36,8 @@ export async function showPlan(
   const clock = systemClock()
   const { api, sync } = settings
   const since = sync.since ?? null
+  const { workspaceId: id, baseUrl } = api
+  refuseOtherWorkspaceAt(settings.database.path, { id, baseUrl })
   const held = lookInto(settings, resources, isoInstant(clock.now()))
   const governor = createGovernor({
     clock,

@@ -11,6 +11,7 @@ export interface BackfillOptions {
   skip?: string
   plan?: boolean
   json?: boolean
+  workspaceRenamed?: boolean
 }
 
 export const backfillCommand: CommandDefinition<BackfillOptions> = {
@@ -21,6 +22,10 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
     new Option('--skip <resources>', 'resources to leave out, separated by commas'),
     new Option('--plan', 'only say how many requests it would take and how long, and store nothing'),
     new Option('--json', 'print one JSON summary on standard output'),
+    new Option(
+      '--workspace-renamed',
+      'the workspace in the database has another id now: go on with the one of the settings',
+    ),
   ],
   examples: [
     ['parley backfill', 'reads everything'],
@@ -55,7 +60,16 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
     const { level } = settings.log
     const log = await createLog({ level, pretty: area !== undefined, colour, stream: area ?? stderr })
     const hard = hardStop(signal, () => log.warn(STOPPING, { wait_ms: GRACE_MS }))
-    const app = await openApp({ settings, log, command: 'backfill', pid: process.pid, soft: signal, hard })
+    const isWorkspaceRenamed = input.options.workspaceRenamed === true
+    const app = await openApp({
+      settings,
+      log,
+      command: 'backfill',
+      pid: process.pid,
+      soft: signal,
+      hard,
+      isWorkspaceRenamed,
+    })
     try {
       const backfill = app.backfill(resources, settings.sync.since ?? null)
       const began = app.clock.elapsed()

@@ -84,7 +84,7 @@ interface Manifest {
   engines: { node: string }
 }
 
-function checkMachine({ database }: LoadedSettings['settings'], add: Add): void {
+function checkMachine({ api, database }: LoadedSettings['settings'], add: Add): void {
   const manifest: Manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   const looked = lookAtDatabase(database.path)
   try {
@@ -92,6 +92,10 @@ function checkMachine({ database }: LoadedSettings['settings'], add: Add): void 
       const context = {
         ...looked,
         database: database.path,
+        workspace:
+          api.workspaceId !== undefined && api.baseUrl !== undefined
+            ? { id: api.workspaceId, baseUrl: api.baseUrl }
+            : undefined,
         mode: database.mode,
         version: manifest.version,
         engines: manifest.engines.node,

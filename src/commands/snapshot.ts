@@ -3,6 +3,7 @@ import { Argument, Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import type { Settings } from '../config.ts'
 import { EXIT_STATUS } from '../errors.ts'
+import type { Workspace } from '../store/database/workspace.ts'
 import type { Removal } from '../store/kept-snapshots.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import { type CommandContext, type CommandDefinition, settingsFor, settingsIn } from './command.ts'
@@ -37,32 +38,50 @@ export const snapshotCommand: CommandDefinition<SnapshotOptions> = {
 
 interface Made extends Snapshot, Removal {
   database: string
+  workspace: Workspace | null
   /** Of the copy, as the user named it. */
   name: string
 }
 
 async function make({ cwd, signal }: CommandContext, settings: Settings, file?: string): Promise<Made> {
-  const [{ makeSnapshot }, { keepSnapshot }] = await Promise.all([
+  const [{ makeSnapshot }, { keepSnapshot }, { workspaceOf }, { openDatabase }] = await Promise.all([
     import('../store/snapshot.ts'),
     import('../store/kept-snapshots.ts'),
+    import('../store/database/workspace.ts'),
+    import('../store/open.ts'),
   ])
   const { path: database, mode } = settings.database
   const clock = systemClock()
+  const whose = (path: string): Workspace | null => {
+    const db = openDatabase({ path, readonly: true })
+    try {
+      return workspaceOf(db) ?? null
+    } finally {
+      db.close()
+    }
+  }
   const options = { database, mode, clock, signal }
   if (file !== undefined) {
     const made = await makeSnapshot({ ...options, file: inFolder(cwd, file) })
-    return { ...made, database, name: file, removed: [], stuck: [] }
+    return { ...made, database, workspace: whose(database), name: file, removed: [], stuck: [] }
   }
   const { withdrawnDays } = settings.retention
   const notBefore = withdrawnDays === 'never' ? 0 : clock.now() - withdrawnDays * 86_400_000
   const made = await keepSnapshot(options, { ...settings.snapshot, notBefore })
-  return { ...made, database, name: made.path }
+  return { ...made, database, workspace: whose(database), name: made.path }
 }
 
 /** A slash at its end, which says that a folder is meant, stays. */
 const inFolder = (cwd: string, file: string): string => resolve(cwd, file) + (file.endsWith(sep) ? sep : '')
 
-async function forPeople({ name, bytes: size, durationMs, resources, ...others }: Made): Promise<string> {
+async function forPeople({
+  name,
+  bytes: size,
+  durationMs,
+  resources,
+  workspace,
+  ...others
+}: Made): Promise<string> {
   const { completeAsOf } = await import('../store/snapshot.ts')
   const at = completeAsOf(resources)
   const unread = resources.filter(one => one.state !== 'unavailable' && one.complete_as_of === null)
@@ -72,6 +91,7 @@ async function forPeople({ name, bytes: size, durationMs, resources, ...others }
       : `All that was published before ${at} is in it.`
   return [
     `Wrote ${name}: ${bytes(size)} in ${duration(durationMs)}.`,
+    ...(workspace === null ? [] : [`It holds workspace ${workspace.id}.`]),
     holds,
     ...others.removed.map(old => `Removed ${old}.`),
     ...others.stuck.map(old => `Could not remove ${old}: see who may write there.`),
@@ -82,13 +102,14 @@ async function forPeople({ name, bytes: size, durationMs, resources, ...others }
 
 /** Names as in the warehouse's own tables. */
 async function forPrograms(made: Made) {
-  const { path, bytes: size, durationMs, database, begunAt, resources, removed, stuck } = made
+  const { path, bytes: size, durationMs, database, workspace, begunAt, resources, removed, stuck } = made
   const { completeAsOf } = await import('../store/snapshot.ts')
   return {
     path,
     bytes: size,
     duration_ms: Math.round(durationMs),
     database,
+    workspace,
     begun_at: begunAt,
     complete_as_of: completeAsOf(resources),
     resources: resources.map(({ resource, state, rows_live, fresh_as_of, complete_as_of }) => ({

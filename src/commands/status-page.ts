@@ -28,6 +28,7 @@ export function statusPage(report: StatusReport, { now, columns }: Paper): strin
   )
   const files = `${report.database}: ${bytes(report.database_bytes)}, and ${bytes(report.wal_bytes)} in its -wal`
   const sentences = [
+    ...whose(report),
     ...asked(report, now),
     ...daemonSays(report, now),
     writing(report.writer, now),
@@ -130,6 +131,10 @@ function asked({ requests }: StatusReport, now: number): string[] {
   if (requests.length === 0) return []
   const list = requests.map(one => `${one.kind} of ${one.resource} (${ago(one.asked_at, now)})`)
   return [`Asked for and not taken up yet: ${list.join(', ')}.`]
+}
+
+function whose({ workspace }: StatusReport): string[] {
+  return workspace === null ? [] : [`It holds workspace ${workspace.id}, read from ${workspace.base_url}.`]
 }
 
 const DOING: Readonly<Record<Exclude<DaemonReport['state'], 'stopped'>, string>> = {

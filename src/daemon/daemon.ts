@@ -11,6 +11,7 @@ import { createMetrics } from '../server/metrics.ts'
 import type { Nudge } from '../server/nudge.ts'
 import { startStatusServer } from '../server/server.ts'
 import type { ServiceManager } from '../service-manager.ts'
+import { refuseOtherWorkspaceAt } from '../store/database/workspace-check.ts'
 import { type HeldLock, lockDatabase } from '../store/lock.ts'
 import { truePath } from '../store/open.ts'
 import { META } from '../store/state.ts'
@@ -235,6 +236,8 @@ function createReloads({ reload, onReload, serviceManager }: DaemonParts, presen
       wanted = new AbortController()
       try {
         const fresh = reload()
+        const { workspaceId: id, baseUrl } = fresh.api
+        refuseOtherWorkspaceAt(fresh.database.path, { id, baseUrl })
         const changed = changedSettings(present.settings, fresh)
         present.settings = fresh
         for (const setting of changed) {

@@ -49,6 +49,7 @@ export function createTold(present: FiguresOf, { clock, version }: { clock: Cloc
     status,
     metrics: {
       version,
+      workspace: () => ({ id: present.settings.api.workspaceId, baseUrl: present.settings.api.baseUrl }),
       serverNow: () => present.shift?.serverNow() ?? clock.now(),
       rate: () => present.app?.governor.state(),
       database: () => databaseSizes(path()),

@@ -21,7 +21,11 @@ export function recoveryFrom({ error, hadBegun, wasAnswered }: ShiftEnd): Recove
   const wait = (reason: string): Recovery => ({ kind: 'wait', ms: MINUTE_MS, reason })
   // A key that the API took a moment ago may have been changed: the new one is read, and tried once.
   if (error.code === 'unauthorized') return wasAnswered ? wait('the API refuses the key') : { kind: 'end' }
+  // Another file may have been put in the place of the database.
+  const isOther = error.code === 'other-workspace'
   const isMendable =
-    error.exitStatus === EXIT_STATUS.databaseUnavailable || error.exitStatus === EXIT_STATUS.unfinished
+    isOther ||
+    error.exitStatus === EXIT_STATUS.databaseUnavailable ||
+    error.exitStatus === EXIT_STATUS.unfinished
   return isMendable && hadBegun ? wait(error.message) : { kind: 'end' }
 }

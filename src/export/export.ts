@@ -1,6 +1,7 @@
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { nearest } from '../nearest.ts'
+import { workspaceOf } from '../store/database/workspace.ts'
 import { appliedMigrations, newestMigration } from '../store/migrate.ts'
 import type { Sqlite } from '../store/open.ts'
 import { nothingThere, readStatus } from '../store/status.ts'
@@ -121,6 +122,7 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
   const manifest: Manifest = {
     format: FORMAT,
     parley: options.version,
+    workspace: workspaceOf(db) ?? null,
     schema_version: appliedMigrations(db).length,
     exported_at: exportedAt,
     resources,

@@ -1,4 +1,5 @@
 import type { ResourceName } from '../resource.ts'
+import type { Workspace } from '../store/database/workspace.ts'
 import type { StatusRow } from '../store/status.ts'
 import { PARQUET_TYPES } from './parquet-types.ts'
 import type { ExportTable } from './tables.ts'
@@ -10,6 +11,8 @@ export const FORMAT = 'parley-parquet-1'
 export interface Manifest {
   format: typeof FORMAT
   parley: string
+  /** Whose rows they are; null for an empty warehouse. */
+  workspace: Workspace | null
   /** How many migrations the warehouse has had. */
   schema_version: number
   /** The instant whose state the newest files have; each file says its own. */

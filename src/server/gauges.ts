@@ -14,11 +14,17 @@ export interface DatabaseFigures {
   walBytes: number
 }
 
+export interface WorkspaceFigures {
+  id: string
+  baseUrl: string
+}
+
 export type SnapshotFigures = Pick<SnapshotReport, 'made_at' | 'failed_at'>
 
 /** What a scrape knows. What cannot be had at the moment is undefined, and its gauges have no value. */
 export interface Figures {
   version: string
+  workspace: WorkspaceFigures | undefined
   /** By this machine's clock and by the server's, in ms since the epoch. */
   now: number
   serverNow: number
@@ -164,6 +170,13 @@ export const GAUGES: readonly GaugeDefinition[] = [
     help: 'Resident memory size in bytes.',
     labels: [],
     values: ({ residentBytes }) => [[residentBytes]],
+  },
+  {
+    name: 'parley_workspace_info',
+    help: 'Always 1; the workspace that is read, and where, are in the labels.',
+    labels: ['workspace_id', 'base_url'],
+    values: ({ workspace }) =>
+      workspace === undefined ? [] : [[1, { workspace_id: workspace.id, base_url: workspace.baseUrl }]],
   },
   {
     name: 'parley_build_info',

@@ -8,6 +8,7 @@ import {
   type RateFigures,
   type ResourceFigures,
   type SnapshotFigures,
+  type WorkspaceFigures,
 } from './gauges.ts'
 import { startLoopDelayMonitor } from './loop-delay.ts'
 import { NUDGE_KINDS, type NudgeKind } from './nudge.ts'
@@ -53,6 +54,7 @@ export type NudgeRefusal = (typeof NUDGE_REFUSALS)[number]
  */
 export interface MetricSources {
   version: string
+  workspace(): WorkspaceFigures | undefined
   /** The server's clock in ms since the epoch, as far as it is known: what freshness is measured by. */
   serverNow(): number
   /** Undefined while no request can be made. */
@@ -119,6 +121,7 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
       const now = clock.now()
       const figures: Figures = {
         version: sources.version,
+        workspace: sources.workspace(),
         now,
         serverNow: (await serverNow()) ?? now,
         rate: await rate(),

@@ -3,6 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { refuseSecondName } from './database/file-names.ts'
+import { refuseOtherWorkspace, type WantedWorkspace } from './database/workspace.ts'
 import { applyMode, type ModeChange, openWritableFile } from './database/writable-file.ts'
 import { appliedMigrations, migrate, newestMigration, type UpgradeOptions } from './migrate.ts'
 import { ensureViews } from './views.ts'
@@ -18,6 +19,8 @@ export interface OpenOptions extends UpgradeOptions {
   /** Mode of the file and its `-wal` and `-shm`, as an octal number. */
   mode?: number
   readonly?: boolean
+  /** Refuses the database of another workspace before anything is written. */
+  workspace?: WantedWorkspace | undefined
   /** Gives existing files the mode too, and calls this for each that had another. Without it they keep theirs. */
   onMode?: ((change: ModeChange) => void) | undefined
 }
@@ -33,6 +36,7 @@ export function openDatabase({
   path,
   mode = 0o600,
   readonly = false,
+  workspace,
   onMode,
   ...upgrade
 }: OpenOptions): Sqlite {
@@ -45,6 +49,7 @@ export function openDatabase({
     try {
       // Before anything that writes: even choosing the journal mode changes a stranger's file.
       recognise(db, file, upgrade.migrations)
+      if (workspace) refuseOtherWorkspace(db, file, workspace)
       configure(db, readonly)
       if (!readonly) {
         prepare(db, file, upgrade)

@@ -24,6 +24,8 @@ export interface ResourceState {
 export const META = {
   /** By which it is told from every other warehouse; a copy has the same. */
   identity: 'identity',
+  /** The workspace whose rows it holds, and where they were read. */
+  workspace: 'workspace',
   /** Who writes it, or wrote it last. */
   writer: 'writer',
   /** What the daemon does now, for people: in `parley status`, on `/readyz` and in systemd's status. */

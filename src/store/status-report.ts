@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { LagSummary } from './arrivals.ts'
+import type { Workspace } from './database/workspace.ts'
 import { databaseError, type Sqlite } from './open.ts'
 import { META } from './state.ts'
 import { readOpenWarehouse, readWarehouse, type Status, type StatusRow } from './status.ts'
@@ -8,6 +9,8 @@ import { type WriterState, writerOf } from './writer.ts'
 /** What `parley status --json` prints and the daemon's `/status` answers, field by field. */
 export interface StatusReport {
   database: string
+  /** Whose rows it holds; null until the first are stored. */
+  workspace: Workspace | null
   database_bytes: number
   wal_bytes: number
   /** Null when no process ever wrote it. */
@@ -88,6 +91,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
   const { database, resources, arrivals, requests } = status
   return {
     database: database.path,
+    workspace: noted<Workspace>(status, META.workspace) ?? null,
     database_bytes: database.bytes,
     wal_bytes: database.walBytes,
     writer,

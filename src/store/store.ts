@@ -11,6 +11,7 @@ import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { type CrmTables, createCrmTables } from './crm-tables.ts'
 import { withoutCrmTables } from './crm-tables-off.ts'
 import { type Attempts, createAttempts } from './database/attempts.ts'
+import { createClaim, type WantedWorkspace } from './database/workspace.ts'
 import type { ModeChange } from './database/writable-file.ts'
 import { fillDictionary } from './dictionary.ts'
 import { createErasure, type Erasure } from './erasure.ts'
@@ -93,6 +94,8 @@ export interface Store {
 export interface StoreOptions {
   path: string
   mode: number
+  /** The workspace that is read into it. */
+  workspace?: WantedWorkspace
   /** What this process says of itself to others that want the database. */
   command: string
   pid: number
@@ -136,7 +139,7 @@ export async function openStoreInTurn(options: StoreOptions): Promise<Store> {
  * @throws StopError 73 when it cannot be opened, 75 when another process writes it
  */
 export function openStore(options: StoreOptions): Store {
-  const { mode, clock, held, onUpgrade, onMode } = options
+  const { mode, clock, held, workspace, onUpgrade, onMode } = options
   const path = truePath(options.path)
   const lock = held ?? lockDatabase(path, clock, mode)
   const release = () => {
@@ -144,7 +147,7 @@ export function openStore(options: StoreOptions): Store {
   }
   let db: Sqlite | undefined
   try {
-    db = openDatabase({ path, mode, onMode, ...(onUpgrade ? { onUpgrade } : {}) })
+    db = openDatabase({ path, mode, workspace, onMode, ...(onUpgrade ? { onUpgrade } : {}) })
     return storeOn(db, { ...options, path, lock, release })
   } catch (error) {
     if (db) closeBesideReader(db)
@@ -168,7 +171,7 @@ function storeOn(db: Sqlite, opened: Opened): Store {
       ? withoutCrmTables(db, prepare)
       : createCrmTables({ db, prepare, clock, transaction: commit })
   const store = {
-    ...createStore({ db, prepare, commit, crmTables, checkpoints }),
+    ...createStore({ db, prepare, commit, crmTables, checkpoints, workspace: opened.workspace }),
     close: () => closeAll({ db, checkpoints, crmTables, release }),
   }
   try {
@@ -210,15 +213,25 @@ interface Parts {
   commit: Transaction
   crmTables: CrmTables
   checkpoints: Pick<Checkpoints, 'ask'>
+  workspace: WantedWorkspace | undefined
 }
 
-function createStore({ db, prepare, commit, crmTables, checkpoints }: Parts): Omit<Store, 'close'> {
+function createStore({
+  db,
+  prepare,
+  commit,
+  crmTables,
+  checkpoints,
+  workspace,
+}: Parts): Omit<Store, 'close'> {
   const freshness = createFreshness()
   const absences = createAbsences(prepare)
   const withdrawals = createWithdrawals(prepare)
   const rows = createRowWriters(prepare, withdrawals)
   const { merge, merges } = createMerges(prepare)
   const histories = createHistories(prepare)
+  const state = createState(prepare)
+  const claim = createClaim(state, workspace)
   const attempts = createAttempts({ db, transaction: commit })
   const work = (what: FileWork): Promise<boolean> => {
     const done = checkpoints.ask(what)
@@ -234,6 +247,7 @@ function createStore({ db, prepare, commit, crmTables, checkpoints }: Parts): Om
   }
 
   const write: Store['write'] = (name, items, { ticket, now, filled, keepsLive = false }) => {
+    if (items.length > 0) claim()
     const table = tableNamed(name)
     const writer = rows.to(name, filled, keepsLive)
     const keyIndexes = table.key.map(column => Object.keys(table.columns).indexOf(column))
@@ -281,7 +295,7 @@ function createStore({ db, prepare, commit, crmTables, checkpoints }: Parts): Om
     rejects: createRejects(prepare),
     requests: createRequests(prepare),
     runs: createRuns(prepare),
-    state: createState(prepare),
+    state,
     tombstone: createTombstone({ prepare, merges, withdrawals, freshness }),
     withdrawals,
     erasure: createErasure({ db, prepare, work }),

@@ -29,7 +29,7 @@ test.concurrent('snapshot FILE copies everything while nothing runs, says what i
   const { status, stdout, stderr } = await parley(['snapshot', 'copy.db'], { cwd })
   expect({ status, stderr }).toEqual({ status: EXIT_STATUS.done, stderr: '' })
   expect(stdout).toMatch(
-    /^Wrote copy\.db: [\d.,]+ [kM]B in .*\.\nAll that was published before \d{4}-\d\d-\d\dT[\d:.]+Z is in it\.\n$/,
+    /^Wrote copy\.db: [\d.,]+ [kM]B in .*\.\nIt holds workspace \S+\.\nAll that was published before \d{4}-\d\d-\d\dT[\d:.]+Z is in it\.\n$/,
   )
   expect(readdirSync(cwd).sort()).toEqual([...beside, 'copy.db'].sort())
   expect(rowsIn(join(cwd, 'copy.db'))).toEqual(rowsIn(file))

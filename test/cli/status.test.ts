@@ -203,6 +203,7 @@ const before = (seconds: number) => isoInstant(NOW - seconds * 1000)
 /** A warehouse of which there is something to say in every column. */
 const BUSY: StatusReport = {
   database: '/w.db',
+  workspace: { id: 'acme-workspace', base_url: 'https://api.example.com' },
   database_bytes: 2_570_084_352,
   wal_bytes: 4096,
   writer: { pid: 4711, command: 'daemon', since: before(900_000), running: true, died: false },

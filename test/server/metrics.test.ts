@@ -136,6 +136,7 @@ test('every gauge and counter that is promised is there', async () => {
     backlog: () => ({ head: 0, items: 3 }),
     database: () => ({ bytes: 4096, walBytes: 512 }),
     rate: () => ({ ratePerSecond: 10.5, concurrency: 4, inFlight: 1 }),
+    workspace: () => ({ id: 'acme', baseUrl: 'https://api.example.com' }),
   })
   metrics.sent({ route: '/v1/teams', lane: 'audit', status: 'transport', durationMs: 120 })
   metrics.passed({ resource: 'teams', lane: 'audit', outcome: 'complete' })
@@ -163,6 +164,7 @@ test('every gauge and counter that is promised is there', async () => {
       'parley_nudges_total{kind="record.activity_link.*"} 0',
       'parley_nudges_refused_total{reason="bad-body"} 1',
       'parley_build_info{version="1.2.3"} 1',
+      'parley_workspace_info{workspace_id="acme",base_url="https://api.example.com"} 1',
     ]),
   )
   const families = new Set(samples.map(familyOf))

@@ -33,6 +33,7 @@ export interface Answer {
 
 export const NO_SOURCES: MetricSources = {
   version: '1.2.3',
+  workspace: () => undefined,
   serverNow: () => Date.parse('2025-06-01T12:00:00Z'),
   rate: () => undefined,
   database: () => undefined,

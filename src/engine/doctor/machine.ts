@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, readFileSync, type Stats, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { refuseOtherWorkspace, type WantedWorkspace, workspaceOf } from '../../store/database/workspace.ts'
 import { appliedMigrations, newestMigration } from '../../store/migrate.ts'
 import { openDatabase, type Sqlite } from '../../store/open.ts'
 import { type Finding, finder, sizeText } from './check.ts'
@@ -9,6 +10,8 @@ import { type Finding, finder, sizeText } from './check.ts'
 
 export interface MachineContext {
   database: string
+  /** Of the settings; undefined where these are wrong. */
+  workspace: WantedWorkspace | undefined
   mode: number
   /** undefined where there is no database yet or it cannot be opened. */
   db: Sqlite | undefined
@@ -27,6 +30,7 @@ export const MACHINE_CHECKS: readonly MachineCheck[] = [
   folder,
   diskSpace,
   databaseOpens,
+  workspaceHeld,
   fileMode,
   schemaVersion,
   quickCheck,
@@ -103,6 +107,26 @@ function databaseOpens({ database, db, trouble }: MachineContext): Finding[] {
     return [line.wrong(trouble.message, trouble.exitStatus, trouble.hint ?? 'Check database.path.')]
   if (db) return [line.ok(`${database} is a parley database`)]
   return [line.note(`${database} is not there yet`, 'parley backfill makes it.')]
+}
+
+function workspaceHeld({ database, db, workspace }: MachineContext): Finding[] {
+  const held = db && workspaceOf(db)
+  if (!db || !held) return []
+  const line = finder('workspace of the database')
+  try {
+    if (workspace) refuseOtherWorkspace(db, database, workspace)
+  } catch (error) {
+    if (!(error instanceof StopError)) throw error
+    return [line.wrong(error.message, error.exitStatus, error.hint ?? 'Check database.path.')]
+  }
+  const found = `${held.id}, read from ${held.base_url}`
+  if (!workspace || workspace.baseUrl === held.base_url) return [line.ok(found)]
+  return [
+    line.warning(
+      `${found}; api.base_url is ${workspace.baseUrl}`,
+      'Make sure that it is the same workspace.',
+    ),
+  ]
 }
 
 function fileMode({ database, mode }: MachineContext): Finding[] {

@@ -1,0 +1,104 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { column, loaded, startDaemon } from '../daemon/cli-daemon.ts'
+import { parley } from './parley.ts'
+import { type Place, placeFor, type Test, workspace } from './workspace.ts'
+
+const OTHER = 'other-workspace'
+
+/** A database of one workspace, and the settings of another one, whose API counts its requests. */
+async function mistaken(context: Test) {
+  const [mine, others] = await Promise.all([workspace(context), workspace(context, { workspaceId: OTHER })])
+  const place = placeFor(mine)
+  const { status } = await parley(['backfill', '--only', 'teams,members'], place)
+  expect(status).toBe(EXIT_STATUS.done)
+  const env = { ...place.env, PARLEY_BASE_URL: others.url, PARLEY_WORKSPACE_ID: OTHER }
+  return { place, mine, others, wrong: { ...place, env } }
+}
+
+const teams = ({ file }: Place) => column(file, 'SELECT id FROM teams ORDER BY id')
+
+test.concurrent('a database of another workspace is refused with 78 before any request, and not touched', async context => {
+  const { place, mine, others, wrong } = await mistaken(context)
+  const before = readFileSync(place.file)
+  for (const command of [['backfill'], ['backfill', '--plan'], ['daemon']]) {
+    const { status, stdout, stderr } = await parley(command, wrong)
+    expect({ command, status, stdout }).toEqual({ command, status: EXIT_STATUS.settings, stdout: '' })
+    expect(stderr).toContain(`parley.db holds workspace ${mine.workspaceId}, and the settings say ${OTHER}`)
+    expect(stderr).toContain('hint: Each workspace needs a database of its own: set database.path.')
+  }
+  expect(others.requests.total()).toBe(0)
+  expect(readFileSync(place.file).equals(before)).toBe(true)
+})
+
+test.concurrent('doctor says that the database is of another workspace', async context => {
+  const { mine, wrong } = await mistaken(context)
+  const { status, stdout } = await parley(['doctor'], wrong)
+  expect(status).toBe(EXIT_STATUS.settings)
+  expect(stdout).toMatch(
+    new RegExp(`WRONG +workspace of the database: .* holds workspace ${mine.workspaceId}, and`),
+  )
+})
+
+test.concurrent('a workspace that was given another id is taken over where the owner says so', async context => {
+  const { place, wrong } = await mistaken(context)
+  const { status } = await parley(['backfill', '--only', 'teams', '--workspace-renamed'], wrong)
+  expect(status).toBe(EXIT_STATUS.done)
+  expect((await parley(['backfill', '--only', 'teams'], wrong)).status).toBe(EXIT_STATUS.done)
+  expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.settings)
+})
+
+test.concurrent('the same workspace at another address is warned of once', async context => {
+  const [first, second] = await Promise.all([workspace(context), workspace(context)])
+  const place = placeFor(first)
+  const moved = { ...place, env: { ...place.env, PARLEY_BASE_URL: second.url } }
+  const warned = async (where: Place) => {
+    const { status, stderr } = await parley(['backfill', '--only', 'teams'], where)
+    expect(status).toBe(EXIT_STATUS.done)
+    return stderr.includes('The database was last read from another address')
+  }
+  expect([await warned(place), await warned(moved), await warned(moved)]).toEqual([false, true, false])
+})
+
+test.concurrent('a first run with a wrong workspace id leaves a database that the right one may fill', async context => {
+  const simulator = await workspace(context)
+  const place = placeFor(simulator)
+  const typo = { ...place, env: { ...place.env, PARLEY_WORKSPACE_ID: 'typo' } }
+  expect((await parley(['backfill', '--only', 'teams'], typo)).status).toBe(EXIT_STATUS.refused)
+  expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.done)
+})
+
+test.concurrent('whose data it is is said by status, an export and a snapshot', async context => {
+  const { place, mine } = await mistaken(context)
+  const held = { id: mine.workspaceId, base_url: mine.url }
+  const status = await parley(['status', '--json'], place)
+  expect(JSON.parse(status.stdout).workspace).toEqual(held)
+  expect((await parley(['status'], place)).stdout).toContain(
+    `It holds workspace ${held.id}, read from ${held.base_url}.`,
+  )
+  await parley(['export', 'parquet', 'lake'], place)
+  expect(JSON.parse(readFileSync(join(place.cwd, 'lake', 'manifest.json'), 'utf8')).workspace).toEqual(held)
+  const snapshot = await parley(['snapshot', 'copy.db', '--json'], place)
+  expect(JSON.parse(snapshot.stdout).workspace).toEqual(held)
+})
+
+test.concurrent('a daemon keeps its settings when a reload names another workspace, and says whose data it reads', async context => {
+  const simulator = await workspace(context)
+  const place = placeFor(simulator)
+  const config = (id: string) =>
+    writeFileSync(join(place.cwd, 'parley.toml'), `[api]\nworkspace_id = "${id}"\n`)
+  config(simulator.workspaceId)
+  const daemon = startDaemon(context, place, { PARLEY_CONFIG: 'parley.toml', PARLEY_WORKSPACE_ID: '' })
+  await loaded(place.file)
+  const before = teams(place)
+  config(OTHER)
+  daemon.signal('SIGHUP')
+  const line = await daemon.says(({ msg }) => msg.endsWith('are wrong; the old ones stay'))
+  expect(line.error).toMatchObject({ code: 'other-workspace' })
+  const info = `parley_workspace_info{workspace_id="${simulator.workspaceId}",base_url="${simulator.url}"} 1`
+  expect((await daemon.ask('/metrics')).body).toContain(info)
+  expect(JSON.parse((await daemon.ask('/status')).body).workspace.id).toBe(simulator.workspaceId)
+  expect(teams(place)).toEqual(before)
+})
