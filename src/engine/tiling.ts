@@ -1,6 +1,6 @@
+import { isoInstant } from '../clock.ts'
 import type { TimelineFeed } from '../resource.ts'
 import type { Segment } from '../store/ledger.ts'
-import { quote } from '../store/sql.ts'
 import { DAY, type EngineContext, MINUTE } from './context.ts'
 import { cutOff } from './walk.ts'
 
@@ -75,17 +75,15 @@ function ageOf(at: string, now: number): number {
   return Math.max(now - Date.parse(at), YOUNG_MS)
 }
 
-/** Undefined while there are so few rows that one page holds them all. */
-function headBegins({ store, server }: EngineContext, { table, time }: TimelineFeed): string | undefined {
-  const column = quote(time)
-  const at = store
-    .prepare(
-      `SELECT ${column} FROM ${quote(table)} WHERE _deleted_at IS NULL AND ${column} IS NOT NULL
-       ORDER BY ${column} DESC LIMIT 1 OFFSET ${HEAD_ROWS}`,
-    )
-    .pluck()
-    .get() as string | undefined
+/**
+ * Undefined while there are so few rows that one page holds them all. Where more than a page lies at the instant, it
+ * is left to the older neighbour, or each poll would list all of it.
+ */
+function headBegins({ store, server }: EngineContext, feed: TimelineFeed): string | undefined {
+  const at = store.rowTimes.afterNewest(feed, HEAD_ROWS)
   if (at === undefined) return undefined
-  const latest = new Date(server.now() - HEAD_MS).toISOString()
-  return [at, latest].sort()[0]
+  const isCrowded = store.rowTimes.isMoreThan(feed, 2 * HEAD_ROWS, at)
+  const begins = isCrowded ? isoInstant(Date.parse(at) + 1) : at
+  const latest = isoInstant(server.now() - HEAD_MS)
+  return [begins, latest].sort()[0]
 }

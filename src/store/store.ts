@@ -33,6 +33,7 @@ import {
 import { fillQuestions } from './questions.ts'
 import { createRejects, type Rejects } from './rejects.ts'
 import { createRequests, type Requests } from './requests.ts'
+import { createRowTimes, type RowTimes } from './row-times.ts'
 import { createRowWriters, type RowWriters, type Written } from './rows.ts'
 import { createRuns, type Runs } from './runs.ts'
 import { quote } from './sql.ts'
@@ -73,6 +74,7 @@ export interface Store {
   runs: Runs
   state: State
   rows: RowWriters
+  rowTimes: RowTimes
   merge: MessageMerge
   tombstone: Tombstone
   withdrawals: Withdrawals
@@ -286,6 +288,7 @@ function createStore({
     freshness,
     absences,
     rows,
+    rowTimes: createRowTimes(prepare),
     merge,
     write,
     ledger: createLedger(prepare),

@@ -206,3 +206,39 @@ describe('in the daemon', () => {
     expect(most).toBeLessThanOrEqual(before)
   })
 })
+
+describe('the newest end', () => {
+  test('is one page at each poll, also where more rows than a page have the same instant', async () => {
+    const older = messages(120).map(row => ({
+      ...row,
+      id: uuid(1000 + Number(row.id.slice(-12))),
+      received_at: minutesBack(9000),
+    }))
+    const rows = [...messages(150, () => 600), ...older]
+    const { api, list, pages } = await startSlowList(rows, 100)
+    const trial = await startTrial(api)
+    const timed = await startTimed(api, trial, ['messages'])
+    await timed.drain()
+    const poll = async () => {
+      const before = api.requests.length
+      timed.context.wishes.add('messages.list')
+      await timed.drain()
+      return pages(before).length
+    }
+    expect([await poll(), await poll(), await poll()]).toEqual([1, 1, 1])
+    expect(stored(trial)).toEqual(idsOf(rows))
+    expectTiled(trial)
+
+    list.rows = [
+      message(5000, { received_at: minutesBack(1) }),
+      ...rows,
+      message(5001, { received_at: minutesBack(600) }),
+    ]
+    expect(await poll()).toBe(1)
+    expect(stored(trial)).toContain(uuid(5000))
+    timed.moveClock(86_400_000)
+    trial.store.prepare("UPDATE sync_segments SET listed_at = '2026-01-01T00:00:00.000Z'").run()
+    await timed.drain()
+    expect(stored(trial)).toContain(uuid(5001))
+  })
+})
