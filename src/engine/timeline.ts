@@ -15,6 +15,7 @@ import type { Job, Reply, Source } from './job.ts'
 import { ATTEMPTS_OF_A_PART, limitAfter } from './narrowing.ts'
 import { isAskable } from './probes.ts'
 import { tileByAge } from './tiling.ts'
+import { missingUndated, noteUndated } from './undated.ts'
 import {
   begun,
   canCutAtEdge,
@@ -219,6 +220,7 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
     feed.causes,
   )
   if (segment.listedAt !== null) noteArrivals(context, work, stored)
+  noteUndated(context, list.id, feed, items)
   const edge = passEdge(work, segment, items, page.next === null)
   probeMissing(context, work, edge, reply)
   const reached: Segment = {
@@ -352,12 +354,8 @@ function passEdge(
  * Rows of ours within the span that the list did not show, and that were there before it was asked; what seems to
  * come from the future was stored while this machine's clock was ahead.
  */
-function probeMissing(
-  { store, now }: EngineContext,
-  { list, feed }: PageWork,
-  edge: Edge,
-  reply: Reply,
-): void {
+function probeMissing(context: EngineContext, { list, feed }: PageWork, edge: Edge, reply: Reply): void {
+  const { store, now } = context
   const time = quote(feed.time)
   const above = edge.aboveIncluded ? '<=' : '<'
   const below = edge.belowIncluded ? '>=' : '>'
@@ -367,7 +365,9 @@ function probeMissing(
        WHERE ${time} ${above} ? AND ${time} ${below} ? AND _deleted_at IS NULL
          AND (_first_seen_at < ? OR _first_seen_at > ?)`,
     )
-    .all(edge.above ?? '~', edge.below ?? '', reply.sentAt, now()) as { id: string; at: string }[]
+    .all(edge.above ?? '~', edge.below ?? '', reply.sentAt, now()) as { id: string; at: string | null }[]
+  const isOldestEnd = edge.isEnd && edge.below === null
+  if (isOldestEnd) candidates.push(...missingUndated(context, list.id, feed, reply.sentAt))
   const probe = `${list.id}.probe`
   for (const { id: key, at } of candidates) {
     if (edge.seen.has(key) || !isAskable(feed.evidence, key)) continue

@@ -1,0 +1,35 @@
+import { tableNamed } from '../catalog.ts'
+import type { TimelineFeed } from '../resource.ts'
+import type { ParsedItem } from '../row.ts'
+import type { EngineContext } from './context.ts'
+
+/**
+ * Rows of a timeline whose time cannot be read lie in no segment. Where they appear in a list, their keys are noted.
+ * When the oldest segment was read to its end, every other was read since it last was: what is not noted by then is
+ * missing.
+ */
+
+export function noteUndated(
+  { store }: EngineContext,
+  feedId: string,
+  { table, time }: TimelineFeed,
+  items: readonly ParsedItem[],
+): void {
+  const columns = Object.keys(tableNamed(table).columns)
+  const [timeAt, keyAt] = [columns.indexOf(time), columns.indexOf('id')]
+  for (const { cells } of items) {
+    if (cells[timeAt] === null) store.ledger.see(feedId, '', String(cells[keyAt]))
+  }
+}
+
+/** At the end of the oldest segment. What is noted counts from then on for the next time. */
+export function missingUndated(
+  { store, now }: EngineContext,
+  feedId: string,
+  feed: TimelineFeed,
+  sentAt: string,
+): { id: string; at: null }[] {
+  const keys = store.rowTimes.undated(feed, feedId, { before: sentAt, now: now() })
+  store.ledger.forgetSeen(feedId, '')
+  return keys.map(id => ({ id, at: null }))
+}
