@@ -135,6 +135,10 @@ async function prepare(command: Command, definition: CommandDefinition, run: Run
       cwd: process.cwd(),
       stdout: process.stdout,
       stderr: process.stderr,
+      // Opened only where it is read.
+      get stdin() {
+        return process.stdin
+      },
       signal,
       onHangup: listener => void process.on('SIGHUP', listener),
       version: version(),

@@ -4,6 +4,7 @@ import {
   credentialName,
   environmentName,
   fileEnvironmentName,
+  fileKey,
   SECRETS,
   SECTIONS,
   SETTING_LIST,
@@ -35,7 +36,7 @@ function renderSetting(key: SettingKey, setting: Setting, value: string | undefi
     setting.unit === undefined ? '' : `Unit: ${setting.unit}.`,
     `Environment: ${environmentName(key)}.`,
   ]
-  const name = key.slice(key.indexOf('.') + 1)
+  const name = nameInFile(key, setting)
   return [
     comment(setting.description),
     comment(facts.filter(fact => fact !== '').join(' ')),
@@ -79,14 +80,19 @@ function sourcesOfSecret([key, secret]: readonly [SettingKey, string]): string {
     `the file that \`${fileEnvironmentName(key)}\` names`,
     `the systemd credential \`${credentialName(key)}\``,
   ]
-  return `- ${secret}, \`${key}\`: ${sources.join(', ')}, and \`${name}\` under \`[${section}]\` in the settings file`
+  return `- ${secret}, \`${key}\`: ${sources.join(', ')}, and under \`[${section}]\` in the settings file either \`${name}_file\`, the path of a file (a relative one starts at the folder of the settings file), or \`${name}\`, the secret itself`
 }
 
-function explained([key, { kind, unit, description, example }]: readonly [SettingKey, Setting]): string {
+function explained([key, setting]: readonly [SettingKey, Setting]): string {
+  const { kind, unit, description, example } = setting
   const inUnit = unit === undefined ? '' : ` Unit: ${unit}.`
-  const name = key.slice(key.indexOf('.') + 1)
+  const name = nameInFile(key, setting)
   return `- \`${key}\`: ${description} Expected: ${kind.allowed()}.${inUnit} Example: \`${name} = ${example}\``
 }
+
+/** A secret stands in a file of its own, and the settings file names it. */
+const nameInFile = (key: SettingKey, { secret }: Setting): string =>
+  (secret === undefined ? key : fileKey(key)).slice(key.indexOf('.') + 1)
 
 const settingsOf = (section: string) => SETTING_LIST.filter(([key]) => key.startsWith(`${section}.`))
 

@@ -57,11 +57,11 @@ export const SETTINGS = {
     default: undefined,
     without: 'required',
     description:
-      'The API key. Better than here it is kept in a file of its own that only the service can read: name it in `PARLEY_API_KEY_FILE` or with `--api-key-file`, or pass it as the systemd credential `api_key`. It is never printed, logged or stored, and no flag takes the key itself, since other users could see it in the list of processes.',
+      'The API key. Keep it in a file that only the service can read: `key_file` names that file, and a relative path starts at the folder of the settings file. `PARLEY_API_KEY_FILE`, `--api-key-file` and the systemd credential `api_key` name one as well; `key` takes the key itself. It is never printed, logged or stored, and no flag takes the key itself, since other users could see it in the list of processes.',
     environment: 'PARLEY_API_KEY',
     flag: '--api-key-file',
     placeholder: 'file',
-    example: '"…"',
+    example: '"parley.key"',
     secret: 'the API key',
   },
   'api.workspace_id': {
@@ -245,10 +245,10 @@ export const SETTINGS = {
     default: undefined,
     without: 'none',
     description:
-      "What the product's webhooks must give so that they are heard: in the header `X-Nudge-Secret` of `POST /nudge`, or, where a webhook has no headers of its own, percent-encoded at the end of `POST /nudge/SECRET`. What they say is never taken for data, only as a hint at what to read soon. Without a secret there is no `/nudge`. A reverse proxy that brings webhooks in from outside should pass on nothing else, keep their path out of its log, and ask for the host `localhost`, `127.0.0.1` or `[::1]`, since on loopback no other is answered. Better than here the secret is kept in a file of its own, as the API key is. It is never printed, logged or stored.",
+      "What the product's webhooks must give so that they are heard: in the header `X-Nudge-Secret` of `POST /nudge`, or, where a webhook has no headers of its own, percent-encoded at the end of `POST /nudge/SECRET`. What they say is never taken for data, only as a hint at what to read soon. Without a secret there is no `/nudge`. A reverse proxy that brings webhooks in from outside should pass on nothing else, keep their path out of its log, and ask for the host `localhost`, `127.0.0.1` or `[::1]`, since on loopback no other is answered. `nudge_secret_file` names the file that holds it, as with the API key. It is never printed, logged or stored.",
     flag: '--nudge-secret-file',
     placeholder: 'file',
-    example: '"…"',
+    example: '"nudge.secret"',
     secret: 'the nudge secret',
   },
   'retention.withdrawn_days': {
@@ -324,6 +324,11 @@ export function environmentName(key: SettingKey): string {
 }
 
 /** Where the environment names a file that holds the value of a secret setting. */
+/** The key under which a settings file names the file with a secret; a relative path starts at the settings file. */
+export function fileKey(key: SettingKey): string {
+  return `${key}_file`
+}
+
 export function fileEnvironmentName(key: SettingKey): string {
   return `${environmentName(key)}_FILE`
 }

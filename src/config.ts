@@ -1,13 +1,14 @@
 /** Settings: from the file, the environment and flags to one checked object. The only reader of process.env. */
 
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { parse, TomlDate, TomlError } from 'smol-toml'
 import type { Kind, Within } from './config-kinds.ts'
 import {
   credentialName,
   environmentName,
   fileEnvironmentName,
+  fileKey,
   SECRETS,
   SECTIONS,
   SETTING_LIST,
@@ -201,6 +202,7 @@ function strangeNames(env: Environment): string[] {
 
 function fileLayer(file: SettingsFile, found: Findings): Layer {
   const layer: Layer = new Map()
+  const named: [secret: (typeof SECRETS)[number], path: unknown][] = []
   for (const [section, content] of Object.entries(parseToml(file))) {
     if (!Object.hasOwn(SECTIONS, section)) {
       const meant = nearest(section, Object.keys(SECTIONS))
@@ -212,13 +214,28 @@ function fileLayer(file: SettingsFile, found: Findings): Layer {
     } else {
       for (const [name, value] of Object.entries(content)) {
         const key = SETTING_LIST.find(([known]) => known === `${section}.${name}`)?.[0]
+        const secret = SECRETS.find(([known]) => fileKey(known) === `${section}.${name}`)
         if (key !== undefined) layer.set(key, { value: plain(value), source: file.path })
-        else found.problems.push(strangeKey(`${section}.${name}`, file.path))
+        else if (secret === undefined) found.problems.push(strangeKey(`${section}.${name}`, file.path))
+        else named.push([secret, value])
       }
     }
   }
   for (const [key, secret] of SECRETS) {
     if (layer.has(key) && file.openToAll) found.warnings.push(openToOthersWarning(file.path, secret))
+  }
+  for (const [[key, secret], path] of named) {
+    if (layer.has(key)) found.problems.push(`${key} and ${fileKey(key)} are both in ${file.path}: keep one`)
+    else if (typeof path !== 'string' || path === '')
+      found.problems.push(`${fileKey(key)} is ${shown(path)} in ${file.path}: expected the path of a file`)
+    else {
+      const value = join(dirname(file.path), path)
+      layer.set(key, {
+        value: isAbsolute(path) ? path : value,
+        source: file.path,
+        inFile: { secret, mustBePrivate: true },
+      })
+    }
   }
   return layer
 }
@@ -314,7 +331,7 @@ function requireApi(sources: LoadedSettings['sources'], file: string | undefined
   const place = file ?? DEFAULT_FILE
   const ways = {
     'api.base_url': `give --base-url, PARLEY_BASE_URL, or base_url under [api] in ${place}`,
-    'api.key': `put it in PARLEY_API_KEY, or in a file named by PARLEY_API_KEY_FILE (or --api-key-file, or the systemd credential api_key), or as key under [api] in ${place}`,
+    'api.key': `put it in PARLEY_API_KEY, or in a file named by PARLEY_API_KEY_FILE (or --api-key-file, or the systemd credential api_key, or key_file under [api] in ${place})`,
     'api.workspace_id': `give --workspace-id, PARLEY_WORKSPACE_ID, or workspace_id under [api] in ${place}`,
   } as const satisfies { [Key in SettingKey]?: string }
   for (const [key, way] of Object.entries(ways)) {

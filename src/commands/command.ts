@@ -8,6 +8,7 @@ import {
 } from '../config.ts'
 import { SETTING_LIST, type SettingKey, settingOf } from '../config-settings.ts'
 import type { ExitStatus } from '../errors.ts'
+import type { Keyboard } from './ask-secret.ts'
 
 /** The part of a writable stream that commands use. */
 export interface Output {
@@ -25,6 +26,8 @@ export interface CommandContext {
   stdout: Output
   /** Progress and logs. */
   stderr: Output
+  /** Read only where a person is asked something. */
+  stdin: Keyboard
   /** Aborted by the first SIGTERM or SIGINT; its reason is a StopError of status 75, which a command may throw. */
   signal: AbortSignal
   /** Has the listener called on every SIGHUP, which ends the process where nobody listens. */

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { Option } from 'commander'
 import { createAsker } from '../api/ask.ts'
 import { createGovernor } from '../api/governor.ts'
@@ -37,8 +37,16 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
     const { loaded, settings } = checkSettings(context, input, report.add)
     if (settings) checkMachine(settings, report.add)
     if (loaded) await checkTheApi(context, loaded.settings, report.add)
-    return report.end()
+    return report.end(nextStep(input.flags.config, settings?.database.path))
   },
+}
+
+/** What to do when nothing is wrong. */
+function nextStep(config: string | undefined, database: string | undefined): string {
+  const flag = config === undefined ? '' : ` --config ${config}`
+  return database !== undefined && existsSync(database)
+    ? `parley backfill${flag} brings the warehouse up to date once; parley daemon${flag} keeps it so.`
+    : `parley backfill --plan${flag} says what reading everything costs; parley backfill${flag} reads it.`
 }
 
 type Add = (finding: Finding) => void
@@ -165,14 +173,15 @@ function createReport({ stdout, env }: CommandContext, json: boolean) {
       findings.push(finding)
       if (!json) stdout.write(lineFor(finding, colour))
     },
-    end(): ExitStatus {
+    end(next: string): ExitStatus {
       const met = findings.flatMap(({ status }) => status ?? [])
       const status = FIRST_MET.find(each => met.includes(each)) ?? met[0] ?? EXIT_STATUS.done
       const count = (mark: Finding['mark']) => findings.filter(finding => finding.mark === mark).length
       const [wrong, warnings] = [count('wrong'), count('warning')]
-      const all = { ok: wrong === 0, exit_status: status, wrong, warnings, findings }
+      const step = wrong === 0 ? next : 'Do what the arrows say, then run parley doctor again.'
+      const all = { ok: wrong === 0, exit_status: status, wrong, warnings, findings, next: step }
       if (json) stdout.write(`${JSON.stringify(all)}\n`)
-      else stdout.write(`\n${summaryOf(wrong, warnings)}\n`)
+      else stdout.write(`\n${summaryOf(wrong, warnings)}\nNext: ${step}\n`)
       return status
     },
   }

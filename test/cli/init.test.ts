@@ -1,9 +1,11 @@
+import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../src/config.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
-import { emptyFolder, parley } from './parley.ts'
+import { requirePrograms } from '../systemd/tools.ts'
+import { emptyFolder, PROGRAM, parley } from './parley.ts'
 
 const FILE = 'config/parley.toml'
 const read = (cwd: string, name = FILE) => readFileSync(join(cwd, name), 'utf8')
@@ -61,6 +63,86 @@ test('settings given as flags are filled in and are read again', async () => {
     search: { enabled: false },
   })
 })
+
+test('only what is still missing is asked to be filled in', async () => {
+  const cwd = emptyFolder()
+  const both = ['--base-url', 'https://api.example.com', '--workspace-id', '42']
+  const filled = await parley(['init', ...both], { cwd })
+  expect(filled.stdout).not.toContain('Fill in')
+  expect(filled.stdout).toContain('1. Put the API key in config/parley.key, readable by you alone')
+  const one = await parley(['init', '--force', ...both.slice(0, 2)], { cwd })
+  expect(one.stdout).toContain('1. Fill in workspace_id under [api].\n')
+  const named = await parley(['init', '--force', ...both, '--api-key-file', '../key'], { cwd })
+  expect(named.stdout).toContain('1. See whether all is well: parley doctor\n')
+  expect(read(cwd)).toContain(`\nkey_file = "${join(cwd, '../key')}"\n`)
+  const around = { PARLEY_WORKSPACE_ID: '42', PARLEY_API_KEY_FILE: 'key' }
+  const given = await parley(['init', '--force'], { cwd, env: around })
+  expect(given.stdout).toContain('1. Fill in base_url under [api].\n  2. See')
+})
+
+test('on a terminal the key is asked for, not shown, and written to a file of its owner next to the settings', async () => {
+  requirePrograms('python3')
+  const cwd = emptyFolder()
+  const flags = ['--config', 'acme.toml', '--base-url', 'https://api.example.com', '--workspace-id', '42']
+  const { status, shown } = onTerminal(cwd, ['init', ...flags], 'the-keX\u007fy\r')
+  expect({ status, shown }).toEqual({ status: 0, shown: expect.not.stringMatching(/the-ke/) })
+  expect(shown).toContain('API key (not shown; Enter to leave it out): ')
+  expect(shown).toContain('1. See whether all is well: parley doctor --config acme.toml')
+  expect(read(cwd, 'acme.key')).toBe('the-key\n')
+  expect(statSync(join(cwd, 'acme.key')).mode & 0o777).toBe(0o600)
+  expect(read(cwd, 'acme.toml')).toContain('\nkey_file = "acme.key"\n')
+  const { settings } = loadSettings({ flags: { config: 'acme.toml' }, env: {}, cwd, requireApi: true })
+  expect(settings.api.key).toBe('the-key')
+})
+
+test.each([
+  ['Ctrl-C', 'half\u0003', EXIT_STATUS.unfinished],
+  ['what is no key', 'two words\r', EXIT_STATUS.usage],
+])('%s in place of the key writes nothing', (_, typed, status) => {
+  const cwd = emptyFolder()
+  expect(onTerminal(cwd, ['init'], typed)).toMatchObject({
+    status,
+    shown: expect.not.stringContaining(typed),
+  })
+  expect(readdirSync(cwd)).toEqual([])
+})
+
+test('no key is asked for where Enter is all that is typed', () => {
+  const cwd = emptyFolder()
+  const { status, shown } = onTerminal(cwd, ['init'], '\r')
+  expect({ status, shown }).toEqual({ status: 0, shown: expect.stringContaining('2. Put the API key in') })
+  expect(readdirSync(join(cwd, 'config'))).toEqual(['parley.toml'])
+})
+
+/** Runs the program on a pseudo-terminal, where this is typed once it asks. */
+function onTerminal(cwd: string, args: readonly string[], typed: string): { status: number; shown: string } {
+  const script = `
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+shown, typed = b"", False
+while True:
+    try:
+        part = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not part:
+        break
+    shown += part
+    if not typed and b"leave it out): " in shown:
+        os.write(terminal, sys.argv[1].encode())
+        typed = True
+os.write(1, shown)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))`
+  const { status, stdout } = spawnSync('python3', ['-c', script, typed, process.execPath, PROGRAM, ...args], {
+    cwd,
+    encoding: 'utf8',
+    timeout: 60_000,
+    env: { PATH: process.env['PATH'] },
+  })
+  return { status: status ?? -1, shown: stdout }
+}
 
 test('the key of the environment does not get into the file', async () => {
   const cwd = emptyFolder()

@@ -308,6 +308,32 @@ describe('the API key', () => {
     ])
   })
 
+  test('comes from the file that the settings file names, by a path that starts where the settings file is', () => {
+    file('etc/acme.key', 'from-key-file\n')
+    const load = (path: string) => {
+      file('etc/acme.toml', `[api]\nkey_file = ${path}`)
+      return loadForApi({ flags: { config: 'etc/acme.toml' }, env: rest })
+    }
+    for (const path of ['"acme.key"', '"../etc/acme.key"', JSON.stringify(join(cwd, 'etc/acme.key'))]) {
+      const { settings, sources, warnings } = load(path)
+      expect([settings.api.key, sources['api.key'], warnings]).toEqual(['from-key-file', 'etc/acme.toml', []])
+    }
+    expect(complaint(() => load('"nowhere"'))).toContain(
+      "the API key's file etc/nowhere (etc/acme.toml) cannot be read: ENOENT",
+    )
+    expect(complaint(() => load('7'))).toContain(
+      'api.key_file is 7 in etc/acme.toml: expected the path of a file',
+    )
+    expect(complaint(() => load('"acme.key"\nkey = "k"'))).toContain(
+      'api.key and api.key_file are both in etc/acme.toml: keep one',
+    )
+  })
+
+  test('of the environment wins over the file that the settings file names, which is not read then', () => {
+    file('config/parley.toml', '[api]\nkey_file = "nowhere"')
+    expect(loadForApi({ env: API }).settings.api.key).toBe('the-key')
+  })
+
   test('in a file that cannot be read, or that is empty, is an error that names the file', () => {
     file('empty', '\n')
     const load = (name: string) =>

@@ -51,7 +51,9 @@ test('before the first backfill nothing is wrong, and nothing is written', async
   expect(stdout).toContain(
     `note     database: ${around.file} is not there yet\n         → parley backfill makes it.\n`,
   )
-  expect(stdout).toMatch(/\nNothing is wrong\.\n$/)
+  expect(stdout).toMatch(
+    /\nNothing is wrong\.\nNext: parley backfill --plan says what reading everything costs; /,
+  )
   expect(readdirSync(around.cwd)).toEqual([])
 })
 

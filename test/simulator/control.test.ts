@@ -93,7 +93,16 @@ test('the command says where it listens, serves, and ends with 0 when it is stop
   const { written, stdout, stderr } = outputs()
   const options = optionsFor('--port', '0', '--messages', '50', '--json', '--key', 'a key')
   const running = simulateCommand.run(
-    { env: {}, cwd: '.', stdout, stderr, signal: stop.signal, onHangup: () => undefined, version: 'test' },
+    {
+      env: {},
+      cwd: '.',
+      stdin: process.stdin,
+      stdout,
+      stderr,
+      signal: stop.signal,
+      onHangup: () => undefined,
+      version: 'test',
+    },
     { args: [], flags: {}, options },
   )
   while (written.stdout === '') await new Promise(resolve => setImmediate(resolve))
@@ -113,6 +122,7 @@ test('a port that is taken and a history that ends nowhere are wrong usage', asy
   const context = {
     env: {},
     cwd: '.',
+    stdin: process.stdin,
     ...outputs(),
     signal: AbortSignal.abort(),
     onHangup: () => undefined,

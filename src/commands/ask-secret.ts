@@ -1,0 +1,52 @@
+/** A terminal that can be read without showing what is typed. */
+export interface Keyboard {
+  isTTY?: boolean
+  setRawMode?(isRaw: boolean): unknown
+  on(event: 'data', listener: (typed: Buffer | string) => void): unknown
+  off(event: 'data', listener: (typed: Buffer | string) => void): unknown
+  resume(): unknown
+  pause(): unknown
+}
+
+interface Question {
+  text: string
+  keyboard: Keyboard
+  /** Where the question is shown; never the answer. */
+  write(text: string): unknown
+  /** Ends it as Ctrl-C does. */
+  signal: AbortSignal
+}
+
+const [ENTER, ERASE, INTERRUPT] = ['\r\n\u0004', '\u0008\u007f', '\u0003']
+
+/**
+ * Asks for a secret, which is not shown while it is typed.
+ * @returns what was typed, without white space around it; undefined after Ctrl-C
+ */
+export function askSecret({ text, keyboard, write, signal }: Question): Promise<string | undefined> {
+  // Before anything is shown: a Ctrl-C is a character from then on, and nothing typed is echoed.
+  keyboard.setRawMode?.(true)
+  write(text)
+  return new Promise(resolve => {
+    let typed = ''
+    const stop = () => end(undefined)
+    const end = (answer: string | undefined) => {
+      signal.removeEventListener('abort', stop)
+      keyboard.off('data', listen)
+      keyboard.setRawMode?.(false)
+      keyboard.pause()
+      write('\n')
+      resolve(answer)
+    }
+    const listen = (part: Buffer | string) => {
+      for (const character of String(part)) {
+        if (character === INTERRUPT) return end(undefined)
+        if (ENTER.includes(character)) return end(typed.trim())
+        typed = ERASE.includes(character) ? typed.slice(0, -1) : typed + character
+      }
+    }
+    signal.addEventListener('abort', stop)
+    keyboard.on('data', listen)
+    keyboard.resume()
+  })
+}
