@@ -4,7 +4,8 @@
 --   today          the day that is not yet past
 --   since          meetings that began from this day on: a year; older promises are mostly history
 --
--- Items without a due day are left out; a state that the API does not tell counts as not done.
+-- Items without a due day, and meetings that the API withholds, are left out; a state that the API does not tell counts
+-- as not done.
 WITH parameters AS (
   SELECT
     date('now') AS today,

@@ -3,6 +3,8 @@
 -- Parameters:
 --   since, until   requests from this day on and before that one: the last 30 days
 --
+-- Half of the requests took median_ms or less, 95 of 100 took p95_ms or less; those without a duration count for
+-- neither.
 -- The log has only the end of each key, so that keys which end alike are one here, and older entries may have none.
 -- Requests for the log itself, and those refused before they reached the service (a wrong key, too many requests), are
 -- not in it. Empty where the workspace does not offer the log.

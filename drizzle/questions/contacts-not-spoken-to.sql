@@ -8,8 +8,10 @@
 --   closed_field   the deal's field that says that it is closed: true, a day, anything but false, 0 and empty
 --   closed_stages  names of stages that mean closed, as a JSON list, where there is no such field
 --
--- Spoken to: an e-mail or a meeting in which the API names the contact, or whose activity is linked to it. A contact of
--- several open deals is shown for each. Those whom nobody ever spoke to come last.
+-- Spoken to: an e-mail of which a copy names the contact, a meeting that names the contact as an attendee, or the
+-- activity of an e-mail or a meeting that is linked to the contact. last_talk is the latest of all of these, and
+-- days_silent the days from its day to today. A contact of several open deals is shown for each. Those whom nobody ever
+-- spoke to come last.
 -- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
 WITH parameters AS (
   SELECT
@@ -21,21 +23,8 @@ WITH parameters AS (
     'is_closed' AS closed_field,
     '[]' AS closed_stages
 ),
-spoken_to AS MATERIALIZED (
-  SELECT x.contact_id
-  FROM parameters p
-  CROSS JOIN live_message_copies c ON c.received_at >= date(p.today, '-' || (p.days - 1) || ' days')
-  CROSS JOIN message_copy_participants x ON x.message_id = c.id AND x.contact_id IS NOT NULL
-  UNION
-  SELECT a.contact_id
-  FROM parameters p
-  CROSS JOIN live_meetings m ON m.start_time >= date(p.today, '-' || (p.days - 1) || ' days')
-  CROSS JOIN live_meeting_attendees a ON a.meeting_id = m.id AND a.contact_id IS NOT NULL
-),
-silent AS MATERIALIZED (
-  SELECT p.*, d.id AS deal_id, d.fields AS deal, s.fields ->> 'name' AS stage, c.id AS contact_id, c.fields AS contact,
-    (SELECT max(a.occurred_at) FROM activity_links l JOIN live_activities a ON a.id = l.activity_id
-     WHERE l.context_type = 'contact' AND l.context_id = c.id AND a.source_type IN ('MEETING', 'MESSAGE')) AS last_at
+contacts AS MATERIALIZED (
+  SELECT p.*, d.id AS deal_id, d.fields AS deal, s.fields ->> 'name' AS stage, c.id AS contact_id, c.fields AS contact
   FROM parameters p
   CROSS JOIN live_crm_records d ON d.object = 'deal'
   JOIN crm_record_links k ON k.object = 'deal' AND k.record_id = d.id AND k.related_object = 'contact'
@@ -43,11 +32,33 @@ silent AS MATERIALIZED (
   LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
   WHERE lower(coalesce(d.fields ->> p.closed_field, '')) IN ('', '0', 'false')
     AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
-    AND c.id NOT IN (SELECT contact_id FROM spoken_to)
+),
+talks AS (
+  SELECT x.contact_id, c.received_at AS talked_at
+  FROM message_copy_participants x
+  JOIN live_message_copies c ON c.id = x.message_id
+  WHERE x.contact_id IN (SELECT contact_id FROM contacts)
+  UNION ALL
+  SELECT a.contact_id, m.start_time
+  FROM live_meeting_attendees a
+  JOIN live_meetings m ON m.id = a.meeting_id
+  WHERE a.contact_id IN (SELECT contact_id FROM contacts)
+  UNION ALL
+  SELECT l.context_id, a.occurred_at
+  FROM activity_links l
+  JOIN live_activities a ON a.id = l.activity_id
+  WHERE l.context_type = 'contact' AND l.context_id IN (SELECT contact_id FROM contacts)
+    AND a.source_type IN ('MEETING', 'MESSAGE')
+),
+last_talks AS (
+  SELECT contact_id, max(talked_at) AS last_at
+  FROM talks
+  GROUP BY contact_id
 ),
 counted AS (
-  SELECT *, CAST(julianday(today) - julianday(substr(last_at, 1, 10)) AS INTEGER) AS days_silent
-  FROM silent
+  SELECT c.*, t.last_at, CAST(julianday(c.today) - julianday(substr(t.last_at, 1, 10)) AS INTEGER) AS days_silent
+  FROM contacts c
+  LEFT JOIN last_talks t ON t.contact_id = c.contact_id
 )
 SELECT
   days_silent,

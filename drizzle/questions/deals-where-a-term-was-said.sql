@@ -7,6 +7,8 @@
 --   closed_field   the deal's field that says that it is closed: true, a day, anything but false, 0 and empty
 --   closed_stages  names of stages that mean closed, as a JSON list, where there is no such field
 --
+-- A meeting belongs to the deals that its activity is linked to. mentions counts entries of transcripts, each once
+-- however often the term is in it.
 -- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
 -- Needs the full-text index, as mentions-of-a-term-by-month.sql does, where it is said how to do without.
 WITH parameters AS (

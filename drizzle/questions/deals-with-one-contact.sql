@@ -7,8 +7,9 @@
 --   closed_field   the deal's field that says that it is closed: true, a day, anything but false, 0 and empty
 --   closed_stages  names of stages that mean closed, as a JSON list, where there is no such field
 --
--- Counted are the contacts that the API names in the e-mails and meetings of a deal, people of our side left out of
--- meetings. contacts_in_crm says how many the deal has: whom else one could speak to. Deals in which nobody spoke to any
+-- Counted are the contacts that the API names in the e-mails (in any copy of each) and meetings whose activities are
+-- linked to the deal, people of our side left out of meetings. last_talk is the last of these in which the contact is
+-- named. contacts_in_crm says how many the deal has: whom else one could speak to. Deals in which nobody spoke to any
 -- contact are not here.
 -- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
 WITH parameters AS (
@@ -30,7 +31,8 @@ talks AS MATERIALIZED (
 people AS (
   SELECT t.deal_id, x.contact_id, t.occurred_at
   FROM talks t
-  CROSS JOIN live_message_copies c ON c.id = t.source_id
+  CROSS JOIN live_message_copies s ON s.id = t.source_id
+  CROSS JOIN live_message_copies c ON c.mail_id = s.mail_id
   CROSS JOIN message_copy_participants x ON x.message_id = c.id AND x.contact_id IS NOT NULL
   WHERE t.source_type = 'MESSAGE'
   UNION ALL

@@ -5,8 +5,9 @@
 --   domain_field, name_field   the company's fields with its domain and name
 --   own_domains    the second query: domains that are ours, by default those of all members, also of those who left
 --
--- Each e-mail counts once for a domain, however many copies of it and people in it there are. Where a member has an
--- address at a public provider, list your domains instead. Shown are the first 50.
+-- Each e-mail counts once for a domain, however many copies of it and people in it there are. Of several companies with
+-- one domain the first by name is shown. Where a member has an address at a public provider, list your domains instead.
+-- Shown are the first 50.
 WITH parameters AS (
   SELECT
     date('now', '-90 days') AS since,
@@ -18,11 +19,11 @@ own_domains AS (
   SELECT DISTINCT lower(substr(email, instr(email, '@') + 1)) AS domain FROM members WHERE email LIKE '%@%'
 ),
 people AS (
-  SELECT coalesce(nullif(c.header_message_id, ''), 'id:' || c.id) AS mail, c.received_at, x.role,
+  SELECT m.header_message_id AS mail, m.received_at, x.role,
     lower(x.handle) AS handle, lower(substr(x.handle, instr(x.handle, '@') + 1)) AS domain
   FROM parameters p
-  CROSS JOIN live_message_copies c ON c.received_at >= p.since AND c.received_at < p.until
-  JOIN message_copy_participants x ON x.message_id = c.id
+  CROSS JOIN live_messages m ON m.received_at >= p.since AND m.received_at < p.until
+  JOIN live_message_participants x ON x.header_message_id = m.header_message_id
   WHERE x.handle LIKE '%@%'
 ),
 companies AS (

@@ -4,7 +4,8 @@
 --   term           what to look for, in any language; as in LIKE, % stands for anything and _ for one sign
 --   since, until   meetings that began from this day on and before that one: the last twelve months
 --
--- An entry of a transcript counts once, however often the term is in it. percent is of the meetings with a transcript.
+-- An entry of a transcript counts once, however often the term is in it. by_contacts: of these, entries whose speaker
+-- the API names as a contact. meetings: those with a mention; percent is of the meetings with a transcript.
 -- Found through the full-text index, quickly from three signs on; entries that it does not hold yet are read one by one.
 -- Where it is turned off (search.enabled), put
 -- SELECT t.meeting_id, t.contact_id

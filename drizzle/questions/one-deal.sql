@@ -35,7 +35,7 @@ told AS (
   CROSS JOIN activity_links l ON l.context_type = 'deal' AND l.context_id = d.id
   JOIN live_activities a ON a.id = l.activity_id
   LEFT JOIN live_message_copies c ON a.source_type = 'MESSAGE' AND c.id = a.source_id
-  LEFT JOIN live_messages e ON e.header_message_id = coalesce(nullif(c.header_message_id, ''), 'id:' || c.id)
+  LEFT JOIN live_messages e ON e.header_message_id = c.mail_id
   LEFT JOIN message_copy_participants x ON x.message_id = e.id AND x.position = 0 AND x.role = 'FROM'
   LEFT JOIN live_meetings m ON a.source_type = 'MEETING' AND m.id = a.source_id AND m.access = 'open'
   LEFT JOIN live_members w ON w.id = a.actor_id

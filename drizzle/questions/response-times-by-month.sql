@@ -16,14 +16,15 @@ own_domains AS (
   SELECT DISTINCT lower(substr(email, instr(email, '@') + 1)) AS domain FROM members WHERE email LIKE '%@%'
 ),
 copies AS (
-  SELECT coalesce(nullif(c.header_message_id, ''), 'id:' || c.id) AS mail, c.thread_id, c.received_at,
+  SELECT c.mail_id AS mail, c.thread_id, m.received_at,
     lower(substr(x.handle, instr(x.handle, '@') + 1)) IN (SELECT domain FROM own_domains) AS is_ours
   FROM parameters p
-  CROSS JOIN live_message_copies c ON c.received_at >= p.since AND c.received_at < p.until AND c.thread_id IS NOT NULL
+  CROSS JOIN live_messages m ON m.received_at >= p.since AND m.received_at < p.until
+  JOIN live_message_copies c ON c.mail_id = m.header_message_id AND c.thread_id IS NOT NULL
   JOIN message_copy_participants x ON x.message_id = c.id AND x.position = 0 AND x.role = 'FROM' AND x.handle LIKE '%@%'
 ),
 mails AS (
-  SELECT mail, thread_id, min(min(received_at)) OVER (PARTITION BY mail) AS received_at, max(is_ours) AS is_ours
+  SELECT mail, thread_id, max(received_at) AS received_at, max(is_ours) AS is_ours
   FROM copies
   GROUP BY mail, thread_id
 ),

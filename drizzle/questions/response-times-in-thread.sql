@@ -10,7 +10,7 @@ WITH parameters AS (
   SELECT
     (SELECT m.thread_id FROM live_messages m
      WHERE (SELECT count(*) FROM live_messages o WHERE o.thread_id = m.thread_id AND o.received_at < m.received_at) >= 2
-     ORDER BY m.received_at DESC LIMIT 1) AS thread
+     ORDER BY m.received_at DESC, m.header_message_id LIMIT 1) AS thread
 ),
 own_domains AS (
   SELECT DISTINCT lower(substr(email, instr(email, '@') + 1)) AS domain FROM members WHERE email LIKE '%@%'

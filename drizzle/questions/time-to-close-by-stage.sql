@@ -8,8 +8,8 @@
 --
 -- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
 -- Without a closed_at_field a deal was closed when parley saw its stage change for the last time; before parley was
--- there, at the last change of the record, which is never too early and may be too late. closing_seen counts the first
--- kind. Deals whose first meeting came after that have no time.
+-- there, at the last change of the record that the CRM or an activity tells of, which is never too early and may be too
+-- late. closing_seen counts the first kind. Deals whose first meeting came after that have no time.
 WITH parameters AS (
   SELECT
     'stage_id' AS stage_field,
@@ -22,7 +22,10 @@ deals AS (
     coalesce(s.fields ->> 'name', 'stage not known') AS stage,
     nullif(d.fields ->> p.closed_at_field, '') AS stated,
     (SELECT max(c.observed_at) FROM crm_record_changes c
-     WHERE c.object = 'deal' AND c.record_id = d.id AND c.field = p.stage_field) AS seen
+     WHERE c.object = 'deal' AND c.record_id = d.id AND c.field = p.stage_field) AS seen,
+    (SELECT max(a.occurred_at) FROM activity_links l JOIN live_activities a ON a.id = l.activity_id
+     WHERE l.context_type = 'deal' AND l.context_id = d.id AND l.origin = 'DIRECT'
+       AND a.source_type = 'OBJECT_CHANGE_EVENT') AS told
   FROM parameters p
   CROSS JOIN live_crm_records d ON d.object = 'deal'
   LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
@@ -31,11 +34,7 @@ deals AS (
 ),
 dated AS MATERIALIZED (
   SELECT id, stage_id, stage, stated IS NULL AND seen IS NOT NULL AS is_seen,
-    coalesce(stated, seen,
-      (SELECT max(a.occurred_at) FROM activity_links l JOIN live_activities a ON a.id = l.activity_id
-       WHERE l.context_type = 'deal' AND l.context_id = deals.id AND l.origin = 'DIRECT'
-         AND a.source_type = 'OBJECT_CHANGE_EVENT'),
-      updated_at) AS closed_at,
+    coalesce(stated, seen, CASE WHEN told > updated_at THEN told END, updated_at, told) AS closed_at,
     (SELECT min(a.occurred_at) FROM activity_links l JOIN live_activities a ON a.id = l.activity_id
      WHERE l.context_type = 'deal' AND l.context_id = deals.id AND a.source_type = 'MEETING') AS first_meeting_at
   FROM deals

@@ -4,9 +4,9 @@
 --   since, until   from this day on and before that one: the last 90 days
 --   name_field     the contact's field with the name
 --
--- An e-mail counts when one of the two sent it and the other one got it; a meeting, when both attended. Members are
--- recognised by their address (those who left are not shown), and contacts only where the API itself names the contact.
--- Shown are the first 100.
+-- An e-mail counts once when one of the two sent it and the other one got it, in whichever copy each is named; a
+-- meeting, when both attended. Members are recognised by their address (those who left are not shown) and count as no
+-- one's contact; contacts count only where the API itself names the contact. Shown are the first 100.
 WITH parameters AS (
   SELECT
     date('now', '-90 days') AS since,
@@ -17,10 +17,11 @@ colleagues AS MATERIALIZED (
   SELECT id, name, lower(email) AS email FROM live_members WHERE email IS NOT NULL
 ),
 mails AS MATERIALIZED (
-  SELECT coalesce(nullif(c.header_message_id, ''), 'id:' || c.id) AS mail, c.id AS copy, c.received_at,
+  SELECT DISTINCT c.mail_id AS mail, m.received_at,
     x.role = 'FROM' AS is_sender, g.id AS member_id, x.contact_id
   FROM parameters p
-  CROSS JOIN live_message_copies c ON c.received_at >= p.since AND c.received_at < p.until
+  CROSS JOIN live_messages m ON m.received_at >= p.since AND m.received_at < p.until
+  JOIN live_message_copies c ON c.mail_id = m.header_message_id
   JOIN message_copy_participants x ON x.message_id = c.id
   LEFT JOIN colleagues g ON g.email = lower(x.handle)
   WHERE g.id IS NOT NULL OR x.contact_id IS NOT NULL
@@ -28,7 +29,7 @@ mails AS MATERIALIZED (
 talks AS (
   SELECT us.member_id, them.contact_id, 'mail' AS kind, us.mail AS talk, us.received_at AS at
   FROM mails us
-  JOIN mails them ON them.copy = us.copy AND them.is_sender <> us.is_sender
+  JOIN mails them ON them.mail = us.mail AND them.is_sender <> us.is_sender
   WHERE us.member_id IS NOT NULL AND them.contact_id IS NOT NULL AND them.member_id IS NULL
   UNION ALL
   SELECT g.id, them.contact_id, 'meeting', m.id, m.start_time

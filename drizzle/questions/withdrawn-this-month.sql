@@ -18,8 +18,8 @@ withdrawn AS (
   UNION ALL SELECT 'activity', id, type, _deleted_at FROM activities WHERE _deleted_at IS NOT NULL
   UNION ALL SELECT 'e-mail', id, subject, _deleted_at FROM messages WHERE _deleted_at IS NOT NULL
   UNION ALL SELECT 'meeting', id, title, _deleted_at FROM meetings WHERE _deleted_at IS NOT NULL
-  UNION ALL SELECT 'meeting, withheld', id, title, _synced_at FROM meetings
-    WHERE access = 'withheld' AND _deleted_at IS NULL AND _synced_at > _first_seen_at
+  UNION ALL SELECT 'meeting, withheld', id, title, _changed_at FROM meetings
+    WHERE access = 'withheld' AND _deleted_at IS NULL AND _changed_at IS NOT NULL
   UNION ALL SELECT 'playbook', id, name, _deleted_at FROM playbooks WHERE _deleted_at IS NOT NULL
   UNION ALL SELECT 'playbook result', id, playbook_name, _deleted_at FROM playbook_results WHERE _deleted_at IS NOT NULL
   UNION ALL SELECT 'CRM object', name, label, _deleted_at FROM crm_objects WHERE _deleted_at IS NOT NULL

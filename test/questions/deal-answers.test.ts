@@ -102,7 +102,16 @@ test('a contact of an open deal is silent when neither e-mail, meeting nor activ
     { id: 'open', stage_id: 'new', amount: 5 },
     { id: 'done', is_closed: true },
   ])
-  const contacts = ['silent', 'never', 'in mail', 'in meeting', 'in activity', 'of done']
+  const contacts = [
+    'silent',
+    'named later',
+    'met later',
+    'never',
+    'in mail',
+    'in meeting',
+    'in activity',
+    'of done',
+  ]
   workspace.records(
     'contact',
     contacts.map(id => ({ id, name: `Name of ${id}` })),
@@ -116,12 +125,32 @@ test('a contact of an open deal is silent when neither e-mail, meeting nor activ
   spoken('silent', 29, 'OBJECT_CHANGE_EVENT')
   workspace.mail({ id: 'm', at: day(2), people: ['FROM a@our.example', 'CC b@theirs.example in-mail'] })
   workspace.mail({ id: 'old', at: day(1), people: ['FROM c@theirs.example silent'] })
-  workspace.store.db.exec(
-    "UPDATE message_copy_participants SET contact_id = 'in mail' WHERE contact_id = 'in-mail'",
-  )
+  for (const contact of ['named later', 'met later'])
+    workspace.activity({ id: contact, kind: 'MESSAGE', at: day(1, 1), links: [`contact:${contact}`] })
+  workspace.mail({
+    id: 'named',
+    at: day(20, 2),
+    people: ['FROM d@our.example', 'TO d@theirs.example named-later'],
+  })
+  workspace.meeting({ id: 'met', at: day(10, 2), more: { attendees: [{ contact_id: 'met later' }] } })
+  workspace.store.db.exec("UPDATE message_copy_participants SET contact_id = replace(contact_id, '-', ' ')")
   workspace.meeting({ id: 'm', at: day(2), more: { attendees: [{ contact_id: 'in meeting' }] } })
   const row = { deal: 'open', stage: 'New', amount: 5, deal_id: 'open' }
   expect(workspace.ask('contacts-not-spoken-to', { today: "'2025-03-31'" })).toEqual([
+    {
+      ...row,
+      days_silent: 49,
+      last_talk: '2025-02-10T12:00',
+      contact: 'Name of met later',
+      contact_id: 'met later',
+    },
+    {
+      ...row,
+      days_silent: 39,
+      last_talk: '2025-02-20T12:00',
+      contact: 'Name of named later',
+      contact_id: 'named later',
+    },
     {
       ...row,
       days_silent: 30,
@@ -135,7 +164,7 @@ test('a contact of an open deal is silent when neither e-mail, meeting nor activ
 
 test('a deal rests on one contact when all that was said in it lately was said to the same', () => {
   const workspace = withStages()
-  const ids = ['alone', 'two', 'earlier', 'silent', 'closed']
+  const ids = ['alone', 'copied', 'two', 'earlier', 'silent', 'closed']
   workspace.records(
     'deal',
     ids.map(id => ({ id, stage_id: 'new', amount: id.length, is_closed: id === 'closed' })),
@@ -162,6 +191,9 @@ test('a deal rests on one contact when all that was said in it lately was said t
     })
   }
   talk('alone', day(1), 'MESSAGE', 'p1')
+  // Another copy of the e-mail names somebody else.
+  talk('copied', day(1), 'MESSAGE', 'p1')
+  workspace.mail({ id: 'copy', header: `<${number}>`, at: day(1), people: ['TO x@x.example p2'] })
   talk('alone', day(2), 'MEETING', 'p1')
   talk('two', day(1), 'MESSAGE', 'p1')
   talk('two', day(2), 'MEETING', 'p2')

@@ -141,9 +141,17 @@ test('a member’s e-mails and meetings are found whatever the capital letters, 
     people: ['FROM AIKO@our.example', 'TO x@theirs.example'],
   })
   workspace.mail({ id: 'c', at: at(2), people: ['FROM left@former.example'] })
+  // Its first copy hides who sent it.
+  workspace.mail({ id: 'd', header: '<2>', at: at(2), people: ['TO x@theirs.example'] })
+  workspace.mail({
+    id: 'e',
+    header: '<2>',
+    at: at(3),
+    people: ['FROM aiko@our.example', 'FROM Aiko@our.example'],
+  })
   workspace.meeting({ id: 'm', at: at(3), more: { meeting_owner: { email: 'aiko@OUR.example' } } })
   expect(workspace.ask('activity-by-member', YEAR)).toEqual([
-    { month: '2025-03', member: 'Aiko', mails_sent: 1, meetings_held: 1 },
+    { month: '2025-03', member: 'Aiko', mails_sent: 2, meetings_held: 1 },
   ])
 })
 
@@ -156,6 +164,9 @@ test('a member talks to a contact, who is no member, by what one sends and the o
   workspace.mail({ id: 'a', header: '<1>', at: at(1), people })
   workspace.mail({ id: 'b', header: '<1>', at: at(2), people })
   workspace.mail({ id: 'c', at: at(3), people: ['FROM aiko@our.example', 'TO BEN@our.example p2'] })
+  // One mailbox knows the member by the address, the other one the contact.
+  workspace.mail({ id: 'd', header: '<2>', at: at(1), people: ['FROM ben@our.example'] })
+  workspace.mail({ id: 'e', header: '<2>', at: at(2), people: ['TO one@theirs.example p1'] })
   const attendees = [
     { attendee_user_email: 'AIKO@our.example', contact_id: null },
     { attendee_user_email: 'two@theirs.example', contact_id: 'p2' },
@@ -170,10 +181,11 @@ test('a member talks to a contact, who is no member, by what one sends and the o
     last_talk: '2025-03-04T12:00',
     contact_id: 'p2',
   }
-  const wrote = { contact: 'Priya', mails: 1, meetings: 0, last_talk: '2025-03-02T12:00', contact_id: 'p1' }
+  const wrote = { contact: 'Priya', mails: 1, meetings: 0, last_talk: '2025-03-01T12:00', contact_id: 'p1' }
   expect(workspace.ask('who-talks-to-whom', YEAR)).toEqual([
     { member: 'Aiko', ...met },
     { member: 'Ben', ...met },
     { member: 'Aiko', ...wrote },
+    { member: 'Ben', ...wrote },
   ])
 })

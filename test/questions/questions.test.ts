@@ -13,6 +13,8 @@ import { mentions } from './recount-meetings.ts'
 import { RECOUNTS } from './recounts.ts'
 
 const files = questionFiles()
+/** Both have a space where times have a `T`. */
+const OTHER_SPELLING = /\b(datetime\(|CURRENT_TIMESTAMP)/i
 const page = readFileSync(new URL('../README.md', FOLDER), 'utf8')
 let warehouse: DemoWarehouse
 
@@ -26,8 +28,18 @@ test('there are at least fifteen questions, and each is counted a second time', 
   expect(Object.keys(RECOUNTS).sort()).toEqual(files.map(({ name }) => name))
 })
 
+test('no example on the page compares a time with datetime(), which spells it in another way', () => {
+  const examples = [...page.matchAll(/```sql\n(.*?)```/gs)].map(([, sql = '']) => sql)
+  expect(examples.length).toBeGreaterThan(3)
+  expect(examples.filter(sql => OTHER_SPELLING.test(sql))).toEqual([])
+})
+
 describe.each(files)('$name', file => {
   const recount = RECOUNTS[file.name]
+
+  test('compares times with what is spelled alike', () => {
+    expect(file.sql).not.toMatch(OTHER_SPELLING)
+  })
 
   test('begins with its question, explains its parameters, and stands on the page for analysts', () => {
     expect(file.question).toMatch(/^[A-Z].*\?$/)

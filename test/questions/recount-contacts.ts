@@ -52,37 +52,43 @@ function oneContact(warehouse: DemoWarehouse): Expected[] {
 
 /** By the id of an e-mail's copy or of a meeting: the contacts of others that the API names in it, where it does. */
 function contactsBySource({ after }: DemoWarehouse): Map<string, string[]> {
-  const people = (all: unknown) =>
-    (all as { contact_id: string | null; is_internal?: boolean }[]).flatMap(({ contact_id, is_internal }) =>
-      contact_id === null || is_internal === true ? [] : contact_id,
-    )
-  const sources: [string, string[]][] = [
-    ...after.messages.map(({ id, participants }): [string, string[]] => [String(id), people(participants)]),
-    ...after.meetings.map(({ meeting_id, attendees }): [string, string[]] => [
-      String(meeting_id),
-      people(attendees),
-    ]),
-  ]
-  return new Map(sources.filter(([, contacts]) => contacts.length > 0))
+  const inMails = groupedBy(after.messages, mailOf)
+  const mails = after.messages.map((copy): [string, string[]] => [
+    String(copy['id']),
+    (inMails.get(mailOf(copy)) ?? []).flatMap(({ participants }) => contactsIn(participants)),
+  ])
+  const meetings = after.meetings.map(({ meeting_id, attendees }): [string, string[]] => [
+    String(meeting_id),
+    contactsIn(attendees),
+  ])
+  return new Map([...mails, ...meetings].filter(([, contacts]) => contacts.length > 0))
 }
+
+const mailOf = ({ header_message_id, id }: Record<string, unknown>): string =>
+  String(header_message_id || `alone ${id}`)
+
+const contactsIn = (people: unknown): string[] =>
+  (people as { contact_id: string | null; is_internal?: boolean }[]).flatMap(({ contact_id, is_internal }) =>
+    contact_id === null || is_internal === true ? [] : contact_id,
+  )
 
 function silentContacts(warehouse: DemoWarehouse): Expected[] {
   const stages = stagesOf(warehouse)
   const contacts = new Map(warehouse.records('contact').map(record => [record.id, record]))
   const deals = new Map(warehouse.records('deal').map(record => [record.id, record]))
   const talks = talksByContact(warehouse)
-  const linked = activitiesBy('contact', warehouse)
   const rows = warehouse
     .rows('crm_record_links')
     .filter(({ object, related_object }) => object === 'deal' && related_object === 'contact')
     .flatMap(({ record_id, related_id }) => {
       const [deal, contact] = [deals.get(String(record_id)), contacts.get(String(related_id))]
       if (!deal || !contact || deal.fields['is_closed']) return []
-      const spoken = (linked.get(contact.id) ?? []).filter(({ kind }) => kind !== 'OBJECT_CHANGE_EVENT')
-      const last = latest(spoken) ?? null
+      const [last = null] = (talks.get(contact.id) ?? [])
+        .map(({ at }) => at)
+        .sort()
+        .reverse()
       const days = last === null ? null : daysBetween(last, TODAY)
-      const named = (talks.get(contact.id) ?? []).filter(({ at }) => daysBetween(at, TODAY) < SILENCE)
-      if (named.length > 0 || (days !== null && days < SILENCE)) return []
+      if (days !== null && days < SILENCE) return []
       return {
         days_silent: days,
         last_talk: minute(last),
@@ -104,13 +110,18 @@ function silentContacts(warehouse: DemoWarehouse): Expected[] {
   )
 }
 
-/** E-mails and meetings in which the API names a contact. */
-function talksByContact({ after }: DemoWarehouse): Map<string, { contact: string; at: string }[]> {
+/** E-mails and meetings in which the API names a contact, and those whose activities are linked to one. */
+function talksByContact(warehouse: DemoWarehouse): Map<string, { contact: string; at: string }[]> {
+  const { after } = warehouse
   const named = (people: unknown, at: unknown) =>
     (people as { contact_id: string | null }[]).flatMap(({ contact_id }) =>
       contact_id === null ? [] : { contact: contact_id, at: new Date(String(at)).toISOString() },
     )
+  const linked = [...activitiesBy('contact', warehouse)].flatMap(([contact, all]) =>
+    all.filter(({ kind }) => kind !== 'OBJECT_CHANGE_EVENT').map(({ at }) => ({ contact, at })),
+  )
   const talks = [
+    ...linked,
     ...after.messages.flatMap(({ participants, received_at }) => named(participants, received_at)),
     ...after.meetings.flatMap(({ attendees, start_time }) => named(attendees, start_time)),
   ]

@@ -64,7 +64,8 @@ function timeToClose(warehouse: DemoWarehouse): Expected[] {
     .map(({ id, updated_at, fields }) => {
       const all = activities.get(id) ?? []
       const changes = all.filter(({ kind, isDirect }) => kind === 'OBJECT_CHANGE_EVENT' && isDirect)
-      const closedAt = seen.get(id)?.at(-1) ?? latest(changes) ?? updated_at ?? ''
+      const told = [latest(changes) ?? '', updated_at ?? ''].sort()
+      const closedAt = seen.get(id)?.at(-1) ?? told.at(-1) ?? ''
       const [first] = ordered(
         all.filter(({ kind }) => kind === 'MEETING'),
         { by: ({ at }) => at },

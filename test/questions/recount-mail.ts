@@ -17,20 +17,37 @@ export const MAIL_RECOUNTS: Readonly<Record<string, Recount>> = {
 interface Mail {
   key: string
   received: string
+  /** The people of every copy. */
   people: readonly Cells[]
 }
 
-/** E-mails of the time asked for, with the people of every copy. */
+/** E-mails of the time asked for. */
 function mails(warehouse: DemoWarehouse): Mail[] {
-  const people = groupedBy(warehouse.rows('message_copy_participants'), row => text(row, 'message_id'))
+  const copies = copiesByMail(warehouse)
   return warehouse
-    .rows('message_copies')
+    .rows('messages')
     .filter(({ received_at }) => isAsked(received_at))
-    .map(copy => ({
-      key: text(copy, 'header_message_id') || `id:${copy['id']}`,
-      received: text(copy, 'received_at'),
-      people: people.get(text(copy, 'id')) ?? [],
+    .map(mail => ({
+      key: text(mail, 'header_message_id'),
+      received: text(mail, 'received_at'),
+      people: (copies.get(text(mail, 'header_message_id')) ?? []).flatMap(({ people }) => people),
     }))
+}
+
+interface Copy {
+  key: string
+  row: Cells
+  people: readonly Cells[]
+}
+
+function copiesByMail(warehouse: DemoWarehouse): Map<string, Copy[]> {
+  const people = groupedBy(warehouse.rows('message_copy_participants'), row => text(row, 'message_id'))
+  const copies = warehouse.rows('message_copies').map(row => ({
+    key: text(row, 'header_message_id') || `id:${row['id']}`,
+    row,
+    people: people.get(text(row, 'id')) ?? [],
+  }))
+  return groupedBy(copies, ({ key }) => key)
 }
 
 function domains(warehouse: DemoWarehouse): Expected[] {
@@ -134,18 +151,58 @@ function answersInThread(warehouse: DemoWarehouse): Expected[] {
   })
 }
 
-function answersByMonth(warehouse: DemoWarehouse): Expected[] {
-  const answers = [...threads(warehouse).values()].flatMap(all => {
-    const known = all.filter(({ received, sender }) => isAsked(received) && sender !== undefined)
-    return known.flatMap(({ received, side }, place) => {
-      const before = known[place - 1]
-      if (before === undefined || before.side === side) return []
-      return { month: received.slice(0, 7), side, hours: exactHours(before.received, received) }
+interface Turn {
+  key: string
+  received: string
+  thread: string
+  isOurs: boolean
+}
+
+/** Each e-mail of the time asked for in each of its threads, as the mailboxes number them. */
+function turns(warehouse: DemoWarehouse): Turn[] {
+  const own = ownDomains(warehouse)
+  const copies = copiesByMail(warehouse)
+  return mails(warehouse).flatMap(({ key, received }) => {
+    const sent = (copies.get(key) ?? []).flatMap(({ row, people }) => {
+      const sender = people.find(({ position }) => position === 0)
+      const isKnown = sender?.['role'] === 'FROM' && text(sender, 'handle').includes('@')
+      if (row['thread_id'] === null || !isKnown) return []
+      return { thread: text(row, 'thread_id'), isOurs: own.has(domainOf(text(sender, 'handle'))) }
     })
+    const threads = groupedBy(sent, ({ thread }) => thread)
+    return [...threads].map(([thread, all]) => ({
+      key,
+      received,
+      thread,
+      isOurs: all.some(({ isOurs }) => isOurs),
+    }))
+  })
+}
+
+function answersByMonth(warehouse: DemoWarehouse): Expected[] {
+  const all = turns(warehouse)
+  const threads = groupedBy(all, ({ thread }) => thread)
+  const place = ({ received, key }: Turn): string => `${received} ${key}`
+  const answers = [...groupedBy(all, ({ key }) => key).values()].flatMap(own => {
+    const pairs = own.flatMap(turn => {
+      const before = ordered(
+        (threads.get(turn.thread) ?? []).filter(other => place(other) < place(turn)),
+        { by: place },
+      ).at(-1)
+      return before === undefined ? [] : [{ turn, before }]
+    })
+    const latest = ordered(pairs, { by: ({ before }) => before.received }).at(-1)
+    if (latest === undefined || latest.turn.isOurs === latest.before.isOurs) return []
+    const { turn, before } = latest
+    return {
+      month: turn.received.slice(0, 7),
+      side: turn.isOurs ? 'ours' : 'theirs',
+      hours: exactHours(before.received, turn.received),
+    }
   })
   const months = groupedBy(answers, ({ month }) => month)
-  return ordered([...months], { by: ([month]) => month }).map(([month, all]) => {
-    const hoursOf = (wanted: string) => all.filter(({ side }) => side === wanted).map(({ hours }) => hours)
+  return ordered([...months], { by: ([month]) => month }).map(([month, of]) => {
+    const hoursOf = (wanted: string) => of.filter(({ side }) => side === wanted).map(({ hours }) => hours)
     return {
       month,
       our_answers: hoursOf('ours').length,
@@ -228,12 +285,9 @@ function pairs(warehouse: DemoWarehouse): Expected[] {
 
 function byMember(warehouse: DemoWarehouse): Expected[] {
   const members = new Map(warehouse.rows('members').map(row => [text(row, 'email').toLowerCase(), row]))
-  const sent = [...warehouse.rows('messages')].flatMap(({ id, received_at }) => {
-    if (!isAsked(received_at)) return []
-    const from = warehouse
-      .rows('message_copy_participants')
-      .filter(({ message_id, role }) => message_id === id && role === 'FROM')
-    return from.map(({ handle }) => ({ email: handle, at: String(received_at), isMail: true }))
+  const sent = mails(warehouse).flatMap(({ received, people }) => {
+    const from = people.filter(({ role }) => role === 'FROM').map(row => text(row, 'handle').toLowerCase())
+    return [...new Set(from)].map(email => ({ email, at: received, isMail: true }))
   })
   const held = warehouse.rows('meetings').flatMap(({ access, owner_email, start_time }) => {
     return access === 'open' && isAsked(start_time)

@@ -195,7 +195,7 @@ function withdrawn(warehouse: DemoWarehouse): Expected[] {
       })),
     ),
     ...hidden.map(row => ({
-      at: foundOut({ table: 'meetings' }, row, '_synced_at'),
+      at: foundOut({ table: 'meetings' }, row, '_changed_at'),
       what: 'meeting, withheld',
       name: textOf(row['title']),
       id: text(row, 'id'),

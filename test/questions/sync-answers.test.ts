@@ -127,11 +127,16 @@ test('what fails comes first, then what loads, then what was never read; the old
   )
   expect(only(placed, 'resource', 'state', 'minutes_ago', 'reason')).toEqual([
     { resource: 'messages', state: 'failing', minutes_ago: 60, reason: 'why' },
-    { resource: 'activities', state: 'backfilling', minutes_ago: null, reason: null },
+    { resource: 'activities', state: 'backfilling', minutes_ago: null, reason: 'Not read to its end yet' },
     { resource: 'transcripts', state: 'ok', minutes_ago: null, reason: null },
     { resource: 'playbook_results', state: 'ok', minutes_ago: 120, reason: null },
     { resource: 'meetings', state: 'ok', minutes_ago: 60, reason: null },
-    { resource: 'access_logs', state: 'unavailable', minutes_ago: 60, reason: null },
+    {
+      resource: 'access_logs',
+      state: 'unavailable',
+      minutes_ago: 60,
+      reason: 'This workspace does not offer it',
+    },
   ])
 })
 
@@ -152,7 +157,7 @@ test('withdrawn is what was there before, of every kind; of meetings also what i
     workspace.meeting({ id, at: '2025-03-01T00:00:00Z' })
   const later = '2026-01-02T00:00:00.000Z'
   store.db.exec(`UPDATE meetings SET access = 'withheld' WHERE id <> 'gone';
-    UPDATE meetings SET _synced_at = '${later}' WHERE id IN ('withheld', 'both')`)
+    UPDATE meetings SET _changed_at = '${later}' WHERE id IN ('withheld', 'both')`)
   for (const [table, ...key] of [
     ['members', 'm'],
     ['teams', 't'],
