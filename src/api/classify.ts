@@ -20,7 +20,7 @@ export type Outcome =
       kind: 'retry'
       cause: RetryCause
       status?: number
-      /** How long the API asks to wait, 1 ms to 24 h; absent when it does not say. */
+      /** How long the API asks to wait: 1 ms to 24 h with a 429, to 60 s with anything else; absent when it does not say. */
       waitMs?: number
       message: string
     }
@@ -38,8 +38,8 @@ export interface HttpAnswer {
   bytes: number
 }
 
-/** No wait is kept longer than this. */
-const LONGEST_WAIT_MS = 24 * 3_600_000
+/** A rate limit may be one of a day. Any other failure may be over at any moment, whatever its answer says. */
+const LONGEST_WAIT_MS = { throttled: 24 * 3_600_000, other: 60_000 }
 
 /** The most of a server's message that is passed on. */
 const MESSAGE_LENGTH = 200
@@ -125,22 +125,23 @@ function fieldOf(value: unknown, key: string): unknown {
 function readWait({ status, headers }: HttpAnswer, now: number): number | undefined {
   const today = serverTime(headers) ?? now
   const readings = [retryAfter(header(headers, 'retry-after'), today)]
-  if (status === 429) for (const name of RESET_HEADERS) readings.push(reset(header(headers, name), today))
+  if (status === 429)
+    for (const name of RESET_HEADERS) readings.push(secondsOrInstant(header(headers, name), today))
   const wait = readings.find(reading => reading !== undefined && reading > 0)
-  return wait === undefined ? undefined : Math.min(Math.ceil(wait), LONGEST_WAIT_MS)
+  const longest = LONGEST_WAIT_MS[status === 429 ? 'throttled' : 'other']
+  return wait === undefined ? undefined : Math.min(Math.ceil(wait), longest)
 }
 
 const RESET_HEADERS = ['ratelimit-reset', 'x-ratelimit-reset', 'x-rate-limit-reset']
 
+/** Seconds from now or a date; some servers send an instant as a number, as the reset headers have it. */
 function retryAfter(text: string, today: number): number | undefined {
-  const seconds = decimal(text)
-  if (seconds !== undefined) return seconds * 1000
   const date = httpDate(text)
-  return date === undefined ? undefined : date - today
+  return date === undefined ? secondsOrInstant(text, today) : date - today
 }
 
 /** Seconds from now, or an instant in seconds or milliseconds since the epoch: told apart by size. */
-function reset(text: string, today: number): number | undefined {
+function secondsOrInstant(text: string, today: number): number | undefined {
   const value = decimal(text)
   if (value === undefined) return undefined
   if (value < 1e9) return value * 1000

@@ -134,6 +134,7 @@ export function createGovernor({
     inFlight += 1
     const sent: SentRequest = { sentAt, waitedFor, beside: inFlight - 1 }
     day.add(1)
+    learning = pace(learning, { kind: 'granted', at: sentAt })
     const end = (effect: () => void) => {
       if (!open) return
       open = false
@@ -147,6 +148,7 @@ export function createGovernor({
         end(() => {
           day.add(-1)
           turns.giveBack()
+          learning = pace(learning, { kind: 'unsent', at: clock.elapsed() })
         }),
     }
   }
@@ -204,7 +206,7 @@ function describe(learning: PaceState, inFlight: number, day: DayCount, clock: C
     accepted,
     usedToday: day.used(),
   }
-  const pausedMs = learning.pausedUntil - clock.elapsed()
+  const pausedMs = Math.max(learning.pausedUntil, learning.askedUntil) - clock.elapsed()
   const dayMs = day.holdMs()
   if (dayMs > 0 && dayMs >= pausedMs) {
     return { ...state, pausedUntil: clock.now() + dayMs, pauseReason: 'requests-per-day' }

@@ -42,7 +42,10 @@ export interface PaceState {
   readonly doubt: Doubt | undefined
   /** Requests sent up to then are of an episode that is dealt with. */
   readonly episodeAt: number
+  /** Until then nothing may go; before `askedUntil` it is the time of the next trial request. */
   readonly pausedUntil: number
+  /** Until then the API has asked to wait; the past when it has not. */
+  readonly askedUntil: number
   readonly pauseReason: PauseReason | undefined
   /** Refusals in a row without an accepted answer between them, and since when. */
   readonly refusals: number
@@ -79,6 +82,11 @@ export type PaceEvent =
       jitter: number
     }
 
+  /** A request may go; until it has an answer no other tries to end a wait that the API asked for. */
+  | { kind: 'granted'; at: number }
+  /** It did not go after all. */
+  | { kind: 'unsent'; at: number }
+
 type Refusal = Extract<PaceEvent, { kind: 'throttled' }>
 
 /** How many requests may go how far apart; `minTime` 0 is no pacing at all. */
@@ -95,6 +103,8 @@ const FIRST_RATE = 10
 const LOWEST_RATE = 1 / 30
 /** From here on pacing would only cost time. */
 const UNPACED_RATE = 1000
+/** A wait that the API asks for may be a mistake of it, such as an instant for seconds: one request finds out. */
+const TRIAL_EVERY_MS = 15 * 60_000
 /** So many accepted answers with fewer under way, and it was too many at a time that was refused. */
 const CONVINCING = 50
 const LONGEST_CROWD_MS = 2000
@@ -129,6 +139,7 @@ export function startPace(ceilings: Ceilings, learned: LearnedRate | undefined):
     doubt: undefined,
     episodeAt: Number.NEGATIVE_INFINITY,
     pausedUntil: Number.NEGATIVE_INFINITY,
+    askedUntil: Number.NEGATIVE_INFINITY,
     pauseReason: undefined,
     refusals: 0,
     blockedSince: Number.NEGATIVE_INFINITY,
@@ -138,7 +149,21 @@ export function startPace(ceilings: Ceilings, learned: LearnedRate | undefined):
 }
 
 export function pace(state: PaceState, event: PaceEvent): PaceState {
-  return event.kind === 'accepted' ? afterAccepted(state, event) : afterThrottled(state, event)
+  switch (event.kind) {
+    case 'accepted':
+      return afterAccepted(state, event)
+    case 'throttled':
+      return afterThrottled(state, event)
+    case 'granted':
+      return event.at < state.askedUntil ? keepAsked(state, event.at, state.askedUntil) : state
+    case 'unsent':
+      return event.at < state.askedUntil ? { ...state, pausedUntil: event.at } : state
+  }
+}
+
+function keepAsked(state: PaceState, at: number, askedUntil: number): PaceState {
+  const pausedUntil = Math.min(askedUntil, at + TRIAL_EVERY_MS)
+  return { ...state, askedUntil, pausedUntil, pauseReason: 'asked' }
 }
 
 export function learned({ rate, concurrency }: PaceState): LearnedRate {
@@ -170,6 +195,7 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
   return {
     ...counted,
     refusals: 0,
+    ...(state.askedUntil > at && { askedUntil: at, pausedUntil: at }),
     doubt: state.doubt && state.accepted - state.doubt.accepted < CONVINCING ? state.doubt : undefined,
     rate: accept(state.rate, { at, paced: waitedFor === 'pace', waited: waitedFor !== undefined }),
     concurrency: answered(state.concurrency, { at, full: waitedFor === 'concurrency' }),
@@ -183,7 +209,7 @@ function afterThrottled(state: PaceState, event: Refusal): PaceState {
   const asked = waitMs === undefined ? Number.NEGATIVE_INFINITY : at + waitMs
   if (sentAt <= state.episodeAt) {
     const lower = state.doubt ? suspected(counted, event) : counted
-    return asked > state.pausedUntil ? pauseUntil(lower, asked, 'asked') : lower
+    return asked > Math.max(state.pausedUntil, state.askedUntil) ? keepAsked(lower, at, asked) : lower
   }
   const blockedSince = state.refusals === 0 ? at : state.blockedSince
   const begun = { ...counted, refusals: state.refusals + 1, blockedSince }
@@ -236,14 +262,11 @@ function refusedForRate(state: PaceState, at: number): PaceState {
   }
 }
 
-function paused(state: PaceState, { at, jitter }: Refusal, asked: number): PaceState {
-  if (asked > at) return pauseUntil(state, asked, 'asked')
+function paused(state: PaceState, { at, jitter, waitMs }: Refusal, asked: number): PaceState {
+  const askedUntil = waitMs === undefined ? state.askedUntil : asked
+  if (askedUntil > at) return keepAsked(state, at, askedUntil)
   const early = longestBackoffMs(EARLY_PAUSE, state.refusals)
   const firstMs = Math.max(early, (at - state.blockedSince) * PAUSE_SHARE)
-  const waitMs = backoffMs({ firstMs, mostMs: LONGEST_OWN_PAUSE_MS, jitter: 0.5 }, 1, () => jitter)
-  return pauseUntil(state, at + waitMs, 'throttled')
-}
-
-function pauseUntil(state: PaceState, until: number, reason: PauseReason): PaceState {
-  return { ...state, pausedUntil: until, pauseReason: reason }
+  const pauseMs = backoffMs({ firstMs, mostMs: LONGEST_OWN_PAUSE_MS, jitter: 0.5 }, 1, () => jitter)
+  return { ...state, pausedUntil: at + pauseMs, pauseReason: 'throttled' }
 }

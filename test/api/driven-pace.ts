@@ -94,6 +94,7 @@ export function drive(first: PaceState, { api, untilMs, latencyMs = 20, jitter =
     const waitedFor = allowedAt === now && allowedAt > freeAt ? 'pace' : held
     const sendable = Math.min(batch, mostUnderWay(state) - inFlight.length)
     for (let sent = 0; sent < sendable; sent += 1) {
+      state = pace(state, { kind: 'granted', at: now })
       const answer = api.ask(now)
       requests.push({ at: now, accepted: answer.accepted })
       const beside = inFlight.length

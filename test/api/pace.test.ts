@@ -13,6 +13,8 @@ import {
 import { drive, unlimited, type VirtualApi } from './driven-pace.ts'
 
 const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+const QUARTER_MS = 900_000
 const MOST = 64
 
 /** The most requests in any second, wherever it begins. */
@@ -66,9 +68,40 @@ describe('a refusal', () => {
     pace(state, { kind: 'accepted', at, sentAt, waitedFor: 'pace' })
 
   it('pauses for as long as the API asks', () => {
-    expect(refuse(running, 5000, 4980, DAY_MS)).toMatchObject({
-      pausedUntil: 5000 + DAY_MS,
-      pauseReason: 'asked',
+    expect(refuse(running, 5000, 4980, 60_000)).toMatchObject({ pausedUntil: 65_000, pauseReason: 'asked' })
+  })
+
+  it('that asks for a long wait has one request try each 15 minutes whether it is over', () => {
+    const refused: VirtualApi = {
+      ask: () => ({ accepted: false, waitMs: DAY_MS }),
+      answered: () => undefined,
+    }
+    const { requests } = drive(running, { api: refused, untilMs: 4 * HOUR_MS, latencyMs: 20 })
+    const trials = requests.map(({ at }) => at).filter(at => at > 6000)
+    expect(trials.length).toBe(15)
+    for (const [index, at] of trials.entries()) {
+      expect(at - (trials[index - 1] ?? at - QUARTER_MS)).toBeGreaterThanOrEqual(QUARTER_MS)
+    }
+  })
+
+  it('that asked for a long wait is over as soon as a trial is accepted', () => {
+    const over = 5000 + HOUR_MS
+    const api: VirtualApi = {
+      ask: at => (at < over ? { accepted: false, waitMs: DAY_MS } : { accepted: true }),
+      answered: () => undefined,
+    }
+    const { requests, state } = drive(running, { api, untilMs: over + QUARTER_MS + 60_000, latencyMs: 20 })
+    expect(requests.filter(({ accepted }) => accepted).length).toBeGreaterThan(1000)
+    expect(state).toMatchObject({ refusals: 0 })
+  })
+
+  it('without a wait does not shorten the one that was asked for before', () => {
+    const asked = refuse(running, 5000, 4980, HOUR_MS)
+    const trialAt = asked.pausedUntil + 1
+    const trial = pace(asked, { kind: 'granted', at: trialAt })
+    expect(refuse(trial, trialAt + 20, trialAt)).toMatchObject({
+      pausedUntil: trialAt + 20 + QUARTER_MS,
+      askedUntil: 5000 + HOUR_MS,
     })
   })
 
