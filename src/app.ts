@@ -6,7 +6,7 @@ import { type Clock, isoInstant, systemClock } from './clock.ts'
 import type { ApiSettings } from './config.ts'
 import { type Backfill, createBackfill } from './engine/backfill.ts'
 import type { EngineOptions } from './engine/context.ts'
-import { createShift, type Shift, type ShiftObserver } from './engine/shift.ts'
+import { createShift, type Shift, type ShiftDeps } from './engine/shift.ts'
 import type { Log } from './log.ts'
 import type { ResourceName } from './resource.ts'
 import { type Workspace, workspaceOf } from './store/database/workspace.ts'
@@ -22,7 +22,7 @@ export interface App {
   governor: Governor
   client: Client
   backfill(resources: readonly ResourceName[], since: string | null): Backfill
-  shift(resources: readonly ResourceName[], observer: ShiftObserver): Shift
+  shift(resources: readonly ResourceName[], work: Pick<ShiftDeps, 'observer' | 'access'>): Shift
   /** Notes what was learned of the API, so that a restart need not learn it again. */
   keepLearned(): Promise<void>
   /** Notes what was learned of the API and closes everything, the last opened first. */
@@ -125,11 +125,11 @@ export async function openApp({
         giveUpMs: api.giveUpSeconds * 1000,
         options: options(since),
       }),
-    shift: (resources, observer) =>
+    shift: (resources, work) =>
       createShift({
         ...parts,
+        ...work,
         resources,
-        observer,
         pollMs: settings.sync.pollSeconds * 1000,
         options: options(settings.sync.since ?? null),
       }),

@@ -3,8 +3,9 @@ import { withParents } from '../catalog.ts'
 import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config.ts'
 import { type SettingKey, settingOf } from '../config-settings.ts'
-import type { Shift } from '../engine/shift.ts'
-import { EXIT_STATUS, type ExitStatus, ParleyError } from '../errors.ts'
+import type { Unreachable } from '../engine/reachability.ts'
+import type { Shift, ShiftObserver } from '../engine/shift.ts'
+import { EXIT_STATUS, type ExitStatus, ParleyError, StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../resource.ts'
 import { createMetrics } from '../server/metrics.ts'
@@ -14,12 +15,12 @@ import type { ServiceManager } from '../service-manager.ts'
 import { refuseOtherWorkspaceAt } from '../store/database/workspace-check.ts'
 import { type HeldLock, lockDatabase } from '../store/lock.ts'
 import { truePath } from '../store/open.ts'
-import { META } from '../store/state.ts'
+import { META, type UnreachableNote } from '../store/state.ts'
 import type { DaemonState } from '../store/status-report.ts'
 import { startDuties } from './duties.ts'
 import { createTold } from './figures.ts'
 import { readsFor } from './nudged.ts'
-import { recoveryFrom, type ShiftEnd } from './recovery.ts'
+import { isAccessLost, recoveryFrom, type ShiftEnd } from './recovery.ts'
 import { changedSettings } from './settings-changes.ts'
 import { running, stopped, waiting } from './state.ts'
 
@@ -65,6 +66,8 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
   const lock = createLockKeeper(clock)
   serviceManager.watchdog(() => true)
   let hadBegun = false
+  let wasAnsweredBefore = false
+  let timesLost = 0
   try {
     while (!stop.aborted) {
       log = await parts.createLog(present.settings)
@@ -76,13 +79,16 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
         observer: served.observer,
         onTransaction: served.onTransaction,
         next: reloads.next(),
+        before: { wasAnsweredBefore, timesLost },
       })
       hadBegun ||= end.hadBegun
+      timesLost = end.timesLost
       if (end.error === undefined) {
         if (!stop.aborted) reloads.take(log)
         continue
       }
-      const recovery = recoveryFrom({ error: end.error, wasAnswered: end.wasAnswered, hadBegun })
+      const recovery = recoveryFrom({ ...end, error: end.error, hadBegun })
+      wasAnsweredBefore ||= end.wasAnswered || end.wasAnsweredBefore
       if (recovery.kind === 'end') throw end.error
       present.state = waiting(clock, recovery.reason, recovery.ms)
       // Also where it was reloading, which systemd takes to last until it is told that all is ready.
@@ -112,17 +118,15 @@ interface ShiftWork {
   present: Present
   log: Log
   lock: LockKeeper
-  observer: Parameters<App['shift']>[1]
+  observer: ShiftObserver
   onTransaction(ms: number): void
   /** Aborted when a new shift is to begin. */
   next: AbortSignal
+  /** What the shifts before have met. */
+  before: Pick<ShiftEnd, 'wasAnsweredBefore' | 'timesLost'>
 }
 
-interface Ended {
-  error?: unknown
-  hadBegun: boolean
-  wasAnswered: boolean
-}
+type Ended = Omit<ShiftEnd, 'error'> & { error?: unknown }
 
 /** One shift from its opening to its close. */
 async function workShift({
@@ -133,6 +137,7 @@ async function workShift({
   observer,
   onTransaction,
   next,
+  before,
 }: ShiftWork): Promise<Ended> {
   const { clock, serviceManager, pid, stop } = parts
   const { settings } = present
@@ -144,9 +149,14 @@ async function workShift({
     const held = lock.on(settings.database)
     app = await openApp({ settings, log, command: 'daemon', pid, held, soft, hard, onTransaction })
   } catch (error) {
-    return { error, hadBegun: false, wasAnswered: false }
+    return { error, hadBegun: false, wasAnswered: false, ...before }
   }
-  const shift = app.shift(chosenResources(settings), observer)
+  const wasAnsweredBefore = before.wasAnsweredBefore || app.store.state.wasEverAnswered()
+  const wasLost = before.timesLost > 0
+  const shift = app.shift(chosenResources(settings), {
+    observer,
+    access: { wasAnswered: wasAnsweredBefore && !wasLost, wasLost },
+  })
   Object.assign(present, { app, shift })
   if (present.state.state !== 'running') present.state = running(clock)
   const note = (state: DaemonState) =>
@@ -163,13 +173,17 @@ async function workShift({
   asked.abort()
   await duties.ended
   const wasAnswered = shift.progress().accepted > 0
-  const after = stateAfter(clock, { error, hadBegun: true, wasAnswered }, stop)
+  const timesLost = isAccessLost(error) ? (wasAnswered ? 1 : before.timesLost + 1) : 0
+  const end = { error, hadBegun: true, wasAnswered, wasAnsweredBefore, timesLost }
+  const after = stateAfter(clock, end, stop)
+  const lost = lostAccess(after, end, chosenResources(settings))
   // On a disk that is full it cannot be noted; the log and the status server say it.
   if (after) await note(after).catch(() => undefined)
+  if (lost) await app.store.transaction(() => app.store.state.noteUnreachable(lost)).catch(() => undefined)
   delete present.app
   delete present.shift
   await app.close()
-  return { ...(error === undefined ? {} : { error }), hadBegun: true, wasAnswered }
+  return end
 }
 
 interface LockKeeper {
@@ -195,6 +209,18 @@ function createLockKeeper(clock: Clock): LockKeeper {
     },
     release,
   }
+}
+
+/** What `sync_status` says while the daemon waits for a key or for access. */
+function lostAccess(
+  state: DaemonState | undefined,
+  { error }: Ended,
+  resources: readonly ResourceName[],
+): UnreachableNote | undefined {
+  const isRefused = error instanceof StopError && error.exitStatus === EXIT_STATUS.refused
+  if (!isRefused || state?.state !== 'waiting' || state.until === null) return undefined
+  const { since, until, reason } = state
+  return { kind: 'refused', reason: reason ?? error.message, since, next_try_at: until, resources }
 }
 
 /** What others read of the daemon between two shifts; undefined where the next follows at once. */
@@ -288,9 +314,15 @@ async function serve({ clock, version }: DaemonParts, present: Present, log: Log
   }
 }
 
+const TROUBLES: Readonly<Record<Unreachable['kind'], string>> = {
+  silent: 'the API does not answer',
+  refused: 'the API grants no access',
+  'asked-to-wait': 'the API is not asked',
+}
+
 function notReady({ state, shift }: Present): string | undefined {
   if (state.state !== 'running') return state.reason ?? state.state
-  const away = shift?.progress().away
-  if (away) return `the API does not answer: ${away.reason}`
+  const trouble = shift?.progress().trouble()
+  if (trouble) return `${TROUBLES[trouble.kind]}: ${trouble.reason}`
   return shift ? undefined : 'the next shift is about to begin'
 }

@@ -4,19 +4,27 @@ import type { Permit } from '../api/governor.ts'
 import { retryDecision } from '../api/retry.ts'
 import { permitResult, unauthorized } from '../api/verdict.ts'
 import { isoInstant } from '../clock.ts'
-import { ParleyError, ResourceError, RetryError, StopError } from '../errors.ts'
-import { createAccess } from './access.ts'
+import { type ParleyError, ResourceError, RetryError, StopError } from '../errors.ts'
 import type { EngineContext } from './context.ts'
+import { faultOf, ofRequest } from './faults.ts'
 import type { EndlessWork, Job } from './job.ts'
 import type { Attempt } from './lanes.ts'
-import type { Outage } from './outage.ts'
 import { count, type SchedulerProgress } from './progress.ts'
-import type { Silence } from './silence.ts'
+import type { Reachability } from './reachability.ts'
+import type { ListWitness } from './witnesses.ts'
 
 /** What becomes of a request that was chosen: it is sent, and its outcome applied, or it is made again later. */
 export interface Attempts {
   /** Sends it and applies what comes. Never rejects: what ends the run goes to `stop`. */
   perform(attempt: Attempt, permit: Permit): Promise<void>
+  /** Finds out with a witness whether the API can be reached; nothing of the answer is kept. Never rejects. */
+  ask(witness: ListWitness, permit: Permit): Promise<void>
+  /** Makes it later, when its route answers again. */
+  park(attempt: Attempt): void
+  /** Whether a request of this feed waits for its route, so that the feed need not give another. */
+  isParked(feed: string): boolean
+  /** Fails it without a request: its route has not answered for long enough. */
+  refuse(attempt: Attempt, reason: string): Promise<void>
   /** Takes a retry that has fallen due. */
   takeDue(): Attempt | undefined
   /** Until the next retry, in ms; infinite when there is none. */
@@ -35,14 +43,15 @@ export interface Attempts {
 export interface AttemptsDeps {
   context: EngineContext
   client: Client
-  outage: Outage
-  silence: Silence
+  reachability: Reachability
   progress: SchedulerProgress
   random: () => number
   /** Present in the daemon. */
   endless: EndlessWork | undefined
   /** Ends the requests under way. */
   atOnce: AbortSignal
+  /** Until when nothing may be sent, in ms since the epoch. */
+  pausedUntil(): number | undefined
   stop(error: unknown): void
 }
 
@@ -52,29 +61,38 @@ interface Delayed extends Attempt {
 }
 
 export function createAttempts(deps: AttemptsDeps): Attempts {
-  const { context, outage, silence, progress, endless, atOnce } = deps
+  const { context, reachability, progress, endless, atOnce } = deps
   const { clock, store, log } = context
-  const access = createAccess({ progress, isEndless: endless !== undefined })
   const delayed: Delayed[] = []
   const doubtful: Attempt[] = []
+  /** By feed: the route that it waits for. */
+  const parked = new Map<string, string>()
   let believing = false
   let unanswered = 0
+
+  const send = async ({ resource, feed, request, expected }: Sendable, permit: Permit): Promise<Sent> => {
+    unanswered += 1
+    reachability.sending(request)
+    const sent = await deps.client.send(request, atOnce).finally(() => {
+      unanswered -= 1
+    })
+    count(context, progress, resource, sent)
+    permit.settle(permitResult(sent))
+    const isDeclared = sent.kind === 'refused' && expected?.[sent.status] !== undefined
+    reachability.heard({ feed, request, isDeclared }, sent)
+    progress.turnedAwayInARow = reachability.refusedInARow()
+    if (sent.kind === 'retry' && sent.cause === 'throttled') reachability.waiting(deps.pausedUntil())
+    const silent = reachability.tooLong()
+    if (silent) throw silent
+    return sent
+  }
 
   const perform = async (tried: Attempt, permit: Permit) => {
     const { job, lane } = tried
     const ticket = store.freshness.begin()
-    unanswered += 1
     try {
-      const sent = await deps.client.send(job.request, atOnce).finally(() => {
-        unanswered -= 1
-      })
-      count(context, progress, job, sent)
+      const sent = await send(job, permit)
       endless?.sent(job, lane, sent)
-      permit.settle(permitResult(sent))
-      silence.heard(sent)
-      if (endless) hearOutage(sent)
-      const silent = silence.tooLong()
-      if (silent) throw silent
       await settle(tried, sent, ticket)
     } catch (error) {
       permit.cancel()
@@ -85,15 +103,24 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
     }
   }
 
+  const ask = async (witness: ListWitness, permit: Permit) => {
+    try {
+      const sent = await send({ ...witness, expected: undefined }, permit)
+      if (sent.kind === 'unauthorized') deps.stop(unauthorized(sent.message))
+      if (sent.kind === 'answer') askDoubtfulAgain()
+    } catch (error) {
+      permit.cancel()
+      if (!atOnce.aborted) deps.stop(error)
+    }
+  }
+
   const settle = async (tried: Attempt, sent: Sent, ticket: number) => {
-    const { job, lane } = tried
-    if (sent.kind === 'answer') access.answered()
-    if (progress.accepted > 0) askDoubtfulAgain()
-    // As long as the API has answered nothing, a 403 or 404 says nothing about the one thing that was asked for.
-    else if (!believing && isDeclaredRefusal(job, sent)) {
+    const { job } = tried
+    if (isDoubtful(job, sent)) {
       doubtful.push(tried)
       return
     }
+    if (progress.accepted > 0 && !reachability.isAccessInDoubt()) askDoubtfulAgain()
     const error = await applied(context, tried, sent, ticket, endless)
     if (error === undefined) {
       if (sent.kind === 'answer') context.holds.release(job.feed, job.scope)
@@ -105,17 +132,39 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
       const cause = sent.kind === 'retry' ? sent.cause : 'garbled'
       if (retryLater(tried, cause, sent.kind === 'retry' ? sent.waitMs : undefined)) return
     }
-    if (sent.kind === 'refused' && (sent.status === 403 || sent.status === 404)) access.turnedAway(job)
-    await store.transaction(() => {
-      endless?.applying(job, lane)
-      job.failed(error)
-    })
+    if (isRefusedAccess(sent)) progress.turnedAway += 1
+    await fail(tried, error)
+  }
+
+  /** While the API grants access to nothing, a 403 or 404 says nothing about the one thing that was asked for. */
+  const isDoubtful = (job: Job, sent: Sent): boolean => {
+    if (!isRefusedAccess(sent)) return false
+    if (reachability.isAccessInDoubt()) return true
+    return progress.accepted === 0 && !believing && isDeclaredRefusal(job, sent)
+  }
+
+  const fail = async ({ job, lane }: Attempt, error: ParleyError) => {
+    const named = ofRequest(error, job.request)
+    try {
+      await store.transaction(() => {
+        endless?.applying(job, lane)
+        job.failed(named)
+      })
+    } catch (thrown) {
+      const fault = faultOf(thrown, job)
+      if (fault instanceof StopError) throw fault
+      log.error('A failure could not be noted; its feed is left alone for a while', {
+        resource: job.resource,
+        error: fault,
+      })
+      context.holds.fail(job.feed, job.scope ?? '')
+    }
     job.over()
   }
 
   const retryLater = (tried: Attempt, cause: RetryCause, waitMs: number | undefined) => {
     const { job, attempt } = tried
-    if (outage.isOn()) {
+    if (reachability.isAway()) {
       // What nothing answers to is no fault of this request, and the wait is kept for all of them together.
       delayed.push({ ...tried, notBefore: clock.elapsed() })
       return true
@@ -137,25 +186,45 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
     return true
   }
 
-  const hearOutage = (sent: Sent) => {
-    const before = outage.isOn()
-    outage.heard(sent)
-    progress.away = outage.since()
-    if (outage.isOn() && !before) log.warn('The API does not answer', { reason: outage.since()?.reason })
-    if (before && !outage.isOn()) log.info('The API answers again')
-  }
-
   const askDoubtfulAgain = () => {
     delayed.push(...doubtful.splice(0).map(tried => ({ ...tried, notBefore: clock.elapsed() })))
   }
 
+  /** A request on a route that is given up need not wait: it fails at once. */
+  const restMs = ({ job: { request } }: Attempt) =>
+    endless === undefined && reachability.givenUp(request.route) !== undefined
+      ? 0
+      : reachability.restMs(request.route)
+
   return {
     perform,
+    ask,
+    park(tried) {
+      const { feed, request } = tried.job
+      parked.set(feed, request.route)
+      delayed.push({ ...tried, notBefore: clock.elapsed() })
+    },
+    isParked(feed) {
+      const route = parked.get(feed)
+      if (route === undefined) return false
+      if (reachability.restMs(route) > 0) return true
+      parked.delete(feed)
+      return false
+    },
+    async refuse(tried, reason) {
+      try {
+        await fail(tried, new ResourceError(reason, { code: 'route-silent' }))
+      } catch (error) {
+        tried.job.over()
+        deps.stop(error)
+      }
+    },
     takeDue() {
-      const due = delayed.findIndex(({ notBefore }) => notBefore <= clock.elapsed())
+      const due = delayed.findIndex(tried => tried.notBefore <= clock.elapsed() && restMs(tried) <= 0)
       return due < 0 ? undefined : delayed.splice(due, 1)[0]
     },
-    waitMs: () => Math.min(...delayed.map(({ notBefore }) => notBefore - clock.elapsed())),
+    waitMs: () =>
+      Math.min(...delayed.map(tried => Math.max(tried.notBefore - clock.elapsed(), restMs(tried)))),
     unanswered: () => unanswered,
     believe() {
       if (doubtful.length === 0 || progress.turnedAway > 0) return false
@@ -168,6 +237,8 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
     },
   }
 }
+
+type Sendable = Pick<Job, 'resource' | 'feed' | 'request' | 'expected'>
 
 /** Applies an outcome to its job inside a transaction. Returns what went wrong, if anything did. */
 async function applied(
@@ -200,11 +271,16 @@ async function applied(
     })
     return undefined
   } catch (error) {
-    if (error instanceof ParleyError) return error
-    throw error
+    const fault = faultOf(error, job)
+    if (fault !== error) context.log.error('An answer could not be stored', { resource: job.resource, error })
+    return fault
   }
 }
 
 function isDeclaredRefusal(job: Job, sent: Sent): boolean {
   return sent.kind === 'refused' && job.expected?.[sent.status] !== undefined
+}
+
+function isRefusedAccess(sent: Sent): boolean {
+  return sent.kind === 'refused' && (sent.status === 403 || sent.status === 404)
 }

@@ -115,7 +115,14 @@ export function createBackfill(deps: BackfillDeps): Backfill {
       await store.transaction(() => {
         for (const resource of chosen) sources.set(resource.name, createSources(context, resource))
       })
-      scheduler = createScheduler({ ...deps, context, sources: [...sources.values()].flat() })
+      scheduler = createScheduler({
+        ...deps,
+        context,
+        resources: chosen,
+        sources: [...sources.values()].flat(),
+        // A run that somebody waits for ends at once; nothing is tombstoned for it.
+        access: { againAfterMs: 0, wasAnswered: false, wasLost: false },
+      })
       let stopped: unknown
       try {
         do await scheduler.run()

@@ -13,6 +13,8 @@ const SHARES: Readonly<Record<Lane, number>> = { head: 8, retry: 4, items: 3, hi
 export interface LanesDeps {
   commits: () => number
   elapsed: () => number
+  /** Whether requests of a feed wait for their route, so that no more of them are wanted. */
+  isParked: (feed: string) => boolean
 }
 
 /** How long a source that had nothing is let be while others have work, and while none has. */
@@ -23,7 +25,7 @@ const ASK_AGAIN_MS = { busy: 500, idle: 25 }
  * A source that had nothing is asked again some time after something was committed, or when a job of its own is over:
  * asking all of them at every step would cost more than the work itself, and hold up the request that is chosen.
  */
-export function createLanes(sources: readonly Source[], { commits, elapsed }: LanesDeps) {
+export function createLanes(sources: readonly Source[], { commits, elapsed, isParked }: LanesDeps) {
   const used = new Map<Lane, number>(LANES.map(lane => [lane, 0]))
   const idle = new Map<Source, { commits: number; askedAt: number }>()
   const turns = new Map<Lane, number>()
@@ -42,7 +44,7 @@ export function createLanes(sources: readonly Source[], { commits, elapsed }: La
     const turn = turns.get(lane) ?? 0
     for (let step = 0; step < sources.length; step += 1) {
       const source = sources[(turn + step) % sources.length]
-      const job = source?.lane === lane ? ask(source, againMs) : undefined
+      const job = source?.lane === lane && !isParked(source.feed) ? ask(source, againMs) : undefined
       if (!job) continue
       turns.set(lane, (turn + step + 1) % sources.length)
       return { job, lane, attempt: 1 }

@@ -1,15 +1,16 @@
 import PQueue from 'p-queue'
 import type { Client } from '../api/client.ts'
 import type { Governor, Permit } from '../api/governor.ts'
+import type { NextStep } from '../api/reach.ts'
+import type { Resource } from '../resource.ts'
 import { databaseError } from '../store/open.ts'
-import { accessGone } from './access.ts'
 import { createAttempts } from './attempts.ts'
 import type { EngineContext } from './context.ts'
 import type { EndlessWork, Source } from './job.ts'
 import { type Attempt, createLanes } from './lanes.ts'
-import { createOutage } from './outage.ts'
 import { noProgress, type SchedulerProgress } from './progress.ts'
-import { createSilence } from './silence.ts'
+import { accessGone, createReachability } from './reachability.ts'
+import { witnessesOf } from './witnesses.ts'
 
 /**
  * Chooses which job's request goes next. A permit is waited for first and the job chosen then, so that nothing
@@ -34,6 +35,9 @@ export interface SchedulerDeps {
   sources: readonly Source[]
   random: () => number
   giveUpMs: number
+  /** In catalogue order. */
+  resources: readonly Resource[]
+  access: AccessBefore
   /** Present in the daemon, which goes on when nothing is left to do. */
   endless?: EndlessWork
   /** Ends the taking of new jobs. */
@@ -45,14 +49,31 @@ export interface SchedulerDeps {
 /** Without a reason every abort makes an exception. */
 const WOKEN = new Error('The wait is over')
 
+/** What is known of the API's access before the first request. */
+export interface AccessBefore {
+  /** How long after the first refusals of all lists they must be refused again, in ms, before access counts as lost. */
+  againAfterMs: number
+  /** The API has answered an earlier run. */
+  wasAnswered: boolean
+  /** The last session ended because access was lost. */
+  wasLost: boolean
+}
+
 export function createScheduler(deps: SchedulerDeps): Scheduler {
   const { context, governor, sources, endless, soft } = deps
   const { clock, store } = context
   const queue = new PQueue({ concurrency: Number.POSITIVE_INFINITY })
   const progress = noProgress()
-  const outage = createOutage(clock, deps.random)
-  const silence = createSilence({ clock, giveUpMs: deps.giveUpMs })
-  const lanes = createLanes(sources, { commits: store.transaction.commits, elapsed: clock.elapsed })
+  const { againAfterMs, wasAnswered, wasLost: accessWasLost } = deps.access
+  const witnesses = witnessesOf(deps.resources)
+  const reachability = createReachability({
+    context,
+    resources: deps.resources.map(({ name }) => name),
+    options: { witnesses, againAfterMs, wasAnswered, accessWasLost },
+    giveUpMs: deps.giveUpMs,
+    random: deps.random,
+  })
+  progress.trouble = reachability.trouble
   let kept: Permit | undefined
   let stopped: unknown
   let wake: () => void = () => undefined
@@ -69,20 +90,24 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const attempts = createAttempts({
     context,
     client: deps.client,
-    outage,
-    silence,
+    reachability,
     progress,
     random: deps.random,
     endless,
     atOnce: AbortSignal.any([deps.hard, ending.signal]),
+    pausedUntil: () => governor.state().pausedUntil,
     stop,
   })
+  const lanes = createLanes(sources, {
+    commits: store.transaction.commits,
+    elapsed: clock.elapsed,
+    isParked: attempts.isParked,
+  })
 
-  /** Resolves when a job is over or a retry falls due. */
-  const change = async () => {
-    const outageMs = outage.isOn() ? outage.waitMs() : Number.POSITIVE_INFINITY
+  /** Resolves when a job is over or a retry falls due, or after `mostMs`. */
+  const change = async (mostMs = Number.POSITIVE_INFINITY) => {
     const tickMs = endless?.tickMs ?? Number.POSITIVE_INFINITY
-    const nearest = Math.min(attempts.waitMs(), silence.patienceLeft(), outageMs, tickMs, lanes.waitMs())
+    const nearest = Math.min(attempts.waitMs(), reachability.patienceLeftMs(), mostMs, tickMs, lanes.waitMs())
     const timer = new AbortController()
     await new Promise<void>(resolve => {
       wake = resolve
@@ -103,45 +128,83 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     if (isPaused) dropKept()
     const permit = kept ?? (await governor.permit(noMore))
     kept = undefined
-    if (isPaused) silence.excuse(clock.elapsed() - asked)
+    if (isPaused) reachability.excuse(clock.elapsed() - asked)
     return permit
   }
 
-  const begin = (chosen: Attempt, permit: Permit) => {
+  const run = (work: () => Promise<void>, after: () => void) => {
     progress.inFlight += 1
-    void queue
-      .add(() => attempts.perform(chosen, permit))
-      .finally(() => {
-        progress.inFlight -= 1
-        lanes.askAgain(chosen.job.feed)
-        endless?.over(chosen.job)
-        wake()
-      })
+    void queue.add(work).finally(() => {
+      progress.inFlight -= 1
+      after()
+      wake()
+    })
   }
 
-  /** A key that may be refused is tried once, and an API that is away with one request at a time. */
-  const mustWait = (): boolean => {
-    if (outage.isOn()) return progress.inFlight > 0 || outage.waitMs() > 0
-    return endless !== undefined && progress.requests === 0 && progress.inFlight > 0
+  const overOf =
+    ({ job }: Attempt) =>
+    () => {
+      lanes.askAgain(job.feed)
+      endless?.over(job)
+    }
+
+  const begin = async (chosen: Attempt, permit: Permit) => {
+    const { route } = chosen.job.request
+    const reason = endless ? undefined : reachability.givenUp(route)
+    if (reason !== undefined) {
+      kept = permit
+      await attempts.refuse(chosen, reason)
+      lanes.askAgain(chosen.job.feed)
+    } else if (reachability.restMs(route) > 0) {
+      kept = permit
+      attempts.park(chosen)
+    } else run(() => attempts.perform(chosen, permit), overOf(chosen))
+  }
+
+  const askWitness = async (next: NextStep) => {
+    const witness = witnesses.find(({ feed }) => next.kind === 'witness' && feed === next.witness.feed)
+    const permit = await nextPermit()
+    if (permit && witness)
+      run(
+        () => attempts.ask(witness, permit),
+        () => undefined,
+      )
+    else permit?.cancel()
+  }
+
+  /**
+   * While the API may not be asked for everything: a key that may be refused is tried with one request, and an API
+   * that is away or refuses all with one witness at a time. False when anything may be asked.
+   */
+  const isHeldBack = async (): Promise<boolean> => {
+    const next = reachability.next()
+    const isFirst = endless !== undefined && progress.requests === 0
+    if (next.kind === 'any' && !(isFirst && progress.inFlight > 0)) return false
+    if (next.kind === 'lost') stop(accessGone())
+    else if (next.kind === 'wait') await change(next.ms)
+    else if (progress.inFlight > 0) await change()
+    else if (next.kind === 'trial') return false
+    else await askWitness(next)
+    return true
   }
 
   /** False when nothing is left to do, or the run is over. */
   const step = async (): Promise<boolean> => {
-    if (mustWait()) {
-      await change()
-      return true
-    }
-    const permit = await nextPermit()
-    if (!permit) return false
-    const error = silence.tooLong()
+    const error = reachability.tooLong()
     if (error) {
-      permit.cancel()
       stop(error)
       return false
     }
+    if (await isHeldBack()) return true
+    const permit = await nextPermit()
+    if (!permit) return false
+    if (reachability.next().kind !== 'any' && progress.inFlight > 0) {
+      kept = permit
+      return true
+    }
     const chosen = lanes.choose(lane => (lane === 'retry' ? attempts.takeDue() : undefined))
     if (chosen) {
-      begin(chosen, permit)
+      await begin(chosen, permit)
       return true
     }
     if (await store.freed()) {
@@ -170,6 +233,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     stop,
     async run() {
       lanes.askAll()
+      reachability.begin()
       try {
         while (!soft.aborted && stopped === undefined && (await step()));
       } catch (error) {
@@ -179,6 +243,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       dropKept()
       await queue.onIdle()
       attempts.giveUp()
+      reachability.end()
       if (stopped !== undefined) throw stopped
       if (progress.accepted === 0 && progress.turnedAway > 0 && !soft.aborted) throw accessGone()
     },

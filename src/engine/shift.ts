@@ -23,7 +23,7 @@ import { noteLateness } from './lateness.ts'
 import { type Backlog, dueNow, nextDue } from './next-due.ts'
 import { noProgress, type SchedulerProgress } from './progress.ts'
 import { type QuietOutcome, settleRun } from './rounds.ts'
-import { createScheduler, type Scheduler } from './scheduler.ts'
+import { type AccessBefore, createScheduler, type Scheduler } from './scheduler.ts'
 import { settleOnTheWay } from './settle.ts'
 import { createSources } from './sources.ts'
 
@@ -60,6 +60,8 @@ export interface ShiftDeps {
   /** In catalogue order, parents included. */
   resources: readonly ResourceName[]
   pollMs: number
+  /** Whether the API has answered before, and whether the last shift ended because access was lost. */
+  access: Omit<AccessBefore, 'againAfterMs'>
   soft: AbortSignal
   hard: AbortSignal
   observer: ShiftObserver
@@ -85,6 +87,9 @@ interface OpenRun {
 
 /** A run that has not ended by then is taken stock of on the way. */
 const LATE_MS = HOUR
+
+/** Lost access is believed when everything is refused once more after so long. */
+const ACCESS_AGAIN_MS = 5 * MINUTE
 
 /** What is not offered is asked for again before a day is over. */
 const UNAVAILABLE_MS = 0.75 * DAY
@@ -230,7 +235,9 @@ export function createShift(deps: ShiftDeps): Shift {
         ...deps,
         context,
         sources: [...sources.values()].flat(),
+        resources: chosen,
         giveUpMs: Number.POSITIVE_INFINITY,
+        access: { ...deps.access, againAfterMs: scaled(ACCESS_AGAIN_MS, options) },
         endless: {
           tickMs: Math.min(pollMs / 10, LONGEST_TICK_MS),
           applying,

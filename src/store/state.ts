@@ -32,6 +32,8 @@ export const META = {
   daemonState: 'daemon_state',
   learnedRate: 'learned_rate',
   requestsToday: 'requests_today',
+  /** While the API cannot be asked: why, since when and until when; null when it can. */
+  unreachable: 'unreachable',
   /** What the clock of the writer's machine said last, noted each minute. */
   clock: 'clock',
   maintainedAt: 'maintained_at',
@@ -64,8 +66,22 @@ export interface State {
   /** Counts rows that were tombstoned in this round. */
   deleted(resource: ResourceName, rows: number): void
   nextRun(resource: ResourceName, at: string | null): void
+  /** Whether the API has answered a run that wrote this warehouse. */
+  wasEverAnswered(): boolean
+  /** Noted for the views and for other processes; taken back with undefined. */
+  noteUnreachable(noted: UnreachableNote | undefined): void
   meta(key: string): string | undefined
   setMeta(key: string, value: string): void
+}
+
+/** Why the writer cannot ask the API at present. */
+export interface UnreachableNote {
+  kind: 'silent' | 'refused' | 'asked-to-wait'
+  reason: string
+  since: string
+  next_try_at: string
+  /** Those that are not read meanwhile. */
+  resources: readonly ResourceName[]
 }
 
 interface StateRow {
@@ -117,6 +133,10 @@ export function createState(prepare: Prepare): State {
     'UPDATE sync_resources SET deleted_in_round = deleted_in_round + ? WHERE resource = ?',
   )
   const nextRun = prepare('UPDATE sync_resources SET next_run_at = ? WHERE resource = ?')
+  const answered = prepare(
+    `SELECT EXISTS (SELECT 1 FROM sync_segments WHERE listed_at IS NOT NULL OR cursor IS NOT NULL)
+       OR EXISTS (SELECT 1 FROM sync_resources WHERE coalesce(last_success_at, first_complete_at, fresh_as_of) IS NOT NULL)`,
+  ).pluck()
   const meta = prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
   const setMeta = prepare(
     'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = ?',
@@ -185,6 +205,11 @@ export function createState(prepare: Prepare): State {
     },
     nextRun: (resource, at) => {
       nextRun.run(at, resource)
+    },
+    wasEverAnswered: () => answered.get() === 1,
+    noteUnreachable: noted => {
+      const value = JSON.stringify(noted ?? null)
+      setMeta.run(META.unreachable, value, value)
     },
     meta: key => meta.get(key) as string | undefined,
     setMeta: (key, value) => {

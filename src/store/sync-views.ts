@@ -1,6 +1,7 @@
 import { tableNamed } from '../catalog.ts'
 import type { Feed, Resource, StatusSource } from '../resource.ts'
 import { quote } from './sql.ts'
+import { META } from './state.ts'
 
 /**
  * The views in which the warehouse tells of itself. A daemon and its operators ask them every minute, so every count
@@ -12,11 +13,23 @@ export function syncStatus(resources: readonly Resource[]): string {
   return resources.map(statusOf).join('\nUNION ALL\n')
 }
 
+/** While the API cannot be asked nothing is read, so that no resource is `ok`: the writer notes why. */
+const unreachable = (value: string) => `(SELECT ${value} FROM sync_meta m
+    WHERE m.key = '${META.unreachable}' AND r.unavailable_since IS NULL
+      AND r.resource IN (SELECT value FROM json_each(m.value, '$.resources')))`
+
+const UNREACHABLE_REASON = unreachable(`CASE json_extract(m.value, '$.kind')
+      WHEN 'silent' THEN 'The API has not answered since '
+      WHEN 'refused' THEN 'The API has granted no access since '
+      ELSE 'The API has asked to wait since ' END
+    || json_extract(m.value, '$.since') || ' (' || json_extract(m.value, '$.reason')
+    || '); next try at ' || json_extract(m.value, '$.next_try_at')`)
+
 const STATE = `CASE
-    WHEN s.failing_since IS NOT NULL THEN 'failing'
+    WHEN s.failing_since IS NOT NULL OR s.unreachable IN ('silent', 'refused') THEN 'failing'
     WHEN s.unavailable_since IS NOT NULL THEN 'unavailable'
     WHEN s.first_complete_at IS NULL THEN 'backfilling'
-    WHEN w.waiting > 0 THEN 'waiting'
+    WHEN w.waiting > 0 OR s.unreachable IS NOT NULL THEN 'waiting'
     ELSE 'ok' END`
 
 /** Every state but `ok` has a reason, in the order of `STATE`. */
@@ -24,6 +37,7 @@ function reasonOf({ status }: Resource): string {
   const waits = `'Not ready at the API yet: ${status.waitsFor ?? 'answers'} (' || w.waiting || ')'`
   return `CASE
     WHEN s.failing_since IS NOT NULL THEN coalesce(s.reason, 'The last run failed')
+    WHEN s.unreachable IS NOT NULL THEN s.unreachable_reason
     WHEN s.unavailable_since IS NOT NULL THEN coalesce(s.reason, 'This workspace does not offer it')
     WHEN s.first_complete_at IS NULL THEN coalesce(s.reason, 'Not read to its end yet')
     WHEN w.waiting > 0 THEN ${waits} END`
@@ -39,8 +53,9 @@ function statusOf(resource: Resource): string {
   (SELECT count(*) FROM sync_rejects j WHERE j.resource = '${name}' AND j.resolved_at IS NULL) AS rejected,
   s.last_success_at, s.next_run_at
 FROM (
-  SELECT *, ${liveRowsCounted(resource.status)} AS live, ${pendingRows(resource.status)} AS pending
-  FROM sync_resources WHERE resource = '${name}' LIMIT 1
+  SELECT *, ${liveRowsCounted(resource.status)} AS live, ${pendingRows(resource.status)} AS pending,
+    ${unreachable("json_extract(m.value, '$.kind')")} AS unreachable, ${UNREACHABLE_REASON} AS unreachable_reason
+  FROM sync_resources r WHERE resource = '${name}' LIMIT 1
 ) s JOIN (
   SELECT coalesce(sum(waiting AND coalesce(deadline, '~') > strftime('%Y-%m-%dT%H:%M:%fZ', 'now')), 0) AS waiting,
     count(*) AS open

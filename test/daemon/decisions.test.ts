@@ -50,16 +50,27 @@ describe('after a shift that could not go on', () => {
       false,
       { kind: 'end' },
     ],
-    [
-      'a workspace that is gone ends it',
-      stop(EXIT_STATUS.refused, 'access-gone'),
-      true,
-      true,
-      { kind: 'end' },
-    ],
     ['a fault of the program ends it', new TypeError('x is not a function'), true, true, { kind: 'end' }],
   ])('%s', (_, error, hadBegun, wasAnswered, recovery) => {
-    expect(recoveryFrom({ error, hadBegun, wasAnswered })).toEqual(recovery)
+    const before = { wasAnsweredBefore: false, timesLost: 0 }
+    expect(recoveryFrom({ error, hadBegun, wasAnswered, ...before })).toEqual(recovery)
+  })
+
+  const lost = {
+    error: stop(EXIT_STATUS.refused, 'access-gone'),
+    hadBegun: true,
+    wasAnswered: false,
+    wasAnsweredBefore: true,
+  }
+
+  test('access that was lost is waited for from a minute up to an hour', () => {
+    const waits = [1, 2, 3, 6, 7, 100].map(timesLost => recoveryFrom({ ...lost, timesLost }))
+    const minutes = waits.map(recovery => (recovery.kind === 'wait' ? recovery.ms / 60_000 : recovery.kind))
+    expect(minutes).toEqual([1, 2, 4, 32, 60, 60])
+  })
+
+  test('access that was never granted ends it', () => {
+    expect(recoveryFrom({ ...lost, wasAnsweredBefore: false, timesLost: 1 })).toEqual({ kind: 'end' })
   })
 })
 

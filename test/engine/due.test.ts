@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { auditInterval } from '../../src/engine/agenda.ts'
 import { holdForAWhile } from '../../src/engine/holds.ts'
-import { createOutage } from '../../src/engine/outage.ts'
 import { createServerClock } from '../../src/engine/server-clock.ts'
 import { cutAt, fits } from '../../src/engine/tiling.ts'
 import { createLog } from '../../src/log.ts'
@@ -88,54 +87,6 @@ describe('a feed that failed', () => {
     ])
     holds.fail('crm_records.list', '')
     expect(holds.isHeld('crm_records.list', 'company')).toBe(true)
-  })
-})
-
-describe('an API that does not answer', () => {
-  const silent = {
-    kind: 'retry',
-    cause: 'unreachable',
-    message: 'connect ECONNREFUSED',
-    startedAt: 0,
-    durationMs: 1,
-  } as const
-  const answer = {
-    kind: 'answer',
-    value: {},
-    bytes: 2,
-    serverTime: undefined,
-    startedAt: 0,
-    durationMs: 1,
-  } as const
-
-  test('is away after five requests in a row, and is tried at growing intervals up to a minute', async () => {
-    const clock = virtualClock(NOW)
-    const outage = createOutage(clock, () => 1)
-    for (let request = 0; request < 4; request += 1) outage.heard(silent)
-    expect(outage.isOn()).toBe(false)
-    const waits: number[] = []
-    for (let tries = 0; tries < 8; tries += 1) {
-      outage.heard(silent)
-      // What was under way when the try was made is no further step.
-      outage.heard(silent)
-      waits.push(outage.waitMs())
-      await clock.advance(outage.waitMs())
-    }
-    expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000])
-    expect(outage.since()).toEqual({ at: NOW, reason: 'connect ECONNREFUSED' })
-  })
-
-  test('is back with the first answer, be it a refusal', () => {
-    const outage = createOutage(virtualClock(NOW), () => 1)
-    for (let request = 0; request < 9; request += 1) outage.heard(silent)
-    outage.heard({ kind: 'refused', status: 404, message: 'Not Found', startedAt: 0, durationMs: 1 })
-    expect([outage.isOn(), outage.waitMs(), outage.since()]).toEqual([false, 0, undefined])
-  })
-
-  test('is not away while anything is answered in between', () => {
-    const outage = createOutage(virtualClock(NOW), () => 1)
-    for (let request = 0; request < 50; request += 1) outage.heard(request % 5 === 4 ? answer : silent)
-    expect(outage.isOn()).toBe(false)
   })
 })
 

@@ -1,0 +1,294 @@
+import { describe, expect, test } from 'vitest'
+import {
+  type Heard,
+  heard,
+  isGivenUp,
+  type NextStep,
+  nextStep,
+  patienceLeftMs,
+  type Reach,
+  type ReachOptions,
+  restMs,
+  sending,
+  startReach,
+  troubleOf,
+} from '../../src/api/reach.ts'
+
+const LISTS = ['activities', 'messages', 'members', 'teams']
+const witnesses = LISTS.map(name => ({
+  feed: `${name}.list`,
+  request: { resource: name, route: `/${name}`, path: `/${name}` },
+}))
+const MINUTES = 300_000
+const OPTIONS: ReachOptions = { witnesses, againAfterMs: MINUTES, wasAnswered: true, accessWasLost: false }
+
+const begin = (options: Partial<ReachOptions> = {}) => startReach({ ...OPTIONS, ...options }, 0)
+
+interface Failing {
+  status?: number
+  cause?: Extract<Heard, { kind: 'failed' }>['cause']
+  request?: string
+}
+
+const failed = (
+  name: string,
+  at: number,
+  { status, cause = 'server', request = name }: Failing = {},
+): Heard => ({
+  kind: 'failed',
+  at,
+  sentAt: at,
+  route: `/${name}`,
+  feed: `${name}.list`,
+  request,
+  cause,
+  status,
+  message: 'why',
+  random: () => 1,
+})
+const answered = (name: string, at: number): Heard => ({ kind: 'answered', at, route: `/${name}` })
+const refused = (name: string, at: number, isDeclared = false): Heard => ({
+  kind: 'refused',
+  at,
+  route: `/${name}`,
+  feed: `${name}.list`,
+  isDeclared,
+  random: () => 1,
+})
+
+const after = (reach: Reach, ...events: Heard[]): Reach => events.reduce(heard, reach)
+
+/** The step in one word: what is asked, or how long is waited. */
+function step(reach: Reach, at: number): string {
+  const next: NextStep = nextStep(reach, at)
+  if (next.kind === 'witness') return next.witness.feed
+  return next.kind === 'wait' ? `wait ${next.ms}` : next.kind
+}
+
+/** Follows every step with the answer that `answer` gives to a witness, and says what was done at which time. */
+function follow(first: Reach, untilMs: number, answer: (name: string, at: number) => Heard) {
+  const done: [at: number, asked: string][] = []
+  let reach = first
+  let at = 0
+  while (at <= untilMs) {
+    const next = nextStep(reach, at)
+    if (next.kind === 'any' || next.kind === 'lost' || next.kind === 'trial') {
+      return { reach, done, at, end: next.kind }
+    }
+    if (next.kind === 'wait') {
+      at += next.ms
+      continue
+    }
+    const [name = ''] = next.witness.feed.split('.')
+    done.push([at, name])
+    reach = heard(reach, answer(name, at))
+  }
+  return { reach, done, at, end: 'time' }
+}
+
+describe('an API that does not answer', () => {
+  const failures = (names: readonly string[], failing: Failing): Heard[] =>
+    names.map((name, index) => failed(name, index, failing))
+
+  test.each<[string, Heard[], string]>([
+    ['four failures in a row are none', failures(['a', 'b', 'a', 'b'], { status: 503 }), 'any'],
+    [
+      'server errors on one route alone are of that route',
+      failures(Array(9).fill('a'), { status: 500 }),
+      'any',
+    ],
+    [
+      'server errors on two routes have a third asked',
+      failures(['a', 'b', 'a', 'b', 'a'], { status: 500 }),
+      'activities.list',
+    ],
+    [
+      'a witness on a route that fails is no witness',
+      failures(['activities', 'b', 'activities', 'b', 'b'], { status: 500 }),
+      'messages.list',
+    ],
+    [
+      'timeouts on one route have another asked',
+      failures(Array(5).fill('a'), { cause: 'timeout' }),
+      'activities.list',
+    ],
+    [
+      'connections that are refused say the same of every route',
+      failures(Array(5).fill('a'), { cause: 'unreachable' }),
+      'wait 996',
+    ],
+    [
+      'an answer in between ends it',
+      [...failures(['a', 'b', 'a', 'b'], {}), answered('c', 4), failed('a', 5)],
+      'any',
+    ],
+    [
+      'a refusal is an answer as well',
+      [...failures(['a', 'b', 'a', 'b'], {}), refused('c', 4), failed('a', 5)],
+      'any',
+    ],
+  ])('%s', (_, events, expected) => {
+    expect(step(after(begin(), ...events), 8)).toBe(expected)
+  })
+
+  const doubtful = after(begin(), ...failures(['a', 'b', 'a', 'b', 'a'], { status: 500 }))
+
+  test('answers as soon as a witness is answered', () => {
+    const { end, done } = follow(doubtful, 1000, answered)
+    expect([end, done.map(([, name]) => name)]).toEqual(['any', ['activities']])
+  })
+
+  test('is away once two witnesses have failed, and is tried at growing intervals, each time on another route', () => {
+    const { done, reach } = follow(doubtful, 400_000, (name, at) => failed(name, at, { status: 502 }))
+    expect(done.slice(0, 6).map(([, name]) => name)).toEqual([
+      'activities',
+      'messages',
+      'members',
+      'teams',
+      'members',
+      'teams',
+    ])
+    const gaps = done.slice(1).map(([at], index) => at - (done[index]?.[0] ?? 0))
+    expect(gaps.slice(0, 9)).toEqual([0, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000])
+    expect(troubleOf(reach)).toMatchObject({ kind: 'silent', since: 0, reason: 'why' })
+  })
+
+  test('is back with the first answer, and no route rests any more', () => {
+    const broken = after(begin(), failed('a', 0), failed('a', 0, { request: 'other' }), failed('a', 0))
+    expect(restMs(broken, '/a', 0)).toBeGreaterThan(0)
+    const { reach } = follow(after(broken, failed('b', 1), failed('c', 1)), 9000, failed)
+    const back = heard(reach, answered('teams', 10_000))
+    expect([step(back, 10_000), restMs(back, '/a', 0), troubleOf(back)]).toEqual(['any', 0, undefined])
+  })
+
+  test('makes no further step for what was under way when the last trial was made', () => {
+    const away = follow(doubtful, 1, (name, at) => failed(name, at, { status: 502 })).reach
+    expect(step(after(away, failed('a', 2), failed('b', 3)), 4)).toBe(step(away, 4))
+  })
+
+  test('is tried with anything where no list is known', () => {
+    const blind = after(begin({ witnesses: [] }), ...failures(['a', 'b', 'a', 'b', 'a'], { status: 500 }))
+    expect([step(blind, 4), step(blind, 5000)]).toEqual(['wait 1000', 'trial'])
+  })
+
+  test.each<[string, Heard[], number]>([
+    ['nothing has failed', [], Number.POSITIVE_INFINITY],
+    ['it cannot even be connected to', [failed('a', 500, { cause: 'unreachable' })], 9500],
+    ['it was connected to', [answered('a', 0), failed('a', 500, { cause: 'unreachable' })], 119_500],
+    [
+      'a server error came last',
+      [failed('a', 500, { cause: 'timeout' }), failed('a', 900, { status: 500 })],
+      119_900,
+    ],
+  ])('leaves the patience of a run as it is when %s', (_, events, left) => {
+    expect(patienceLeftMs(after(begin(), ...events), 120_000, 1000)).toBe(left)
+  })
+
+  test('uses up the patience of a run also by the errors of a gateway', () => {
+    const { reach } = follow(doubtful, 100_000, (name, at) => failed(name, at, { status: 502 }))
+    expect(patienceLeftMs(reach, 120_000, 100_000)).toBe(20_000)
+  })
+})
+
+describe('a route that fails', () => {
+  const broken = after(begin(), failed('a', 0), failed('a', 0, { request: 'other' }), failed('a', 0))
+
+  test.each<[string, Heard[], number]>([
+    [
+      'rests after three failures of two requests',
+      [failed('a', 0), failed('a', 0, { request: 'x' }), failed('a', 0)],
+      1000,
+    ],
+    ['does not rest for one request that always fails', Array(9).fill(failed('a', 0)), 0],
+    ['does not rest for two failures', [failed('a', 0), failed('a', 0, { request: 'x' })], 0],
+    [
+      'does not rest while others of it are answered',
+      [failed('a', 0), failed('a', 0, { request: 'x' }), answered('a', 0), failed('a', 0)],
+      0,
+    ],
+  ])('%s', (_, events, rest) => {
+    expect(restMs(after(begin(), ...events), '/a', 0)).toBe(rest)
+  })
+
+  test('leaves other routes and the API as a whole alone', () => {
+    expect([restMs(broken, '/b', 0), step(broken, 0), troubleOf(broken)]).toEqual([0, 'any', undefined])
+  })
+
+  test('has one trial at the end of each growing wait, and is given up by a run in the end', () => {
+    let reach = broken
+    const rests: number[] = []
+    let at = 0
+    while (!isGivenUp(reach, '/a')) {
+      const rest = restMs(reach, '/a', at)
+      rests.push(rest)
+      at += rest
+      reach = sending(reach, '/a')
+      expect(restMs(reach, '/a', at)).toBe(Number.POSITIVE_INFINITY)
+      reach = heard(reach, failed('a', at))
+    }
+    expect(rests).toEqual([1000, 2000, 4000, 8000])
+    expect(restMs(heard(reach, answered('a', at)), '/a', at)).toBe(0)
+  })
+
+  test('has another trial at once where the first met a limit', () => {
+    const trial = sending(broken, '/a')
+    expect(restMs(heard(trial, { kind: 'throttled', at: 2000, route: '/a' }), '/a', 2000)).toBe(0)
+  })
+})
+
+describe('an API that refuses', () => {
+  const refusals = [0, 1, 2, 3].map(at => refused(at % 2 === 0 ? 'activities' : 'messages', at))
+
+  test('three times in a row is not doubted, nor are refusals that are declared', () => {
+    expect(step(after(begin(), ...refusals.slice(0, 3)), 3)).toBe('any')
+    expect(
+      step(after(begin(), ...[...refusals, ...refusals].map(({ at }) => refused('members', at, true))), 3),
+    ).toBe('any')
+  })
+
+  test('two lists alone is asked for a third, whose answer ends the doubt', () => {
+    const { done, end, reach } = follow(after(begin(), ...refusals), 9000, answered)
+    expect([done.map(([, name]) => name), end, troubleOf(reach)]).toEqual([['members'], 'any', undefined])
+  })
+
+  test('all lists is believed when each is refused once more, minutes later', () => {
+    const { done, end, at } = follow(after(begin(), ...refusals), 10 * MINUTES, refused)
+    expect([end, at]).toEqual(['lost', 3 + MINUTES])
+    expect(done.slice(0, 2)).toEqual([
+      [0, 'members'],
+      [0, 'teams'],
+    ])
+    const last = done.slice(-LISTS.length)
+    expect(last.map(([, name]) => name).sort()).toEqual([...LISTS].sort())
+    expect(last.every(([time]) => time === 3 + MINUTES)).toBe(true)
+    // In between one at a time finds out whether it is over.
+    expect(done.length).toBeGreaterThan(12)
+  })
+
+  test('all lists for a while goes on as soon as one is answered', () => {
+    const { end, at } = follow(after(begin(), ...refusals), 10 * MINUTES, (name, time) =>
+      time < 60_000 ? refused(name, time) : answered(name, time),
+    )
+    expect(end).toBe('any')
+    expect(at).toBeLessThan(60_000 + 30_000)
+  })
+
+  test('all lists but one that only fails is not believed', () => {
+    const { end, done } = follow(after(begin(), ...refusals), 4 * MINUTES, (name, at) =>
+      name === 'teams' ? failed(name, at, { status: 500 }) : refused(name, at),
+    )
+    expect(end).toBe('time')
+    expect(done.length).toBeLessThan(80)
+  })
+
+  test.each<[string, Partial<ReachOptions>, Heard[]]>([
+    ['when it never answered', { wasAnswered: false }, refusals],
+    ['when access was lost before', { wasAnswered: false, accessWasLost: true }, []],
+    ['when the run is to end at once', { againAfterMs: 0 }, refusals],
+  ])('all lists is believed at once %s', (_, options, events) => {
+    const { end, at, done } = follow(after(begin(options), ...events), MINUTES, refused)
+    expect(end).toBe('lost')
+    expect(at).toBeLessThan(10)
+    expect(done.length).toBeLessThanOrEqual(2 * LISTS.length)
+  })
+})
