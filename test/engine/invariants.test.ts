@@ -33,17 +33,17 @@ describe('a page, its checkpoint and its tasks', () => {
         (SELECT cursor FROM sync_segments) AS cursor`)[0]
     trial.store.db.exec(`CREATE TRIGGER failing BEFORE INSERT ON activities WHEN NEW.source_id = 'm2'
       BEGIN SELECT raise(ABORT, 'as the test says'); END`)
-    await expect(trial.run(['activities'])).rejects.toThrow()
+    expect((await trial.run(['activities'])).complete).toBe(false)
     expect(counts()).toEqual({ rows: 0, tasks: 0, cursor: null })
 
     trial.store.db.exec(`DROP TRIGGER failing; CREATE TRIGGER failing BEFORE INSERT ON sync_tasks
       WHEN NEW.key = 'm3' BEGIN SELECT raise(ABORT, 'as the test says'); END`)
-    await expect(trial.run(['activities'])).rejects.toThrow()
+    expect((await trial.run(['activities'])).complete).toBe(false)
     expect(counts()).toEqual({ rows: 2, tasks: 2, cursor: '{"cursor":"second"}' })
 
     trial.store.db.exec(`DROP TRIGGER failing; CREATE TRIGGER failing BEFORE UPDATE ON sync_segments
       WHEN NEW.listed_at IS NOT NULL BEGIN SELECT raise(ABORT, 'as the test says'); END`)
-    await expect(trial.run(['activities'])).rejects.toThrow()
+    expect((await trial.run(['activities'])).complete).toBe(false)
     expect(counts()).toEqual({ rows: 2, tasks: 2, cursor: '{"cursor":"second"}' })
 
     trial.store.db.exec('DROP TRIGGER failing')
@@ -413,9 +413,34 @@ describe('secrets', () => {
     const trial = await startTrial(api)
     trial.store.db.exec(`CREATE TRIGGER failing BEFORE INSERT ON message_copies
       BEGIN SELECT raise(ABORT, 'as the test says'); END`)
-    const error = await trial.run(['messages']).catch((reason: unknown) => reason)
-    expect(error).toBeInstanceOf(Error)
-    expect(`${trial.logged()} ${String(error)} ${(error as Error).stack}`).not.toContain('Whispered')
+    const result = await trial.run(['messages'])
+    const said = `${trial.logged()} ${JSON.stringify(result)} ${JSON.stringify(trial.all('SELECT * FROM sync_status'))}`
+    expect(said).not.toContain('Whispered')
+  })
+
+  test('a fault of the program fails the one read in which it shows, and leaves its stack in the log', async () => {
+    const api = await startScriptedApi()
+    api.on('/v1/members', () => numberedPage([{ id: 'a', name: 'A' }]))
+    api.on('/v1/teams', () => numberedPage([{ id: 't', name: 'T' }]))
+    const trial = await startTrial(api)
+    trial.store.db.exec(`CREATE TRIGGER failing BEFORE INSERT ON members
+      BEGIN SELECT raise(ABORT, 'as the test says'); END`)
+    const result = await trial.run(['members', 'teams'])
+    expect(result.resources.map(({ resource, outcome }) => [resource, outcome])).toEqual([
+      ['members', 'failed'],
+      ['teams', 'complete'],
+    ])
+    const lines = trial
+      .logged()
+      .split('\n')
+      .filter(line => line.includes('"at":['))
+    expect(lines.map(line => JSON.parse(line))).toMatchObject([
+      {
+        level: 'error',
+        resource: 'members',
+        error: { at: expect.arrayContaining([expect.stringMatching(/^at /)]) },
+      },
+    ])
   })
 })
 
