@@ -128,7 +128,7 @@ const AWAY: Backoff = { firstMs: 1000, mostMs: 60_000, jitter: 0.5 }
 
 /** So many undeclared refusals in a row. */
 const DOUBTFUL_REFUSALS = 4
-const REFUSED: Backoff = { firstMs: 1000, mostMs: 30_000, jitter: 0.5 }
+const REFUSED: Backoff = { firstMs: 1000, mostMs: 15_000, jitter: 0.5 }
 
 /** So many failures in a row, and by two different requests: one page or one record may always fail. */
 const ROUTE_FAILURES = 3

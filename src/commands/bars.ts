@@ -1,4 +1,5 @@
 import type { GovernorState } from '../api/governor.ts'
+import type { Unreachable } from '../engine/reachability.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../resource.ts'
 import { counted, duration, perSecond, wholeNumber } from './wording.ts'
 
@@ -22,6 +23,8 @@ export interface Overall {
   /** Answers per second lately. */
   rate: number | undefined
   governor: GovernorState
+  /** While the API does not answer, or refuses everything. */
+  trouble: Unreachable | undefined
   now: number
   elapsedMs: number
   leftMs: number | undefined
@@ -113,10 +116,19 @@ function allowance({ ratePerSecond, concurrency }: GovernorState): string {
   return ` (${most}${concurrency} at once)`
 }
 
-function pause({ governor, now, stopping }: Overall): string[] {
+function pause({ governor, trouble, now, stopping }: Overall): string[] {
   if (stopping) return ['Stopping: what is under way is finished first']
+  if (trouble && trouble.kind !== 'asked-to-wait') return [troubleText(trouble, now)]
   const reason = pauseReason(governor, now)
   return reason === undefined ? [] : [`Paused: ${reason}`]
+}
+
+/** Since when, when it is tried again, and when the run gives up. */
+export function troubleText({ kind, reason, since, nextTryAt, givesUpAt }: Unreachable, now: number): string {
+  const what = kind === 'refused' ? 'The API has granted no access' : 'The API has not answered'
+  const next = nextTryAt <= now ? 'trying now' : `next try in ${duration(Math.max(1000, nextTryAt - now))}`
+  const end = givesUpAt === undefined ? '' : `, gives up in ${duration(Math.max(1000, givesUpAt - now))}`
+  return `${what} for ${duration(Math.max(1000, now - since))} (${reason}): ${next}${end}`
 }
 
 const PAUSES: Readonly<Record<NonNullable<GovernorState['pauseReason']>, string>> = {

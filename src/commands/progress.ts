@@ -5,7 +5,7 @@ import type { Backfill, ResourceProgress } from '../engine/backfill.ts'
 import type { Log } from '../log.ts'
 import type { ResourceName } from '../resource.ts'
 import { createWorkload, type Workload } from '../store/workload.ts'
-import { drawBars, type Overall, pauseReason, type ResourceBar } from './bars.ts'
+import { drawBars, type Overall, pauseReason, type ResourceBar, troubleText } from './bars.ts'
 import {
   type ResourceOutlook,
   recentRate,
@@ -52,7 +52,8 @@ export function createProgress(deps: ProgressDeps): Progress {
     const { progress, outlooks } = survey.latest()
     const requests = sumOf(progress, ({ counts }) => counts.requests)
     const throttled = sumOf(progress, ({ counts }) => counts.throttled)
-    samples = withSample(samples, { at: clock.elapsed(), answered: requests - throttled })
+    const run = deps.backfill.progress()
+    samples = withSample(samples, { at: clock.elapsed(), answered: run.answered - run.throttled })
     const rate = recentRate(samples)
     const governor = app.governor.state()
     const pausedMs = Math.max(0, (governor.pausedUntil ?? 0) - clock.now())
@@ -63,6 +64,7 @@ export function createProgress(deps: ProgressDeps): Progress {
       throttled,
       rate,
       governor,
+      trouble: run.trouble(),
       now: clock.now(),
       elapsedMs: clock.elapsed() - began,
       leftMs: timeLeft(requestsLeft(outlooks), rate, pausedMs),
@@ -185,7 +187,8 @@ function createProgressLog({ log }: ProgressDeps) {
     line(overall: Overall, { progress, outlooks }: Surveyed) {
       const { governor, rate } = overall
       const left = requestsLeft(outlooks)
-      const reason = pauseReason(governor, overall.now)
+      const { trouble, now } = overall
+      const reason = trouble ? troubleText(trouble, now) : pauseReason(governor, now)
       log.info('The backfill goes on', {
         done: overall.finished,
         total: overall.resources,
@@ -199,7 +202,7 @@ function createProgressLog({ log }: ProgressDeps) {
         ...(left !== undefined && { pending: left }),
         ...(reason !== undefined && {
           reason,
-          wait_ms: Math.max(0, (governor.pausedUntil ?? 0) - overall.now),
+          wait_ms: Math.max(0, (trouble?.nextTryAt ?? governor.pausedUntil ?? 0) - now),
         }),
       })
     },

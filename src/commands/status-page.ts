@@ -4,6 +4,7 @@ import type {
   RateReport,
   ResourceReport,
   StatusReport,
+  UnreachableReport,
 } from '../store/status-report.ts'
 import type { WriterState } from '../store/writer.ts'
 import { remark, type TableColumn, table } from './table.ts'
@@ -24,11 +25,14 @@ export function statusPage(report: StatusReport, { now, columns }: Paper): strin
   const { lines, left } = fitted(resourceColumns(report, now), report.resources, width)
   // What is still being read for the first time is the rule, and its state says so already.
   const reasons = report.resources.flatMap(({ resource, state, reason }) =>
-    reason === null || state === 'backfilling' ? [] : remark(resource, reason, width),
+    reason === null || state === 'backfilling' || isSharedReason(report, reason)
+      ? []
+      : remark(resource, reason, width),
   )
   const files = `${report.database}: ${bytes(report.database_bytes)}, and ${bytes(report.wal_bytes)} in its -wal`
   const sentences = [
     ...whose(report),
+    ...unreachable(report, now),
     ...asked(report, now),
     ...daemonSays(report, now),
     writing(report.writer, now),
@@ -36,6 +40,25 @@ export function statusPage(report: StatusReport, { now, columns }: Paper): strin
     allowed(report.learned_rate, now),
   ].flatMap(sentence => wrap(sentence, width))
   return `${[...lines, ...wrap(leftOut(left), width), ...reasons, ...lags(report.resources), files, ...sentences].join('\n')}\n`
+}
+
+const UNREACHABLE: Readonly<Record<UnreachableReport['kind'], string>> = {
+  silent: 'The API has not answered for',
+  refused: 'The API has granted no access for',
+  'asked-to-wait': 'The API has asked to wait for',
+}
+
+function unreachable({ api }: StatusReport, now: number): string[] {
+  if (api === null) return []
+  const { kind, reason, since, next_try_at: next } = api
+  const long = duration(Math.max(now - Date.parse(since), 1000))
+  const tries = Date.parse(next) <= now ? 'now' : ago(next, now)
+  return [`${UNREACHABLE[kind]} ${long} (since ${since}): ${reason.replace(/\.$/, '')}. Next try: ${tries}.`]
+}
+
+/** Said once for all resources. */
+function isSharedReason({ api }: StatusReport, reason: string): boolean {
+  return api !== null && reason.endsWith(`(${api.reason}); next try at ${api.next_try_at}`)
 }
 
 interface Column extends TableColumn<ResourceReport> {

@@ -7,7 +7,7 @@ import { isoInstant } from '../clock.ts'
 import { type ParleyError, ResourceError, RetryError, StopError } from '../errors.ts'
 import type { EngineContext } from './context.ts'
 import { faultOf, ofRequest } from './faults.ts'
-import type { EndlessWork, Job } from './job.ts'
+import type { EndlessWork, Job, Lane } from './job.ts'
 import type { Attempt } from './lanes.ts'
 import { count, type SchedulerProgress } from './progress.ts'
 import type { Reachability } from './reachability.ts'
@@ -70,13 +70,18 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
   let believing = false
   let unanswered = 0
 
-  const send = async ({ resource, feed, request, expected }: Sendable, permit: Permit): Promise<Sent> => {
+  const send = async (
+    { resource, feed, request, expected }: Sendable,
+    lane: Lane,
+    permit: Permit,
+  ): Promise<Sent> => {
     unanswered += 1
     reachability.sending(request)
     const sent = await deps.client.send(request, atOnce).finally(() => {
       unanswered -= 1
     })
     count(context, progress, resource, sent)
+    endless?.sent(request, lane, sent)
     permit.settle(permitResult(sent))
     const isDeclared = sent.kind === 'refused' && expected?.[sent.status] !== undefined
     reachability.heard({ feed, request, isDeclared }, sent)
@@ -91,8 +96,7 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
     const { job, lane } = tried
     const ticket = store.freshness.begin()
     try {
-      const sent = await send(job, permit)
-      endless?.sent(job, lane, sent)
+      const sent = await send(job, lane, permit)
       await settle(tried, sent, ticket)
     } catch (error) {
       permit.cancel()
@@ -105,7 +109,7 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
 
   const ask = async (witness: ListWitness, permit: Permit) => {
     try {
-      const sent = await send({ ...witness, expected: undefined }, permit)
+      const sent = await send({ ...witness, expected: undefined }, 'retry', permit)
       if (sent.kind === 'unauthorized') deps.stop(unauthorized(sent.message))
       if (sent.kind === 'answer') askDoubtfulAgain()
     } catch (error) {

@@ -181,6 +181,8 @@ export function createContext(deps: ContextDeps): EngineContext {
     },
     giveUp(feed, error, scope = '') {
       holds.fail(feed.feed, scope)
+      // Due again when the hold is over, also where it was only taken to be due: until then it stays failing.
+      if (scope === '') base.wishes.add(feed.feed)
       context.fail(feed, error)
     },
     write({ resource }, table, items, writeOptions, causes = []) {

@@ -65,5 +65,5 @@ export interface EndlessWork {
   applying(job: Job, lane: Lane): void
   /** The job has ended, whatever came of it. */
   over(job: Job): void
-  sent(job: Job, lane: Lane, sent: Sent): void
+  sent(request: ApiRequest, lane: Lane, sent: Sent): void
 }

@@ -242,9 +242,9 @@ export function createShift(deps: ShiftDeps): Shift {
           tickMs: Math.min(pollMs / 10, LONGEST_TICK_MS),
           applying,
           over,
-          sent: (job, lane, sent) =>
+          sent: (request, lane, sent) =>
             observer.sent({
-              route: job.request.route,
+              route: request.route,
               lane,
               status: statusOf(sent),
               durationMs: sent.durationMs,

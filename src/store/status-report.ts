@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { LagSummary } from './arrivals.ts'
 import type { Workspace } from './database/workspace.ts'
 import { databaseError, type Sqlite } from './open.ts'
-import { META } from './state.ts'
+import { META, type UnreachableNote } from './state.ts'
 import { readOpenWarehouse, readWarehouse, type Status, type StatusRow } from './status.ts'
 import { type WriterState, writerOf } from './writer.ts'
 
@@ -17,6 +17,8 @@ export interface StatusReport {
   writer: WriterState | null
   /** Null when no daemon ever ran on it. */
   daemon: DaemonReport | null
+  /** Why the writer cannot ask the API at present; null when it can. */
+  api: UnreachableReport | null
   learned_rate: RateReport | null
   /** Null when the daemon never made one, nor failed to, or is to make none any more. */
   snapshot: SnapshotReport | null
@@ -38,6 +40,8 @@ export interface DaemonState {
 
 /** Stopped since null: it ended without noting that, so it was killed or the machine went down. */
 export type DaemonReport = Omit<DaemonState, 'since'> & { since: string | null }
+
+export type UnreachableReport = Omit<UnreachableNote, 'resources'>
 
 export interface RateReport {
   requests_per_second: number
@@ -96,6 +100,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     wal_bytes: database.walBytes,
     writer,
     daemon: daemon ?? daemonOf(status, writer, now),
+    api: unreachableOf(noted<UnreachableNote | null>(status, META.unreachable)),
     learned_rate: rateOf(noted<LearnedRate>(status, META.learnedRate)),
     snapshot: noted<SnapshotReport | null>(status, META.snapshots) ?? null,
     requests: requests.map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
@@ -114,6 +119,12 @@ function readThrough(db: Sqlite, file: string, rows: readonly StatusRow[] | unde
 function noted<T>({ meta }: Status, key: string): T | undefined {
   const text = meta.get(key)
   return text === undefined ? undefined : (JSON.parse(text) as T)
+}
+
+function unreachableOf(note: UnreachableNote | null | undefined): UnreachableReport | null {
+  if (!note) return null
+  const { resources: _, ...report } = note
+  return report
 }
 
 /** It notes the time each minute: one that has not for so long cannot write. */

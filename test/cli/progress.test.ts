@@ -30,6 +30,7 @@ const overall: Overall = {
   throttled: 3,
   rate: 41.2,
   governor,
+  trouble: undefined,
   now: 1_000_000,
   elapsedMs: 125_000,
   leftMs: 3_600_000,
@@ -82,6 +83,29 @@ describe('the picture of a backfill', () => {
   ] as const)('a pause is said with its reason (%s) and the time that is left of it', (pauseReason, line) => {
     const paused = { ...governor, pausedUntil: overall.now + 90_000, pauseReason }
     expect(drawBars([], { ...overall, governor: paused }, wide)).toContain(line)
+  })
+
+  test.each([
+    [
+      'silent',
+      6000,
+      'The API has not answered for 40 s (connection refused): next try in 6 s, gives up in 1 min 20 s',
+    ],
+    [
+      'refused',
+      -5,
+      'The API has granted no access for 40 s (connection refused): trying now, gives up in 1 min 20 s',
+    ],
+  ] as const)('an API that is %s is said with since when and until when', (kind, nextMs, line) => {
+    const { now } = overall
+    const trouble = {
+      kind,
+      since: now - 40_000,
+      nextTryAt: now + nextMs,
+      reason: 'connection refused',
+      givesUpAt: now + 80_000,
+    }
+    expect(drawBars([], { ...overall, trouble }, wide)).toContain(line)
   })
 
   test.each([20, 40, 60, 80, 200])('at %d columns no line is longer', columns => {

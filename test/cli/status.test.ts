@@ -208,6 +208,7 @@ const BUSY: StatusReport = {
   wal_bytes: 4096,
   writer: { pid: 4711, command: 'daemon', since: before(900_000), running: true, died: false },
   daemon: { state: 'paused', reason: 'the API asks for it.', since: before(130), until: before(-41) },
+  api: null,
   learned_rate: {
     requests_per_second: 9.5,
     concurrency: 4,
@@ -283,6 +284,22 @@ test.each([
   expect(lines[0]).toContain(shown)
   expect(lines.join('\n').includes('No room for')).toBe(left !== undefined)
   if (left !== undefined) expect(lines.join('\n')).toContain(`\nNo room for ${left}: `)
+})
+
+test('an API that does not answer is said once, and the reasons of single resources stay', () => {
+  const since = before(240)
+  const next = before(-30)
+  const reason = `The API has not answered since ${since} (connection refused); next try at ${next}`
+  const lines = printed(undefined, {
+    ...BUSY,
+    api: { kind: 'silent', since, reason: 'connection refused', next_try_at: next },
+    resources: BUSY.resources.map(row => ({ ...row, state: 'failing', reason: row.reason ?? reason })),
+  })
+  expect(lines).toContain(
+    `The API has not answered for 4 min (since ${since}): connection refused. Next try: in 30 s.`,
+  )
+  expect(lines.filter(line => line.includes('has not answered'))).toHaveLength(1)
+  expect(lines.join('\n')).toContain('answers 500 to everything')
 })
 
 test('nothing is next when no daemon is at work, and nothing is said of what never was', () => {
