@@ -5,7 +5,7 @@ import type { ApiRequest } from './request.ts'
 /**
  * Whether the API can be reached. Pure: a state and what was heard give a state, and a state says what may be asked.
  *
- * - A route works until several different requests on it failed in a row. Then it rests, with one trial at the end of
+ * - A route works until requests for several things on it failed in a row. Then it rests, with one trial at the end of
  *   each growing wait, until a request on it is answered. Other routes are not touched.
  * - The API answers until requests on different routes failed in a row. Then witnesses (cheap lists) on routes that did
  *   not fail are asked. An answer ends the doubt; when they fail too, the API is away: one trial at the end of each
@@ -47,8 +47,8 @@ export interface Reach {
 export interface RouteTrouble {
   /** In a row, the requests that were under way when a rest began left out. */
   readonly failures: number
-  /** The first different requests that failed, two at most. */
-  readonly requests: readonly string[]
+  /** The first different paths that failed, two at most. */
+  readonly paths: readonly string[]
   /** How many rests in a row; 0 while the route is only suspected. */
   readonly rests: number
   /** Infinite while a trial is under way. */
@@ -101,8 +101,8 @@ export type Heard =
       sentAt: number
       route: string
       feed: string
-      /** The path and query: different requests of a route are told apart by it. */
-      request: string
+      /** Tells the things that a route is asked for apart. A list is one, however its pages are asked for. */
+      path: string
       cause: Exclude<RetryCause, 'throttled'>
       status: number | undefined
       message: string
@@ -130,7 +130,7 @@ const AWAY: Backoff = { firstMs: 1000, mostMs: 60_000, jitter: 0.5 }
 const DOUBTFUL_REFUSALS = 4
 const REFUSED: Backoff = { firstMs: 1000, mostMs: 15_000, jitter: 0.5 }
 
-/** So many failures in a row, and by two different requests: one page or one record may always fail. */
+/** So many failures in a row, and for two different paths: one record or one page of a list may always fail. */
 const ROUTE_FAILURES = 3
 const ROUTE: Backoff = { firstMs: 1000, mostMs: 5 * 60_000, jitter: 0.5 }
 
@@ -386,18 +386,18 @@ function stepInSilence(reach: Reach, silence: Silence, at: number): NextStep {
 
 function troubled(
   routes: Reach['routes'],
-  { at, route, request, message: reason, random }: Extract<Heard, { kind: 'failed' }>,
+  { at, route, path, message: reason, random }: Extract<Heard, { kind: 'failed' }>,
 ): Reach['routes'] {
-  const before = routes.get(route) ?? { failures: 0, requests: [], rests: 0, restUntil: at, reason }
+  const before = routes.get(route) ?? { failures: 0, paths: [], rests: 0, restUntil: at, reason }
   // What was under way when the rest began is no further failure.
   if (at < before.restUntil && before.restUntil !== Number.POSITIVE_INFINITY) return routes
   const failures = before.failures + 1
-  const isNew = before.requests.length < 2 && !before.requests.includes(request)
-  const requests = isNew ? [...before.requests, request] : before.requests
-  const isBroken = failures >= ROUTE_FAILURES && requests.length > 1
+  const isNew = before.paths.length < 2 && !before.paths.includes(path)
+  const paths = isNew ? [...before.paths, path] : before.paths
+  const isBroken = failures >= ROUTE_FAILURES && paths.length > 1
   const rests = isBroken ? before.rests + 1 : before.rests
   const restUntil = rests === 0 ? at : at + backoffMs(ROUTE, rests, random)
-  return new Map([...routes, [route, { failures, requests, rests, restUntil, reason }]])
+  return new Map([...routes, [route, { failures, paths, rests, restUntil, reason }]])
 }
 
 /** A trial was refused for its rate, which says nothing of the route: another may follow. */

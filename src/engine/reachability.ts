@@ -16,7 +16,7 @@ import {
   type Trouble,
   troubleOf,
 } from '../api/reach.ts'
-import { type ApiRequest, pathWithQuery } from '../api/request.ts'
+import type { ApiRequest } from '../api/request.ts'
 import { isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { ResourceName } from '../resource.ts'
@@ -223,7 +223,7 @@ function eventOf({ feed, request, isDeclared }: Asked, sent: Sent, at: number, r
     sentAt,
     route,
     feed,
-    request: pathWithQuery(request),
+    path: request.path,
     cause,
     status,
     message,

@@ -70,14 +70,14 @@ test.concurrent('a key that may no longer read two lists leaves the others fresh
 
 test.concurrent('a family of routes that answers 500 stops no other, and the daemon stays ready', async context => {
   const { simulator, place, daemon, publish } = await atWork(context)
-  const routes = ['/v1/meetings', '/v1/meetings/{id}', '/v1/meetings/{id}/transcript']
+  const routes = ['/v1/meetings', '/v1/meetings/{meetingId}', '/v1/meetings/{meetingId}/transcript']
   simulator.setFaults(routes.map(route => ({ kind: 'status', status: 500, route }) as const))
   for (let round = 0; round < 3; round += 1) {
     simulator.apply({ kind: 'publish', resource: 'meetings' })
     expect(await publish()).toBe(true)
   }
   await until(
-    () => simulator.requests.count('/v1/meetings/{id}', 500),
+    () => simulator.requests.count('/v1/meetings/{meetingId}', 500),
     count => count >= 6,
   )
   expect(await publish()).toBe(true)
