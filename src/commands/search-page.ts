@@ -1,5 +1,5 @@
+import { formsOf, regexOf } from '../store/search-forms.ts'
 import type { SearchRow } from '../store/search-query.ts'
-import { spellings } from '../store/search-query.ts'
 
 /** What `parley search` prints. Pure. */
 
@@ -26,12 +26,12 @@ export function hitOf(row: SearchRow, terms: readonly string[]): Hit {
 
 /** Any of the terms, the longest where several begin at the same sign. */
 function patternOf(terms: readonly string[]): RegExp {
-  const all = terms.flatMap(spellings).sort((a, b) => b.length - a.length)
-  return new RegExp(all.map(term => term.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')).join('|'), 'gi')
+  const all = terms.flatMap(formsOf).sort((a, b) => b.length - a.length)
+  return new RegExp(all.map(regexOf).join('|'), 'gu')
 }
 
 function distinct(text: string, pattern: RegExp): number {
-  return new Set([...text.matchAll(pattern)].map(([hit]) => hit.toLowerCase())).size
+  return new Set([...text.matchAll(pattern)].map(([hit]) => hit.normalize('NFKC').toLowerCase())).size
 }
 
 const BEFORE = 50

@@ -20,7 +20,7 @@ export interface SearchOptions {
 
 export const searchCommand: CommandDefinition<SearchOptions> = {
   description:
-    'Finds what was said and written: in transcripts, e-mails (subject and text), titles of meetings, summaries and action items, the newest first. All words must occur in one text; words between quotes as they stand. Capital letters count as small ones, and parts of words are found as well. It only reads, needs no API settings and works at any time. When nothing is found, that is said on standard error and the status is 0.',
+    'Finds what was said and written: in transcripts, e-mails (subject and text), titles of meetings, summaries, action items and playbook answers, the newest first. All words must occur in one text; words between quotes as they stand. Capital letters count as small ones, full-width characters as half-width ones, and parts of words are found as well. It only reads, needs no API settings and works at any time. When nothing is found, that is said on standard error and the status is 0.',
   arguments: [new Argument('<words...>', 'what to look for')],
   settings: settingsIn('database'),
   options: [

@@ -1,9 +1,10 @@
 import { tableNamed } from '../catalog.ts'
+import { formsOf, globOf, runsOf, trigramsOf } from './search-forms.ts'
 import { meetingOf, type SearchTable } from './search-schema.ts'
 
 /** From what a person types to the one SQL statement that finds it. Pure. */
 
-export const SEARCH_KINDS = ['message', 'transcript', 'meeting', 'summary', 'action-item'] as const
+export const SEARCH_KINDS = ['message', 'transcript', 'meeting', 'summary', 'action-item', 'answer'] as const
 export type SearchKind = (typeof SEARCH_KINDS)[number]
 
 export interface SearchQuestion {
@@ -60,22 +61,32 @@ export function termsOf(typed: string): string[] {
 const MOST_TRIGRAMS = 32
 
 /**
- * What a full-text table is asked for: every run of three signs of every term. Undefined where all terms are shorter.
- * The text is looked at anyway, so that some of very many runs are enough.
+ * What a full-text table is asked for: every run of three characters of every term, in any of its forms. Undefined where
+ * all terms are shorter. The text is looked at anyway, so that some of very many runs are enough.
  */
 export function matchOf(terms: readonly string[]): string | undefined {
-  const all = [...new Set(terms.flatMap(trigrams))]
-  if (all.length === 0) return undefined
-  const step = Math.ceil(all.length / MOST_TRIGRAMS)
-  return all
-    .filter((_, at) => at % step === 0)
-    .map(quoted)
-    .join(' AND ')
+  const asked = terms.flatMap(term => {
+    const forms = formsOf(term).map(trigramsOf)
+    return forms.some(form => form.length === 0) ? [] : [either(forms.map(each => allOf(thinned(each))))]
+  })
+  return asked.length === 0 ? undefined : allOf(asked)
 }
+
+/** Some of very many. */
+function thinned(trigrams: readonly (readonly string[])[]): string[] {
+  const step = Math.ceil(trigrams.length / MOST_TRIGRAMS)
+  return trigrams.filter((_, at) => at % step === 0).map(runs => either(runs.map(quoted)))
+}
+
+const allOf = (parts: readonly string[]): string => [...new Set(parts)].join(' AND ')
+const either = (parts: readonly string[]): string =>
+  parts.length === 1
+    ? (parts[0] ?? '')
+    : `(${parts.map(part => (part.includes(' AND ') ? `(${part})` : part)).join(' OR ')})`
 
 const quoted = (trigram: string): string => `"${trigram.replaceAll('"', '""')}"`
 
-/** The same for terms of one or two signs, of each of which all runs of three that begin with it are given. */
+/** The same for terms of one or two characters, of each of which all runs of three that begin with it are given. */
 export function matchAnyOf(runs: readonly (readonly string[])[]): string {
   return runs.map(each => `(${each.map(quoted).join(' OR ')})`).join(' AND ')
 }
@@ -84,41 +95,21 @@ export function matchAnyOf(runs: readonly (readonly string[])[]): string {
  * What runs of three begin with that begin with this term, as the index has it: in small letters. Undefined where
  * these may be others than ours.
  */
-export function startOf(term: string): string | undefined {
-  const isPlain = isAscii(term) || term.toLowerCase() === term.toUpperCase()
-  return isPlain && term.isWellFormed() ? term.toLowerCase() : undefined
+export function startsOf(term: string): string[] | undefined {
+  const isPlain = isAscii(term.normalize('NFKC')) || term.toLowerCase() === term.toUpperCase()
+  return isPlain && term.isWellFormed() ? formsOf(term).flatMap(runsOf) : undefined
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what LIKE knows.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what the index and we fold alike.
 const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text)
-
-function trigrams(term: string): string[] {
-  const signs = Array.from(term)
-  return signs.slice(2).map((_, at) => signs.slice(at, at + 3).join(''))
-}
-
-/**
- * LIKE takes capital and small letters for the same in ASCII only. Beyond it a term is looked for as it was typed, in
- * small letters, in capitals and with a capital at its start.
- */
-export function spellings(term: string): string[] {
-  if (isAscii(term)) return [term]
-  const small = term.toLowerCase()
-  const [first = ''] = small
-  const all = [term, small, term.toUpperCase(), first.toUpperCase() + small.slice(first.length)]
-  return [...new Set(all)].filter(one => one.length === term.length)
-}
-
-function likePattern(term: string): string {
-  return `%${term.replace(/[\\%_]/g, sign => `\\${sign}`)}%`
-}
 
 // ---------------------------------------------------------------------------------------------- kinds
 
 /** Rows of one table in which texts are looked for. */
 interface Place {
   kind: SearchKind
-  index: SearchTable
+  /** Undefined where the rows are so few that they are looked through. */
+  index?: SearchTable
   /** The row is `r`; where it belongs to a meeting, that is `m`. */
   table: string
   /** Texts in which the terms are looked for. */
@@ -181,11 +172,18 @@ const PLACES: readonly Place[] = [
     texts: ['r.text', 'r.detail'],
     shows: { ...OF_MEETING, position: 'r.position', text: 'r.text', detail: 'r.detail' },
   },
+  {
+    kind: 'answer',
+    table: 'talk_point_results',
+    // The question is the same in every meeting.
+    texts: ['r.answer'],
+    shows: { ...OF_MEETING, who: 'q.playbook_name', text: 'r.answer', detail: 'r.question' },
+  },
 ]
 
 /** The indices through which these kinds are found. */
 export function indicesFor(kinds: readonly SearchKind[]): SearchTable[] {
-  return [...new Set(PLACES.filter(({ kind }) => kinds.includes(kind)).map(({ index }) => index))]
+  return [...new Set(PLACES.filter(({ kind }) => kinds.includes(kind)).flatMap(({ index }) => index ?? []))]
 }
 
 const COLUMNS: readonly (keyof SearchRow)[] = [
@@ -206,7 +204,7 @@ const COLUMNS: readonly (keyof SearchRow)[] = [
 /** The newest hits of the chosen kinds, in one statement that any SQLite of 3.34 or newer runs. */
 export function searchSql(question: SearchQuestion, access: (index: SearchTable) => Access): Sql {
   const parts = PLACES.filter(({ kind }) => question.kinds.includes(kind)).map(place =>
-    placeSql(place, question, access(place.index)),
+    placeSql(place, question, place.index === undefined ? { by: 'time' } : access(place.index)),
   )
   const selects = parts.map(({ sql }) => `SELECT * FROM (\n${sql}\n)`)
   return {
@@ -243,6 +241,10 @@ function placeSql(place: Place, question: SearchQuestion, access: Access): Sql {
 function from({ table }: Place, access: Access): string {
   if (table === 'messages') return 'messages r'
   if (table === 'meetings') return 'meetings m'
+  if (table === 'talk_point_results') {
+    return `meetings m CROSS JOIN playbook_results q ON q.meeting_id = m.id
+    CROSS JOIN talk_point_results r ON r.playbook_result_id = q.id`
+  }
   return table === 'transcript_entries' && access.by === 'index'
     ? 'transcript_entries r CROSS JOIN meetings m ON m.id = r.meeting_id'
     : `meetings m CROSS JOIN ${table} r ON r.meeting_id = m.id`
@@ -260,12 +262,13 @@ function found({ index }: Place, access: Access): Sql {
 function live(table: string): string {
   if (table === 'messages') return 'r._deleted_at IS NULL'
   const { openWhen } = tableNamed('meetings')
-  return `m._deleted_at IS NULL${openWhen === undefined ? '' : ` AND m.${openWhen}`}`
+  const result = table === 'talk_point_results' ? ' AND q._deleted_at IS NULL' : ''
+  return `m._deleted_at IS NULL${result}${openWhen === undefined ? '' : ` AND m.${openWhen}`}`
 }
 
 function says(texts: readonly string[], term: string): Sql {
-  const patterns = spellings(term).map(likePattern)
-  const each = texts.flatMap(text => patterns.map(() => `${text} LIKE ? ESCAPE '\\'`))
+  const patterns = formsOf(term).map(globOf)
+  const each = texts.flatMap(text => patterns.map(() => `${text} GLOB ?`))
   return { sql: `(${each.join(' OR ')})`, values: texts.flatMap(() => patterns) }
 }
 

@@ -9,7 +9,7 @@ import {
   type SearchQuestion,
   type SearchRow,
   searchSql,
-  startOf,
+  startsOf,
 } from './search-query.ts'
 import { MARKS, SEARCH_INDICES, type SearchIndex, type SearchTable } from './search-schema.ts'
 import { nothingThere, requireWarehouse } from './status.ts'
@@ -128,14 +128,16 @@ function matchOfShort(
       'SELECT term, doc FROM temp.runs WHERE term >= ? AND term < ?',
     )
     const rare = terms.flatMap(term => {
-      const start = startOf(term)
-      if (start === undefined) return []
+      const starts = startsOf(term)
+      if (starts === undefined) return []
       const runs: string[] = []
       let hits = 0
-      for (const run of beginning.iterate(start, `${start}\u{10ffff}`)) {
-        runs.push(run.term)
-        hits += run.doc
-        if (hits >= most || runs.length > MOST_RUNS) return []
+      for (const start of starts) {
+        for (const run of beginning.iterate(start, `${start}\u{10ffff}`)) {
+          runs.push(run.term)
+          hits += run.doc
+          if (hits >= most || runs.length > MOST_RUNS) return []
+        }
       }
       return [runs]
     })

@@ -98,6 +98,70 @@ describe('every kind of text is found', () => {
     }
   })
 
+  test('whether characters are of full or of half width, in what is written and in what is typed', async () => {
+    const store = temporaryStore()
+    const texts = [
+      'ＡＢＣ商事 Ｑ２',
+      'ABC商事 q2',
+      'Abc商事　Q２',
+      'パイロット・ガイド',
+      'ﾊﾟｲﾛｯﾄ･ｶﾞｲﾄﾞ',
+      '￥１，０００（税込）',
+    ]
+    for (const [at, subject] of texts.entries()) putMessage(store, { id: `m${at}`, subject })
+    const asked: [typed: string, places: readonly number[]][] = [
+      ['abc商事', [0, 1, 2]],
+      ['ａｂｃ商事', [0, 1, 2]],
+      ['"商事 q2"', [0, 1, 2]],
+      ['パイロット', [3, 4]],
+      ['ﾊﾟｲﾛｯﾄ', [3, 4]],
+      ['ガ', [3, 4]],
+      ['q2', [0, 1, 2]],
+      ['¥1,000(税込)', [5]],
+      ['abd商事', []],
+    ]
+    const answers = () => asked.map(([typed]) => found(store, typed))
+    const wanted = asked.map(([, places]) => places.map(at => `message: ${texts[at]}`).sort())
+    expect(answers()).toEqual(wanted)
+    await build(store)
+    expect(answers()).toEqual(wanted)
+    expect(ask(store, 'ａｂｃ商事').sql).toContain('MATCH')
+  })
+
+  test('in the answers to a playbook, with their question, of live results of open meetings', async () => {
+    const store = temporaryStore()
+    for (const [id, access] of [
+      ['open', 'open'],
+      ['secret', 'withheld'],
+      ['gone', 'open'],
+    ] as const) {
+      putMeeting(store, { id, title: id, access })
+      const answers = [{ id: 'a', talk_point_id: 't', question: 'Which budget?', answer: 'Ten thousand' }]
+      const result = {
+        id: `of ${id}`,
+        playbook_id: 'p',
+        playbook_name: 'Discovery',
+        talk_point_results: answers,
+      }
+      store.put('playbook_results', [result], { requested: id })
+    }
+    store.atomically(() => store.tombstone('playbook_results', [['of gone']], NOW))
+    for (const isBuilt of [false, true]) {
+      if (isBuilt) await build(store)
+      expect(ask(store, 'thousand', { kinds: ['answer'] }).rows).toEqual([
+        expect.objectContaining({
+          kind: 'answer',
+          meeting_id: 'open',
+          who: 'Discovery',
+          text: 'Ten thousand',
+          detail: 'Which budget?',
+        }),
+      ])
+      expect(found(store, 'thousand')).toEqual(['answer: Ten thousand'])
+      expect(found(store, 'budget')).toEqual([])
+    }
+  })
+
   test('when all words occur in one text, and not when they occur in two', async () => {
     const store = temporaryStore()
     putMessage(store, { id: 'a', subject: 'Budget', text: 'of Hamburg' })
@@ -424,7 +488,7 @@ describe('what was erased', () => {
 
 describe('what is typed is data', () => {
   const sign = fc.constantFrom(
-    ...'abAB%_\\"\'?*^:-+(){}[]~、見積書 　ü🙂'.split(''),
+    ...'abAB%_\\"\'?*^:-+(){}[]~、見積書 　ü🙂Ａｂ＊］ガｶﾞ'.split(''),
     'NOT ',
     'OR ',
     'NEAR(',
