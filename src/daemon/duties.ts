@@ -89,7 +89,9 @@ function createClockFollower({ clock, store }: DutiesDeps['app']): () => Promise
     expected = clock.now()
     measuredAt = clock.elapsed()
     if (behindMs < JUMP_MS) return
-    await store.transaction(() => store.tasks.moveBack(behindMs, isoInstant(clock.now())))
+    await store.transaction(() => {
+      for (const noted of [store.tasks, store.ledger]) noted.moveBack(behindMs, isoInstant(clock.now()))
+    })
   }
 }
 

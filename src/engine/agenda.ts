@@ -2,7 +2,7 @@ import { isoInstant } from '../clock.ts'
 import type { Feed, ItemFeed, ResourceName, TimelineFeed } from '../resource.ts'
 import type { Segment } from '../store/ledger.ts'
 import type { Task } from '../store/tasks.ts'
-import { DAY, type EngineContext, type EngineOptions, HOUR, MINUTE, scaled, WEEK } from './context.ts'
+import { type EngineContext, type EngineOptions, HOUR, MINUTE, scaled, WEEK } from './context.ts'
 import type { Lane } from './job.ts'
 
 /** What falls due and when: once in each round of a backfill, by time in the daemon. */
@@ -51,7 +51,7 @@ export function byRounds(context: EngineContext): Agenda {
   return {
     isListDue: (list, segment) =>
       isWanted(list, segment, context.options) &&
-      putOffMs(segment, context.clock.now()) === 0 &&
+      putOffMs(segment, context) === 0 &&
       isDueInRound(segment, context.round(list.resource)),
     dueAt: () => context.now(),
     intervalMs: () => Number.POSITIVE_INFINITY,
@@ -69,13 +69,16 @@ export function isDueInRound({ closed, listedRound }: Segment, round: number): b
   return !closed && listedRound < round
 }
 
-/** Nothing is put off for so long: such a time was noted by a clock that was far ahead. */
-const LONGEST_WAIT_MS = 10 * 365 * DAY
+/** How far ahead a due time may lie, in ms: a week, or what a retry may wait where the owner has shortened that. */
+export function longestWaitMs(options: Pick<EngineOptions, 'intervalScale'>): number {
+  return Math.max(scaled(WEEK, options), HOUR)
+}
 
-/** How long until what could not be read is asked for again. @param now by this machine's clock; both in ms */
-function putOffMs({ retryAt }: Segment, now: number): number {
-  const waitMs = retryAt === null ? 0 : Math.max(0, Date.parse(retryAt) - now)
-  return waitMs < LONGEST_WAIT_MS ? waitMs : 0
+/** How long until what could not be read is asked for again, in ms. */
+function putOffMs({ retryAt }: Segment, { clock, options }: EngineContext): number {
+  const waitMs = retryAt === null ? 0 : Math.max(0, Date.parse(retryAt) - clock.now())
+  // A longer one was noted by a clock that was far ahead.
+  return waitMs <= longestWaitMs(options) ? waitMs : 0
 }
 
 /** What lies before the owner's bound is not read. */
@@ -99,7 +102,7 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
   const waitMs = (list: ListOf, segment: Segment): number => {
     const { closed, listedAt, listedRound, passStartedAt, to } = segment
     if (closed || !isWanted(list, segment, options)) return Number.POSITIVE_INFINITY
-    const putOff = putOffMs(segment, context.clock.now())
+    const putOff = putOffMs(segment, context)
     if (putOff > 0) return putOff
     if (listedAt === null || passStartedAt !== null) return 0
     // Noted by a clock that was ahead, it would else not be listed before that time has come.

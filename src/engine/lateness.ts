@@ -1,8 +1,8 @@
 import { isoInstant } from '../clock.ts'
 import { ResourceError } from '../errors.ts'
 import type { Feed, Resource } from '../resource.ts'
-import type { ListOf } from './agenda.ts'
-import { type EngineContext, MINUTE, scaled, WEEK } from './context.ts'
+import { type ListOf, longestWaitMs } from './agenda.ts'
+import { type EngineContext, MINUTE } from './context.ts'
 
 /**
  * Holds the daemon to its schedule: every list that the workspace offers has one next due time, at most a week ahead,
@@ -90,7 +90,7 @@ function isScoped(feed: Feed): boolean {
 export function latenessOf(context: EngineContext, resource: Resource): ResourceError | undefined {
   const late = latenessAt(schedulesOf(context, resource), {
     now: context.server.now(),
-    longestMs: scaled(WEEK, context.options),
+    longestMs: longestWaitMs(context.options),
   })
   return late && latenessError(late)
 }

@@ -51,6 +51,8 @@ export interface Ledger {
   cut(segment: Segment, at: string): Segment
   /** What is put off may be asked for again at once. */
   retryNow(feed: string): void
+  /** This machine's clock was set back: what is put off moves with it. */
+  moveBack(ms: number, now: string): void
   /** Makes two neighbours one, which was last listed when the one that waits longer was. Returns it. */
   join(newer: Segment, older: Segment): Segment
   /** Everything newer than this was listed or walked past; null when the whole axis was, undefined when nothing. */
@@ -166,6 +168,9 @@ export function createLedger(prepare: Prepare): Ledger {
   )
   const selectOne = prepare('SELECT * FROM sync_segments WHERE id = ?')
   const remove = prepare('DELETE FROM sync_segments WHERE id = ?')
+  const moveBack = prepare(
+    "UPDATE sync_segments SET retry_at = strftime('%Y-%m-%dT%H:%M:%fZ', retry_at, ?) WHERE retry_at > ?",
+  )
   const retryNow = prepare('UPDATE sync_segments SET retry_at = NULL WHERE feed = ? AND retry_at IS NOT NULL')
   const see = prepare('INSERT OR IGNORE INTO sync_seen (feed, scope, key) VALUES (?, ?, ?)')
   const forget = prepare('DELETE FROM sync_seen WHERE feed = ? AND scope = ?')
@@ -210,6 +215,9 @@ export function createLedger(prepare: Prepare): Ledger {
     },
     retryNow: feed => {
       retryNow.run(feed)
+    },
+    moveBack: (ms, now) => {
+      moveBack.run(`-${(ms / 1000).toFixed(3)} seconds`, now)
     },
     walkedDownTo(feed) {
       let reached: string | null | undefined
