@@ -12,6 +12,7 @@ import { createMetrics } from '../server/metrics.ts'
 import type { Nudge } from '../server/nudge.ts'
 import { startStatusServer } from '../server/server.ts'
 import type { ServiceManager } from '../service-manager.ts'
+import { requireStillThere } from '../store/database/file-identity.ts'
 import { refuseOtherWorkspaceAt } from '../store/database/workspace-check.ts'
 import { type HeldLock, lockDatabase } from '../store/lock.ts'
 import { truePath } from '../store/open.ts'
@@ -19,6 +20,7 @@ import { META, type UnreachableNote } from '../store/state.ts'
 import type { DaemonState } from '../store/status-report.ts'
 import { startDuties } from './duties.ts'
 import { createTold } from './figures.ts'
+import { livenessAfter } from './liveness.ts'
 import { readsFor } from './nudged.ts'
 import { isAccessLost, recoveryFrom, type ShiftEnd } from './recovery.ts'
 import { changedSettings } from './settings-changes.ts'
@@ -64,7 +66,8 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
   let log = await parts.createLog(present.settings)
   const served = await serve(parts, present, log)
   const lock = createLockKeeper(clock)
-  serviceManager.watchdog(() => true)
+  const opened = new Set<string>()
+  serviceManager.watchdog(() => liveness(present) === true)
   let hadBegun = false
   let wasAnsweredBefore = false
   let timesLost = 0
@@ -76,6 +79,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
         present,
         log,
         lock,
+        opened,
         observer: served.observer,
         onTransaction: served.onTransaction,
         next: reloads.next(),
@@ -119,6 +123,8 @@ interface ShiftWork {
   log: Log
   lock: LockKeeper
   observer: ShiftObserver
+  /** Databases that this process has opened: one that is gone is waited for, and not made again. */
+  opened: Set<string>
   onTransaction(ms: number): void
   /** Aborted when a new shift is to begin. */
   next: AbortSignal
@@ -134,6 +140,7 @@ async function workShift({
   present,
   log,
   lock,
+  opened,
   observer,
   onTransaction,
   next,
@@ -146,8 +153,11 @@ async function workShift({
   const hard = afterGrace(clock, soft)
   let app: App
   try {
+    const path = truePath(settings.database.path)
+    if (opened.has(path)) requireStillThere(path)
     const held = lock.on(settings.database)
     app = await openApp({ settings, log, command: 'daemon', pid, held, soft, hard, onTransaction })
+    opened.add(path)
   } catch (error) {
     return { error, hadBegun: false, wasAnswered: false, ...before }
   }
@@ -201,7 +211,7 @@ function createLockKeeper(clock: Clock): LockKeeper {
   return {
     on(database) {
       const path = truePath(database.path)
-      if (held?.path !== path) {
+      if (held?.path !== path || !held.lock.isCurrent()) {
         release()
         held = { path, lock: lockDatabase(path, clock, database.mode) }
       }
@@ -299,7 +309,7 @@ async function serve({ clock, version }: DaemonParts, present: Present, log: Log
     log,
     clock,
     metrics,
-    live: () => true,
+    live: () => liveness(present),
     ready: () => notReady(present),
     status: told.status,
     nudge,
@@ -318,6 +328,10 @@ const TROUBLES: Readonly<Record<Unreachable['kind'], string>> = {
   silent: 'the API does not answer',
   refused: 'the API grants no access',
   'asked-to-wait': 'the API is not asked',
+}
+
+function liveness({ app }: Present): true | string {
+  return livenessAfter(app?.store.transaction.stuckMs() ?? 0)
 }
 
 function notReady({ state, shift }: Present): string | undefined {

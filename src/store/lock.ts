@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { identityOf, isSameFile } from './database/file-identity.ts'
 import { refuseSecondName } from './database/file-names.ts'
 import { applyMode, openWritableFile } from './database/writable-file.ts'
 import { databaseError, isBusy, openDatabase, truePath } from './open.ts'
@@ -10,6 +11,8 @@ import { databaseError, isBusy, openDatabase, truePath } from './open.ts'
 export interface HeldLock {
   /** When it was taken, as an instant. */
   since: string
+  /** False when another file, or none, has the name of the lock by now. */
+  isCurrent(): boolean
   release(): void
 }
 
@@ -45,7 +48,12 @@ export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock
     throw isBusy(error) ? heldBy(path) : databaseError(error, path)
   }
   const held = lock
-  return { since: isoInstant(clock.now()), release: () => held.close() }
+  const locked = identityOf(file)
+  return {
+    since: isoInstant(clock.now()),
+    isCurrent: () => isSameFile(locked, identityOf(file)),
+    release: () => held.close(),
+  }
 }
 
 /**

@@ -227,12 +227,25 @@ export function closeDatabase(db: Sqlite): void {
     db.close()
     return
   }
+  emptyLog(db)
+  closeBesideReader(db)
+}
+
+/**
+ * Closes a database whose file has another name now. By the old name a reader would open another file, with the -wal
+ * of this one if that has stayed: everything is moved out of the -wal, and no file is opened.
+ */
+export function closeMovedDatabase(db: Sqlite): void {
+  emptyLog(db)
+  db.close()
+}
+
+function emptyLog(db: Sqlite): void {
   try {
     db.pragma('wal_checkpoint(TRUNCATE)')
   } catch {
     // On a full disk the WAL stays as it is: nothing is lost, the next opening takes it up.
   }
-  closeBesideReader(db)
 }
 
 /** Closes the database with its -wal and -shm as they are. */

@@ -11,6 +11,7 @@ import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { type CrmTables, createCrmTables } from './crm-tables.ts'
 import { withoutCrmTables } from './crm-tables-off.ts'
 import { type Attempts, createAttempts } from './database/attempts.ts'
+import { type FileWatch, watchFile } from './database/file-identity.ts'
 import { createClaim, type WantedWorkspace } from './database/workspace.ts'
 import type { ModeChange } from './database/writable-file.ts'
 import { fillDictionary } from './dictionary.ts'
@@ -25,6 +26,7 @@ import type { Upgrade } from './migrate.ts'
 import {
   closeBesideReader,
   closeDatabase,
+  closeMovedDatabase,
   databaseError,
   openDatabase,
   type Sqlite,
@@ -167,14 +169,15 @@ function storeOn(db: Sqlite, opened: Opened): Store {
   const { path, clock, command, pid, lock, release, onTransaction } = opened
   const prepare = statementCache(db)
   const checkpoints = createCheckpoints(db)
-  const commit = createTransaction({ db, clock, path, checkpoints, onHeld: onTransaction })
+  const file = watchFile(path, clock)
+  const commit = createTransaction({ db, clock, path, checkpoints, file, onHeld: onTransaction })
   const crmTables =
     opened.crmTables === false
       ? withoutCrmTables(db, prepare)
       : createCrmTables({ db, prepare, clock, transaction: commit })
   const store = {
     ...createStore({ db, prepare, commit, crmTables, checkpoints, workspace: opened.workspace }),
-    close: () => closeAll({ db, checkpoints, crmTables, release }),
+    close: () => closeAll({ db, file, checkpoints, crmTables, release }),
   }
   try {
     db.transaction(() => {
@@ -194,16 +197,18 @@ function storeOn(db: Sqlite, opened: Opened): Store {
 
 interface Closing {
   db: Sqlite
+  file: FileWatch
   checkpoints: Checkpoints
   crmTables: CrmTables
   release(): void
 }
 
-function closeAll({ db, checkpoints, crmTables, release }: Closing): void {
+function closeAll({ db, file, checkpoints, crmTables, release }: Closing): void {
   try {
     crmTables.close()
     checkpoints.close()
-    closeDatabase(db)
+    if (file.isMoved()) closeMovedDatabase(db)
+    else closeDatabase(db)
   } finally {
     release()
   }
@@ -305,6 +310,7 @@ function createStore({
     crmTables,
     transaction: Object.assign(<T>(work: () => T) => commit(followed(work, crmTables)), {
       commits: commit.commits,
+      stuckMs: commit.stuckMs,
     }),
     attempt: work => attempts.attempt(followed(work, crmTables)),
     freed: attempts.freed,

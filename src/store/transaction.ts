@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Checkpoints } from './checkpoints.ts'
+import type { FileWatch } from './database/file-identity.ts'
 import { databaseError, isBusy, type Sqlite } from './open.ts'
 
 /**
@@ -11,6 +12,8 @@ export interface Transaction {
   <T>(work: () => T): Promise<T>
   /** Grows with every commit: what was found in the database before it may no longer hold. */
   commits(): number
+  /** Milliseconds since the commit or checkpoint began that is under way; 0 when none is. */
+  stuckMs(): number
 }
 
 /** How long a transaction waits for another connection that writes, which only a stranger's could be. */
@@ -38,14 +41,24 @@ export interface TransactionDeps {
   /** Of the database, for errors. */
   path: string
   checkpoints: Pick<Checkpoints, 'isDue' | 'run'>
+  /** Asked before each commit and checkpoint. @throws StopError when the file has lost its name */
+  file?: Pick<FileWatch, 'requireUnmoved'>
   /** Told for how long the event loop was held, after each try. */
   onHeld?: ((ms: number) => void) | undefined
 }
 
-export function createTransaction({ db, clock, path, checkpoints, onHeld }: TransactionDeps): Transaction {
+export function createTransaction({
+  db,
+  clock,
+  path,
+  checkpoints,
+  file,
+  onHeld,
+}: TransactionDeps): Transaction {
   let waiting: Waiting[] = []
   let flushing = false
   let commits = 0
+  let underWaySince: number | undefined
 
   const runOne = ({ work }: Waiting): Settled => {
     try {
@@ -80,6 +93,7 @@ export function createTransaction({ db, clock, path, checkpoints, onHeld }: Tran
     const begun = clock.elapsed()
     for (;;) {
       try {
+        file?.requireUnmoved()
         return runTimed(batch)
       } catch (error) {
         if (!isBusy(error) || clock.elapsed() - begun > BUSY_PATIENCE_MS) throw error
@@ -100,11 +114,24 @@ export function createTransaction({ db, clock, path, checkpoints, onHeld }: Tran
     }
   }
 
+  /** Its thread opens the database by its name. */
+  const isCheckpointDue = (): boolean => {
+    if (!checkpoints.isDue()) return false
+    try {
+      file?.requireUnmoved()
+      return true
+    } catch {
+      // The next commit is told.
+      return false
+    }
+  }
+
   const flush = async () => {
     await answersTaken()
     while (waiting.length > 0) {
       const batch = waiting
       waiting = []
+      underWaySince = clock.elapsed()
       try {
         const settled = await commit(batch)
         commits += 1
@@ -116,10 +143,12 @@ export function createTransaction({ db, clock, path, checkpoints, onHeld }: Tran
       } catch (error) {
         for (const entry of batch) entry.reject(databaseError(error, path))
       }
-      if (checkpoints.isDue()) await checkpoints.run()
+      underWaySince = clock.elapsed()
+      if (isCheckpointDue()) await checkpoints.run()
       else if (waiting.length > 0) await answersTaken()
     }
     flushing = false
+    underWaySince = undefined
   }
 
   const transaction = <T>(work: () => T) =>
@@ -129,5 +158,8 @@ export function createTransaction({ db, clock, path, checkpoints, onHeld }: Tran
       flushing = true
       void flush()
     })
-  return Object.assign(transaction, { commits: () => commits })
+  return Object.assign(transaction, {
+    commits: () => commits,
+    stuckMs: () => (underWaySince === undefined ? 0 : clock.elapsed() - underWaySince),
+  })
 }

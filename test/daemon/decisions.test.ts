@@ -3,6 +3,7 @@ import { unauthorized } from '../../src/api/verdict.ts'
 import { resourceNamed } from '../../src/catalog.ts'
 import { loadSettings } from '../../src/config.ts'
 import { CALENDAR, nextOccurrence } from '../../src/daemon/calendar.ts'
+import { livenessAfter } from '../../src/daemon/liveness.ts'
 import { readsFor } from '../../src/daemon/nudged.ts'
 import { recoveryFrom } from '../../src/daemon/recovery.ts'
 import { changedSettings } from '../../src/daemon/settings-changes.ts'
@@ -12,8 +13,31 @@ import { RESOURCE_NAMES } from '../../src/resource.ts'
 const stop = (exitStatus: StopError['exitStatus'], code = 'x') => new StopError('why', { code, exitStatus })
 const wait = (reason: string) => ({ kind: 'wait', ms: 60_000, reason })
 
+test.each([
+  [0, true],
+  [299_999, true],
+  [300_000, 'no commit or checkpoint of the database has ended for 5 minutes'],
+  [3_600_000, 'no commit or checkpoint of the database has ended for 60 minutes'],
+])('a daemon whose write has been under way for %i ms is alive: %s', (stuckMs, alive) => {
+  expect(livenessAfter(stuckMs)).toBe(alive)
+})
+
 describe('after a shift that could not go on', () => {
   test.each([
+    [
+      'the database of another workspace in the place of its own is waited for',
+      stop(EXIT_STATUS.settings, 'other-workspace'),
+      true,
+      true,
+      wait('why'),
+    ],
+    [
+      'the database of another workspace at the very start ends it',
+      stop(EXIT_STATUS.settings, 'other-workspace'),
+      false,
+      false,
+      { kind: 'end' },
+    ],
     ['a full disk is waited for', stop(EXIT_STATUS.databaseUnavailable), true, true, wait('why')],
     [
       'a full disk at the very start ends it',

@@ -96,3 +96,24 @@ test('another program that writes is waited for for 10 s, and then it is said wi
   await transaction(work(1))
   expect(keys()).toHaveLength(1)
 })
+
+test('a write that a checkpoint holds up is known by how long it has been under way', async () => {
+  const store = temporaryStore()
+  let elapsed = 0
+  const clock: Clock = { now: () => 0, elapsed: () => elapsed, sleep: async () => undefined }
+  let end: () => void = () => undefined
+  const hanging = new Promise<void>(resolve => {
+    end = resolve
+  })
+  const checkpoints = { isDue: () => true, run: () => hanging }
+  const transaction = createTransaction({ db: store.db, clock, path: store.path, checkpoints })
+  expect(transaction.stuckMs()).toBe(0)
+  await transaction(() => undefined)
+  const next = transaction(() => undefined)
+  elapsed += 90_000
+  expect(transaction.stuckMs()).toBe(90_000)
+  end()
+  await next
+  await new Promise(setImmediate)
+  expect(transaction.stuckMs()).toBe(0)
+})

@@ -1,0 +1,50 @@
+import { existsSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'vitest'
+import { expect, test } from 'vitest'
+import { parley } from '../cli/parley.ts'
+import { placeFor, workspace } from '../cli/workspace.ts'
+import { type LogLine, loaded, seen, startDaemon } from './cli-daemon.ts'
+
+const waits = ({ msg }: LogLine) => msg === 'The daemon waits and tries again'
+
+async function settled(context: TestContext) {
+  const simulator = await workspace(context)
+  const place = placeFor(simulator)
+  const daemon = startDaemon(context, place)
+  await loaded(place.file)
+  const publish = () => simulator.apply({ kind: 'publish', resource: 'messages' }).ids[0] ?? ''
+  const stores = (id: string) =>
+    seen(place.file, id, 'SELECT id FROM message_copies WHERE id = ?', id).then(found => found === id)
+  return { place, daemon, publish, stores }
+}
+
+test('a daemon whose database is moved away is not ready, makes no other, and goes on once it is back', async context => {
+  const { place, daemon, publish, stores } = await settled(context)
+  const elsewhere = join(place.cwd, 'elsewhere.db')
+  renameSync(place.file, elsewhere)
+  expect(await daemon.says(waits)).toMatchObject({ error: { code: 'database-moved' } })
+  const ready = await daemon.ask('/readyz')
+  expect(ready.status).toBe(503)
+  expect(ready.body).toContain('was moved away or replaced')
+  // It tries again, and there is still none.
+  daemon.signal('SIGHUP')
+  await daemon.says(line => waits(line) && daemon.lines().filter(waits).length > 1)
+  expect(existsSync(place.file)).toBe(false)
+  renameSync(elsewhere, place.file)
+  const id = publish()
+  daemon.signal('SIGHUP')
+  expect(await stores(id)).toBe(true)
+  expect((await daemon.ask('/readyz')).status).toBe(200)
+})
+
+test('a daemon goes on with a snapshot that is put in the place of its database', async context => {
+  const { place, daemon, publish, stores } = await settled(context)
+  const copy = join(place.cwd, 'copy.db')
+  expect((await parley(['snapshot', copy], place)).status).toBe(0)
+  renameSync(copy, place.file)
+  expect(await daemon.says(waits)).toMatchObject({ error: { code: 'database-moved' } })
+  const id = publish()
+  daemon.signal('SIGHUP')
+  expect(await stores(id)).toBe(true)
+})

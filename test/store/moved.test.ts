@@ -1,0 +1,63 @@
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { type Clock, systemClock } from '../../src/clock.ts'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
+import { newFolder, openAt } from './temporary-store.ts'
+
+/** A store whose clock a test moves on, with one committed value that is still in its WAL. */
+async function written(): Promise<{ store: Store; path: string; folder: string; pass(ms: number): void }> {
+  const folder = newFolder()
+  const path = join(folder, 'parley.db')
+  let passed = 0
+  const real = systemClock()
+  const clock: Clock = { ...real, elapsed: () => real.elapsed() + passed }
+  const store = openStore({ path, mode: 0o600, command: 'test', pid: process.pid, clock })
+  await store.transaction(() => store.state.setMeta('x', 'committed'))
+  return {
+    store,
+    path,
+    folder,
+    pass: ms => {
+      passed += ms
+    },
+  }
+}
+
+const write = (store: Store) =>
+  store.transaction(() => store.state.setMeta('x', 'later')).catch((error: unknown) => error)
+
+const MOVED = { code: 'database-moved', exitStatus: EXIT_STATUS.databaseUnavailable }
+
+test('a database that is moved away takes no further commit, and is whole without its -wal', async () => {
+  const { store, path, folder, pass } = await written()
+  const moved = join(folder, 'moved.db')
+  renameSync(path, moved)
+  pass(1000)
+  expect(await write(store)).toMatchObject(MOVED)
+  store.close()
+  expect(existsSync(path)).toBe(false)
+  const db = new Database(moved)
+  expect(db.prepare("SELECT value FROM sync_meta WHERE key = 'x'").pluck().get()).toBe('committed')
+  expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
+  db.close()
+})
+
+test('a database that takes the place of another is not touched by the writer of that one', async () => {
+  const { store, path, folder, pass } = await written()
+  const other = join(folder, 'other.db')
+  openAt(other).close()
+  for (const suffix of ['-wal', '-shm']) rmSync(other + suffix, { force: true })
+  const before = readFileSync(other)
+  renameSync(other, path)
+  pass(1000)
+  expect(await write(store)).toMatchObject(MOVED)
+  store.close()
+  expect(readFileSync(path).equals(before)).toBe(true)
+  const next = openAt(path)
+  expect(next.state.meta('x')).toBeUndefined()
+  expect(next.db.pragma('integrity_check', { simple: true })).toBe('ok')
+  next.close()
+})
