@@ -94,6 +94,7 @@ export function isWanted(
 export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): Agenda {
   const { store, server, options } = context
   const intervalMs = ({ feed }: ListOf, segment: Segment) => {
+    if (feed.mode === 'snapshot') return passInterval(scaled(listInterval(feed), options), segment, options)
     if (feed.mode !== 'timeline') return scaled(listInterval(feed), options)
     if (segment.to === null) return pollMs
     return scaled(auditInterval(server.now() - Date.parse(segment.to)), options)
@@ -147,6 +148,18 @@ export function auditInterval(ageMs: number): number {
 }
 
 const SHORTEST_AUDIT_MS = 5 * MINUTE
+
+/** Passes over the whole of a list take no more of the time than this. */
+const MOST_SHARE = 1 / 20
+
+/** How long after one pass over a whole list the next begins: the longer the pass took, the longer; in ms. Pure. */
+export function passInterval(
+  usualMs: number,
+  { passMs }: Pick<Segment, 'passMs'>,
+  options: Pick<EngineOptions, 'intervalScale'>,
+): number {
+  return Math.max(usualMs, Math.min((passMs ?? 0) / MOST_SHARE, scaled(WEEK, options)))
+}
 
 type ListFeed = Exclude<Feed, TimelineFeed | ItemFeed>
 

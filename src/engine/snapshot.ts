@@ -41,6 +41,8 @@ export function createSnapshot(
   const underWay = new Set<string>()
   const limits = new Map<string, 'accepted' | 'refused'>()
   const guards = createLoopGuards()
+  /** When the passes of this process asked for their first pages, by scope and `elapsed`. */
+  const begunAt = new Map<string, number>()
   const extraPasses = new Map<string, number>()
   let scopes: Scopes | undefined
 
@@ -65,7 +67,7 @@ export function createSnapshot(
       ...limitQuery(feed, pass),
       ...pass.cursor,
     }
-    const work: PassWork = { resource, id, feed, pass, query, limits, guards, extraPasses }
+    const work: PassWork = { resource, id, feed, pass, query, limits, guards, extraPasses, begunAt }
     return {
       ...where,
       scope: pass.scope,
@@ -104,6 +106,7 @@ export function createSnapshot(
       if (!pass) return undefined
       underWay.add(pass.scope)
       guards.asking(pass)
+      if (pass.cursor === null) begunAt.set(pass.scope, context.clock.elapsed())
       return pageJob(pass)
     },
     finished: () => holds.isHeld(id) || (ready() && underWay.size === 0 && passes()?.length === 0),
@@ -123,6 +126,7 @@ interface PassWork {
   /** What is known of `limit` on lists whose parameters the spec does not show, by scope. */
   limits: Map<string, 'accepted' | 'refused'>
   guards: LoopGuards
+  begunAt: ReadonlyMap<string, number>
   /** Passes of this run that were begun only because the one before missed something, by scope. */
   extraPasses: Map<string, number>
 }
@@ -228,6 +232,7 @@ function applyPage(context: EngineContext, work: PassWork, value: unknown, reply
     pages: pass.pages + 1,
     rows: (pass.pages === 0 ? 0 : pass.rows) + page.items.length,
     totalSize: page.totalSize ?? null,
+    passMs: page.next === null ? passMs(context, work) : pass.passMs,
   }
   if (limit !== undefined) {
     limits.set(pass.scope, 'accepted')
@@ -242,6 +247,12 @@ function applyPage(context: EngineContext, work: PassWork, value: unknown, reply
   } else {
     store.ledger.save(reached)
   }
+}
+
+/** What a pass took that began in an earlier process is not known: then what the one before took stands. */
+function passMs({ clock }: EngineContext, { pass, begunAt }: PassWork): number | null {
+  const began = begunAt.get(pass.scope)
+  return began === undefined ? pass.passMs : Math.round(clock.elapsed() - began)
 }
 
 /**

@@ -37,6 +37,8 @@ export interface Segment {
   attempts: number
   /** It could not be read and is put off: not asked for before this instant, by this machine's clock. */
   retryAt: string | null
+  /** How long the last pass took that one process made from its first page to its last; null when none did. */
+  passMs: number | null
 }
 
 export interface Ledger {
@@ -83,6 +85,7 @@ const COLUMNS = {
   unavailableSince: 'unavailable_since',
   attempts: 'attempts',
   retryAt: 'retry_at',
+  passMs: 'pass_ms',
 } as const satisfies Record<Exclude<keyof Segment, 'id'>, string>
 
 type Cells = Record<string, string | number | null>
@@ -111,6 +114,7 @@ function fromRow(row: Cells): Segment {
     unavailableSince: row['unavailable_since'] as string | null,
     attempts: row['attempts'] as number,
     retryAt: row['retry_at'] as string | null,
+    passMs: row['pass_ms'] as number | null,
   }
 }
 
@@ -139,6 +143,7 @@ const FRESH: Omit<Segment, 'id' | 'feed' | 'scope' | 'from' | 'to'> = {
   unavailableSince: null,
   attempts: 0,
   retryAt: null,
+  passMs: null,
 }
 
 /** The state of a walk that has not begun. */

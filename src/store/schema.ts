@@ -178,6 +178,7 @@ const syncSegments = sqliteTable(
     unavailableSince: text('unavailable_since'),
     attempts: integer('attempts').notNull().default(0),
     retryAt: text('retry_at'),
+    passMs: integer('pass_ms'),
   },
   columns => [index('sync_segments_by_feed').on(columns.feed, columns.scope, columns.toAt)],
 )

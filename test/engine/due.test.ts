@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { auditInterval } from '../../src/engine/agenda.ts'
+import { auditInterval, passInterval } from '../../src/engine/agenda.ts'
 import { holdForAWhile } from '../../src/engine/holds.ts'
 import { createServerClock } from '../../src/engine/server-clock.ts'
 import { cutAt, fits } from '../../src/engine/tiling.ts'
@@ -23,6 +23,18 @@ describe('the time until a span of event time is listed again', () => {
     ['in the future', -DAY, 5 * MINUTE],
   ])('of %s', (_, age, interval) => {
     expect(auditInterval(age)).toBe(interval)
+  })
+})
+
+describe('the time until a whole list is read again', () => {
+  test.each([
+    ['is the usual one while a pass takes little', 6 * HOUR, 6 * MINUTE, 1, 6 * HOUR],
+    ['is the usual one before any pass', 6 * HOUR, null, 1, 6 * HOUR],
+    ['is twenty times what a long pass took', HOUR, 10 * MINUTE, 1, 200 * MINUTE],
+    ['is a week at most', HOUR, DAY, 1, 7 * DAY],
+    ['is a scaled week at most', 36_000, DAY, 0.01, 7 * DAY * 0.01],
+  ])('%s', (_, usualMs, passMs, intervalScale, interval) => {
+    expect(passInterval(usualMs, { passMs }, { intervalScale })).toBe(interval)
   })
 })
 

@@ -1,0 +1,1 @@
+ALTER TABLE `sync_segments` ADD `pass_ms` integer;
