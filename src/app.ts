@@ -94,6 +94,8 @@ export async function openApp({
     },
     initial: readMeta<LearnedRate>(store, META.learnedRate),
     usedToday: usedToday(store, clock),
+    reserve: (day, used) =>
+      store.transaction(() => store.state.setMeta(META.requestsToday, JSON.stringify({ day, used }))),
   })
   const client = createApiClient(settings, clock)
   const options = (since: string | null): EngineOptions => ({
@@ -102,17 +104,28 @@ export async function openApp({
     accessLogEndParameter: settings.accessLog.endParameter,
     words: settings.transcripts.words,
   })
-  const parts = { store, client, governor, clock, log, random: Math.random, soft, hard }
-  const keepLearned = () =>
+  const noteRate = () => {
+    const noted = { ...governor.learned(), at: isoInstant(clock.now()) }
+    store.state.setMeta(META.learnedRate, JSON.stringify(noted))
+  }
+  const parts = {
+    store,
+    client,
+    governor,
+    clock,
+    log,
+    random: Math.random,
+    soft,
+    hard,
+    noteLearned: seldom(clock, noteRate),
+  }
+  const keep = (used: number) =>
     store.transaction(() => {
-      store.state.setMeta(
-        META.learnedRate,
-        JSON.stringify({ ...governor.learned(), at: isoInstant(clock.now()) }),
-      )
-      const used = { day: today(clock), used: governor.state().usedToday }
-      store.state.setMeta(META.requestsToday, JSON.stringify(used))
+      noteRate()
+      store.state.setMeta(META.requestsToday, JSON.stringify({ day: today(clock), used }))
       store.state.setMeta(META.clock, isoInstant(clock.now()))
     })
+  const keepLearned = () => keep(governor.state().reservedToday)
   return {
     clock,
     store,
@@ -138,13 +151,26 @@ export async function openApp({
       await client.close()
       governor.close()
       try {
-        await keepLearned()
+        // What was reserved and not used is given back.
+        await keep(governor.state().usedToday)
       } catch {
         // What was learned is a convenience; why the database cannot be written was said where it was noticed.
       } finally {
         store.close()
       }
     },
+  }
+}
+
+/** So often what was learned is noted along with an answer, so that a kill costs no more than that of it. */
+const NOTED_EVERY_MS = 5000
+
+function seldom(clock: Clock, work: () => void): () => void {
+  let doneAt = Number.NEGATIVE_INFINITY
+  return () => {
+    if (clock.elapsed() - doneAt < NOTED_EVERY_MS) return
+    work()
+    doneAt = clock.elapsed()
   }
 }
 

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import Bottleneck from 'bottleneck'
-import type { Clock } from '../clock.ts'
+import { type Clock, isoInstant } from '../clock.ts'
 import {
   type Ceilings,
   type LearnedRate,
@@ -27,8 +27,13 @@ export interface GovernorOptions {
   ceilings: Ceilings
   /** What an earlier process had learned. */
   initial?: LearnedRate | undefined
-  /** Requests already made in the present UTC day. */
+  /** Requests already made, or reserved by a process that was killed, in the present UTC day. */
   usedToday?: number
+  /**
+   * Keeps, so that it survives a kill, that so many requests of a UTC day may have been made: with a ceiling for the
+   * day no request goes before it is kept. `day` as `YYYY-MM-DD`.
+   */
+  reserve?: ((day: string, requests: number) => Promise<void>) | undefined
 }
 
 /** Of one request. It must be settled or cancelled once; whatever comes after that has no effect. */
@@ -60,10 +65,15 @@ export interface GovernorState {
   throttled: number
   accepted: number
   usedToday: number
+  /** As many as another process must count as used should this one be killed now. */
+  reservedToday: number
 }
 
 export interface Governor {
-  /** Resolves when one request may go; with undefined when the signal is aborted first, or after `close`. */
+  /**
+   * Resolves when one request may go; with undefined when the signal is aborted first, or after `close`. Rejects when
+   * the day's requests cannot be reserved.
+   */
   permit(signal?: AbortSignal): Promise<Permit | undefined>
   state(): GovernorState
   learned(): LearnedRate
@@ -83,6 +93,7 @@ interface Waiter {
   /** The last thing that held it back. */
   waitedFor: WaitedFor
   answer(permit: Permit | undefined): void
+  fail(error: unknown): void
 }
 
 export function createGovernor({
@@ -91,12 +102,13 @@ export function createGovernor({
   ceilings,
   initial,
   usedToday = 0,
+  reserve,
 }: GovernorOptions): Governor {
   let learning = startPace(ceilings, initial)
   let inFlight = 0
   let waking = false
   const turns = createTurns(clock)
-  const day = createDayCount(clock, ceilings.requestsPerDay, usedToday)
+  const day = createDayCount({ clock, limit: ceilings.requestsPerDay, usedBefore: usedToday, reserve })
   const waiting = new Set<Waiter>()
   const closing = new AbortController()
 
@@ -109,6 +121,7 @@ export function createGovernor({
       }
       const holdMs = Math.max(learning.pausedUntil - clock.elapsed(), day.holdMs())
       if (holdMs > 0) return wakeAfter(holdMs)
+      if (!day.isReserved()) return reserveMore()
       const rhythm = pacing(learning)
       if (rhythm.minTime > 0 && !turns.take()) {
         if (turns.ask(rhythm, pump)) waiter.waitedFor = 'pace'
@@ -117,6 +130,13 @@ export function createGovernor({
       waiting.delete(waiter)
       waiter.answer(grant(waiter.waitedFor))
     }
+  }
+
+  const reserveMore = () => {
+    day.reserveMore().then(pump, error => {
+      for (const waiter of waiting) waiter.fail(error)
+      waiting.clear()
+    })
   }
 
   const wakeAfter = (ms: number) => {
@@ -163,9 +183,9 @@ export function createGovernor({
 
   return {
     permit: signal =>
-      new Promise(resolve => {
+      new Promise((resolve, reject) => {
         if (signal?.aborted || closing.signal.aborted) return resolve(undefined)
-        const waiter: Waiter = { waitedFor: undefined, answer: resolve }
+        const waiter: Waiter = { waitedFor: undefined, answer: resolve, fail: reject }
         if (signal !== undefined) dropOnAbort(waiter, waiting, signal)
         waiting.add(waiter)
         pump()
@@ -205,6 +225,7 @@ function describe(learning: PaceState, inFlight: number, day: DayCount, clock: C
     throttled,
     accepted,
     usedToday: day.used(),
+    reservedToday: day.reserved(),
   }
   const pausedMs = Math.max(learning.pausedUntil, learning.askedUntil) - clock.elapsed()
   const dayMs = day.holdMs()
@@ -279,20 +300,44 @@ function createTurns(clock: Clock): Turns {
 interface DayCount {
   add(requests: number): void
   used(): number
+  reserved(): number
+  /** Whether another request would still count as used after a kill. */
+  isReserved(): boolean
+  reserveMore(): Promise<void>
   /** Time left until the next UTC day when this one's requests are used up, else 0. */
   holdMs(): number
 }
 
-function createDayCount(clock: Clock, limit: number | undefined, usedBefore: number): DayCount {
+interface DayCountDeps extends Pick<GovernorOptions, 'clock' | 'reserve'> {
+  limit: number | undefined
+  usedBefore: number
+}
+
+/** A kill costs the owner at most so many of the day's requests, and a restart makes them up the next day. */
+const MOST_RESERVED = 100
+const RESERVED_SHARE = 1 / 100
+
+function createDayCount({ clock, limit, usedBefore, reserve }: DayCountDeps): DayCount {
   let day = utcDay(clock.now())
   let used = usedBefore
+  let reserved = usedBefore
+  let reserving: Promise<void> | undefined
   const turnOver = () => {
     const today = utcDay(clock.now())
     // A clock that was set back does not give the owner's requests a second time.
     if (today > day) {
       day = today
       used = 0
+      reserved = 0
     }
+  }
+  const reserveMore = async (most: number) => {
+    const [of, wanted] = [
+      day,
+      Math.min(most, used + Math.min(MOST_RESERVED, Math.ceil(most * RESERVED_SHARE))),
+    ]
+    await reserve?.(dayName(of), wanted)
+    if (of === day) reserved = Math.max(reserved, wanted)
   }
   return {
     add: requests => {
@@ -302,6 +347,17 @@ function createDayCount(clock: Clock, limit: number | undefined, usedBefore: num
     used: () => {
       turnOver()
       return used
+    },
+    reserved: () => Math.max(used, reserved),
+    isReserved: () => {
+      turnOver()
+      return limit === undefined || reserve === undefined || used < reserved
+    },
+    reserveMore() {
+      reserving ??= reserveMore(limit ?? 0).finally(() => {
+        reserving = undefined
+      })
+      return reserving
     },
     holdMs: () => {
       turnOver()
@@ -314,4 +370,8 @@ const DAY_MS = 86_400_000
 
 function utcDay(ms: number): number {
   return Math.floor(ms / DAY_MS)
+}
+
+function dayName(day: number): string {
+  return isoInstant(day * DAY_MS).slice(0, 10)
 }

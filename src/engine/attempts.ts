@@ -53,6 +53,8 @@ export interface AttemptsDeps {
   /** Until when nothing may be sent, in ms since the epoch. */
   pausedUntil(): number | undefined
   stop(error: unknown): void
+  /** Notes what was learned of the API's limits: called inside the transactions of answers, however often. */
+  noteLearned?: () => void
 }
 
 interface Delayed extends Attempt {
@@ -125,7 +127,7 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
       return
     }
     if (progress.accepted > 0 && !reachability.isAccessInDoubt()) askDoubtfulAgain()
-    const error = await applied(context, tried, sent, ticket, endless)
+    const error = await applied(deps, tried, sent, ticket)
     if (error === undefined) {
       if (sent.kind === 'answer') context.holds.release(job.feed, job.scope)
       job.over()
@@ -246,11 +248,10 @@ type Sendable = Pick<Job, 'resource' | 'feed' | 'request' | 'expected'>
 
 /** Applies an outcome to its job inside a transaction. Returns what went wrong, if anything did. */
 async function applied(
-  context: EngineContext,
+  { context, endless, noteLearned }: AttemptsDeps,
   { job, lane }: Attempt,
   sent: Sent,
   ticket: number,
-  endless: EndlessWork | undefined,
 ): Promise<ParleyError | undefined> {
   if (sent.kind === 'retry') {
     const answer = sent.status === undefined ? '' : `The API answers ${sent.status}: `
@@ -272,6 +273,7 @@ async function applied(
         if (sent.kind === 'answer') job.answer(sent.value, reply)
         else job.refused(sent.status, sent.message)
       })
+      noteLearned?.()
     })
     return undefined
   } catch (error) {

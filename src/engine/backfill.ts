@@ -63,6 +63,8 @@ export interface BackfillDeps {
   /** In catalogue order, parents included. */
   resources: readonly ResourceName[]
   giveUpMs: number
+  /** Notes what was learned of the API's limits: called inside the transactions of answers, however often. */
+  noteLearned?: () => void
   soft: AbortSignal
   hard: AbortSignal
 }

@@ -40,6 +40,8 @@ export interface SchedulerDeps {
   access: AccessBefore
   /** Present in the daemon, which goes on when nothing is left to do. */
   endless?: EndlessWork
+  /** Notes what was learned of the API's limits: called inside the transactions of answers, however often. */
+  noteLearned?: () => void
   /** Ends the taking of new jobs. */
   soft: AbortSignal
   /** Ends the requests under way. */
@@ -96,6 +98,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     endless,
     atOnce: AbortSignal.any([deps.hard, ending.signal]),
     pausedUntil: () => governor.state().pausedUntil,
+    ...(deps.noteLearned && { noteLearned: deps.noteLearned }),
     stop,
   })
   const lanes = createLanes(sources, {

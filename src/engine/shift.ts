@@ -62,6 +62,8 @@ export interface ShiftDeps {
   pollMs: number
   /** Whether the API has answered before, and whether the last shift ended because access was lost. */
   access: Omit<AccessBefore, 'againAfterMs'>
+  /** Notes what was learned of the API's limits: called inside the transactions of answers, however often. */
+  noteLearned?: () => void
   soft: AbortSignal
   hard: AbortSignal
   observer: ShiftObserver

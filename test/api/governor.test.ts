@@ -233,6 +233,53 @@ describe("the owner's ceilings", () => {
     expect(governor.state()).toMatchObject({ usedToday: 1 })
   })
 
+  it('of a day are kept before a request goes, a hundredth of them at a time', async () => {
+    const kept: [string, number][] = []
+    const reserve = async (day: string, requests: number) => void kept.push([day, requests])
+    const { governor } = govern({ ceilings: { requestsPerDay: 500 }, usedToday: 496, reserve })
+    for (let request = 1; request <= 4; request += 1) {
+      ;(await granted(governor.permit())).settle(ACCEPTED)
+      expect(kept.at(-1)?.[1]).toBeGreaterThanOrEqual(496 + request)
+    }
+    expect(kept).toEqual([['2025-06-01', 500]])
+    expect(governor.state()).toMatchObject({ usedToday: 500, pauseReason: 'requests-per-day' })
+  })
+
+  it('of a day let no request go that could not be kept', async () => {
+    const reserve = () => Promise.reject(new Error('The disk is full'))
+    const { governor } = govern({ ceilings: { requestsPerDay: 500 }, reserve })
+    await expect(governor.permit()).rejects.toThrow('The disk is full')
+    expect(governor.state()).toMatchObject({ usedToday: 0, inFlight: 0 })
+  })
+
+  it('of a day, killed or not, are never exceeded over any number of processes', async () => {
+    const processes = fc.array(fc.record({ requests: fc.nat(40), isKilled: fc.boolean() }), { maxLength: 12 })
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 400 }), processes, async (requestsPerDay, lives) => {
+        let kept = 0
+        let sent = 0
+        for (const { requests, isKilled } of lives) {
+          const reserve = async (_: string, wanted: number) => {
+            kept = wanted
+          }
+          const { governor } = govern({ ceilings: { requestsPerDay }, usedToday: kept, reserve })
+          for (
+            let request = 0;
+            request < requests && governor.state().pauseReason === undefined;
+            request += 1
+          ) {
+            ;(await granted(governor.permit())).settle(ACCEPTED)
+            sent += 1
+          }
+          if (!isKilled) kept = governor.state().usedToday
+          governor.close()
+        }
+        expect(sent).toBeLessThanOrEqual(requestsPerDay)
+      }),
+      { numRuns: 40 },
+    )
+  })
+
   it('of a day get back what was cancelled', async () => {
     const { governor } = govern({ ceilings: { requestsPerDay: 1 } })
     const unused = await granted(governor.permit())

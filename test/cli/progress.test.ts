@@ -21,6 +21,7 @@ const governor: GovernorState = {
   throttled: 3,
   accepted: 100,
   usedToday: 103,
+  reservedToday: 103,
 }
 
 const overall: Overall = {

@@ -31,12 +31,13 @@ test.concurrent('a wrong key ends with 77 and says where to look', async context
 
 test.concurrent.for([403, 404] as const)(
   'a workspace that answers %d to everything ends with 77, and nothing is marked as deleted',
-  async (foreignWorkspaceStatus, context) => {
-    const simulator = await workspace(context, { foreignWorkspaceStatus })
+  async (refusal, context) => {
+    const simulator = await workspace(context)
     const place = placeFor(simulator)
     await parley(['backfill'], place)
     const before = await parley(['status', '--json'], place)
-    const { status, stderr } = await parley(['backfill', '--workspace-id', 'another'], place)
+    simulator.setFaults([{ kind: 'status', status: refusal }])
+    const { status, stderr } = await parley(['backfill'], place)
     expect(status).toBe(EXIT_STATUS.refused)
     expect(stderr).toMatch(/parley: The API answers 403 or 404 to everything\nhint: Check api\.workspace_id /)
     const rows = (stdout: string) =>
