@@ -30,6 +30,7 @@ export const LOG_KEYS = {
   total: 'the whole',
   rate: 'requests per second',
   concurrency: 'requests in flight',
+  failures: 'failures in a row',
   wait_ms: 'milliseconds to wait',
   offset_ms: 'by how much one clock is ahead of another',
   duration_ms: 'milliseconds taken',

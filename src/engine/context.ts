@@ -8,6 +8,7 @@ import type { RunCounts } from '../store/runs.ts'
 import type { Store, StoredItem, WriteOptions } from '../store/store.ts'
 import type { Agenda } from './agenda.ts'
 import { followPoints } from './changes.ts'
+import { createFailureLog } from './failure-log.ts'
 import type { Holds } from './holds.ts'
 import type { Lane } from './job.ts'
 import { compileParser, type ItemParser, type ParseReport } from './parse.ts'
@@ -117,6 +118,7 @@ export function createContext(deps: ContextDeps): EngineContext {
   const runs = new Map<ResourceName, RunRecord>()
   const rounds = createRounds(store)
   const urgent = createUrgent()
+  const failureLog = createFailureLog(log)
   const server = createServerClock(clock, log)
   const now = () => isoInstant(clock.now())
 
@@ -147,6 +149,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     beginRound: (resource: ResourceName, kind: RoundKind, at = now()) => rounds.begin(resource, kind, at),
     counts: (resource: ResourceName) => run(resource).counts,
     beginRun: (resource: ResourceName) => {
+      if (runs.get(resource)?.failure === undefined) failureLog.recovered(resource)
       runs.delete(resource)
     },
     parser(table: string) {
@@ -158,11 +161,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     fail({ resource, feed }: FeedName, error: ParleyError) {
       run(resource).failure ??= error
       store.state.failing(resource, error.message, now())
-      log.error('A resource cannot be read as it should', {
-        resource,
-        code: error.code,
-        reason: `${feed}: ${error.message}`,
-      })
+      failureLog.failed({ resource, feed }, error)
     },
     failure: (resource: ResourceName) => run(resource).failure,
     unavailability: holds.reason,

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import { createFailureLog } from '../../src/engine/failure-log.ts'
+import { faultOf, ofRequest } from '../../src/engine/faults.ts'
+import { ResourceError, RetryError, StopError } from '../../src/errors.ts'
+import type { LogFields } from '../../src/log.ts'
+
+describe('an error of a request', () => {
+  const request = {
+    resource: 'messages',
+    route: '/v2/messages/{id}',
+    path: '/v2/messages/4711',
+    query: { ids: 'somebody@example.com' },
+  }
+
+  test.each([ResourceError, RetryError])('names method and path, and nothing of the query (%o)', Kind => {
+    const error = ofRequest(new Kind('The API answers 500', { code: 'server', hint: 'Wait.' }), request)
+    expect(error).toBeInstanceOf(Kind)
+    expect(error).toMatchObject({
+      message: 'GET /v2/messages/4711: The API answers 500',
+      code: 'server',
+      hint: 'Wait.',
+    })
+  })
+
+  test('that ends the run stays as it is', () => {
+    const error = new StopError('The disk is full', { code: 'x', exitStatus: 73 })
+    expect(ofRequest(error, request)).toBe(error)
+  })
+
+  test('shows an id of any length in part', () => {
+    const error = ofRequest(new ResourceError('x', { code: 'x' }), {
+      ...request,
+      path: `/${'y'.repeat(3000)}`,
+    })
+    expect(error.message.length).toBeLessThan(200)
+  })
+
+  test('that a handler threw fails its resource, with what was thrown as its cause', () => {
+    const thrown = new RangeError('Maximum call stack size exceeded')
+    const fault = faultOf(thrown, { feed: 'messages.list' })
+    expect(fault).toBeInstanceOf(ResourceError)
+    expect(fault).toMatchObject({
+      code: 'fault',
+      cause: thrown,
+      message: expect.stringContaining('RangeError'),
+    })
+  })
+})
+
+describe('the log of failures', () => {
+  function logged() {
+    const lines: (readonly [string, LogFields | undefined])[] = []
+    const note = (message: string, fields?: LogFields) => void lines.push([message, fields])
+    return { lines, failures: createFailureLog({ error: note, info: note }) }
+  }
+  const where = { resource: 'messages', feed: 'messages.list' } as const
+  const error = (code: string) => new ResourceError('why', { code })
+
+  test('says the same failure at the first, the tenth and the hundredth time, and when it is over', () => {
+    const { lines, failures } = logged()
+    for (let time = 0; time < 150; time += 1) failures.failed(where, error('server'))
+    failures.recovered('messages')
+    failures.recovered('messages')
+    expect(lines.map(([message, fields]) => [message, fields?.failures])).toEqual([
+      ['Failed to read a resource', 1],
+      ['Failed to read a resource', 10],
+      ['Failed to read a resource', 100],
+      ['A resource is read again', 150],
+    ])
+  })
+
+  test('tells failures of another kind, feed or streak apart', () => {
+    const { lines, failures } = logged()
+    failures.failed(where, error('server'))
+    failures.failed(where, error('timeout'))
+    failures.failed({ ...where, feed: 'messages.probe' }, error('server'))
+    failures.recovered('messages')
+    failures.failed(where, error('server'))
+    expect(lines.filter(([message]) => message === 'Failed to read a resource')).toHaveLength(4)
+  })
+})
