@@ -17,7 +17,11 @@ export interface BackfillOptions {
 export const backfillCommand: CommandDefinition<BackfillOptions> = {
   description:
     'Reads everything that the API publishes into the warehouse and ends. It can be stopped at any time and run again: it goes on where it stopped. After a complete run another one brings all up to date.',
-  settings: settingsIn('api', 'database', 'sync', 'access_log', 'transcripts', 'search', 'crm', 'log'),
+  settings: [
+    ...settingsIn('api', 'database', 'sync', 'access_log', 'transcripts', 'search', 'crm'),
+    ...settingsIn('retention', 'log'),
+    'snapshot.folder',
+  ],
   options: [
     new Option('--skip <resources>', 'resources to leave out, separated by commas'),
     new Option('--plan', 'only say how many requests it would take and how long, and store nothing'),
@@ -47,12 +51,14 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
       { createProgress },
       { forPeople, forPrograms, summarize },
       { indexForSearch },
+      { maintainAfterBackfill },
     ] = await Promise.all([
       import('../app.ts'),
       import('../log.ts'),
       import('./progress.ts'),
       import('./summary.ts'),
       import('./backfill-search.ts'),
+      import('./backfill-maintenance.ts'),
     ])
     const { stdout, stderr, env, signal } = context
     const area = isLive(stderr, env) ? createLiveArea(stderr) : undefined
@@ -83,6 +89,10 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
       const indexed = isWhole
         ? await outcomeOf(indexForSearch({ app, settings, log, area, signal }))
         : { result: true }
+      if (isWhole && !signal.aborted) {
+        const { store, clock } = app
+        await maintainAfterBackfill({ store, clock, log, settings, signal }, backfill.serverTime())
+      }
       const summary = summarize({ app, backfill, end, durationMs: app.clock.elapsed() - began })
       if (summary) {
         stderr.write(forPeople(summary, stderr.columns || undefined))

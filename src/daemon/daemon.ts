@@ -8,6 +8,7 @@ import type { Shift, ShiftObserver } from '../engine/shift.ts'
 import { EXIT_STATUS, type ExitStatus, ParleyError, StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../resource.ts'
+import { rebuildLarge } from '../retention/maintain.ts'
 import { createMetrics } from '../server/metrics.ts'
 import type { Nudge } from '../server/nudge.ts'
 import { startStatusServer } from '../server/server.ts'
@@ -18,7 +19,7 @@ import { type HeldLock, lockDatabase } from '../store/lock.ts'
 import { truePath } from '../store/open.ts'
 import { META, type UnreachableNote } from '../store/state.ts'
 import type { DaemonState } from '../store/status-report.ts'
-import { startDuties } from './duties.ts'
+import { type Duties, startDuties } from './duties.ts'
 import { createTold } from './figures.ts'
 import { livenessAfter } from './liveness.ts'
 import { readsFor } from './nudged.ts'
@@ -171,17 +172,21 @@ async function workShift({
   if (present.state.state !== 'running') present.state = running(clock)
   const note = (state: DaemonState) =>
     app.store.transaction(() => app.store.state.setMeta(META.daemonState, JSON.stringify(state)))
-  const duties = startDuties({ app, settings, log, signal: soft, endShift: () => asked.abort() })
+  let duties: Duties | undefined
   let error: unknown
   try {
     await note(present.state)
     serviceManager.ready('running')
+    // Nothing else is under way yet, and nothing could be written meanwhile.
+    await rebuildLarge({ store: app.store, clock, log, settings, signal: soft })
+    const { serverTime } = shift
+    duties = startDuties({ app, settings, log, signal: soft, serverTime, endShift: () => asked.abort() })
     await shift.run()
   } catch (thrown) {
     error = thrown
   }
   asked.abort()
-  await duties.ended
+  await duties?.ended
   const wasAnswered = shift.progress().accepted > 0
   const timesLost = isAccessLost(error) ? (wasAnswered ? 1 : before.timesLost + 1) : 0
   const end = { error, hadBegun: true, wasAnswered, wasAnsweredBefore, timesLost }

@@ -3,11 +3,9 @@ import { type Clock, isoInstant } from '../clock.ts'
 import type { ApiSettings } from '../config.ts'
 import type { Log } from '../log.ts'
 import { META } from '../store/state.ts'
-import type { Store } from '../store/store.ts'
-import { CALENDAR, nextOccurrence } from './calendar.ts'
-import { maintain } from './maintain.ts'
+import { maintainNightly } from './nightly.ts'
 import { type KeepingDeps, keepSearch } from './search-keeping.ts'
-import { makeSnapshots, removeOldSnapshots } from './snapshots.ts'
+import { makeSnapshots } from './snapshots.ts'
 
 /** What is done beside the reading while a shift lasts. */
 export interface Duties {
@@ -20,6 +18,8 @@ export interface DutiesDeps {
   settings: Pick<ApiSettings, 'database' | 'retention' | 'search' | 'snapshot'> & KeepingDeps['settings']
   log: Log
   signal: AbortSignal
+  /** The API's clock, in ms since the epoch; undefined before the first answer. */
+  serverTime(): number | undefined
   /** Ends the shift, so that what was asked for is done before the next. */
   endShift(): void
 }
@@ -27,13 +27,8 @@ export interface DutiesDeps {
 const KEEP_LEARNED_MS = 60_000
 const LISTEN_MS = 1000
 
-export function startDuties({ app, settings, signal, log, endShift }: DutiesDeps): Duties {
+export function startDuties({ app, settings, signal, log, serverTime, endShift }: DutiesDeps): Duties {
   const { clock, store } = app
-  const tidy = async () => {
-    await removeOldSnapshots({ clock, log, settings })
-    const { retention, search } = settings
-    await maintain({ store, clock, log, retention, search, signal })
-  }
   /** Another process has asked for something: it is done between two shifts, when nothing is under way. */
   const listen = async () => {
     if (store.requests.changedByOthers() && store.requests.open().length > 0) endShift()
@@ -52,7 +47,7 @@ export function startDuties({ app, settings, signal, log, endShift }: DutiesDeps
     every(clock, LISTEN_MS, signal, followClock),
     every(clock, KEEP_LEARNED_MS, signal, lasting(app.keepLearned)),
     every(clock, LISTEN_MS, signal, listen),
-    nightly(clock, store, signal, lasting(tidy)),
+    maintainNightly({ store, clock, log, settings, signal }, { serverTime, endShift }),
     makeSnapshots({ store, clock, log, settings, signal }),
     keepSearch({ store, clock, log, settings, signal }),
   ]
@@ -92,21 +87,5 @@ function createClockFollower({ clock, store }: DutiesDeps['app']): () => Promise
     await store.transaction(() => {
       for (const noted of [store.tasks, store.ledger]) noted.moveBack(behindMs, isoInstant(clock.now()))
     })
-  }
-}
-
-/** By the calendar; at once where the last night was missed. */
-async function nightly(
-  clock: Clock,
-  { state }: Store,
-  signal: AbortSignal,
-  work: () => Promise<void>,
-): Promise<void> {
-  const done = state.meta(META.maintainedAt)
-  const last = done === undefined ? clock.now() : Date.parse(done)
-  if (nextOccurrence(CALENDAR.maintenance, last) <= clock.now()) await work()
-  while (!signal.aborted) {
-    await clock.sleep(nextOccurrence(CALENDAR.maintenance, clock.now()) - clock.now(), signal)
-    if (!signal.aborted) await work()
   }
 }

@@ -2,12 +2,10 @@ import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { ResourceName } from '../resource.ts'
+import { SEARCH_PIECE } from '../retention/maintain.ts'
 import { createSearch } from '../store/search.ts'
-import { type BuildOptions, buildSearch } from '../store/search-build.ts'
+import { buildSearch } from '../store/search-build.ts'
 import type { Store } from '../store/store.ts'
-
-/** Small enough that the reading does not notice it, together with what FTS5 writes out at each one's end. */
-export const SEARCH_PIECE: Pick<BuildOptions, 'pieceMs' | 'share'> = { pieceMs: 5, share: 0.25 }
 
 /** Most new e-mails have their text by then, so that they are taken in once and not twice. */
 const TAKE_IN_MS = 30_000

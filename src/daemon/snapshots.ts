@@ -2,36 +2,40 @@ import { type Clock, isoInstant } from '../clock.ts'
 import type { Settings } from '../config.ts'
 import { ParleyError } from '../errors.ts'
 import type { Log } from '../log.ts'
-import { keepSnapshot, keptSnapshots, removeSnapshotsBefore } from '../store/kept-snapshots.ts'
+import { nextOccurrence } from '../retention/calendar.ts'
+import { noteSnapshotFolder } from '../retention/old-copies.ts'
+import { type Keeping, keepSnapshot, keptSnapshots } from '../store/kept-snapshots.ts'
 import { META } from '../store/state.ts'
 import type { SnapshotReport } from '../store/status-report.ts'
 import type { Store } from '../store/store.ts'
-import { nextOccurrence } from './calendar.ts'
 
-type SnapshotSettings = Pick<Settings, 'database' | 'snapshot' | 'retention'>
+type SnapshotSettings = Pick<Settings, 'database' | 'snapshot'>
 
 export interface SnapshotDuty {
-  store: Pick<Store, 'state' | 'transaction'>
+  store: Pick<Store, 'db' | 'state' | 'transaction'>
   clock: Clock
   log: Log
   settings: SnapshotSettings
   signal: AbortSignal
   /** What the process that makes them runs. */
   program?: URL
+  owners?: Keeping['owners']
 }
 
 /** So often at least it looks whether the clock was set, in ms. */
 const LOOK_MS = 60_000
 
 /**
- * Makes snapshots by the owner's calendar until the signal; at once where one was missed since the newest. What goes
- * wrong is said, and the next comes as planned.
+ * Makes snapshots by the owner's calendar until the signal; at once where there is none, or one was missed since the
+ * newest. What goes wrong is said, and the next comes as planned.
  */
 export async function makeSnapshots(duty: SnapshotDuty): Promise<void> {
   const { clock, settings, signal } = duty
   const { every } = settings.snapshot
   if (every === undefined) return forget(duty.store)
-  let due = nextOccurrence(every, await newestOf(duty))
+  const newest = await newestOf(duty)
+  const isPossible = nextOccurrence(every, clock.now()) < Number.POSITIVE_INFINITY
+  let due = newest === undefined && isPossible ? clock.now() : nextOccurrence(every, newest ?? clock.now())
   while (due < Number.POSITIVE_INFINITY) {
     await clock.sleep(Math.min(due - clock.now(), LOOK_MS), signal)
     if (signal.aborted) return
@@ -44,36 +48,35 @@ export async function makeSnapshots(duty: SnapshotDuty): Promise<void> {
 }
 
 /** Those of the time to come were made before the clock was set back. */
-async function newestOf({ clock, settings }: SnapshotDuty): Promise<number> {
+async function newestOf({ clock, settings }: SnapshotDuty): Promise<number | undefined> {
   const { database, snapshot } = settings
-  const kept = await keptSnapshots(database.path, snapshot.folder, clock.now())
-  return Math.min(kept[0]?.at ?? Number.POSITIVE_INFINITY, clock.now())
-}
-
-/** Those that have what was erased since go, also where none is made any more. */
-export async function removeOldSnapshots({
-  clock,
-  log,
-  settings,
-}: Omit<SnapshotDuty, 'store' | 'signal'>): Promise<void> {
-  const { database, snapshot, retention } = settings
-  const { stuck } = await removeSnapshotsBefore(database.path, snapshot.folder, oldest(retention, clock))
-  warnOf(stuck, log)
+  const [newest] = await keptSnapshots(database.path, snapshot.folder, clock.now())
+  return newest && Math.min(newest.at, clock.now())
 }
 
 function warnOf(stuck: readonly string[], log: Log): void {
   for (const path of stuck) log.warn('An old snapshot could not be removed', { path })
 }
 
-async function makeOne({ store, clock, log, settings, signal, program }: SnapshotDuty): Promise<void> {
-  const { database, snapshot, retention } = settings
+async function makeOne({
+  store,
+  clock,
+  log,
+  settings,
+  signal,
+  program,
+  owners,
+}: SnapshotDuty): Promise<void> {
+  const { database, snapshot } = settings
   try {
+    await noteSnapshotFolder({ store, settings })
     const made = await keepSnapshot(
       { database: database.path, mode: database.mode, clock, signal, ...(program && { program }) },
-      { folder: snapshot.folder, keep: snapshot.keep, notBefore: oldest(retention, clock) },
+      { folder: snapshot.folder, keep: snapshot.keep, ...(owners && { owners }) },
     )
-    const { path, bytes, begunAt, stuck } = made
+    const { path, bytes, begunAt, removed, stuck } = made
     log.info('A snapshot was made', { path, bytes, duration_ms: Math.round(made.durationMs) })
+    for (const old of removed) log.info('A snapshot beyond those that are kept was removed', { path: old })
     warnOf(stuck, log)
     await note(store, { made_at: begunAt, path, bytes, failed_at: null, reason: null })
   } catch (error) {
@@ -83,10 +86,6 @@ async function makeOne({ store, clock, log, settings, signal, program }: Snapsho
       error instanceof ParleyError ? `${error.message}.` : 'a fault of the program; the log has it.'
     await note(store, { ...noted(store), failed_at: isoInstant(clock.now()), reason })
   }
-}
-
-function oldest({ withdrawnDays }: Settings['retention'], clock: Clock): number {
-  return withdrawnDays === 'never' ? 0 : clock.now() - withdrawnDays * 86_400_000
 }
 
 const NEVER_MADE: SnapshotReport = { made_at: null, path: null, bytes: null, failed_at: null, reason: null }

@@ -22,6 +22,8 @@ import { createSources } from './sources.ts'
 export interface Backfill {
   run(): Promise<BackfillResult>
   progress(): BackfillProgress
+  /** The server's clock, in ms since the epoch; undefined before the first answer. */
+  serverTime(): number | undefined
 }
 
 export interface BackfillProgress extends SchedulerProgress {
@@ -109,6 +111,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
         finished: sources.size > 0 && isFinished(name),
       })),
     }),
+    serverTime: context.server.told,
     async run() {
       const runs = await store.transaction(() => {
         resyncAsRequested(store, context.now())
@@ -206,7 +209,7 @@ function endRound(
     if (!interrupted) state.endRound(name, { complete: false, asOf, now })
     return result('failed', failure.message)
   }
-  for (const feed of feedsReadWhole(context, resource)) rejects.resolve(feed, null, roundStartedAt, now)
+  for (const feed of feedsReadWhole(resource)) rejects.resolve(feed, null, roundStartedAt, now)
   const reason = context.unavailability(name)
   const whole = reason !== undefined && isWhollyUnavailable(context, resource)
   if (whole) state.unavailable(name, reason, now)

@@ -1,5 +1,5 @@
 import { isoInstant } from '../clock.ts'
-import type { Feed, Resource } from '../resource.ts'
+import type { Resource } from '../resource.ts'
 import type { Segment } from '../store/ledger.ts'
 import { isWanted } from './agenda.ts'
 import type { EngineContext } from './context.ts'
@@ -7,13 +7,13 @@ import { latenessOf } from './lateness.ts'
 import { isNarrowest } from './narrowing.ts'
 import { settleInTime } from './settle.ts'
 
-/** Feeds of which this round has read everything, so that a reject that was not seen again is settled. */
-export function feedsReadWhole({ options }: EngineContext, { name, feeds }: Resource): string[] {
-  const whole = (feed: Feed) =>
-    feed.mode === 'snapshot' ||
-    feed.mode === 'singleton' ||
-    (feed.mode === 'timeline' && options.since === null)
-  return Object.entries(feeds).flatMap(([feed, declared]) => (whole(declared) ? [`${name}.${feed}`] : []))
+/**
+ * Feeds of which a complete round has read everything that is ever read again, so that a reject that was not seen again
+ * is settled. What lies before `sync.since` or in a closed period is among them: nothing would ever settle it, and a
+ * reject holds an item's words. One that is listed again after all is noted again.
+ */
+export function feedsReadWhole({ name, feeds }: Resource): string[] {
+  return Object.entries(feeds).flatMap(([feed, { mode }]) => (mode === 'item' ? [] : [`${name}.${feed}`]))
 }
 
 export type QuietOutcome = 'complete' | 'failed' | 'unavailable'
@@ -34,7 +34,7 @@ export function settleRun(context: EngineContext, resource: Resource, trusted: b
   if (whole) state.unavailable(name, reason, now)
   else if (!isHeldBack && isReadAsDue(context, resource)) state.healthy(name, reason ?? null)
   if ((isComplete || whole) && !isHeldBack) {
-    for (const feed of feedsReadWhole(context, resource)) rejects.resolve(feed, null, roundStartedAt, now)
+    for (const feed of feedsReadWhole(resource)) rejects.resolve(feed, null, roundStartedAt, now)
     const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
     state.endRound(name, { complete: true, asOf, now })
     context.beginRound(name, 'timed')

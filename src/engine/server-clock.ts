@@ -10,6 +10,8 @@ export interface ServerClock {
   now(): number
   /** False until an answer has told it. */
   isKnown(): boolean
+  /** As `now`, but undefined until an answer has told it. */
+  told(): number | undefined
   /** What an instant of this machine's clock is by the server's. */
   from(ms: number): number
   /** Takes the time from an answer that was received just now, so long after it was asked for. */
@@ -52,6 +54,7 @@ export function createServerClock(clock: Clock, log: Log): ServerClock {
   return {
     now,
     isKnown: () => known !== undefined,
+    told: () => (known ? now() : undefined),
     from: ms => ms + now() - clock.now(),
     observe(serverMs, tookMs) {
       const at = clock.elapsed()

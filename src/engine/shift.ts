@@ -38,6 +38,8 @@ export interface Shift {
   progress(): SchedulerProgress
   /** The server's clock, in ms since the epoch. */
   serverNow(): number
+  /** The same; undefined before the first answer. */
+  serverTime(): number | undefined
   backlog(): Backlog
   /** Has single keys read before all else, and lists read at once. */
   hurry(wanted: Wanted): Promise<void>
@@ -215,6 +217,7 @@ export function createShift(deps: ShiftDeps): Shift {
   return {
     progress: () => scheduler?.progress ?? noProgress(),
     serverNow: context.server.now,
+    serverTime: context.server.told,
     backlog: () => dueNow(context, chosen),
     async hurry({ lists, keys }) {
       await store.transaction(() => {

@@ -1,5 +1,4 @@
 import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
-import { rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { Sqlite } from './open.ts'
@@ -55,21 +54,6 @@ export function makeCopy(
   for (const other of copiesOf(file)) if (other !== path) rmSync(other, { force: true })
 }
 
-/**
- * Removes copies that were made before an instant, in ms since the epoch: a copy keeps what has been erased since.
- * Off the event loop, since to free a large file takes long.
- * @returns how many there were
- */
-export async function removeCopiesBefore(file: string, before: number): Promise<number> {
-  let count = 0
-  for (const copy of copiesOf(file)) {
-    if ((await stat(copy)).mtimeMs >= before) continue
-    await rm(copy, { force: true })
-    count += 1
-  }
-  return count
-}
-
 /** Removes what a process that died while it copied has left. */
 export function removeUnfinishedCopies(file: string): void {
   for (const copy of copiesOf(file)) if (copy.endsWith('.part')) rmSync(copy, { force: true })
@@ -78,7 +62,8 @@ export function removeUnfinishedCopies(file: string): void {
 /** Copies have the name of a migration, which tells them from those that people make. */
 const COPY = /^\d{4}_[a-z0-9_]+(\.part)?$/
 
-function copiesOf(file: string): string[] {
+/** Paths of all that upgrades have left, unfinished ones included. */
+export function copiesOf(file: string): string[] {
   const folder = dirname(file)
   const start = `${basename(file)}-before-`
   return readdirSync(folder)

@@ -4,6 +4,7 @@ import type { FileWork } from './checkpoint-order.ts'
 import { truncateLog } from './maintenance.ts'
 import type { Sqlite } from './open.ts'
 import { quote } from './sql.ts'
+import { META, type State } from './state.ts'
 import type { Prepare } from './statements.ts'
 import { isWithdrawn } from './withdrawals.ts'
 
@@ -14,17 +15,38 @@ export interface Erasure {
    * another lot waits. After `limit` rows of whatever table no further one is begun: a meeting may have thousands
    * below it. A row that was erased is not looked at again unless it comes back and is withdrawn anew.
    */
-  erase(options: { before: string; limit: number }): { erased: number; more: boolean }
+  erase(options: { before: string; limit: number; now: string }): { erased: number; more: boolean }
   /**
-   * Clears what SQLite itself has kept of it; outside a transaction, after the last lot. A file of up to
-   * `rebuildUpToBytes` is written anew, in as much memory as it is large and with nothing else written meanwhile:
-   * moving rows from page to page leaves copies behind that erasing does not reach.
+   * Inside a transaction, under a clock that is right: withdrawals that were noted under a clock that was ahead or
+   * behind count from now on. Returns how many there were.
    */
-  clean(options: { rebuildUpToBytes: number }): Promise<Cleaned>
+  recount(now: string): number
+  /** Inside the transaction that removes content in another way: the files are cleaned of it as of what `erase` takes. */
+  noteErased(now: string): void
+  /** What SQLite's own files may still hold; it is kept in the database until it is cleaned. */
+  remains(): Remains
+  /**
+   * Clears what SQLite itself has kept of it; outside a transaction, after the last lot. On request the file is written
+   * anew, with nothing else written meanwhile: moving rows from page to page leaves copies behind that erasing does not
+   * reach. `in-memory` takes as much memory as the file is large, `on-disk` twice its size on its disk.
+   */
+  clean(options: CleanOptions): Promise<Cleaned>
 }
 
+export interface Remains {
+  /** True while the WAL may hold what was erased. */
+  inLog: boolean
+  /** True while free space in the file may hold pieces of it. */
+  inFile: boolean
+  /** Of the database, without its WAL. */
+  bytes: number
+}
+
+/** The signal ends a rebuild on the disk: the file is then as it was. */
+export type CleanOptions = { rebuild: 'in-memory' | 'none' } | { rebuild: 'on-disk'; signal: AbortSignal }
+
 export interface Cleaned {
-  /** False where the file was larger, or another process wrote: copies of earlier moves may be left in free space. */
+  /** False where it was not asked for, or another process wrote: pieces may be left in free space. */
   rebuilt: boolean
   /** False while a reader keeps the log: to be tried again. */
   logCleared: boolean
@@ -39,15 +61,27 @@ interface Noted {
 export interface ErasureDeps {
   db: Sqlite
   prepare: Prepare
+  state: Pick<State, 'meta' | 'setMeta' | 'forgetMeta'>
+  transaction(work: () => void): Promise<void>
   /** Has it done off the event loop; false where it was not. */
   work(what: FileWork): Promise<boolean>
+  /** Has the file written anew on its disk; false where it was not. */
+  rebuildOnDisk(signal: AbortSignal): Promise<boolean>
 }
 
-export function createErasure({ db, prepare, work }: ErasureDeps): Erasure {
+export function createErasure({
+  db,
+  prepare,
+  state,
+  transaction,
+  work,
+  rebuildOnDisk,
+}: ErasureDeps): Erasure {
   const noted = prepare(
     `SELECT table_name, scope, key FROM sync_erasures WHERE withdrawn_at < ? ORDER BY withdrawn_at LIMIT ?`,
   )
   const forget = prepare('DELETE FROM sync_erasures WHERE table_name = ? AND scope = ? AND key = ?')
+  const recount = prepare('UPDATE sync_erasures SET withdrawn_at = @now WHERE withdrawn_at > @now')
   const erasers = new Map<string, Eraser>()
   const eraserOf = (name: string): Eraser => {
     const eraser = erasers.get(name) ?? createEraser(prepare, tableNamed(name))
@@ -55,29 +89,56 @@ export function createErasure({ db, prepare, work }: ErasureDeps): Erasure {
     return eraser
   }
 
+  const eraseLot = (lot: readonly Noted[], limit: number) => {
+    let erased = 0
+    let rows = 0
+    for (const { table_name: table, scope, key } of lot) {
+      if (rows >= limit) return { erased, more: true }
+      forget.run(table, scope, key)
+      // A table of a version to come or gone by has nothing that could be erased by name.
+      const changed = TABLES.has(table) ? eraserOf(table)(scope, key) : 0
+      if (changed > 0) erased += 1
+      rows += Math.max(changed, 1)
+    }
+    return { erased, more: false }
+  }
+  const noteErased = (now: string) => {
+    state.setMeta(META.erasedAt, now)
+    for (const key of REMAINS) if (state.meta(key) === undefined) state.setMeta(key, now)
+  }
+  const isRebuilt = async (options: CleanOptions): Promise<boolean> => {
+    if (options.rebuild === 'on-disk') return rebuildOnDisk(options.signal)
+    return options.rebuild === 'in-memory' && (await work('rebuild'))
+  }
+
   return {
-    erase({ before, limit }) {
-      const lot = noted.all(before, limit + 1) as Noted[]
-      let erased = 0
-      let rows = 0
-      for (const { table_name: table, scope, key } of lot) {
-        if (rows >= limit) return { erased, more: true }
-        forget.run(table, scope, key)
-        // A table of a version to come or gone by has nothing that could be erased by name.
-        const changed = TABLES.has(table) ? eraserOf(table)(scope, key) : 0
-        if (changed > 0) erased += 1
-        rows += Math.max(changed, 1)
-      }
-      return { erased, more: false }
+    erase({ before, limit, now }) {
+      const done = eraseLot(noted.all(before, limit + 1) as Noted[], limit)
+      if (done.erased > 0) noteErased(now)
+      return done
     },
-    async clean({ rebuildUpToBytes }) {
+    recount: now => recount.run({ now }).changes,
+    noteErased,
+    remains: () => ({
+      inLog: state.meta(META.logHoldsErased) !== undefined,
+      inFile: state.meta(META.fileHoldsPieces) !== undefined,
+      bytes: sizeOf(db),
+    }),
+    async clean(options) {
       forgetSamples(db)
-      const rebuilt = sizeOf(db) <= rebuildUpToBytes && (await work('rebuild'))
-      if (!rebuilt) await work('move')
-      return { rebuilt, logCleared: clearLog(db) }
+      const rebuilt = await isRebuilt(options)
+      await work('move')
+      const logCleared = clearLog(db)
+      await transaction(() => {
+        if (rebuilt) state.forgetMeta(META.fileHoldsPieces)
+        if (logCleared) state.forgetMeta(META.logHoldsErased)
+      })
+      return { rebuilt, logCleared }
     },
   }
 }
+
+const REMAINS = [META.logHoldsErased, META.fileHoldsPieces]
 
 /** Returns how many rows it changed: none where the row is not withdrawn any more, which is left as it is. */
 type Eraser = (scope: string, key: string) => number

@@ -1,9 +1,10 @@
-import { chmod, mkdir, readdir, rm } from 'node:fs/promises'
+import { chmod, mkdir, readdir } from 'node:fs/promises'
 import { dirname, join, parse, resolve } from 'node:path'
 import { isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { isOurs, type Owner, ownersOf } from './copy-owners.ts'
 import { makeSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.ts'
-import { modeFor } from './snapshot-target.ts'
+import { modeFor, type Removal, removeFiles } from './snapshot-target.ts'
 import { requireWarehouse } from './status.ts'
 
 /** Snapshots of which the newest are kept, in a folder of their own, each named by when it was begun. */
@@ -12,8 +13,8 @@ export interface Keeping {
   folder: string | undefined
   /** How many stay. */
   keep: number
-  /** None older than this stays but the one just made, in ms since the epoch. */
-  notBefore: number
+  /** Reads whose snapshots they are. */
+  owners?: (paths: readonly string[], signal: AbortSignal) => Promise<Owner[]>
 }
 
 export interface KeptSnapshot {
@@ -22,18 +23,15 @@ export interface KeptSnapshot {
   at: number
 }
 
-/** Paths of those that have gone, and of those that should have and that the system keeps. */
-export interface Removal {
-  removed: readonly string[]
-  stuck: readonly string[]
-}
-
-/** @throws StopError as `makeSnapshot` does */
+/**
+ * Makes one more and removes the oldest of this warehouse beyond the number that is kept.
+ * @throws StopError as `makeSnapshot` does
+ */
 export async function keepSnapshot(
   options: Omit<SnapshotOptions, 'file'>,
-  { folder: given, keep, notBefore }: Keeping,
+  { folder: given, keep, owners = ownersOf }: Keeping,
 ): Promise<Snapshot & Removal> {
-  const { database, clock, mode } = options
+  const { database, clock, mode, signal } = options
   const folder = given ?? folderBeside(database)
   const file = join(folder, nameAt(database, clock.now()))
   requireWarehouse(database)
@@ -42,18 +40,13 @@ export async function keepSnapshot(
   const isAlike = (name: string) => isNamed(database, name)
   const snapshot = await makeSnapshot({ ...options, file, isAlike, earlier: newest?.path })
   const others = (await keptSnapshots(database, folder, clock.now())).filter(({ path }) => path !== file)
-  const old = others.filter(({ at }, index) => index >= keep - 1 || at < notBefore)
-  return { ...snapshot, ...(await remove(old)) }
-}
-
-/** Removes those begun before an instant, in ms since the epoch: they keep what has been erased since. */
-export async function removeSnapshotsBefore(
-  database: string,
-  folder: string | undefined,
-  before: number,
-): Promise<Removal> {
-  const kept = await keptSnapshots(database, folder, Number.POSITIVE_INFINITY)
-  return remove(kept.filter(({ at }) => at < before))
+  if (others.length < keep) return { ...snapshot, removed: [], stuck: [] }
+  const [own, ...found] = await owners([database, ...others.map(({ path }) => path)], signal)
+  const isInOwnFolder = isOwnFolder(folder, database)
+  const ours = others.filter((_, at) =>
+    isOurs({ identity: found[at]?.identity, isInOwnFolder }, own?.identity),
+  )
+  return { ...snapshot, ...(await removeFiles(ours.slice(keep - 1).map(({ path }) => path))) }
 }
 
 /**
@@ -73,7 +66,11 @@ export async function keptSnapshots(
   return [...kept.filter(({ at }) => at <= now), ...kept.filter(({ at }) => at > now)]
 }
 
-const folderBeside = (database: string): string => `${database}.snapshots`
+/** Nothing but the snapshots of this database lies there. */
+export const folderBeside = (database: string): string => `${database}.snapshots`
+
+export const isOwnFolder = (folder: string, database: string): boolean =>
+  resolve(folder) === resolve(folderBeside(database))
 
 const STAMP = /-(\d{4}-\d\d-\d\dT\d\d)(\d\d)(\d\d)Z$/
 
@@ -85,7 +82,7 @@ function nameAt(database: string, now: number): string {
 }
 
 /** What only looks like an instant, as the 31st of April does, is somebody else's. */
-function isNamed(database: string, candidate: string): boolean {
+export function isNamed(database: string, candidate: string): boolean {
   const { name, ext } = parse(database)
   const given = parse(candidate)
   if (given.ext !== ext || given.name.replace(STAMP, '') !== name) return false
@@ -132,16 +129,3 @@ const foldersFrom = (outer: string, inner: string): string[] =>
 
 /** Reading and entering, where reading is given. */
 const enterable = (mode: number, read: number): number => ((mode & read) === 0 ? 0 : read + (read >> 2))
-
-async function remove(kept: readonly KeptSnapshot[]): Promise<Removal> {
-  const [removed, stuck]: [string[], string[]] = [[], []]
-  for (const { path } of kept) {
-    const isGone = await rm(path, { force: true }).then(
-      () => true,
-      () => false,
-    )
-    const paths = isGone ? removed : stuck
-    paths.push(path)
-  }
-  return { removed, stuck }
-}

@@ -37,6 +37,8 @@ export interface PruneBounds {
   rejectsBefore: string
   /** How many rows are looked at in one lot. */
   limit: number
+  /** Told, inside the transaction, when rejects were removed: they hold content. */
+  onErased(): void
 }
 
 /** A WAL that grew beyond it behind a reader is shortened; below it, it is written over from its start. */
@@ -165,9 +167,11 @@ function createRejectPruning(prepare: Prepare): PruneLot {
   const next = prepare('SELECT id, resolved_at AS at FROM sync_rejects WHERE id > ? ORDER BY id LIMIT ?')
   const remove = prepare('DELETE FROM sync_rejects WHERE id = ?')
   let reached = 0
-  return ({ rejectsBefore, limit }) => {
+  return ({ rejectsBefore, limit, onErased }) => {
     const rejects = next.all(reached, limit) as { id: number; at: string | null }[]
-    for (const { id, at } of rejects) if (at !== null && at < rejectsBefore) remove.run(id)
+    const old = rejects.filter(({ at }) => at !== null && at < rejectsBefore)
+    for (const { id } of old) remove.run(id)
+    if (old.length > 0) onErased()
     const more = rejects.length === limit
     reached = more ? (rejects.at(-1)?.id ?? 0) : 0
     return more

@@ -1,10 +1,7 @@
-import { type ChildProcess, fork } from 'node:child_process'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { askProgram } from './child-program.ts'
 
-/**
- * The process that makes a snapshot, as the one that asks for it sees it. It is a process and not a thread: nothing
- * can end a thread that is inside SQLite, so that whoever is to stop would have to wait for it.
- */
+/** The process that makes a snapshot, as the one that asks for it sees it. */
 
 /** What it is told. */
 export interface SnapshotOrder {
@@ -28,38 +25,9 @@ export interface WholeCopy {
   status: readonly unknown[]
 }
 
-/** Its heap holds a few rows; what the database needs is outside of it. It gets no environment: there are secrets in it. */
-const PROCESS = {
-  execArgv: ['--max-semi-space-size=2'],
-  env: {},
-  stdio: ['ignore', 'ignore', 'ignore', 'ipc'] as const,
-}
-
-/**
- * Resolves when it has ended; the signal ends it, and its reason is what is then rejected with.
- * @throws StopError 75 when it ended without an answer
- */
+/** @throws StopError 75 when it ended without an answer */
 export function askProcess(program: URL, order: SnapshotOrder, signal: AbortSignal): Promise<SnapshotAnswer> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason)
-    const child: ChildProcess = fork(program, [], { ...PROCESS, stdio: [...PROCESS.stdio] })
-    let answer: SnapshotAnswer | undefined
-    const end = () => child.kill('SIGKILL')
-    signal.addEventListener('abort', end, { once: true })
-    child.on('message', said => {
-      answer = said as SnapshotAnswer
-    })
-    child.on('error', error => reject(cutOff(order.database, error.message)))
-    child.on('close', (status, killedBy) => {
-      signal.removeEventListener('abort', end)
-      if (signal.aborted) reject(signal.reason)
-      else if (answer) resolve(answer)
-      else reject(cutOff(order.database, killedBy ?? `status ${status}`))
-    })
-    child.send(order, error => {
-      if (error) end()
-    })
-  })
+  return askProgram({ program, order, signal, cutOff: how => cutOff(order.database, how) })
 }
 
 export const cutOff = (database: string, how: string): StopError =>

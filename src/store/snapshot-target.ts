@@ -115,25 +115,48 @@ const ABANDONED_MS = 3_600_000
 /**
  * Removes what processes that died have left of this snapshot and of those that are named alike.
  * @param now by this machine's clock, in ms since the epoch
+ * @returns the paths of what was removed
  */
 export async function removeAbandoned(
   file: string,
   isAlike: (name: string) => boolean,
   now: number,
-): Promise<void> {
+): Promise<string[]> {
   const folder = dirname(file)
+  const removed: string[] = []
   for (const name of await namesIn(folder)) {
     const whole = name.replace(PART, '')
     if (whole === name || !(whole === basename(file) || isAlike(whole))) continue
-    await removeAged(join(folder, name), now).catch(() => {
-      // It may be another user's.
-    })
+    const path = join(folder, name)
+    // It may be another user's.
+    if (await isAged(path, now).catch(() => false)) removed.push(...(await removeFiles([path])).removed)
   }
+  return removed
 }
 
-async function removeAged(path: string, now: number): Promise<void> {
+/** A time to come was written under a wrong clock, and by a process that is long gone. */
+async function isAged(path: string, now: number): Promise<boolean> {
   const { mtimeMs } = await stat(path)
-  if (now - mtimeMs > ABANDONED_MS) await rm(path, { force: true })
+  return Math.abs(now - mtimeMs) > ABANDONED_MS
+}
+
+/** Paths of what has gone, and of what should have and that the system keeps. */
+export interface Removal {
+  removed: readonly string[]
+  stuck: readonly string[]
+}
+
+export async function removeFiles(paths: readonly string[]): Promise<Removal> {
+  const [removed, stuck]: [string[], string[]] = [[], []]
+  for (const path of paths) {
+    const isGone = await rm(path, { force: true }).then(
+      () => true,
+      () => false,
+    )
+    const list = isGone ? removed : stuck
+    list.push(path)
+  }
+  return { removed, stuck }
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -36,7 +36,18 @@ export const META = {
   unreachable: 'unreachable',
   /** What the clock of the writer's machine said last, noted each minute. */
   clock: 'clock',
+  /** When the last maintenance ended; noted only while this machine's clock agreed with the API's. */
   maintainedAt: 'maintained_at',
+  /** When content was last erased, by a clock that agreed with the API's. */
+  erasedAt: 'erased_at',
+  /** Since when the WAL may hold what was erased. Noted in the transaction that erases. */
+  logHoldsErased: 'log_holds_erased',
+  /** Since when free space in the file may hold pieces of what was erased. Noted in the transaction that erases. */
+  fileHoldsPieces: 'file_holds_pieces',
+  /** When the file was last begun to be written anew on the disk. */
+  rebuildTriedAt: 'rebuild_tried_at',
+  /** Folders in which kept snapshots may lie, earlier settings included. */
+  snapshotFolders: 'snapshot_folders',
   /** Digest of the declarations that `data_dictionary` was made of. */
   dictionary: 'dictionary',
   /** Digest of the questions that `parley_questions` was made of. */
@@ -72,6 +83,7 @@ export interface State {
   noteUnreachable(noted: UnreachableNote | undefined): void
   meta(key: string): string | undefined
   setMeta(key: string, value: string): void
+  forgetMeta(key: string): void
 }
 
 /** Why the writer cannot ask the API at present. */
@@ -141,6 +153,7 @@ export function createState(prepare: Prepare): State {
   const setMeta = prepare(
     'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = ?',
   )
+  const forgetMeta = prepare('DELETE FROM sync_meta WHERE key = ?')
 
   const get = (resource: ResourceName): ResourceState => {
     const row = find.get(resource) as StateRow
@@ -214,6 +227,9 @@ export function createState(prepare: Prepare): State {
     meta: key => meta.get(key) as string | undefined,
     setMeta: (key, value) => {
       setMeta.run(key, value, value)
+    },
+    forgetMeta: key => {
+      forgetMeta.run(key)
     },
   }
 }

@@ -33,6 +33,7 @@ import {
   truePath,
 } from './open.ts'
 import { fillQuestions } from './questions.ts'
+import { rebuildOnDisk } from './rebuild.ts'
 import { createRejects, type Rejects } from './rejects.ts'
 import { createRequests, type Requests } from './requests.ts'
 import { createRowTimes, type RowTimes } from './row-times.ts'
@@ -306,7 +307,14 @@ function createStore({
     state,
     tombstone: createTombstone({ prepare, merges, withdrawals, freshness }),
     withdrawals,
-    erasure: createErasure({ db, prepare, work }),
+    erasure: createErasure({
+      db,
+      prepare,
+      state,
+      transaction: commit,
+      work,
+      rebuildOnDisk: signal => rebuildOnDisk(db.name, signal),
+    }),
     crmTables,
     transaction: Object.assign(<T>(work: () => T) => commit(followed(work, crmTables)), {
       commits: commit.commits,

@@ -3,6 +3,7 @@ import type { Derivation, LivesWith, Table } from '../resource.ts'
 import type { Cell } from '../row.ts'
 import type { Sqlite } from './open.ts'
 import { quote } from './sql.ts'
+import { META } from './state.ts'
 import type { Prepare } from './statements.ts'
 
 /** Which rows are withdrawn and still have their content. Called in the transaction that withdraws or revives them. */
@@ -18,14 +19,19 @@ export interface Withdrawals {
 }
 
 export function createWithdrawals(prepare: Prepare): Withdrawals {
+  // An instant before the last maintenance comes from a clock that is behind: its time counts from the next one on.
   const note = prepare(
-    'INSERT INTO sync_erasures (table_name, scope, key, withdrawn_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+    `INSERT INTO sync_erasures (table_name, scope, key, withdrawn_at)
+     SELECT @table, @scope, @key, iif(@at < coalesce((SELECT value FROM sync_meta WHERE key = @maintained), ''), @never, @at)
+     WHERE true ON CONFLICT DO NOTHING`,
   )
+  const noteAt = (table: string, [scope, key]: readonly [string, string], at: string) =>
+    note.run({ table, scope, key, at, never: NOT_COUNTED, maintained: META.maintainedAt })
   const forget = prepare('DELETE FROM sync_erasures WHERE table_name = ? AND scope = ? AND key = ?')
   const owners = ownersThatKeepOut()
   return {
     note: (table, key, now) => {
-      note.run(table, ...scopeAndKey(key), now)
+      noteAt(table, scopeAndKey(key), now)
     },
     forget: (table, key) => {
       forget.run(table, ...scopeAndKey(key))
@@ -35,7 +41,7 @@ export function createWithdrawals(prepare: Prepare): Withdrawals {
       const deletedAt = prepare(`SELECT _deleted_at FROM ${quote(into)} WHERE ${quote(key)} = ?`).pluck()
       for (const value of keys) {
         const at = deletedAt.get(value) as string | null | undefined
-        if (at) note.run(into, '', value, at)
+        if (at) noteAt(into, ['', value], at)
         else forget.run(into, '', value)
       }
     },
@@ -51,6 +57,9 @@ export function createWithdrawals(prepare: Prepare): Withdrawals {
     },
   }
 }
+
+/** After every instant: `Erasure.recount` gives it the time. */
+const NOT_COUNTED = '9999-12-31T23:59:59.999Z'
 
 /**
  * Notes what was withdrawn before there was a place to note it. Once, in the transaction that makes the place: what

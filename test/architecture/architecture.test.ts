@@ -87,8 +87,8 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
       'store/runs.ts': "import Database, { type Statement } from 'better-sqlite3'",
     },
     [
-      'store/views.ts imports better-sqlite3: only store/open.ts and store/database/writable-file.ts and store/lock.ts and store/requests.ts and store/checkpoint-worker.ts and store/status-worker.ts and store/snapshot-worker.ts may',
-      'store/runs.ts imports better-sqlite3: only store/open.ts and store/database/writable-file.ts and store/lock.ts and store/requests.ts and store/checkpoint-worker.ts and store/status-worker.ts and store/snapshot-worker.ts may',
+      'store/views.ts imports better-sqlite3: only store/open.ts and store/database/writable-file.ts and store/lock.ts and store/requests.ts and store/checkpoint-worker.ts and store/status-worker.ts and store/snapshot-worker.ts and store/rebuild-worker.ts and store/copy-owner.ts may',
+      'store/runs.ts imports better-sqlite3: only store/open.ts and store/database/writable-file.ts and store/lock.ts and store/requests.ts and store/checkpoint-worker.ts and store/status-worker.ts and store/snapshot-worker.ts and store/rebuild-worker.ts and store/copy-owner.ts may',
     ],
   ],
   [

@@ -81,7 +81,7 @@ test.concurrent('without FILE it joins those that are kept, of which the newest 
   mkdirSync(folder)
   const old = ['parley-2026-01-01T000000Z.db', 'parley-2026-01-02T000000Z.db']
   for (const name of old) writeFileSync(join(folder, name), '')
-  const flags = ['--snapshot-keep', '2', '--withdrawn-days', 'never']
+  const flags = ['--snapshot-keep', '2']
   const { status, stdout } = await parley(['snapshot', ...flags], { cwd })
   expect(status).toBe(EXIT_STATUS.done)
   expect(stdout).toContain(`\nRemoved ${join(folder, 'parley-2026-01-01T000000Z.db')}.\n`)

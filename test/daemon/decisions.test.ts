@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { unauthorized } from '../../src/api/verdict.ts'
 import { resourceNamed } from '../../src/catalog.ts'
 import { loadSettings } from '../../src/config.ts'
-import { CALENDAR, nextOccurrence } from '../../src/daemon/calendar.ts'
 import { livenessAfter } from '../../src/daemon/liveness.ts'
 import { readsFor } from '../../src/daemon/nudged.ts'
 import { recoveryFrom } from '../../src/daemon/recovery.ts'
 import { changedSettings } from '../../src/daemon/settings-changes.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { RESOURCE_NAMES } from '../../src/resource.ts'
+import { CALENDAR, nextOccurrence } from '../../src/retention/calendar.ts'
 
 const stop = (exitStatus: StopError['exitStatus'], code = 'x') => new StopError('why', { code, exitStatus })
 const wait = (reason: string) => ({ kind: 'wait', ms: 60_000, reason })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { CALENDAR, nextOccurrence } from '../../src/daemon/calendar.ts'
 import { startDuties } from '../../src/daemon/duties.ts'
 import { createLog } from '../../src/log.ts'
+import { CALENDAR, nextOccurrence } from '../../src/retention/calendar.ts'
 import { META } from '../../src/store/state.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
@@ -28,6 +28,7 @@ test('a night that failed ends nothing, and what is kept each minute is tried ag
     },
     log,
     signal: ending.signal,
+    serverTime: () => clock.now(),
     endShift: () => undefined,
   })
   await clock.advance(61_000)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { maintain } from '../../src/daemon/maintain.ts'
 import { keepSearch } from '../../src/daemon/search-keeping.ts'
 import { createLog } from '../../src/log.ts'
+import { maintain } from '../../src/retention/maintain.ts'
 import { createSearch } from '../../src/store/search.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
@@ -54,8 +54,11 @@ test('the night in which content is erased has it leave the indices as well', as
     store,
     clock: virtualClock(NOW),
     log,
-    retention: { withdrawnDays: 30, runsDays: 90 },
-    search: { enabled: true },
+    settings: {
+      retention: { withdrawnDays: 30, runsDays: 90 },
+      search: { enabled: true },
+      snapshot: { every: undefined, folder: undefined, keep: 7 },
+    },
     signal: new AbortController().signal,
   })
   expect(terms()).not.toContain('vkj')
@@ -64,26 +67,29 @@ test('the night in which content is erased has it leave the indices as well', as
   expect(ask(store, 'kept').rows).toHaveLength(1)
 })
 
-test('the night goes on with no index that is not wanted', async () => {
+test('the night goes on with indices that are wanted, and drops those that are not', async () => {
   const store = temporaryStore()
   putMeeting(store, { id: 'm', said: ['Good morning'] })
   advance(store)
   const log = await createLog({ level: 'silent' })
-  const mark = () =>
-    store.column("SELECT indexed_up_to FROM search_indices WHERE name = 'search_transcripts'")
   const night = (enabled: boolean) =>
     maintain({
       store,
       clock: virtualClock(NOW),
       log,
-      retention: { withdrawnDays: 'never', runsDays: 90 },
-      search: { enabled },
+      settings: {
+        retention: { withdrawnDays: 'never', runsDays: 90 },
+        search: { enabled },
+        snapshot: { every: undefined, folder: undefined, keep: 7 },
+      },
       signal: new AbortController().signal,
     })
-  await night(false)
-  expect(mark()).toEqual([0])
   await night(true)
-  expect(mark()).toEqual([1])
+  expect(store.column("SELECT indexed_up_to FROM search_indices WHERE name = 'search_transcripts'")).toEqual([
+    1,
+  ])
+  await night(false)
+  expect(store.column("SELECT name FROM sqlite_master WHERE name LIKE 'search%'")).toEqual([])
 })
 
 test('indices that cannot be written for a while are gone on with', async () => {

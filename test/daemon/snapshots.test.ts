@@ -1,14 +1,14 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Settings } from '../../src/config.ts'
-import { makeSnapshots, removeOldSnapshots } from '../../src/daemon/snapshots.ts'
+import { makeSnapshots } from '../../src/daemon/snapshots.ts'
 import { createLog } from '../../src/log.ts'
 import { META } from '../../src/store/state.ts'
 import { readStatusReport } from '../../src/store/status-report.ts'
 import { type VirtualClock, virtualClock } from '../api/virtual-clock.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
-import { asNobody } from '../store/other-user.ts'
+import { owners } from '../store/kept-copies.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { until } from '../support/until.ts'
 import { beside, loaded, startDaemon } from './cli-daemon.ts'
@@ -20,12 +20,12 @@ const HOUR = 3_600_000
 interface Chosen {
   every?: string | undefined
   keep?: number
-  folder?: string
-  withdrawnDays?: number | 'never'
+  /** Without the one of ten o'clock. */
+  isFirst?: boolean
 }
 
 /** A daemon's duty on a warehouse of its own, at half past ten, where nothing but snapshots is done. */
-async function dutyWith({ every, keep = 7, folder, withdrawnDays = 30 }: Chosen) {
+async function dutyWith({ every, keep = 7, isFirst = false }: Chosen) {
   const store = temporaryStore()
   const lines: { level: string; msg: string; error?: { code?: string } }[] = []
   const log = await createLog({
@@ -51,13 +51,18 @@ async function dutyWith({ every, keep = 7, folder, withdrawnDays = 30 }: Chosen)
     },
   }
   const stop = new AbortController()
-  const settings: Pick<Settings, 'database' | 'snapshot' | 'retention'> = {
+  const settings: Pick<Settings, 'database' | 'snapshot'> = {
     database: { path: store.path, mode: 0o600 },
-    snapshot: { every, keep, folder },
-    retention: { withdrawnDays, runsDays: 90 },
+    snapshot: { every, keep, folder: undefined },
   }
-  const parts = { store, clock, log, settings, signal: stop.signal, program: PROGRAM }
-  const own = folder ?? `${store.path}.snapshots`
+  const parts = { store, clock, log, settings, signal: stop.signal, program: PROGRAM, owners }
+  const own = `${store.path}.snapshots`
+  const ofTen = nameAt('100000')
+  if (!isFirst) {
+    mkdirSync(own)
+    writeFileSync(join(own, ofTen), '')
+  }
+  const told = () => lines.map(({ msg }) => msg).filter(msg => msg !== REMOVED)
   return {
     store,
     clock,
@@ -66,9 +71,9 @@ async function dutyWith({ every, keep = 7, folder, withdrawnDays = 30 }: Chosen)
     },
     lines,
     folder: own,
-    kept: () => (existsSync(own) ? readdirSync(own).filter(name => name.endsWith('.db')) : []),
+    kept: () =>
+      existsSync(own) ? readdirSync(own).filter(name => name.endsWith('.db') && name !== ofTen) : [],
     report: () => readStatusReport({ path: store.path, now: clock.now(), db: store.db }).snapshot,
-    removeOld: () => removeOldSnapshots(parts),
     start() {
       const ended = makeSnapshots(parts).finally(() => {
         hasEnded = true
@@ -78,37 +83,38 @@ async function dutyWith({ every, keep = 7, folder, withdrawnDays = 30 }: Chosen)
         return ended
       })
     },
-    async said(count: number) {
-      await until(
-        () => lines.length,
-        found => found >= count,
-      )
-      return lines.map(({ msg }) => msg)
-    },
+    said: (count: number) => until(told, found => found.length >= count),
   }
 }
 
 const nameAt = (time: string) => `parley-2026-03-04T${time}Z.db`
 const MADE = 'A snapshot was made'
+const REMOVED = 'A snapshot beyond those that are kept was removed'
 const FAILED = 'A snapshot could not be made; the next one comes as planned'
 
 describe('a daemon that is to make snapshots', () => {
-  test('makes them when the calendar says so, and each once', async () => {
-    const { clock, start, said, kept, report } = await dutyWith({ every: '0 * * * *' })
-    start()
+  test('makes the first at once, and then when the calendar says so, each once', async () => {
+    const { clock, start, said, kept, report } = await dutyWith({ every: '0 * * * *', isFirst: true })
     expect(report()).toBe(null)
-    await clock.advance(HOUR / 2 - 1)
-    expect(kept()).toEqual([])
-    await clock.advance(1)
+    start()
+    await clock.advance(0)
     expect(await said(1)).toEqual([MADE])
-    await clock.advance(HOUR)
+    await clock.advance(HOUR / 2 - 1)
+    expect(kept()).toEqual([nameAt('103000')])
+    await clock.advance(1)
     expect(await said(2)).toEqual([MADE, MADE])
-    expect(kept()).toEqual([nameAt('110000'), nameAt('120000')])
+    await clock.advance(HOUR)
+    expect(await said(3)).toEqual([MADE, MADE, MADE])
+    expect(kept()).toEqual([nameAt('103000'), nameAt('110000'), nameAt('120000')])
     expect(report()).toMatchObject({ made_at: '2026-03-04T12:00:00.000Z', failed_at: null, reason: null })
   })
 
   test('makes one at once where some were missed since the newest, and keeps the newest of them', async () => {
-    const { clock, folder, start, said, kept } = await dutyWith({ every: '0 * * * *', keep: 2 })
+    const { clock, folder, start, said, kept } = await dutyWith({
+      every: '0 * * * *',
+      keep: 2,
+      isFirst: true,
+    })
     mkdirSync(folder)
     for (const time of ['040000', '050000']) writeFileSync(join(folder, nameAt(time)), '')
     start()
@@ -166,7 +172,11 @@ describe('a daemon that is to make snapshots', () => {
   })
 
   test('takes those of the time to come for older ones', async () => {
-    const { clock, folder, start, said, kept } = await dutyWith({ every: '0 * * * *', keep: 2 })
+    const { clock, folder, start, said, kept } = await dutyWith({
+      every: '0 * * * *',
+      keep: 2,
+      isFirst: true,
+    })
     mkdirSync(folder)
     for (const name of [nameAt('050000'), 'parley-2030-01-01T000000Z.db'])
       writeFileSync(join(folder, name), '')
@@ -200,41 +210,15 @@ describe('a daemon that is to make snapshots', () => {
     await clock.advance(40 * 24 * HOUR)
     expect(kept()).toEqual([])
   })
-
-  test.each([
-    [30, [nameAt('050000')]],
-    ['never' as const, ['parley-2026-02-01T000000Z.db', nameAt('050000')]],
-  ])('keeps none longer than what was withdrawn (%s days)', async (withdrawnDays, expected) => {
-    const { folder, removeOld, kept } = await dutyWith({ withdrawnDays })
-    mkdirSync(folder)
-    for (const name of ['parley-2026-02-01T000000Z.db', nameAt('050000')])
-      writeFileSync(join(folder, name), '')
-    await removeOld()
-    expect(kept()).toEqual(expected)
-  })
-})
-
-test('old snapshots that the system keeps are warned of', async () => {
-  const { folder, lines, removeOld } = await dutyWith({})
-  mkdirSync(folder)
-  const old = join(folder, 'parley-2026-02-01T000000Z.db')
-  writeFileSync(old, '')
-  chmodSync(folder, 0o555)
-  chmodSync(dirname(folder), 0o711)
-  await asNobody(removeOld)
-  chmodSync(folder, 0o755)
-  expect(lines).toMatchObject([{ level: 'warn', msg: 'An old snapshot could not be removed', path: old }])
 })
 
 test('the daemon makes up for a snapshot that was missed, tells of it, and goes on reading meanwhile', async context => {
   const place = placeFor(await workspace(context))
   mkdirSync(`${place.file}.snapshots`)
-  const old = join(`${place.file}.snapshots`, 'parley-2020-01-01T000000Z.db')
-  writeFileSync(old, '')
+  writeFileSync(join(`${place.file}.snapshots`, 'parley-2020-01-01T000000Z.db'), '')
   const daemon = startDaemon(context, place, { PARLEY_SNAPSHOT_EVERY: 'weekly' })
   const line = await daemon.says(({ msg }) => msg === MADE)
   expect(line['path']).toMatch(/parley\.db\.snapshots\/parley-\d{4}-\d\d-\d\dT\d{6}Z\.db$/)
-  expect(existsSync(old)).toBe(false)
   await loaded(place.file)
   const status = await until(
     () => beside(place, ['status', '--json']),

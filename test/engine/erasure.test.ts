@@ -6,7 +6,9 @@ import { message, startTrial, type Trial, uuid } from './trial-backfill.ts'
 const AFTER_ALL = '2100-01-01T00:00:00.000Z'
 
 function eraseAll(trial: Trial): Promise<unknown> {
-  return trial.store.transaction(() => trial.store.erasure.erase({ before: AFTER_ALL, limit: 1000 }))
+  return trial.store.transaction(() =>
+    trial.store.erasure.erase({ before: AFTER_ALL, limit: 1000, now: AFTER_ALL }),
+  )
 }
 
 describe('a meeting whose content was erased', () => {

@@ -147,7 +147,7 @@ const CHANGES: Readonly<Record<string, (store: TemporaryStore, draw: Draw) => vo
     store.tombstone('crm_records', [['deal', key]], NOW)
   },
   'the erasure of what was withdrawn': store => {
-    store.erasure.erase({ before: '9999', limit: 1000 })
+    store.erasure.erase({ before: '9999', limit: 1000, now: '9999' })
   },
   'an item that cannot be stored': (store, { key, word }) => {
     store.rejects.note(

@@ -35,7 +35,7 @@ test('what was withdrawn before an upgrade is noted by it with its time, and era
     ['members', '', 'gone', DELETED],
   ])
   const erase = store.db.transaction(() =>
-    store.erasure.erase({ before: '2026-02-01T00:00:00.000Z', limit: 100 }),
+    store.erasure.erase({ before: '2026-02-01T00:00:00.000Z', limit: 100, now: '2026-02-01T00:00:00.000Z' }),
   )
   expect(erase()).toEqual({ erased: 4, more: false })
   const texts =
@@ -47,7 +47,9 @@ test('what was withdrawn before an upgrade is noted by it with its time, and era
 test('what was erased since is not noted again, at the next start or by the next upgrade', () => {
   const path = olderDatabase()
   const first = openAt(path)
-  first.db.transaction(() => first.erasure.erase({ before: '2026-02-01T00:00:00.000Z', limit: 100 }))()
+  first.db.transaction(() =>
+    first.erasure.erase({ before: '2026-02-01T00:00:00.000Z', limit: 100, now: '2026-02-01T00:00:00.000Z' }),
+  )()
   first.close()
   const second = openAt(path)
   expect(second.db.prepare('SELECT count(*) FROM sync_erasures').pluck().get()).toBe(0)

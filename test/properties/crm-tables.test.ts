@@ -168,7 +168,7 @@ async function take(store: TemporaryStore, each: Step, now: string): Promise<voi
   } else if (each.kind === 'retire') {
     store.atomically(() => store.tombstone('crm_objects', [[each.object]], now))
   } else if (each.kind === 'erase') {
-    store.atomically(() => store.erasure.erase({ before: now, limit: 2 }))
+    store.atomically(() => store.erasure.erase({ before: now, limit: 2, now: now }))
   } else if (each.kind === 'one more lot') await store.transaction(() => undefined)
   else if (each.kind === 'finish') await store.crmTables.finish()
 }

@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { resourceNamed, TABLES, tableNamed } from '../../src/catalog.ts'
+import { resourceNamed, TABLES } from '../../src/catalog.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import {
   createMarker,
+  isContentAt,
   markedWorld,
   markersIn,
   putTranscript,
@@ -16,14 +17,6 @@ import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts }
 const WRITTEN = '2026-01-01T00:00:00.000Z'
 const WITHDRAWN = '2026-01-10T00:00:00.000Z'
 const LATER = '2026-02-10T00:00:00.000Z'
-
-/** Whether a text at this place goes when the row is erased. */
-function isContentAt(place: string): boolean {
-  const [name = '', column = ''] = place.split('.')
-  if (name === 'sync_rejects') return column === 'item'
-  const table = tableNamed(name)
-  return table.content || column === '_extra' || table.columns[column]?.content === true
-}
 
 /** Every place at which text or JSON of others can stand and is not erased. */
 function contentPlaces(): string[] {
@@ -44,7 +37,7 @@ function withdrawAll(store: TemporaryStore, rows: readonly { table: string; key:
 }
 
 function erase(store: TemporaryStore, before = LATER, limit = 1000) {
-  return store.db.transaction(() => store.erasure.erase({ before, limit }))()
+  return store.db.transaction(() => store.erasure.erase({ before, limit, now: before }))()
 }
 
 /** Markers that stand anywhere in the files of a database. */
@@ -65,7 +58,7 @@ describe('the content of what was withdrawn', () => {
     const kept = new Set(before.filter(({ place }) => !isContentAt(place)).map(({ marker }) => marker))
     const gone = new Set(before.map(({ marker }) => marker).filter(marker => !kept.has(marker)))
     expect(erase(store).more).toBe(false)
-    expect(await store.erasure.clean({ rebuildUpToBytes: 0 })).toEqual({ rebuilt: false, logCleared: true })
+    expect(await store.erasure.clean({ rebuild: 'none' })).toEqual({ rebuilt: false, logCleared: true })
     store.close()
     const left = markersInFiles(path)
     expect(gone.size).toBeGreaterThan(80)
@@ -81,7 +74,7 @@ describe('the content of what was withdrawn', () => {
     erase(store)
     const after = new Set(storedMarkers(store).map(({ marker }) => marker))
     const gone = before.map(({ marker }) => marker).filter(marker => !after.has(marker))
-    expect(await store.erasure.clean({ rebuildUpToBytes: 2 ** 30 })).toEqual({
+    expect(await store.erasure.clean({ rebuild: 'in-memory' })).toEqual({
       rebuilt: true,
       logCleared: true,
     })
@@ -102,7 +95,7 @@ describe('the content of what was withdrawn', () => {
     for (const attendees of [200, 3, 100]) store.put('meetings', [meeting(attendees)])
     const last = new Set(storedMarkers(store).map(({ marker }) => marker))
     expect(last.size).toBe(101)
-    await store.erasure.clean({ rebuildUpToBytes: 0 })
+    await store.erasure.clean({ rebuild: 'none' })
     store.close()
     expect(markersInFiles(path)).toEqual(last)
   })
@@ -116,7 +109,7 @@ describe('the content of what was withdrawn', () => {
     expect(store.column('SELECT count(*) > 0 FROM sqlite_stat4')).toEqual([1])
     store.tombstone('meetings', [['m']], WITHDRAWN)
     erase(store)
-    await store.erasure.clean({ rebuildUpToBytes: 0 })
+    await store.erasure.clean({ rebuild: 'none' })
     store.close()
     expect(markersInFiles(path)).toEqual(new Set())
   })
@@ -128,11 +121,39 @@ describe('the content of what was withdrawn', () => {
     reader.prepare('SELECT count(*) FROM members').get()
     store.put('members', [{ id: 'later' }])
     const { clean } = store.erasure
-    expect((await clean({ rebuildUpToBytes: 0 })).logCleared).toBe(false)
+    expect((await clean({ rebuild: 'none' })).logCleared).toBe(false)
     reader.close()
-    expect((await clean({ rebuildUpToBytes: 0 })).logCleared).toBe(true)
+    expect((await clean({ rebuild: 'none' })).logCleared).toBe(true)
     store.close()
   })
+})
+
+test('what erasing leaves in SQLite’s files is noted with it, and until each of them is clean', async () => {
+  const { path, store, worlds } = openWorlds(1)
+  const remains = () => {
+    const { inLog, inFile } = store.erasure.remains()
+    return { inLog, inFile }
+  }
+  expect(remains()).toEqual({ inLog: false, inFile: false })
+  withdrawAll(store, worlds[0]?.rows ?? [])
+  expect(() =>
+    store.db.transaction(() => {
+      erase(store)
+      throw new Error('undone')
+    })(),
+  ).toThrow('undone')
+  expect(remains()).toEqual({ inLog: false, inFile: false })
+  erase(store)
+  expect(remains()).toEqual({ inLog: true, inFile: true })
+  const reader = openDatabase({ path, readonly: true })
+  reader.exec('BEGIN; SELECT count(*) FROM members')
+  store.put('members', [{ id: 'later' }])
+  await store.erasure.clean({ rebuild: 'in-memory' })
+  expect(remains()).toEqual({ inLog: true, inFile: false })
+  reader.close()
+  await store.erasure.clean({ rebuild: 'none' })
+  expect(remains()).toEqual({ inLog: false, inFile: false })
+  store.close()
 })
 
 describe('erasing', () => {

@@ -54,6 +54,14 @@ export function storedMarkers(store: TemporaryStore): StoredMarker[] {
   )
 }
 
+/** Whether a text at this place goes when the row is erased. */
+export function isContentAt(place: string): boolean {
+  const [name = '', column = ''] = place.split('.')
+  if (name === 'sync_rejects') return column === 'item'
+  const table = tableNamed(name)
+  return table.content || column === '_extra' || table.columns[column]?.content === true
+}
+
 export interface MarkedRow {
   table: string
   key: string[]

@@ -231,7 +231,7 @@ describe('an index is kept', () => {
   const texts = fc.array(text, { maxLength: 4 })
   const number = fc.nat({ max: 5 })
   const erase = (store: TemporaryStore, limit: number) => {
-    store.erasure.erase({ before: '2027-01-01T00:00:00.000Z', limit })
+    store.erasure.erase({ before: '2027-01-01T00:00:00.000Z', limit, now: '2027-01-01T00:00:00.000Z' })
     createSearch(store).forget()
   }
   const deed = <Given>(given: fc.Arbitrary<Given>, act: (store: TemporaryStore, given: Given) => void) =>
@@ -475,12 +475,16 @@ describe('what was erased', () => {
     store.db.transaction(() => {
       store.tombstone('meetings', [['mz']], NOW)
       store.tombstone('message_copies', [['sz'], ['tz']], NOW)
-      store.erasure.erase({ before: '2027-01-01T00:00:00.000Z', limit: 1000 })
+      store.erasure.erase({
+        before: '2027-01-01T00:00:00.000Z',
+        limit: 1000,
+        now: '2027-01-01T00:00:00.000Z',
+      })
       createSearch(store).forget()
     })()
     await build(store)
     expect(tracesIn(blocksOf(store))).toEqual([])
-    expect(await store.erasure.clean({ rebuildUpToBytes: 0 })).toEqual({ rebuilt: false, logCleared: true })
+    expect(await store.erasure.clean({ rebuild: 'none' })).toEqual({ rebuilt: false, logCleared: true })
     expect(tracesIn(inFile(store))).toEqual([])
     expect(inIndex(store, 'search_meetings', 'udg')).toHaveLength(250)
   })

@@ -1,5 +1,4 @@
 import {
-  chmodSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -12,14 +11,13 @@ import {
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
-import { keepSnapshot, keptSnapshots, removeSnapshotsBefore } from '../../src/store/kept-snapshots.ts'
+import { keepSnapshot, keptSnapshots } from '../../src/store/kept-snapshots.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
-import { asNobody } from './other-user.ts'
+import { owners, putCopies } from './kept-copies.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
 
 const PROGRAM = new URL('../../dist/store/snapshot-worker.js', import.meta.url)
 const NOW = Date.parse('2026-03-04T03:47:00.123Z')
-const DAY = 86_400_000
 const OF_TODAY = 'parley-2026-03-04T034700Z.db'
 
 const nameOf = (days: number, start = 'parley') =>
@@ -28,14 +26,13 @@ const nameOf = (days: number, start = 'parley') =>
 interface Wanted {
   folder?: string
   keep?: number
-  notBefore?: number
   mode?: number
 }
 
-function keepOne(database: string, { folder, keep = 7, notBefore = 0, mode = 0o600 }: Wanted = {}) {
+function keepOne(database: string, { folder, keep = 7, mode = 0o600 }: Wanted = {}) {
   const signal = new AbortController().signal
   const options = { database, mode, clock: virtualClock(NOW), signal, program: PROGRAM }
-  return keepSnapshot(options, { folder, keep, notBefore })
+  return keepSnapshot(options, { folder, keep, owners })
 }
 
 function folderWith(names: readonly string[]): string {
@@ -93,42 +90,39 @@ describe('snapshots that are kept', () => {
       'parley-2026-02-30T034700Z.db',
       'parley-2026-99-99T996199Z.db',
     ]
-    const folder = folderWith([...others, nameOf(1), nameOf(2), nameOf(3), nameOf(4)])
-    const made = await keepOne(temporaryStore().path, { folder, keep: 3 })
+    const store = temporaryStore()
+    const folder = folderWith(others)
+    putCopies(store, folder, [nameOf(1), nameOf(2), nameOf(3), nameOf(4)])
+    const made = await keepOne(store.path, { folder, keep: 3 })
     expect(made.removed.map(path => basename(path)).sort()).toEqual([nameOf(1), nameOf(2)])
     expect(readdirSync(folder).sort()).toEqual([...others, nameOf(3), nameOf(4), OF_TODAY].sort())
   })
 
-  test('are never older than what was withdrawn may live, but for the one just made', async () => {
-    const folder = folderWith([nameOf(1), nameOf(20)])
-    const { path } = temporaryStore()
-    await keepOne(path, { folder, notBefore: NOW - 30 * DAY })
-    expect(readdirSync(folder).sort()).toEqual([nameOf(20), OF_TODAY])
-    await keepOne(path, { folder, notBefore: NOW })
-    expect(readdirSync(folder)).toEqual([OF_TODAY])
+  test('are only counted and removed where they are of this warehouse, or unreadable in its own folder', async () => {
+    const [store, other] = [temporaryStore(), temporaryStore()]
+    const folder = newFolder()
+    putCopies(other, folder, [nameOf(1), nameOf(2)])
+    putCopies(store, folder, [nameOf(3), nameOf(4), nameOf(5)])
+    writeFileSync(join(folder, nameOf(6)), 'damaged')
+    const made = await keepOne(store.path, { folder, keep: 2 })
+    expect(made.removed.map(path => basename(path)).sort()).toEqual([nameOf(3), nameOf(4)])
+    const own = `${store.path}.snapshots`
+    mkdirSync(own)
+    for (const day of [1, 2]) writeFileSync(join(own, nameOf(day)), 'damaged')
+    await keepOne(store.path, { keep: 2 })
+    expect(readdirSync(own).sort()).toEqual([nameOf(2), OF_TODAY])
   })
 
   test('that were made before the clock was set back count as older than all since', async () => {
     const future = ['parley-2030-01-01T034700Z.db', 'parley-2031-01-01T034700Z.db']
-    const folder = folderWith([...future, nameOf(27), nameOf(28)])
-    const { path } = temporaryStore()
+    const store = temporaryStore()
+    const { path } = store
+    const folder = newFolder()
+    putCopies(store, folder, [...future, nameOf(27), nameOf(28)])
     const made = await keepOne(path, { folder, keep: 4 })
     expect(made.removed.map(path => basename(path))).toEqual([future[0]])
     await keepOne(path, { folder, keep: 3 })
     expect(readdirSync(folder).sort()).toEqual([nameOf(27), nameOf(28), OF_TODAY])
-  })
-
-  test('that the system does not let go are told of', async () => {
-    const folder = folderWith([nameOf(1)])
-    chmodSync(folder, 0o555)
-    const paths = [join(folder, nameOf(1))]
-    const removal = await asNobody(() => removeSnapshotsBefore('/somewhere/parley.db', folder, NOW))
-    expect(removal).toEqual({ removed: [], stuck: paths })
-    chmodSync(folder, 0o755)
-    expect(await removeSnapshotsBefore('/somewhere/parley.db', folder, NOW)).toEqual({
-      removed: paths,
-      stuck: [],
-    })
   })
 
   test('are refused where those of another warehouse with the same name are, which stay', async () => {
@@ -154,20 +148,6 @@ describe('snapshots that are kept', () => {
     openAt(restored).close()
     await keepOne(restored, { folder })
     expect(readdirSync(folder)).toEqual([OF_TODAY])
-  })
-
-  test('also go when none is made any more', async () => {
-    const folder = folderWith([nameOf(1), nameOf(20)])
-    const removed = await removeSnapshotsBefore(
-      '/somewhere/parley.db',
-      folder,
-      Date.parse('2026-02-10T00:00:00Z'),
-    )
-    expect(removed).toEqual({ removed: [join(folder, nameOf(1))], stuck: [] })
-    expect(await removeSnapshotsBefore('/somewhere/parley.db', undefined, NOW)).toEqual({
-      removed: [],
-      stuck: [],
-    })
   })
 
   test('of which one was cut short leave nothing of it', async () => {

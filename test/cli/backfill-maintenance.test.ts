@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { shiftedClock } from '../daemon/shifted-clock.ts'
+import { type Ended, parley } from './parley.ts'
+import { backfilled, type Place, type Test } from './workspace.ts'
+
+const DAY = 86_400_000
+const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString()
+
+const WORDS = 'Zxqvkjwp and sons'
+
+/** A warehouse that only backfills keep, with a team that was withdrawn so many days ago; last tidied a week ago. */
+async function withWithdrawn(context: Test, days: number): Promise<Place> {
+  const place = await backfilled(context, { now: 'real' })
+  const db = new Database(place.file)
+  const at = daysAgo(days)
+  db.prepare(
+    'INSERT INTO teams (id, name, _first_seen_at, _synced_at, _deleted_at) VALUES (?, ?, ?, ?, ?)',
+  ).run('gone', WORDS, at, at, at)
+  db.prepare("INSERT INTO sync_erasures (table_name, key, withdrawn_at) VALUES ('teams', 'gone', ?)").run(at)
+  db.prepare("UPDATE sync_meta SET value = ? WHERE key = 'maintained_at'").run(daysAgo(7))
+  db.close()
+  return place
+}
+
+/** Every file of the folder in which it still stands. */
+const holders = ({ cwd }: Place) =>
+  readdirSync(cwd).filter(name => readFileSync(join(cwd, name)).includes(WORDS))
+
+/** By a clock of this process alone that is ahead by so many days. */
+function backfillAhead({ cwd, env }: Place, days: number): Promise<Ended> {
+  const clock = shiftedClock(days * DAY)
+  return parley(['backfill', '--only', 'teams'], { cwd, env: { ...env, ...clock.env } })
+}
+
+test.concurrent('a backfill erases what was withdrawn, where no daemon ever runs, once a day', async context => {
+  const place = await withWithdrawn(context, 40)
+  expect(holders(place)).not.toEqual([])
+  const first = await parley(['backfill', '--only', 'teams'], place)
+  expect(first.status).toBe(EXIT_STATUS.done)
+  expect(first.stderr).toContain('Maintenance is done')
+  expect(holders(place)).toEqual([])
+  const second = await parley(['backfill', '--only', 'teams', '--log-level', 'debug'], place)
+  expect(second.stderr).not.toContain('Maintenance is done')
+})
+
+test.concurrent('a backfill whose clock is 40 days ahead erases nothing and says so', async context => {
+  const place = await withWithdrawn(context, 10)
+  const { status, stderr } = await backfillAhead(place, 40)
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(stderr).toContain('Nothing was erased: the clock of this machine differs from that of the API')
+  const db = new Database(place.file, { readonly: true })
+  expect(db.prepare("SELECT name FROM teams WHERE id = 'gone'").pluck().get()).toBe(WORDS)
+  db.close()
+})
+
+test.concurrent('a backfill leaves nothing of it in a database that is too large to be written anew in memory', async context => {
+  const place = await withWithdrawn(context, 40)
+  const db = new Database(place.file)
+  const insert = db.prepare(
+    'INSERT INTO teams (id, name, _first_seen_at, _synced_at, _deleted_at) VALUES (?, ?, ?, ?, ?)',
+  )
+  db.transaction(() => {
+    for (let at = 0; at < 40; at += 1)
+      insert.run(`l${at}`, 'x'.repeat(1e6), daysAgo(1), daysAgo(1), daysAgo(1))
+  })()
+  db.close()
+  const { stderr } = await parley(['backfill', '--only', 'teams'], place)
+  expect(stderr).toContain('The database was written anew')
+  expect(holders(place)).toEqual([])
+})

@@ -1,0 +1,127 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { maintainNightly } from '../../src/daemon/nightly.ts'
+import { createLog } from '../../src/log.ts'
+import { META } from '../../src/store/state.ts'
+import { virtualClock } from '../api/virtual-clock.ts'
+import { owners } from '../store/kept-copies.ts'
+import { temporaryStore } from '../store/temporary-store.ts'
+import { until } from '../support/until.ts'
+
+const NOON = Date.parse('2026-03-04T12:00:00.000Z')
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+
+/** A daemon at noon, with a team that was withdrawn forty days ago. */
+async function daemonAtNoon() {
+  const store = temporaryStore()
+  const lines: { msg: string; reason?: string }[] = []
+  const stream = { write: (text: string) => lines.push(JSON.parse(text)) }
+  const log = await createLog({ level: 'info', stream })
+  store.put('teams', [{ id: 't', name: 'Team', member_ids: [] }])
+  await store.transaction(() => store.tombstone('teams', [['t']], new Date(NOON - 40 * DAY).toISOString()))
+  const even = virtualClock(NOON)
+  let [jumpedBy, server, ends] = [0, undefined as number | undefined, 0]
+  const clock = { ...even, now: () => even.now() + jumpedBy }
+  const stop = new AbortController()
+  return {
+    store,
+    clock,
+    lines,
+    ends: () => ends,
+    name: () => store.column('SELECT name FROM teams')[0],
+    doneAt: () => store.state.meta(META.maintainedAt),
+    /** As a machine that sleeps does: the clock moves, and no timer. */
+    sleep(ms: number) {
+      jumpedBy += ms
+    },
+    /** The API answers with so much ahead of this machine's clock. */
+    answer(aheadMs: number) {
+      server = aheadMs
+    },
+    /** Until it waits for the first time, or has something to do. */
+    async start() {
+      const settings = {
+        retention: { withdrawnDays: 30, runsDays: 90 },
+        search: { enabled: false },
+        snapshot: { every: undefined, folder: undefined, keep: 7 },
+      }
+      const ended = maintainNightly(
+        { store, clock, log, settings, signal: stop.signal, owners },
+        {
+          serverTime: () => (server === undefined ? undefined : clock.now() + server),
+          endShift: () => {
+            ends += 1
+          },
+        },
+      )
+      onTestFinished(() => {
+        stop.abort()
+        return ended
+      })
+      await new Promise(setImmediate)
+    },
+  }
+}
+
+const at = (ms: number) => new Date(ms).toISOString()
+
+test('where no night was ever noted, one is made up for as soon as the API has told the time', async () => {
+  const { clock, start, name, doneAt, answer } = await daemonAtNoon()
+  await start()
+  await clock.advance(60_000)
+  expect([name(), doneAt()]).toEqual(['Team', undefined])
+  answer(0)
+  await clock.advance(1000)
+  expect(await until(doneAt, done => done !== undefined)).toBe(at(NOON + 61_000))
+  expect(name()).toBe(null)
+})
+
+test('a night in which the machine sleeps is made up for when it wakes', async () => {
+  const { store, clock, start, name, doneAt, answer, sleep } = await daemonAtNoon()
+  store.state.setMeta(META.maintainedAt, at(NOON - HOUR))
+  answer(0)
+  await start()
+  await clock.advance(HOUR)
+  expect(name()).toBe('Team')
+  sleep(20 * HOUR)
+  await clock.advance(1000)
+  expect(await until(doneAt, done => done !== at(NOON - HOUR))).toBe(at(NOON + 21 * HOUR + 1000))
+  expect(name()).toBe(null)
+})
+
+test('a note from the time to come, made under a wrong clock, holds no night up', async () => {
+  const { store, clock, start, name, answer } = await daemonAtNoon()
+  store.state.setMeta(META.maintainedAt, at(NOON + 40 * DAY))
+  answer(0)
+  await start()
+  await clock.advance(0)
+  expect(await until(name, found => found === null)).toBe(null)
+})
+
+test.each([
+  ['that is more than a day away from this machine’s', 40 * DAY, 'differs from that of the API', 1000],
+  ['that is not known for an hour', undefined, 'the API has not answered', HOUR + 1000],
+] as const)('an API’s clock %s has nothing erased, which is said once', async (_, ahead, reason, ms) => {
+  const { clock, start, name, doneAt, answer, lines } = await daemonAtNoon()
+  if (ahead !== undefined) answer(ahead)
+  await start()
+  await clock.advance(ms)
+  const told = () => lines.filter(({ msg }) => msg.startsWith('Maintenance is due and waits'))
+  expect((await until(told, found => found.length > 0))[0]?.reason).toContain(reason)
+  await clock.advance(HOUR)
+  expect([told().length, name(), doneAt()]).toEqual([1, 'Team', undefined])
+})
+
+test('a large database that is to be written anew ends the shift', async () => {
+  const { store, clock, start, answer, ends, doneAt } = await daemonAtNoon()
+  const name = 'x'.repeat(40_000)
+  store.put(
+    'teams',
+    Array.from({ length: 1000 }, (_, index) => ({ id: `large${index}`, name, member_ids: [] })),
+  )
+  answer(0)
+  await start()
+  await clock.advance(0)
+  await until(doneAt, done => done !== undefined)
+  expect(await until(ends, count => count > 0)).toBe(1)
+})

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import type { ResourceName } from '../../src/resource.ts'
+import { startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+import { message, startTrial } from './trial-backfill.ts'
+
+const DAY = 86_400_000
+const UNRESOLVED = 'SELECT count(*) FROM sync_rejects WHERE resolved_at IS NULL'
+
+test.each([
+  ['a timeline', 'messages', '2026-01-01T00:00:00.000Z', undefined],
+  ['a timeline that is read from a date on', 'messages', '2026-01-01T00:00:00.000Z', '2025-06-01'],
+  [
+    'a timeline, older than the date from which it is read',
+    'messages',
+    '2024-01-01T00:00:00.000Z',
+    '2025-06-01',
+  ],
+  ['the access log', 'access_logs', undefined, undefined],
+] as const)(
+  'a reject of %s is resolved when no complete round lists it any more',
+  async (_, resource, at, since) => {
+    const api = await startScriptedApi()
+    let isListed = true
+    const rejected = () =>
+      isListed ? [resource === 'messages' ? { ...message(1), id: '', received_at: at } : 'odd'] : []
+    api.on('/v2/messages', () => v2Page(rejected()))
+    api.on('/v1/public-api-access-logs', () => v1Page(rejected()))
+    const trial = await startTrial(api)
+    const resources: readonly ResourceName[] = [resource]
+    await trial.run(resources)
+    expect(trial.column(UNRESOLVED)).not.toEqual([0])
+    isListed = false
+    // The period in which it came is closed by then.
+    trial.moveClock(3 * DAY)
+    await trial.run(resources, since === undefined ? {} : { since })
+    expect(trial.column(UNRESOLVED)).toEqual([0])
+  },
+)

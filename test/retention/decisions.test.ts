@@ -1,0 +1,183 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { CALENDAR, nextOccurrence } from '../../src/retention/calendar.ts'
+import {
+  type Copy,
+  type CopyRules,
+  DAY_MS,
+  type Fate,
+  fatesOf,
+  isMissed,
+  ON_DISK_UP_TO_BYTES,
+  rebuildOf,
+  trustIn,
+} from '../../src/retention/decisions.ts'
+
+const NOW = Date.parse('2026-03-04T10:00:00.000Z')
+const daysAgo = (days: number) => NOW - days * DAY_MS
+
+test.each([
+  [undefined, 'unknown'],
+  [0, 'agreed'],
+  [DAY_MS, 'agreed'],
+  [-DAY_MS, 'agreed'],
+  [DAY_MS + 1, 'apart'],
+  [-40 * DAY_MS, 'apart'],
+])('a server whose clock differs by %s ms makes this machine’s clock %s', (difference, trust) => {
+  const server = difference === undefined ? undefined : NOW + difference
+  expect(trustIn({ machine: NOW, server })).toBe(trust)
+})
+
+const nextNight = (after: number) => nextOccurrence(CALENDAR.maintenance, after)
+
+test.each([
+  ['was never done', undefined, true],
+  ['was last done today', NOW - 3_600_000, false],
+  ['was last done two days ago', daysAgo(2), true],
+  ['was last done in the future, under a wrong clock', NOW + 40 * DAY_MS, true],
+])('maintenance that %s is due: %s', (_, doneAt, due) => {
+  expect(isMissed(doneAt, NOW, nextNight)).toBe(due)
+})
+
+const OURS = 'ours'
+const RULES: CopyRules = { now: NOW, identity: OURS, before: daysAgo(30), erasedAt: daysAgo(0) }
+
+function copy(days: number, other: Partial<Copy> = {}): Copy {
+  const at = daysAgo(days)
+  return {
+    path: `${days}`,
+    namedAt: at,
+    modifiedAt: at,
+    identity: OURS,
+    maintainedAt: undefined,
+    isInOwnFolder: true,
+    isSnapshot: true,
+    ...other,
+  }
+}
+
+describe('of the copies that parley has made', () => {
+  const CASES: [name: string, copies: Copy[], rules: Partial<CopyRules>, fates: Fate[]][] = [
+    ['those older than what is erased go', [copy(1), copy(29), copy(31)], {}, ['keep', 'keep', 'remove']],
+    ['none goes where nothing is erased', [copy(1), copy(4000)], { before: undefined }, ['keep', 'keep']],
+    ['another warehouse’s stay', [copy(31, { identity: 'other', isInOwnFolder: false })], {}, ['keep']],
+    [
+      'another warehouse’s stay even in the folder that is named after this one',
+      [copy(1), copy(31, { identity: 'other' })],
+      {},
+      ['keep', 'keep'],
+    ],
+    [
+      'unreadable ones go from the folder that is named after this database only',
+      [31, 32].map(days => copy(days, { identity: undefined, isInOwnFolder: days === 31 })),
+      {},
+      ['remove', 'keep'],
+    ],
+    [
+      'the newest stays where nothing was erased since it was made',
+      [copy(100), copy(31)],
+      { erasedAt: daysAgo(32) },
+      ['remove', 'keep'],
+    ],
+    ['the newest goes where something was erased since', [copy(100), copy(31)], {}, ['remove', 'remove']],
+    [
+      'the newest of this warehouse stays, whatever another one has beside it',
+      [copy(31), copy(1, { identity: 'other' })],
+      { erasedAt: undefined },
+      ['keep', 'keep'],
+    ],
+    [
+      'one made under a clock that was ahead is counted from now',
+      [copy(1), copy(-400)],
+      {},
+      ['keep', 'recount'],
+    ],
+    [
+      'one made under a clock that was behind is counted from now',
+      [copy(1), copy(9000, { maintainedAt: daysAgo(2) })],
+      {},
+      ['keep', 'recount'],
+    ],
+    [
+      'one that was counted from a later day goes when it is old by that',
+      [copy(1), copy(9000, { maintainedAt: daysAgo(60), modifiedAt: daysAgo(31) })],
+      {},
+      ['keep', 'remove'],
+    ],
+    [
+      'one that was named under a clock that was ahead may hold what was erased before its name',
+      [copy(40, { modifiedAt: daysAgo(70) })],
+      { erasedAt: daysAgo(60) },
+      ['remove'],
+    ],
+    [
+      'one that was copied lately is as old as its name says',
+      [copy(1), copy(31, { modifiedAt: daysAgo(0) })],
+      {},
+      ['keep', 'remove'],
+    ],
+    [
+      'that of an upgrade goes by its file, and is no last backup',
+      [copy(31, { namedAt: undefined, isSnapshot: false })],
+      { erasedAt: undefined },
+      ['remove'],
+    ],
+  ]
+  test.each(CASES)('%s', (_, copies, rules, fates) => {
+    expect(fatesOf(copies, { ...RULES, ...rules })).toEqual(fates)
+  })
+
+  test('none that is foreign, young, or the last that holds nothing erased ever goes', () => {
+    const day = fc.integer({ min: -500, max: 500 }).map(daysAgo)
+    const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined })
+    const copies = fc.array(
+      fc.record<Copy>({
+        path: fc.uuid(),
+        namedAt: maybe(day),
+        modifiedAt: day,
+        identity: maybe(fc.constantFrom(OURS, 'other')),
+        maintainedAt: maybe(day),
+        isInOwnFolder: fc.boolean(),
+        isSnapshot: fc.boolean(),
+      }),
+    )
+    fc.assert(
+      fc.property(copies, maybe(day), maybe(day), (all, erasedAt, before) => {
+        const fates = fatesOf(all, { now: NOW, identity: OURS, before, erasedAt })
+        const gone = all.filter((_, at) => fates[at] === 'remove')
+        for (const one of gone) {
+          expect(one.identity ?? OURS).toBe(OURS)
+          expect(Math.min(one.namedAt ?? one.modifiedAt, one.modifiedAt)).toBeLessThan(before ?? Number.NaN)
+          expect(one.identity === OURS || one.isInOwnFolder).toBe(true)
+        }
+        const left = all.some(
+          (one, at) =>
+            one.isSnapshot &&
+            (one.identity === OURS || (!one.identity && one.isInOwnFolder)) &&
+            fates[at] !== 'remove',
+        )
+        const hadSnapshot = gone.some(one => one.isSnapshot)
+        if (hadSnapshot && !left) expect(erasedAt).toBeDefined()
+      }),
+    )
+  })
+})
+
+describe('a database in which pieces of what was erased may be left', () => {
+  const MB = 1024 ** 2
+  test.each([
+    ['is small', 32 * MB, undefined, 'in-memory'],
+    ['is small and was tried a moment ago', MB, NOW, 'in-memory'],
+    ['is large', 33 * MB, undefined, 'on-disk'],
+    ['is large and was last tried a week ago', 33 * MB, daysAgo(7), 'on-disk'],
+    ['is large and was tried this week', 33 * MB, daysAgo(6), 'none'],
+    ['is large and was tried in the future, under a wrong clock', 33 * MB, daysAgo(-6), 'on-disk'],
+    ['is larger than what is ever written anew', ON_DISK_UP_TO_BYTES + 1, undefined, 'none'],
+  ] as const)('that %s is rebuilt as it should be', (_, bytes, triedAt, rebuild) => {
+    expect(rebuildOf({ bytes, holdsPieces: true, triedAt, now: NOW })).toBe(rebuild)
+  })
+
+  test('is left alone when it was cleaned', () => {
+    expect(rebuildOf({ bytes: MB, holdsPieces: false, triedAt: undefined, now: NOW })).toBe('none')
+  })
+})

@@ -1,0 +1,272 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+} from 'node:fs'
+import { basename, join } from 'node:path'
+import { type Clock, isoInstant } from '../../src/clock.ts'
+import { createLog } from '../../src/log.ts'
+import { DAY_MS } from '../../src/retention/decisions.ts'
+import { clean, dueNow, type MaintainDeps, maintain } from '../../src/retention/maintain.ts'
+import { noteSnapshotFolder } from '../../src/retention/old-copies.ts'
+import { ownerOf } from '../../src/store/copy-owner.ts'
+import type { Store } from '../../src/store/store.ts'
+import { writeWholeCopy } from '../../src/store/whole-copy.ts'
+import {
+  createMarker,
+  isContentAt,
+  type MarkedRow,
+  markedWorld,
+  markersIn,
+  storedMarkers,
+} from '../store/marked-world.ts'
+import { newFolder, openAt, temporaryStore, withShortcuts } from '../store/temporary-store.ts'
+
+/** What can happen to a warehouse. Offsets are those of this machine's clock from the true time. */
+export type Happening =
+  | { kind: 'read' }
+  | { kind: 'withdraw'; which: number }
+  | { kind: 'time'; hours: number }
+  | { kind: 'clock'; offsetMs: number }
+  | { kind: 'api'; answers: boolean }
+  | { kind: 'night'; diesAtStep: number | undefined }
+  | { kind: 'snapshot'; isCutShort: boolean }
+  | { kind: 'folder'; isOwn: boolean }
+
+/** Everything that was read together, and by which texts its content is known. */
+interface Reading {
+  rows: readonly MarkedRow[]
+  markers: readonly string[]
+  withdrawn: Aged | undefined
+}
+
+/** Something whose age counts, and by how much parley may take it for older than it is. */
+interface Aged {
+  at: number
+  uncertainMs: number
+}
+
+interface Snapshot extends Aged {
+  path: string
+}
+
+/** Of these there is one in a warehouse, which each reading replaces. */
+const SINGLE = /^(bot_|integrations)/
+
+class Killed extends Error {}
+
+const START = Date.parse('2026-03-04T12:00:00.000Z')
+export const WITHDRAWN_DAYS = 30
+/** Clocks that differ by a day agree, at the time of the note and at that of the night. */
+const TRUSTED_MS = 2 * DAY_MS
+
+/** A warehouse, its folders, and what is true of them. Nothing of it survives the test. */
+export async function startHistory() {
+  const folder = newFolder()
+  const path = join(folder, 'parley.db')
+  const shared = join(folder, 'shared')
+  const mark = createMarker()
+  const log = await createLog({ level: 'silent' })
+  let store: Store = openAt(path)
+  let trueNow = START
+  let offsetMs = 0
+  let answers = true
+  let isOwnFolder = true
+  let lastNight: number | undefined
+  const readings: Reading[] = []
+  const snapshots: Snapshot[] = []
+
+  const clock: Clock = {
+    now: () => trueNow + offsetMs,
+    elapsed: () => trueNow - START,
+    sleep: () => Promise.resolve(),
+  }
+  const foreign = putForeignSnapshots(shared, basename(path))
+
+  const agedNow = (): Aged => {
+    const isRight = Math.abs(offsetMs) <= DAY_MS
+    return { at: trueNow, uncertainMs: isRight ? 0 : trueNow - (lastNight ?? Number.NEGATIVE_INFINITY) }
+  }
+  const snapshotFolder = () => (isOwnFolder ? `${path}.snapshots` : shared)
+  const deps = (of: Store): MaintainDeps => ({
+    store: of,
+    clock,
+    log,
+    settings: {
+      retention: { withdrawnDays: WITHDRAWN_DAYS, runsDays: 90 },
+      search: { enabled: false },
+      snapshot: { every: undefined, keep: 7, folder: isOwnFolder ? undefined : shared },
+    },
+    signal: new AbortController().signal,
+    owners: async paths => paths.map(ownerOf),
+  })
+
+  /** As a killed process leaves the files: what is committed is in the log, and nothing was tidied. */
+  const reopen = () => {
+    const files = [path, `${path}-wal`]
+    for (const file of files) if (existsSync(file)) copyFileSync(file, `${file}.left`)
+    store.close()
+    for (const file of files) if (existsSync(`${file}.left`)) renameSync(`${file}.left`, file)
+    rmSync(`${path}-shm`, { force: true })
+    store = openAt(path)
+  }
+
+  const night = async (diesAtStep: number | undefined) => {
+    const due = dueNow({ store, clock }, answers ? trueNow : undefined)
+    const work = { maintenance: maintain, cleaning: clean }
+    if (due !== 'maintenance' && due !== 'cleaning') return
+    try {
+      await work[due](deps(dying(store, diesAtStep)))
+      if (due === 'maintenance') lastNight = trueNow
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error
+      reopen()
+    }
+  }
+
+  const happen: { [K in Happening['kind']]: (one: Extract<Happening, { kind: K }>) => Promise<void> | void } =
+    {
+      read() {
+        const shortcuts = withShortcuts(store, folder, path)
+        const before = new Set(storedMarkers(shortcuts).map(({ marker }) => marker))
+        const world = markedWorld(shortcuts, mark)
+        const now = isoInstant(clock.now())
+        world.write(now)
+        world.reject(now)
+        const added = storedMarkers(shortcuts).filter(
+          ({ marker, place }) => !before.has(marker) && !SINGLE.test(place),
+        )
+        const elsewhere = new Set(added.flatMap(({ place, marker }) => (isContentAt(place) ? [] : [marker])))
+        const markers = added.map(({ marker }) => marker).filter(marker => !elsewhere.has(marker))
+        readings.push({
+          rows: world.rows.filter(({ table }) => !SINGLE.test(table)),
+          markers,
+          withdrawn: undefined,
+        })
+      },
+      async withdraw({ which }) {
+        const reading = readings[which % Math.max(readings.length, 1)]
+        if (!reading || reading.withdrawn) return
+        reading.withdrawn = agedNow()
+        const now = isoInstant(clock.now())
+        await store.transaction(() => {
+          for (const { table, key } of reading.rows) store.tombstone(table, [key], now)
+        })
+      },
+      time: ({ hours }) => {
+        trueNow += hours * 3_600_000
+      },
+      clock: one => {
+        offsetMs = one.offsetMs
+      },
+      api: one => {
+        answers = one.answers
+      },
+      night: ({ diesAtStep }) => night(diesAtStep),
+      async snapshot({ isCutShort }) {
+        await noteSnapshotFolder(deps(store))
+        mkdirSync(snapshotFolder(), { recursive: true })
+        const stamp = isoInstant(clock.now()).replace(/:|\.\d+/g, '')
+        const file = join(snapshotFolder(), `parley-${stamp}.db${isCutShort ? '.0123abcd.part' : ''}`)
+        if (existsSync(file)) return
+        writeWholeCopy(store.db, file)
+        utimesSync(file, clock.now() / 1000, clock.now() / 1000)
+        if (!isCutShort) snapshots.push({ path: file, ...agedNow() })
+      },
+      folder: one => {
+        isOwnFolder = one.isOwn
+      },
+    }
+
+  const isYoung = ({ at, uncertainMs }: Aged) =>
+    trueNow - at + uncertainMs < WITHDRAWN_DAYS * DAY_MS - TRUSTED_MS
+
+  return {
+    happen: (one: Happening) => happen[one.kind](one as never),
+    /** What is gone though it should not be, each as a sentence. */
+    losses(): string[] {
+      const stored = new Set(storedMarkers(withShortcuts(store, folder, path)).map(({ marker }) => marker))
+      const kept = readings.filter(({ withdrawn }) => !withdrawn || isYoung(withdrawn))
+      return [
+        ...kept.flatMap(({ markers }) =>
+          markers.filter(marker => !stored.has(marker)).map(one => `${one} was erased`),
+        ),
+        ...snapshots
+          .filter(one => isYoung(one) && !existsSync(one.path))
+          .map(one => `${one.path} was removed`),
+        ...foreign.losses(),
+      ]
+    },
+    /** Texts of what was withdrawn that stand anywhere in the files of the folder. */
+    remains(): string[] {
+      store.close()
+      const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+        .filter(entry => entry.isFile())
+        .map(entry => join(entry.parentPath, entry.name))
+      const left = files
+        .filter(file => !foreign.paths.has(file))
+        .map(file => [file, markersIn(readFileSync(file, 'latin1'))] as const)
+      const gone = readings.filter(({ withdrawn }) => withdrawn).flatMap(({ markers }) => markers)
+      return left.flatMap(([file, markers]) =>
+        gone.filter(marker => markers.has(marker)).map(marker => `${marker} in ${file}`),
+      )
+    },
+    close: () => store.close(),
+  }
+}
+
+/** Of a warehouse whose file has the same name, in a folder that both use. */
+function putForeignSnapshots(folder: string, database: string) {
+  mkdirSync(folder)
+  const name = database.replace(/\.db$/, '')
+  const names = ['2025-01-01T034700Z', '2026-03-03T034700Z', '2031-01-01T034700Z']
+  const copies = new Map<string, Buffer>()
+  const { db } = temporaryStore()
+  for (const stamp of names) {
+    const path = join(folder, `${name}-${stamp}.db`)
+    writeWholeCopy(db, path)
+    utimesSync(path, START / 1000, START / 1000)
+    copies.set(path, readFileSync(path))
+  }
+  return {
+    paths: new Set(copies.keys()),
+    losses: () =>
+      [...copies].flatMap(([path, bytes]) =>
+        existsSync(path) && readFileSync(path).equals(bytes)
+          ? []
+          : [`${path} of another warehouse was touched`],
+      ),
+  }
+}
+
+/** A store whose process is killed before the given step, of which each transaction and each cleaning is one. */
+function dying(store: Store, diesAtStep: number | undefined): Store {
+  let step = 0
+  const next = () => {
+    if (step === diesAtStep) throw new Killed('killed')
+    step += 1
+  }
+  const transaction = async <T>(work: () => T): Promise<T> => {
+    next()
+    return store.transaction(work)
+  }
+  return {
+    ...store,
+    transaction: Object.assign(transaction, {
+      commits: store.transaction.commits,
+      stuckMs: store.transaction.stuckMs,
+    }),
+    erasure: {
+      ...store.erasure,
+      async clean(options) {
+        next()
+        return store.erasure.clean(options)
+      },
+    },
+  }
+}

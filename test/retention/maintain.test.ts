@@ -1,0 +1,210 @@
+import { readFileSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { describe, expect, test } from 'vitest'
+import { createLog } from '../../src/log.ts'
+import {
+  clean,
+  dueNow,
+  type MaintainDeps,
+  maintain,
+  rebuildLarge,
+  rebuildNow,
+} from '../../src/retention/maintain.ts'
+import { rebuildOnDisk } from '../../src/store/rebuild.ts'
+import { META } from '../../src/store/state.ts'
+import { virtualClock } from '../api/virtual-clock.ts'
+import { owners } from '../store/kept-copies.ts'
+import { temporaryStore } from '../store/temporary-store.ts'
+
+const REBUILD_PROGRAM = new URL('../../dist/store/rebuild-worker.js', import.meta.url)
+const NOW = Date.parse('2026-03-04T03:17:00.000Z')
+const DAY = 86_400_000
+const daysAgo = (days: number) => new Date(NOW - days * DAY).toISOString()
+
+/** Teams of which some were withdrawn so many days ago. */
+async function worldOf(withdrawnDaysAgo: readonly number[]) {
+  const store = temporaryStore()
+  let lines = ''
+  const log = await createLog({ level: 'info', stream: { write: (text: string) => (lines += text) } })
+  const names = withdrawnDaysAgo.map((_, at) => ({ id: `t${at}`, name: `Team ${at}`, member_ids: [] }))
+  store.put('teams', [...names, { id: 'live', name: 'Team of today', member_ids: [] }])
+  await store.transaction(() =>
+    withdrawnDaysAgo.forEach((days, at) => {
+      store.tombstone('teams', [[`t${at}`]], daysAgo(days))
+    }),
+  )
+  const clock = virtualClock(NOW)
+  const depsWith = (retention: MaintainDeps['settings']['retention']): MaintainDeps => ({
+    store,
+    clock,
+    log,
+    settings: {
+      retention,
+      search: { enabled: true },
+      snapshot: { every: undefined, folder: undefined, keep: 7 },
+    },
+    signal: new AbortController().signal,
+    owners,
+  })
+  return {
+    store,
+    clock,
+    depsWith,
+    run: (retention: MaintainDeps['settings']['retention']) => maintain(depsWith(retention)),
+    logged: () => lines,
+  }
+}
+
+const USUAL = { withdrawnDays: 30, runsDays: 90 } as const
+
+test('what was withdrawn longer ago than the owner keeps it loses its content, and nothing else does', async () => {
+  const { store, run, logged } = await worldOf([31, 29, 400])
+  await run(USUAL)
+  expect(store.all('SELECT id, name FROM teams ORDER BY id')).toEqual([
+    { id: 'live', name: 'Team of today' },
+    { id: 't0', name: null },
+    { id: 't1', name: 'Team 1' },
+    { id: 't2', name: null },
+  ])
+  expect(JSON.parse(logged())).toMatchObject({ msg: 'Maintenance is done', rows: 2 })
+})
+
+test('what a reader keeps of it in the log is noted as to be cleaned until it is, whatever process does it', async () => {
+  const { store, clock, run, depsWith } = await worldOf([31])
+  const reader = new Database(store.path, { readonly: true })
+  reader.exec('BEGIN; SELECT * FROM teams')
+  await run(USUAL)
+  const holds = () => readFileSync(`${store.path}-wal`).includes('Team 0')
+  expect(holds()).toBe(true)
+  expect(dueNow({ store, clock }, NOW)).toBe('cleaning')
+  reader.close()
+  await clean(depsWith(USUAL))
+  expect(holds()).toBe(false)
+  expect(dueNow({ store, clock }, NOW)).toBe('nothing')
+})
+
+test('an owner who never wants it erased keeps all of it', async () => {
+  const { store, run } = await worldOf([31, 4000])
+  await run({ withdrawnDays: 'never', runsDays: 90 })
+  expect(store.column('SELECT count(*) FROM teams WHERE name IS NULL')).toEqual([0])
+})
+
+test('old runs go, and of those that had nothing to tell all but the newest and today’s', async () => {
+  const { store, run } = await worldOf([])
+  const insert = store.prepare(
+    `INSERT INTO sync_runs (resource, lane, started_at, ended_at, outcome, rows_changed) VALUES ('teams', 'audit', ?, ?, 'complete', ?)`,
+  )
+  for (const [days, changed] of [
+    [91, 5],
+    [89, 5],
+    [3, 0],
+    [2, 0],
+    [0.5, 0],
+  ] as const) {
+    insert.run(daysAgo(days), daysAgo(days), changed)
+  }
+  await run(USUAL)
+  expect(store.column('SELECT started_at FROM sync_runs ORDER BY 1')).toEqual([daysAgo(89), daysAgo(0.5)])
+})
+
+test('it is noted when it was done, so that a missed night is made up for', async () => {
+  const { store, run } = await worldOf([])
+  await run(USUAL)
+  expect(store.state.meta(META.maintainedAt)).toBe(daysAgo(0))
+})
+
+test('it is not noted as done when it was ended on the way, and goes on from there', async () => {
+  const { store, clock, depsWith, run } = await worldOf([31])
+  await maintain({ ...depsWith(USUAL), signal: AbortSignal.abort() })
+  expect(dueNow({ store, clock }, NOW)).toBe('maintenance')
+  await run(USUAL)
+  expect(store.column("SELECT name FROM teams WHERE id = 't0'")).toEqual([null])
+})
+
+test('a night that dies between erasing and cleaning leaves the cleaning to the next', async () => {
+  const { store, run } = await worldOf([31])
+  await store.transaction(() => store.erasure.erase({ before: daysAgo(30), limit: 10, now: daysAgo(0) }))
+  expect(store.erasure.remains()).toMatchObject({ inLog: true, inFile: true })
+  await run(USUAL)
+  expect(store.erasure.remains()).toMatchObject({ inLog: false, inFile: false })
+})
+
+test.each([
+  ['that is not known', undefined, 'unknown'],
+  ['that is 40 days away', NOW + 40 * DAY, 'apart'],
+  ['that agrees', NOW + 3_600_000, 'maintenance'],
+] as const)('maintenance with a clock of the API %s is: %s', async (_, server, due) => {
+  const { store, clock } = await worldOf([31])
+  expect(dueNow({ store, clock }, server)).toBe(due)
+})
+
+test('what was withdrawn under a clock that was ahead is erased in its time after the clock is right', async () => {
+  const { store, clock, run } = await worldOf([-3650])
+  await run(USUAL)
+  expect(store.column('SELECT withdrawn_at FROM sync_erasures')).toEqual([daysAgo(0)])
+  await clock.advance(31 * DAY)
+  await run(USUAL)
+  expect(store.column("SELECT name FROM teams WHERE id = 't0'")).toEqual([null])
+})
+
+test('what was withdrawn under a clock that was behind is not erased before its time', async () => {
+  const { store, clock, run } = await worldOf([])
+  store.put('teams', [{ id: 'early', name: 'Early', member_ids: [] }])
+  await run(USUAL)
+  await store.transaction(() => store.tombstone('teams', [['early']], daysAgo(9000)))
+  const name = () => store.column("SELECT name FROM teams WHERE id = 'early'")
+  await run(USUAL)
+  await clock.advance(29 * DAY)
+  await run(USUAL)
+  expect(name()).toEqual(['Early'])
+  await clock.advance(2 * DAY)
+  await run(USUAL)
+  expect(name()).toEqual([null])
+})
+
+test('rejects that were resolved long ago are in no byte of the files either', async () => {
+  const { store, run } = await worldOf([])
+  store.rejects.note(
+    { resource: 'teams', feed: 'teams.list', scope: '', item: { name: 'Zxqvkjwp' }, reason: 'no id' },
+    daysAgo(60),
+  )
+  store.rejects.resolve('teams.list', null, daysAgo(50), daysAgo(50))
+  const files = () => Buffer.concat([store.path, `${store.path}-wal`].map(file => readFileSync(file)))
+  expect(files().includes('Zxqvkjwp')).toBe(true)
+  await run(USUAL)
+  expect(files().includes('Zxqvkjwp')).toBe(false)
+  expect(store.erasure.remains()).toMatchObject({ inLog: false, inFile: false })
+})
+
+describe('a large file of which pieces may be left', () => {
+  /** More than what is written anew in memory. */
+  async function largeWorld() {
+    const world = await worldOf([31])
+    const { store, run } = world
+    const name = 'x'.repeat(40_000)
+    store.put(
+      'teams',
+      Array.from({ length: 1000 }, (_, at) => ({ id: `large${at}`, name, member_ids: [] })),
+    )
+    await run(USUAL)
+    return { ...world, isNoted: () => store.erasure.remains().inFile }
+  }
+
+  test('is written anew on the disk when nothing else is under way, once a week at most', async () => {
+    const { store, clock, depsWith, isNoted, logged } = await largeWorld()
+    expect(isNoted()).toBe(true)
+    await rebuildLarge(depsWith(USUAL), () => 0)
+    expect(logged()).toContain('needs 2.1 times its size of free space')
+    expect(rebuildNow({ store, clock })).toBe('none')
+    await clock.advance(7 * DAY)
+    expect(rebuildNow({ store, clock })).toBe('on-disk')
+    expect(await rebuildOnDisk(store.path, new AbortController().signal, REBUILD_PROGRAM)).toBe(true)
+    expect(store.column('PRAGMA integrity_check')).toEqual(['ok'])
+  })
+
+  test('stays as it was when that is ended', async () => {
+    const { store } = await largeWorld()
+    expect(await rebuildOnDisk(store.path, AbortSignal.abort(), REBUILD_PROGRAM)).toBe(false)
+    expect(store.column('PRAGMA integrity_check')).toEqual(['ok'])
+  })
+})

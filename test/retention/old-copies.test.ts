@@ -1,0 +1,154 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { createLog } from '../../src/log.ts'
+import { removeOldCopies } from '../../src/retention/old-copies.ts'
+import { META } from '../../src/store/state.ts'
+import { owners, putCopies } from '../store/kept-copies.ts'
+import { asNobody } from '../store/other-user.ts'
+import { newFolder, temporaryStore } from '../store/temporary-store.ts'
+
+const NOW = Date.parse('2026-03-04T03:17:00.000Z')
+const DAY = 86_400_000
+const BEFORE = NOW - 30 * DAY
+
+const nameOf = (day: string) => `parley-${day}T034700Z.db`
+const OLD = nameOf('2026-01-01')
+const OLDER = nameOf('2025-12-01')
+const YOUNG = nameOf('2026-03-03')
+
+interface Night {
+  /** After now. */
+  days?: number
+  /** False where content is never erased. */
+  isErased?: boolean
+  folder?: string
+}
+
+async function worldWith(folder?: string) {
+  const store = temporaryStore()
+  const lines: { level: string; msg: string; path?: string }[] = []
+  const stream = { write: (text: string) => lines.push(JSON.parse(text)) }
+  const log = await createLog({ level: 'info', stream })
+  const remove = ({ days = 0, isErased = true, folder: chosen = folder }: Night = {}) => {
+    const now = NOW + days * DAY
+    const settings = { snapshot: { every: undefined, folder: chosen, keep: 7 } }
+    const deps = { store, log, settings, signal: new AbortController().signal, owners }
+    return removeOldCopies(deps, { now, before: isErased ? now - 30 * DAY : undefined })
+  }
+  store.state.setMeta(META.erasedAt, new Date(NOW - DAY).toISOString())
+  return { store, lines, remove, own: `${store.path}.snapshots` }
+}
+
+describe('of the copies of the warehouse', () => {
+  test('the old snapshots go, each with a line in the log, also when none is made any more', async () => {
+    const { store, own, remove, lines } = await worldWith()
+    putCopies(store, own, [OLD, OLDER, YOUNG])
+    expect(await remove()).toBe(2)
+    expect(readdirSync(own)).toEqual([YOUNG])
+    expect(lines.map(({ level, path }) => [level, path])).toEqual([
+      ['info', join(own, OLD)],
+      ['info', join(own, OLDER)],
+    ])
+  })
+
+  test('none goes where content is never erased', async () => {
+    const { store, own, remove } = await worldWith()
+    putCopies(store, own, [OLD, YOUNG])
+    await remove({ isErased: false })
+    expect(readdirSync(own).sort()).toEqual([OLD, YOUNG])
+  })
+
+  test('those of another warehouse with the same name stay, in a folder that both use', async () => {
+    const folder = newFolder()
+    const { store, remove, lines } = await worldWith(folder)
+    putCopies(temporaryStore(), folder, [OLDER])
+    putCopies(store, folder, [OLD, YOUNG])
+    writeFileSync(join(folder, nameOf('2025-11-01')), 'damaged')
+    await remove()
+    expect(readdirSync(folder).sort()).toEqual([nameOf('2025-11-01'), OLDER, YOUNG])
+    expect(lines).toHaveLength(1)
+  })
+
+  test('those in folders of earlier settings go as well', async () => {
+    const folder = newFolder()
+    const { store, own, remove } = await worldWith()
+    await remove({ folder })
+    putCopies(store, folder, [OLD])
+    putCopies(store, own, [OLD, YOUNG])
+    await remove()
+    expect([readdirSync(folder), readdirSync(own)]).toEqual([[], [YOUNG]])
+  })
+
+  test('those that a database has left where it lay before are another’s', async () => {
+    const folder = newFolder()
+    const { store, own, remove } = await worldWith()
+    const folders = { database: '/elsewhere/parley.db', folders: [folder] }
+    store.state.setMeta(META.snapshotFolders, JSON.stringify(folders))
+    putCopies(store, folder, [OLD])
+    putCopies(store, own, [YOUNG])
+    await remove()
+    expect(readdirSync(folder)).toEqual([OLD])
+  })
+
+  test('the one before an upgrade goes by the time of its file, and no file of a person does', async () => {
+    const { store, remove } = await worldWith()
+    const folder = dirname(store.path)
+    const others = ['parley.db-before-the-move', 'other.db-before-0002_next']
+    for (const name of ['parley.db-before-0002_next', 'parley.db-before-0003_last', ...others]) {
+      writeFileSync(join(folder, name), '')
+      const at = name.endsWith('last') ? NOW : BEFORE - 1
+      utimesSync(join(folder, name), at / 1000, at / 1000)
+    }
+    await remove()
+    const left = readdirSync(folder).filter(name => name.includes('-before-'))
+    expect(left.sort()).toEqual(['parley.db-before-0003_last', ...others].sort())
+  })
+
+  test('one whose age cannot be known is counted from now', async () => {
+    const { store, own, remove } = await worldWith()
+    const future = nameOf('2036-01-01')
+    putCopies(store, own, [future])
+    utimesSync(join(own, future), NOW / 1000 + 1e8, NOW / 1000 + 1e8)
+    await remove()
+    expect(existsSync(join(own, future))).toBe(true)
+    store.state.setMeta(META.erasedAt, new Date(NOW + DAY).toISOString())
+    expect(await remove({ days: 29 })).toBe(0)
+    expect(await remove({ days: 31 })).toBe(1)
+    expect(readdirSync(own)).toEqual([])
+  })
+
+  test('unfinished ones go after an hour, whole ones of others with such a name do not', async () => {
+    const { own, remove } = await worldWith()
+    const parts = {
+      old: `${YOUNG}.0123abcd.part`,
+      new: `${YOUNG}.4567abcd.part`,
+      other: `other-${OLD}.0123abcd.part`,
+    }
+    mkdirSync(own)
+    for (const name of Object.values(parts)) {
+      writeFileSync(join(own, name), '')
+      const at = (name === parts.new ? NOW : NOW - 2 * 3_600_000) / 1000
+      utimesSync(join(own, name), at, at)
+    }
+    await remove()
+    expect(readdirSync(own).sort()).toEqual([parts.new, parts.other].sort())
+  })
+
+  test('those that the system keeps are warned of', async () => {
+    const { store, own, remove, lines } = await worldWith()
+    putCopies(store, own, [OLD, YOUNG])
+    await remove({ isErased: false })
+    chmodSync(own, 0o555)
+    chmodSync(dirname(own), 0o755)
+    await asNobody(() => remove())
+    chmodSync(own, 0o755)
+    expect(lines).toMatchObject([
+      {
+        level: 'warn',
+        msg: 'An old copy of the warehouse could not be removed',
+        path: join(own, OLD),
+      },
+    ])
+  })
+})

@@ -1,0 +1,22 @@
+import { copyFileSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { ownersOf } from '../../src/store/copy-owners.ts'
+import { writeWholeCopy } from '../../src/store/whole-copy.ts'
+import { newFolder, type TemporaryStore } from './temporary-store.ts'
+
+const PROGRAM = new URL('../../dist/store/copy-owners-worker.js', import.meta.url)
+
+/** The real one, by the compiled program. */
+export const owners: typeof ownersOf = (paths, signal) => ownersOf(paths, signal, PROGRAM)
+
+/** Fills a folder with copies of the warehouse as it is now, under these names. */
+export function putCopies(
+  { db }: Pick<TemporaryStore, 'db'>,
+  folder: string,
+  names: readonly string[],
+): void {
+  const copy = join(newFolder(), 'copy.db')
+  writeWholeCopy(db, copy)
+  mkdirSync(folder, { recursive: true })
+  for (const name of names) copyFileSync(copy, join(folder, name))
+}
