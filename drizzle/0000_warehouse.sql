@@ -608,7 +608,7 @@ CREATE TABLE `sync_rejects` ( /* Every item that could not be stored. Nothing re
 	`reason` text NOT NULL /* Why it could not be stored. */,
 	`first_seen_at` text NOT NULL /* When it was first received. */,
 	`last_seen_at` text NOT NULL /* When it was last received. */,
-	`resolved_at` text /* When it was stored after all, or was no longer listed. NULL: it is still so. */,
+	`resolved_at` text /* When it was stored after all, or was no longer in anything that is still read. It is removed some weeks later. NULL: it is still so. */,
 	`_feed` text NOT NULL /* Internal: the list or read that brought it. */,
 	`_scope` text DEFAULT '' NOT NULL /* Internal: what was asked for there; empty where nothing was. */,
 	`_digest` text NOT NULL /* Internal: tells the same item, seen again, from another one. */

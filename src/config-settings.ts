@@ -255,7 +255,8 @@ export const SETTINGS = {
     kind: kinds.orWord(kinds.number({ whole: true, min: 0, max: 36_500 }), 'never'),
     default: 30,
     unit: 'days',
-    description: 'When the content of what was withdrawn from the API is erased; "never" keeps it.',
+    description:
+      'When the content of what was withdrawn from the API is erased; "never" keeps it. The daemon erases each night, and makes up for a night that was missed; a backfill erases at its end, once a day. Nothing is erased, and no copy removed, until the API has told the time and the clock of this machine is within a day of it. Snapshots that parley keeps go when they are as old as that: so what is withdrawn is gone from all of them after twice these days at the latest.',
     flag: '--withdrawn-days',
     placeholder: 'days',
     example: '"never"',
@@ -274,7 +275,7 @@ export const SETTINGS = {
     default: undefined,
     without: 'none is made',
     description:
-      "When the daemon makes one, by this machine's time zone: at minute 7 of each hour, at 03:47 each day, at 03:47 on Sundays, or as the pattern says. One that was missed since the newest, because nothing ran, is made once at the start. One that fails is a warning, and the next comes as planned. `parley snapshot` makes one at any time.",
+      "When the daemon makes one, by this machine's time zone: at minute 7 of each hour, at 03:47 each day, at 03:47 on Sundays, or as the pattern says. Where there is none yet, the first is made at once; one that was missed since the newest, because nothing ran, is made once at the start. One that fails is a warning, and the next comes as planned. `parley snapshot` makes one at any time.",
     flag: '--snapshot-every',
     placeholder: 'when',
     example: '"daily"',
@@ -284,7 +285,7 @@ export const SETTINGS = {
     default: 7,
     unit: 'snapshots',
     description:
-      'How many of the newest are kept. One that is older than `retention.withdrawn_days` goes before that: it still has what was erased since.',
+      'How many of the newest of this warehouse are kept. One that is older than `retention.withdrawn_days` goes before that, since it still has what was erased since; the last one only where something was erased since.',
     flag: '--snapshot-keep',
     placeholder: 'number',
     example: '14',
@@ -294,7 +295,7 @@ export const SETTINGS = {
     default: undefined,
     without: 'beside the database, its name with `.snapshots`',
     description:
-      'Where they are kept: a folder of its own for each warehouse. It is made where it is missing. Each needs about as much space as the database; on another disk they outlive this one.',
+      'Where they are kept: a folder of its own for each warehouse. It is made where it is missing. Only snapshots of the same warehouse are ever removed from it. Each needs about as much space as the database; on another disk they outlive this one.',
     flag: '--snapshot-folder',
     placeholder: 'folder',
     example: '"/srv/snapshots/acme"',

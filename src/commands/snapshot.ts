@@ -4,8 +4,8 @@ import { systemClock } from '../clock.ts'
 import type { Settings } from '../config.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import type { Workspace } from '../store/database/workspace.ts'
-import type { Removal } from '../store/kept-snapshots.ts'
 import type { Snapshot } from '../store/snapshot.ts'
+import type { Removal } from '../store/snapshot-target.ts'
 import { type CommandContext, type CommandDefinition, settingsFor, settingsIn } from './command.ts'
 import { bytes, duration } from './wording.ts'
 
@@ -15,9 +15,9 @@ export interface SnapshotOptions {
 
 export const snapshotCommand: CommandDefinition<SnapshotOptions> = {
   description:
-    'Copies the warehouse as it is at this moment to one file that opens anywhere and needs no other beside it, whether the daemon runs or not; nobody is held up by it. The copy is checked before it gets its name, so that FILE is always whole; an earlier snapshot of that name is replaced, and nothing else is. Without FILE it joins those that the daemon keeps, of which the newest stay: snapshot.every in the settings has the daemon make them. A copy keeps what is erased from the warehouse later on.',
+    'Copies the warehouse as it is at this moment to one file that opens anywhere and needs no other beside it, whether the daemon runs or not; nobody is held up by it. The copy is checked before it gets its name, so that FILE is always whole; an earlier snapshot of that name is replaced, and nothing else is. Without FILE it joins those that the daemon keeps, of which the newest of this warehouse stay: snapshot.every in the settings has the daemon make them. A copy keeps what is erased from the warehouse later on.',
   arguments: [new Argument('[file]', 'where it goes')],
-  settings: [...settingsIn('database'), 'snapshot.keep', 'snapshot.folder', 'retention.withdrawn_days'],
+  settings: [...settingsIn('database'), 'snapshot.keep', 'snapshot.folder'],
   options: [new Option('--json', 'print one JSON object on standard output')],
   examples: [
     ['parley snapshot monday.db', 'a copy to hand on'],
@@ -65,9 +65,7 @@ async function make({ cwd, signal }: CommandContext, settings: Settings, file?: 
     const made = await makeSnapshot({ ...options, file: inFolder(cwd, file) })
     return { ...made, database, workspace: whose(database), name: file, removed: [], stuck: [] }
   }
-  const { withdrawnDays } = settings.retention
-  const notBefore = withdrawnDays === 'never' ? 0 : clock.now() - withdrawnDays * 86_400_000
-  const made = await keepSnapshot(options, { ...settings.snapshot, notBefore })
+  const made = await keepSnapshot(options, settings.snapshot)
   return { ...made, database, workspace: whose(database), name: made.path }
 }
 

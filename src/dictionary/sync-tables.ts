@@ -141,7 +141,10 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       reason: ['text', 'Why it could not be stored.', { example: 'no id' }],
       first_seen_at: ['timestamp', 'When it was first received.', { example: INSTANT }],
       last_seen_at: ['timestamp', 'When it was last received.', { example: INSTANT }],
-      resolved_at: instant('When it was stored after all, or was no longer listed.', 'It is still so.'),
+      resolved_at: instant(
+        'When it was stored after all, or was no longer in anything that is still read. It is removed some weeks later.',
+        'It is still so.',
+      ),
       _feed: ['text', 'Internal: the list or read that brought it.', { example: 'activities.list' }],
       _scope: ['text', 'Internal: what was asked for there; empty where nothing was.', { example: 'deal' }],
       _digest: ['text', 'Internal: tells the same item, seen again, from another one.', { example: '9b1c…' }],

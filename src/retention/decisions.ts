@@ -65,8 +65,8 @@ export interface CopyRules {
   erasedAt: number | undefined
 }
 
-/** `recount`: its age cannot be known, and is counted from now. */
-export type Fate = 'keep' | 'remove' | 'recount'
+/** `recount`: its age cannot be known, and is counted from now. `ask`: it is old, and may be of this warehouse. */
+export type Fate = 'keep' | 'remove' | 'recount' | 'ask'
 
 /** What happens to each of these copies, in their order. */
 export function fatesOf(copies: readonly Copy[], rules: CopyRules): Fate[] {
@@ -78,7 +78,8 @@ export function fatesOf(copies: readonly Copy[], rules: CopyRules): Fate[] {
   )
   return copies.map((copy, at): Fate => {
     const age = born[at]
-    if (before === undefined || !ours[at]) return 'keep'
+    if (before === undefined) return 'keep'
+    if (!ours[at]) return copy.identity === undefined && age !== undefined && age < before ? 'ask' : 'keep'
     if (age === undefined) return 'recount'
     if (age >= before) return 'keep'
     // The last backup does not go by its age alone, but by what it still holds.

@@ -64,6 +64,10 @@ export async function removeOldCopies(
   const { removed, stuck } = await removeFiles(having('remove'))
   tell(removed, 'A copy of the warehouse was removed, since it may hold what has been erased')
   for (const path of stuck) log.warn('An old copy of the warehouse could not be removed', { path })
+  for (const path of having('ask'))
+    log.warn('An old snapshot does not say of which warehouse it is; if it is of this one, remove it', {
+      path,
+    })
   for (const path of having('recount')) await countFromNow(path, now, log)
   return count
 }

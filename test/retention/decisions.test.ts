@@ -71,7 +71,7 @@ describe('of the copies that parley has made', () => {
       'unreadable ones go from the folder that is named after this database only',
       [31, 32].map(days => copy(days, { identity: undefined, isInOwnFolder: days === 31 })),
       {},
-      ['remove', 'keep'],
+      ['remove', 'ask'],
     ],
     [
       'the newest stays where nothing was erased since it was made',

@@ -67,7 +67,10 @@ describe('of the copies of the warehouse', () => {
     writeFileSync(join(folder, nameOf('2025-11-01')), 'damaged')
     await remove()
     expect(readdirSync(folder).sort()).toEqual([nameOf('2025-11-01'), OLDER, YOUNG])
-    expect(lines).toHaveLength(1)
+    expect(lines.map(({ level, path }) => [level, path])).toEqual([
+      ['info', join(folder, OLD)],
+      ['warn', join(folder, nameOf('2025-11-01'))],
+    ])
   })
 
   test('those in folders of earlier settings go as well', async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openDatabase, type Sqlite } from '../../src/store/open.ts'
+import { writeWholeCopy } from '../../src/store/whole-copy.ts'
 import { PROGRAM } from '../cli/parley.ts'
 import { expand, readUnit } from './unit-file.ts'
 
@@ -22,6 +23,12 @@ beforeEach(() => {
   writer = openDatabase({ path: join(state, own, 'parley.db') })
 })
 afterEach(() => writer.close())
+
+/** Copies of the same warehouse, made earlier. */
+function putSnapshots(names: readonly string[]): void {
+  writer.exec("INSERT INTO sync_meta (key, value) VALUES ('identity', 'acme')")
+  for (const name of names) writeWholeCopy(writer, join(snapshots, name))
+}
 
 /** As systemd gives them, with the settings in a file of the test's own. */
 function environment(): Record<string, string> {
@@ -88,7 +95,7 @@ test('a snapshot may be read by the group and by nobody else', () => {
 
 test('the newest seven are kept', () => {
   const old = earlier(9)
-  for (const name of old) writeFileSync(join(snapshots, name), '')
+  putSnapshots(old)
   expect(takeSnapshot()).toEqual({ ok: true, says: '' })
   const kept = readdirSync(snapshots).sort()
   expect(kept.slice(0, -1)).toEqual(old.slice(-6))
@@ -98,7 +105,7 @@ test('the newest seven are kept', () => {
 test('as many are kept as the settings say, in the folder that the daemon keeps as well', () => {
   writeFileSync(join(state, 'acme.toml'), '[snapshot]\nkeep = 2\nfolder = "/nowhere"\n')
   const old = earlier(3)
-  for (const name of old) writeFileSync(join(snapshots, name), '')
+  putSnapshots(old)
   expect(takeSnapshot()).toEqual({ ok: true, says: '' })
   expect(readdirSync(snapshots).sort()).toEqual([old.at(-1), expect.stringMatching(/^parley-2/)])
   expect(unit.all('Environment')).toEqual(
@@ -110,7 +117,7 @@ test('as many are kept as the settings say, in the folder that the daemon keeps 
 
 test('one that fails takes none of the others away', () => {
   const old = earlier(9)
-  for (const name of old) writeFileSync(join(snapshots, name), '')
+  putSnapshots(old)
   writer.close()
   rmSync(join(state, 'parley/acme/parley.db'))
   expect(existsSync(join(state, 'parley/acme/parley.db'))).toBe(false)
