@@ -241,14 +241,22 @@ function declaredFields(table: Table): ReadonlySet<string> {
   return fields
 }
 
+/** Moves the times of the row that keeps a child table's rows live. */
+function ownerTouch({ livesWith }: Table): string | undefined {
+  const [key] = Object.values(livesWith?.on ?? {})
+  if (!livesWith || key === undefined) return undefined
+  return `UPDATE ${quote(livesWith.table)} SET _synced_at = ?, _changed_at = coalesce(?, _changed_at)
+    WHERE ${quote(key)} = ?`
+}
+
 export interface RowWriters {
   /** The writer of a table; the same one for the same columns. */
   to(table: string, filled?: readonly string[], keepsLive?: boolean): RowWriter
   /**
-   * Rows of a child table whose payload is read by itself, such as a transcript. False where nothing changed, also
-   * because the row that they belong to is withdrawn.
+   * Rows of a child table whose payload is read by itself, such as a transcript. The row that they belong to takes the
+   * time, as with children of its own payload. False where nothing changed, also because that row is withdrawn.
    */
-  replaceChildren(table: string, rootKey: string, rows: readonly ParsedRow[]): boolean
+  replaceChildren(table: string, rootKey: string, rows: readonly ParsedRow[], now: string): boolean
 }
 
 export function createRowWriters(prepare: Prepare, withdrawals: Pick<Withdrawals, 'keepsOut'>): RowWriters {
@@ -261,12 +269,15 @@ export function createRowWriters(prepare: Prepare, withdrawals: Pick<Withdrawals
       writers.set(name, writer)
       return writer
     },
-    replaceChildren(table, rootKey, rows) {
+    replaceChildren(table, rootKey, rows, now) {
       const writer = childWriters.get(table) ?? createChildWriter(prepare, tableNamed(table))
       childWriters.set(table, writer)
       if (withdrawals.keepsOut(table)?.(() => rootKey)) return false
-      if (writer.compare(rootKey, rows).difference === 'none') return false
+      const { difference } = writer.compare(rootKey, rows)
+      if (difference === 'none') return false
       writer.replace(rootKey, rows)
+      const touch = ownerTouch(tableNamed(table))
+      if (touch) prepare(touch).run(now, difference === 'replaced' ? now : null, rootKey)
       return true
     },
   }

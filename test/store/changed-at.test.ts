@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { TextResult } from '../../src/store/message-merge.ts'
+import { putTranscript } from './marked-world.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
 /** `_changed_at` moves when a value was replaced by another or taken away; what completes a row does not move it. */
@@ -112,6 +113,24 @@ test('a row keeps the time of its last change when it is completed, withdrawn or
   store.atomically(() => store.tombstone('members', [['a']], LATEST))
   put({ name: 'y', email: 'a@example.com' }, LATEST)
   expect(timesOf(store, 'members')).toEqual({ _synced_at: LATEST, _changed_at: LATER })
+})
+
+test('a meeting is completed by its transcript, and has changed when the transcript is another', () => {
+  const store = temporaryStore()
+  store.put('meetings', [DETAIL], { now: FIRST })
+  const say = (now: string, ...words: string[]) =>
+    store.atomically(() =>
+      putTranscript(
+        store,
+        'm',
+        words.map(text => ({ text })),
+        now,
+      ),
+    )
+  say(LATER, 'one')
+  expect(timesOf(store, 'meetings')).toEqual({ _synced_at: LATER, _changed_at: null })
+  say(LATEST, 'two')
+  expect(timesOf(store, 'meetings')).toEqual({ _synced_at: LATEST, _changed_at: LATEST })
 })
 
 describe('an e-mail', () => {

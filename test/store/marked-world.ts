@@ -199,7 +199,12 @@ export function putOwn(store: TemporaryStore, { table: name, payload, own, now }
 }
 
 /** Returns whether anything was stored. */
-export function putTranscript(store: TemporaryStore, meeting: string, entries: readonly unknown[]): boolean {
+export function putTranscript(
+  store: TemporaryStore,
+  meeting: string,
+  entries: readonly unknown[],
+  now = '2026-01-01T00:00:00.000Z',
+): boolean {
   const answer = entity('answer', {
     about: 'An answer.',
     key: ['id'],
@@ -207,7 +212,7 @@ export function putTranscript(store: TemporaryStore, meeting: string, entries: r
     children: [{ table: tableNamed('transcript_entries'), list: ['entries'], items: 'object' }],
   })
   const rows = parsed(answer, { entries }, meeting).children.get('transcript_entries') ?? []
-  const changed = store.rows.replaceChildren('transcript_entries', meeting, rows)
+  const changed = store.rows.replaceChildren('transcript_entries', meeting, rows, now)
   if (changed) store.prepare("UPDATE meetings SET transcript_state = 'present' WHERE id = ?").run(meeting)
   return changed
 }

@@ -296,7 +296,7 @@ describe('a value that is nested thousands of levels deep', () => {
     const words = [{ text: deep(1), start_time: 1, end_time: 2 }, { text: 'b' }]
     const parsed = compileParser(transcript)({ entries: [{ words }] }, REJECTS_NOTHING, 'm')
     const rows = parsed?.children.get('transcript_entries') ?? []
-    store.atomically(() => store.rows.replaceChildren('transcript_entries', 'm', rows))
+    store.atomically(() => store.rows.replaceChildren('transcript_entries', 'm', rows, LATER))
     expect(store.column('SELECT text FROM transcript_words')).toEqual([null, 'b'])
     expect(store.column('SELECT _extra FROM transcript_entries')).toEqual([JSON.stringify({ words })])
   })

@@ -37,7 +37,7 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
       return
     }
   }
-  if (store.rows.replaceChildren(feed.table, task.key, rows)) counts.rowsChanged += rows.length
+  if (store.rows.replaceChildren(feed.table, task.key, rows, context.now())) counts.rowsChanged += rows.length
   setTranscriptState(context, task.key, rows.length > 0 ? 'present' : 'empty')
   if (rows.length > 0) store.tasks.remove(task)
   else waitFor(context, work)
