@@ -36,7 +36,7 @@ contacts AS MATERIALIZED (
 talks AS (
   SELECT x.contact_id, c.received_at AS talked_at
   FROM message_copy_participants x
-  JOIN live_message_copies c ON c.id = x.message_id
+  CROSS JOIN live_message_copies c ON c.id = x.message_id
   WHERE x.contact_id IN (SELECT contact_id FROM contacts)
   UNION ALL
   SELECT a.contact_id, m.start_time
@@ -49,6 +49,10 @@ talks AS (
   JOIN live_activities a ON a.id = l.activity_id
   WHERE l.context_type = 'contact' AND l.context_id IN (SELECT contact_id FROM contacts)
     AND a.source_type IN ('MEETING', 'MESSAGE')
+  UNION ALL
+  -- Whom nobody ever spoke to.
+  SELECT contact_id, NULL
+  FROM contacts
 ),
 last_talks AS (
   SELECT contact_id, max(talked_at) AS last_at
@@ -57,8 +61,8 @@ last_talks AS (
 ),
 counted AS (
   SELECT c.*, t.last_at, CAST(julianday(c.today) - julianday(substr(t.last_at, 1, 10)) AS INTEGER) AS days_silent
-  FROM contacts c
-  LEFT JOIN last_talks t ON t.contact_id = c.contact_id
+  FROM last_talks t
+  JOIN contacts c ON t.contact_id = c.contact_id
 )
 SELECT
   days_silent,

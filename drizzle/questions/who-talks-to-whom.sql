@@ -21,8 +21,8 @@ mails AS MATERIALIZED (
     x.role = 'FROM' AS is_sender, g.id AS member_id, x.contact_id
   FROM parameters p
   CROSS JOIN live_messages m ON m.received_at >= p.since AND m.received_at < p.until
-  JOIN live_message_copies c ON c.mail_id = m.header_message_id
-  JOIN message_copy_participants x ON x.message_id = c.id
+  CROSS JOIN live_message_copies c ON c.mail_id = m.header_message_id
+  CROSS JOIN message_copy_participants x ON x.message_id = c.id
   LEFT JOIN colleagues g ON g.email = lower(x.handle)
   WHERE g.id IS NOT NULL OR x.contact_id IS NOT NULL
 ),

@@ -103,8 +103,8 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
 
   const copies = (key: string) => copiesOf.all(key) as Copy[]
 
-  /** Returns the plan for the text, once what it says of the copies is stored. */
-  const planned = (live: readonly Copy[], from: number | null): TextPlan => {
+  /** Stores on the copies which of them is read next. */
+  const storePlan = (live: readonly Copy[], from: number | null): TextPlan => {
     const plan = planText(live, from)
     for (const copy of live) {
       const due = copy._id === plan.due ? 1 : null
@@ -123,7 +123,7 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
     }
     const stored = find.get(key) as Merged | undefined
     const textFrom = (stored?.['_text_from'] ?? null) as number | null
-    const plan = planned(live, textFrom)
+    const plan = storePlan(live, textFrom)
     const merged = derivation.merge(live)
     const values = columns.map(column => merged[column] ?? null)
     const first = live[0]
