@@ -9,7 +9,10 @@ afterEach(() => trial.close())
 
 /** Rows of entity tables of which a value was replaced. */
 const changedRows = (): string[] =>
-  query(trial.database, "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%_changed_at%'")
+  query(
+    trial.database,
+    "SELECT m.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name = '_changed_at'",
+  )
     .map(({ name }) => String(name))
     .flatMap(table =>
       query(trial.database, `SELECT * FROM "${table}" WHERE _changed_at IS NOT NULL`).map(() => table),
