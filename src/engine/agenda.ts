@@ -94,8 +94,9 @@ export function isWanted(
 export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): Agenda {
   const { store, server, options } = context
   const intervalMs = ({ feed }: ListOf, segment: Segment) => {
-    if (feed.mode === 'snapshot') return passInterval(scaled(listInterval(feed), options), segment, options)
-    if (feed.mode !== 'timeline') return scaled(listInterval(feed), options)
+    if (feed.mode === 'snapshot')
+      return passInterval(scaled(usualIntervalMs(feed), options), segment, options)
+    if (feed.mode !== 'timeline') return scaled(usualIntervalMs(feed), options)
     if (segment.to === null) return pollMs
     return scaled(auditInterval(server.now() - Date.parse(segment.to)), options)
   }
@@ -170,6 +171,7 @@ const LIST_INTERVALS: Readonly<Record<ListFeed['mode'], number>> = {
   singleton: 6 * HOUR,
 }
 
-function listInterval(feed: ListFeed): number {
+/** In ms, without the owner's scale. */
+export function usualIntervalMs(feed: ListFeed): number {
   return (feed.mode === 'snapshot' ? feed.every : undefined) ?? LIST_INTERVALS[feed.mode]
 }

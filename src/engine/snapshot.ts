@@ -275,7 +275,12 @@ function biggerLimit(page: Page, pass: Segment, limits: PassWork['limits']): str
 }
 
 /** Stores what a page holds; returns the keys on it. */
-function storeItems(context: EngineContext, work: PassWork, page: Page, reply: Reply): string[] {
+export function storeItems(
+  context: EngineContext,
+  work: Pick<PassWork, 'resource' | 'id' | 'feed' | 'pass'>,
+  page: Page,
+  reply: Reply,
+): string[] {
   const { resource, id, feed, pass } = work
   const where = { resource: resource.name, feed: id }
   const report = context.report(where, pass.scope)

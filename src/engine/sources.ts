@@ -2,6 +2,7 @@ import type { Feed, Resource } from '../resource.ts'
 import type { EngineContext } from './context.ts'
 import { createItems } from './items.ts'
 import type { Source } from './job.ts'
+import { createNewestKeys } from './newest-keys.ts'
 import { createPeriodic } from './periodic.ts'
 import { createChanges, createLookup, createProbes } from './probes.ts'
 import { createSingleton } from './singleton.ts'
@@ -36,6 +37,7 @@ const SOURCES: Factories = {
   },
   snapshot: (context, resource, name, feed) => [
     createSnapshot(context, resource, name, feed),
+    createNewestKeys(context, resource, name, feed),
     createProbes(context, resource, name, feed),
     createChanges(context, resource, name, feed),
   ],

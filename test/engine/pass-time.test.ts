@@ -34,3 +34,49 @@ test('a list whose passes take long is read as rarely as keeps them to a twentie
   await next.drain()
   expect(api.asked('/v1/collections')).toHaveLength(6)
 })
+
+test('between two passes that are so far apart, the newest end of a list of keys is read as long as it brings news', async () => {
+  const api = await startScriptedApi()
+  const clock = virtualClock(Date.now())
+  let ids = ['f', 'e', 'd', 'c', 'b', 'a']
+  let pageMs = 9 * SECOND
+  const headers = () => ({ date: new Date(clock.now()).toUTCString() })
+  // Two a page, newest first.
+  api.on('/v1/playbooks', async ({ query: { cursor = '0' } }) => {
+    await clock.advance(pageMs)
+    const [from, to] = [Number(cursor), Number(cursor) + 2]
+    const page = v1Page(
+      ids.slice(from, to).map(id => ({ id })),
+      to < ids.length ? String(to) : null,
+    )
+    return { ...page, headers: headers() }
+  })
+  api.on('/v1/playbooks/{id}', ({ params: [id] }) => ({
+    body: { data: { id, talk_points: [] } },
+    headers: headers(),
+  }))
+  api.on('/v1/playbooks/{id}/execution-setting', () => ({ body: { data: {} }, headers: headers() }))
+  const trial = await startTrial(api)
+  const { drain } = await startTimed(api, trial, ['playbooks'], { clock, intervalScale: 0.001 })
+  await drain()
+  const cursors = (from: number) =>
+    api
+      .asked('/v1/playbooks')
+      .slice(from)
+      .map(({ query }) => query['cursor'])
+  const passed = cursors(0).length
+  pageMs = 1
+  const look = async () => {
+    const before = cursors(0).length
+    await clock.advance(30 * SECOND)
+    await drain()
+    return cursors(before)
+  }
+  expect(passed).toBeGreaterThan(2)
+  expect(await look()).toEqual([undefined])
+
+  ids = ['i', 'h', 'g', ...ids]
+  expect(await look()).toEqual([undefined, '2', '4'])
+  expect(trial.column('SELECT id FROM live_playbooks ORDER BY id')).toEqual([...ids].sort())
+  expect(await look()).toEqual([undefined])
+})
