@@ -88,9 +88,10 @@ export function createTimeline(
     lane,
     next() {
       if (holds.isHeld(id)) return undefined
-      const segment = due().find(
-        candidate => !underWay.has(candidate.id) && agenda.laneOf(list, candidate) === lane,
-      )
+      const [segment] = due()
+        .filter(candidate => !underWay.has(candidate.id) && agenda.laneOf(list, candidate) === lane)
+        // What failed goes last, and both parts of a cut before a further one: one of them tells that the feed answers.
+        .sort((one, other) => one.attempts - other.attempts)
       if (!segment) return undefined
       underWay.add(segment.id)
       guards.asking(segment)

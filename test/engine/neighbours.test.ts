@@ -1,8 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { refused, type ScriptedApi, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+import {
+  refused,
+  type ScriptedAnswer,
+  type ScriptedApi,
+  startScriptedApi,
+  v1Page,
+  v2Page,
+} from '../support/scripted-api.ts'
 import { scriptedList } from '../support/scripted-lists.ts'
-import { message, outcomeOf, startTrial, type Trial, uuid } from './trial-backfill.ts'
+import { message, minutesBack, NEWEST, outcomeOf, startTrial, type Trial, uuid } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
 /** One bad thing is put off by itself and reported; everything next to it is read. */
@@ -227,5 +234,141 @@ describe('a single read that fails', () => {
       object === 'contact' && query['related_id'] ? [query['related_id']] : [],
     )
     expect(asked).toEqual([900, 901].map(uuid))
+  })
+})
+
+describe('a workspace with bad things anywhere', () => {
+  const MESSAGES = { time: 'received_at', from: 'received_from', to: 'received_to' } as const
+  const RESOURCES = ['messages', 'message_bodies', 'meetings'] as const
+
+  const POLLS = 12
+
+  const FAULTS = {
+    error: refused(500),
+    garbled: { text: '<html>' },
+    cut: { cut: true },
+    // Larger than what a trial takes.
+    large: { text: `"${'x'.repeat(1_100_000)}"` },
+  } satisfies Record<string, ScriptedAnswer>
+
+  interface Bad {
+    messages: readonly number[]
+    texts: readonly number[]
+    meetings: readonly number[]
+    fault: keyof typeof FAULTS
+  }
+
+  const numbers = (size: number, most: number) => fc.uniqueArray(fc.nat(size - 1), { maxLength: most })
+  const worlds = fc.integer({ min: 20, max: 250 }).chain(size =>
+    fc.record({
+      size: fc.constant(size),
+      /** Of one message to the next, in ms. */
+      apart: fc.constantFrom(5, 900, 60_000, 7_200_000),
+      bad: fc.record({
+        messages: numbers(size, 3),
+        texts: numbers(size, 4),
+        meetings: numbers(size, 4),
+        fault: fc.constantFrom<keyof typeof FAULTS>('error', 'garbled', 'cut', 'large'),
+      }),
+    }),
+  )
+
+  /** Every answer with something bad in it is a fault, until all is mended. */
+  async function startWorkspace(size: number, apart: number, bad: Bad) {
+    const api = await startScriptedApi()
+    const names = Array.from({ length: size }, (_, number) => `m${number}`)
+    let isMended = false
+    const faultFor = (which: readonly number[], number: number) =>
+      !isMended && which.includes(number) ? FAULTS[bad.fault] : undefined
+    const numberOf = (id: string) => Number(id.split('-').at(-1))
+    const received = (number: number) => minutesBack((number * apart) / 60_000)
+    const list = scriptedList({
+      ...MESSAGES,
+      rows: names.map((_, number) => message(number, { received_at: received(number) })),
+      pageSize: 100,
+      spoilt: ({ id }) => faultFor(bad.messages, numberOf(id)),
+    })
+    api.on('/v2/messages', list.handler)
+    api.on('/v2/messages/{id}', ({ params: [id = ''] }) => {
+      const row = list.rows.find(one => one.id === id)
+      return (
+        faultFor(bad.texts, numberOf(id)) ?? (row ? { body: { ...row, text: `of ${id}` } } : refused(404))
+      )
+    })
+    api.on('/v1/meetings', () => v1Page(names.map(name => ({ meeting_id: name }))))
+    api.on(
+      '/v1/meetings/{id}',
+      ({ params: [id = ''] }) =>
+        faultFor(bad.meetings, Number(id.slice(1))) ?? { body: { data: { meeting_id: id, title: id } } },
+    )
+    return {
+      api,
+      list,
+      expected: () => {
+        const shown = (which: readonly number[], number: number) => isMended || !which.includes(number)
+        const rows = list.rows.map(({ id }) => id).filter(id => shown(bad.messages, numberOf(id)))
+        return {
+          messages: rows.toSorted(),
+          texts: rows.filter(id => shown(bad.texts, numberOf(id))).toSorted(),
+          meetings: names.filter((_, number) => shown(bad.meetings, number)).toSorted(),
+        }
+      },
+      mend: () => {
+        isMended = true
+      },
+      /** Requests that reading all of it takes, and finding each bad thing. */
+      budget: 50 + 2 * size + 250 * (bad.messages.length + bad.texts.length + bad.meetings.length),
+    }
+  }
+
+  const storedIn = ({ column }: Trial) => ({
+    messages: column('SELECT id FROM live_message_copies ORDER BY 1'),
+    texts: column("SELECT id FROM message_copies WHERE text_state = 'present' ORDER BY 1"),
+    meetings: column('SELECT id FROM live_meetings ORDER BY 1'),
+  })
+
+  test('is read but for them by a backfill, and wholly by the next once they are mended', async () => {
+    await fc.assert(
+      fc.asyncProperty(worlds, async ({ size, apart, bad }) => {
+        const world = await startWorkspace(size, apart, bad)
+        const trial = await startTrial(world.api)
+        const isBad = [bad.messages, bad.texts, bad.meetings].some(({ length }) => length > 0)
+        expect((await trial.run(RESOURCES)).complete).toBe(!isBad)
+        expect(storedIn(trial)).toEqual(world.expected())
+        expect(world.api.requests.length).toBeLessThan(world.budget)
+        world.mend()
+        expect((await trial.run(RESOURCES)).complete).toBe(true)
+        expect(storedIn(trial)).toEqual(world.expected())
+        expect(trial.column('SELECT count(*) FROM sync_rejects WHERE resolved_at IS NULL')).toEqual([0])
+      }),
+      { numRuns: 6 },
+    )
+  })
+
+  test('is read but for them by the daemon, which polls the newest end all the while', async () => {
+    await fc.assert(
+      fc.asyncProperty(worlds, async ({ size, apart, bad }) => {
+        const world = await startWorkspace(size, apart, bad)
+        const trial = await startTrial(world.api)
+        const timed = await startTimed(world.api, trial, RESOURCES)
+        for (let polls = 0; polls < POLLS; polls += 1) {
+          const id = size + polls
+          const receivedAt = new Date(NEWEST + 1_000 * (polls + 1)).toISOString()
+          world.list.rows.push(message(id, { received_at: receivedAt }))
+          timed.context.wishes.add('messages.list')
+          await timed.drain()
+          timed.moveClock(10_000)
+          // A bad row on the newest page is found first.
+          if (polls > 1 + 2 * bad.messages.length) expect(storedIn(trial).messages).toContain(uuid(id))
+        }
+        expect(storedIn(trial)).toEqual(world.expected())
+        expect(world.api.requests.length).toBeLessThan(world.budget + 10 * POLLS)
+        world.mend()
+        timed.moveClock(8 * 86_400_000)
+        await timed.drain()
+        expect(storedIn(trial)).toEqual(world.expected())
+      }),
+      { numRuns: 6 },
+    )
   })
 })
