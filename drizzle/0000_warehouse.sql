@@ -601,10 +601,10 @@ CREATE TABLE `sync_runs` ( /* One row per run of a resource. */
 --> statement-breakpoint
 CREATE INDEX `sync_runs_by_resource` ON `sync_runs` (`resource`,`started_at`);
 --> statement-breakpoint
-CREATE TABLE `sync_rejects` ( /* Every item that could not be stored. Nothing received is dropped without a row here. */
+CREATE TABLE `sync_rejects` ( /* Every item that could not be stored. Nothing received is dropped without a row here. A span of event time in which the API cannot answer for some row has a row here too, with the span as its item. */
 	`id` integer PRIMARY KEY NOT NULL /* Number of the item. */,
 	`resource` text NOT NULL /* Name of the resource. */,
-	`item` text NOT NULL /* As received. */,
+	`item` text NOT NULL /* As received; or the span, as `from` and `to`. */,
 	`reason` text NOT NULL /* Why it could not be stored. */,
 	`first_seen_at` text NOT NULL /* When it was first received. */,
 	`last_seen_at` text NOT NULL /* When it was last received. */,

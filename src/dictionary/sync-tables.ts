@@ -131,13 +131,14 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       name: 'sync_rejects',
       form: 'table',
       area: 'sync',
-      about: 'Every item that could not be stored. Nothing received is dropped without a row here.',
+      about:
+        'Every item that could not be stored. Nothing received is dropped without a row here. A span of event time in which the API cannot answer for some row has a row here too, with the span as its item.',
       sortable: ['id'],
     },
     {
       id: ['integer', 'Number of the item.', { isKey: true, example: '7' }],
       resource: ['text', 'Name of the resource.', { example: 'activities' }],
-      item: ['json', 'As received.', { example: '{"id":null}' }],
+      item: ['json', 'As received; or the span, as `from` and `to`.', { example: '{"id":null}' }],
       reason: ['text', 'Why it could not be stored.', { example: 'no id' }],
       first_seen_at: ['timestamp', 'When it was first received.', { example: INSTANT }],
       last_seen_at: ['timestamp', 'When it was last received.', { example: INSTANT }],

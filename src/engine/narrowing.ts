@@ -95,7 +95,8 @@ export function nextForPage(page: FailedTimelinePage): NextForPage {
 /** A list that cannot be cut is read from its top with smaller pages, once. */
 export function nextForPass(page: FailedPage): Extract<NextForPage, { step: 'wait' | 'shrink' }> {
   const [smaller = 1] = LIMITS
-  const isWorthIt = isOfThePage(page) && !isTriedAgain(page) && page.limit > smaller
+  const isFirst = page.attempts <= 2 || page.code === TOO_LARGE
+  const isWorthIt = isFirst && isOfThePage(page) && !isTriedAgain(page) && page.limit > smaller
   return isWorthIt ? { step: 'shrink', limit: smaller } : { step: 'wait' }
 }
 

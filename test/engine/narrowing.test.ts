@@ -97,6 +97,9 @@ test('a page of a list that cannot be cut is asked for with fewer rows once, and
   const passed = { attempts: 1, limit: 100, code: 'server', mayPass: false }
   expect(nextForPass(passed)).toEqual({ step: 'shrink', limit: 10 })
   expect(nextForPass({ ...passed, limit: 10 })).toEqual({ step: 'wait' })
+  expect(nextForPass({ ...passed, attempts: 3 })).toEqual({ step: 'wait' })
+  const tooLarge = { ...passed, attempts: 3, code: 'response-too-large' }
+  expect(nextForPass(tooLarge)).toEqual({ step: 'shrink', limit: 10 })
   expect(nextForPass({ ...passed, mayPass: true })).toEqual({ step: 'wait' })
   expect(nextForPass({ ...passed, code: 'refused-400' })).toEqual({ step: 'wait' })
   // A list that was asked for without any limit keeps it so.

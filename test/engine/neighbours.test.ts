@@ -1,5 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { resourceNamed } from '../../src/catalog.ts'
+import { settleRun } from '../../src/engine/rounds.ts'
 import {
   refused,
   type ScriptedAnswer,
@@ -9,7 +11,16 @@ import {
   v2Page,
 } from '../support/scripted-api.ts'
 import { scriptedList } from '../support/scripted-lists.ts'
-import { message, minutesBack, NEWEST, outcomeOf, startTrial, type Trial, uuid } from './trial-backfill.ts'
+import {
+  message,
+  minutesBack,
+  NEWEST,
+  outcomeOf,
+  startTrial,
+  stateOf,
+  type Trial,
+  uuid,
+} from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
 /** One bad thing is put off by itself and reported; everything next to it is read. */
@@ -234,6 +245,66 @@ describe('a single read that fails', () => {
       object === 'contact' && query['related_id'] ? [query['related_id']] : [],
     )
     expect(asked).toEqual([900, 901].map(uuid))
+  })
+})
+
+describe('a list in scopes of which one fails', () => {
+  async function startObjects(answer: () => ScriptedAnswer) {
+    const api = await startScriptedApi()
+    const objects = ['deal', 'company', 'contact'].map(name => ({ name }))
+    api.on('/v2/objects', () => ({ body: { data: objects } }))
+    api.on('/v2/objects/{object}', ({ params: [name] }) => ({ body: { name, fields: [] } }))
+    api.on('/v2/objects/{object}/records', ({ params: [object] }) =>
+      object === 'company' ? answer() : v2Page([{ id: uuid(1), object, fields: {} }]),
+    )
+    return { api, trial: await startTrial(api) }
+  }
+  const RESOURCES = ['crm_objects', 'crm_records'] as const
+
+  test('is put off by itself, says so, and is asked for each quarter of an hour at most', async () => {
+    let answer = refused(500)
+    const { api, trial } = await startObjects(() => answer)
+    const timed = await startTimed(api, trial, RESOURCES)
+    const settle = async () => {
+      await timed.drain()
+      await trial.store.transaction(() => {
+        for (const name of RESOURCES) settleRun(timed.context, resourceNamed(name), true)
+      })
+      for (const name of RESOURCES) timed.context.beginRun(name)
+    }
+    const asked = () => api.requests.filter(({ params: [object] }) => object === 'company').length
+    await settle()
+    expect(trial.column('SELECT object FROM crm_records ORDER BY 1')).toEqual(['contact', 'deal'])
+    expect(stateOf(trial, 'crm_records')).toBe('failing')
+    // The object itself, and its records with full pages and with smaller ones, are asked for at first.
+    for (let minutes = 0; minutes < 24 * 60; minutes += 5) {
+      timed.moveClock(5 * 60_000)
+      await timed.drain()
+    }
+    expect(asked()).toBeLessThan(10 + (24 * 60) / 15)
+    answer = v2Page([{ id: uuid(2), object: 'company', fields: {} }])
+    timed.moveClock(15 * 60_000)
+    await settle()
+    await settle()
+    expect(trial.column('SELECT object FROM crm_records ORDER BY 1')).toEqual(['company', 'contact', 'deal'])
+    expect(stateOf(trial, 'crm_records')).toBe('ok')
+  })
+
+  test('is asked for with smaller pages, from its top, where a page is too large', async () => {
+    const { api, trial } = await startObjects(() => v2Page([]))
+    const rows = Array.from({ length: 30 }, (_, index) => ({
+      id: uuid(index),
+      object: 'company',
+      fields: {},
+    }))
+    api.on('/v2/objects/{object}/records', ({ params: [object], query: { limit, cursor } }) => {
+      if (object !== 'company') return v2Page([])
+      if (limit !== '10') return { text: `"${'x'.repeat(1_100_000)}"` }
+      const from = Number(cursor ?? 0)
+      return v2Page(rows.slice(from, from + 10), from + 10 < rows.length ? String(from + 10) : undefined)
+    })
+    expect((await trial.run(RESOURCES)).complete).toBe(true)
+    expect(trial.column('SELECT count(*) FROM crm_records')).toEqual([30])
   })
 })
 
