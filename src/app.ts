@@ -81,6 +81,11 @@ export async function openApp({
       log.info('The database is of an older version and is brought up to date', {
         ...(copy && { path: copy.path, bytes: copy.bytes }),
       }),
+    onLeftOut: ({ type, name, table, reason }) =>
+      log.warn('An object that parley did not make no longer fits its tables, and was left out', {
+        table,
+        reason: `${type} ${name}: ${reason}`,
+      }),
     onMode: change => sayMode(log, change),
   })
   sayOtherAddress(log, workspaceOf(store.db), api)

@@ -1,4 +1,6 @@
 import { statSync } from 'node:fs'
+import { brokenReferences } from './database/references.ts'
+import { ownObjects } from './migrate.ts'
 import type { Sqlite } from './open.ts'
 import { createRequests } from './requests.ts'
 import type { Prepare } from './statements.ts'
@@ -184,8 +186,7 @@ function damages(db: Sqlite): string[] {
 }
 
 function orphans(db: Sqlite): string[] {
-  const found = db
-    .prepare('SELECT "table" AS child, parent, count(*) AS count FROM pragma_foreign_key_check GROUP BY 1, 2')
-    .all() as { child: string; parent: string; count: number }[]
-  return found.map(({ child, parent, count }) => `${count} rows of ${child} have no row in ${parent}.`)
+  return brokenReferences(db, ownObjects())
+    .filter(({ isOwn }) => isOwn)
+    .map(({ table, rows }) => `${rows} rows of ${table} refer to rows that are not there.`)
 }

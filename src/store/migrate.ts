@@ -3,9 +3,11 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { type FreeBytes, makeCopy, plannedCopy, removeUnfinishedCopies } from './backup.ts'
+import { type OwnObjects, ownObjectsIn } from './database/own-objects.ts'
+import { brokenReferences } from './database/references.ts'
+import { type LeftOut, setAside } from './database/set-aside.ts'
 import type { Sqlite } from './open.ts'
 import { giveUpSearch } from './search.ts'
-import { quote } from './sql.ts'
 import { ensureViews } from './views.ts'
 import { noteEarlierWithdrawals } from './withdrawals.ts'
 
@@ -21,6 +23,11 @@ interface Migration {
 function migrationsIn(folder: string): readonly Migration[] {
   const journal = JSON.parse(readFileSync(`${folder}/meta/_journal.json`, 'utf8')) as { entries: Migration[] }
   return journal.entries
+}
+
+/** What the migrations of this version, or of another folder, have made. */
+export function ownObjects(folder: string = FOLDER): OwnObjects {
+  return ownObjectsIn(migrationsIn(folder).map(({ tag }) => readFileSync(`${folder}/${tag}.sql`, 'utf8')))
 }
 
 /** Time stamp of the newest migration that this version knows. */
@@ -50,6 +57,8 @@ export interface UpgradeOptions {
   migrations?: string
   /** Told before an upgrade begins, which can take minutes. Not called for a new database. */
   onUpgrade?: (upgrade: Upgrade) => void
+  /** Called for each trigger, index or view of other people that no longer fits the tables. */
+  onLeftOut?: ((object: LeftOut) => void) | undefined
   freeBytes?: FreeBytes
 }
 
@@ -58,7 +67,7 @@ export interface UpgradeOptions {
  * @throws StopError 73 when there is no space for the copy or a migration fails; the database is then as it was
  */
 export function migrate(db: Sqlite, file: string, options: UpgradeOptions = {}): void {
-  const { migrations: folder = FOLDER, onUpgrade, freeBytes } = options
+  const { migrations: folder = FOLDER, onUpgrade, onLeftOut, freeBytes } = options
   const applied = appliedMigrations(db)
   const pending = migrationsIn(folder).filter(({ when }) => !applied.includes(when))
   const [first] = pending
@@ -67,7 +76,7 @@ export function migrate(db: Sqlite, file: string, options: UpgradeOptions = {}):
   const copy = plannedCopy(db, file, first.tag)
   if (applied.length > 0) onUpgrade?.({ migrations: pending.map(({ tag }) => tag), copy })
   if (copy) makeCopy(db, file, copy, freeBytes)
-  apply(db, file, folder, pending)
+  for (const object of apply(db, file, folder, pending)) onLeftOut?.(object)
 }
 
 /** The columns are those of drizzle's own migrator, so that its tools can read them. */
@@ -78,22 +87,27 @@ const APPLIED =
  * drizzle's migrator is not used: it commits before the references can be checked, and runs in a transaction where
  * switching foreign keys off has no effect, so that a table which is rebuilt loses its cascading children.
  */
-function apply(db: Sqlite, file: string, folder: string, pending: readonly Migration[]): void {
+function apply(db: Sqlite, file: string, folder: string, pending: readonly Migration[]): LeftOut[] {
+  const own = ownObjects(folder)
   db.pragma('foreign_keys = OFF')
+  // A table that is rebuilt, or an index, is sorted: of a large file that is more than a service may use.
+  db.pragma('temp_store = FILE')
   try {
     const work = db.transaction(() => {
       db.exec(APPLIED)
-      const restoreViews = setViewsAside(db)
       giveUpSearch(db)
+      const restore = setAside(db, own)
       const noted = notesWithdrawals(db)
       for (const migration of pending) applyOne(db, file, folder, migration)
       if (!noted && notesWithdrawals(db)) noteEarlierWithdrawals(db)
-      restoreViews()
+      const leftOut = restore()
       ensureViews(db)
-      refuseOrphans(db, file)
+      refuseOrphans(db, file, own)
+      return leftOut
     })
-    work.immediate()
+    return work.immediate()
   } finally {
+    db.pragma('temp_store = MEMORY')
     db.pragma('foreign_keys = ON')
   }
 }
@@ -109,29 +123,34 @@ function applyOne(db: Sqlite, file: string, folder: string, { tag, when }: Migra
   } catch (error) {
     // A full disk and its like are no fault of the migration.
     if (!/^SQLITE_(ERROR|CONSTRAINT)/.test(codeOf(error))) throw error
-    throw broken(`The upgrade of ${file} failed at ${tag}`, error)
+    throw nameTaken(file, error) ?? broken(`The upgrade of ${file} failed at ${tag}`, error)
   }
   const hash = createHash('sha256').update(sql).digest('hex')
   db.prepare('INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)').run(hash, when)
 }
 
-/** A table cannot be rebuilt while a view reads it. Analysts may have made some of their own. */
-function setViewsAside(db: Sqlite): () => void {
-  const views = db.prepare("SELECT name, sql FROM sqlite_master WHERE type = 'view'").all() as {
-    name: string
-    sql: string
-  }[]
-  for (const { name } of views) db.exec(`DROP VIEW ${quote(name)}`)
-  return () => {
-    // A table has taken the place of a view: the migrations have made what the view showed.
-    const tables = new Set(db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all())
-    for (const { name, sql } of views) if (!tables.has(name)) db.exec(sql)
+function refuseOrphans(db: Sqlite, file: string, own: OwnObjects): void {
+  const [first] = brokenReferences(db, own).filter(({ isOwn }) => isOwn)
+  if (first) {
+    throw broken(
+      `The upgrade of ${file} would leave ${first.rows} rows of ${first.table} without their parent`,
+    )
   }
 }
 
-function refuseOrphans(db: Sqlite, file: string): void {
-  const orphans = db.prepare('SELECT count(*) FROM pragma_foreign_key_check').pluck().get()
-  if (orphans !== 0) throw broken(`The upgrade of ${file} would leave ${orphans} rows without their parent`)
+/** A table of someone else has the name of one that a migration makes. */
+function nameTaken(file: string, error: unknown): StopError | undefined {
+  const name = /^table [`"]?(\w+)[`"]? already exists$/.exec(error instanceof Error ? error.message : '')?.[1]
+  if (name === undefined) return undefined
+  return new StopError(
+    `${file} has a table ${name} that parley did not make, and this version needs the name`,
+    {
+      code: 'table-name-taken',
+      hint: `Rename it with ALTER TABLE ${name} RENAME TO my_${name}. Nothing was changed, and the version before still works.`,
+      cause: error,
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    },
+  )
 }
 
 function broken(message: string, cause?: unknown): StopError {

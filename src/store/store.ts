@@ -12,6 +12,7 @@ import { type CrmTables, createCrmTables } from './crm-tables.ts'
 import { withoutCrmTables } from './crm-tables-off.ts'
 import { type Attempts, createAttempts } from './database/attempts.ts'
 import { type FileWatch, watchFile } from './database/file-identity.ts'
+import type { LeftOut } from './database/set-aside.ts'
 import { createClaim, type WantedWorkspace } from './database/workspace.ts'
 import type { ModeChange } from './database/writable-file.ts'
 import { fillDictionary } from './dictionary.ts'
@@ -111,6 +112,8 @@ export interface StoreOptions {
   held?: HeldLock
   /** Told before a database of an older version is copied and brought up to date, which may take minutes. */
   onUpgrade?: (upgrade: Upgrade) => void
+  /** Called for each trigger, index or view of other people that no longer fits the tables. */
+  onLeftOut?: (object: LeftOut) => void
   /** Gives existing files the mode too, and calls this for each that had another. Without it they keep theirs. */
   onMode?: (change: ModeChange) => void
   /** Told for how many milliseconds each transaction has held the event loop. */
@@ -144,7 +147,7 @@ export async function openStoreInTurn(options: StoreOptions): Promise<Store> {
  * @throws StopError 73 when it cannot be opened, 75 when another process writes it
  */
 export function openStore(options: StoreOptions): Store {
-  const { mode, clock, held, workspace, onUpgrade, onMode } = options
+  const { mode, clock, held, workspace, onUpgrade, onLeftOut, onMode } = options
   const path = truePath(options.path)
   const lock = held ?? lockDatabase(path, clock, mode)
   const release = () => {
@@ -152,7 +155,7 @@ export function openStore(options: StoreOptions): Store {
   }
   let db: Sqlite | undefined
   try {
-    db = openDatabase({ path, mode, workspace, onMode, ...(onUpgrade ? { onUpgrade } : {}) })
+    db = openDatabase({ path, mode, workspace, onMode, onLeftOut, ...(onUpgrade ? { onUpgrade } : {}) })
     return storeOn(db, { ...options, path, lock, release })
   } catch (error) {
     if (db) closeBesideReader(db)

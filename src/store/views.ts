@@ -2,6 +2,7 @@ import { CATALOG, type PlacedTable, TABLES, tableNamed } from '../catalog.ts'
 import { sqlComment } from '../dictionary/described.ts'
 import { describedTable } from '../dictionary/dictionary.ts'
 import type { LivesWith } from '../resource.ts'
+import { replaceView } from './database/set-aside.ts'
 import { dealViews } from './deal-views.ts'
 import type { Sqlite } from './open.ts'
 import { quote } from './sql.ts'
@@ -19,13 +20,14 @@ export function replaceViews(db: Sqlite, views: readonly View[]): boolean {
   const present = new Map(
     db.prepare("SELECT name, sql FROM sqlite_master WHERE type = 'view'").raw().all() as [string, string][],
   )
-  const outdated = views.map(explained).filter(({ name, sql }) => present.get(name) !== sql)
+  const tables = new Set(db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all())
+  // A table of someone else that has the name stays.
+  const outdated = views
+    .map(explained)
+    .filter(({ name, sql }) => present.get(name) !== sql && !tables.has(name))
   if (outdated.length === 0) return false
   db.transaction(() => {
-    for (const { name, sql } of outdated) {
-      db.exec(`DROP VIEW IF EXISTS ${quote(name)}`)
-      db.exec(sql)
-    }
+    for (const view of outdated) replaceView(db, view)
   }).immediate()
   return true
 }

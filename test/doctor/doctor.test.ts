@@ -194,6 +194,25 @@ test('a folder and a database that others may change or read are warned of', asy
   expect(found.map(({ check }) => check)).toEqual(['database folder', 'database mode'])
 })
 
+test('rows of a table that parley did not make are named as such, and are no fault of the warehouse', async () => {
+  const around = await backfilled()
+  const analyst = new Database(around.file)
+  analyst.pragma('foreign_keys = OFF')
+  analyst.exec(
+    "CREATE TABLE my_notes (meeting REFERENCES meetings (id)); INSERT INTO my_notes VALUES ('nowhere')",
+  )
+  analyst.close()
+  const all = await findings(around)
+  expect(wrong(all)).toEqual([])
+  expect(all).toContainEqual(
+    expect.objectContaining({
+      mark: 'note',
+      check: 'references',
+      found: 'my_notes: 1 row refers to rows that are not there; parley did not make this table',
+    }),
+  )
+})
+
 test('a database of someone else is recognised and not touched', async () => {
   const around = await place()
   new Database(around.file).exec('CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)').close()

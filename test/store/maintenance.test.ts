@@ -260,7 +260,7 @@ describe('the check of the file', () => {
       "INSERT INTO meeting_attendees (meeting_id, position) VALUES ('nowhere', 0), ('nowhere', 1)",
     )
     expect(maintained(store).checkIntegrity()).toEqual([
-      '2 rows of meeting_attendees have no row in meetings.',
+      '2 rows of meeting_attendees refer to rows that are not there.',
     ])
   })
 

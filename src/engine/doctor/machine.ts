@@ -1,8 +1,9 @@
 import { accessSync, constants, existsSync, readFileSync, type Stats, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { brokenReferences } from '../../store/database/references.ts'
 import { refuseOtherWorkspace, type WantedWorkspace, workspaceOf } from '../../store/database/workspace.ts'
-import { appliedMigrations, newestMigration } from '../../store/migrate.ts'
+import { appliedMigrations, newestMigration, ownObjects } from '../../store/migrate.ts'
 import { openDatabase, type Sqlite } from '../../store/open.ts'
 import { type Finding, finder, sizeText } from './check.ts'
 
@@ -154,29 +155,56 @@ function schemaVersion({ db, version }: MachineContext): Finding[] {
 const DAMAGED = 'Restore a backup, or move the file away and read everything again with parley backfill.'
 
 function quickCheck({ db }: MachineContext): Finding[] {
-  return pragmaCheck(db, 'integrity', 'PRAGMA quick_check', rows => rows.filter(row => row !== 'ok').length)
+  if (!db) return []
+  const line = finder('integrity')
+  const sql = 'PRAGMA quick_check'
+  const checked = withFaults(
+    line,
+    sql,
+    () =>
+      db
+        .prepare(sql)
+        .pluck()
+        .all()
+        .filter(row => row !== 'ok').length,
+  )
+  if ('finding' in checked) return [checked.finding]
+  const faults = checked.found
+  if (faults === 0) return [line.ok(`${sql}: no fault`)]
+  return [line.wrong(`${sql}: ${faults} ${faults === 1 ? 'fault' : 'faults'}`, DATABASE, DAMAGED)]
 }
 
 function foreignKeys({ db }: MachineContext): Finding[] {
-  return pragmaCheck(db, 'references', 'PRAGMA foreign_key_check', rows => rows.length)
+  if (!db) return []
+  const line = finder('references')
+  const broken = withFaults(line, 'PRAGMA foreign_key_check', () => brokenReferences(db, ownObjects()))
+  if ('finding' in broken) return [broken.finding]
+  const findings = broken.found.map(({ table, isOwn, rows }) => {
+    const found =
+      rows === undefined
+        ? `${table} refers to columns that are no key`
+        : `${table}: ${rows} ${rows === 1 ? 'row refers' : 'rows refer'} to rows that are not there`
+    if (isOwn) return line.wrong(found, DATABASE, DAMAGED)
+    return line.note(`${found}; parley did not make this table`, 'The warehouse is not affected by it.')
+  })
+  return findings.some(({ mark }) => mark === 'wrong')
+    ? findings
+    : [line.ok('PRAGMA foreign_key_check: no fault'), ...findings]
 }
 
-function pragmaCheck(
-  db: Sqlite | undefined,
-  check: string,
+/** What a check of the whole database found, or why it could not be made. */
+function withFaults<T>(
+  line: ReturnType<typeof finder>,
   sql: string,
-  countFaults: (rows: readonly unknown[]) => number,
-): Finding[] {
-  if (!db) return []
-  const line = finder(check)
+  check: () => T,
+): { found: T } | { finding: Finding } {
   try {
-    const faults = countFaults(db.prepare(sql).pluck().all())
-    if (faults === 0) return [line.ok(`${sql}: no fault`)]
-    return [line.wrong(`${sql}: ${faults} ${faults === 1 ? 'fault' : 'faults'}`, DATABASE, DAMAGED)]
+    return { found: check() }
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    if (code.startsWith('SQLITE_BUSY')) return [line.note(`${sql}: the database is busy`, 'Run this again.')]
-    return [line.wrong(`${sql} failed (${code})`, DATABASE, DAMAGED)]
+    if (code.startsWith('SQLITE_BUSY'))
+      return { finding: line.note(`${sql}: the database is busy`, 'Run this again.') }
+    return { finding: line.wrong(`${sql} failed (${code})`, DATABASE, DAMAGED) }
   }
 }
 

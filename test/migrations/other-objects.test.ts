@@ -1,0 +1,142 @@
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+import { expect, onTestFinished, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { ownObjectsIn } from '../../src/store/database/own-objects.ts'
+import type { LeftOut } from '../../src/store/database/set-aside.ts'
+import { type OpenOptions, openDatabase, type Sqlite } from '../../src/store/open.ts'
+import { newFolder, openAt } from '../store/temporary-store.ts'
+import { migrationsWith } from './older-version.ts'
+
+/** What analysts may have made in a warehouse of theirs. */
+const THEIRS = `
+  CREATE TABLE my_log (what TEXT);
+  CREATE TABLE my_notes (team TEXT REFERENCES teams (id), note TEXT);
+  INSERT INTO my_notes VALUES ('nowhere', 'kept');
+  CREATE TABLE my_names (name TEXT REFERENCES teams (name));
+  INSERT INTO my_names VALUES ('kept');
+  CREATE VIEW my_teams AS SELECT id, name FROM teams;
+  CREATE TRIGGER my_insert INSTEAD OF INSERT ON my_teams BEGIN INSERT INTO my_log VALUES (NEW.id); END;
+  CREATE TRIGGER live_insert INSTEAD OF INSERT ON live_teams BEGIN INSERT INTO my_log VALUES (NEW.id); END;
+  CREATE TRIGGER my_watch AFTER INSERT ON team_members BEGIN INSERT INTO my_log VALUES (NEW.team_id); END;
+  CREATE TRIGGER my_check AFTER INSERT ON my_notes BEGIN INSERT INTO my_log SELECT member_id FROM team_members; END;
+  CREATE INDEX my_members ON team_members (member_id, team_id);
+  CREATE INDEX my_log_by_what ON my_log (what);`
+
+/** As drizzle rebuilds a table. */
+const REBUILD = `
+  CREATE TABLE \`__new_team_members\` (
+    \`team_id\` text NOT NULL, \`member_id\` text NOT NULL, \`_extra\` text,
+    PRIMARY KEY(\`team_id\`, \`member_id\`),
+    FOREIGN KEY (\`team_id\`) REFERENCES \`teams\`(\`id\`) ON DELETE cascade
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO \`__new_team_members\` SELECT team_id, member_id, _extra FROM \`team_members\`;
+  DROP TABLE \`team_members\`;
+  ALTER TABLE \`__new_team_members\` RENAME TO \`team_members\`;
+  CREATE INDEX \`team_members_by_member\` ON \`team_members\` (\`member_id\`);`
+
+/** A warehouse with a team and with what analysts have made. */
+function used(theirs = THEIRS): string {
+  const path = `${newFolder()}/parley.db`
+  const store = openAt(path)
+  store.db.exec(`
+    INSERT INTO teams (id, name, _first_seen_at, _synced_at) VALUES ('t', 'Sales', '-', '-');
+    INSERT INTO team_members (team_id, member_id) VALUES ('t', 'm')`)
+  store.close()
+  // Its foreign keys are off, as those of the sqlite3 shell are.
+  const analyst = new Database(path)
+  analyst.pragma('foreign_keys = OFF')
+  analyst.exec(theirs)
+  analyst.close()
+  return path
+}
+
+function upgraded(path: string, sql: string, more: Partial<OpenOptions> = {}): Sqlite {
+  const db = openDatabase({ path, migrations: migrationsWith(dirname(path), '0900_next', sql), ...more })
+  onTestFinished(() => {
+    db.close()
+  })
+  return db
+}
+
+const objectsIn = (db: Sqlite): unknown[] =>
+  db.prepare("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE '%900%' ORDER BY 1, 2").all()
+
+test('tables, views, triggers and indices that parley did not make survive the rebuild of a table', () => {
+  const path = used()
+  const before = new Database(path, { readonly: true })
+  const theirs = objectsIn(before).filter(object => /my_|live_insert/.test(JSON.stringify(object)))
+  before.close()
+  expect(theirs).toHaveLength(10)
+  const leftOut: LeftOut[] = []
+  const db = upgraded(path, REBUILD, { onLeftOut: object => leftOut.push(object) })
+  expect(leftOut).toEqual([])
+  expect(objectsIn(db)).toEqual(expect.arrayContaining(theirs))
+  expect(db.prepare('SELECT note FROM my_notes').pluck().all()).toEqual(['kept'])
+  db.exec("INSERT INTO live_teams (id) VALUES ('seen'); INSERT INTO my_teams (id) VALUES ('seen too')")
+  db.exec("INSERT INTO team_members (team_id, member_id) VALUES ('t', 'm2')")
+  expect(db.prepare('SELECT what FROM my_log').pluck().all()).toEqual(['seen', 'seen too', 't'])
+})
+
+test('an index of theirs over a column that is gone is left out and named, and the upgrade goes on', () => {
+  const path = used('CREATE INDEX my_extra ON team_members (_extra)')
+  const leftOut: LeftOut[] = []
+  const db = upgraded(path, 'ALTER TABLE team_members DROP COLUMN _extra;', {
+    onLeftOut: object => leftOut.push(object),
+  })
+  expect(leftOut).toMatchObject([{ type: 'index', name: 'my_extra', table: 'team_members' }])
+  expect(db.prepare('SELECT count(*) FROM team_members').pluck().get()).toBe(1)
+})
+
+test('a trigger on a view of parley survives that the view is replaced without a migration', () => {
+  const path = used()
+  const older = new Database(path)
+  older.exec('DROP VIEW live_teams; CREATE VIEW live_teams AS SELECT id FROM teams')
+  older.exec(
+    'CREATE TRIGGER again INSTEAD OF INSERT ON live_teams BEGIN INSERT INTO my_log VALUES (NEW.id); END',
+  )
+  older.close()
+  const db = openDatabase({ path })
+  onTestFinished(() => {
+    db.close()
+  })
+  db.exec("INSERT INTO live_teams (id, name) VALUES ('seen', 'x')")
+  expect(db.prepare('SELECT what FROM my_log').pluck().all()).toEqual(['seen'])
+})
+
+test('a table of theirs that has the name of a view of parley stays', () => {
+  const path = used()
+  const analyst = new Database(path)
+  analyst.exec("DROP VIEW live_teams; CREATE TABLE live_teams (x); INSERT INTO live_teams VALUES ('theirs')")
+  analyst.close()
+  const db = upgraded(path, REBUILD)
+  expect(db.prepare('SELECT x FROM live_teams').pluck().all()).toEqual(['theirs'])
+})
+
+test('a table of theirs that has the name of a new one is named, with what to do, and nothing is changed', () => {
+  const path = used('CREATE TABLE more (x); INSERT INTO more VALUES (1)')
+  expect(() => upgraded(path, 'CREATE TABLE `more` (a TEXT) STRICT;')).toThrow(
+    expect.objectContaining({
+      code: 'table-name-taken',
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+      hint: expect.stringContaining('ALTER TABLE more RENAME TO my_more'),
+    }),
+  )
+  openAt(path).close()
+})
+
+test('an upgrade sorts in files and not in memory, and no longer than it lasts', () => {
+  const path = used('SELECT 1')
+  const db = upgraded(path, 'CREATE TABLE seen900 AS SELECT temp_store FROM pragma_temp_store;')
+  const [FILE, MEMORY] = [1, 2]
+  expect(db.prepare('SELECT temp_store FROM seen900').pluck().get()).toBe(FILE)
+  expect(db.pragma('temp_store', { simple: true })).toBe(MEMORY)
+})
+
+test('the tables and indices of parley are read from its migrations', () => {
+  const sql = 'CREATE TABLE `a` (\n\t`x` text\n);\nCREATE UNIQUE INDEX `b` ON `a` (`x`);'
+  expect(ownObjectsIn([sql, 'CREATE INDEX `c` ON `a` (`x`);'])).toEqual({
+    tables: new Set(['a']),
+    indices: new Set(['b', 'c']),
+  })
+})
