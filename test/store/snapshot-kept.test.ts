@@ -11,7 +11,7 @@ import {
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
-import { keepSnapshot, keptSnapshots } from '../../src/store/kept-snapshots.ts'
+import { type Keeping, keepSnapshot, keptSnapshots } from '../../src/store/kept-snapshots.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { owners, putCopies } from './kept-copies.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
@@ -27,12 +27,13 @@ interface Wanted {
   folder?: string
   keep?: number
   mode?: number
+  owners?: Keeping['owners']
 }
 
-function keepOne(database: string, { folder, keep = 7, mode = 0o600 }: Wanted = {}) {
+function keepOne(database: string, { folder, keep = 7, mode = 0o600, owners: asked = owners }: Wanted = {}) {
   const signal = new AbortController().signal
   const options = { database, mode, clock: virtualClock(NOW), signal, program: PROGRAM }
-  return keepSnapshot(options, { folder, keep, owners })
+  return keepSnapshot(options, { folder, keep, owners: asked })
 }
 
 function folderWith(names: readonly string[]): string {
@@ -111,6 +112,19 @@ describe('snapshots that are kept', () => {
     for (const day of [1, 2]) writeFileSync(join(own, nameOf(day)), 'damaged')
     await keepOne(store.path, { keep: 2 })
     expect(readdirSync(own).sort()).toEqual([nameOf(2), OF_TODAY])
+  })
+
+  test('all stay in a shared folder where nobody can tell whose they are, and the new one is made', async () => {
+    const store = temporaryStore()
+    const folder = newFolder()
+    putCopies(store, folder, [nameOf(1), nameOf(2)])
+    const made = await keepOne(store.path, {
+      folder,
+      keep: 1,
+      owners: () => Promise.reject(new Error('cut off')),
+    })
+    expect(made.removed).toEqual([])
+    expect(readdirSync(folder)).toEqual([nameOf(1), nameOf(2), OF_TODAY])
   })
 
   test('that were made before the clock was set back count as older than all since', async () => {

@@ -1,0 +1,37 @@
+import { existsSync, readFileSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { backfilled } from '../cli/workspace.ts'
+import { until } from '../support/until.ts'
+import { column, startDaemon } from './cli-daemon.ts'
+
+const WORDS = 'Zxqvkjwp and sons'
+const DAY = 86_400_000
+const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString()
+
+test('the daemon makes up for missed nights, and writes a large database anew before its next shift', async context => {
+  const place = await backfilled(context, { now: 'real' })
+  const db = new Database(place.file)
+  const insert = db.prepare(
+    'INSERT INTO teams (id, name, _first_seen_at, _synced_at, _deleted_at) VALUES (?, ?, @at, @at, @at)',
+  )
+  db.transaction(() => {
+    for (let at = 0; at < 40; at += 1) insert.run(`large${at}`, 'x'.repeat(1e6), { at: daysAgo(1) })
+    insert.run('gone', WORDS, { at: daysAgo(40) })
+  })()
+  db.prepare("INSERT INTO sync_erasures (table_name, key, withdrawn_at) VALUES ('teams', 'gone', ?)").run(
+    daysAgo(40),
+  )
+  db.prepare("UPDATE sync_meta SET value = ? WHERE key = 'maintained_at'").run(daysAgo(7))
+  db.close()
+  const daemon = startDaemon(context, place)
+  await daemon.says(({ msg }) => msg === 'Maintenance is done')
+  await daemon.says(({ msg }) => msg.startsWith('The database was written anew'))
+  const remains = () => column(place.file, "SELECT key FROM sync_meta WHERE key LIKE '%holds%'")
+  expect(await until(remains, found => found.length === 0)).toEqual([])
+  daemon.signal('SIGTERM')
+  expect(await daemon.ended).toMatchObject({ status: 0 })
+  expect(column(place.file, 'PRAGMA integrity_check')).toEqual(['ok'])
+  const files = ['', '-wal'].map(end => `${place.file}${end}`).filter(existsSync)
+  expect(files.filter(file => readFileSync(file).includes(WORDS))).toEqual([])
+})
