@@ -81,7 +81,7 @@ function schemaOf(db: Database.Database): string[] {
 }
 
 function copyTable(from: Database.Database, to: Database.Database, table: string, watch: Stopwatch): number {
-  const copyings = [ofItems(from, to, table), ...belowItems(from, to, table)]
+  const copyings = [ofItems(from, to, table), ...belowItems(from, to, table), ...mergedBelow(from, to, table)]
   const last = from.prepare(`SELECT max(_id) FROM "${table}"`).pluck().get() as number | null
   const writePage = to.transaction((page: readonly (readonly unknown[][])[]) => {
     copyings.forEach(({ insert }, index) => {
@@ -99,7 +99,11 @@ function copyTable(from: Database.Database, to: Database.Database, table: string
 
 function ofItems(from: Database.Database, to: Database.Database, table: string): Copying {
   return {
-    read: from.prepare<[number, number]>(`SELECT * FROM "${table}" WHERE _id BETWEEN ? AND ?`).raw(),
+    read: from
+      .prepare<[number, number]>(
+        `SELECT ${storedColumns(from, table).join(', ')} FROM "${table}" WHERE _id BETWEEN ? AND ?`,
+      )
+      .raw(),
     insert: to.prepare(insertInto(from, table)),
   }
 }
@@ -121,7 +125,24 @@ function belowItems(from: Database.Database, to: Database.Database, table: strin
   }))
 }
 
+/** What is merged with the e-mails has no foreign key. */
+function mergedBelow(from: Database.Database, to: Database.Database, table: string): Copying[] {
+  if (table !== 'messages') return []
+  const read = from
+    .prepare<[number, number]>(
+      `SELECT c.* FROM messages t JOIN message_participants c USING (header_message_id) WHERE t._id BETWEEN ? AND ?`,
+    )
+    .raw()
+  return [{ read, insert: to.prepare(insertInto(from, 'message_participants')) }]
+}
+
 function insertInto(db: Database.Database, table: string): string {
-  const columns = db.prepare(`SELECT name FROM pragma_table_info(?)`).pluck().all(table)
-  return `INSERT INTO "${table}" VALUES (${columns.map(() => '?').join(', ')})`
+  const columns = storedColumns(db, table)
+  return `INSERT INTO "${table}" (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+}
+
+/** Without those that are computed. */
+function storedColumns(db: Database.Database, table: string): string[] {
+  const names = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[]
+  return names.map(name => `"${name}"`)
 }

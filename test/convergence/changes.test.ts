@@ -49,6 +49,13 @@ function tombstoned(): Record<string, string[]> {
   )
 }
 
+/** Live rows of which a value was replaced. */
+const changedSince = (table: string): unknown[] =>
+  query(
+    trial.database,
+    `SELECT id FROM ${table} WHERE _changed_at IS NOT NULL AND _deleted_at IS NULL ORDER BY id`,
+  ).map(({ id }) => id)
+
 test('what was edited, hidden, deleted, published late and completed is so after the next backfill, and what is revealed comes back', async () => {
   trial = await startTrial({ ...TINY, meetings: 24, members: 20 })
   expect(await trial.backfill()).toMatchObject({ status: 0 })
@@ -68,6 +75,13 @@ test('what was edited, hidden, deleted, published late and completed is so after
     expect(gone[table]?.sort()).toEqual([...ids(`hide ${table}`), ...ids(`delete ${table}`)].sort())
   }
   expect(gone['crm_records']?.length).toBe(2 * OBJECTS.length)
+  for (const table of ['members', 'collections'] as const) {
+    expect(changedSince(table)).toEqual(ids(`edit ${table}`).filter(id => !gone[table]?.includes(id)))
+  }
+  const written = query(trial.database, 'SELECT DISTINCT record_id FROM crm_record_changes ORDER BY 1')
+  expect(changedSince('crm_records')).toEqual(
+    written.map(row => row['record_id']).filter(id => !gone['crm_records']?.includes(String(id))),
+  )
 
   await changeEverything(['reveal'])
   expect(await trial.backfill()).toMatchObject({ status: 0 })
