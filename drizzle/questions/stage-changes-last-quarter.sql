@@ -1,7 +1,7 @@
--- Which deals changed their stage in the last quarter, from which stage to which?
+-- Which deals have changed their stage since the last quarter began, from which stage to which?
 --
 -- Parameters:
---   since, until   changes seen from this day on and before that one: the last calendar quarter that is over
+--   since, until   changes seen from this day on and before that one: from the begin of the last calendar quarter that is over
 --   stage_field, name_field, owner_field   the deal's fields
 --
 -- The API tells a record's present only. These are the changes that parley saw, with the time at which it did: none
@@ -10,7 +10,7 @@
 WITH parameters AS (
   SELECT
     date('now', 'start of month', '-' || ((strftime('%m', 'now') - 1) % 3 + 3) || ' months') AS since,
-    date('now', 'start of month', '-' || ((strftime('%m', 'now') - 1) % 3) || ' months') AS until,
+    date('now', '+1 day') AS until,
     'stage_id' AS stage_field,
     'name' AS name_field,
     'owner_id' AS owner_field

@@ -35,6 +35,8 @@ export interface DaemonDemo {
   file: string
   database: string
   sizes: Sizes
+  /** With names and values that are hard on a reader. */
+  isWild: boolean
   /** Undefined: until it is stopped. */
   minutes: number | undefined
   /** How `parley` is called here. */
@@ -55,6 +57,9 @@ export async function demoDaemon(context: CommandContext, demo: DaemonDemo): Pro
   const clock = systemClock()
   const simulator = startSimulator(env, demo.sizes, LIMIT, [
     '--control',
+    '--now',
+    'real',
+    ...(demo.isWild ? [] : ['--tidy']),
     '--log-requests',
     '--history-days',
     HISTORY_DAYS,

@@ -58,7 +58,7 @@ export function startSimulator(
   more: readonly string[] = [],
 ): ChildProcess {
   const sizes = ['--messages', messages, '--meetings', meetings, '--deals', deals].map(String)
-  const behaviour = ['--now', 'real', '--latency', '15', '--limit', `token-bucket:${rate},${burst}`]
+  const behaviour = ['--latency', '15', '--limit', `token-bucket:${rate},${burst}`]
   return fork(CLI, ['simulate', '--port', '0', '--json', ...sizes, ...behaviour, ...more], {
     ...APART,
     env: foreign(env),

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { basename, relative, resolve } from 'node:path'
 import { Option } from 'commander'
+import { systemClock } from '../clock.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import type { Sqlite } from '../store/open.ts'
 import { type CommandContext, type CommandDefinition, mayColour } from './command.ts'
@@ -18,13 +19,15 @@ import {
   startSimulator,
 } from './demo-processes.ts'
 import { type DemoQuestion, demoQuestions } from './demo-questions.ts'
+import { passDays } from './demo-year.ts'
 import { table } from './table.ts'
 import { wholeNumber } from './wording.ts'
 
 export interface DemoOptions {
   database: string
-  messages: string
+  messages?: string
   daemon?: boolean
+  wild?: boolean
   minutes?: string
 }
 
@@ -33,35 +36,52 @@ const LIMIT: Limit = { rate: 400, burst: 100 }
 
 export const demoCommand: CommandDefinition<DemoOptions> = {
   description:
-    'Serves a made-up workspace, reads it into a SQLite file with the real parley backfill, and asks that file a few questions; or, with --daemon, has the workspace change all the time and shows how parley daemon keeps the file true to it. Nothing outside this machine is reached, no settings are needed or used, and only a file that an earlier demo made is written over.',
+    'Serves a made-up workspace, reads it into a SQLite file with the real parley backfill, lets weeks go by in the workspace and reads it again, so that there is history, and asks that file a few questions; or, with --daemon, has the workspace change all the time and shows how parley daemon keeps the file true to it. Nothing outside this machine is reached, no settings are needed or used, and only a file that an earlier demo made is written over.',
   settings: [],
   options: [
     new Option('--database <file>', 'the file that is left behind').default('demo.db'),
-    new Option('--messages <count>', 'e-mails of the workspace; all else goes with them').default('4000'),
+    new Option(
+      '--messages <count>',
+      'e-mails of the workspace when it is first read; all else goes with them (default 2000; 4000 with --wild and --daemon)',
+    ),
+    new Option(
+      '--wild',
+      'a workspace with all that is hard on a reader: names that look like SQL, values of no type',
+    ),
     new Option('--daemon', 'show the daemon on a workspace that changes, until it is stopped'),
     new Option('--minutes <count>', 'with --daemon: end by itself after so long'),
   ],
   examples: [
     ['parley demo', 'half a minute; leaves demo.db behind'],
+    ['parley demo --wild', 'the same on a workspace that is hard on a reader, read once'],
     ['parley demo --messages 100000 --database large.db', 'a larger workspace, in a few minutes'],
     ['parley demo --daemon --minutes 10', 'ten minutes of a workspace that changes all the time'],
   ],
   async run(context, { options }) {
     const { stdout, stderr, env, cwd, signal } = context
-    const sizes = sizesFor(options.messages)
+    const sizes = sizesFor(options.messages ?? (options.wild || options.daemon ? '4000' : '2000'))
     const minutes = minutesFor(options)
     const file = resolve(cwd, options.database)
     await makeRoom(file)
     if (options.daemon) {
       const { demoDaemon } = await import('./demo-daemon.ts')
-      return demoDaemon(context, { file, database: options.database, sizes, minutes, parley: callOf(cwd) })
+      return demoDaemon(context, {
+        file,
+        database: options.database,
+        sizes,
+        isWild: options.wild === true,
+        minutes,
+        parley: callOf(cwd),
+      })
     }
-    stderr.write(beforehand(sizes, options.database))
-    const simulator = startSimulator(env, sizes, LIMIT)
+    const isWild = options.wild === true
+    stderr.write(beforehand(sizes, options.database, isWild))
+    const simulator = startSimulator(env, sizes, LIMIT, isWild ? ['--now', 'real'] : yearFlags())
     const stop = () => simulator.kill()
     signal.addEventListener('abort', stop)
     try {
-      const status = await backfill(context, { file, service: await listening(simulator, signal) })
+      const service = await listening(simulator, signal)
+      const status = await readAll(context, { file, service, sizes, readings: isWild ? [AT_ONCE] : READINGS })
       if (signal.aborted || status !== EXIT_STATUS.done) return notFinished(context, status)
       await answerQuestions(context, file, options.database)
       stdout.write(howToGoOn(cwd, options.database))
@@ -88,10 +108,60 @@ function minutesFor({ minutes, daemon }: DemoOptions): number | undefined {
 
 const LONGEST_MINUTES = 1440
 
-function beforehand({ messages, meetings, deals }: Sizes, database: string): string {
+/** Days that go by in the workspace before it is read, and what is said then. */
+interface Reading {
+  days: number
+  says: string
+}
+
+const AT_ONCE: Reading = { days: 0, says: '' }
+
+const READINGS: readonly Reading[] = [
+  AT_ONCE,
+  {
+    days: 75,
+    says: 'Ten weeks go by in the workspace, until today: deals move on, things are said, written and withdrawn.\nparley backfill reads again:',
+  },
+]
+
+const DAY_MS = 86_400_000
+/** With the days that go by it is a year. */
+const HISTORY_DAYS = 290
+
+/** The workspace begins in the past and comes to the present in the course of the demo. */
+function yearFlags(): string[] {
+  const days = READINGS.reduce((sum, reading) => sum + reading.days, 0)
+  const begins = new Date(systemClock().now() - days * DAY_MS).toISOString()
+  return ['--tidy', '--control', '--log-requests', '--now', begins, '--history-days', String(HISTORY_DAYS)]
+}
+
+interface Reads {
+  file: string
+  service: Service | undefined
+  sizes: Sizes
+  readings: readonly Reading[]
+}
+
+/** One backfill after the other, until one does not get to its end. */
+async function readAll(
+  context: CommandContext,
+  { file, service, sizes, readings }: Reads,
+): Promise<ExitStatus> {
+  for (const { days, says } of readings) {
+    if (days > 0 && service) {
+      await passDays({ service, days, messages: sizes.messages })
+      context.stderr.write(`\n${says}\n\n`)
+    }
+    const status = await backfill(context, { file, service })
+    if (status !== EXIT_STATUS.done) return status
+  }
+  return EXIT_STATUS.done
+}
+
+function beforehand({ messages, meetings, deals }: Sizes, database: string, isWild: boolean): string {
   return `
 parley simulate now serves a made-up workspace on this machine: ${wholeNumber(messages)} e-mails, ${wholeNumber(meetings)} meetings
-and ${wholeNumber(deals)} deals over two years. It refuses more than ${LIMIT.rate} requests a second; parley does not
+and ${wholeNumber(deals)} deals ${isWild ? 'over two years' : 'to begin with'}. It refuses more than ${LIMIT.rate} requests a second; parley does not
 know that and has to find it out.
 
 parley backfill reads all of it into ${database}:

@@ -39,6 +39,8 @@ export interface SimulatorOptions extends Partial<Sizes> {
   /** End of the made-up history and start of the service's clock: an instant, or `real`. Default 2026-06-30T12:00:00Z. */
   now?: string
   historyDays?: number
+  /** A workspace as a company might have it, without what is hard on a reader. Default false. */
+  tidy?: boolean
   /** Unready overviews become COMPLETED so long after the start. Default: only by a change. */
   overviewsCompleteAfterMs?: number
   /** What a workspace id that is not the key's gets. Default 403. */
@@ -124,6 +126,7 @@ function createScene(options: SimulatorOptions): { scene: Scene; passTime(ms: nu
     end,
     sizes: sizesOf(options),
     workspaceId: options.workspaceId ?? 'demo-workspace',
+    isTidy: options.tidy ?? false,
     now: () => end + (clock.now() - begun + passed) * 1_000,
   }
   return {

@@ -162,6 +162,7 @@ const KNOW_THE_SIMULATOR = [
   'commands/demo.ts',
   'commands/demo-changes.ts',
   'commands/demo-world.ts',
+  'commands/demo-year.ts',
 ]
 
 const simulatorUnknown = perImport(({ path }, { module }) =>

@@ -150,12 +150,12 @@ test.concurrent.for([
   [
     '--kind names nothing that can be searched: "mail"',
     ['x', '--kind', 'mail'],
-    'There are message, transcript, meeting, summary, action-item.',
+    'There are message, transcript, meeting, summary, action-item, answer.',
   ],
   [
     '--kind names nothing that can be searched: "meetings"',
     ['x', '--kind', 'meetings'],
-    'Did you mean meeting? There are message, transcript, meeting, summary, action-item.',
+    'Did you mean meeting? There are message, transcript, meeting, summary, action-item, answer.',
   ],
   [
     '--from is "yesterday", expected a UTC day such as 2025-01-31, or a full RFC 3339 instant such as 2025-01-31T08:00:00Z',

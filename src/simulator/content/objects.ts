@@ -24,6 +24,8 @@ export interface FieldDefinition {
   isUnique?: boolean
   isCustom?: boolean
   isActive?: boolean
+  /** Its name or its values are hard on a reader. */
+  isWild?: boolean
   options?: readonly string[]
   target?: { object: string; resource?: string }
 }
@@ -35,6 +37,8 @@ export interface ObjectDefinition {
   labelPlural: string
   isCustom: boolean
   isActive: boolean
+  /** Its name is hard on a reader. */
+  isWild?: boolean
   /** Named by the object list. */
   listed: boolean
   /** False: its record list answers 404 although the object list names it. */
@@ -70,9 +74,15 @@ const custom = (name: string, kind: FieldKind, type: string): FieldDefinition =>
 const LONG_FIELD_NAME = `long_${'x'.repeat(295)}`
 
 /** A fresh copy, since metadata can change while the simulator runs. */
-export function objectDefinitions(): ObjectDefinition[] {
-  return [...standardObjects(), ...customObjects()]
+export function objectDefinitions(isTidy: boolean): ObjectDefinition[] {
+  const all = [...standardObjects(), ...customObjects()]
+  if (!isTidy) return all
+  return all
+    .filter(object => !object.isWild)
+    .map(object => ({ ...object, fields: object.fields.filter(field => !field.isWild) }))
 }
+
+const wild = (field: FieldDefinition): FieldDefinition => ({ ...field, isWild: true })
 
 function standard(
   name: string,
@@ -106,16 +116,16 @@ function standardObjects(): ObjectDefinition[] {
       relation('owner_id', 'Owner', 'member', 'members'),
       { name: 'is_closed', label: 'Closed', type: 'BOOLEAN', kind: 'boolean' },
       text('next_step', 'Next step'),
-      custom('external_ref', 'huge', 'NUMBER'),
-      custom('select', 'options', 'SELECT'),
-      custom('Group By', 'text', 'TEXT'),
-      custom('it\'s "quoted"', 'text', 'TEXT'),
+      wild(custom('external_ref', 'huge', 'NUMBER')),
+      wild(custom('select', 'options', 'SELECT')),
+      wild(custom('Group By', 'text', 'TEXT')),
+      wild(custom('it\'s "quoted"', 'text', 'TEXT')),
       custom('契約 種別', 'options', 'SELECT'),
-      custom('Amount', 'integer', 'NUMBER'),
-      custom(LONG_FIELD_NAME, 'text', 'TEXT'),
+      wild(custom('Amount', 'integer', 'NUMBER')),
+      wild(custom(LONG_FIELD_NAME, 'text', 'TEXT')),
       custom('tags', 'list', 'MULTI_SELECT'),
-      custom('a.b[0]->$', 'datetime', 'DATETIME'),
-      { ...custom('old_score', 'decimal', 'NUMBER'), isActive: false },
+      wild(custom('a.b[0]->$', 'datetime', 'DATETIME')),
+      wild({ ...custom('old_score', 'decimal', 'NUMBER'), isActive: false }),
     ]),
     standard('pipeline', 'pipelines', 'Pipeline', [
       text('name', 'Name', { isNullable: false }),
@@ -135,7 +145,7 @@ function standardObjects(): ObjectDefinition[] {
         text('name', 'Name', { isNullable: false }),
         text('domain', 'Domain', { isUnique: true }),
         { name: 'employees', label: 'Employees', type: 'NUMBER', kind: 'integer', isNullable: true },
-        { name: 'revenue', label: 'Revenue', type: 'NUMBER', kind: 'huge', isNullable: true },
+        wild({ name: 'revenue', label: 'Revenue', type: 'NUMBER', kind: 'huge', isNullable: true }),
         relation('owner_id', 'Owner', 'member', 'members'),
       ],
       false,
@@ -176,32 +186,40 @@ function customObject(
   }
 }
 
+const WILD = { isWild: true } as const
+
 function customObjects(): ObjectDefinition[] {
   return [
     customObject('renewal', 'Renewal', [
       { ...custom('value', 'decimal', 'CURRENCY') },
       relation('deal_id', 'Deal', 'deal'),
       custom('due', 'date', 'DATE'),
-      custom('id', 'text', 'TEXT'),
-      custom('_deleted_at', 'datetime', 'DATETIME'),
-      { ...custom('Value', 'huge', 'CURRENCY'), label: 'value' },
+      wild(custom('id', 'text', 'TEXT')),
+      wild(custom('_deleted_at', 'datetime', 'DATETIME')),
+      wild({ ...custom('Value', 'huge', 'CURRENCY'), label: 'value' }),
     ]),
-    customObject('order', 'Order', [
-      custom('select', 'options', 'SELECT'),
-      custom('SELECT', 'integer', 'NUMBER'),
-      custom('signed?', 'misfit', 'BOOLEAN'),
-      custom('"; DROP TABLE crm_order; --', 'misfit', 'NUMBER'),
-      custom('delivered at', 'misfit', 'DATETIME'),
-      custom('数量', 'misfit', 'INTEGER'),
-    ]),
-    customObject('Order', 'Order (old)', [custom('total', 'huge', 'NUMBER')]),
+    customObject(
+      'order',
+      'Order',
+      [
+        custom('select', 'options', 'SELECT'),
+        custom('SELECT', 'integer', 'NUMBER'),
+        custom('signed?', 'misfit', 'BOOLEAN'),
+        custom('"; DROP TABLE crm_order; --', 'misfit', 'NUMBER'),
+        custom('delivered at', 'misfit', 'DATETIME'),
+        custom('数量', 'misfit', 'INTEGER'),
+      ],
+      WILD,
+    ),
+    customObject('Order', 'Order (old)', [custom('total', 'huge', 'NUMBER')], WILD),
     customObject('site visit', 'Site visit', [custom('visited at', 'datetime', 'DATETIME')]),
-    customObject('x"; drop table members; --', 'Quoted "object"', [custom('note', 'text', 'TEXT')]),
+    customObject('x"; drop table members; --', 'Quoted "object"', [custom('note', 'text', 'TEXT')], WILD),
     customObject('契約書', '契約書', [custom('金額', 'decimal', 'NUMBER'), custom('締結日', 'date', 'DATE')]),
-    customObject(`o_${'y'.repeat(298)}`, 'Object with a long name', [custom('note', 'text', 'TEXT')]),
+    customObject(`o_${'y'.repeat(298)}`, 'Object with a long name', [custom('note', 'text', 'TEXT')], WILD),
     customObject('legacy_ticket', 'Legacy ticket', [custom('state', 'options', 'SELECT')], {
       readable: false,
       isActive: false,
+      ...WILD,
     }),
   ]
 }

@@ -138,6 +138,16 @@ export function createMeetings(
     meeting_type_name: index % 11 === 10 ? null : at(TYPES, mix(seed, SALT.meeting + 15, index)),
   })
 
+  /** Of a speaker: our side speaks for a quarter to three quarters of a meeting, the others differ as well. */
+  function talkShare(index: number, speaker: number, speakers: number): number {
+    const weight = (number: number) => 20 + mixBelow(seed, SALT.meeting + 18, index * 31 + number, 80)
+    const ours = speakers === 1 ? 1 : 0.25 + mixBelow(seed, SALT.meeting + 17, index, 50) / 100
+    if (speaker === 0) return Number(ours.toFixed(2))
+    const others = Array.from({ length: speakers - 1 }, (_, at) => weight(at + 1))
+    const sum = others.reduce((total, each) => total + each, 0)
+    return Number((((1 - ours) * weight(speaker)) / sum).toFixed(2))
+  }
+
   function attendees(index: number) {
     const member = owner(index)
     const inside = {
@@ -225,7 +235,11 @@ export function createMeetings(
       related_objects: relatedObjects(index),
       speakers: voices.map((voice, n) => ({
         speaker_name: voice.name,
-        speaker_ratio: n === 0 ? 0.4 : 0.6 / (voices.length - 1),
+        speaker_ratio: scene.isTidy
+          ? talkShare(index, n, voices.length)
+          : n === 0
+            ? 0.4
+            : 0.6 / (voices.length - 1),
       })),
       ...overview(index),
       ...(index % 17 === 4 && { sentiment: 'POSITIVE' }),

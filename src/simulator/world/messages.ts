@@ -241,7 +241,9 @@ export function createMessages(scene: Scene, people: People, customers: Customer
     memberOf: index => memberAt(sourceOf(index).thread, 0),
     isSent: index => isSentBy(mailSeed(sourceOf(index))),
     addMail: (micros, choice) => {
-      const thread = choice % Math.max(1, layout.threadStart.length)
+      // People mostly answer what came in the last days.
+      const answered = scene.isTidy && choice % 6 > 0 ? added.at(-1 - ((choice >>> 3) % 30)) : undefined
+      const thread = answered?.thread ?? choice % Math.max(1, layout.threadStart.length)
       return addSource({ thread, mail: 1_000 + added.length, copy: 0 }, micros)
     },
     addCopy: (of, micros) => addSource({ ...sourceOf(of), copy: 100 + added.length }, micros),

@@ -7,7 +7,7 @@ import {
   PIPELINES,
 } from '../content/objects.ts'
 import { at, createDraw, type Draw, mix } from '../draw.ts'
-import { coarsen, formatDay, formatInstant } from '../instants.ts'
+import { coarsen, DAY, formatDay, formatInstant } from '../instants.ts'
 import { createShelf, type Shelf } from '../shelf.ts'
 import type { Customers } from './customers.ts'
 import { type DealHistory, STAGE_ROWS } from './deals.ts'
@@ -40,7 +40,7 @@ type Value = (index: number, draw: Draw, field: FieldDefinition) => string | und
 
 export function createRecords(scene: Scene, parts: Parts): Records {
   const { seed, sizes } = scene
-  let definitions = objectDefinitions()
+  let definitions = objectDefinitions(scene.isTidy)
   const shelves = new Map<string, Shelf>()
   definitions.forEach((object, position) => {
     if (!object.readable) return
@@ -66,7 +66,7 @@ export function createRecords(scene: Scene, parts: Parts): Records {
     })
   }
 
-  const values = specialValues(parts, shelves)
+  const values = { ...specialValues(parts, shelves), ...(scene.isTidy && tidyValues(scene, parts)) }
   const shelf = (name: string): Shelf | undefined => shelves.get(name)
   const object = (name: string): ObjectDefinition | undefined => definitions.find(each => each.name === name)
 
@@ -100,7 +100,8 @@ export function createRecords(scene: Scene, parts: Parts): Records {
       const revision = shelf(name)?.revision(index) ?? 0
       const fields: string[] = []
       definition.fields.forEach((field, position) => {
-        const draw = createDraw(seed, saltOf(definition, field) + (position % 2 === 1 ? 0 : revision), index)
+        const edits = isEdited(scene, field, position) ? revision : 0
+        const draw = createDraw(seed, saltOf(definition, field) + edits, index)
         const special = values[`${name}.${field.key ?? field.name}`]
         const value = special ? special(index, draw, field) : plainValue(scene, field, draw, revision)
         if (value !== undefined) fields.push(`${quote(field.name)}:${value}`)
@@ -162,6 +163,35 @@ function specialValues(
   }
 }
 
+/** Whether an edit of a record gives the field another value. */
+function isEdited({ isTidy }: Scene, { name }: FieldDefinition, position: number): boolean {
+  return isTidy ? ['close_date', 'next_step', 'note'].includes(name) : position % 2 === 0
+}
+
+const NEXT_STEPS = [
+  'Send the revised quote',
+  'Call procurement on Thursday',
+  'Workshop with IT',
+  'Waiting for the order form',
+  '見積書の確認待ち',
+] as const
+
+/** Of a workspace in which people keep their CRM in order. */
+function tidyValues(scene: Scene, { customers, history }: Parts): Record<string, Value> {
+  return {
+    'deal.amount': (_, draw) => (draw.chance(0.05) ? 'null' : String(2_000 + draw.below(160) * 500)),
+    'deal.next_step': (_, draw) => quote(draw.pick(NEXT_STEPS)),
+    // Most open deals are to be closed in the next months; a few are late.
+    'deal.close_date': (index, draw) => {
+      const steps = history.steps(index)
+      if (history.stageOf(index).isClosed && steps > 0)
+        return quote(formatDay(history.stepAt(index, steps - 1)))
+      const from = customers.deals.editedAt(index) ?? Math.max(scene.end, history.createdAt(index))
+      return quote(formatDay(from + (draw.chance(0.08) ? -draw.below(25) : 40 + draw.below(200)) * DAY))
+    },
+  }
+}
+
 const NOTES = [
   'Waiting for the order form',
   'Send the revised quote',
@@ -191,7 +221,8 @@ function digits(draw: Draw, count: number): string {
 const PLAIN: Record<FieldDefinition['kind'], (draw: Draw, scene: Scene, revision: number) => string> = {
   text: (draw, _, revision) => quote(`${draw.pick(NOTES)}${revision > 0 ? ` (${revision})` : ''}`),
   integer: draw => String(draw.below(5_000)),
-  decimal: draw => `${1 + draw.below(900_000)}.${digits(draw, draw.chance(0.2) ? 22 : 2)}`,
+  decimal: (draw, scene) =>
+    `${1 + draw.below(900_000)}.${digits(draw, draw.chance(0.2) && !scene.isTidy ? 22 : 2)}`,
   huge: draw => (draw.chance(0.03) ? '1.25e+21' : `${1 + draw.below(9)}${digits(draw, 16 + draw.below(6))}`),
   date: (draw, scene) => quote(formatDay(spread(scene, draw.below(1_000) / 900))),
   datetime: (draw, scene) => quote(formatInstant(spread(scene, draw.below(1_000) / 1_000), draw.below(8))),
