@@ -5,6 +5,7 @@ import { ENVELOPES } from '../../src/simulator/paging.ts'
 import type { SimulatorOptions } from '../../src/simulator/server.ts'
 import { killAt, killNoMore, type Trial } from '../support/trial.ts'
 import type { Draw } from './draw.ts'
+import { HOSTILE_MODES } from './hostile-modes.ts'
 
 /** What is done to a backfill before its warehouse is compared. */
 export interface Mode {
@@ -21,6 +22,7 @@ const KILLS = ['request', 'answer'] as const
 const REQUESTS = 330
 
 export const MODES: Readonly<Record<string, Mode>> = {
+  ...HOSTILE_MODES,
   once: {
     about: 'killed once at a random moment and run again',
     play: async (trial, draw) => {

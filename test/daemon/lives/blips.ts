@@ -2,7 +2,7 @@ import type { Fault } from '../../../src/simulator/faults.ts'
 import { routeTemplates } from '../../../src/simulator/routes.ts'
 import { createDraw, type Draw } from '../../torture/draw.ts'
 import { type DaemonTrial, SCALES, startDaemonTrial } from '../daemon-trial.ts'
-import { WRONG_ANSWERS } from './hostile-deeds.ts'
+import { WRONG_ANSWERS } from './hostile-answers.ts'
 
 /** What came of single wrong answers. */
 export interface Blips {

@@ -1,23 +1,11 @@
 import Database from 'better-sqlite3'
-import type { Fault, Faults } from '../../../src/simulator/faults.ts'
+import type { Faults } from '../../../src/simulator/faults.ts'
 import { routeTemplates } from '../../../src/simulator/routes.ts'
 import type { TruthKind } from '../../../src/simulator/world/truth.ts'
 import type { Draw } from '../../torture/draw.ts'
 import type { DaemonTrial } from '../daemon-trial.ts'
 import { changeSome, type Deed, type Deeds, USUAL } from './deeds.ts'
-
-type Answer = Partial<Fault> & Pick<Fault, 'kind'>
-
-/** Wrong answers that stand for a moment's fault, each of which may look like a right one. */
-export const WRONG_ANSWERS: readonly [Answer, ...Answer[]] = [
-  { kind: 'status', status: 404 },
-  { kind: 'status', status: 403 },
-  { kind: 'status', status: 410 },
-  { kind: 'status', status: 500 },
-  { kind: 'status', status: 503, retryAfter: 3600 },
-  { kind: 'empty' },
-  { kind: 'null-data' },
-]
+import { FAILURES, ODD_ANSWERS, shown, WRONG_ANSWERS } from './hostile-answers.ts'
 
 const pickRoute = (draw: Draw): string => {
   const [first = '', ...rest] = routeTemplates()
@@ -46,6 +34,14 @@ const blipOfAll: Deed = async (trial, draw) => {
   return `all answers ${JSON.stringify(fault)}`
 }
 
+/** A maintenance page that tells to come back in an hour, and is over at once. */
+const maintenance: Deed = async trial => {
+  await trial.simulator.setFaults([{ kind: 'status', status: 503, retryAfter: 3600 }])
+  await trial.requests(3)
+  await trial.simulator.setFaults([])
+  return 'a maintenance page'
+}
+
 /** Several replicas, some of which lag. */
 const lag: Deed = async (trial, draw) => {
   const fault = {
@@ -62,15 +58,6 @@ const lag: Deed = async (trial, draw) => {
   await trial.simulator.setFaults([])
   return `${JSON.stringify(fault)}; ${told.join('; ')}`
 }
-
-const FAILURES: readonly [Answer, ...Answer[]] = [
-  { kind: 'status', status: 404 },
-  { kind: 'status', status: 403 },
-  { kind: 'status', status: 410 },
-  { kind: 'status', status: 500 },
-  { kind: 'reset' },
-  { kind: 'truncate' },
-]
 
 async function someId(trial: DaemonTrial, draw: Draw): Promise<string> {
   const [kind, id] = draw.pick<readonly [TruthKind, string]>([
@@ -115,40 +102,14 @@ const largePages: Deed = async (trial, draw) => {
   return `pages that are too large; ${told}`
 }
 
-const DEEP = `${'['.repeat(10_000)}{n}${']'.repeat(10_000)}`
-
-/** Answers that are strange, and change with every reading. */
-const ODD: readonly [Fault, ...Fault[]] = [
-  { kind: 'rewrite', from: '"(id|meeting_id)":', to: `"deep":${DEEP},"$1":` },
-  { kind: 'rewrite', from: '"(id|meeting_id)":', to: '"unsteady":{n},"$1":' },
-  { kind: 'rewrite', route: '/v2/messages', from: '"id":', to: '"only in the list":{n},"id":' },
-  {
-    kind: 'rewrite',
-    route: '/v2/messages/{messageId}',
-    from: '"is_internal":false',
-    to: '"is_internal":true',
-  },
-  { kind: 'rewrite', from: '"(name|title|subject)":"', to: '"$1":"\\ud83d' },
-  {
-    kind: 'rewrite',
-    route: '/v1/meetings',
-    from: '"data":\\[',
-    to: '"data":[{"meeting_id":"half \\ud83d"},',
-  },
-  { kind: 'rewrite', route: '/v1/playbooks', from: '"data":\\[', to: '"data":[{"id":"half \\ud83d"},' },
-  { kind: 'rewrite', from: '"data":\\[\\{', to: '"data":["no item",null,[],7,{' },
-  { kind: 'rewrite', from: '"(received_at|occurred_at)":"[^"]*"', to: '"$1":null', probability: 0.3 },
-  { kind: 'rewrite', from: ':59(\\.\\d+)?Z"', to: ':60$1Z"' },
-]
-
 const oddAnswers: Deed = async (trial, draw) => {
-  const fault = draw.pick(ODD)
+  const fault = draw.pick(ODD_ANSWERS)
   await trial.simulator.setFaults([fault])
   await trial.requests(20 + draw.below(60))
   const told = await changeSome(trial, draw)
   await trial.requests(20)
   await trial.simulator.setFaults([])
-  return `${JSON.stringify(fault).replace(DEEP, '[[…]]')}; ${told}`
+  return `${shown(fault)}; ${told}`
 }
 
 /** Half of everything of one kind is really gone. */
@@ -191,6 +152,7 @@ const meddle: Deed = async (trial, draw) => {
 export const HOSTILE = {
   blips: [blip],
   'blips-of-all': [blipOfAll],
+  maintenance: [maintenance],
   lag: [lag],
   stubborn: [stubbornItem],
   large: [largePages],

@@ -1,0 +1,55 @@
+import type { Fault } from '../../../src/simulator/faults.ts'
+
+/** Answers of a service that lies, breaks or talks strangely. */
+
+type Answer = Partial<Fault> & Pick<Fault, 'kind'>
+
+/** Wrong answers that stand for a moment's fault, each of which may look like a right one. */
+export const WRONG_ANSWERS: readonly [Answer, ...Answer[]] = [
+  { kind: 'status', status: 404 },
+  { kind: 'status', status: 403 },
+  { kind: 'status', status: 410 },
+  { kind: 'status', status: 500 },
+  { kind: 'status', status: 503, retryAfter: 1 },
+  { kind: 'empty' },
+  { kind: 'null-data' },
+]
+
+/** How every answer for one item may fail. */
+export const FAILURES: readonly [Answer, ...Answer[]] = [
+  { kind: 'status', status: 404 },
+  { kind: 'status', status: 403 },
+  { kind: 'status', status: 410 },
+  { kind: 'status', status: 500 },
+  { kind: 'reset' },
+  { kind: 'truncate' },
+]
+
+const DEEP = `${'['.repeat(10_000)}{n}${']'.repeat(10_000)}`
+
+/** Answers that are strange, and change with every reading. */
+export const ODD_ANSWERS: readonly [Fault, ...Fault[]] = [
+  { kind: 'rewrite', from: '"(id|meeting_id)":', to: `"deep":${DEEP},"$1":` },
+  { kind: 'rewrite', from: '"(id|meeting_id)":', to: '"unsteady":{n},"$1":' },
+  { kind: 'rewrite', route: '/v2/messages', from: '"id":', to: '"only in the list":{n},"id":' },
+  {
+    kind: 'rewrite',
+    route: '/v2/messages/{messageId}',
+    from: '"is_internal":false',
+    to: '"is_internal":true',
+  },
+  { kind: 'rewrite', from: '"(name|title|subject)":"', to: '"$1":"\\ud83d' },
+  {
+    kind: 'rewrite',
+    route: '/v1/meetings',
+    from: '"data":\\[',
+    to: '"data":[{"meeting_id":"half \\ud83d"},',
+  },
+  { kind: 'rewrite', route: '/v1/playbooks', from: '"data":\\[', to: '"data":[{"id":"half \\ud83d"},' },
+  { kind: 'rewrite', from: '"data":\\[\\{', to: '"data":["no item",null,[],7,{' },
+  { kind: 'rewrite', from: '"(received_at|occurred_at)":"[^"]*"', to: '"$1":null', probability: 0.3 },
+  { kind: 'rewrite', from: ':59(\\.\\d+)?Z"', to: ':60$1Z"' },
+]
+
+/** As a line of text that can be read. */
+export const shown = (fault: Fault): string => JSON.stringify(fault).replace(DEEP, '[[…]]')

@@ -1,0 +1,106 @@
+import type { Fault } from '../../src/simulator/faults.ts'
+import { routeTemplates } from '../../src/simulator/routes.ts'
+import type { TruthKind } from '../../src/simulator/world/truth.ts'
+import { ODD_ANSWERS, shown, WRONG_ANSWERS } from '../daemon/lives/hostile-answers.ts'
+import type { Trial } from '../support/trial.ts'
+import type { Draw } from './draw.ts'
+import type { Mode } from './modes.ts'
+
+/** A week is a second, so that what must be seen twice, days apart, is seen twice by the next runs. */
+const SOON = { PARLEY_SYNC_INTERVAL_SCALE: '0.000001', PARLEY_API_TIMEOUT_SECONDS: '3' }
+
+/** A backfill while the service is so, and two more once it is well again. */
+async function hindered(trial: Trial, faults: readonly Fault[], told: string): Promise<string> {
+  await trial.simulator.setFaults(faults)
+  const { status } = await trial.backfill()
+  await trial.simulator.setFaults([])
+  const after = [await trial.backfill(), await trial.backfill(), await trial.backfill()]
+  return `${told}; first ${status}; without exit ${after.map(each => each.status).join(', ')}`
+}
+
+/** Services that lie, lag or break on single items, which a backfill must outlive. */
+export const HOSTILE_MODES: Readonly<Record<string, Mode>> = {
+  blips: {
+    about: 'single wrong answers of every kind to a complete warehouse',
+    env: SOON,
+    play: async (trial, draw) => {
+      await trial.backfill()
+      const faults = routeTemplates().map(route => ({
+        ...draw.pick(WRONG_ANSWERS),
+        route,
+        first: 1 + draw.below(2),
+        afterRequests: draw.below(4),
+      }))
+      return hindered(trial, faults, faults.map(shown).join(' '))
+    },
+  },
+  lag: {
+    about: 'some answers are those of a replica that lags, while the workspace changes',
+    env: SOON,
+    play: async (trial, draw) => {
+      await trial.backfill()
+      for (const kind of ['publish', 'edit', 'delete', 'hide', 'publishLate'] as const) {
+        for (const resource of ['messages', 'activities', 'meetings', 'members', 'crm_records'] as const)
+          await trial.simulator.change({ kind, resource, count: 1 + draw.below(2) })
+      }
+      const delayMs = 500 + draw.below(5_000)
+      return hindered(trial, [{ kind: 'lag', probability: 0.5, delayMs }], `lag of ${delayMs} ms`)
+    },
+  },
+  stubborn: {
+    about: 'every answer that has one item fails',
+    env: SOON,
+    play: async (trial, draw) => {
+      if (draw.below(2) === 0) await trial.backfill()
+      const fault = await stubbornItem(trial, draw)
+      return hindered(trial, [fault], shown(fault))
+    },
+  },
+  large: {
+    about: 'pages are too large unless fewer items are asked for',
+    env: { ...SOON, PARLEY_API_MAX_RESPONSE_BYTES: '2MiB' },
+    play: async (trial, draw) => {
+      const bytesOfItem = 30_000 + draw.below(300_000)
+      return hindered(trial, [{ kind: 'bloat', bytesOfItem }], `${bytesOfItem} bytes an item`)
+    },
+  },
+  odd: {
+    about: 'strange answers: deep, half a surrogate pair, strings for items, no times, never twice the same',
+    env: SOON,
+    play: async (trial, draw) => {
+      if (draw.below(2) === 0) await trial.backfill()
+      const fault = draw.pick(ODD_ANSWERS)
+      return hindered(trial, [fault], shown(fault))
+    },
+  },
+  halved: {
+    about: 'half of everything is really deleted',
+    env: SOON,
+    options: () => ({ messages: 200, members: 60, meetings: 60, companies: 50 }),
+    play: async trial => {
+      await trial.backfill()
+      const told: string[] = []
+      for (const resource of ['messages', 'activities', 'meetings', 'members', 'crm_records'] as const) {
+        const object = 'company'
+        const count =
+          resource === 'crm_records' ? 25 : Math.floor((await trial.simulator.truth(resource)).length / 2)
+        const { ids } = await trial.simulator.change({ kind: 'delete', resource, object, count })
+        told.push(`${ids.length} ${resource}`)
+      }
+      return hindered(trial, [], told.join(', '))
+    },
+  },
+}
+
+async function stubbornItem(trial: Trial, draw: Draw): Promise<Fault> {
+  const [kind, field] = draw.pick<readonly [TruthKind, string]>([
+    ['messages', 'id'],
+    ['meetings', 'meeting_id'],
+    ['crm_records', 'id'],
+    ['collections', 'id'],
+  ])
+  const [first = {}, ...rest] = await trial.simulator.truth(kind)
+  const id = String(draw.pick([first, ...rest])[field])
+  const how = draw.pick([{ naming: id }, { showing: id }])
+  return { kind: 'status', status: draw.pick([403, 404, 410, 500]), ...how }
+}
