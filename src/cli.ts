@@ -1,7 +1,8 @@
-#!/usr/bin/env -S node --max-semi-space-size=8
+#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=8
 /**
  * From the command line to an exit status. The only file that ends the process.
- * The option in the first line keeps what is young in 8 MB instead of 16, which costs nothing and saves 20 MB.
+ * The option in the first line keeps what is young in 8 MB instead of 16, which costs nothing and saves 20 MB. The
+ * variable has all threads share two arenas of malloc, which saves 12 MB where transcripts, records and texts are read.
  */
 
 import { readFileSync } from 'node:fs'

@@ -21,12 +21,21 @@ export interface MeasuredProcess {
 
 const EXIT_REPORT = new URL('exit-report.mjs', import.meta.url).href
 
-/** The options of Node that a program names in its first line, since here it is not started by that. */
-function ownOptions(program: string): string[] {
-  if (program.startsWith('-')) return []
+/** What a program names in its first line, since here it is not started by that. */
+interface OwnStart {
+  options: readonly string[]
+  env: Readonly<Record<string, string>>
+}
+
+function ownStart(program: string): OwnStart {
+  if (program.startsWith('-')) return { options: [], env: {} }
   const [first = ''] = readFileSync(program, 'utf8').split('\n', 1)
-  const options = /^#!.*\bnode (-.*)$/.exec(first)?.[1] ?? ''
-  return options.split(' ').filter(option => option !== '')
+  const [, variables = '', options = ''] = /^#!\S+ -S (.*?)\bnode (-.*)$/.exec(first) ?? []
+  const words = (text: string) => text.split(' ').filter(word => word !== '')
+  return {
+    options: words(options),
+    env: Object.fromEntries(words(variables).map(word => word.split('=', 2))),
+  }
 }
 
 /**
@@ -39,8 +48,9 @@ export function startMeasured(
   log?: number,
 ): MeasuredProcess {
   const began = performance.now()
-  const child = spawn(process.execPath, [...ownOptions(args[0]), '--import', EXIT_REPORT, ...args], {
-    env,
+  const own = ownStart(args[0])
+  const child = spawn(process.execPath, [...own.options, '--import', EXIT_REPORT, ...args], {
+    env: { ...env, ...own.env },
     stdio: ['pipe', 'pipe', log ?? 'pipe', 'pipe'],
   })
   const complaints = child.stderr ? text(child.stderr) : ''
