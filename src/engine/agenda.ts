@@ -3,6 +3,7 @@ import type { Feed, ItemFeed, ResourceName, TimelineFeed } from '../resource.ts'
 import type { Segment } from '../store/ledger.ts'
 import type { Task } from '../store/tasks.ts'
 import { type EngineContext, type EngineOptions, HOUR, MINUTE, scaled, WEEK } from './context.ts'
+import { isRecheckDue, recheckAt } from './deletions/recheck.ts'
 import type { Lane } from './job.ts'
 
 /** What falls due and when: once in each round of a backfill, by time in the daemon. */
@@ -52,7 +53,7 @@ export function byRounds(context: EngineContext): Agenda {
     isListDue: (list, segment) =>
       isWanted(list, segment, context.options) &&
       putOffMs(segment, context) === 0 &&
-      isDueInRound(segment, context.round(list.resource)),
+      (isDueInRound(segment, context.round(list.resource)) || isRecheckDue(context, list, segment)),
     dueAt: () => context.now(),
     intervalMs: () => Number.POSITIVE_INFINITY,
     laneOf: ({ resource }) => (context.wasComplete(resource) ? 'audit' : 'history'),
@@ -112,7 +113,8 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
     const wished = context.wishes.has(list.id) && (list.feed.mode !== 'timeline' || to === null)
     const confirming = context.isConfirming(list.resource) && listedRound < context.round(list.resource)
     if (wished || confirming) return 0
-    return Math.max(0, Date.parse(listedAt) + intervalMs(list, segment) - server.now())
+    const recheck = recheckAt(context, list, segment) ?? Number.POSITIVE_INFINITY
+    return Math.max(0, Math.min(Date.parse(listedAt) + intervalMs(list, segment), recheck) - server.now())
   }
 
   return {

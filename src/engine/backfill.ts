@@ -10,13 +10,17 @@ import type { RunCounts, RunOutcome } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { byRounds } from './agenda.ts'
 import { createContext, type EngineContext, type EngineOptions } from './context.ts'
+import { confirmationMs } from './deletions/recheck.ts'
+import { forgetConfirmed, isHoldOver, settleDeletions } from './deletions/settle.ts'
 import { holdForGood } from './holds.ts'
 import type { Source } from './job.ts'
 import { noProgress, type SchedulerProgress } from './progress.ts'
 import { feedsReadWhole } from './rounds.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
-import { settleAbsences } from './settle.ts'
 import { createSources } from './sources.ts'
+
+/** Copies of an API that disagree may raise suspicions for ever: what is left waits for the next run. */
+const MOST_WAITS = 4
 
 /** One complete reading of the chosen resources, or what is left of one that was interrupted. */
 export interface Backfill {
@@ -29,6 +33,8 @@ export interface Backfill {
 export interface BackfillProgress extends SchedulerProgress {
   /** True once it is known what this run has to do. */
   begun: boolean
+  /** While the run waits to confirm suspected deletions: until when, in ms since the epoch. */
+  confirmingUntil?: number
   resources: readonly ResourceProgress[]
 }
 
@@ -85,6 +91,9 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     isFinished: name => isFinished(name),
   })
   let scheduler: Scheduler | undefined
+  let waits = 0
+  /** By `now`, in ms. */
+  let confirmingUntil: number | undefined
 
   const isFinished = (name: ResourceName): boolean => {
     const resource = chosen.find(candidate => candidate.name === name)
@@ -92,12 +101,28 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     return resource.parents.every(isFinished) && (sources.get(name) ?? []).every(source => source.finished())
   }
 
+  /**
+   * What was denied in this run is asked for once more, minutes later. Nothing else is left to ask by then, so the run
+   * waits. Returns whether there is more to ask.
+   */
+  const waitsForConfirmation = async (): Promise<boolean> => {
+    const ms = confirmationMs(context, deps.resources)
+    if (ms === undefined || waits >= MOST_WAITS || deps.soft.aborted) return false
+    waits += 1
+    confirmingUntil = clock.now() + ms
+    log.info('Waiting to confirm suspected deletions', { wait_ms: Math.round(ms) })
+    await clock.sleep(ms, deps.soft)
+    scheduler?.excuse(ms)
+    confirmingUntil = undefined
+    return !deps.soft.aborted
+  }
+
   /** What is marked as gone may have something else read: the text of an e-mail's next copy, for one. */
   const bringsMore = () =>
     store.transaction(() => {
       if (deps.soft.aborted) return false
       const done = chosen.filter(({ name }) => isFinished(name))
-      for (const { name } of done) if (!context.failure(name)) settleAbsences(context, name)
+      for (const { name } of done) if (!context.failure(name)) settleDeletions(context, name, true)
       return done.some(({ name }) => !isFinished(name))
     })
 
@@ -105,6 +130,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     progress: () => ({
       ...(scheduler?.progress ?? noProgress()),
       begun: scheduler !== undefined,
+      ...(confirmingUntil === undefined ? {} : { confirmingUntil }),
       resources: chosen.map(({ name }) => ({
         resource: name,
         counts: context.counts(name),
@@ -131,16 +157,18 @@ export function createBackfill(deps: BackfillDeps): Backfill {
       let stopped: unknown
       try {
         do await scheduler.run()
-        while (await bringsMore())
+        while ((await waitsForConfirmation()) || (await bringsMore()))
         await store.crmTables.finish(deps.soft)
       } catch (error) {
         stopped = error
       }
       const ended = await store.transaction(() => {
         const interrupted = stopped !== undefined || deps.soft.aborted
-        return chosen.map(resource =>
-          endRound(context, resource, { interrupted, finished: isFinished(resource.name) }),
-        )
+        return chosen.map(resource => {
+          const { name } = resource
+          const isWaiting = interrupted && confirmationMs(context, [name]) !== undefined
+          return endRound(context, resource, { interrupted, finished: isFinished(name) && !isWaiting })
+        })
       })
       await store.transaction(() => closeRuns(context, runs, ended, stopped))
       if (stopped !== undefined) throw stopped
@@ -170,7 +198,10 @@ function beginRound(context: EngineContext, chosen: readonly Resource[]): Readon
   for (const { resource, roundOpen, roundStartedAt } of states) {
     // Those that were read to their end in the round that goes on are left alone.
     const goesOn = since !== undefined && roundStartedAt !== null && roundStartedAt >= since
-    if (!roundOpen && !goesOn) context.beginRound(resource, 'resumable', now)
+    if (roundOpen || goesOn) continue
+    const confirming = isHoldOver(context, resource)
+    if (confirming) forgetConfirmed(context, resource)
+    context.beginRound(resource, 'resumable', { at: now, confirming })
   }
   return new Map(
     states.map(({ resource, firstCompleteAt }) => [
@@ -202,11 +233,11 @@ function endRound(
     ...(reason === undefined ? {} : { reason }),
   })
   if (!finished) return result('stopped')
-  if (!context.failure(name)) settleAbsences(context, name)
+  if (!context.failure(name)) settleDeletions(context, name, true)
   const failure = context.failure(name)
   if (failure) {
     // Left open when the run was cut short: the next one goes on with it.
-    if (!interrupted) state.endRound(name, { complete: false, asOf, now })
+    if (!interrupted) state.endRound(name, { complete: false, asOf, now, deletionsSince: now })
     return result('failed', failure.message)
   }
   for (const feed of feedsReadWhole(resource)) rejects.resolve(feed, null, roundStartedAt, now)
@@ -214,7 +245,7 @@ function endRound(
   const whole = reason !== undefined && isWhollyUnavailable(context, resource)
   if (whole) state.unavailable(name, reason, now)
   else state.healthy(name, reason ?? null)
-  state.endRound(name, { complete: true, asOf, now })
+  state.endRound(name, { complete: true, asOf, now, deletionsSince: now })
   return whole ? result('unavailable', reason) : result('complete', reason)
 }
 

@@ -7,12 +7,16 @@ import type { Cell, ParsedItem } from '../row.ts'
 import type { RunCounts } from '../store/runs.ts'
 import type { Store, StoredItem, WriteOptions } from '../store/store.ts'
 import type { Agenda } from './agenda.ts'
-import { followPoints } from './changes.ts'
+import { feedNamed, followPoints } from './changes.ts'
+import { createDoubts, type Doubts } from './deletions/doubts.ts'
 import { createFailureLog } from './failure-log.ts'
 import type { Holds } from './holds.ts'
+import { scaled } from './intervals.ts'
 import type { Lane } from './job.ts'
 import { compileParser, type ItemParser, type ParseReport } from './parse.ts'
 import { createServerClock, type ServerClock } from './server-clock.ts'
+
+export { DAY, HOUR, MINUTE, scaled, WEEK } from './intervals.ts'
 
 /** What the sync modes share: the store, what falls due, what cannot go on, and what each resource's run has done. */
 export interface EngineContext {
@@ -22,13 +26,14 @@ export interface EngineContext {
   options: EngineOptions
   agenda: Agenda
   holds: Holds
+  doubts: Doubts
   server: ServerClock
   /** The number of the round that a resource is in. */
   round(resource: ResourceName): number
   /** True in a round in which every list is read once more to confirm what seems to be gone. */
   isConfirming(resource: ResourceName): boolean
-  /** Opens a resource's next round. @param at the instant at which several resources begin theirs; default now */
-  beginRound(resource: ResourceName, kind: RoundKind, at?: string): void
+  /** Opens a resource's next round. */
+  beginRound(resource: ResourceName, kind: RoundKind, options?: RoundOptions): void
   /** False until the resource was complete once. */
   wasComplete(resource: ResourceName): boolean
   /** True when no feed of the resource has anything to do now. */
@@ -73,8 +78,13 @@ export type RoundKind =
   | 'resumable'
   /** The daemon's, in which lists fall due by time. */
   | 'timed'
-  /** The daemon's, in which every list is read once more to confirm what seems to be gone. */
-  | 'confirming'
+
+export interface RoundOptions {
+  /** The instant at which several resources begin theirs; default now. */
+  at?: string
+  /** Every list is read once more, to confirm what the mass-deletion guard held back. */
+  confirming?: boolean
+}
 
 export interface FeedName {
   resource: ResourceName
@@ -89,12 +99,6 @@ export interface EngineOptions {
   accessLogEndParameter: string
   words: boolean
 }
-
-export const MINUTE = 60_000
-export const HOUR = 60 * MINUTE
-export const DAY = 24 * HOUR
-/** No interval is longer: the bound within which the warehouse is true. */
-export const WEEK = 7 * DAY
 
 export interface ContextDeps {
   store: Store
@@ -136,6 +140,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     log,
     options,
     holds,
+    doubts: createDoubts(clock, options),
     server,
     isFinished: deps.isFinished,
     now,
@@ -146,7 +151,8 @@ export function createContext(deps: ContextDeps): EngineContext {
     round: rounds.number,
     wasComplete: store.state.wasComplete,
     isConfirming: rounds.isConfirming,
-    beginRound: (resource: ResourceName, kind: RoundKind, at = now()) => rounds.begin(resource, kind, at),
+    beginRound: (resource: ResourceName, kind: RoundKind, { at = now(), confirming = false } = {}) =>
+      rounds.begin(resource, kind, { at, confirming }),
     counts: (resource: ResourceName) => run(resource).counts,
     beginRun: (resource: ResourceName) => {
       if (runs.get(resource)?.failure === undefined) failureLog.recovered(resource)
@@ -205,11 +211,6 @@ export function createContext(deps: ContextDeps): EngineContext {
   return context
 }
 
-/** An interval with the owner's scale, never below a second. */
-export function scaled(ms: number, { intervalScale }: Pick<EngineOptions, 'intervalScale'>): number {
-  return Math.max(1000, ms * intervalScale)
-}
-
 /** Numbers of rounds, which are asked for far more often than they change. */
 function createRounds({ state }: Store) {
   const numbers = new Map<ResourceName, number>()
@@ -228,10 +229,10 @@ function createRounds({ state }: Store) {
       number(resource)
       return confirming.has(resource)
     },
-    begin(resource: ResourceName, kind: RoundKind, now: string): void {
-      if (kind === 'confirming') confirming.add(resource)
+    begin(resource: ResourceName, kind: RoundKind, options: Required<RoundOptions>): void {
+      if (options.confirming) confirming.add(resource)
       else confirming.delete(resource)
-      numbers.set(resource, state.beginRound(resource, kind, now))
+      numbers.set(resource, state.beginRound(resource, kind, options))
     },
   }
 }
@@ -304,6 +305,12 @@ function createUrgent() {
   }
 }
 
+function isDoubted({ rowState, suspicions }: Store, feed: string, key: string): boolean {
+  const row = { table: feedNamed(feed).feed.table, scope: '', key }
+  const state = rowState(row)
+  return state === 'withheld' || state === 'deleted' || suspicions.find(row) !== undefined
+}
+
 function followCause(
   store: Store,
   cause: Cause,
@@ -323,6 +330,8 @@ function followCause(
   const key = cell(cause.key)
   if (!met || typeof key !== 'string' || key === '') return
   const sortAt = cause.sort === undefined ? null : (cell(cause.sort) as string | null)
-  store.tasks[cause.how]({ feed: cause.feed, key, sortAt, dueAt: now })
+  // A row that is suspected, withheld or deleted is shown again by what names it.
+  const how = cause.how === 'add' && isDoubted(store, cause.feed, key) ? 'demand' : cause.how
+  store.tasks[how]({ feed: cause.feed, key, sortAt, dueAt: now })
   caused(cause.feed, key)
 }

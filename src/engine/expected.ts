@@ -24,7 +24,10 @@ export function wrongIdentity(): RetryError {
   })
 }
 
-/** For lists and documents: a declared refusal makes the resource unavailable, every other one fails it. */
+/**
+ * For lists and documents: a declared refusal of what was never read makes the resource unavailable. Every other one
+ * is a fault, also a declared one of what was read before: the key has lost a permission, or the API fails.
+ */
 export function expectedOrFault(
   context: EngineContext,
   feed: FeedName,
@@ -33,5 +36,18 @@ export function expectedOrFault(
   message: string,
 ): void {
   if (expected?.[status] !== 'unavailable') throw refusal(status, message)
+  const wasRead = context.store.ledger.segments(feed.feed).some(({ listedAt }) => listedAt !== null)
+  if (wasRead) throw accessLost(status, message)
   context.setAside(feed, `The API answers ${status}: ${message}`)
+}
+
+/** @param what the part of the resource that is refused, where it is not the whole */
+export function accessLost(status: number, message: string, what = ''): ResourceError {
+  return new ResourceError(
+    `${what === '' ? '' : `${what}: `}The API answers ${status} for what it gave before: ${message}`,
+    {
+      code: `lost-${status}`,
+      hint: 'Nothing was deleted. Ask the administrators of the workspace which permissions the key has; `parley doctor` shows what it may read.',
+    },
+  )
 }

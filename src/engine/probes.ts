@@ -2,13 +2,16 @@ import { PAGING, readPage, readSingle } from '../api/paging.ts'
 import { fillPath } from '../api/request.ts'
 import { tableNamed } from '../catalog.ts'
 import { isoInstant } from '../clock.ts'
-import type { Evidence, Resource, SnapshotFeed, TimelineFeed } from '../resource.ts'
+import type { Evidence, Expected, Resource, SnapshotFeed, TimelineFeed } from '../resource.ts'
 import type { ParsedItem } from '../row.ts'
 import { quote } from '../store/sql.ts'
 import type { StoredItem } from '../store/store.ts'
+import type { RowKey } from '../store/suspicions.ts'
 import type { Task } from '../store/tasks.ts'
 import { changedFeed, followPoints, followRelations } from './changes.ts'
 import { DAY, type EngineContext, type FeedName, MINUTE, WEEK } from './context.ts'
+import { denied } from './deletions/denial.ts'
+import { probeLater } from './deletions/probe-later.ts'
 import { refusal, wrongIdentity } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
 import { byRange, createPlan } from './lots.ts'
@@ -58,12 +61,25 @@ export function createProbes(
     ready: () => true,
     wanted: () => true,
     // No list shows it, yet it exists: asked for again when a week has passed.
-    found: task => later(context, where, task, WEEK),
+    found(task) {
+      context.store.suspicions.end(rowOf(feed, task))
+      later(context, where, task, WEEK)
+    },
     missing(task) {
-      context.store.absences.confirm(feed.table, task.scope, task.key, context.now())
-      context.store.tasks.remove(task)
+      const row = rowOf(feed, task)
+      if (context.store.rowState(row) !== 'open') {
+        context.store.tasks.remove(task)
+        return
+      }
+      const verdict = denied(context, row)
+      if (verdict.state === 'confirmed') context.store.tasks.remove(task)
+      else context.store.tasks.askAt({ ...task, dueAt: isoInstant(context.clock.now() + verdict.askAgainMs) })
     },
   })
+}
+
+function rowOf({ table }: TimelineFeed | SnapshotFeed, { scope, key }: Task): RowKey {
+  return { table, scope, key }
 }
 
 /** Ids that rows of another table name and the list did not bring, asked for once each round. */
@@ -161,8 +177,10 @@ export function createChanges(
     },
     missing(asked) {
       const task = store.tasks.find(asked) ?? asked
-      if (isLive(context, feed.table, task)) {
-        store.tasks.demand({ feed: `${list}.probe`, scope: task.scope, key: task.key, dueAt: context.now() })
+      if (store.rowState(rowOf(feed, task)) === 'open') {
+        probeLater(context, { table: feed.table, probe: `${list}.probe`, scope: task.scope }, [
+          { key: task.key, at: null },
+        ])
         store.tasks.remove(task)
       } else if (task.sortAt === null) store.tasks.remove(task)
       else askAgain(context, work, asked, task)
@@ -212,12 +230,6 @@ function askAgain(context: EngineContext, { where }: ChangesWork, asked: Task, t
   })
 }
 
-function isLive({ store }: EngineContext, table: string, { scope, key }: Task): boolean {
-  const where = tableNamed(table).key.map(column => `${quote(column)} = ?`)
-  const sql = `SELECT 1 FROM ${quote(table)} WHERE ${where.join(' AND ')} AND _deleted_at IS NULL`
-  return store.prepare(sql).get(scope, key) !== undefined
-}
-
 function later(context: EngineContext, { resource }: FeedName, task: Task, ms: number): void {
   context.store.tasks.done(task, { round: context.round(resource), dueAt: context.after(ms) })
 }
@@ -250,7 +262,7 @@ function createAsking(
   const { where } = purpose
   const { holds } = context
   const kind = ASK[evidence.by]
-  const expected = evidence.by === 'single' ? ({ 404: 'absent' } as const) : feed.expected
+  const expected = evidence.by === 'single' ? NOT_PUBLISHED : feed.expected
   const underWay = new Set<string>()
   const continued: Question[] = []
   let lot: Task[] = []
@@ -354,6 +366,9 @@ function createAsking(
     },
   }
 }
+
+/** A single read answers so for what is not published, without saying why (spec: General rules 2 and 3). */
+const NOT_PUBLISHED: Expected = { 403: 'absent', 404: 'absent', 410: 'absent' }
 
 /** One object is not offered here: its tasks wait, and the others go on. */
 function leaveAlone(

@@ -1,11 +1,11 @@
 import { isoInstant } from '../clock.ts'
-import type { Resource } from '../resource.ts'
+import type { Resource, ResourceName } from '../resource.ts'
 import type { Segment } from '../store/ledger.ts'
 import { isWanted } from './agenda.ts'
-import type { EngineContext } from './context.ts'
+import { DAY, type EngineContext, scaled } from './context.ts'
+import { forgetConfirmed, isHoldOver, settleDeletions } from './deletions/settle.ts'
 import { latenessOf } from './lateness.ts'
 import { isNarrowest } from './narrowing.ts'
-import { settleInTime } from './settle.ts'
 
 /**
  * Feeds of which a complete round has read everything that is ever read again, so that a reject that was not seen again
@@ -36,7 +36,12 @@ export function settleRun(context: EngineContext, resource: Resource, trusted: b
   if ((isComplete || whole) && !isHeldBack) {
     for (const feed of feedsReadWhole(resource)) rejects.resolve(feed, null, roundStartedAt, now)
     const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
-    state.endRound(name, { complete: true, asOf, now })
+    state.endRound(name, {
+      complete: true,
+      asOf,
+      now,
+      deletionsSince: isoInstant(context.clock.now() - scaled(DAY, context.options)),
+    })
     context.beginRound(name, 'timed')
   }
   return whole ? 'unavailable' : 'complete'
@@ -45,6 +50,16 @@ export function settleRun(context: EngineContext, resource: Resource, trusted: b
 function isReadAsDue(context: EngineContext, resource: Resource): boolean {
   const hasFailed = context.holds.heldUntil(resource.name, 'failed') !== undefined
   return !hasFailed && !hasPutOff(context, resource) && latenessOf(context, resource) === undefined
+}
+
+/** What the guard held back is looked for again, by a round that begins when the hold is over. */
+export function settleInTime(context: EngineContext, name: ResourceName, isRoundComplete: boolean): void {
+  if (isHoldOver(context, name) && !context.isConfirming(name)) {
+    forgetConfirmed(context, name)
+    context.beginRound(name, 'timed', { confirming: true })
+    return
+  }
+  settleDeletions(context, name, isRoundComplete)
 }
 
 /** Every list was read to its end since the round began; what has none is complete once its parents were. */

@@ -25,6 +25,8 @@ export interface Scheduler {
   run(): Promise<void>
   /** Ends the run with this error. */
   stop(error: unknown): void
+  /** Between two runs nothing was asked for so long, in ms, which is no silence of the API. */
+  excuse(ms: number): void
   readonly progress: SchedulerProgress
 }
 
@@ -234,6 +236,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   return {
     progress,
     stop,
+    excuse: reachability.excuse,
     async run() {
       lanes.askAll()
       reachability.begin()

@@ -17,6 +17,7 @@ import {
   MINUTE,
   scaled,
 } from './context.ts'
+import { settleDeletions } from './deletions/settle.ts'
 import { holdForAWhile } from './holds.ts'
 import type { Job, Lane, Source } from './job.ts'
 import { noteLateness } from './lateness.ts'
@@ -24,7 +25,6 @@ import { type Backlog, dueNow, nextDue } from './next-due.ts'
 import { noProgress, type SchedulerProgress } from './progress.ts'
 import { type QuietOutcome, settleRun } from './rounds.ts'
 import { type AccessBefore, createScheduler, type Scheduler } from './scheduler.ts'
-import { settleOnTheWay } from './settle.ts'
 import { createSources } from './sources.ts'
 
 /**
@@ -144,7 +144,7 @@ export function createShift(deps: ShiftDeps): Shift {
     if (clock.elapsed() - run.settledAt < scaled(LATE_MS, options)) return undefined
     run.settledAt = clock.elapsed()
     return () => {
-      if (isTrusted()) settleOnTheWay(context, name)
+      if (isTrusted()) settleDeletions(context, name, false)
     }
   }
 

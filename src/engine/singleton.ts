@@ -5,6 +5,7 @@ import type { Resource, SingletonFeed } from '../resource.ts'
 import type { ParsedItem } from '../row.ts'
 import type { ListOf } from './agenda.ts'
 import type { EngineContext } from './context.ts'
+import { confirmAfterMs, denied, undecidedSince } from './deletions/denial.ts'
 import { expectedOrFault } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
 
@@ -23,7 +24,18 @@ export function createSingleton(
 
   const due = () => {
     const [segment] = store.ledger.segments(id, '')
-    return !holds.isHeld(id) && (segment === undefined || agenda.isListDue(list, segment))
+    if (holds.isHeld(id)) return false
+    const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context))
+    if (since !== undefined) return Date.parse(since) + confirmAfterMs(context) <= context.server.now()
+    return segment === undefined || agenda.isListDue(list, segment)
+  }
+
+  /** A 404 for a document that is stored: it is gone when a second one, minutes later, says the same. */
+  const denyDocument = (status: number, message: string) => {
+    const row = { table: feed.table, scope: '', key: '1' }
+    if (denied(context, row).state === 'suspected') return
+    for (const segment of store.ledger.segments(id)) store.ledger.remove(segment)
+    expectedOrFault(context, where, feed.expected, status, message)
   }
 
   const noteRead = (reply: Reply) => {
@@ -51,7 +63,9 @@ export function createSingleton(
       noteRead(reply)
     },
     refused(status, message) {
-      expectedOrFault(context, where, feed.expected, status, message)
+      const isStored = store.rowState({ table: feed.table, scope: '', key: '1' }) === 'open'
+      if (status === 404 && isStored && feed.expected?.[404]) denyDocument(status, message)
+      else expectedOrFault(context, where, feed.expected, status, message)
     },
     failed(error) {
       context.giveUp(where, error)

@@ -1,14 +1,21 @@
 import { PAGING, type Page, readPage } from '../api/paging.ts'
 import { fillPath } from '../api/request.ts'
-import { tableNamed } from '../catalog.ts'
-import type { ParleyError } from '../errors.ts'
+import { TABLES, tableNamed } from '../catalog.ts'
+import { isoInstant } from '../clock.ts'
+import type { ParleyError, ResourceError } from '../errors.ts'
 import { canonicalInstant } from '../instant.ts'
-import type { Resource, SnapshotFeed } from '../resource.ts'
+import type { Resource, ResourceName, SnapshotFeed } from '../resource.ts'
 import { NOT_WALKING, type Segment } from '../store/ledger.ts'
 import { quote } from '../store/sql.ts'
+import type { RowKey } from '../store/suspicions.ts'
 import type { ListOf } from './agenda.ts'
-import { type EngineContext, WEEK } from './context.ts'
-import { expectedOrFault } from './expected.ts'
+import type { EngineContext } from './context.ts'
+import { denied, shown } from './deletions/denial.ts'
+import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from './deletions/doubts.ts'
+import { probeLater } from './deletions/probe-later.ts'
+import { noteListed, noteUnlisted } from './deletions/unlisted.ts'
+import { accessLost, expectedOrFault } from './expected.ts'
+import { scaled } from './intervals.ts'
 import type { Job, Reply, Source } from './job.ts'
 import { nextForPass } from './narrowing.ts'
 import { isAskable } from './probes.ts'
@@ -43,7 +50,6 @@ export function createSnapshot(
   const guards = createLoopGuards()
   /** When the passes of this process asked for their first pages, by scope and `elapsed`. */
   const begunAt = new Map<string, number>()
-  const extraPasses = new Map<string, number>()
   let scopes: Scopes | undefined
 
   const ready = () => resource.parents.every(parent => !feed.scope || context.isFinished(parent))
@@ -67,7 +73,7 @@ export function createSnapshot(
       ...limitQuery(feed, pass),
       ...pass.cursor,
     }
-    const work: PassWork = { resource, id, feed, pass, query, limits, guards, extraPasses, begunAt }
+    const work: PassWork = { resource, id, feed, pass, query, limits, guards, begunAt }
     return {
       ...where,
       scope: pass.scope,
@@ -112,7 +118,6 @@ export function createSnapshot(
     finished: () => holds.isHeld(id) || (ready() && underWay.size === 0 && passes()?.length === 0),
     rest() {
       scopes = undefined
-      extraPasses.clear()
     },
   }
 }
@@ -127,8 +132,6 @@ interface PassWork {
   limits: Map<string, 'accepted' | 'refused'>
   guards: LoopGuards
   begunAt: ReadonlyMap<string, number>
-  /** Passes of this run that were begun only because the one before missed something, by scope. */
-  extraPasses: Map<string, number>
 }
 
 interface Scopes {
@@ -185,8 +188,12 @@ function failPass(context: EngineContext, { resource, id, pass, query }: PassWor
 }
 
 function scopeUnavailable(context: EngineContext, work: PassWork, status: number, message: string): void {
-  const { resource, pass } = work
-  // What is stored of it stays, and it is asked for again another time.
+  const { resource, pass, feed } = work
+  if (hasRows(context, feed, pass.scope)) {
+    loseScope(context, work, accessLost(status, message, pass.scope))
+    return
+  }
+  // It is asked for again another time.
   const since = pass.unavailableSince ?? context.now()
   context.store.ledger.save({
     ...pass,
@@ -197,6 +204,32 @@ function scopeUnavailable(context: EngineContext, work: PassWork, status: number
   })
   const where = { resource: resource.name, feed: work.id }
   context.setAside(where, `${pass.scope}: the API answers ${status}: ${message}`, pass.scope)
+}
+
+/** A scope that had rows is refused: what it is a part of may be going. Else the key has lost a permission. */
+function loseScope(context: EngineContext, work: PassWork, error: ResourceError): void {
+  const { resource, id, feed, pass } = work
+  const parent = { table: feed.scope?.table ?? '', scope: '', key: pass.scope }
+  if (context.store.suspicions.find(parent)) context.holds.fail(id, pass.scope)
+  else {
+    readAgainAtOnce(context, parent)
+    context.giveUp({ resource: resource.name, feed: id }, error, pass.scope)
+  }
+}
+
+/** Has a row and the list that names it read again. */
+function readAgainAtOnce(context: EngineContext, { table, key }: RowKey): void {
+  const resource = TABLES.get(table)?.resource
+  context.store.tasks.demand({ feed: `${resource}.detail`, key, dueAt: context.now() })
+  context.wishes.add(`${resource}.list`)
+}
+
+function hasRows({ store }: EngineContext, { table }: SnapshotFeed, scope: string): boolean {
+  const [first = ''] = tableNamed(table).key
+  const find = store.prepare(
+    `SELECT 1 FROM ${quote(table)} WHERE ${quote(first)} = ? AND _deleted_at IS NULL LIMIT 1`,
+  )
+  return find.get(scope) !== undefined
 }
 
 /** A 400 may mean the `limit` that was tried, or a cursor that has expired. Returns whether there is another way. */
@@ -240,7 +273,7 @@ function applyPage(context: EngineContext, work: PassWork, value: unknown, reply
   } else if (resized && pass.restarts < MOST_RESIZES) {
     store.ledger.save({ ...fromTheTop(pass), query: pass.query })
   } else if (page.next === null) {
-    endPass(context, work, reached, { resized, endedAt: reply.serverSentAt })
+    endPass(context, work, reached, { resized })
   } else if (work.guards.repeats(pass, page.next)) {
     if (pass.restarts > 0) throw setbackError('repeated')
     store.ledger.save({ ...fromTheTop(pass), query: pass.query })
@@ -290,7 +323,9 @@ export function storeItems(
     const items = page.items.flatMap(item => parse(item, report, pass.scope) ?? [])
     context.write(where, feed.table, items, { ticket: reply.ticket, now: context.now() }, feed.causes)
     const keyAt = Object.keys(table.columns).indexOf(table.key.at(-1) ?? '')
-    return items.map(({ cells }) => String(cells[keyAt]))
+    const listed = items.map(({ cells }) => String(cells[keyAt]))
+    context.store.tasks.removeAll(`${id}.probe`, pass.scope, listed)
+    return listed
   }
   const keys = page.items.flatMap(item => {
     const key = keyOf(item, feed.keyFields)
@@ -299,18 +334,51 @@ export function storeItems(
     return key === undefined ? [] : [{ key, sortAt: timeOf(item, feed.timeField) }]
   })
   context.counts(resource.name).rowsRead += keys.length
-  for (const { key, sortAt } of keys) {
-    if (feed.lists === 'keys') {
-      context.store.tasks.add({ feed: `${resource.name}.detail`, key, sortAt, dueAt: context.now() })
-    } else {
-      const columns = table.key.map(quote).join(', ')
-      const added = context.store
-        .prepare(`INSERT OR IGNORE INTO ${quote(table.name)} (${columns}) VALUES (?, ?)`)
-        .run(pass.scope, key)
-      context.counts(resource.name).rowsChanged += added.changes
-    }
-  }
+  if (feed.lists === 'keys') followKeys(context, resource.name, feed, keys)
+  else insertLinks(context, work, keys)
   return keys.map(({ key }) => key)
+}
+
+interface ListedKey {
+  key: string
+  sortAt: string | null
+}
+
+/** What a list of keys names is read singly, and at once where a denial stands against it. */
+function followKeys(
+  context: EngineContext,
+  resource: ResourceName,
+  { table }: SnapshotFeed,
+  listed: readonly ListedKey[],
+): void {
+  const { tasks } = context.store
+  const feed = `${resource}.detail`
+  const dueAt = context.now()
+  const keys = listed.map(({ key }) => key)
+  const doubted = new Set([...shown(context, table, '', keys), ...noteListed(context, resource, keys)])
+  for (const { key, sortAt } of listed) {
+    if (doubted.has(key)) tasks.demand({ feed, key, sortAt, dueAt })
+    else tasks.add({ feed, key, sortAt, dueAt })
+  }
+}
+
+function insertLinks(
+  context: EngineContext,
+  { resource, feed, pass }: Pick<PassWork, 'resource' | 'feed' | 'pass'>,
+  listed: readonly ListedKey[],
+): void {
+  const table = tableNamed(feed.table)
+  const insert = context.store.prepare(
+    `INSERT OR IGNORE INTO ${quote(table.name)} (${table.key.map(quote).join(', ')}) VALUES (?, ?)`,
+  )
+  shown(
+    context,
+    table.name,
+    pass.scope,
+    listed.map(({ key }) => key),
+  )
+  for (const { key } of listed)
+    context.counts(resource.name).rowsChanged += insert.run(pass.scope, key).changes
 }
 
 /** The key of a list's item, which may be the bare key. Pure. */
@@ -333,98 +401,80 @@ function timeOf(item: unknown, field: string | undefined): string | null {
   return typeof time === 'string' ? (canonicalInstant(time) ?? null) : null
 }
 
-/** An API whose copies disagree may miss something else each time: what is suspected then waits for the next round. */
-const MOST_EXTRA_PASSES = 3
-
 interface PassEnd {
   resized: boolean
-  /** By the server's clock. */
-  endedAt: string
 }
 
-function endPass(context: EngineContext, work: PassWork, pass: Segment, { resized, endedAt }: PassEnd): void {
+function endPass(context: EngineContext, work: PassWork, pass: Segment, { resized }: PassEnd): void {
   const { store } = context
   const { resource, id, feed } = work
   // A list that keeps changing its size may have hidden a row between two pages: nothing is believed missing.
-  const extra = work.extraPasses.get(pass.scope) ?? 0
-  const again = !resized && missing(context, work, pass, endedAt) && extra < MOST_EXTRA_PASSES
-  if (again) work.extraPasses.set(pass.scope, extra + 1)
+  const missed = resized ? 0 : denyUnseen(context, work, pass)
+  context.doubts.missed(pass.id, missed)
+  context.doubts.passEnded(pass.id, missed > 0)
   for (const key of feed.always ?? []) {
     store.tasks.add({ feed: `${resource.name}.detail`, key, dueAt: context.now() })
   }
-  const ended = listed(pass)
-  store.ledger.save(again ? { ...ended, listedRound: 0 } : ended)
-  if (again) context.wishes.add(id)
+  store.ledger.save(listed(pass))
   store.ledger.forgetSeen(id, pass.scope)
   if (pass.passStartedAt && !feed.scope) store.state.fresh(resource.name, pass.passStartedAt)
 }
 
-/** Deals with rows that the pass did not see. Returns whether another pass is wanted at once. */
-function missing(context: EngineContext, work: PassWork, pass: Segment, endedAt: string): boolean {
-  const { store, now } = context
+/** Live rows that the pass did not see are denied. Returns how many of them are newly suspected. */
+function denyUnseen(context: EngineContext, work: PassWork, pass: Segment): number {
   const { id, feed } = work
+  const keys = unseenKeys(context, work, pass)
+  if (feed.evidence.by === 'detail') return readUnlisted(context, work, keys)
+  const row = (key: string) => ({ table: feed.table, scope: scopeOfRows(feed, pass), key })
+  const news = keys.filter(key => !context.store.suspicions.find(row(key)))
+  if (feed.evidence.by === 'second-pass' || feed.evidence.by === 'list') {
+    for (const key of keys) denied(context, row(key))
+    return news.length
+  }
+  const { evidence } = feed
+  return probeLater(
+    context,
+    { table: feed.table, probe: `${id}.probe`, scope: pass.scope },
+    keys.filter(key => isAskable(evidence, key)).map(key => ({ key, at: null })),
+  )
+}
+
+/** Rows of a table with one key column have no scope, whatever the scope of the list. */
+function scopeOfRows({ table }: SnapshotFeed, pass: Segment): string {
+  return tableNamed(table).key.length > 1 ? pass.scope : ''
+}
+
+function unseenKeys({ store }: EngineContext, { id, feed }: PassWork, pass: Segment): string[] {
   const table = tableNamed(feed.table)
   const key = quote(table.key.at(-1) ?? '')
-  const scope = table.key.length > 1 ? `${quote(table.key[0] ?? '')} = ?` : "? = ''"
-  const unseen = `${scope} AND NOT EXISTS (
-    SELECT 1 FROM sync_seen s WHERE s.feed = ? AND s.scope = ? AND s.key = ${quote(table.name)}.${key})`
-  const values = [pass.scope, id, pass.scope]
-  if (feed.evidence.by === 'list') {
-    const gone = store.prepare(`DELETE FROM ${quote(table.name)} WHERE ${unseen}`).run(...values)
-    context.counts(work.resource.name).rowsDeleted += gone.changes
-    return false
-  }
-  const keys = store
-    .prepare(`SELECT ${key} FROM ${quote(table.name)} WHERE ${unseen} AND _deleted_at IS NULL`)
-    .pluck()
-    .all(...values) as string[]
-  if (feed.evidence.by === 'second-pass') return suspect(context, { table: feed.table, pass, endedAt }, keys)
-  if (feed.evidence.by === 'detail') readUnlisted(context, work, keys)
-  else {
-    for (const missed of keys) {
-      if (!isAskable(feed.evidence, missed)) continue
-      store.tasks.add({ feed: `${id}.probe`, scope: pass.scope, key: missed, dueAt: now() })
-    }
-  }
-  return false
+  const inScope = table.key.length > 1 ? `${quote(table.key[0] ?? '')} = ?` : "? = ''"
+  const isLive = table.kind === 'entity' ? '_deleted_at IS NULL' : 'true'
+  const unseen = store.prepare(
+    `SELECT ${key} FROM ${quote(table.name)} WHERE ${inScope} AND ${isLive} AND NOT EXISTS (
+       SELECT 1 FROM sync_seen s WHERE s.feed = ? AND s.scope = ? AND s.key = ${quote(table.name)}.${key})`,
+  )
+  return unseen.pluck().all(pass.scope, id, pass.scope) as string[]
 }
 
 /**
  * What the list does not show is read singly, which decides. What that still returns is noted as unlisted, so that
  * it is not read again for that reason before a week has passed.
  */
-function readUnlisted(context: EngineContext, { resource, id }: PassWork, keys: readonly string[]): void {
-  const { store, now, agenda } = context
-  const detail = `${resource.name}.detail`
-  if (!agenda.isTimed) {
-    // A round reads every detail anyway.
-    for (const key of keys) store.tasks.add({ feed: detail, key, dueAt: now() })
-    return
+function readUnlisted(context: EngineContext, { resource, feed }: PassWork, keys: readonly string[]): number {
+  const { store, agenda } = context
+  const due = noteUnlisted(context, resource.name, keys)
+  const isMany = due.length > MANY_MISSING
+  for (const key of due) {
+    const row = { table: feed.table, scope: '', key }
+    const verdict = store.rowState(row) === 'open' ? denied(context, row, { confirms: false }) : undefined
+    const task = { feed: `${resource.name}.detail`, key }
+    // A backfill reads every detail in its round anyway, and most of what is on no list is still there.
+    if (!agenda.isTimed || verdict?.state !== 'suspected')
+      store.tasks.demand({ ...task, dueAt: context.now() })
+    else {
+      const askAgainMs = isMany ? scaled(CONFIRM_MANY_AFTER_MS, context.options) : verdict.askAgainMs
+      store.tasks.askAt({ ...task, dueAt: isoInstant(context.clock.now() + askAgainMs) })
+    }
   }
-  const feed = `${id}.unlisted`
-  // What is listed again or gone is not noted any more.
-  const others = store.prepare(
-    'DELETE FROM sync_tasks WHERE feed = ? AND key NOT IN (SELECT value FROM json_each(?))',
-  )
-  others.run(feed, JSON.stringify(keys))
-  for (const key of keys) {
-    const known = store.tasks.find({ feed, key })
-    if (known && known.dueAt > now()) continue
-    store.tasks.done({ feed, key }, { round: context.round(resource.name), dueAt: context.after(WEEK) })
-    store.tasks.demand({ feed: detail, key, dueAt: now() })
-  }
-}
-
-/** Without a single read, a row is believed gone when a second pass, begun after the first ended, misses it too. */
-function suspect(
-  { store, now }: EngineContext,
-  { table, pass, endedAt }: { table: string; pass: Segment; endedAt: string },
-  keys: readonly string[],
-): boolean {
-  const before = new Set(store.absences.suspectedBefore(table, pass.scope, pass.passStartedAt ?? ''))
-  for (const key of keys) {
-    if (before.has(key)) store.absences.confirm(table, pass.scope, key, now())
-    else store.absences.suspect(table, pass.scope, key, endedAt)
-  }
-  return keys.some(key => !before.has(key))
+  return due.length
 }

@@ -7,8 +7,9 @@ import type { Segment } from '../store/ledger.ts'
 import { quote } from '../store/sql.ts'
 import type { StoredItem } from '../store/store.ts'
 import type { ListOf } from './agenda.ts'
-import type { EngineContext } from './context.ts'
+import { type EngineContext, MINUTE, scaled } from './context.ts'
 import { nextCut } from './cuts.ts'
+import { type Missing, probeLater } from './deletions/probe-later.ts'
 import { expectedOrFault } from './expected.ts'
 import { fullLimit, narrowSpan, noteReadable } from './failed-span.ts'
 import type { Job, Reply, Source } from './job.ts'
@@ -223,7 +224,8 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
   if (segment.listedAt !== null) noteArrivals(context, work, stored)
   noteUndated(context, list.id, feed, items)
   const edge = passEdge(work, segment, items, page.next === null)
-  probeMissing(context, work, edge, reply)
+  store.tasks.removeAll(`${list.id}.probe`, '', [...edge.seen])
+  context.doubts.missed(segment.id, denyMissing(context, work, edge, reply))
   const reached: Segment = {
     ...segment,
     query: base,
@@ -280,6 +282,7 @@ function endWalk(
   const { store, agenda, log } = context
   store.ledger.save(listed(reached))
   guards.ended(reached)
+  context.doubts.passEnded(reached.id)
   if (reached.to === null) markFresh(context, resource, reached)
   log.info('A span of event time was listed to its end', {
     resource: resource.name,
@@ -351,27 +354,32 @@ function passEdge(
   }
 }
 
+/** Rows seen for the first time so recently may be unknown to the replica that answers. Daemon only; scaled. */
+const NEW_MS = 5 * MINUTE
+
 /**
  * Rows of ours within the span that the list did not show, and that were there before it was asked; what seems to
- * come from the future was stored while this machine's clock was ahead.
+ * come from the future was stored while this machine's clock was ahead. Returns how many are newly suspected.
  */
-function probeMissing(context: EngineContext, { list, feed }: PageWork, edge: Edge, reply: Reply): void {
-  const { store, now } = context
+function denyMissing(context: EngineContext, { list, feed }: PageWork, edge: Edge, reply: Reply): number {
+  const { store, now, agenda } = context
   const time = quote(feed.time)
   const above = edge.aboveIncluded ? '<=' : '<'
   const below = edge.belowIncluded ? '>=' : '>'
+  const newMs = agenda.isTimed ? scaled(NEW_MS, context.options) : 0
+  const knownBefore = isoInstant(Date.parse(reply.sentAt) - newMs)
   const candidates = store
     .prepare(
-      `SELECT id, ${time} AS at FROM ${quote(feed.table)}
+      `SELECT id AS key, ${time} AS at FROM ${quote(feed.table)}
        WHERE ${time} ${above} ? AND ${time} ${below} ? AND _deleted_at IS NULL
          AND (_first_seen_at < ? OR _first_seen_at > ?)`,
     )
-    .all(edge.above ?? '~', edge.below ?? '', reply.sentAt, now()) as { id: string; at: string | null }[]
+    .all(edge.above ?? '~', edge.below ?? '', knownBefore, now()) as Missing[]
   const isOldestEnd = edge.isEnd && edge.below === null
-  if (isOldestEnd) candidates.push(...missingUndated(context, list.id, feed, reply.sentAt))
-  const probe = `${list.id}.probe`
-  for (const { id: key, at } of candidates) {
-    if (edge.seen.has(key) || !isAskable(feed.evidence, key)) continue
-    store.tasks.add({ feed: probe, key, sortAt: at, dueAt: now() })
-  }
+  const undated = isOldestEnd ? missingUndated(context, list.id, feed, knownBefore) : []
+  return probeLater(
+    context,
+    { table: feed.table, probe: `${list.id}.probe`, scope: '' },
+    [...candidates, ...undated].filter(({ key }) => !edge.seen.has(key) && isAskable(feed.evidence, key)),
+  )
 }

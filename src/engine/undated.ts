@@ -2,6 +2,7 @@ import { tableNamed } from '../catalog.ts'
 import type { TimelineFeed } from '../resource.ts'
 import type { ParsedItem } from '../row.ts'
 import type { EngineContext } from './context.ts'
+import type { Missing } from './deletions/probe-later.ts'
 
 /**
  * Rows of a timeline whose time cannot be read lie in no segment. Where they appear in a list, their keys are noted.
@@ -28,8 +29,8 @@ export function missingUndated(
   feedId: string,
   feed: TimelineFeed,
   sentAt: string,
-): { id: string; at: null }[] {
+): Missing[] {
   const keys = store.rowTimes.undated(feed, feedId, { before: sentAt, now: now() })
   store.ledger.forgetSeen(feedId, '')
-  return keys.map(id => ({ id, at: null }))
+  return keys.map(key => ({ key, at: null }))
 }

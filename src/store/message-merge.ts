@@ -12,6 +12,8 @@ export interface MessageMerge {
   refresh(groups: readonly Group[], now: string): void
   /** Stores what reading a copy's text gave. Returns whether anything changed. */
   applyText(copyId: string, result: TextResult, now: string): boolean
+  /** What the last read of a copy's text gave. */
+  textState(copyId: string): string | undefined
   /** Copies whose text is to be read again because they came back or changed. */
   resetText(copyId: string): void
 }
@@ -172,6 +174,7 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
       const isReplaced = result.state !== 'present'
       return refreshOne({ key: copy.group, isReplaced }, now, false) || changed || textChanged
     },
+    textState: copyId => (findCopy.get(copyId) as { text_state: string } | undefined)?.text_state,
     resetText(copyId) {
       resetState.run(copyId)
     },

@@ -151,6 +151,7 @@ const syncResources = sqliteTable('sync_resources', {
   reason: text('reason'),
   heldSince: text('held_since'),
   heldRound: integer('held_round'),
+  deletedSince: text('deleted_since'),
   deletedInRound: integer('deleted_in_round').notNull().default(0),
 })
 
@@ -221,6 +222,7 @@ const syncAbsences = sqliteTable(
     key: text('key').notNull(),
     missingSince: text('missing_since').notNull(),
     confirmed: integer('confirmed').notNull().default(0),
+    means: text('means').notNull().default('absent'),
   },
   columns => [primaryKey({ columns: [columns.table, columns.scope, columns.key] })],
 )

@@ -16,7 +16,7 @@ export interface ResourceState {
   heldSince: string | null
   /** The round that is to confirm what was held back. */
   heldRound: number | null
-  /** Rows tombstoned since the last complete round. */
+  /** Rows deleted that the mass-deletion guard still counts. */
   deletedInRound: number
 }
 
@@ -61,9 +61,19 @@ export interface State {
   /** False until the resource was complete once; kept in memory, since it is asked for with every request. */
   wasComplete(resource: ResourceName): boolean
   /** Only a round that is resumable is open: a backfill goes on with it. Returns its number. */
-  beginRound(resource: ResourceName, kind: 'resumable' | 'timed' | 'confirming', now: string): number
-  /** A round that reached its end; `asOf` is its begin by the server's clock. */
-  endRound(resource: ResourceName, end: { complete: boolean; asOf: string; now: string }): void
+  beginRound(
+    resource: ResourceName,
+    kind: 'resumable' | 'timed',
+    options: { at: string; confirming: boolean },
+  ): number
+  /**
+   * A round that reached its end; `asOf` is its begin by the server's clock. Deletions that were counted since
+   * `deletionsSince` or later go on counting in the mass-deletion guard.
+   */
+  endRound(
+    resource: ResourceName,
+    end: { complete: boolean; asOf: string; now: string; deletionsSince: string },
+  ): void
   /** The resource is to be read from the start, as if it never had been complete. */
   restart(resource: ResourceName): void
   /** A run without a fault. */
@@ -74,8 +84,8 @@ export interface State {
   /** Clears what an earlier run found wrong, with an optional remark that stays in view. */
   healthy(resource: ResourceName, reason?: string | null): void
   hold(resource: ResourceName, since: string | null): void
-  /** Counts rows that were tombstoned in this round. */
-  deleted(resource: ResourceName, rows: number): void
+  /** Counts rows that were deleted, for the mass-deletion guard. */
+  deleted(resource: ResourceName, rows: number, now: string): void
   nextRun(resource: ResourceName, at: string | null): void
   /** Whether the API has answered a run that wrote this warehouse. */
   wasEverAnswered(): boolean
@@ -113,15 +123,16 @@ interface StateRow {
 export function createState(prepare: Prepare): State {
   const find = prepare('SELECT * FROM sync_resources WHERE resource = ?')
   const begin = prepare(
-    `UPDATE sync_resources SET round = round + 1, round_open = @kind = 'resumable', round_started_at = @now,
-       held_round = iif(@kind = 'confirming', round + 1, NULL)
+    `UPDATE sync_resources SET round = round + 1, round_open = @kind = 'resumable', round_started_at = @at,
+       held_round = iif(@confirming, round + 1, NULL)
      WHERE resource = @resource`,
   )
   const end = prepare(
     `UPDATE sync_resources SET round_open = 0,
        last_success_at = iif(@complete, @now, last_success_at),
        complete_as_of = iif(@complete, @asOf, complete_as_of),
-       deleted_in_round = iif(@complete, 0, deleted_in_round),
+       deleted_in_round = iif(@complete AND deleted_since <= @deletionsSince, 0, deleted_in_round),
+       deleted_since = iif(@complete AND deleted_since <= @deletionsSince, NULL, deleted_since),
        first_complete_at = iif(@complete, coalesce(first_complete_at, @now), first_complete_at)
      WHERE resource = @resource`,
   )
@@ -142,7 +153,8 @@ export function createState(prepare: Prepare): State {
   )
   const hold = prepare('UPDATE sync_resources SET held_since = ? WHERE resource = ?')
   const deleted = prepare(
-    'UPDATE sync_resources SET deleted_in_round = deleted_in_round + ? WHERE resource = ?',
+    `UPDATE sync_resources SET deleted_in_round = deleted_in_round + @rows, deleted_since = coalesce(deleted_since, @now)
+     WHERE resource = @resource AND @rows > 0`,
   )
   const nextRun = prepare('UPDATE sync_resources SET next_run_at = ? WHERE resource = ?')
   const answered = prepare(
@@ -183,12 +195,12 @@ export function createState(prepare: Prepare): State {
       complete.set(resource, isComplete)
       return isComplete
     },
-    beginRound(resource, kind, now) {
-      begin.run({ resource, kind, now })
+    beginRound(resource, kind, { at, confirming }) {
+      begin.run({ resource, kind, at, confirming: confirming ? 1 : 0 })
       return get(resource).round
     },
-    endRound: (resource, { complete: isComplete, asOf, now }) => {
-      end.run({ resource, complete: isComplete ? 1 : 0, asOf, now })
+    endRound: (resource, { complete: isComplete, ...times }) => {
+      end.run({ resource, complete: isComplete ? 1 : 0, ...times })
       complete.delete(resource)
     },
     restart: resource => {
@@ -213,8 +225,8 @@ export function createState(prepare: Prepare): State {
     hold: (resource, since) => {
       hold.run(since, resource)
     },
-    deleted: (resource, rows) => {
-      deleted.run(rows, resource)
+    deleted: (resource, rows, now) => {
+      deleted.run({ resource, rows, now })
     },
     nextRun: (resource, at) => {
       nextRun.run(at, resource)

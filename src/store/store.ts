@@ -4,7 +4,6 @@ import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { Table } from '../resource.ts'
 import type { Cell, ParsedItem } from '../row.ts'
-import { type Absences, createAbsences } from './absences.ts'
 import { type Arrivals, createArrivals } from './arrivals.ts'
 import type { FileWork } from './checkpoint-order.ts'
 import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
@@ -37,15 +36,18 @@ import { fillQuestions } from './questions.ts'
 import { rebuildOnDisk } from './rebuild.ts'
 import { createRejects, type Rejects } from './rejects.ts'
 import { createRequests, type Requests } from './requests.ts'
+import { createRowState, type RowStateOf } from './row-state.ts'
 import { createRowTimes, type RowTimes } from './row-times.ts'
 import { createRowWriters, type RowWriters, type Written } from './rows.ts'
 import { createRuns, type Runs } from './runs.ts'
 import { quote } from './sql.ts'
 import { createState, META, type State, seedResources } from './state.ts'
 import { type Prepare, statementCache } from './statements.ts'
+import { createSuspicions, keyOfRow, type Suspicions } from './suspicions.ts'
 import { createTasks, type Tasks } from './tasks.ts'
-import { createTombstone, type Tombstone } from './tombstones.ts'
+import { createTombstones, type Tombstones } from './tombstones.ts'
 import { createTransaction, type Transaction } from './transaction.ts'
+import { createTranscripts, type Transcripts } from './transcripts.ts'
 import { createWithdrawals, type Withdrawals } from './withdrawals.ts'
 
 export interface StoredItem {
@@ -70,7 +72,7 @@ export interface Store {
   freshness: Freshness
   ledger: Ledger
   tasks: Tasks
-  absences: Absences
+  suspicions: Suspicions
   arrivals: Arrivals
   maintenance: Maintenance
   rejects: Rejects
@@ -79,8 +81,11 @@ export interface Store {
   state: State
   rows: RowWriters
   rowTimes: RowTimes
+  rowState: RowStateOf
   merge: MessageMerge
-  tombstone: Tombstone
+  tombstone: Tombstones['tombstone']
+  withhold: Tombstones['withhold']
+  transcripts: Transcripts
   withdrawals: Withdrawals
   erasure: Erasure
   crmTables: Pick<CrmTables, 'finish'>
@@ -236,7 +241,7 @@ function createStore({
   workspace,
 }: Parts): Omit<Store, 'close'> {
   const freshness = createFreshness()
-  const absences = createAbsences(prepare)
+  const suspicions = createSuspicions(prepare)
   const withdrawals = createWithdrawals(prepare)
   const rows = createRowWriters(prepare, withdrawals)
   const { merge, merges } = createMerges(prepare)
@@ -264,7 +269,7 @@ function createStore({
     const keyIndexes = table.key.map(column => Object.keys(table.columns).indexOf(column))
     const merged = merges.get(name)
     const history = histories.get(name)
-    const missing = absences.any(name)
+    const isSuspected = suspicions.any(name)
     const keepsOut = withdrawals.keepsOut(name)
     const columns = Object.keys(table.columns)
     const stored: StoredItem[] = []
@@ -277,7 +282,7 @@ function createStore({
       if (freshness.isOutdated(ticket, name, row) || !freshness.admits(ticket, order, row)) continue
       if (keepsOut?.(column => item.cells[columns.indexOf(column)] ?? null)) continue
       const written = writer(item, now)
-      if (missing) absences.clear(name, key.length > 1 ? String(key[0]) : '', String(key.at(-1)))
+      if (isSuspected) suspicions.end(keyOfRow(name, key.map(String)))
       if (written.status !== 'unchanged') {
         if (written.status !== 'inserted') withdrawals.forget(name, key.map(String))
         if (merged && !written.isExtraAlone) groups.push(...groupsOf(merged, item, written))
@@ -295,9 +300,10 @@ function createStore({
     db,
     prepare,
     freshness,
-    absences,
+    suspicions,
     rows,
     rowTimes: createRowTimes(prepare),
+    rowState: createRowState(prepare),
     merge,
     write,
     ledger: createLedger(prepare),
@@ -308,7 +314,8 @@ function createStore({
     requests: createRequests(prepare),
     runs: createRuns(prepare),
     state,
-    tombstone: createTombstone({ prepare, merges, withdrawals, freshness }),
+    ...createTombstones({ prepare, suspicions, merges, withdrawals, freshness }),
+    transcripts: createTranscripts(prepare, rows),
     withdrawals,
     erasure: createErasure({
       db,

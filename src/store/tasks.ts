@@ -40,6 +40,8 @@ export interface Tasks {
   add(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
   /** Has a key read as soon as possible, whether it was read before or not. */
   demand(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
+  /** Has a key read at a time, whether it was read before or not; in a backfill too. */
+  askAt(task: TaskKey & { dueAt: string }): void
   due(query: DueQuery): Task[]
   /** What is due by the time that was noted, newest first. */
   dueBy(query: Omit<DueQuery, 'round' | 'everyRound'>): Task[]
@@ -49,6 +51,10 @@ export interface Tasks {
   /** Notes that a key was read in a round and when it is due again. */
   done(task: TaskKey, next: Reread): void
   remove(task: TaskKey): void
+  /** Removes the tasks of these keys. Returns the keys that had one. */
+  removeAll(feed: string, scope: string, keys: readonly string[]): string[]
+  /** Removes the tasks of all other keys. */
+  keepOnly(feed: string, scope: string, keys: readonly string[]): void
   /** Leaves a whole scope alone for this round. */
   skipScope(feed: string, scope: string, next: Pick<Reread, 'round' | 'dueAt'>): void
   countDue(feed: string, now: string): number
@@ -66,6 +72,9 @@ export interface Reread {
   waiting?: boolean
   sortAt?: string | null
 }
+
+/** The round of a task that a backfill too reads at its due time, and not because a new round has begun. */
+export const BY_DUE_TIME = -1
 
 /** Longer than any interval, also when the owner has stretched them. */
 const LONGEST_DELAY_MS = 10 * 365 * 86_400_000
@@ -106,6 +115,10 @@ export function createTasks(prepare: Prepare): Tasks {
     `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET round = 0, due_at = excluded.due_at, sort_at = coalesce(excluded.sort_at, sort_at)`,
   )
+  const askAt = prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, due_at, round) VALUES (?, ?, ?, ?, ${BY_DUE_TIME})
+     ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, waiting = 0`,
+  )
   const isAsked = `(@since IS NULL OR sort_at IS NULL OR sort_at >= @since) AND (@keys IS NULL OR key GLOB @keys)
      AND scope NOT IN (SELECT value FROM json_each(@exceptScopes))`
   // Ranges of an index joined by UNION ALL: with OR, SQLite would walk every task of the feed.
@@ -116,10 +129,14 @@ export function createTasks(prepare: Prepare): Tasks {
     )
     return `${ranges.join(' UNION ALL ')} ORDER BY sort_at DESC LIMIT @limit`
   }
-  const everyOne = prepare(select('sync_tasks_by_round', 'round < @round'))
+  const everyOne = prepare(
+    `SELECT ${columns} FROM sync_tasks INDEXED BY sync_tasks_by_due
+     WHERE feed = @feed AND due_at <= @now AND round = ${BY_DUE_TIME} AND ${isAsked}
+     UNION ALL ${select('sync_tasks_by_round', `round < @round AND round > ${BY_DUE_TIME}`)}`,
+  )
   const waitingOrDue = prepare(
     `SELECT ${columns} FROM sync_tasks INDEXED BY sync_tasks_open
-     WHERE feed = @feed AND round < @round AND waiting AND (waiting OR round = 0) AND ${isAsked}
+     WHERE feed = @feed AND round < @round AND round > ${BY_DUE_TIME} AND waiting AND (waiting OR round = 0) AND ${isAsked}
      UNION ALL ${select('sync_tasks_by_due', 'due_at <= @now AND round < @round AND NOT waiting')}`,
   )
   // Nothing is ever put off for so long: such a time was noted by a clock that was far ahead.
@@ -133,6 +150,10 @@ export function createTasks(prepare: Prepare): Tasks {
        deadline = excluded.deadline, waiting = excluded.waiting, sort_at = coalesce(excluded.sort_at, sort_at)`,
   )
   const remove = prepare('DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?')
+  const any = prepare('SELECT 1 FROM sync_tasks WHERE feed = ? AND scope = ? LIMIT 1')
+  const keepOnly = prepare(
+    'DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key NOT IN (SELECT value FROM json_each(?))',
+  )
   const skip = prepare('UPDATE sync_tasks SET round = ?, due_at = ? WHERE feed = ? AND scope = ?')
   const moveBack = prepare(
     "UPDATE sync_tasks SET due_at = strftime('%Y-%m-%dT%H:%M:%fZ', due_at, ?) WHERE due_at > ?",
@@ -143,6 +164,9 @@ export function createTasks(prepare: Prepare): Tasks {
   return {
     add: ({ feed, scope = '', key, sortAt = null, dueAt }) => {
       add.run(feed, scope, key, sortAt, dueAt)
+    },
+    askAt: ({ feed, scope = '', key, dueAt }) => {
+      askAt.run(feed, scope, key, dueAt)
     },
     demand: ({ feed, scope = '', key, sortAt = null, dueAt }) => {
       demand.run(feed, scope, key, sortAt, dueAt)
@@ -164,6 +188,13 @@ export function createTasks(prepare: Prepare): Tasks {
     },
     remove: ({ feed, scope = '', key }) => {
       remove.run(feed, scope, key)
+    },
+    removeAll: (feed, scope, keys) => {
+      if (any.get(feed, scope) === undefined) return []
+      return keys.filter(key => remove.run(feed, scope, key).changes > 0)
+    },
+    keepOnly: (feed, scope, keys) => {
+      keepOnly.run(feed, scope, JSON.stringify(keys))
     },
     skipScope: (feed, scope, { round, dueAt }) => {
       skip.run(round, dueAt, feed, scope)

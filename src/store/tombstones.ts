@@ -1,25 +1,37 @@
 import { CATALOG, tableNamed } from '../catalog.ts'
-import type { Cascade, Derivation } from '../resource.ts'
+import type { Cascade, Derivation, Table } from '../resource.ts'
 import type { Freshness } from './freshness.ts'
 import type { Group, MessageMerge } from './message-merge.ts'
 import { quote } from './sql.ts'
 import type { Prepare } from './statements.ts'
+import { keyOfRow, type Suspicions } from './suspicions.ts'
 import type { Withdrawals } from './withdrawals.ts'
 
 export interface TombstoneDeps {
   prepare: Prepare
+  suspicions: Pick<Suspicions, 'any' | 'end'>
   /** Tables whose rows are merged into another one. */
   merges: ReadonlyMap<string, Pick<Derivation, 'into' | 'groupBy'> & { merge: MessageMerge }>
   withdrawals: Withdrawals
   freshness: Freshness
 }
 
-/** Marks rows as deleted, together with all that goes with them. Returns how many rows were live before. */
-export type Tombstone = (table: string, keys: readonly (readonly string[])[], now: string) => number
+export interface Tombstones {
+  /**
+   * Marks rows as deleted, together with all that goes with them; rows of a link table are removed. Returns how many
+   * rows were live before.
+   */
+  tombstone(table: string, keys: readonly (readonly string[])[], now: string): number
+  /** Notes that rows exist and may not be read, unknown ones included. Returns how many were open before. */
+  withhold(table: string, keys: readonly (readonly string[])[], now: string): number
+}
 
-export function createTombstone({ prepare, merges, withdrawals, freshness }: TombstoneDeps): Tombstone {
-  const tombstone: Tombstone = (name, keys, now) => {
+export function createTombstones(deps: TombstoneDeps): Tombstones {
+  const { prepare, suspicions, merges, withdrawals, freshness } = deps
+
+  const tombstone: Tombstones['tombstone'] = (name, keys, now) => {
     const table = tableNamed(name)
+    if (table.kind === 'link') return removeLinks(table, keys)
     const where = table.key.map(column => `${quote(column)} = ?`).join(' AND ')
     const mark = prepare(`UPDATE ${quote(name)} SET _deleted_at = ? WHERE ${where} AND _deleted_at IS NULL`)
     const merged = merges.get(name)
@@ -40,6 +52,39 @@ export function createTombstone({ prepare, merges, withdrawals, freshness }: Tom
     return count
   }
 
+  const removeLinks = (table: Table, keys: readonly (readonly string[])[]): number => {
+    const where = table.key.map(column => `${quote(column)} = ?`).join(' AND ')
+    const remove = prepare(`DELETE FROM ${quote(table.name)} WHERE ${where}`)
+    const isSuspected = suspicions.any(table.name)
+    let count = 0
+    for (const key of keys) {
+      count += remove.run(...key).changes
+      if (isSuspected) suspicions.end(keyOfRow(table.name, key))
+    }
+    return count
+  }
+
+  const withhold: Tombstones['withhold'] = (name, keys, now) => {
+    if (keys.length === 0) return 0
+    const table = tableNamed(name)
+    const mark = prepare(
+      `INSERT INTO ${quote(name)} (id, access, transcript_state, _first_seen_at, _synced_at)
+       VALUES (@key, 'withheld', 'withheld', @now, @now)
+       ON CONFLICT DO UPDATE SET access = 'withheld', transcript_state = 'withheld', _synced_at = @now,
+         _changed_at = iif(access = 'open', @now, _changed_at), _deleted_at = NULL
+       WHERE access IS NOT 'withheld' OR _deleted_at IS NOT NULL`,
+    )
+    const find = prepare(`SELECT * FROM ${quote(name)} WHERE id = ?`)
+    let count = 0
+    for (const [key = ''] of keys) {
+      if (mark.run({ key, now }).changes === 0) continue
+      count += 1
+      withdrawals.note(name, [key], now)
+      for (const cascade of table.cascades) apply(cascade, find.get(key) as Row, now)
+    }
+    return count
+  }
+
   /** A row that comes back is pending again, which a read that was put off must not hold up. */
   const forgetFirstRead = (name: string, key: readonly string[]) => {
     for (const feed of FIRST_READS.get(name) ?? []) {
@@ -51,17 +96,13 @@ export function createTombstone({ prepare, merges, withdrawals, freshness }: Tom
     const columns = Object.entries(cascade.on)
     const where = columns.map(([theirs]) => `${quote(theirs)} = ?`).join(' AND ')
     const values = columns.map(([, mine]) => row[mine])
-    const target = quote(cascade.table)
-    if (cascade.effect === 'remove') {
-      prepare(`DELETE FROM ${target} WHERE ${where}`).run(...values)
-      return
-    }
     const key = tableNamed(cascade.table).key.map(quote).join(', ')
-    const live = prepare(`SELECT ${key} FROM ${target} WHERE ${where} AND _deleted_at IS NULL`).raw()
-    tombstone(cascade.table, live.all(...values) as string[][], now)
+    const isLive = cascade.effect === 'tombstone' ? ' AND _deleted_at IS NULL' : ''
+    const gone = prepare(`SELECT ${key} FROM ${quote(cascade.table)} WHERE ${where}${isLive}`).raw()
+    tombstone(cascade.table, gone.all(...values) as string[][], now)
   }
 
-  return tombstone
+  return { tombstone, withhold }
 }
 
 /** By table: the item feeds whose first reads are its pending rows. */

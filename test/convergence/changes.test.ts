@@ -146,7 +146,7 @@ test.each(MANY)(
       'SELECT state, reason FROM sync_status WHERE resource = ?',
       resource,
     )
-    expect(status).toEqual({ state: 'failing', reason: expect.stringContaining('gone') })
+    expect(status).toEqual({ state: 'failing', reason: expect.stringContaining('is held back') })
   },
 )
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/suspicion.ts'
 import { v2Page } from '../support/scripted-api.ts'
 import { type CrmWorld, event, startCrm } from './crm-world.ts'
 import { startTrial, type Trial, uuid } from './trial-backfill.ts'
@@ -12,6 +13,8 @@ interface Watched {
   timed: TimedSources
   /** Reads what is due, a list first, and returns the requests for links that this took. */
   read(list?: 'activities.list' | 'crm_records.list'): Promise<string[]>
+  /** Lets what was denied be denied once more, and settles it. */
+  confirm(): Promise<void>
 }
 
 async function watch(world: CrmWorld): Promise<Watched> {
@@ -22,11 +25,16 @@ async function watch(world: CrmWorld): Promise<Watched> {
     const before = world.askedLinks().length
     if (list === 'activities.list') timed.context.wishes.add(list)
     // Of what has several lists, a round that confirms reads all.
-    if (list === 'crm_records.list') timed.context.beginRound('crm_records', 'confirming')
+    if (list === 'crm_records.list') timed.context.beginRound('crm_records', 'timed', { confirming: true })
     await timed.drain()
     return world.askedLinks().slice(before).sort()
   }
-  return { trial, timed, read }
+  const confirm = async () => {
+    timed.passTime(CONFIRM_AFTER_MS)
+    await timed.drain()
+    await timed.settle('crm_record_links')
+  }
+  return { trial, timed, read, confirm }
 }
 
 const pairs = ({ trial }: Watched) =>
@@ -60,6 +68,8 @@ describe('links are read again', () => {
     world.records['contact'] = { ...rows(21, 4), 21: record(1) }
     world.publish()
     expect(await watched.read('crm_records.list')).toEqual(['company of contact 21', 'deal of contact 21'])
+    expect(pairs(watched)).toHaveLength(4)
+    await watched.confirm()
     expect(pairs(watched)).toEqual(['company 12, contact 21', 'deal 1, company 11'])
     expect(await watched.read('crm_records.list')).toEqual([])
   })
@@ -148,6 +158,7 @@ describe('links are read again', () => {
     world.records['deal'] = { 2: record() }
     world.publish()
     await watched.read('crm_records.list')
+    await watched.confirm()
     await timed.settle('crm_records')
     expect(pairs(watched)).toEqual(['company 11, contact 21'])
     timed.moveClock(8 * DAY)
@@ -325,6 +336,7 @@ describe('answers from both sides of a pair', () => {
     world.links.add('company 13, contact 21')
     await askBoth(watched, 'contact', () => world.links.delete('company 12, contact 21'))
     expect(pairs(watched)).toContain('company 13, contact 21')
+    await watched.confirm()
     expect(pairs(watched)).not.toContain('company 12, contact 21')
   })
 

@@ -120,7 +120,6 @@ describe('evidence by a single read (teams, collections, activities)', () => {
 
   test.each([
     [500, 'failed'],
-    [403, 'failed'],
     [400, 'failed'],
   ])('a single read that answers %i is no evidence', async (status, outcome) => {
     const api = await startScriptedApi()

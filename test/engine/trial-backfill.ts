@@ -21,6 +21,9 @@ export interface Trial {
   logged(): string
   /** Moves the wall clock, of which ages and intervals are made; timers are not touched. */
   moveClock(ms: number): void
+  /** Lets time pass for the program's clocks and the server's. */
+  passTime(ms: number): void
+  clock: Clock
   run(resources: readonly ResourceName[], options?: RunOptions): Promise<BackfillResult>
   /** The rows of a query as objects. */
   all(sql: string): Record<string, unknown>[]
@@ -45,7 +48,22 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
   const path = join(folder, 'parley.db')
   const system = systemClock()
   let moved = 0
-  const clock: Clock = { ...system, now: () => system.now() + moved }
+  let passed = 0
+  /** Ends a run; what sleeps by it alone waits to confirm deletions, and the clock jumps to the end of that. */
+  let ended: AbortSignal | undefined
+  const clock: Clock = {
+    ...system,
+    now: () => system.now() + moved + passed,
+    elapsed: () => system.elapsed() + passed,
+    async sleep(ms, stop) {
+      if (stop === undefined || stop !== ended) return system.sleep(ms, stop)
+      passTime(ms)
+    },
+  }
+  const passTime = (ms: number) => {
+    passed += ms
+    api.aheadMs += ms
+  }
   const store = openStore({ path, mode: 0o600, command: 'test', pid: process.pid, clock })
   // Nobody pulls the plug here, and waiting for the disk is most of the time that these tests take.
   store.db.pragma('synchronous = OFF')
@@ -59,10 +77,12 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
   return {
     store,
     path,
+    clock,
     logged: () => lines,
     moveClock: ms => {
       moved += ms
     },
+    passTime,
     all,
     column: sql => store.db.prepare(sql).pluck().all(),
     async run(resources, options = {}) {
@@ -78,7 +98,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
         maxResponseBytes,
         clock,
       })
-      const ended = options.signal ?? new AbortController().signal
+      ended = options.signal ?? new AbortController().signal
       try {
         return await createBackfill({
           store,

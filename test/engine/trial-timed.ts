@@ -1,12 +1,12 @@
 import { onTestFinished } from 'vitest'
 import { createClient, type Sent } from '../../src/api/client.ts'
 import { CATALOG } from '../../src/catalog.ts'
-import { type Clock, isoInstant, systemClock } from '../../src/clock.ts'
+import { type Clock, isoInstant } from '../../src/clock.ts'
 import { byTime } from '../../src/engine/agenda.ts'
 import { createContext, type EngineContext } from '../../src/engine/context.ts'
 import { holdForAWhile } from '../../src/engine/holds.ts'
 import type { Job, Source } from '../../src/engine/job.ts'
-import { settleInTime } from '../../src/engine/settle.ts'
+import { settleInTime } from '../../src/engine/rounds.ts'
 import { createSources } from '../../src/engine/sources.ts'
 import { ParleyError, ResourceError, RetryError } from '../../src/errors.ts'
 import { createLog } from '../../src/log.ts'
@@ -29,6 +29,8 @@ export interface TimedSources {
   settle(resource: ResourceName): Promise<void>
   /** Moves the wall clock of the trial; the server's stays. */
   moveClock(ms: number): void
+  /** Lets time pass for the trial's clocks and the server's. */
+  passTime(ms: number): void
 }
 
 /** What a request that is not made again ends with. */
@@ -47,12 +49,13 @@ export interface TimedOptions {
 
 export async function startTimed(
   api: ScriptedApi,
-  { store, moveClock }: Trial,
+  trial: Trial,
   resources: readonly ResourceName[],
-  { intervalScale = 1, pollMs = Number.POSITIVE_INFINITY, clock: given = systemClock() }: TimedOptions = {},
+  { intervalScale = 1, pollMs = Number.POSITIVE_INFINITY, clock: given }: TimedOptions = {},
 ): Promise<TimedSources> {
+  const { store } = trial
   let moved = 0
-  const clock: Clock = { ...given, now: () => given.now() + moved }
+  const clock: Clock = given ? { ...given, now: () => given.now() + moved } : trial.clock
   const log = await createLog({ level: 'trace', stream: { write: () => true } })
   const client = createClient({
     baseUrl: api.url,
@@ -70,7 +73,7 @@ export async function startTimed(
     log,
     options: { since: null, intervalScale, accessLogEndParameter: 'to', words: true },
     holds: holdForAWhile({
-      elapsed: () => given.elapsed() + moved,
+      elapsed: () => clock.elapsed() + moved,
       random: () => 0,
       unavailableMs: 86_400_000 * intervalScale,
     }),
@@ -146,7 +149,8 @@ export async function startTimed(
     settle: resource => store.transaction(() => settleInTime(context, resource, false)),
     moveClock(ms) {
       moved += ms
-      moveClock(ms)
+      trial.moveClock(ms)
     },
+    passTime: trial.passTime,
   }
 }

@@ -6,6 +6,8 @@ import { onTestFinished } from 'vitest'
 /** A real HTTP server that answers as a test says: an empty workspace, but for the routes that the test scripts. */
 export interface ScriptedApi {
   url: string
+  /** By how much the server's clock, in `Date`, is ahead of this machine's; a test may change it. */
+  aheadMs: number
   /** Every request so far, in the order of arrival. */
   requests: ScriptedRequest[]
   /** Scripts a route, such as `/v2/messages/{id}`. The last script of a route counts. */
@@ -82,7 +84,10 @@ export async function startScriptedApi(): Promise<ScriptedApi> {
     const query = Object.fromEntries(new URLSearchParams(search))
     const request = { route, path, query, params, headers: incoming.headers }
     requests.push(request)
-    void Promise.resolve(handler(request)).then(answer => send(response, answer))
+    void Promise.resolve(handler(request)).then(answer => {
+      response.setHeader('date', new Date(Date.now() + api.aheadMs).toUTCString())
+      send(response, answer)
+    })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -90,14 +95,16 @@ export async function startScriptedApi(): Promise<ScriptedApi> {
     server.closeAllConnections()
     server.close()
   })
-  return {
+  const api: ScriptedApi = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    aheadMs: 0,
     requests,
     on: (route, handler) => {
       handlers.set(route, handler)
     },
     asked: route => requests.filter(request => request.route === route),
   }
+  return api
 }
 
 interface Found {

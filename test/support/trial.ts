@@ -52,6 +52,9 @@ export const TINY: SimulatorOptions = {
   transcriptTurns: 4,
 }
 
+/** The two minutes between a denial and its confirmation become the shortest wait, a second. */
+const SCALE = { PARLEY_SYNC_INTERVAL_SCALE: '0.005' }
+
 /** `env` is what parley finds in its environment besides where the API is. */
 export async function startTrial(
   options: SimulatorOptions = {},
@@ -62,7 +65,7 @@ export async function startTrial(
   const database = join(newFolder(), 'parley.db')
   const service = { ...simulator, url: tap.url }
   const start = (...args: string[]): ParleyProcess =>
-    startParley(['backfill', '--json', '--database', database, ...args], service, env)
+    startParley(['backfill', '--json', '--database', database, ...args], service, { ...SCALE, ...env })
   return {
     simulator,
     tap,

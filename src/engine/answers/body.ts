@@ -2,7 +2,9 @@ import { longestBackoffMs } from '../../backoff.ts'
 import { decodeJson, encodeJson } from '../../json.ts'
 import type { ParsedItem } from '../../row.ts'
 import type { TextResult } from '../../store/message-merge.ts'
+import type { Denial, RowKey } from '../../store/suspicions.ts'
 import { DAY, type EngineContext, HOUR, WEEK } from '../context.ts'
+import { denied } from '../deletions/denial.ts'
 import type { Reply } from '../job.ts'
 import { again, type ItemHandler, type ItemWork, readAgain, recordOf, whereOf } from './work.ts'
 
@@ -28,6 +30,8 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   // A read that started later has spoken already.
   if (stored.length === 0) return
   const given = typeof text === 'string'
+  if (given) context.store.suspicions.end(textOf(work))
+  else if (isDoubtful(context, work, 'empty')) return
   const result: TextResult = given ? { state: 'present', text: text.toWellFormed() } : { state: 'empty' }
   if (context.store.merge.applyText(task.key, result, context.now()))
     context.counts(where.resource).rowsChanged += 1
@@ -40,7 +44,21 @@ function withExtra(item: ParsedItem, field: string, value: unknown): ParsedItem 
   return { ...item, extra: encodeJson({ ...known, [field]: value }) }
 }
 
+/** A text is a part of its message, with suspicions of its own. */
+const textOf = ({ task }: ItemWork): RowKey => ({ table: 'message_copies.text', scope: '', key: task.key })
+
+/** True for the first denial of a text that this copy gave before: it is asked for again an hour later. */
+function isDoubtful(context: EngineContext, work: ItemWork, means: Denial): boolean {
+  const { store } = context
+  if (store.merge.textState(work.task.key) !== 'present') return false
+  const verdict = denied(context, textOf(work), { means, afterMs: HOUR })
+  if (verdict.state === 'suspected') again(context, work, { afterMs: HOUR, waiting: true })
+  else store.suspicions.end(textOf(work))
+  return verdict.state === 'suspected'
+}
+
 function bodyAbsent(context: EngineContext, work: ItemWork): void {
+  if (isDoubtful(context, work, 'absent')) return
   context.store.merge.applyText(work.task.key, { state: 'gone' }, context.now())
   bodyAgain(context, work, true)
 }

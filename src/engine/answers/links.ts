@@ -3,15 +3,17 @@ import { tableNamed } from '../../catalog.ts'
 import type { ItemFeed } from '../../resource.ts'
 import { quote } from '../../store/sql.ts'
 import type { Store } from '../../store/store.ts'
+import { keyOfRow, type RowKey } from '../../store/suspicions.ts'
 import { feedNamed } from '../changes.ts'
 import { DAY, type EngineContext, WEEK } from '../context.ts'
+import { denied } from '../deletions/denial.ts'
 import type { Reply } from '../job.ts'
 import { byRange, type Lots } from '../lots.ts'
 import { keyOf } from '../snapshot.ts'
 import { UUID_GLOB } from '../uuid.ts'
 import { setbackError } from '../walk.ts'
 import { isForward, opposite, type PairKind, type Side, scopeOf, sideOf, sidesOf } from './pairs.ts'
-import { type ItemHandler, type ItemWork, readAgain } from './work.ts'
+import { type ItemHandler, type ItemWork, readAgain, readAt } from './work.ts'
 
 /**
  * The answer is the list of records that belong to the one asked for, perhaps in several pages. Each kind of pair has
@@ -181,7 +183,8 @@ function storeLinks(context: EngineContext, work: ItemWork, value: unknown, repl
     work.gathered = gathered
     return
   }
-  if (replaceLinks(context, work, gathered, work.ticket ?? reply.ticket)) askNext(context, work)
+  const replaced = replaceLinks(context, work, gathered, work.ticket ?? reply.ticket)
+  if (replaced) askNext(context, work, replaced.askAgainMs)
 }
 
 /** The description of this list shows its items, so a bare string is none of them. */
@@ -189,35 +192,38 @@ function recordId(item: unknown): string | undefined {
   return typeof item === 'string' ? undefined : keyOf(item, ['id'])
 }
 
-function askNext(context: EngineContext, work: ItemWork): void {
+function askNext(context: EngineContext, work: ItemWork, askAgainMs: number | undefined): void {
   const { store } = context
   const { task, id } = work
   const current = store.tasks.find(task)
   // It was asked for anew while the answer was on its way, and falls due as that says.
   if (current && current.dueAt !== task.dueAt) return
-  if (lastPlan(store, id).scopes.includes(task.scope)) readAgain(context, work, WEEK)
+  if (askAgainMs !== undefined) readAt(context, work, askAgainMs)
+  else if (lastPlan(store, id).scopes.includes(task.scope)) readAgain(context, work, WEEK)
   else store.tasks.remove(task)
 }
 
 /**
  * Makes the stored pairs of a record those of an answer. A pair can be told of from both its sides: what a later
  * request told of the other record stays as it is. That a third record was told to have it says nothing of this pair.
- * Returns false when a later answer for the same record was stored already, or the record went meanwhile.
+ * A pair that is missing becomes suspected; `askAgainMs` says when the next answer can confirm that. Returns undefined
+ * when a later answer for the same record was stored already, or the record went meanwhile.
  */
 function replaceLinks(
-  { store, counts }: EngineContext,
+  context: EngineContext,
   work: ItemWork,
   related: readonly string[],
   ticket: number,
-): boolean {
+): { askAgainMs: number | undefined } | undefined {
+  const { store, counts } = context
   const { task, feed, resource } = work
   const { freshness } = store
-  if (!freshness.admits(ticket, feed.table, `${task.scope} ${task.key}`)) return false
+  if (!freshness.admits(ticket, feed.table, `${task.scope} ${task.key}`)) return undefined
   const { listed, asking } = sideOf(task.scope)
   const isGone = withdrawnRecords(store, feed)
   if (isGone(asking, task.key)) {
     store.tasks.remove(task)
-    return false
+    return undefined
   }
   const pairs = pairsOfRecord(store, work)
   const wanted = new Set(related)
@@ -225,13 +231,19 @@ function replaceLinks(
   const other = scopeOf({ listed: asking, asking: listed })
   const isOpen = (key: string) => !freshness.isOutdated(ticket, feed.table, `${other} ${key}`)
   const tally = counts(resource.name)
+  let askAgainMs: number | undefined
   for (const key of known) {
-    if (!wanted.has(key) && isOpen(key)) tally.rowsDeleted += pairs.remove(key)
+    if (!isOpen(key)) continue
+    if (wanted.has(key)) store.suspicions.end(pairs.row(key))
+    else {
+      const verdict = denied(context, pairs.row(key))
+      if (verdict.state === 'suspected') askAgainMs = verdict.askAgainMs
+    }
   }
   for (const key of wanted) {
     if (!known.has(key) && isOpen(key) && !isGone(listed, key)) tally.rowsChanged += pairs.add(key)
   }
-  return true
+  return { askAgainMs }
 }
 
 /** Tells of a record whether it is known to be gone; what is not known at all is not. */
@@ -246,9 +258,9 @@ function withdrawnRecords({ prepare }: Store, { pairs }: ItemFeed): (object: str
 
 interface PairsOfRecord {
   stored(): string[]
-  /** Each returns how many rows it changed. */
+  /** Returns how many rows it changed. */
   add(key: string): number
-  remove(key: string): number
+  row(key: string): RowKey
 }
 
 function pairsOfRecord({ prepare }: Store, { task, feed }: ItemWork): PairsOfRecord {
@@ -262,14 +274,17 @@ function pairsOfRecord({ prepare }: Store, { task, feed }: ItemWork): PairsOfRec
   const table = quote(feed.table)
   const ofRecord = `FROM ${table} WHERE ${object} = ? AND ${relatedObject} = ? AND ${mine} = ?`
   const select = prepare(`SELECT ${theirs} ${ofRecord}`).pluck()
-  const remove = prepare(`DELETE ${ofRecord} AND ${theirs} = ?`)
   const add = prepare(
     `INSERT OR IGNORE INTO ${table} (${object}, ${relatedObject}, ${mine}, ${theirs}) VALUES (?, ?, ?, ?)`,
   )
   return {
     stored: () => select.all(...objects, task.key) as string[],
     add: key => add.run(...objects, task.key, key).changes,
-    remove: key => remove.run(...objects, task.key, key).changes,
+    row(key) {
+      const [object = '', related = ''] = objects
+      const [from, to] = forward ? [task.key, key] : [key, task.key]
+      return keyOfRow(feed.table, [object, from, related, to])
+    },
   }
 }
 

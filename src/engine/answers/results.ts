@@ -1,6 +1,7 @@
 import { readDataList } from '../../api/paging.ts'
 import { quote } from '../../store/sql.ts'
 import type { EngineContext } from '../context.ts'
+import { denied } from '../deletions/denial.ts'
 import type { Reply } from '../job.ts'
 import {
   type ItemHandler,
@@ -8,6 +9,7 @@ import {
   isTooLate,
   partAbsent,
   readAgain,
+  readAt,
   rereadAfter,
   waitFor,
   whereOf,
@@ -28,9 +30,10 @@ function storeResults(context: EngineContext, work: ItemWork, value: unknown, re
   const stored = context.store.prepare(
     `SELECT id FROM ${quote(feed.table)} WHERE meeting_id = ? AND _deleted_at IS NULL`,
   )
-  for (const { id } of stored.all(task.key) as { id: string }[]) {
-    if (!listed.has(id)) context.store.absences.confirm(feed.table, '', id, context.now())
-  }
-  if (items.length === 0) waitFor(context, work)
+  const missed = (stored.all(task.key) as { id: string }[]).filter(({ id }) => !listed.has(id))
+  const verdicts = missed.map(({ id }) => denied(context, { table: feed.table, scope: '', key: id }))
+  const doubtful = verdicts.find(verdict => verdict.state === 'suspected')
+  if (doubtful) readAt(context, work, doubtful.askAgainMs)
+  else if (items.length === 0) waitFor(context, work)
   else readAgain(context, work, rereadAfter(context, task.sortAt))
 }

@@ -1,11 +1,15 @@
 import { tableNamed } from '../../catalog.ts'
-import { quote } from '../../store/sql.ts'
-import { DAY, type EngineContext, WEEK } from '../context.ts'
+import type { RowState } from '../../store/row-state.ts'
+import { DAY, type EngineContext, MINUTE } from '../context.ts'
+import { denied } from '../deletions/denial.ts'
+import { isUnlisted } from '../deletions/unlisted.ts'
 import type { Reply } from '../job.ts'
 import {
+  again,
   type ItemHandler,
   type ItemWork,
   readAgain,
+  readAt,
   recordOf,
   rereadAfter,
   waitFor,
@@ -33,61 +37,68 @@ function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply:
   else waitFor(context, work)
 }
 
-function rowAbsent(context: EngineContext, work: ItemWork, meaning: 'absent' | 'withheld'): void {
-  if (meaning === 'withheld') {
-    withhold(context, work)
-    return
-  }
-  const { feed, task } = work
-  const key = quote(tableNamed(feed.table).key.at(-1) ?? '')
-  const live = context.store
-    .prepare(`SELECT 1 FROM ${quote(feed.table)} WHERE ${key} = ? AND _deleted_at IS NULL`)
-    .get(task.key)
-  if (live) {
-    context.store.absences.confirm(feed.table, '', task.key, context.now())
-    dropParts(context, work)
-    readAgain(context, work, WEEK)
-  } else if (isStored(context, work)) {
-    // Gone for good, as far as is known: a list or an activity that names it again brings the task back.
-    context.store.tasks.remove(task)
-  } else if (feed.readyWhen) {
+/** The row is refused. What that means depends on what is stored, and on whether the list names it. */
+function rowAbsent(context: EngineContext, work: ItemWork, means: 'absent' | 'withheld'): void {
+  REFUSED[means][context.store.rowState(rowOf(work))](context, work)
+}
+
+const rowOf = ({ feed, task }: ItemWork) => ({ table: feed.table, scope: '', key: task.key })
+
+const REFUSED: Readonly<
+  Record<'absent' | 'withheld', Record<RowState, (context: EngineContext, work: ItemWork) => void>>
+> = {
+  absent: {
     // Known by name only: it may be published later.
-    waitFor(context, work)
-  } else readAgain(context, work, DAY)
+    unknown: (context, work) =>
+      work.feed.readyWhen ? askGrowing(context, work) : readAgain(context, work, DAY),
+    open: denyAbsent,
+    withheld: denyAbsent,
+    // A list or an activity that names it again brings the task back.
+    deleted: (context, work) => context.store.tasks.remove(work.task),
+  },
+  withheld: {
+    unknown: noteWithheld,
+    deleted: noteWithheld,
+    open: denyWithheld,
+    withheld: readWithheldAgain,
+  },
 }
 
-function isStored({ store }: EngineContext, { feed, task }: ItemWork): boolean {
-  const key = quote(tableNamed(feed.table).key.at(-1) ?? '')
-  return store.prepare(`SELECT 1 FROM ${quote(feed.table)} WHERE ${key} = ?`).get(task.key) !== undefined
+/** A row goes when both its list and its single read have denied it. While the list names it, a 404 is a fault. */
+function denyAbsent(context: EngineContext, work: ItemWork): void {
+  const confirms = isUnlisted(context, work.resource.name, work.task.key)
+  const verdict = denied(context, rowOf(work), { confirms })
+  if (verdict.state === 'suspected') askAgain(context, work, verdict.askAgainMs)
+  else readAgain(context, work, DAY)
 }
 
-/** What hangs on a row that is not to be read is not asked for either; its next change brings it back. */
-function dropParts({ store }: EngineContext, { feed, task }: ItemWork): void {
-  for (const cause of feed.causes ?? []) store.tasks.remove({ feed: cause.feed, key: task.key })
+function denyWithheld(context: EngineContext, work: ItemWork): void {
+  const verdict = denied(context, rowOf(work), { means: 'withheld' })
+  if (verdict.state === 'suspected') askAgain(context, work, verdict.askAgainMs)
+  else readWithheldAgain(context, work)
 }
 
-/** 403 on a meeting: it is known to be there, and no more. */
-function withhold(context: EngineContext, work: ItemWork): void {
-  const { feed, task } = work
-  const { store } = context
-  const now = context.now()
-  const changed = store
-    .prepare(
-      `INSERT INTO ${quote(feed.table)} (id, access, transcript_state, _first_seen_at, _synced_at)
-       VALUES (@key, 'withheld', 'withheld', @now, @now)
-       ON CONFLICT DO UPDATE SET access = 'withheld', transcript_state = 'withheld', _synced_at = @now,
-         _changed_at = iif(access = 'open', @now, _changed_at), _deleted_at = NULL
-       WHERE access IS NOT 'withheld' OR _deleted_at IS NOT NULL`,
-    )
-    .run({ key: task.key, now }).changes
-  context.counts(work.resource.name).rowsChanged += changed
-  if (changed > 0) store.withdrawals.note(feed.table, [task.key], now)
-  const results = store.prepare(
-    'SELECT id FROM playbook_results WHERE meeting_id = ? AND _deleted_at IS NULL',
+/** A 403 for a meeting of which analysts see nothing changes nothing that they see, so it needs no second one. */
+function noteWithheld(context: EngineContext, work: ItemWork): void {
+  context.counts(work.resource.name).rowsChanged += context.store.withhold(
+    work.feed.table,
+    [[work.task.key]],
+    context.now(),
   )
-  for (const { id } of results.all(task.key) as { id: string }[]) {
-    store.absences.confirm('playbook_results', '', id, now)
-  }
-  dropParts(context, work)
-  readAgain(context, work, rereadAfter(context, task.sortAt))
+  readWithheldAgain(context, work)
+}
+
+function readWithheldAgain(context: EngineContext, work: ItemWork): void {
+  readAgain(context, work, Math.min(rereadAfter(context, work.task.sortAt), DAY))
+}
+
+/** Asked again when a second refusal can count; then at growing intervals, until the list has spoken. */
+function askAgain(context: EngineContext, work: ItemWork, askAgainMs: number): void {
+  if (askAgainMs === 0) askGrowing(context, work)
+  else readAt(context, work, askAgainMs)
+}
+
+function askGrowing(context: EngineContext, work: ItemWork): void {
+  const attempts = work.task.attempts + 1
+  again(context, work, { afterMs: Math.min(5 * MINUTE * 2 ** attempts, DAY), attempts, waiting: true })
 }

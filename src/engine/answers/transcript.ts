@@ -1,10 +1,23 @@
 import { readDataList } from '../../api/paging.ts'
 import { tableNamed } from '../../catalog.ts'
 import { entity, requested, type Table } from '../../resource.ts'
+import type { Denial } from '../../store/suspicions.ts'
+import { STATE_AFTER } from '../../store/transcripts.ts'
 import { type EngineContext, HOUR } from '../context.ts'
+import { denied, shown } from '../deletions/denial.ts'
 import type { Reply } from '../job.ts'
 import { compileParser, type ItemParser } from '../parse.ts'
-import { again, type ItemHandler, type ItemWork, isTooLate, partAbsent, waitFor, whereOf } from './work.ts'
+import {
+  again,
+  askDetail,
+  type ItemHandler,
+  type ItemWork,
+  isTooLate,
+  readAgain,
+  rereadAfter,
+  waitFor,
+  whereOf,
+} from './work.ts'
 
 export const transcriptAnswer: ItemHandler = { answer: storeTranscript, absent: transcriptAbsent }
 
@@ -29,17 +42,26 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
   const rows = parsed?.children.get(feed.table) ?? []
   const counts = context.counts(work.resource.name)
   counts.rowsRead += rows.length
-  if (rows.length === 0 && transcriptState(context, task.key) === 'present') {
-    // What was there and now is empty is believed when an answer an interval later says the same.
-    const believedFrom = task.deadline ?? context.after(HOUR)
-    if (context.now() < believedFrom) {
-      again(context, work, { afterMs: HOUR, deadline: believedFrom, waiting: true })
-      return
-    }
+  if (rows.length === 0) {
+    refuseTranscript(context, work, 'empty')
+    return
   }
+  shown(context, feed.table, '', [task.key])
   if (store.rows.replaceChildren(feed.table, task.key, rows, context.now())) counts.rowsChanged += rows.length
-  setTranscriptState(context, task.key, rows.length > 0 ? 'present' : 'empty')
-  if (rows.length > 0) store.tasks.remove(task)
+  store.transcripts.setState(task.key, 'present', context.now())
+  readAgain(context, work, rereadAfter(context, task.sortAt))
+}
+
+/** An answer without entries: a suspicion where entries are stored, else what it says. */
+function refuseTranscript(context: EngineContext, work: ItemWork, means: Denial): void {
+  const { feed, task } = work
+  if (context.store.transcripts.state(task.key) !== 'present') {
+    context.store.transcripts.setState(task.key, STATE_AFTER[means], context.now())
+    waitFor(context, work)
+    return
+  }
+  const verdict = denied(context, { table: feed.table, scope: '', key: task.key }, { means, afterMs: HOUR })
+  if (verdict.state === 'suspected') again(context, work, { afterMs: HOUR, waiting: true })
   else waitFor(context, work)
 }
 
@@ -48,19 +70,7 @@ function withoutWords(entry: unknown): unknown {
   return Object.fromEntries(Object.entries(entry).filter(([name]) => name !== 'words'))
 }
 
-function transcriptState({ store }: EngineContext, meeting: string): unknown {
-  return store.prepare('SELECT transcript_state FROM meetings WHERE id = ?').pluck().get(meeting)
-}
-
-function setTranscriptState(context: EngineContext, meeting: string, state: string): void {
-  context.store
-    .prepare(
-      'UPDATE meetings SET transcript_state = @state, _synced_at = @now WHERE id = @meeting AND transcript_state <> @state',
-    )
-    .run({ meeting, state, now: context.now() })
-}
-
-function transcriptAbsent(context: EngineContext, work: ItemWork, meaning: 'absent' | 'withheld'): void {
-  setTranscriptState(context, work.task.key, meaning === 'withheld' ? 'withheld' : 'gone')
-  partAbsent(context, work)
+function transcriptAbsent(context: EngineContext, work: ItemWork, means: 'absent' | 'withheld'): void {
+  askDetail(context, work)
+  refuseTranscript(context, work, means)
 }

@@ -1,7 +1,8 @@
 import { readSingle } from '../../api/paging.ts'
 import { longestBackoffMs } from '../../backoff.ts'
+import { isoInstant } from '../../clock.ts'
 import type { ItemFeed, ReadRequest, Resource } from '../../resource.ts'
-import type { Task } from '../../store/tasks.ts'
+import { BY_DUE_TIME, type Task } from '../../store/tasks.ts'
 import { DAY, type EngineContext, HOUR, MINUTE, WEEK } from '../context.ts'
 import { wrongIdentity } from '../expected.ts'
 import type { Reply } from '../job.ts'
@@ -68,6 +69,16 @@ export function readAgain(context: EngineContext, work: ItemWork, afterMs: numbe
 
 const NOT_READY = { firstMs: 10 * MINUTE, mostMs: DAY }
 
+/** For the second look at a suspicion: read at that time, by a backfill too. */
+export function readAt(context: EngineContext, { task }: ItemWork, afterMs: number): void {
+  context.store.tasks.done(task, {
+    round: BY_DUE_TIME,
+    dueAt: isoInstant(context.clock.now() + afterMs),
+    attempts: task.attempts + 1,
+    sortAt: task.sortAt,
+  })
+}
+
 /** Not ready at the API: asked again at growing intervals until a deadline, then weekly. */
 export function waitFor(context: EngineContext, work: ItemWork): void {
   const attempts = work.task.attempts + 1
@@ -85,9 +96,12 @@ export function rereadAfter({ clock }: EngineContext, happenedAt: string | null)
 
 /** A part of a meeting is refused: the meeting's detail decides what that means. */
 export function partAbsent(context: EngineContext, work: ItemWork): void {
-  const detail = { feed: 'meetings.detail', key: work.task.key }
-  if (work.task.attempts === 0) context.store.tasks.demand({ ...detail, dueAt: context.now() })
+  askDetail(context, work)
   waitFor(context, work)
+}
+
+export function askDetail({ store, now }: EngineContext, { task }: ItemWork): void {
+  if (task.attempts === 0) store.tasks.demand({ feed: 'meetings.detail', key: task.key, dueAt: now() })
 }
 
 /**

@@ -1,0 +1,54 @@
+import { isoInstant } from '../../clock.ts'
+import type { Denial, RowKey } from '../../store/suspicions.ts'
+import type { EngineContext } from '../context.ts'
+import { scaled } from '../intervals.ts'
+import { CONFIRM_AFTER_MS, type Verdict, verdictOf } from './suspicion.ts'
+
+/** What the sync modes call when an answer denies a row or shows it. Each runs in the transaction of that answer. */
+
+interface DenialOptions {
+  /** What the answer says of the row. */
+  means?: Denial
+  /** False for a denial that can only raise a suspicion. */
+  confirms?: boolean
+  /** How far apart two denials are at least, in ms before scaling. */
+  afterMs?: number
+}
+
+export function denied(
+  context: EngineContext,
+  row: RowKey,
+  { means = 'absent', confirms = true, afterMs = CONFIRM_AFTER_MS }: DenialOptions = {},
+): Verdict {
+  const { suspicions } = context.store
+  const confirmAfterMs = scaled(afterMs, context.options)
+  const known = suspicions.find(row)
+  const now = context.server.now()
+  const verdict = verdictOf(known, { means, now, confirmAfterMs, confirms })
+  if (verdict.state === 'confirmed') suspicions.confirm(row)
+  else if (known?.means !== means || Date.parse(known.since) !== verdict.since)
+    suspicions.note(row, { since: isoInstant(verdict.since), means })
+  return verdict
+}
+
+/** Rows that a list shows: no suspicion is left. Returns the keys of those that were suspected. */
+export function shown(
+  { store: { suspicions } }: EngineContext,
+  table: string,
+  scope: string,
+  keys: readonly string[],
+): string[] {
+  return suspicions.any(table) ? keys.filter(key => suspicions.end({ table, scope, key })) : []
+}
+
+export function confirmAfterMs({ options }: Pick<EngineContext, 'options'>): number {
+  return scaled(CONFIRM_AFTER_MS, options)
+}
+
+/** What could not be decided in so many times the usual wait, an hour, holds up no other deletion. */
+const UNDECIDED_WAITS = 30
+
+/** Suspicions noted since then are expected to be decided soon. */
+export function undecidedSince(context: EngineContext): string {
+  return isoInstant(context.server.now() - UNDECIDED_WAITS * confirmAfterMs(context))
+}

@@ -1,0 +1,35 @@
+import { isoInstant } from '../../clock.ts'
+import type { EngineContext } from '../context.ts'
+import { denied } from './denial.ts'
+import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from './doubts.ts'
+
+/** A row that a list has passed by. */
+export interface Missing {
+  key: string
+  /** Event time, for newest first. */
+  at: string | null
+}
+
+/**
+ * Rows that a list did not show become suspects, each with a task for the request that is to confirm it minutes
+ * later. A row that has such a task already is left alone: it is suspected, or known to be on no list. Returns how
+ * many are newly suspected.
+ */
+export function probeLater(
+  context: EngineContext,
+  { table, probe, scope }: { table: string; probe: string; scope: string },
+  missing: readonly Missing[],
+): number {
+  const { tasks } = context.store
+  const news = missing.filter(({ key }) => !tasks.find({ feed: probe, scope, key }))
+  const isMany = news.length > MANY_MISSING
+  for (const { key, at } of news) {
+    const verdict = denied(context, { table, scope, key }, { confirms: false })
+    if (verdict.state === 'confirmed') continue
+    const dueAt = isMany
+      ? context.after(CONFIRM_MANY_AFTER_MS)
+      : isoInstant(context.clock.now() + verdict.askAgainMs)
+    tasks.add({ feed: probe, scope, key, sortAt: at, dueAt })
+  }
+  return news.length
+}

@@ -1,0 +1,70 @@
+import type { ResourceName } from '../../resource.ts'
+import type { Segment } from '../../store/ledger.ts'
+import type { ListOf } from '../agenda.ts'
+import type { EngineContext } from '../context.ts'
+import { scaled } from '../intervals.ts'
+import { confirmAfterMs, undecidedSince } from './denial.ts'
+import { CONFIRM_MANY_AFTER_MS } from './doubts.ts'
+import { tablesOf } from './settle.ts'
+
+/** When a list is read again ahead of its interval, since what it has denied is to be confirmed. */
+
+/**
+ * By the server's clock, in ms; undefined when there is no such reason. Lists whose rows have a single read are read
+ * again only after a pass that missed many.
+ */
+export function recheckAt(context: EngineContext, { feed }: ListOf, segment: Segment): number | undefined {
+  const { doubts, store, server, clock } = context
+  const doubtedAt = doubts.readAgainAt(segment.id)
+  if (doubtedAt !== undefined) return server.now() + doubtedAt - clock.elapsed()
+  const isOwnEvidence =
+    feed.mode === 'snapshot' && (feed.evidence.by === 'second-pass' || feed.evidence.by === 'list')
+  if (!isOwnEvidence) return undefined
+  const scope = feed.scope === undefined ? undefined : segment.scope
+  const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context), scope)
+  return since === undefined
+    ? undefined
+    : Date.parse(since) + confirmAfterMs(context) * doubts.patience(segment.id)
+}
+
+export function isRecheckDue(context: EngineContext, list: ListOf, segment: Segment): boolean {
+  const at = recheckAt(context, list, segment)
+  return at !== undefined && at <= context.server.now()
+}
+
+/**
+ * For a backfill that has nothing left to ask: how long until every suspicion of these resources can be confirmed, in
+ * ms. Undefined when no such answer is to be waited for.
+ */
+export function confirmationMs(
+  context: EngineContext,
+  resources: readonly ResourceName[],
+): number | undefined {
+  const { doubts, clock, options } = context
+  const doubted = doubts.nextAt()
+  const waits = [
+    latestMs(context, resources, confirmAfterMs(context)),
+    doubted === undefined ? undefined : doubted - clock.elapsed(),
+  ].filter(wait => wait !== undefined)
+  const ms =
+    waits.length > 0
+      ? Math.max(...waits)
+      : latestMs(context, resources, scaled(CONFIRM_MANY_AFTER_MS, options))
+  return ms === undefined ? undefined : Math.max(ms, 1)
+}
+
+/** Until the youngest suspicion is so old; undefined when each is. */
+function latestMs(
+  { store, server }: EngineContext,
+  resources: readonly ResourceName[],
+  ageMs: number,
+): number | undefined {
+  const since = resources
+    .flatMap(tablesOf)
+    // Parts are confirmed an hour later, which no run waits for.
+    .flatMap(({ name, kind }) => (kind === 'child' ? [] : (store.suspicions.latestUndecided(name) ?? [])))
+    .sort()
+    .at(-1)
+  const ms = since === undefined ? 0 : Date.parse(since) + ageMs - server.now()
+  return ms > 0 ? ms : undefined
+}

@@ -1,0 +1,239 @@
+import { CATALOG, TABLES, tableNamed } from '../../catalog.ts'
+import { ResourceError } from '../../errors.ts'
+import type { Cascade, ResourceName, Table } from '../../resource.ts'
+import { quote } from '../../store/sql.ts'
+import { columnsOfRow, type RowKey } from '../../store/suspicions.ts'
+import type { EngineContext } from '../context.ts'
+import { DAY, scaled } from '../intervals.ts'
+import { undecidedSince } from './denial.ts'
+import { guardDecision, type Loss } from './guard.ts'
+
+/**
+ * Deletes what is confirmed, all of a resource together, unless the mass-deletion guard holds it back. A hold lasts a
+ * day: nothing of the resource is deleted until then, and what was confirmed stays noted, so that it is not asked for
+ * again and again. Then a confirming round begins: everything noted is forgotten, every list is read once more, and
+ * what that round confirms is deleted.
+ */
+
+export const HOLD_MS = DAY
+
+type Confirmed = ReturnType<EngineContext['store']['suspicions']['confirmed']>[number]
+
+/** @param isRoundComplete every list was read to its end since the round began */
+export function settleDeletions(
+  context: EngineContext,
+  resource: ResourceName,
+  isRoundComplete: boolean,
+): void {
+  const { state } = context.store
+  const { heldSince } = state.get(resource)
+  if (heldSince !== null && context.isConfirming(resource)) {
+    if (!isRoundComplete || hasUndecided(context, resource)) return
+    state.hold(resource, null)
+    applyAll(context, resource)
+    return
+  }
+  if (heldSince !== null && tablesOf(resource).some(({ name }) => context.store.suspicions.any(name))) {
+    reportHold(context, resource)
+    return
+  }
+  // Everything that was held back has been shown again.
+  if (heldSince !== null) state.hold(resource, null)
+  const decision = guardDecision(lossesOf(context, resource))
+  if (decision.kind === 'apply') applyAll(context, resource)
+  else if (decision.kind === 'hold') {
+    state.hold(resource, context.now())
+    reportHold(context, resource)
+  }
+}
+
+/** True once what was held back is to be looked for again. */
+export function isHoldOver({ clock, store, options }: EngineContext, resource: ResourceName): boolean {
+  const { heldSince } = store.state.get(resource)
+  return heldSince !== null && clock.now() >= Date.parse(heldSince) + scaled(HOLD_MS, options)
+}
+
+/** The tables that hold a resource's own rows, or parts that are read by themselves. */
+export function tablesOf(resource: ResourceName): Table[] {
+  return [...TABLES.values()]
+    .filter(placed => placed.resource === resource && placed.root === undefined)
+    .map(({ table }) => table)
+}
+
+/** The confirming round has to find everything again by itself. */
+export function forgetConfirmed({ store }: EngineContext, resource: ResourceName): void {
+  for (const { name } of tablesOf(resource)) store.suspicions.endAll(name)
+}
+
+/** True while an answer that decides on a row of the resource is expected soon. */
+export function hasUndecided(context: EngineContext, resource: ResourceName): boolean {
+  const since = undecidedSince(context)
+  return tablesOf(resource).some(({ name }) => context.store.suspicions.countUndecided(name, since) > 0)
+}
+
+// ---------------------------------------------------------------------------------------------- losses
+
+function lossesOf(context: EngineContext, resource: ResourceName): Loss[] {
+  const { suspicions, state } = context.store
+  const { deletedInRound } = state.get(resource)
+  const since = undecidedSince(context)
+  return tablesOf(resource).flatMap(table => {
+    if (!suspicions.any(table.name)) return []
+    const rows = suspicions.confirmed(table.name)
+    const own: Loss = {
+      table: table.name,
+      live: liveRows(context, table) + deletedInRound,
+      confirmed: rows.length === 0 ? 0 : rows.length + deletedInRound,
+      undecided: suspicions.countUndecided(table.name, since),
+    }
+    const dependants = [...table.cascades, ...(LIVE_WITH.get(table.name) ?? [])]
+    return [own, ...dependants.map(dependant => cascadeLoss(context, table, dependant, rows))]
+  })
+}
+
+/** Of parts that are read by themselves, the rows that have any. */
+function liveRows({ store }: EngineContext, { name, kind }: Table): number {
+  return kind === 'child' ? store.transcripts.count() : store.suspicions.liveRows(name)
+}
+
+type Dependant = Pick<Cascade, 'table' | 'on'>
+
+/** By table: link tables whose rows leave their live view with its rows. */
+const LIVE_WITH: ReadonlyMap<string, readonly Dependant[]> = new Map(
+  [...TABLES.values()].flatMap(({ table: { kind, name, livesWith } }) =>
+    kind === 'link' && livesWith ? [[livesWith.table, [{ table: name, on: livesWith.on }]] as const] : [],
+  ),
+)
+
+/** What goes with the confirmed rows counts in the table that it goes from. */
+function cascadeLoss(
+  { store }: EngineContext,
+  table: Table,
+  cascade: Dependant,
+  rows: readonly Confirmed[],
+): Loss {
+  const gone = rows.reduce((sum, row) => sum + countCascade(store, table, cascade, row), 0)
+  const before = store.state.get(ownerOf(cascade.table)).deletedInRound
+  return {
+    table: cascade.table,
+    live: gone === 0 ? 0 : store.suspicions.liveRows(cascade.table) + before,
+    confirmed: gone === 0 ? 0 : gone + before,
+    undecided: 0,
+  }
+}
+
+function countCascade(
+  { prepare }: EngineContext['store'],
+  table: Table,
+  { table: target, on }: Dependant,
+  row: Pick<RowKey, 'scope' | 'key'>,
+): number {
+  const key = columnsOfRow(row)
+  const isEntity = tableNamed(target).kind === 'entity'
+  const where = Object.keys(on).map(column => `${quote(column)} = ?`)
+  const values = Object.values(on).map(mine => key[table.key.indexOf(mine)])
+  const live = isEntity ? ['_deleted_at IS NULL'] : []
+  const sql = `SELECT count(*) FROM ${quote(target)} WHERE ${[...where, ...live].join(' AND ')}`
+  return prepare(sql)
+    .pluck()
+    .get(...values) as number
+}
+
+function ownerOf(table: string): ResourceName {
+  const placed = TABLES.get(table)
+  if (!placed) throw new TypeError(`${table} belongs to no resource`)
+  return placed.resource
+}
+
+// ----------------------------------------------------------------------------------------------- apply
+
+function applyAll(context: EngineContext, resource: ResourceName): void {
+  for (const table of tablesOf(resource)) {
+    if (!context.store.suspicions.any(table.name)) continue
+    const rows = context.store.suspicions.confirmed(table.name)
+    if (rows.length === 0) continue
+    remove(context, resource, table, rows)
+    for (const { scope, key, means } of rows) {
+      context.store.suspicions.end({ table: table.name, scope, key })
+      dropReads(context, resource, key, means)
+    }
+  }
+}
+
+function remove(
+  context: EngineContext,
+  resource: ResourceName,
+  table: Table,
+  rows: readonly Confirmed[],
+): void {
+  const { store } = context
+  if (table.kind === 'child') {
+    const clear = ({ key, means }: Confirmed) => store.transcripts.clear(key, means, context.now())
+    const cleared = rows.reduce((sum, row) => sum + clear(row), 0)
+    context.counts(resource).rowsChanged += cleared
+    store.state.deleted(resource, cleared, context.now())
+    return
+  }
+  for (const cascade of table.cascades) {
+    const gone = rows.reduce((sum, row) => sum + countCascade(store, table, cascade, row), 0)
+    store.state.deleted(ownerOf(cascade.table), gone, context.now())
+  }
+  const absent = rows.filter(({ means }) => means === 'absent').map(columnsOfRow)
+  const withheld = rows.filter(({ means }) => means === 'withheld').map(columnsOfRow)
+  const deleted = store.tombstone(table.name, absent, context.now())
+  context.counts(resource).rowsDeleted += deleted
+  context.counts(resource).rowsChanged += store.withhold(table.name, withheld, context.now())
+  store.state.deleted(resource, deleted + withheld.length, context.now())
+}
+
+/**
+ * What hangs on a row that is deleted or withheld is not asked for, nor is a deleted row itself, until a list or an
+ * activity names it again.
+ */
+function dropReads(
+  { store }: EngineContext,
+  resource: ResourceName,
+  key: string,
+  means: Confirmed['means'],
+): void {
+  for (const { feed, parts } of SINGLE_READS.get(resource) ?? []) {
+    for (const part of parts) store.tasks.remove({ feed: part, key })
+    if (means === 'absent') store.tasks.remove({ feed, key })
+  }
+}
+
+/** By resource: the feeds that read its rows singly, and those of the parts that these cause to be read. */
+const SINGLE_READS: ReadonlyMap<ResourceName, readonly { feed: string; parts: readonly string[] }[]> =
+  new Map(
+    CATALOG.map(({ name, feeds }) => [
+      name,
+      Object.entries(feeds).flatMap(([feed, declared]) =>
+        declared.mode === 'item' && declared.stores === 'row'
+          ? [{ feed: `${name}.${feed}`, parts: (declared.causes ?? []).map(({ feed: part }) => part) }]
+          : [],
+      ),
+    ]),
+  )
+
+// ---------------------------------------------------------------------------------------------- report
+
+function reportHold(context: EngineContext, resource: ResourceName): void {
+  const { store, options } = context
+  const counts = tablesOf(resource).map(({ name }) => ({
+    name,
+    rows: store.suspicions.any(name) ? store.suspicions.confirmed(name).length : 0,
+  }))
+  const worst = counts.sort((one, other) => other.rows - one.rows)[0]
+  const { heldSince } = store.state.get(resource)
+  const until = new Date(Date.parse(heldSince ?? context.now()) + scaled(HOLD_MS, options)).toISOString()
+  context.fail(
+    { resource, feed: `${resource}.round` },
+    new ResourceError(
+      `Deletion of ${worst?.rows ?? 0} rows of ${worst?.name ?? resource} is held back until a second complete pass confirms it (limit: 20 rows and 20 %)`,
+      {
+        code: 'mass-deletion',
+        hint: `If the rows are really gone, do nothing: they are deleted when a complete pass after ${until} misses them again. If not, check api.key and api.workspace_id.`,
+      },
+    ),
+  )
+}

@@ -1,0 +1,52 @@
+import type { Suspicion } from '../../store/suspicions.ts'
+
+/**
+ * How a row comes to be deleted. One refusal, empty list or 404 may be a blip, a proxy or a lagging replica, so a row
+ * goes through these states:
+ *
+ *     live ──denied──▶ suspected ──denied again──▶ confirmed ──guard──▶ deleted ──retention──▶ purged
+ *       ▲                  │                           │                   │
+ *       └──────shown───────┴───────────shown───────────┴──────shown────────┘
+ *
+ * - suspected: `sync_absences` has the key and the time of the first denial. Analysts see no difference.
+ * - confirmed: another request denied the row, minutes after the first, and nothing showed it in between.
+ * - deleted: `_deleted_at` is set (or `access` is `withheld`). Confirmed rows of a resource go together, once the
+ *   mass-deletion guard has agreed (settle.ts).
+ * - purged: the content is erased (store/erasure.ts).
+ *
+ * Lists, single reads and `ids` are denials alike. Any answer that shows the row ends the suspicion.
+ */
+
+/** The second denial counts when so much time has passed since the first. Scaled by the owner. */
+export const CONFIRM_AFTER_MS = 2 * 60_000
+
+/** The clock that says when to ask and the one that measures the time since may differ a little. */
+const NEAR_ENOUGH = 0.9
+
+export type Verdict =
+  | { state: 'confirmed' }
+  /** `askAgainMs`: how long to wait before a denial can confirm it. */
+  | { state: 'suspected'; since: number; askAgainMs: number }
+
+interface DenialOf {
+  means: Suspicion['means']
+  now: number
+  confirmAfterMs: number
+  /** False for a denial that can only raise a suspicion. */
+  confirms: boolean
+}
+
+/** What a denial makes of a row. Times in ms. Pure. */
+export function verdictOf(
+  known: Suspicion | undefined,
+  { means, now, confirmAfterMs, confirms }: DenialOf,
+): Verdict {
+  const since = known?.means === means ? Date.parse(known.since) : now
+  // A clock that was ahead when the suspicion was noted: it begins again.
+  if (since > now) return { state: 'suspected', since: now, askAgainMs: confirmAfterMs }
+  if (known?.confirmed && known.means === means) return { state: 'confirmed' }
+  const passed = now - since
+  return known !== undefined && confirms && passed >= confirmAfterMs * NEAR_ENOUGH
+    ? { state: 'confirmed' }
+    : { state: 'suspected', since, askAgainMs: Math.max(confirmAfterMs - passed, 0) }
+}
