@@ -404,7 +404,8 @@ function store(
   const report = context.report({ ...purpose.where, feed: purpose.list }, scope)
   const parse = context.parser(feed.table)
   const items = records.flatMap(record => parse(record, report, scope) ?? []).filter(purpose.wanted)
-  const options = { ticket: reply.ticket, now: context.now() }
+  const shownBy = feed.evidence.by === 'ids' ? 'list' : 'single'
+  const options = { ticket: reply.ticket, now: context.now(), shownBy } as const
   const stored = context.write(purpose.where, feed.table, items, options, feed.causes)
   const table = tableNamed(feed.table)
   const keyAt = Object.keys(table.columns).indexOf(table.key.at(-1) ?? '')

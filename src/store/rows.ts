@@ -3,6 +3,7 @@ import { decodeJson, encodeJson, isSameValue } from '../json.ts'
 import type { Column, Table } from '../resource.ts'
 import type { Cell, ParsedItem, ParsedRow } from '../row.ts'
 import { replacesCell, replacesExtra } from './replacement.ts'
+import { createShownFields, type ShownBy, type ShownFields } from './shown-fields.ts'
 import { placeholders, quote } from './sql.ts'
 import type { Prepare } from './statements.ts'
 import type { Withdrawals } from './withdrawals.ts'
@@ -32,6 +33,15 @@ interface Comparison {
 
 const SAME: Comparison = { difference: 'none', isExtraAlone: true }
 
+export interface WriterOptions {
+  /** Columns of parley's own that are written too. */
+  filled?: readonly string[] | undefined
+  /** A live row keeps its columns and children; only fields that have no column are added. */
+  keepsLive?: boolean | undefined
+  /** The kind of endpoint that showed the rows. */
+  shownBy?: ShownBy | undefined
+}
+
 export type RowWriter = (item: ParsedItem, now: string) => Written
 
 interface ChildWriter {
@@ -44,13 +54,12 @@ interface ChildWriter {
 /**
  * A writer for one table. Columns that parley fills are left alone unless they are named in `filled`; their values
  * then stand in the item's cells like any other.
- * @param keepsLive a live row keeps its columns and children; only fields that have no column are added
  */
 export function createRowWriter(
   prepare: Prepare,
   table: Table,
-  filled: readonly string[] = [],
-  keepsLive = false,
+  shown: ShownFields,
+  { filled = [], keepsLive = false, shownBy = 'list' }: WriterOptions = {},
 ): RowWriter {
   const all = Object.entries(table.columns)
   const written = all
@@ -67,7 +76,10 @@ export function createRowWriter(
   const update = prepare(sql.update)
   const children = descendants(table).map(({ table: child }) => createChildWriter(prepare, child))
 
+  const extras = createExtras(table, shown, shownBy)
+
   return (item, now) => {
+    if (table.mergesExtra) extras.note(item.extra)
     const values = written.map(({ index }) => item.cells[index] ?? null)
     if (insert.run(...values, item.extra, now, now).changes === 1) {
       for (const child of children) child.insert(item.children.get(child.name) ?? [])
@@ -78,14 +90,14 @@ export function createRowWriter(
     const foundExtra = found[all.length] ?? null
     const deleted = found[all.length + 1] != null
     if (keepsLive && !deleted) {
-      const extra = addToExtra(table, foundExtra, item.extra)
+      const extra = extras.added(foundExtra, item.extra)
       if (sameJson(foundExtra, extra)) return unchanged(found)
       const kept = written.map(({ index }) => found[index] ?? null)
       const isReplaced = replacesExtra(foundExtra, extra)
       update.run(...kept, extra, now, isReplaced ? now : null, ...key)
       return { status: 'changed', isReplaced, isExtraAlone: true, before: found }
     }
-    const extra = table.mergesExtra ? mergeExtra(table, foundExtra, item.extra) : item.extra
+    const extra = table.mergesExtra ? extras.merged(foundExtra, item.extra) : item.extra
     const rootKey = item.cells[rootKeyIndex] ?? null
     const compared = children.map(child => child.compare(rootKey, item.children.get(child.name) ?? []))
     const hasOtherChildren = compared.some(({ difference }) => difference !== 'none')
@@ -204,26 +216,39 @@ export function sameJson(stored: Cell, given: Cell): boolean {
   return isSameValue(decodeJson(stored).value, decodeJson(given).value)
 }
 
-/** What another endpoint showed beyond this one's fields stays; what this one shows, or has a column for, does not. */
-function mergeExtra(table: Table, stored: Cell, given: string | null): string | null {
-  if (typeof stored !== 'string') return given
-  const kept = Object.entries(decodeJson(stored).value as object).filter(
-    ([name]) => !declaredFields(table).has(name),
-  )
-  if (kept.length === 0) return given
-  const fresh = given === null ? [] : Object.entries(decodeJson(given).value as object)
-  return encodeJson(Object.fromEntries([...kept, ...fresh]))
-}
+/** Fields without a column of a table that two endpoints show, as answers of one kind of endpoint change them. */
+function createExtras(table: Table, shown: ShownFields, by: ShownBy) {
+  const undeclared = (extra: Cell): [string, unknown][] =>
+    typeof extra === 'string'
+      ? Object.entries(decodeJson(extra).value as object).filter(([name]) => !declaredFields(table).has(name))
+      : []
+  /** What this endpoint used to show is gone; of what lists show too, they have the last word. */
+  const isDropped = (field: string): boolean =>
+    shown.has(table.name, by, field) && (by === 'list' || !shown.has(table.name, 'list', field))
+  const keptOf = (stored: Cell) => undeclared(stored).filter(([name]) => !isDropped(name))
 
-/** Fields without a column that come from an endpoint which does not have the last word on the others. */
-function addToExtra(table: Table, stored: Cell, given: string | null): string | null {
-  if (given === null) return typeof stored === 'string' ? stored : null
-  const fresh = Object.entries(decodeJson(given).value as object).filter(
-    ([name]) => !declaredFields(table).has(name),
-  )
-  const known = typeof stored === 'string' ? Object.entries(decodeJson(stored).value as object) : []
-  const merged = Object.fromEntries([...known, ...fresh])
-  return Object.keys(merged).length === 0 ? null : encodeJson(merged)
+  return {
+    note: (given: string | null) =>
+      shown.note(
+        table.name,
+        by,
+        undeclared(given).map(([name]) => name),
+      ),
+    /** What only another endpoint shows stays; what this one shows, or has a column for, is as it shows it. */
+    merged(stored: Cell, given: string | null): string | null {
+      const kept = keptOf(stored)
+      if (kept.length === 0) return given
+      const fresh = given === null ? [] : Object.entries(decodeJson(given).value as object)
+      return encodeJson(Object.fromEntries([...kept, ...fresh]))
+    },
+    /** The same of an endpoint that has no word on the columns. */
+    added(stored: Cell, given: string | null): string | null {
+      const known = typeof stored === 'string' ? Object.entries(decodeJson(stored).value as object) : []
+      const kept = known.filter(([name]) => declaredFields(table).has(name) || !isDropped(name))
+      const all = Object.fromEntries([...kept, ...undeclared(given)])
+      return Object.keys(all).length === 0 ? null : encodeJson(all)
+    },
+  }
 }
 
 const DECLARED = new Map<string, ReadonlySet<string>>()
@@ -251,7 +276,7 @@ function ownerTouch({ livesWith }: Table): string | undefined {
 
 export interface RowWriters {
   /** The writer of a table; the same one for the same columns. */
-  to(table: string, filled?: readonly string[], keepsLive?: boolean): RowWriter
+  to(table: string, options?: WriterOptions): RowWriter
   /**
    * Rows of a child table whose payload is read by itself, such as a transcript. The row that they belong to takes the
    * time, as with children of its own payload. False where nothing changed, also because that row is withdrawn.
@@ -260,12 +285,14 @@ export interface RowWriters {
 }
 
 export function createRowWriters(prepare: Prepare, withdrawals: Pick<Withdrawals, 'keepsOut'>): RowWriters {
+  const shown = createShownFields(prepare)
   const writers = new Map<string, RowWriter>()
   const childWriters = new Map<string, ChildWriter>()
   return {
-    to(table, filled = [], keepsLive = false) {
-      const name = [table, keepsLive, ...filled].join(' ')
-      const writer = writers.get(name) ?? createRowWriter(prepare, tableNamed(table), filled, keepsLive)
+    to(table, options = {}) {
+      const { filled = [], keepsLive = false, shownBy = 'list' } = options
+      const name = [table, keepsLive, shownBy, ...filled].join(' ')
+      const writer = writers.get(name) ?? createRowWriter(prepare, tableNamed(table), shown, options)
       writers.set(name, writer)
       return writer
     },

@@ -24,6 +24,8 @@ export interface ResourceState {
 export const META = {
   /** By which it is told from every other warehouse; a copy has the same. */
   identity: 'identity',
+  /** The fields without a column that each endpoint has shown. */
+  shownFields: 'shown_fields',
   /** The workspace whose rows it holds, and where they were read. */
   workspace: 'workspace',
   /** Who writes it, or wrote it last. */

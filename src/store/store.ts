@@ -40,6 +40,7 @@ import { createRowState, type RowStateOf } from './row-state.ts'
 import { createRowTimes, type RowTimes } from './row-times.ts'
 import { createRowWriters, type RowWriters, type Written } from './rows.ts'
 import { createRuns, type Runs } from './runs.ts'
+import type { ShownBy } from './shown-fields.ts'
 import { quote } from './sql.ts'
 import { createState, META, type State, seedResources } from './state.ts'
 import { type Prepare, statementCache } from './statements.ts'
@@ -61,6 +62,8 @@ export interface WriteOptions {
   now: string
   /** Columns of parley's own whose values stand in the items' cells. */
   filled?: readonly string[]
+  /** The kind of endpoint that showed them; by default a list. */
+  shownBy?: ShownBy
   /** A live row keeps what a list has shown of it: only fields without a column are added. */
   keepsLive?: boolean
 }
@@ -262,10 +265,10 @@ function createStore({
     return prepare(sql).get(...key.map(cell => cell ?? null)) !== undefined
   }
 
-  const write: Store['write'] = (name, items, { ticket, now, filled, keepsLive = false }) => {
+  const write: Store['write'] = (name, items, { ticket, now, filled, shownBy, keepsLive = false }) => {
     if (items.length > 0) claim()
     const table = tableNamed(name)
-    const writer = rows.to(name, filled, keepsLive)
+    const writer = rows.to(name, { filled, shownBy, keepsLive })
     const keyIndexes = table.key.map(column => Object.keys(table.columns).indexOf(column))
     const merged = merges.get(name)
     const history = histories.get(name)

@@ -9,6 +9,7 @@ import { decodeJson, encodeJson } from '../../src/json.ts'
 import type { Child, Column, Table } from '../../src/resource.ts'
 import { openDatabase, type Sqlite } from '../../src/store/open.ts'
 import { createRowWriter } from '../../src/store/rows.ts'
+import { createShownFields } from '../../src/store/shown-fields.ts'
 import { quote } from '../../src/store/sql.ts'
 import { type Prepare, statementCache } from '../../src/store/statements.ts'
 import { type FindRows, isFields, rebuild, type StoredRow } from '../support/rebuild.ts'
@@ -412,7 +413,7 @@ describe('columns and _extra together lose nothing of a payload', () => {
               return
             }
             const filled = fillOwnKey(table, item.cells)
-            const write = createRowWriter(prepare, table, filled)
+            const write = createRowWriter(prepare, table, createShownFields(prepare), { filled })
             expect(write(item, '2026-01-01T00:00:00.000Z').status).toBe('inserted')
             expect(write(item, '2026-01-02T00:00:00.000Z').status).toBe('unchanged')
             const [row] = find(table.name, {})

@@ -3,6 +3,7 @@ import { CATALOG, tableNamed } from '../../src/catalog.ts'
 import { compileParser } from '../../src/engine/parse.ts'
 import { entity, type Feed, type Resource, requested, type Table } from '../../src/resource.ts'
 import { createRowWriter } from '../../src/store/rows.ts'
+import { createShownFields } from '../../src/store/shown-fields.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 
 interface NamedFeed {
@@ -83,7 +84,7 @@ describe.each(payloadFeeds)('the example of $name', ({ feed, example }) => {
       item.cells[index] = kind === 'integer' ? 1 : 'key'
       return [name]
     })
-    const write = createRowWriter(store.prepare, table, own)
+    const write = createRowWriter(store.prepare, table, createShownFields(store.prepare), { filled: own })
     expect(write(item, '2026-01-01T00:00:00.000Z').status).toBe('inserted')
     expect(write(item, '2026-01-02T00:00:00.000Z').status).toBe('unchanged')
     expect(store.column(`SELECT count(*) FROM live_${table.name}`)).toEqual([1])

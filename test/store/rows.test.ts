@@ -1,8 +1,16 @@
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { tableNamed } from '../../src/catalog.ts'
 import { compileParser } from '../../src/engine/parse.ts'
 import { entity, requested } from '../../src/resource.ts'
-import { REJECTS_NOTHING, temporaryStore } from './temporary-store.ts'
+import {
+  newFolder,
+  openAt,
+  REJECTS_NOTHING,
+  type TemporaryStore,
+  temporaryStore,
+  withShortcuts,
+} from './temporary-store.ts'
 
 const [FIRST, LATER, LATEST] = [
   '2026-01-01T00:00:00.000Z',
@@ -148,21 +156,126 @@ describe('a child that cannot be stored', () => {
   })
 })
 
-describe('fields that only another endpoint shows', () => {
-  test('stay in _extra, while those that both show are the newest', () => {
+describe('fields without a column', () => {
+  const message = { id: 'a', header_message_id: 'h', received_at: FIRST, participants: [] }
+
+  /** The fields of the one message, after these answers. */
+  function extraAfter(
+    store: TemporaryStore,
+    answers: readonly (readonly ['list' | 'single', object])[],
+  ): unknown {
+    for (const [shownBy, fields] of answers) {
+      const keepsLive = shownBy === 'single'
+      store.put('message_copies', [{ ...message, ...fields }], { shownBy, keepsLive })
+    }
+    const [extra] = store.column('SELECT _extra FROM message_copies')
+    return extra === null ? null : JSON.parse(String(extra))
+  }
+
+  test.each([
+    [
+      'that the list has dropped go',
+      [
+        ['list', { a: 1, b: 2 }],
+        ['list', { b: 2 }],
+      ],
+      { b: 2 },
+    ],
+    [
+      'that were the last go',
+      [
+        ['list', { a: 1 }],
+        ['list', {}],
+      ],
+      null,
+    ],
+    [
+      'that only single reads show stay when the list is read',
+      [
+        ['list', {}],
+        ['single', { a: 1 }],
+        ['list', {}],
+      ],
+      { a: 1 },
+    ],
+    [
+      'that only the list shows stay when the row is read singly',
+      [
+        ['list', { a: 1 }],
+        ['single', { b: 2 }],
+      ],
+      { a: 1, b: 2 },
+    ],
+    [
+      'that single reads have dropped go',
+      [
+        ['list', {}],
+        ['single', { a: 1, b: 2 }],
+        ['single', { b: 2 }],
+      ],
+      { b: 2 },
+    ],
+    [
+      'that both have shown are dropped by the list',
+      [
+        ['list', { a: 1 }],
+        ['single', { a: 1 }],
+        ['single', {}],
+        ['list', {}],
+      ],
+      null,
+    ],
+    [
+      'that both show are the newest',
+      [
+        ['list', { a: 1 }],
+        ['single', { a: 2 }],
+      ],
+      { a: 2 },
+    ],
+  ] as const)('%s', (_, answers, expected) => {
+    expect(extraAfter(temporaryStore(), answers)).toEqual(expected)
+  })
+
+  test('that another row has shown are dropped of this one too, also by a later process', () => {
+    const folder = newFolder()
+    const path = join(folder, 'parley.db')
+    const first = withShortcuts(openAt(path), folder, path)
+    extraAfter(first, [['list', { a: 1 }]])
+    first.close()
+    const second = withShortcuts(openAt(path), folder, path)
+    expect(extraAfter(second, [['list', {}]])).toBeNull()
+    second.close()
+  })
+
+  test('that a transaction noted which was rolled back are noted again', async () => {
     const store = temporaryStore()
-    const message = { id: 'a', header_message_id: 'h', received_at: FIRST, participants: [] }
+    const failed = store.transaction(() => {
+      extraAfter(store, [['list', { a: 1 }]])
+      throw new Error('undone')
+    })
+    await expect(failed).rejects.toThrow('undone')
+    expect(
+      extraAfter(store, [
+        ['list', { a: 1 }],
+        ['list', {}],
+      ]),
+    ).toBeNull()
+  })
+
+  test('stay in _extra where no list has ever shown them', () => {
+    const store = temporaryStore()
     const extra = () =>
       store.column('SELECT _extra FROM message_copies').map(text => JSON.parse(String(text)))
-    store.put('message_copies', [{ ...message, mailbox: 'x', size: 1 }])
+    store.put('message_copies', [{ ...message, mailbox: 'x', size: 1 }], { shownBy: 'single' })
     store.put('message_copies', [{ ...message, size: 2 }])
     expect(extra()).toEqual([{ mailbox: 'x', size: 2 }])
-    store.put('message_copies', [{ ...message, subject: 5 }])
+    store.put('message_copies', [{ ...message, size: 2, subject: 5 }])
     expect(extra()).toEqual([{ mailbox: 'x', size: 2, subject: 5 }])
-    store.put('message_copies', [{ ...message, subject: 'words' }])
+    store.put('message_copies', [{ ...message, size: 2, subject: 'words' }])
     expect(extra()).toEqual([{ mailbox: 'x', size: 2 }])
     const before = store.column('SELECT total_changes()')
-    store.put('message_copies', [{ ...message, subject: 'words' }])
+    store.put('message_copies', [{ ...message, size: 2, subject: 'words' }])
     expect(store.column('SELECT total_changes()')).toEqual(before)
   })
 })

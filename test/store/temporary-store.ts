@@ -25,6 +25,8 @@ export interface PutOptions {
   /** The scope or key that the request named. */
   requested?: string
   filled?: readonly string[]
+  shownBy?: 'list' | 'single'
+  keepsLive?: boolean
 }
 
 export const REJECTS_NOTHING = { drift: () => undefined, reject: () => undefined }
@@ -56,11 +58,11 @@ export function temporaryStore(): TemporaryStore {
 
 export function withShortcuts(store: Store, folder: string, path: string): TemporaryStore {
   const putAs: TemporaryStore['putAs'] = (table, payloads, ticket, options = {}) => {
-    const { now = '2026-01-01T00:00:00.000Z', requested, filled = [] } = options
+    const { now = '2026-01-01T00:00:00.000Z', requested, ...write } = options
     const parse = compileParser(tableNamed(table))
     return atomically(store, () => {
       const items = payloads.flatMap(payload => parse(payload, REJECTS_NOTHING, requested) ?? [])
-      return store.write(table, items, { ticket, now, filled })
+      return store.write(table, items, { ticket, now, ...write })
     })
   }
   return {

@@ -25,7 +25,7 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   if (!fits) report.drift(feed.table, 'text', 'unexpected type')
   const item = fits ? parsed : withExtra(parsed, 'text', text)
   // What a list shows may differ here: written by both in turn, the message would seem to change with each of them.
-  const options = { ticket: reply.ticket, now: context.now(), keepsLive: true }
+  const options = { ticket: reply.ticket, now: context.now(), keepsLive: true, shownBy: 'single' } as const
   const stored = context.write(where, feed.table, [item], options)
   // A read that started later has spoken already.
   if (stored.length === 0) return
