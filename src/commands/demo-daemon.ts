@@ -35,7 +35,7 @@ export interface DaemonDemo {
   file: string
   database: string
   sizes: Sizes
-  /** With names and values that are hard on a reader. */
+  /** With hostile names and values. */
   isWild: boolean
   /** Undefined: until it is stopped. */
   minutes: number | undefined

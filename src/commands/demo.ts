@@ -44,16 +44,13 @@ export const demoCommand: CommandDefinition<DemoOptions> = {
       '--messages <count>',
       'e-mails of the workspace when it is first read; all else goes with them (default 2000; 4000 with --wild and --daemon)',
     ),
-    new Option(
-      '--wild',
-      'a workspace with all that is hard on a reader: names that look like SQL, values of no type',
-    ),
+    new Option('--wild', 'a workspace with hostile names and values, such as names that look like SQL'),
     new Option('--daemon', 'show the daemon on a workspace that changes, until it is stopped'),
     new Option('--minutes <count>', 'with --daemon: end by itself after so long'),
   ],
   examples: [
     ['parley demo', 'half a minute; leaves demo.db behind'],
-    ['parley demo --wild', 'the same on a workspace that is hard on a reader, read once'],
+    ['parley demo --wild', 'a workspace with hostile names and values, read once'],
     ['parley demo --messages 100000 --database large.db', 'a larger workspace, in a few minutes'],
     ['parley demo --daemon --minutes 10', 'ten minutes of a workspace that changes all the time'],
   ],

@@ -111,10 +111,7 @@ function sizeOptions(): Option[] {
     number('--custom-records <count>', 'records of each custom object (default 40)'),
     number('--transcript-turns <count>', 'turns in the longest transcripts (default 80)'),
     number('--history-days <days>', 'how far the history goes back (default 730)'),
-    new Option(
-      '--tidy',
-      'a workspace as a company might have it, without names and values that are hard on a reader',
-    ),
+    new Option('--tidy', 'leave out hostile names and values'),
     new Option(
       '--now <instant>',
       'where the history ends: RFC 3339 or "real" (default 2026-06-30T12:00:00Z)',

@@ -8,21 +8,19 @@ import type { DescribedKind, DescribedTable } from './described.ts'
 export function duckdbSql(sql: string, tables: readonly DescribedTable[]): string {
   const at = sql.search(/^WITH /m)
   const body = respelled(withoutIndex(sql.slice(at)))
-  const forms = tables
-    .filter(({ name }) => new RegExp(`(?:\\bFROM|\\bJOIN|,)\\s+${name}\\b`).test(body))
-    .map(table => formOf(table, body))
+  const read = new Set([...body.matchAll(/(?:\bFROM|\bJOIN|,)\s+(\w+)/g)].map(([, name]) => name))
+  const words = new Set(body.match(/\w+/g))
+  const forms = tables.filter(({ name }) => read.has(name)).map(table => formOf(table, words))
   return `${sql.slice(0, at)}WITH ${[...forms, body.slice('WITH '.length)].join(',\n')}`
 }
 
 // ------------------------------------------------------------------------------------------------ tables
 
 /** Under its own name, with the columns that the statement names in SQLite's form. */
-function formOf({ name, columns }: DescribedTable, body: string): string {
+function formOf({ name, columns }: DescribedTable, words: ReadonlySet<string>): string {
   const replaced = columns.flatMap(({ name: column, kind }) => {
     const form = FORMS[kind]
-    return form !== undefined && new RegExp(`\\b${column}\\b`).test(body)
-      ? [`${form(column)} AS ${column}`]
-      : []
+    return form !== undefined && words.has(column) ? [`${form(column)} AS ${column}`] : []
   })
   const replace = replaced.length === 0 ? '' : ` REPLACE (\n    ${replaced.join(',\n    ')})`
   return `${name} AS (\n  SELECT *${replace} FROM main.${name}\n)`

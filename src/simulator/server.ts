@@ -39,7 +39,7 @@ export interface SimulatorOptions extends Partial<Sizes> {
   /** End of the made-up history and start of the service's clock: an instant, or `real`. Default 2026-06-30T12:00:00Z. */
   now?: string
   historyDays?: number
-  /** A workspace as a company might have it, without what is hard on a reader. Default false. */
+  /** Leaves out hostile names and values. Default false. */
   tidy?: boolean
   /** Unready overviews become COMPLETED so long after the start. Default: only by a change. */
   overviewsCompleteAfterMs?: number

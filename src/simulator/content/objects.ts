@@ -24,7 +24,7 @@ export interface FieldDefinition {
   isUnique?: boolean
   isCustom?: boolean
   isActive?: boolean
-  /** Its name or its values are hard on a reader. */
+  /** Its name or its values are hostile. */
   isWild?: boolean
   options?: readonly string[]
   target?: { object: string; resource?: string }
@@ -37,7 +37,7 @@ export interface ObjectDefinition {
   labelPlural: string
   isCustom: boolean
   isActive: boolean
-  /** Its name is hard on a reader. */
+  /** Its name is hostile. */
   isWild?: boolean
   /** Named by the object list. */
   listed: boolean

@@ -6,7 +6,7 @@ export interface Scene {
   end: number
   sizes: Sizes
   workspaceId: string
-  /** Leaves out what is there to be hard on a reader: names that look like SQL, values that fit no type. */
+  /** Without hostile names and values, such as names that look like SQL and values that fit no type. */
   isTidy: boolean
   /** Microseconds by the service's clock, which starts at `end`. */
   now(): number
