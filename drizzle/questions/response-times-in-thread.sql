@@ -5,7 +5,7 @@
 --   own_domains    the second query: domains that are ours, by default those of all members, also of those who left
 --
 -- An e-mail answers when the one before it came from the other side. Hours are hours of the clock, nights included. The
--- API lists the sender first.
+-- sender is whom the API lists first in the e-mail's first copy, the thread that of the first copy which has one.
 WITH parameters AS (
   SELECT
     (SELECT m.thread_id FROM live_messages m
