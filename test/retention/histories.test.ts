@@ -64,6 +64,6 @@ test('whatever nights, kills and wrong clocks there were, what was withdrawn is 
         world.close()
       }
     }),
-    { numRuns: EXAMPLES.length + 20, examples: EXAMPLES.map(one => [one]) },
+    { numRuns: EXAMPLES.length + 12, examples: EXAMPLES.map(one => [one]) },
   )
 })
