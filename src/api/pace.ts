@@ -98,7 +98,7 @@ export interface Pacing {
   leastMs: number
 }
 
-const FIRST_RATE = 10
+const FIRST_RATE = 5
 /** One request in 30 s: however often it is refused, parley keeps asking. */
 const LOWEST_RATE = 1 / 30
 /** From here on pacing would only cost time. */

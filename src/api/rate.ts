@@ -28,6 +28,8 @@ export interface RateState {
   readonly isGuess: boolean
   /** Whether the time before it was refused again long before it was back. */
   readonly wasEarly: boolean
+  /** Until the API has refused at about the same rate twice, or a window of it has ended. */
+  readonly isSought: boolean
   /** What was accepted since the API let a request through again after the refusal before the last. */
   readonly span: Span
   readonly flow: Flow
@@ -58,6 +60,8 @@ const DROP = 0.02
 const SURE = { backMs: 60_000, requests: 300, beyondMs: 15_000 }
 const UNSURE = { backMs: 5_000, requests: 40, beyondMs: 10_000 }
 const GUESSED = { ...UNSURE, beyondMs: 5_000 }
+/** Until the first limit was confirmed it is looked for: it may be far beyond what came through between pauses. */
+const SOUGHT = { backMs: 2_000, requests: 10, beyondMs: 3_000 }
 const LONGEST_BACK_MS = 150_000
 /** Refused again before such a share of the way back, the plateau is too high. */
 const EARLY = 0.3
@@ -77,6 +81,8 @@ const BELIEVED_AFTER = 2
 /** Fewer accepted answers tell no rate, and the drop is this. */
 const TELLING = 8
 const CAUTION = 0.1
+/** In requests a second. */
+const SLOW = 6
 /** Refused again so soon, it was the rate. */
 const SHORTEST_TELLING_MS = 2000
 /** By so much the turns of requests may be late on a busy machine. */
@@ -107,6 +113,7 @@ export function startRate({ rate, limited, bounds }: FirstRate): RateState {
     shorts: 0,
     isGuess: false,
     wasEarly: false,
+    isSought: !limited,
     span: { since: undefined, accepted: 0, heldMs: 0 },
     flow: { level: 0, at: 0, since: undefined },
   }
@@ -165,10 +172,11 @@ function letThrough(state: RateState, at: number, refusedAt: number): RateState 
   const pausedMs = at - refusedAt
   const isShort = isShortSpan(span, at, pausedMs)
   const plateau = Math.min(state.plateau, bound(state, { at, pausedMs, isShort }))
+  const isConfirmed = span.since !== undefined && Math.abs(plateau - refusedBefore) <= AGREEMENT * plateau
   const again: RateState = {
     ...state,
     plateau,
-    sure: span.since !== undefined && Math.abs(plateau - refusedBefore) <= AGREEMENT * plateau,
+    sure: isConfirmed,
     refusedBefore: plateau,
     heldMs: 0,
     pacedAt: at,
@@ -176,6 +184,7 @@ function letThrough(state: RateState, at: number, refusedAt: number): RateState 
     shorts: isShort ? state.shorts + 1 : 0,
     isGuess: isShort,
     wasEarly: isEarly(state),
+    isSought: state.isSought && !isConfirmed && pausedMs <= END_OF_WINDOW_MS,
   }
   const tells = span.accepted >= TELLING || span.since === undefined
   return {
@@ -199,9 +208,11 @@ function bound(state: RateState, { at, pausedMs, isShort }: Pause): number {
   const cautious = plateau * (1 - CAUTION)
   if (accepted < TELLING || !wasUsedUp(state, at - pausedMs)) return cautious
   const spanMs = at - since
+  // At a few requests a second every refusal counts: too low is soon corrected, too high is refused again.
+  const isSlow = state.isSought && (1000 * accepted) / spanMs < SLOW
   // Refused early again and again, more was expected than there is: the pauses have been made up for.
   const isMadeUpFor = state.wasEarly && isEarly(state)
-  const gapMs = isMadeUpFor ? 0 : Math.min(pausedMs, LONGEST_GAP_MS, spanMs * MOST_GAP)
+  const gapMs = isMadeUpFor || isSlow ? 0 : Math.min(pausedMs, LONGEST_GAP_MS, spanMs * MOST_GAP)
   const mean = (1000 * accepted) / (spanMs - gapMs)
   // Much of a short span are pauses, which may have cost more than they saved up; but not again and again.
   if (isShort && shorts < BELIEVED_AFTER) return Math.max(mean, cautious)
@@ -228,7 +239,7 @@ function isShortSpan({ since }: Span, at: number, pausedMs: number): boolean {
   return Math.min(pausedMs, LONGEST_GAP_MS) > (at - since) * MOST_GAP
 }
 
-type Curve = Pick<RateState, 'plateau' | 'sure' | 'isGuess' | 'bounds'>
+type Curve = Pick<RateState, 'plateau' | 'sure' | 'isGuess' | 'isSought' | 'bounds'>
 
 /** The rate after it has held requests back for so long. */
 function curve(shape: Curve, heldMs: number): number {
@@ -249,7 +260,8 @@ function comeBackMs(shape: Curve): number {
   return Math.min(Math.max(backMs, (1000 * requests) / shape.plateau), LONGEST_BACK_MS)
 }
 
-function pathOf({ sure, isGuess }: Curve) {
+function pathOf({ sure, isGuess, isSought }: Curve) {
+  if (isSought) return SOUGHT
   if (sure) return SURE
   return isGuess ? GUESSED : UNSURE
 }

@@ -103,6 +103,23 @@ describe.each(HINTS)('with %s as the hint', hint => {
   })
 })
 
+describe('in the first minute', () => {
+  test.each<[string, LimitRule, number]>([
+    ['3 a second, in bursts of 5', { kind: 'token-bucket', rate: 3, burst: 5 }, 3],
+    ['3 a second, and never two at once', { kind: 'token-bucket', rate: 3, burst: 1 }, 3],
+    ['20 a second, in bursts of 5', { kind: 'token-bucket', rate: 20, burst: 5 }, 20],
+    ['40 a second, in bursts of 10', { kind: 'token-bucket', rate: 40, burst: 10 }, 40],
+    ['100 in any 10 s', { kind: 'sliding-window', count: 100, windowMs: 10_000 }, 10],
+  ])('a limit of %s is used for the most part from the tenth second on', (_, rule, perSecond) => {
+    for (const hint of HINTS) {
+      const driven = drive(startPace({}, undefined), { api: limitedTo(rule, hint), untilMs: 2 * MINUTE })
+      expect(rates(driven, 10_000, MINUTE).accepted / perSecond).toBeGreaterThan(0.85)
+      const { accepted, refused } = rates(driven, 0, 2 * MINUTE)
+      expect(refused / (accepted + refused)).toBeLessThan(0.03)
+    }
+  })
+})
+
 test.each([2, 50, 300])(
   'an API without a limit that takes %i ms is asked as much at a time as brings anything',
   latencyMs => {

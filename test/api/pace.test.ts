@@ -34,8 +34,8 @@ describe('the opening', () => {
     expect(requests.length).toBeLessThan(8)
   })
 
-  it('is at full speed within two seconds when nothing is refused', () => {
-    const { state } = drive(startPace({}, undefined), { api: unlimited, untilMs: 2000, latencyMs: 5 })
+  it('is at full speed within three seconds when nothing is refused', () => {
+    const { state } = drive(startPace({}, undefined), { api: unlimited, untilMs: 3000, latencyMs: 5 })
     expect(pacing(state).minTime).toBe(0)
   })
 

@@ -1,0 +1,101 @@
+import { startPace } from '../../src/api/pace.ts'
+import type { LimitRule } from '../../src/simulator/limits.ts'
+import { type Driven, drive, type Hint, limitedTo } from '../api/driven-pace.ts'
+
+/**
+ * How soon a limit that nobody states is used up, and how often the program is refused until it knows it: the pacing
+ * alone, on a virtual clock, so that it takes seconds and no load of the machine is in the figures.
+ */
+
+export interface FirstMinuteRow {
+  limit: string
+  hint: Hint
+  /** Accepted over what the limit allows, from the tenth second to the end of the first minute. */
+  used: number
+  /** Of all requests in the first two minutes. */
+  refused: number
+}
+
+interface Limit {
+  name: string
+  rule: LimitRule
+  perSecond: number
+  latencyMs: number
+  /** From when it is measured: windows as a whole. */
+  fromMs?: number
+}
+
+const bucket = (rate: number, burst: number, latencyMs = 20): Limit => ({
+  name: `${rate}/s, burst ${burst}`,
+  rule: { kind: 'token-bucket', rate, burst },
+  perSecond: rate,
+  latencyMs,
+})
+
+const window = (kind: 'fixed-window' | 'sliding-window', count: number, windowMs: number): Limit => ({
+  name: `${count} in ${kind === 'fixed-window' ? 'each' : 'any'} ${windowMs / 1000} s`,
+  rule: { kind, count, windowMs },
+  perSecond: (1000 * count) / windowMs,
+  latencyMs: 20,
+  ...(windowMs > 10_000 && { fromMs: 0 }),
+})
+
+const places = (max: number, latencyMs: number): Limit => ({
+  name: `${max} at once, ${latencyMs} ms`,
+  rule: { kind: 'concurrency', max },
+  perSecond: (1000 * max) / latencyMs,
+  latencyMs,
+})
+
+export const FIRST_MINUTE_LIMITS: readonly Limit[] = [
+  bucket(3, 1),
+  bucket(3, 5),
+  bucket(10, 20),
+  bucket(20, 5),
+  bucket(40, 10),
+  bucket(100, 50, 300),
+  window('sliding-window', 100, 10_000),
+  window('fixed-window', 100, 10_000),
+  window('fixed-window', 20, 1000),
+  window('fixed-window', 600, 60_000),
+  places(4, 100),
+  places(10, 300),
+]
+
+const TENTH_MS = 10_000
+const MINUTE_MS = 60_000
+
+export function measureFirstMinute(): FirstMinuteRow[] {
+  return FIRST_MINUTE_LIMITS.flatMap(limit =>
+    (['seconds', 'none'] as const).map(hint => {
+      const api = limitedTo(limit.rule, hint)
+      const driven = drive(startPace({}, undefined), {
+        api,
+        untilMs: 2 * MINUTE_MS,
+        latencyMs: limit.latencyMs,
+      })
+      return { limit: limit.name, hint, used: usedOf(limit, driven), refused: refusedOf(driven) }
+    }),
+  )
+}
+
+function usedOf({ fromMs = TENTH_MS, perSecond }: Limit, { requests }: Driven): number {
+  const accepted = requests.filter(({ at, accepted: isIn }) => isIn && at >= fromMs && at < MINUTE_MS).length
+  return accepted / ((perSecond * (MINUTE_MS - fromMs)) / 1000)
+}
+
+function refusedOf({ requests }: Driven): number {
+  return requests.filter(({ accepted }) => !accepted).length / requests.length
+}
+
+export function firstMinuteTable(rows: readonly FirstMinuteRow[]): string {
+  const lines = rows.map(
+    ({ limit, hint, used, refused }) =>
+      `| ${limit} | ${hint} | ${used.toFixed(3)} | ${(100 * refused).toFixed(2)} % |`,
+  )
+  return [
+    '| limit | hint | used from 10 s to 60 s | refused in 2 min |',
+    '| --- | --- | --- | --- |',
+    ...lines,
+  ].join('\n')
+}
