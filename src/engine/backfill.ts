@@ -15,7 +15,7 @@ import { forgetConfirmed, isHoldOver, settleDeletions } from './deletions/settle
 import { holdForGood } from './holds.ts'
 import type { Source } from './job.ts'
 import { noProgress, type SchedulerProgress } from './progress.ts'
-import { feedsReadWhole } from './rounds.ts'
+import { areListsRead, feedsReadWhole } from './rounds.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
 import { createSources } from './sources.ts'
 
@@ -122,7 +122,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     store.transaction(() => {
       if (deps.soft.aborted) return false
       const done = chosen.filter(({ name }) => isFinished(name))
-      for (const { name } of done) if (!context.failure(name)) settleDeletions(context, name, true)
+      for (const resource of done) settleRead(context, resource)
       return done.some(({ name }) => !isFinished(name))
     })
 
@@ -233,7 +233,7 @@ function endRound(
     ...(reason === undefined ? {} : { reason }),
   })
   if (!finished) return result('stopped')
-  if (!context.failure(name)) settleDeletions(context, name, true)
+  settleRead(context, resource)
   const failure = context.failure(name)
   if (failure) {
     // Left open when the run was cut short: the next one goes on with it.
@@ -245,8 +245,16 @@ function endRound(
   const whole = reason !== undefined && isWhollyUnavailable(context, resource)
   if (whole) state.unavailable(name, reason, now)
   else state.healthy(name, reason ?? null)
+  state.succeeded(name, now)
   state.endRound(name, { complete: true, asOf, now, deletionsSince: now })
   return whole ? result('unavailable', reason) : result('complete', reason)
+}
+
+/** A single read, or a scope, that failed says nothing against what the others have shown. */
+function settleRead(context: EngineContext, resource: Resource): void {
+  const { name } = resource
+  if (context.failure(name) && !areListsRead(context, resource)) return
+  settleDeletions(context, name, true)
 }
 
 /** A resource of several scopes is offered as long as one of them is, though it may have no rows. */

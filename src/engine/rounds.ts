@@ -21,20 +21,21 @@ export type QuietOutcome = 'complete' | 'failed' | 'unavailable'
 /** Says in the resource's state how it stands now that nothing of it is due. */
 export function settleRun(context: EngineContext, resource: Resource, trusted: boolean): QuietOutcome {
   const { name } = resource
-  const { state, rejects } = context.store
+  const { state } = context.store
   const roundStartedAt = state.get(name).roundStartedAt ?? context.now()
   const isComplete = isRoundComplete(context, resource)
   if (trusted) settleInTime(context, name, isComplete)
-  if (context.failure(name)) return 'failed'
   const now = context.now()
-  state.succeeded(name, now)
+  const hasFailed = context.failure(name) !== undefined
   const reason = context.unavailability(name)
-  const whole = reason !== undefined && isWhollyHeld(context, resource)
+  const whole = !hasFailed && reason !== undefined && isWhollyHeld(context, resource)
   const isHeldBack = state.get(name).heldSince !== null
+  if (!hasFailed) state.succeeded(name, now)
   if (whole) state.unavailable(name, reason, now)
-  else if (!isHeldBack && isReadAsDue(context, resource)) state.healthy(name, reason ?? null)
+  else if (!hasFailed && !isHeldBack && isReadAsDue(context, resource)) state.healthy(name, reason ?? null)
+  // What failed and is put off by itself does not keep the round from its end.
   if ((isComplete || whole) && !isHeldBack) {
-    for (const feed of feedsReadWhole(resource)) rejects.resolve(feed, null, roundStartedAt, now)
+    resolveRejects(context, resource, roundStartedAt)
     const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
     state.endRound(name, {
       complete: true,
@@ -44,7 +45,21 @@ export function settleRun(context: EngineContext, resource: Resource, trusted: b
     })
     context.beginRound(name, 'timed')
   }
+  if (hasFailed) return 'failed'
   return whole ? 'unavailable' : 'complete'
+}
+
+/** Items that no list has shown since the round began, but for lists that could not be read. */
+function resolveRejects(context: EngineContext, resource: Resource, before: string): void {
+  const { ledger, rejects } = context.store
+  for (const feed of feedsReadWhole(resource)) {
+    const segments = ledger.segments(feed)
+    const read = segments.filter(({ retryAt }) => retryAt === null)
+    // Without scopes, a reject is noted under the key of its row, which says nothing of where it was listed.
+    const isScoped = read.every(({ scope }) => scope !== '')
+    if (read.length === segments.length) rejects.resolve(feed, null, before, context.now())
+    else if (isScoped) for (const { scope } of read) rejects.resolve(feed, scope, before, context.now())
+  }
 }
 
 function isReadAsDue(context: EngineContext, resource: Resource): boolean {
@@ -67,7 +82,8 @@ function isRoundComplete(context: EngineContext, resource: Resource): boolean {
   return resource.parents.every(context.wasComplete) && areListsRead(context, resource)
 }
 
-function areListsRead(context: EngineContext, { name, feeds }: Resource): boolean {
+/** Every list was read to its end since the round began, whatever single reads came to. */
+export function areListsRead(context: EngineContext, { name, feeds }: Resource): boolean {
   const lists = Object.entries(feeds).flatMap(([feedName, feed]) =>
     feed.mode === 'item' ? [] : [[feedName, feed] as const],
   )

@@ -131,7 +131,6 @@ export function createState(prepare: Prepare): State {
   )
   const end = prepare(
     `UPDATE sync_resources SET round_open = 0,
-       last_success_at = iif(@complete, @now, last_success_at),
        complete_as_of = iif(@complete, @asOf, complete_as_of),
        deleted_in_round = iif(@complete AND deleted_since <= @deletionsSince, 0, deleted_in_round),
        deleted_since = iif(@complete AND deleted_since <= @deletionsSince, NULL, deleted_since),
