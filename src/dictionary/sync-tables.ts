@@ -31,7 +31,7 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       resource: RESOURCE,
       state: [
         'text',
-        '`backfilling` until it was complete for the first time; `waiting`: complete, but something is not ready at the API; `unavailable`: this workspace does not offer it; `failing`: the last run failed; else `ok`.',
+        '`backfilling` until it was complete for the first time; `waiting`: complete, but something is not ready at the API; `unavailable`: this workspace does not offer it; `failing`: the last run failed, or a list was not read within twice its interval; else `ok`.',
         { example: 'ok' },
       ],
       reason: [
