@@ -156,6 +156,15 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
     ].map(complaint => `${complaint}: name in test/architecture/rules.ts what it opens`),
   ],
   [
+    {
+      'store/status.ts': 'db.transaction(() => readAll(db))()',
+      'store/page.ts': 'db.transaction(work)(); db.transaction(work).immediate(); store.transaction(work)',
+    },
+    [
+      'store/page.ts uses a deferred transaction: only store/search-read.ts and store/status.ts and store/transaction.ts and store/crm-tables.ts and store/database/set-aside.ts may',
+    ],
+  ],
+  [
     { 'store/utils.ts': '', 'common/sql.ts': '', 'api/index.ts': '', 'store/search-index.ts': '' },
     [
       'store/utils.ts: "utils" says nothing about what is in it',

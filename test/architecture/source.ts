@@ -63,6 +63,7 @@ const literal = (node: ts.Node | undefined, typeOnly: boolean): Import | undefin
 
 /** What stands for itself (`setTimeout`), or is read from an object (`process.env`, `process['env']`). */
 function useOf(node: ts.Node): string | undefined {
+  if (isDeferredTransaction(node)) return 'a deferred transaction'
   if (ts.isPropertyAccessExpression(node)) return `${node.expression.getText()}.${node.name.text}`
   if (ts.isElementAccessExpression(node) && ts.isStringLiteralLike(node.argumentExpression)) {
     return `${node.expression.getText()}.${node.argumentExpression.text}`
@@ -73,6 +74,13 @@ function useOf(node: ts.Node): string | undefined {
   const { parent } = node
   const isProperty = ts.isPropertyAccessExpression(parent) && parent.name === node
   return isProperty || ts.isImportSpecifier(parent) ? undefined : node.text
+}
+
+/** `db.transaction(work)()`, in place of `db.transaction(work).immediate()`. */
+function isDeferredTransaction(node: ts.Node): boolean {
+  if (!ts.isCallExpression(node) || !ts.isCallExpression(node.expression)) return false
+  const made = node.expression.expression
+  return ts.isPropertyAccessExpression(made) && made.name.text === 'transaction'
 }
 
 /** What an import takes of `node:fs`, such as `node:fs.openSync`; `node:fs.*` where it takes all of it. */

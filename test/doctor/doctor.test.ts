@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, linkSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
@@ -192,6 +192,14 @@ test('a folder and a database that others may change or read are warned of', asy
   chmodSync(around.cwd, 0o777)
   const found = warnings(await findings(around))
   expect(found.map(({ check }) => check)).toEqual(['database folder', 'database mode'])
+})
+
+test('a database with a second name is wrong', async () => {
+  const around = await backfilled()
+  linkSync(around.file, join(around.cwd, 'backup.db'))
+  expect(wrong(await findings(around))).toMatchObject([
+    { check: 'name', found: expect.stringContaining('2 names'), status: EXIT_STATUS.databaseUnavailable },
+  ])
 })
 
 test('rows of a table that parley did not make are named as such, and are no fault of the warehouse', async () => {

@@ -1,10 +1,11 @@
 import { accessSync, constants, existsSync, readFileSync, type Stats, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { refuseSecondName } from '../../store/database/file-names.ts'
 import { brokenReferences } from '../../store/database/references.ts'
 import { refuseOtherWorkspace, type WantedWorkspace, workspaceOf } from '../../store/database/workspace.ts'
 import { appliedMigrations, newestMigration, ownObjects } from '../../store/migrate.ts'
-import { openDatabase, type Sqlite } from '../../store/open.ts'
+import { openDatabase, type Sqlite, truePath } from '../../store/open.ts'
 import { type Finding, finder, sizeText } from './check.ts'
 
 /** Checks of this machine and of the database. Nothing is written. */
@@ -31,6 +32,7 @@ export const MACHINE_CHECKS: readonly MachineCheck[] = [
   folder,
   diskSpace,
   databaseOpens,
+  oneName,
   workspaceHeld,
   fileMode,
   schemaVersion,
@@ -108,6 +110,17 @@ function databaseOpens({ database, db, trouble }: MachineContext): Finding[] {
     return [line.wrong(trouble.message, trouble.exitStatus, trouble.hint ?? 'Check database.path.')]
   if (db) return [line.ok(`${database} is a parley database`)]
   return [line.note(`${database} is not there yet`, 'parley backfill makes it.')]
+}
+
+function oneName({ database, db }: MachineContext): Finding[] {
+  if (!db) return []
+  try {
+    refuseSecondName(truePath(database))
+    return []
+  } catch (error) {
+    if (!(error instanceof StopError)) throw error
+    return [finder('name').wrong(error.message, error.exitStatus, error.hint ?? 'Check database.path.')]
+  }
 }
 
 function workspaceHeld({ database, db, workspace }: MachineContext): Finding[] {
