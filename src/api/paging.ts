@@ -160,7 +160,7 @@ function onlyList(place: Fields): readonly unknown[] {
 /**
  * The object of a single read.
  * @param placement where the spec puts it; `either`: not shown, so a `data` that is an object or array is
- * unwrapped, unless the value itself carries `idKey`
+ * unwrapped, unless the value itself carries `idKey`; an envelope whose `data` is null holds nothing
  * @throws RetryError `broken-envelope` when there is no object or array at that place
  */
 export function readSingle(
@@ -171,7 +171,10 @@ export function readSingle(
   const data = isFields(value) ? own(value, 'data') : undefined
   const wrapped = isFields(data) || Array.isArray(data)
   const carriesId = isFields(value) && idKey !== undefined && Object.hasOwn(value, idKey)
-  const single = placement === 'data' || (placement === 'either' && wrapped && !carriesId) ? data : value
+  const isEmptyEnvelope = data === null && isFields(value) && Object.keys(value).length === 1
+  const isInData =
+    placement === 'data' || (placement === 'either' && (wrapped || isEmptyEnvelope) && !carriesId)
+  const single = isInData ? data : value
   if (isFields(single) || Array.isArray(single)) return single
   throw broken(placement === 'data' ? 'an object in data' : 'an object', value)
 }

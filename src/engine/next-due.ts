@@ -53,5 +53,5 @@ export function nextDue(
     times.push(...asked.flatMap(segment => agenda.dueAt({ resource: name, id, feed }, segment) ?? []))
   }
   if (held !== undefined) times.push(isoInstant(clock.now() + held - clock.elapsed()))
-  return [...times, isoInstant(clock.now() + DAY)].sort()[0] ?? ''
+  return [...times, context.after(DAY)].sort()[0] ?? ''
 }

@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest'
+import { resourceNamed } from '../../src/catalog.ts'
+import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/suspicion.ts'
+import { settleRun } from '../../src/engine/rounds.ts'
+import type { ResourceName } from '../../src/resource.ts'
+import { outcomeOf, startTrial, uuid } from '../engine/trial-backfill.ts'
+import { startTimed, type TimedSources } from '../engine/trial-timed.ts'
+import { numberedPage, refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+
+async function goOn(timed: TimedSources, resource: ResourceName, ms: number): Promise<void> {
+  timed.passTime(ms)
+  await timed.drain()
+  const { context } = timed
+  await context.store.transaction(() => settleRun(context, resourceNamed(resource), true))
+}
+
+test('meetings of which most were really deleted go in the daemon once the hold is over and a round confirms it', async () => {
+  const api = await startScriptedApi()
+  const all = Array.from({ length: 60 }, (_, number) => `m${number}`)
+  let published = all
+  api.on('/v1/meetings', () => v1Page(published.map(id => ({ meeting_id: id }))))
+  api.on('/v1/meetings/{id}', ({ params: [id = ''] }) =>
+    published.includes(id)
+      ? { body: { data: { meeting_id: id, overview_status: 'COMPLETED' } } }
+      : refused(404),
+  )
+  const trial = await startTrial(api)
+  const chosen = ['activities', 'meetings'] as const
+  await trial.run(chosen)
+  const timed = await startTimed(api, trial, chosen)
+  const live = () => trial.column('SELECT count(*) FROM live_meetings')[0]
+  published = all.slice(0, 20)
+  await goOn(timed, 'meetings', HOUR)
+  await goOn(timed, 'meetings', CONFIRM_AFTER_MS)
+  expect(live()).toBe(60)
+  expect(trial.column("SELECT state FROM sync_status WHERE resource = 'meetings'")).toEqual(['failing'])
+  await goOn(timed, 'meetings', DAY)
+  expect(live()).toBe(60)
+  // The confirming round: the list, then each missing meeting, then the verdict.
+  for (let step = 0; step < 3; step += 1) await goOn(timed, 'meetings', 2 * CONFIRM_AFTER_MS)
+  expect(live()).toBe(20)
+  expect(trial.column("SELECT held_since FROM sync_resources WHERE resource = 'meetings'")).toEqual([null])
+})
+
+test('an object is held back with its records when these would be too many', async () => {
+  const api = await startScriptedApi()
+  const records = Array.from({ length: 50 }, (_, number) => uuid(number))
+  let offered = true
+  api.on('/v2/objects', () => ({ body: { data: offered ? [{ name: 'deal' }] : [] } }))
+  api.on('/v2/objects/{object}', ({ params: [name] }) =>
+    offered && name === 'deal' ? { body: { name, fields: [] } } : refused(404),
+  )
+  api.on('/v2/objects/{object}/records', ({ params: [object] }) =>
+    object === 'deal'
+      ? v2Page(records.map(id => ({ id, object, visibility: 'workspace', fields: {} })))
+      : refused(404),
+  )
+  const trial = await startTrial(api)
+  const chosen = ['crm_objects', 'crm_records'] as const
+  await trial.run(chosen)
+  offered = false
+  expect(outcomeOf(await trial.run(chosen), 'crm_objects')).toBe('failed')
+  expect(trial.column('SELECT count(*) FROM live_crm_records')).toEqual([50])
+  expect(trial.column('SELECT name FROM live_crm_objects')).toEqual(['deal'])
+})
+
+test('meetings of collections and links of records that go all at once are held back, though they have no _deleted_at', async () => {
+  const api = await startScriptedApi()
+  const meetings = Array.from({ length: 40 }, (_, number) => ({ meeting_id: `m${number}` }))
+  let listed: typeof meetings = meetings
+  api.on('/v1/collections', () => v1Page([{ id: 'c' }]))
+  api.on('/v1/meetings', ({ query }) => v1Page(query['collection_id'] === 'c' ? listed : []))
+  const trial = await startTrial(api)
+  const chosen = ['collections', 'collection_meetings'] as const
+  await trial.run(chosen)
+  listed = []
+  expect(outcomeOf(await trial.run(chosen), 'collection_meetings')).toBe('failed')
+  expect(trial.column('SELECT count(*) FROM live_collection_meetings')).toEqual([40])
+  trial.passTime(DAY)
+  expect(outcomeOf(await trial.run(chosen), 'collection_meetings')).toBe('complete')
+  expect(trial.column('SELECT count(*) FROM live_collection_meetings')).toEqual([0])
+})
+
+test('deletions of several passes within a day count together', async () => {
+  const api = await startScriptedApi()
+  const all = Array.from({ length: 100 }, (_, number) => ({
+    id: `m${number}`,
+    name: 'n',
+    email: null,
+    role: null,
+  }))
+  let published = all
+  api.on('/v1/members', () => numberedPage(published))
+  const trial = await startTrial(api)
+  await trial.run(['members'])
+  const timed = await startTimed(api, trial, ['members'])
+  for (const left of [82, 64]) {
+    published = all.slice(0, left)
+    await goOn(timed, 'members', 6 * HOUR)
+    await goOn(timed, 'members', CONFIRM_AFTER_MS)
+  }
+  expect(trial.column('SELECT count(*) FROM live_members')).toEqual([82])
+})
