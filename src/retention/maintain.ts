@@ -22,7 +22,7 @@ export interface MaintainDeps {
   store: Store
   clock: Clock
   log: Log
-  settings: Pick<Settings, 'retention' | 'search' | 'snapshot'>
+  settings: Pick<Settings, 'database' | 'retention' | 'search' | 'snapshot'>
   signal: AbortSignal
   owners?: typeof ownersOf
 }

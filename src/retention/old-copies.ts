@@ -15,7 +15,7 @@ import { type Copy, type CopyRules, fatesOf } from './decisions.ts'
 export interface OldCopiesDeps {
   store: Pick<Store, 'db' | 'state' | 'transaction'>
   log: Log
-  settings: Pick<Settings, 'snapshot'>
+  settings: Pick<Settings, 'database' | 'snapshot'>
   signal: AbortSignal
   owners?: typeof ownersOf
 }
@@ -29,21 +29,22 @@ export async function removeOldCopies(
   deps: OldCopiesDeps,
   { now, before }: Pick<CopyRules, 'now' | 'before'>,
 ): Promise<number> {
-  const { store, log, signal, owners = ownersOf } = deps
-  const database = store.db.name
+  const { store, log, settings, signal, owners = ownersOf } = deps
+  // Snapshots are named after the path in the settings, also where that is a link to the file.
+  const database = resolve(settings.database.path)
   const folders = await noteSnapshotFolder(deps)
   let count = 0
   const tell = (removed: readonly string[], what: string) => {
     for (const path of removed) log.info(what, { path })
     count += removed.length
   }
-  removeUnfinishedCopies(database)
+  removeUnfinishedCopies(store.db.name)
   for (const folder of folders) {
     const name = basename(database)
     const parts = await removeAbandoned(join(folder, name), one => isNamed(database, one), now)
     tell(parts, 'An unfinished snapshot was removed')
   }
-  const found = await copiesIn(database, folders)
+  const found = await copiesIn(store.db.name, database, folders)
   if (before === undefined || found.length === 0 || signal.aborted) return count
   const said = await owners(
     found.map(({ path }) => path),
@@ -74,10 +75,13 @@ export async function removeOldCopies(
 
 /** Notes the present folder of snapshots, and returns all that were noted since the database lies where it lies. */
 export async function noteSnapshotFolder({
-  store: { db, state, transaction },
-  settings: { snapshot },
+  store: { state, transaction },
+  settings: {
+    database: { path },
+    snapshot,
+  },
 }: Pick<OldCopiesDeps, 'store' | 'settings'>): Promise<string[]> {
-  const database = db.name
+  const database = resolve(path)
   const noted = JSON.parse(state.meta(META.snapshotFolders) ?? 'null') as SnapshotFolders | null
   // A database that was moved or copied has left its snapshots to whoever is now at the earlier place.
   const earlier = noted?.database === database ? noted.folders : []
@@ -97,8 +101,8 @@ interface SnapshotFolders {
 
 type FoundCopy = Omit<Copy, 'identity' | 'maintainedAt'>
 
-async function copiesIn(database: string, folders: readonly string[]): Promise<FoundCopy[]> {
-  const upgrades = copiesOf(database).map(path => ({
+async function copiesIn(file: string, database: string, folders: readonly string[]): Promise<FoundCopy[]> {
+  const upgrades = copiesOf(file).map(path => ({
     path,
     namedAt: undefined,
     isInOwnFolder: true,

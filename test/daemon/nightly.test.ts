@@ -41,6 +41,7 @@ async function daemonAtNoon() {
     /** Until it waits for the first time, or has something to do. */
     async start() {
       const settings = {
+        database: { path: store.path, mode: 0o600 },
         retention: { withdrawnDays: 30, runsDays: 90 },
         search: { enabled: false },
         snapshot: { every: undefined, folder: undefined, keep: 7 },

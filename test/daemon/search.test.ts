@@ -55,6 +55,7 @@ test('the night in which content is erased has it leave the indices as well', as
     clock: virtualClock(NOW),
     log,
     settings: {
+      database: { path: store.path, mode: 0o600 },
       retention: { withdrawnDays: 30, runsDays: 90 },
       search: { enabled: true },
       snapshot: { every: undefined, folder: undefined, keep: 7 },
@@ -78,6 +79,7 @@ test('the night goes on with indices that are wanted, and drops those that are n
       clock: virtualClock(NOW),
       log,
       settings: {
+        database: { path: store.path, mode: 0o600 },
         retention: { withdrawnDays: 'never', runsDays: 90 },
         search: { enabled },
         snapshot: { every: undefined, folder: undefined, keep: 7 },

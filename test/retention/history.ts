@@ -98,6 +98,7 @@ export async function startHistory() {
     clock,
     log,
     settings: {
+      database: { path, mode: 0o600 },
       retention: { withdrawnDays: WITHDRAWN_DAYS, runsDays: 90 },
       search: { enabled: false },
       snapshot: { every: undefined, keep: 7, folder: isOwnFolder ? undefined : shared },

@@ -39,6 +39,7 @@ async function worldOf(withdrawnDaysAgo: readonly number[]) {
     clock,
     log,
     settings: {
+      database: { path: store.path, mode: 0o600 },
       retention,
       search: { enabled: true },
       snapshot: { every: undefined, folder: undefined, keep: 7 },

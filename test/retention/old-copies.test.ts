@@ -1,4 +1,12 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createLog } from '../../src/log.ts'
@@ -23,6 +31,8 @@ interface Night {
   /** False where content is never erased. */
   isErased?: boolean
   folder?: string
+  /** Of the database, as the settings have it. */
+  path?: string
 }
 
 async function worldWith(folder?: string) {
@@ -30,9 +40,12 @@ async function worldWith(folder?: string) {
   const lines: { level: string; msg: string; path?: string }[] = []
   const stream = { write: (text: string) => lines.push(JSON.parse(text)) }
   const log = await createLog({ level: 'info', stream })
-  const remove = ({ days = 0, isErased = true, folder: chosen = folder }: Night = {}) => {
+  const remove = ({ days = 0, isErased = true, folder: chosen = folder, path = store.path }: Night = {}) => {
     const now = NOW + days * DAY
-    const settings = { snapshot: { every: undefined, folder: chosen, keep: 7 } }
+    const settings = {
+      database: { path, mode: 0o600 },
+      snapshot: { every: undefined, folder: chosen, keep: 7 },
+    }
     const deps = { store, log, settings, signal: new AbortController().signal, owners }
     return removeOldCopies(deps, { now, before: isErased ? now - 30 * DAY : undefined })
   }
@@ -81,6 +94,16 @@ describe('of the copies of the warehouse', () => {
     putCopies(store, own, [OLD, YOUNG])
     await remove()
     expect([readdirSync(folder), readdirSync(own)]).toEqual([[], [YOUNG]])
+  })
+
+  test('those that are named after a link to the database go as well', async () => {
+    const path = join(newFolder(), 'linked.db')
+    const { store, remove } = await worldWith()
+    symlinkSync(store.path, path)
+    const names = ['2026-01-01', '2026-03-03'].map(day => nameOf(day).replace('parley', 'linked'))
+    putCopies(store, `${path}.snapshots`, names)
+    await remove({ path })
+    expect(readdirSync(`${path}.snapshots`)).toEqual(names.slice(1))
   })
 
   test('those that a database has left where it lay before are another’s', async () => {
