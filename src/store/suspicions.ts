@@ -38,8 +38,8 @@ export interface Suspicions {
   /** The earliest first denial among rows that are suspected since an instant or later, and not confirmed. */
   earliestUndecided(table: string, since: string, scope?: string): string | undefined
   latestUndecided(table: string): string | undefined
-  /** Rows of a table that analysts see as live. */
-  liveRows(table: string): number
+  /** Rows of a table that analysts see as live, counted up to `atMost` and no further. */
+  liveRows(table: string, atMost: number): number
 }
 
 export function keyOfRow(table: string, columns: readonly string[]): RowKey {
@@ -79,7 +79,8 @@ export function createSuspicions(prepare: Prepare): Suspicions {
     if (known !== undefined) return known
     const columns = prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table)
     const isEntity = columns.includes('_deleted_at')
-    const sql = `SELECT count(*) FROM ${quote(table)}${isEntity ? ' WHERE _deleted_at IS NULL' : ''}`
+    const rows = `SELECT 1 FROM ${quote(table)}${isEntity ? ' WHERE _deleted_at IS NULL' : ''} LIMIT ?`
+    const sql = `SELECT count(*) FROM (${rows})`
     live.set(table, sql)
     return sql
   }
@@ -107,6 +108,6 @@ export function createSuspicions(prepare: Prepare): Suspicions {
     earliestUndecided: (table, since, scope) =>
       (earliest.get({ table, since, scope: scope ?? null }) as string | null) ?? undefined,
     latestUndecided: table => (latest.get(table) as string | null) ?? undefined,
-    liveRows: table => prepare(liveSql(table)).pluck().get() as number,
+    liveRows: (table, atMost) => prepare(liveSql(table)).pluck().get(atMost) as number,
   }
 }

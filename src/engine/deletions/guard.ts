@@ -9,7 +9,7 @@ const MOST_SHARE = 0.2
 /** Rows of one table, cascades included. */
 export interface Loss {
   table: string
-  /** Live rows, with those that were deleted since the resource's last complete round. */
+  /** Live rows, as far as they need be counted, with those that were deleted since the last complete round. */
   live: number
   /** Confirmed rows, with those that were deleted since then. */
   confirmed: number
@@ -30,6 +30,11 @@ export function guardDecision(losses: readonly Loss[]): GuardDecision {
     ({ live, confirmed, undecided }) => confirmed > 0 && isTooMuch(live, confirmed + undecided),
   )
   return { kind: mayBe ? 'wait' : 'apply' }
+}
+
+/** How many live rows at most need be counted to decide on so many that are gone: the rest changes nothing. */
+export function liveRowsToCount(gone: number): number {
+  return gone > MOST_ROWS ? Math.floor(gone / MOST_SHARE) + 1 : 0
 }
 
 function isTooMuch(live: number, gone: number): boolean {

@@ -6,7 +6,7 @@ import { columnsOfRow, type RowKey } from '../../store/suspicions.ts'
 import type { EngineContext } from '../context.ts'
 import { DAY, scaled } from '../intervals.ts'
 import { undecidedSince } from './denial.ts'
-import { guardDecision, type Loss } from './guard.ts'
+import { guardDecision, type Loss, liveRowsToCount } from './guard.ts'
 
 /**
  * Deletes what is confirmed, all of a resource together, unless the mass-deletion guard holds it back. A hold lasts a
@@ -80,20 +80,18 @@ function lossesOf(context: EngineContext, resource: ResourceName): Loss[] {
   return tablesOf(resource).flatMap(table => {
     if (!suspicions.any(table.name)) return []
     const rows = suspicions.confirmed(table.name)
-    const own: Loss = {
-      table: table.name,
-      live: liveRows(context, table) + deletedInRound,
-      confirmed: rows.length === 0 ? 0 : rows.length + deletedInRound,
-      undecided: suspicions.countUndecided(table.name, since),
-    }
+    const confirmed = rows.length === 0 ? 0 : rows.length + deletedInRound
+    const undecided = suspicions.countUndecided(table.name, since)
+    const live = liveRows(context, table, confirmed + undecided) + deletedInRound
+    const own: Loss = { table: table.name, live, confirmed, undecided }
     const dependants = [...table.cascades, ...(LIVE_WITH.get(table.name) ?? [])]
     return [own, ...dependants.map(dependant => cascadeLoss(context, table, dependant, rows))]
   })
 }
 
 /** Of parts that are read by themselves, the rows that have any. */
-function liveRows({ store }: EngineContext, { name, kind }: Table): number {
-  return kind === 'child' ? store.transcripts.count() : store.suspicions.liveRows(name)
+function liveRows({ store }: EngineContext, { name, kind }: Table, gone: number): number {
+  return kind === 'child' ? store.transcripts.count() : store.suspicions.liveRows(name, liveRowsToCount(gone))
 }
 
 type Dependant = Pick<Cascade, 'table' | 'on'>
@@ -114,12 +112,9 @@ function cascadeLoss(
 ): Loss {
   const gone = rows.reduce((sum, row) => sum + countCascade(store, table, cascade, row), 0)
   const before = store.state.get(ownerOf(cascade.table)).deletedInRound
-  return {
-    table: cascade.table,
-    live: gone === 0 ? 0 : store.suspicions.liveRows(cascade.table) + before,
-    confirmed: gone === 0 ? 0 : gone + before,
-    undecided: 0,
-  }
+  const confirmed = gone === 0 ? 0 : gone + before
+  const live = store.suspicions.liveRows(cascade.table, liveRowsToCount(confirmed)) + before
+  return { table: cascade.table, live, confirmed, undecided: 0 }
 }
 
 function countCascade(
