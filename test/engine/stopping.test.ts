@@ -10,6 +10,7 @@ import {
   v1Page,
   v2Page,
 } from '../support/scripted-api.ts'
+import { until } from '../support/until.ts'
 import { message, minutesBack, outcomeOf, startTrial, stateOf, uuid } from './trial-backfill.ts'
 
 const never = new Promise<never>(() => undefined)
@@ -174,6 +175,35 @@ describe('an API that does not answer', () => {
     expect(error.exitStatus).toBe(EXIT_STATUS.apiUnavailable)
     expect(error.code).toBe('api-silent')
   })
+
+  test.each([
+    ['connections are cut', { cut: true }],
+    ['a gateway answers 502', refused(502)],
+  ])(
+    'goes away in the middle and is tried with one request at a time until the run gives up: %s',
+    async (_, answer) => {
+      const api = await startScriptedApi()
+      const messages = Array.from({ length: 100 }, (__, index) => message(index))
+      let left = 10
+      api.on('/v2/messages', () => v2Page(messages))
+      api.on('/v2/messages/{id}', ({ params: [id] }) => {
+        left -= 1
+        return left > 0 ? { body: { ...messages.find(one => one.id === id), text: 'words' } } : answer
+      })
+      const trial = await startTrial(api)
+      const run = trial.run(['messages', 'message_bodies'], { giveUpMs: 3000 })
+      await until(
+        () => api.asked('/v2/messages/{id}').length,
+        count => count >= 10,
+      )
+      api.on('/v2/messages', () => answer)
+      const error = await stopOf(run)
+      expect([error.exitStatus, error.code]).toEqual([EXIT_STATUS.apiUnavailable, 'api-silent'])
+      // Eight were under way when it went away; then trials after half a second, one, two.
+      expect(api.requests.length).toBeLessThan(10 + 4 * 8)
+      expect(trial.column("SELECT value FROM sync_meta WHERE key = 'unreachable'")).toEqual(['null'])
+    },
+  )
 
   test('that fails once and recovers is nothing at all', async () => {
     const api = await startScriptedApi()
