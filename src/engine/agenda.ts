@@ -2,8 +2,9 @@ import { isoInstant } from '../clock.ts'
 import type { Feed, ItemFeed, ResourceName, TimelineFeed } from '../resource.ts'
 import type { Segment } from '../store/ledger.ts'
 import type { Task } from '../store/tasks.ts'
-import { type EngineContext, type EngineOptions, HOUR, MINUTE, scaled, WEEK } from './context.ts'
+import type { EngineContext, EngineOptions } from './context.ts'
 import { isRecheckDue, recheckAt } from './deletions/recheck.ts'
+import { HOUR, MINUTE, scaled, WEEK } from './intervals.ts'
 import type { Lane } from './job.ts'
 
 /** What falls due and when: once in each round of a backfill, by time in the daemon. */

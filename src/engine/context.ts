@@ -16,8 +16,6 @@ import type { Lane } from './job.ts'
 import { compileParser, type ItemParser, type ParseReport } from './parse.ts'
 import { createServerClock, type ServerClock } from './server-clock.ts'
 
-export { DAY, HOUR, MINUTE, scaled, WEEK } from './intervals.ts'
-
 /** What the sync modes share: the store, what falls due, what cannot go on, and what each resource's run has done. */
 export interface EngineContext {
   store: Store

@@ -2,7 +2,8 @@ import { isoInstant } from '../clock.ts'
 import { ResourceError } from '../errors.ts'
 import type { Feed, Resource } from '../resource.ts'
 import { type ListOf, longestWaitMs } from './agenda.ts'
-import { type EngineContext, MINUTE } from './context.ts'
+import type { EngineContext } from './context.ts'
+import { MINUTE } from './intervals.ts'
 
 /**
  * Holds the daemon to its schedule: every list that the workspace offers has one next due time, at most a week ahead,

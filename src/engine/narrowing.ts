@@ -1,6 +1,6 @@
 import type { RetryCause } from '../api/classify.ts'
 import { type Backoff, longestBackoffMs } from '../backoff.ts'
-import { DAY, HOUR, MINUTE, WEEK } from './context.ts'
+import { DAY, HOUR, MINUTE, WEEK } from './intervals.ts'
 
 /**
  * What is asked next about something that failed, so that one bad thing never stops its neighbours: what fails is made

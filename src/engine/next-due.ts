@@ -2,7 +2,8 @@ import { isoInstant } from '../clock.ts'
 import type { ItemFeed, Resource } from '../resource.ts'
 import { quote } from '../store/sql.ts'
 import type { ListOf } from './agenda.ts'
-import { DAY, type EngineContext } from './context.ts'
+import type { EngineContext } from './context.ts'
+import { DAY } from './intervals.ts'
 import type { Source } from './job.ts'
 
 export type Backlog = Readonly<Record<Source['lane'], number>>

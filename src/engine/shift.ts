@@ -8,17 +8,10 @@ import type { Resource, ResourceName } from '../resource.ts'
 import { resyncAsRequested } from '../store/resync.ts'
 import type { Store } from '../store/store.ts'
 import { byTime } from './agenda.ts'
-import {
-  createContext,
-  DAY,
-  type EngineContext,
-  type EngineOptions,
-  HOUR,
-  MINUTE,
-  scaled,
-} from './context.ts'
+import { createContext, type EngineContext, type EngineOptions } from './context.ts'
 import { settleDeletions } from './deletions/settle.ts'
 import { holdForAWhile } from './holds.ts'
+import { DAY, HOUR, MINUTE, scaled } from './intervals.ts'
 import type { Job, Lane, Source } from './job.ts'
 import { noteLateness } from './lateness.ts'
 import { type Backlog, dueNow, nextDue } from './next-due.ts'

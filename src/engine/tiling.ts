@@ -1,7 +1,8 @@
 import { isoInstant } from '../clock.ts'
 import type { TimelineFeed } from '../resource.ts'
 import type { Segment } from '../store/ledger.ts'
-import { DAY, type EngineContext, MINUTE } from './context.ts'
+import type { EngineContext } from './context.ts'
+import { DAY, MINUTE } from './intervals.ts'
 import { cutOff } from './walk.ts'
 
 /**

@@ -1,8 +1,9 @@
 import { tableNamed } from '../../catalog.ts'
 import type { RowState } from '../../store/row-state.ts'
-import { DAY, type EngineContext, MINUTE } from '../context.ts'
+import type { EngineContext } from '../context.ts'
 import { denied } from '../deletions/denial.ts'
 import { isUnlisted } from '../deletions/unlisted.ts'
+import { DAY, MINUTE } from '../intervals.ts'
 import type { Reply } from '../job.ts'
 import {
   again,

@@ -4,8 +4,9 @@ import type { ReadRequest } from '../../resource.ts'
 import { sameJson } from '../../store/rows.ts'
 import { quote } from '../../store/sql.ts'
 import type { RowKey } from '../../store/suspicions.ts'
-import { DAY, type EngineContext, WEEK } from '../context.ts'
+import type { EngineContext } from '../context.ts'
 import { denied } from '../deletions/denial.ts'
+import { DAY, WEEK } from '../intervals.ts'
 import { type ItemHandler, type ItemWork, readAgain, readAt } from './work.ts'
 
 /** The answer is a document of unknown shape, kept in one column of its playbook. */
