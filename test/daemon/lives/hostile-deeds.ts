@@ -136,6 +136,8 @@ const meddle: Deed = async (trial, draw) => {
   if (trial.rows('SELECT 1').length === 0) return 'nobody meddles with a file that is not there'
   const db = new Database(trial.database, { timeout: 20_000 })
   try {
+    // As most programs have it.
+    db.pragma('foreign_keys = OFF')
     db.exec('CREATE TABLE IF NOT EXISTS notes_of_mine (meeting REFERENCES meetings (id), note TEXT)')
     db.exec('BEGIN IMMEDIATE')
     db.prepare('INSERT INTO notes_of_mine VALUES (?, ?)').run('of no meeting', `${draw.below(1000)}`)
