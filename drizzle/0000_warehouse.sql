@@ -575,7 +575,7 @@ CREATE TABLE `sync_tasks` ( /* Reads that are to be made, repeated or confirmed.
 --> statement-breakpoint
 CREATE INDEX `sync_tasks_by_round` ON `sync_tasks` (`feed`,`round`);
 --> statement-breakpoint
-CREATE TABLE `sync_absences` ( /* What was missed once and is to be missed again before it counts as gone. */
+CREATE TABLE `sync_absences` ( /* Rows that the API has denied once or twice and that are not deleted yet. */
 	`table_name` text NOT NULL,
 	`scope` text DEFAULT '' NOT NULL,
 	`key` text NOT NULL,

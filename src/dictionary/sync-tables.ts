@@ -233,7 +233,7 @@ export const INTERNAL_TABLES: Readonly<Record<string, string>> = {
   sync_segments: 'The ledger of what was listed; `sync_coverage` tells it.',
   sync_seen: 'Keys that a pass under way has seen.',
   sync_tasks: 'Reads that are to be made, repeated or confirmed.',
-  sync_absences: 'What was missed once and is to be missed again before it counts as gone.',
+  sync_absences: 'Rows that the API has denied once or twice and that are not deleted yet.',
   sync_erasures: 'What was withdrawn and still has its content.',
   sync_arrivals: 'How late rows came to be known.',
   sync_requests: 'What other processes ask of the one that writes.',
