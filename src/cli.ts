@@ -9,6 +9,7 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import type { CommandContext, CommandDefinition } from './commands/command.ts'
 import { EXIT_STATUS, type ExitStatus, ParleyError, ResourceError, RetryError, StopError } from './errors.ts'
+import { harmlessLines } from './harmless.ts'
 
 interface CommandEntry {
   summary: string
@@ -89,7 +90,7 @@ async function main(argv: readonly string[]): Promise<ExitStatus> {
   } catch (error) {
     const stopped = run.signal?.aborted && error instanceof Error && error.name === 'AbortError'
     const { status, lines } = explain(stopped ? run.signal?.reason : error, named)
-    if (lines.length > 0) process.stderr.write(`${lines.join('\n')}\n`)
+    if (lines.length > 0) process.stderr.write(`${harmlessLines(lines.join('\n'))}\n`)
     return status
   }
 }

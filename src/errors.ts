@@ -3,6 +3,8 @@
  * The cause tells people what happened; the recovery tells the program what to do.
  */
 
+import { harmlessLines } from './harmless.ts'
+
 /** The promises of the command line to scripts and service managers; the numbers follow sysexits(3). */
 export const EXIT_STATUS = {
   done: 0,
@@ -25,15 +27,16 @@ export interface ErrorDetails {
   cause?: unknown
 }
 
+/** Message and hint may quote names from outside: they are harmless to logs and terminals. */
 export class ParleyError extends Error {
   readonly code: string
   readonly hint: string | undefined
 
   constructor(message: string, { code, hint, cause }: ErrorDetails) {
-    super(message, cause === undefined ? undefined : { cause })
+    super(harmlessLines(message), cause === undefined ? undefined : { cause })
     this.name = new.target.name
     this.code = code
-    this.hint = hint
+    this.hint = hint === undefined ? undefined : harmlessLines(hint)
   }
 }
 

@@ -1,6 +1,7 @@
 import pino, { type Logger } from 'pino'
 import type { Settings } from './config.ts'
 import { ParleyError } from './errors.ts'
+import { harmlessLines } from './harmless.ts'
 
 /** Every name that a log line may carry beside `level`, `time` and `msg`, with what it holds. One word for one thing. */
 export const LOG_KEYS = {
@@ -113,7 +114,13 @@ export async function createLog({ level, pretty = false, colour = false, stream 
 /** Loaded only where there is a terminal, since it takes longer to load than many a command takes to run. */
 async function prettyFormat(colorize: boolean): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty')
-  return prettyFactory({ colorize, singleLine: true, translateTime: 'SYS:HH:MM:ss', errorLikeObjectKeys: [] })
+  const format = prettyFactory({
+    colorize,
+    singleLine: true,
+    translateTime: 'SYS:HH:MM:ss',
+    errorLikeObjectKeys: [],
+  })
+  return line => format(harmlessLines(line))
 }
 
 function wrap(logger: Logger): Log {

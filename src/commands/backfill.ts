@@ -2,6 +2,7 @@ import { Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import type { BackfillResult } from '../engine/backfill.ts'
 import { EXIT_STATUS, type ExitStatus } from '../errors.ts'
+import { jsonLine } from '../harmless.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../resource.ts'
 import { type CommandDefinition, mayColour, settingsFor, settingsIn } from './command.ts'
 import { createLiveArea, isLive } from './live-area.ts'
@@ -96,7 +97,7 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
       const summary = summarize({ app, backfill, end, durationMs: app.clock.elapsed() - began })
       if (summary) {
         stderr.write(forPeople(summary, stderr.columns || undefined))
-        if (input.options.json) stdout.write(`${JSON.stringify(forPrograms(summary))}\n`)
+        if (input.options.json) stdout.write(jsonLine(forPrograms(summary)))
       }
       if ('error' in end) throw end.error
       if ('error' in shown) throw shown.error

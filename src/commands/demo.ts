@@ -4,6 +4,7 @@ import { basename, relative, resolve } from 'node:path'
 import { Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
+import { onOneLine } from '../harmless.ts'
 import type { Sqlite } from '../store/open.ts'
 import { type CommandContext, type CommandDefinition, mayColour } from './command.ts'
 import { makeRoom } from './demo-file.ts'
@@ -234,11 +235,10 @@ const MOST_ROWS = 8
 const MOST_SIGNS = 40
 const MACHINE_READ = /^url$|_id$/
 const COUNT = /^[\d,.]*$/
-const CONTROLS = /\p{Cc}+/gu
 
 function cellOf(value: unknown): string {
   if (typeof value === 'number') return value.toLocaleString('en', { maximumFractionDigits: 1 })
-  const signs = [...String(value ?? '').replace(CONTROLS, ' ')]
+  const signs = [...onOneLine(String(value ?? ''))]
   return signs.length > MOST_SIGNS ? `${signs.slice(0, MOST_SIGNS - 1).join('')}…` : signs.join('')
 }
 

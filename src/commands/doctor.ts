@@ -9,6 +9,7 @@ import { checkApi } from '../engine/doctor/api.ts'
 import { type Finding, finder } from '../engine/doctor/check.ts'
 import { lookAtDatabase, MACHINE_CHECKS } from '../engine/doctor/machine.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
+import { harmlessLines, jsonLine } from '../harmless.ts'
 import { RESOURCE_NAMES } from '../resource.ts'
 import {
   type CommandContext,
@@ -180,7 +181,7 @@ function createReport({ stdout, env }: CommandContext, json: boolean) {
       const [wrong, warnings] = [count('wrong'), count('warning')]
       const step = wrong === 0 ? next : 'Do what the arrows say, then run parley doctor again.'
       const all = { ok: wrong === 0, exit_status: status, wrong, warnings, findings, next: step }
-      if (json) stdout.write(`${JSON.stringify(all)}\n`)
+      if (json) stdout.write(jsonLine(all))
       else stdout.write(`\n${summaryOf(wrong, warnings)}\nNext: ${step}\n`)
       return status
     },
@@ -198,7 +199,8 @@ function lineFor({ mark, check, found, hint }: Finding, colour: boolean): string
   const { text, colour: code } = MARKS[mark]
   const padded = text.padEnd(7)
   const shown = colour ? `\u001b[${code}m${padded}\u001b[0m` : padded
-  return `${shown}  ${check}: ${found}\n${hint ? `         → ${hint}\n` : ''}`
+  const arrow = hint ? `\n         → ${hint}` : ''
+  return `${shown}  ${harmlessLines(`${check}: ${found}${arrow}`)}\n`
 }
 
 function summaryOf(wrong: number, warnings: number): string {

@@ -4,6 +4,7 @@ import { systemClock } from '../clock.ts'
 import { instant } from '../config-kinds.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import type { ExportProgress, ExportSummary, TableSummary } from '../export/export.ts'
+import { onOneLine } from '../harmless.ts'
 import { type CommandContext, type CommandDefinition, settingsFor, settingsIn } from './command.ts'
 import { createLiveArea, isLive } from './live-area.ts'
 import { type TableColumn, table } from './table.ts'
@@ -149,7 +150,7 @@ const COLUMNS: readonly TableColumn<TableSummary>[] = [
 const MOST_LETTERS = 40
 
 function cut(name: string): string {
-  const letters = [...name.replaceAll(/\p{Cc}/gu, ' ')]
+  const letters = [...onOneLine(name)]
   return letters.length > MOST_LETTERS ? `${letters.slice(0, MOST_LETTERS - 1).join('')}…` : letters.join('')
 }
 

@@ -11,6 +11,7 @@ import {
 import { DICTIONARY } from '../dictionary/dictionary.ts'
 import { isInternal, SEARCH_TABLES } from '../dictionary/sync-tables.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { harmless, jsonLine } from '../harmless.ts'
 import { nearest } from '../nearest.ts'
 import { type CommandDefinition, type Output, settingsFor, settingsIn } from './command.ts'
 import { textWidth } from './text-width.ts'
@@ -68,7 +69,7 @@ interface Question {
 
 async function answer({ all, name, options, path, stdout }: Question): Promise<string> {
   const chosen = name === undefined ? undefined : tableCalled(name, all, options)
-  if (options.json) return `${JSON.stringify({ tables: (chosen ? [chosen] : all).map(told) })}\n`
+  if (options.json) return jsonLine({ tables: (chosen ? [chosen] : all).map(told) })
   if (options.datasette) {
     const { datasetteMetadata } = await import('./schema-datasette.ts')
     return `${JSON.stringify(datasetteMetadata(basename(path, extname(path)), all), null, 2)}\n`
@@ -187,9 +188,6 @@ function wholeMeaning(column: DescribedColumn): string {
     ...(example === null ? [] : [`Example: ${example}`]),
   ].join(' ')
 }
-
-/** Names and labels are the CRM's: nothing in them may move a terminal's cursor or change its colours. */
-const harmless = (text: string): string => text.replace(/\p{Cc}/gu, '\u{fffd}')
 
 /** Beyond this a name has a line of its own, and does not move the other rows' cells away from theirs. */
 const WIDEST_NAME = 40

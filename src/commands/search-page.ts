@@ -1,3 +1,4 @@
+import { onOneLine } from '../harmless.ts'
 import { formsOf, regexOf } from '../store/search-forms.ts'
 import type { SearchRow } from '../store/search-query.ts'
 
@@ -76,11 +77,6 @@ function bestPlace(whole: string, pattern: RegExp): number {
 /** Not between the two halves of one sign. */
 function betweenSigns(text: string, at: number): number {
   return /[\udc00-\udfff]/.test(text[at] ?? '') ? at + 1 : at
-}
-
-/** What would end the line, or have a terminal do something or show it in another order, becomes a space. */
-export function onOneLine(text: string): string {
-  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu, ' ').replace(/ {2,}/g, ' ')
 }
 
 /** `0:12:34` */

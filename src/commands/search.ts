@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
 import { instant } from '../config-kinds.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { jsonLine } from '../harmless.ts'
 import { isDay } from '../instant.ts'
 import { nearest } from '../nearest.ts'
 import { SEARCH_KINDS, type SearchKind, type SearchQuestion, termsOf } from '../store/search-query.ts'
@@ -62,7 +63,7 @@ export const searchCommand: CommandDefinition<SearchOptions> = {
     if (unindexed > NOTICED) stderr.write(`parley: ${unindexedSentence(unindexed)}\n`)
     const hits = rows.map(row => hitOf(row, terms))
     if (options.json) {
-      stdout.write(`${JSON.stringify({ terms, unindexed, hits: hits.map(forPrograms) })}\n`)
+      stdout.write(jsonLine({ terms, unindexed, hits: hits.map(forPrograms) }))
       return EXIT_STATUS.done
     }
     stdout.write(searchPage(hits, { colour: mayColour(stdout, env) }))

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import { EXIT_STATUS } from '../errors.ts'
+import { jsonLine } from '../harmless.ts'
 import { type CommandDefinition, settingsFor, settingsIn } from './command.ts'
 import { statusPage } from './status-page.ts'
 
@@ -29,7 +30,7 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
     const now = systemClock().now()
     const report = readStatusReport({ path: resolve(context.cwd, settings.database.path), now })
     const { stdout } = context
-    if (input.options.json) stdout.write(`${JSON.stringify(report)}\n`)
+    if (input.options.json) stdout.write(jsonLine(report))
     else stdout.write(statusPage(report, { now, columns: stdout.columns }))
     return EXIT_STATUS.done
   },

@@ -1,3 +1,4 @@
+import { harmless } from '../harmless.ts'
 import { textWidth } from './text-width.ts'
 import { wrap } from './wording.ts'
 
@@ -9,10 +10,10 @@ export interface TableColumn<Row> {
   isIdle?(row: Row): boolean
 }
 
-/** Lines of aligned text, the titles first. Pure. */
+/** Lines of aligned text, the titles first. Cells are shown without colours. Pure. */
 export function table<Row>(columns: readonly TableColumn<Row>[], rows: readonly Row[]): string[] {
   const shown = columns.filter(({ isIdle }) => isIdle === undefined || !rows.every(isIdle))
-  const body = rows.map(row => shown.map(({ cell }) => cell(row)))
+  const body = rows.map(row => shown.map(({ cell }) => harmless(cell(row))))
   return aligned(
     [shown.map(({ title }) => title), ...body],
     shown.map(({ align }) => align ?? 'left'),

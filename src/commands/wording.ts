@@ -1,5 +1,7 @@
 /** Numbers, times and sizes as people read them. Pure. */
 
+import { harmless } from '../harmless.ts'
+
 const NUMBERS = new Intl.NumberFormat('en-US')
 
 /** With thousands separators, whatever the machine's language. */
@@ -76,11 +78,14 @@ export function bytes(value: number): string {
   return `${unit === 'bytes' || size >= 100 ? wholeNumber(Math.round(size)) : size.toFixed(1)} ${unit}`
 }
 
-/** Lines of at most so many characters, broken between words; a longer word has a line of its own. */
+/** Harmless lines of at most so many characters, broken between words; a longer word has a line of its own. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = []
   let line = ''
-  for (const word of text.split(/\s+/).filter(part => part !== '')) {
+  for (const word of text
+    .split(/\s+/)
+    .filter(part => part !== '')
+    .map(harmless)) {
     if (line !== '' && line.length + 1 + word.length > width) {
       lines.push(line)
       line = word

@@ -1,6 +1,7 @@
 import { CATALOG, tableNamed } from '../catalog.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import type { ParleyError } from '../errors.ts'
+import { harmless } from '../harmless.ts'
 import type { Log } from '../log.ts'
 import type { Cause, PointCause, ResourceName } from '../resource.ts'
 import type { Cell, ParsedItem } from '../row.ts'
@@ -169,7 +170,8 @@ export function createContext(deps: ContextDeps): EngineContext {
     },
     failure: (resource: ResourceName) => run(resource).failure,
     unavailability: holds.reason,
-    setAside({ resource, feed }: FeedName, reason: string, scope = '') {
+    setAside({ resource, feed }: FeedName, why: string, scope = '') {
+      const reason = harmless(why)
       if (holds.reason(resource) === undefined) {
         log.info('This workspace does not offer a resource', { resource, reason })
       }

@@ -1,3 +1,4 @@
+import { harmless } from '../harmless.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../resource.ts'
 import type { Prepare } from './statements.ts'
 
@@ -215,13 +216,13 @@ export function createState(prepare: Prepare): State {
       fresh.run(asOf, resource)
     },
     failing: (resource, reason, now) => {
-      failing.run(now, reason, resource)
+      failing.run(now, harmless(reason), resource)
     },
     unavailable: (resource, reason, now) => {
-      unavailable.run(now, reason, resource)
+      unavailable.run(now, harmless(reason), resource)
     },
     healthy: (resource, reason = null) => {
-      healthy.run(reason, resource)
+      healthy.run(reason === null ? null : harmless(reason), resource)
     },
     hold: (resource, since) => {
       hold.run(since, resource)

@@ -1,0 +1,120 @@
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { remark, table } from '../../src/commands/table.ts'
+import { wrap } from '../../src/commands/wording.ts'
+import { ResourceError } from '../../src/errors.ts'
+import { harmless, harmlessLines, jsonLine, onOneLine } from '../../src/harmless.ts'
+import { createLog } from '../../src/log.ts'
+import { emptyFolder, parley } from '../cli/parley.ts'
+import { atomically, openAt, temporaryStore } from '../store/temporary-store.ts'
+
+const UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u
+
+/** Words with sequences that terminals obey, in 7 and 8 bits. */
+const hostile = fc
+  .array(
+    fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom(
+        '\u001b]52;c;aGVsbG8=\u0007',
+        '\u001b[2J',
+        '\u009b31m',
+        '\r',
+        '\u007f',
+        '\u202e',
+        '\u2028',
+      ),
+    ),
+    { minLength: 1, maxLength: 6 },
+  )
+  .map(parts => parts.join(''))
+
+const WAYS: Readonly<Record<string, (text: string) => readonly string[]>> = {
+  harmless: text => [harmless(text)],
+  harmlessLines: text => harmlessLines(text).split('\n'),
+  onOneLine: text => [onOneLine(text)],
+  jsonLine: text => jsonLine({ [text]: text }).split('\n'),
+  'a wrapped sentence': text => wrap(text, 40),
+  'a remark': text => remark(text, text, 40),
+  'a table': text => table([{ title: 'name', cell: (row: string) => row }], [text]),
+  'an error': text => {
+    const error = new ResourceError(text, { code: 'made-up', hint: text })
+    return `${error.message}\n${error.hint}`.split('\n')
+  },
+}
+
+test.for(Object.entries(WAYS))('%s carries no character that a terminal obeys', ([, way]) => {
+  fc.assert(
+    fc.property(hostile, text => {
+      expect(way(text).filter(line => UNSAFE.test(line))).toEqual([])
+    }),
+  )
+})
+
+test('a line of JSON says the same with its characters escaped', () => {
+  fc.assert(
+    fc.property(hostile, text => {
+      expect(JSON.parse(jsonLine({ text }))).toEqual({ text })
+    }),
+  )
+})
+
+test('safe text stays as it is', () => {
+  const text = 'Angebot «Größe» 見積書 👩‍💻 שלום'
+  expect([harmless(text), harmlessLines(`${text}\n${text}`), onOneLine(text)]).toEqual([
+    text,
+    `${text}\n${text}`,
+    text,
+  ])
+})
+
+const NAME = 'offer\u001b]52;c;aGVsbG8=\u0007\u009b31m'
+
+test('the reason of a resource carries no character that a terminal obeys', () => {
+  const store = temporaryStore()
+  const at = '2026-03-04T05:06:07.000Z'
+  store.state.failing('members', NAME, at)
+  store.state.unavailable('teams', NAME, at)
+  store.state.healthy('playbooks', NAME)
+  const reasons = store.db.prepare('SELECT reason FROM sync_resources WHERE reason IS NOT NULL').pluck().all()
+  expect(reasons).toHaveLength(3)
+  expect(reasons.filter(reason => UNSAFE.test(String(reason)))).toEqual([])
+})
+
+test('lines of the log for people carry no character that a terminal obeys', async () => {
+  const lines: string[] = []
+  const log = await createLog({ level: 'info', pretty: true, stream: { write: line => lines.push(line) } })
+  log.warn('Made up', { object: NAME, reason: NAME, error: new Error(NAME) })
+  const written = lines.join('')
+  expect(written).toContain('offer')
+  expect(written.split('\n').filter(line => UNSAFE.test(line))).toEqual([])
+})
+
+test('schema prints the names and labels of the CRM without characters that a terminal obeys', async () => {
+  const cwd = emptyFolder()
+  const store = openAt(join(cwd, 'parley.db'))
+  atomically(store, () => {
+    store.db
+      .prepare("INSERT INTO crm_objects (name, label, _first_seen_at, _synced_at) VALUES (?, ?, '-', '-')")
+      .run(NAME, NAME)
+    store.db
+      .prepare("INSERT INTO crm_fields (object, name, position, label, type) VALUES (?, ?, 0, ?, 'text')")
+      .run(NAME, NAME, NAME)
+  })
+  await store.crmTables.finish()
+  const tables = store.db
+    .prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'crm!_offer%' ESCAPE '!'")
+    .pluck()
+    .all() as string[]
+  store.close()
+  expect(tables).not.toEqual([])
+  const outputs = [
+    await parley(['schema'], { cwd }),
+    await parley(['schema', '--json'], { cwd }),
+    await parley(['schema', 'offer'], { cwd }),
+    await parley(['schema', tables[0] ?? ''], { cwd }),
+  ]
+  const written = outputs.flatMap(({ stdout, stderr }) => `${stdout}\n${stderr}`.split('\n'))
+  expect(written.filter(line => UNSAFE.test(line))).toEqual([])
+})
