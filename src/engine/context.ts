@@ -10,6 +10,7 @@ import type { Store, StoredItem, WriteOptions } from '../store/store.ts'
 import type { Agenda } from './agenda.ts'
 import { feedNamed, followPoints } from './changes.ts'
 import { createDoubts, type Doubts } from './deletions/doubts.ts'
+import { createDriftLog } from './drift.ts'
 import { createFailureLog } from './failure-log.ts'
 import type { Holds } from './holds.ts'
 import { scaled } from './intervals.ts'
@@ -238,19 +239,9 @@ function createRounds({ state }: Store) {
 }
 
 function createReports(store: Store, log: Log, now: () => string): EngineContext['report'] {
-  const drifted = new Set<string>()
+  const driftOf = createDriftLog(log)
   return ({ resource, feed }, scope) => ({
-    drift(table, field, reason) {
-      const name = `${table}.${field} ${reason}`
-      if (drifted.has(name)) return
-      drifted.add(name)
-      log.warn('The API sent a field that has no column; it is kept in _extra', {
-        resource,
-        table,
-        field,
-        reason,
-      })
-    },
+    drift: driftOf(resource),
     reject(_table, item, reason, within = '') {
       // Of a list of everything, under the row's own key: by it it is found when the row is erased.
       store.rejects.note({ resource, feed, scope: scope === '' ? within : scope, item, reason }, now())

@@ -2,6 +2,7 @@ import { isDay, readInstant } from '../instant.ts'
 import { encodeJson, exactNumber } from '../json.ts'
 import type { Child, Column, ColumnKind, Table } from '../resource.ts'
 import type { Cell, ParsedItem, ParsedRow } from '../row.ts'
+import { unknownFieldName } from './drift.ts'
 
 /**
  * From payloads to rows, by the declarations alone and without I/O. What has no column, or does not fit its column,
@@ -9,7 +10,7 @@ import type { Cell, ParsedItem, ParsedRow } from '../row.ts'
  */
 
 export interface ParseReport {
-  /** A field without a column, or a value that does not fit. Values are not passed on: they may be anyone's words. */
+  /** A field without a column, or a value that does not fit. Values, and names that may be values, are not passed on. */
   drift(table: string, field: string, reason: 'unknown field' | 'unexpected type'): void
   /** `within`: the key of the row that it hangs on, where that is known. */
   reject(table: string, item: unknown, reason: string, within?: string): void
@@ -179,7 +180,7 @@ function parseFields(
     if (!node || rest === value) {
       place.work.report.drift(
         place.table.table.name,
-        place.path + name,
+        node ? place.path + name : unknownFieldName(place.path, name),
         node ? 'unexpected type' : 'unknown field',
       )
     }
