@@ -18,6 +18,10 @@ interface CommandEntry {
 }
 
 const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  'accept-deletions': {
+    summary: 'delete at once what the mass-deletion guard holds back',
+    load: async () => (await import('./commands/accept-deletions.ts')).acceptDeletionsCommand,
+  },
   backfill: {
     summary: 'read everything into the warehouse, and exit',
     load: async () => (await import('./commands/backfill.ts')).backfillCommand,

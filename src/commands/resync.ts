@@ -1,10 +1,10 @@
 import { Argument } from 'commander'
-import { type Clock, isoInstant, systemClock } from '../clock.ts'
-import { EXIT_STATUS, StopError } from '../errors.ts'
+import { isoInstant, systemClock } from '../clock.ts'
+import { EXIT_STATUS } from '../errors.ts'
 import type { ResourceName } from '../resource.ts'
-import type { Writer } from '../store/lock.ts'
 import type { Marked } from '../store/resync.ts'
 import { type CommandDefinition, settingsFor, settingsIn } from './command.ts'
+import { doOrHandOver, type Order, whoTakesItUp } from './hand-over.ts'
 import { resourceCalled } from './resource-name.ts'
 import { counted, wrap } from './wording.ts'
 
@@ -25,7 +25,7 @@ export const resyncCommand: CommandDefinition = {
     const crmTables = settings.crm.tables
     const { requireWarehouse } = await import('../store/status.ts')
     requireWarehouse(path)
-    const sentences = await resync({ path, mode, crmTables, resource, clock: systemClock() })
+    const sentences = await resync(resource, { path, mode, crmTables, clock: systemClock() })
     context.stdout.write(`${sentences.flatMap(sentence => wrap(sentence, COLUMNS)).join('\n')}\n`)
     return EXIT_STATUS.done
   },
@@ -33,48 +33,19 @@ export const resyncCommand: CommandDefinition = {
 
 const COLUMNS = 100
 
-interface Order {
-  path: string
-  mode: number
-  crmTables: boolean
-  resource: ResourceName
-  clock: Clock
-}
-
-/** Does it where no process writes the warehouse, else hands it over. Returns what was done, in sentences. */
-async function resync(order: Order): Promise<string[]> {
-  try {
-    return await mark(order)
-  } catch (error) {
-    const isHeld = error instanceof StopError && error.code === 'database-locked'
-    if (!isHeld) throw error
-    return handOver(order)
-  }
-}
-
-async function mark({ resource, ...where }: Order): Promise<string[]> {
-  const [{ openStoreInTurn }, { markForResync, withParts }] = await Promise.all([
-    import('../store/store.ts'),
-    import('../store/resync.ts'),
-  ])
-  const store = await openStoreInTurn({ ...where, command: 'resync', pid: process.pid })
-  try {
-    const marked = await store.transaction(() =>
-      markForResync(store, withParts(resource), isoInstant(where.clock.now())),
-    )
-    return whatHappensNext(resource, marked)
-  } finally {
-    store.close()
-  }
-}
-
-async function handOver({ path, resource, clock }: Order): Promise<string[]> {
-  const [{ askWriter }, { withParts }] = await Promise.all([
-    import('../store/requests.ts'),
-    import('../store/resync.ts'),
-  ])
-  const writer = await askWriter(path, { kind: 'resync', resource }, clock)
-  return whoDoesIt(among(resource, withParts(resource)), writer)
+/** Returns what was done, in sentences. */
+async function resync(resource: ResourceName, order: Order): Promise<string[]> {
+  const { markForResync, withParts } = await import('../store/resync.ts')
+  const names = withParts(resource)
+  const handled = await doOrHandOver(order, { kind: 'resync', resource }, store =>
+    markForResync(store, names, isoInstant(order.clock.now())),
+  )
+  if ('done' in handled) return whatHappensNext(resource, handled.done)
+  return [
+    `Handed over: ${among(resource, names)} to be read again from the start.`,
+    whoTakesItUp(handled.writer),
+    NOTHING_LOST,
+  ]
 }
 
 /** `meetings and with it transcripts and playbook_results,` */
@@ -96,19 +67,5 @@ function whatHappensNext(resource: ResourceName, marked: readonly Marked[]): str
     `Marked ${among(resource, names)} to be read again from the start.`,
     NOTHING_LOST,
     `Next: parley backfill reads it all again (parley backfill --only ${names.join(',')} reads nothing else but what these need); a daemon does so when it is started or goes on.${singly}`,
-  ]
-}
-
-function whoDoesIt(what: string, writer: Writer | undefined): string[] {
-  const who = writer === undefined ? 'another process' : `process ${writer.pid} (parley ${writer.command})`
-  const since = writer === undefined ? '' : ` since ${writer.since}`
-  const next =
-    writer?.command === 'daemon'
-      ? 'It takes this up within seconds; when it is waiting or paused, once it goes on (see parley status).'
-      : 'It goes on as it began: the next parley backfill does this first, or the daemon when it is started.'
-  return [
-    `Handed over: ${what} to be read again from the start.`,
-    `The warehouse has been written by ${who}${since}. ${next}`,
-    NOTHING_LOST,
   ]
 }

@@ -21,6 +21,8 @@ export interface ResourceSummary extends ResourceResult {
   status: StatusRow
   /** Things that the API has not ready yet and that are asked for again. */
   waiting: number
+  /** The mass-deletion guard holds back deletions. */
+  isHeldBack: boolean
 }
 
 export interface SummaryDeps {
@@ -46,7 +48,9 @@ export function summarize({ app, backfill, end, durationMs }: SummaryDeps): Summ
     error,
     resources: result.resources.flatMap(one => {
       const row = status.get(one.resource)
-      return row ? [{ ...one, status: row, waiting: waitingFor(store, one) }] : []
+      if (row === undefined) return []
+      const isHeldBack = store.state.get(one.resource).heldSince !== null
+      return [{ ...one, status: row, waiting: waitingFor(store, one), isHeldBack }]
     }),
   }
 }
@@ -202,11 +206,23 @@ function rejectedSentence({ resources }: Summary): string[] {
 
 function nextStep({ result, resources, error }: Summary): string[] {
   if (result.complete || error !== undefined) return []
-  const failed = resources.filter(({ outcome }) => outcome === 'failed').map(({ resource }) => resource)
+  const failed = resources.filter(({ outcome }) => outcome === 'failed')
   if (result.interrupted || failed.length === 0) {
     return ['Run parley backfill again and it goes on where it stopped.']
   }
+  const names = (chosen: readonly ResourceSummary[]) => chosen.map(({ resource }) => resource).join(', ')
+  const held = failed.filter(({ isHeldBack }) => isHeldBack)
+  const unread = failed.filter(({ isHeldBack }) => !isHeldBack)
   return [
-    `Could not be read to the end: ${failed.join(', ')}. What was read is kept; run parley backfill again to try the rest.`,
+    ...(held.length === 0
+      ? []
+      : [
+          `Deletions are held back: ${names(held)}. If the rows are really gone, do nothing; if not, check api.key and api.workspace_id before the next run.`,
+        ]),
+    ...(unread.length === 0
+      ? []
+      : [
+          `Could not be read to the end: ${names(unread)}. What was read is kept; run parley backfill again to try the rest.`,
+        ]),
   ]
 }

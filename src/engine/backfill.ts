@@ -5,7 +5,6 @@ import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Resource, ResourceName } from '../resource.ts'
-import { resyncAsRequested } from '../store/resync.ts'
 import type { RunCounts, RunOutcome } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { byRounds } from './agenda.ts'
@@ -15,6 +14,7 @@ import { forgetConfirmed, isHoldOver, settleDeletions } from './deletions/settle
 import { holdForGood } from './holds.ts'
 import type { Source } from './job.ts'
 import { noProgress, type SchedulerProgress } from './progress.ts'
+import { takeUpRequests } from './requests.ts'
 import { areListsRead, feedsReadWhole } from './rounds.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
 import { createSources } from './sources.ts'
@@ -140,7 +140,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     serverTime: context.server.told,
     async run() {
       const runs = await store.transaction(() => {
-        resyncAsRequested(store, context.now())
+        takeUpRequests(context)
         return beginRound(context, chosen)
       })
       await store.transaction(() => {

@@ -5,7 +5,6 @@ import type { Clock } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Resource, ResourceName } from '../resource.ts'
-import { resyncAsRequested } from '../store/resync.ts'
 import type { Store } from '../store/store.ts'
 import { byTime } from './agenda.ts'
 import { createContext, type EngineContext, type EngineOptions } from './context.ts'
@@ -16,6 +15,7 @@ import type { Job, Lane, Source } from './job.ts'
 import { noteLateness } from './lateness.ts'
 import { type Backlog, dueNow, nextDue } from './next-due.ts'
 import { noProgress, type SchedulerProgress } from './progress.ts'
+import { takeUpRequests } from './requests.ts'
 import { type QuietOutcome, settleRun } from './rounds.ts'
 import { type AccessBefore, createScheduler, type Scheduler } from './scheduler.ts'
 import { createSources } from './sources.ts'
@@ -223,9 +223,7 @@ export function createShift(deps: ShiftDeps): Shift {
     },
     async run() {
       await store.transaction(() => {
-        for (const { resource } of resyncAsRequested(store, context.now())) {
-          log.info('A resource is read again from the start, as was asked', { resource })
-        }
+        takeUpRequests(context)
         for (const { name } of chosen) takeOver(context, name)
         for (const resource of chosen) sources.set(resource.name, createSources(context, resource))
       })

@@ -6,10 +6,15 @@ import type { Writer } from './lock.ts'
 import { databaseBusy, databaseError, isBusy, openDatabase, type Sqlite, truePath } from './open.ts'
 import type { Prepare } from './statements.ts'
 
+/** `resync`: read a resource again. `accept-deletions`: apply what the mass-deletion guard holds back. */
+const REQUEST_KINDS = ['resync', 'accept-deletions'] as const
+
+export type RequestKind = (typeof REQUEST_KINDS)[number]
+
 /** What other processes ask of the one that writes the warehouse, left in the table `sync_requests`. */
 export interface Request {
   id: number
-  kind: 'resync'
+  kind: RequestKind
   resource: ResourceName
   askedAt: string
 }
@@ -56,9 +61,11 @@ export function readRequests(db: Sqlite): Request[] {
 function openRequests(prepare: Prepare): Request[] {
   const rows = prepare(
     `SELECT id, kind, resource, asked_at AS askedAt FROM sync_requests
-     WHERE done_at IS NULL AND kind = 'resync' ORDER BY id`,
+     WHERE done_at IS NULL ORDER BY id`,
   ).all() as Request[]
-  return rows.filter(({ resource }) => RESOURCE_NAMES.includes(resource))
+  return rows.filter(
+    ({ kind, resource }) => REQUEST_KINDS.includes(kind) && RESOURCE_NAMES.includes(resource),
+  )
 }
 
 function takesRequests(db: Sqlite): boolean {

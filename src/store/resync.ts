@@ -50,17 +50,6 @@ export function markForResync(
   })
 }
 
-/** Does what other processes have asked for. Returns what was marked. To be called inside a transaction. */
-export function resyncAsRequested(
-  store: Pick<Store, 'prepare' | 'ledger' | 'requests' | 'state'>,
-  now: string,
-): Marked[] {
-  return store.requests.open().flatMap(({ id, resource }) => {
-    store.requests.done(id, now)
-    return markForResync(store, withParts(resource), now)
-  })
-}
-
 /** What is noted of a timeline is one span without ends, so that its axis is tiled at every instant. */
 function forgetLists({ prepare, ledger }: Pick<Store, 'prepare' | 'ledger'>, id: string, feed: Feed): void {
   prepare('DELETE FROM sync_segments WHERE feed = ?').run(id)

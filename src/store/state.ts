@@ -89,6 +89,8 @@ export interface State {
   hold(resource: ResourceName, since: string | null): void
   /** Counts rows that were deleted, for the mass-deletion guard. */
   deleted(resource: ResourceName, rows: number, now: string): void
+  /** The guard counts no rows that were deleted so far. */
+  forgetDeleted(resource: ResourceName): void
   nextRun(resource: ResourceName, at: string | null): void
   /** Whether the API has answered a run that wrote this warehouse. */
   wasEverAnswered(): boolean
@@ -157,6 +159,9 @@ export function createState(prepare: Prepare): State {
   const deleted = prepare(
     `UPDATE sync_resources SET deleted_in_round = deleted_in_round + @rows, deleted_since = coalesce(deleted_since, @now)
      WHERE resource = @resource AND @rows > 0`,
+  )
+  const forgetDeleted = prepare(
+    'UPDATE sync_resources SET deleted_in_round = 0, deleted_since = NULL WHERE resource = ?',
   )
   const nextRun = prepare('UPDATE sync_resources SET next_run_at = ? WHERE resource = ?')
   const answered = prepare(
@@ -229,6 +234,9 @@ export function createState(prepare: Prepare): State {
     },
     deleted: (resource, rows, now) => {
       deleted.run({ resource, rows, now })
+    },
+    forgetDeleted: resource => {
+      forgetDeleted.run(resource)
     },
     nextRun: (resource, at) => {
       nextRun.run(at, resource)

@@ -64,13 +64,37 @@ export function readWarehouse(path: string, rows?: readonly StatusRow[]): Status
   }
 }
 
+/**
+ * Whether the mass-deletion guard holds back deletions of a resource.
+ * @throws StopError (73) when the database cannot be read
+ */
+export function isHeldBack(path: string, resource: ResourceName): boolean {
+  const file = resolve(path)
+  try {
+    const db = openDatabase({ path: file, readonly: true })
+    try {
+      if (!isWarehouse(db)) throw nothingThere(file)
+      const sql = 'SELECT 1 FROM sync_resources WHERE resource = ? AND held_since IS NOT NULL'
+      return db.prepare(sql).get(resource) !== undefined
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    throw databaseError(error, file)
+  }
+}
+
 /** The same of a database that is open, be it for writing; all of it of one moment. */
 export function readOpenWarehouse(db: Sqlite, file: string, rows?: readonly StatusRow[]): Status {
   return db.transaction(() => readAll(db, file, rows))()
 }
 
+function isWarehouse(db: Sqlite): boolean {
+  return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get() !== undefined
+}
+
 function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefined): Status {
-  if (!db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get()) throw nothingThere(file)
+  if (!isWarehouse(db)) throw nothingThere(file)
   const meta = db.prepare('SELECT key, value FROM sync_meta').raw().all() as [string, string][]
   return {
     database: { path: file, ...databaseSizes(file) },

@@ -27,7 +27,7 @@ test('parley alone is wrong usage and prints the help to standard error', async 
 test('the help of every command has an example, and parley help COMMAND says the same', async () => {
   const { stdout } = await parley(['--help'])
   const section = /\nCommands:\n(.*?)\n\n/s.exec(stdout)?.[1] ?? ''
-  const commands = [...section.matchAll(/^ {2}([a-z]+) /gm)].flatMap(([, name]) => name ?? [])
+  const commands = [...section.matchAll(/^ {2}([a-z-]+) /gm)].flatMap(([, name]) => name ?? [])
   const explained = commands.filter(name => name !== 'help')
   expect(explained).toContain('init')
   for (const name of explained) {

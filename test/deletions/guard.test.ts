@@ -3,6 +3,7 @@ import { resourceNamed } from '../../src/catalog.ts'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/suspicion.ts'
 import { settleRun } from '../../src/engine/rounds.ts'
 import type { ResourceName } from '../../src/resource.ts'
+import { askWriter } from '../../src/store/requests.ts'
 import { outcomeOf, startTrial, uuid } from '../engine/trial-backfill.ts'
 import { startTimed, type TimedSources } from '../engine/trial-timed.ts'
 import { numberedPage, refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
@@ -103,4 +104,61 @@ test('deletions of several passes within a day count together', async () => {
     await goOn(timed, 'members', CONFIRM_AFTER_MS)
   }
   expect(trial.column('SELECT count(*) FROM live_members')).toEqual([82])
+})
+
+const members = (count: number) =>
+  Array.from({ length: count }, (_, number) => ({ id: `m${number}`, name: 'n', email: null, role: null }))
+
+/** A trial whose guard holds back 40 of 60 members; `publish` changes how many the API shows. */
+async function heldMembers() {
+  const api = await startScriptedApi()
+  let published = 60
+  api.on('/v1/members', () => numberedPage(members(published)))
+  const trial = await startTrial(api)
+  const run = async () => outcomeOf(await trial.run(['members']), 'members')
+  await run()
+  published = 20
+  expect(await run()).toBe('failed')
+  const publish = (count: number) => {
+    published = count
+  }
+  return { trial, run, publish, live: () => trial.column('SELECT count(*) FROM live_members')[0] }
+}
+
+test('deletions that are held back go with the next run that finds them accepted', async () => {
+  const { trial, run, live } = await heldMembers()
+  expect(live()).toBe(60)
+  await askWriter(trial.path, { kind: 'accept-deletions', resource: 'members' }, trial.clock)
+  expect(await run()).toBe('complete')
+  expect(live()).toBe(20)
+  expect(trial.column("SELECT held_since FROM sync_resources WHERE resource = 'members'")).toEqual([null])
+})
+
+test('accepted deletions do not count against those that follow on the same day', async () => {
+  const { trial, run, publish, live } = await heldMembers()
+  await askWriter(trial.path, { kind: 'accept-deletions', resource: 'members' }, trial.clock)
+  await run()
+  publish(19)
+  expect(await run()).toBe('complete')
+  expect(live()).toBe(19)
+})
+
+test('an acceptance is for what is held back now, and does not outlast it', async () => {
+  const { trial, run, publish, live } = await heldMembers()
+  publish(60)
+  await run()
+  await askWriter(trial.path, { kind: 'accept-deletions', resource: 'members' }, trial.clock)
+  await run()
+  publish(20)
+  expect(await run()).toBe('failed')
+  expect(live()).toBe(60)
+})
+
+test('the reason of a hold names the time after which a pass confirms it and the command that accepts it', async () => {
+  const { trial } = await heldMembers()
+  const [heldSince] = trial.column("SELECT held_since FROM sync_resources WHERE resource = 'members'")
+  const until = new Date(Date.parse(String(heldSince)) + DAY).toISOString()
+  expect(trial.column("SELECT reason FROM sync_status WHERE resource = 'members'")).toEqual([
+    `Deletion of 40 rows of members is held back until a complete pass after ${until} confirms it or parley accept-deletions members accepts it (limit: 20 rows and 20 %)`,
+  ])
 })

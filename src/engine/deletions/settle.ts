@@ -12,10 +12,13 @@ import { guardDecision, type Loss, liveRowsToCount } from './guard.ts'
  * Deletes what is confirmed, all of a resource together, unless the mass-deletion guard holds it back. A hold lasts a
  * day: nothing of the resource is deleted until then, and what was confirmed stays noted, so that it is not asked for
  * again and again. Then a confirming round begins: everything noted is forgotten, every list is read once more, and
- * what that round confirms is deleted.
+ * what that round confirms is deleted. The operator may accept what is confirmed before that.
  */
 
 export const HOLD_MS = DAY
+
+/** What applying needs of the context, so that a command can do it without one. */
+export type Applying = Pick<EngineContext, 'store' | 'counts' | 'now'>
 
 type Confirmed = ReturnType<EngineContext['store']['suspicions']['confirmed']>[number]
 
@@ -45,6 +48,39 @@ export function settleDeletions(
     state.hold(resource, context.now())
     reportHold(context, resource)
   }
+}
+
+export interface Accepted {
+  /** Rows that were confirmed, and are deleted now. */
+  rows: number
+  /** A confirming round is under way: it deletes the rest when it ends. */
+  isConfirming: boolean
+}
+
+/**
+ * Applies what the guard holds back of a resource and ends the hold. Undefined where nothing is held back. To be called
+ * inside a transaction.
+ */
+export function acceptDeletions(context: Applying, resource: ResourceName): Accepted | undefined {
+  const { state, suspicions } = context.store
+  const { heldSince, heldRound, round, reason } = state.get(resource)
+  if (heldSince === null) return undefined
+  const tables = tablesOf(resource)
+  const rows = tables.reduce((sum, { name }) => sum + suspicions.confirmed(name).length, 0)
+  applyAll(context, resource)
+  // What was accepted must not make the guard hold back the next few rows of the day.
+  for (const owner of new Set([
+    resource,
+    ...tables.flatMap(({ cascades }) => cascades.map(({ table }) => ownerOf(table))),
+  ])) {
+    state.forgetDeleted(owner)
+  }
+  const isConfirming = heldRound === round
+  if (!isConfirming) {
+    state.hold(resource, null)
+    if (reason?.startsWith(HELD_REASON)) state.healthy(resource)
+  }
+  return { rows, isConfirming }
 }
 
 /** True once what was held back is to be looked for again. */
@@ -142,7 +178,7 @@ function ownerOf(table: string): ResourceName {
 
 // ----------------------------------------------------------------------------------------------- apply
 
-function applyAll(context: EngineContext, resource: ResourceName): void {
+function applyAll(context: Applying, resource: ResourceName): void {
   for (const table of tablesOf(resource)) {
     if (!context.store.suspicions.any(table.name)) continue
     const rows = context.store.suspicions.confirmed(table.name)
@@ -155,12 +191,7 @@ function applyAll(context: EngineContext, resource: ResourceName): void {
   }
 }
 
-function remove(
-  context: EngineContext,
-  resource: ResourceName,
-  table: Table,
-  rows: readonly Confirmed[],
-): void {
+function remove(context: Applying, resource: ResourceName, table: Table, rows: readonly Confirmed[]): void {
   const { store } = context
   if (table.kind === 'child') {
     const clear = ({ key, means }: Confirmed) => store.transcripts.clear(key, means, context.now())
@@ -186,7 +217,7 @@ function remove(
  * activity names it again.
  */
 function dropReads(
-  { store }: EngineContext,
+  { store }: Applying,
   resource: ResourceName,
   key: string,
   means: Confirmed['means'],
@@ -212,6 +243,9 @@ const SINGLE_READS: ReadonlyMap<ResourceName, readonly { feed: string; parts: re
 
 // ---------------------------------------------------------------------------------------------- report
 
+/** Every reason that a hold gives begins so. */
+const HELD_REASON = 'Deletion of '
+
 function reportHold(context: EngineContext, resource: ResourceName): void {
   const { store, options } = context
   const counts = tablesOf(resource).map(({ name }) => ({
@@ -224,10 +258,10 @@ function reportHold(context: EngineContext, resource: ResourceName): void {
   context.fail(
     { resource, feed: `${resource}.round` },
     new ResourceError(
-      `Deletion of ${worst?.rows ?? 0} rows of ${worst?.name ?? resource} is held back until a second complete pass confirms it (limit: 20 rows and 20 %)`,
+      `${HELD_REASON}${worst?.rows ?? 0} rows of ${worst?.name ?? resource} is held back until a complete pass after ${until} confirms it or parley accept-deletions ${resource} accepts it (limit: 20 rows and 20 %)`,
       {
         code: 'mass-deletion',
-        hint: `If the rows are really gone, do nothing: they are deleted when a complete pass after ${until} misses them again. If not, check api.key and api.workspace_id.`,
+        hint: `If the rows are really gone, do nothing, or run parley accept-deletions ${resource} to delete them now. If not, check api.key and api.workspace_id.`,
       },
     ),
   )

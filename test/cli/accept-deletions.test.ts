@@ -1,0 +1,70 @@
+import Database from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { openStore } from '../../src/store/store.ts'
+import { parley } from './parley.ts'
+import { backfilled, placeFor, type Test, workspace } from './workspace.ts'
+
+const ACCEPT = ['accept-deletions', 'members']
+
+/** A warehouse of 60 members, of which a backfill has held back the deletion of 25. */
+async function holding(context: Test) {
+  const simulator = await workspace(context, { members: 60 })
+  const place = placeFor(simulator)
+  // Suspicions are confirmed a second later, and the hold lasts 9 s.
+  const env = { ...place.env, PARLEY_SYNC_RESOURCES: 'members', PARLEY_SYNC_INTERVAL_SCALE: '0.0001' }
+  await parley(['backfill'], { ...place, env })
+  simulator.apply({ kind: 'hide', resource: 'members', count: 25 })
+  const held = await parley(['backfill'], { ...place, env })
+  return { ...place, env, held }
+}
+
+function deletedMembers(file: string): unknown {
+  const db = new Database(file, { readonly: true })
+  const sql = 'SELECT count(*) FROM members WHERE _deleted_at IS NOT NULL'
+  const count = db.prepare(sql).pluck().get()
+  db.close()
+  return count
+}
+
+test.concurrent('accept-deletions deletes what is held back at once, and the resource is ok again', async context => {
+  const { cwd, file, held } = await holding(context)
+  expect(held.status).toBe(EXIT_STATUS.apiUnavailable)
+  const said = held.stderr.replaceAll(/\s+/g, ' ')
+  expect(said).toContain('or parley accept-deletions members accepts it')
+  expect(said).toContain('Deletions are held back: members. If the rows are really gone, do nothing')
+  expect(said).not.toContain('to try the rest')
+  expect(deletedMembers(file)).toBe(0)
+
+  const accepted = await parley(ACCEPT, { cwd })
+  expect(accepted).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
+  expect(accepted.stdout).toContain('Deleted 25 rows of members that were held back.')
+  expect(deletedMembers(file)).toBe(25)
+  const { stdout } = await parley(['status', '--json'], { cwd })
+  const [members] = JSON.parse(stdout).resources
+  expect(members).toMatchObject({ resource: 'members', state: 'ok', reason: null, rows_deleted: 25 })
+})
+
+test.concurrent('accept-deletions says so where nothing is held back, and changes nothing', async context => {
+  const { cwd, file } = await backfilled(context)
+  expect(await parley(ACCEPT, { cwd })).toEqual({
+    status: EXIT_STATUS.done,
+    stdout: 'No deletion of members is held back; nothing was changed.\n',
+    stderr: '',
+  })
+  expect(deletedMembers(file)).toBe(0)
+})
+
+test.concurrent('while a daemon writes, accept-deletions is handed to it', async context => {
+  const { cwd, file } = await holding(context)
+  const { pid } = process
+  const store = openStore({ path: file, mode: 0o600, command: 'daemon', pid, clock: systemClock() })
+  const { status, stdout } = await parley(ACCEPT, { cwd })
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
+    /^Handed over: the held-back deletions of members to be applied\. .* \(parley daemon\) .* takes this up within/,
+  )
+  expect(store.requests.open()).toMatchObject([{ kind: 'accept-deletions', resource: 'members' }])
+  store.close()
+})
