@@ -55,6 +55,8 @@ export interface SettingsRequest {
   requireApi: boolean
   /** The names that `sync.resources` may hold; without them it is not checked against any. */
   resourceNames?: readonly string[]
+  /** What the caller uses; without it, every setting. What is wrong with others is only a warning, and they have defaults. */
+  used?: readonly SettingKey[]
 }
 
 export interface LoadedSettings<S extends Settings = Settings> {
@@ -83,9 +85,15 @@ interface Given {
 }
 type Layer = Map<SettingKey, Given>
 
+interface Problem {
+  text: string
+  /** The setting, or the section, that it is about or that was probably meant. */
+  about: string | undefined
+}
+
 /** What is found wrong, gathered so that one run tells everything. */
 interface Findings {
-  problems: string[]
+  problems: Problem[]
   warnings: string[]
 }
 
@@ -97,17 +105,39 @@ export function loadSettings(request: SettingsRequest & { requireApi: true }): L
 export function loadSettings(request: SettingsRequest): LoadedSettings
 export function loadSettings(request: SettingsRequest): LoadedSettings {
   const found: Findings = { problems: [], warnings: [] }
-  const file = readSettingsFile(request)
-  const layers = [
-    flagLayer(request.flags),
-    environmentLayer(request.env, found),
-    file === undefined ? new Map() : fileLayer(file, found),
-  ]
-  const { settings, sources } = settle(layers, request, found)
-  if (request.requireApi) requireApi(sources, file?.path, found)
+  const above = [flagLayer(request.flags), environmentLayer(request.env, found)]
+  const file = fileBelow(above, request, found)
+  const { settings, sources } = settle([...above, file.layer], request, found)
+  if (request.requireApi) requireApi(sources, file.path, found)
   warnOfPlainHttp(settings.api.baseUrl, found)
-  if (found.problems.length > 0) throw badSettings(found.problems)
-  return { settings, warnings: found.warnings, sources, file: file?.path }
+  const isFatal = ({ about }: Problem) => isUsed(about, request.used)
+  const fatal = found.problems.filter(isFatal)
+  if (fatal.length > 0) throw badSettings(fatal.map(({ text }) => text))
+  const others = found.problems.filter(problem => !isFatal(problem)).map(({ text }) => text)
+  return { settings, warnings: [...found.warnings, ...others], sources, file: file.path }
+}
+
+/** Whether a problem keeps the caller from what it does. */
+function isUsed(about: string | undefined, used: readonly SettingKey[] | undefined): boolean {
+  if (used === undefined) return true
+  return used.some(key => key === about || key.startsWith(`${about}.`))
+}
+
+/** A file that cannot be read is only a warning where flags and the environment give all that is used. */
+function fileBelow(
+  above: readonly Layer[],
+  request: SettingsRequest,
+  found: Findings,
+): { path: string | undefined; layer: Layer } {
+  try {
+    const file = readSettingsFile(request)
+    return { path: file?.path, layer: file === undefined ? new Map() : fileLayer(file, found) }
+  } catch (error) {
+    const isEnough = request.used?.every(key => above.some(layer => layer.has(key)))
+    if (!(error instanceof StopError) || !isEnough) throw error
+    found.warnings.push(error.message)
+    return { path: undefined, layer: new Map() }
+  }
 }
 
 /** The settings file that would be read or written, as the operator named it; `chosen` when it was named at all. */
@@ -185,7 +215,7 @@ function secretFileOf(key: SettingKey, secret: string, env: Environment): Given 
 }
 
 /** Names that begin like a section's or are nearly a setting's. Others may be anyone's and mean nothing here. */
-function strangeNames(env: Environment): string[] {
+function strangeNames(env: Environment): Problem[] {
   const known = [...OTHER_NAMES, ...SETTING_LIST.map(([key]) => environmentName(key))]
   const sections = Object.keys(SECTIONS).map(section => `PARLEY_${section.toUpperCase()}_`)
   return Object.keys(env)
@@ -196,7 +226,8 @@ function strangeNames(env: Environment): string[] {
       )?.[0]
       const meant = regular === undefined ? nearest(name, known) : environmentName(regular)
       const suspicious = meant !== undefined || sections.some(section => name.startsWith(section))
-      return suspicious ? [`environment ${name} is not a setting${suggestion(meant)}`] : []
+      const about = SETTING_LIST.find(([key]) => environmentName(key) === meant)?.[0]
+      return suspicious ? [{ text: `environment ${name} is not a setting${suggestion(meant)}`, about }] : []
     })
 }
 
@@ -206,11 +237,13 @@ function fileLayer(file: SettingsFile, found: Findings): Layer {
   for (const [section, content] of Object.entries(parseToml(file))) {
     if (!Object.hasOwn(SECTIONS, section)) {
       const meant = nearest(section, Object.keys(SECTIONS))
-      found.problems.push(`[${section}] in ${file.path} is not a section${suggestion(meant && `[${meant}]`)}`)
+      const text = `[${section}] in ${file.path} is not a section${suggestion(meant && `[${meant}]`)}`
+      found.problems.push({ text, about: meant })
     } else if (!isTable(content)) {
-      found.problems.push(
-        `${section} in ${file.path} is not a section: expected [${section}] and keys below it`,
-      )
+      found.problems.push({
+        text: `${section} in ${file.path} is not a section: expected [${section}] and keys below it`,
+        about: section,
+      })
     } else {
       for (const [name, value] of Object.entries(content)) {
         const key = SETTING_LIST.find(([known]) => known === `${section}.${name}`)?.[0]
@@ -225,10 +258,13 @@ function fileLayer(file: SettingsFile, found: Findings): Layer {
     if (layer.has(key) && file.openToAll) found.warnings.push(openToOthersWarning(file.path, secret))
   }
   for (const [[key, secret], path] of named) {
-    if (layer.has(key)) found.problems.push(`${key} and ${fileKey(key)} are both in ${file.path}: keep one`)
-    else if (typeof path !== 'string' || path === '')
-      found.problems.push(`${fileKey(key)} is ${shown(path)} in ${file.path}: expected the path of a file`)
-    else {
+    if (layer.has(key)) {
+      const text = `${key} and ${fileKey(key)} are both in ${file.path}: keep one`
+      found.problems.push({ text, about: key })
+    } else if (typeof path !== 'string' || path === '') {
+      const text = `${fileKey(key)} is ${shown(path)} in ${file.path}: expected the path of a file`
+      found.problems.push({ text, about: key })
+    } else {
       const value = join(dirname(file.path), path)
       layer.set(key, {
         value: isAbsolute(path) ? path : value,
@@ -240,11 +276,12 @@ function fileLayer(file: SettingsFile, found: Findings): Layer {
   return layer
 }
 
-function strangeKey(key: string, path: string): string {
+function strangeKey(key: string, path: string): Problem {
   const keys = SETTING_LIST.map(([known]) => known)
   const name = key.slice(key.indexOf('.') + 1)
   const elsewhere = keys.find(known => known.endsWith(`.${name}`))
-  return `${key} in ${path} is not a setting${suggestion(elsewhere ?? nearest(key, keys))}`
+  const meant = elsewhere ?? nearest(key, keys)
+  return { text: `${key} in ${path} is not a setting${suggestion(meant)}`, about: meant }
 }
 
 /** The parser's own message goes on with the lines of the file around the fault, and these may hold a secret. */
@@ -273,7 +310,7 @@ function settle(
     const [section, name] = key.split('.').map(camel)
     settings[section ?? ''] = {
       ...settings[section ?? ''],
-      [name ?? '']: candidates.length > 0 ? values[0] : setting.kind.read(setting.default, within),
+      [name ?? '']: values[0] === undefined ? setting.kind.read(setting.default, within) : values[0],
     }
   }
   return { settings: settings as Settings, sources: sources as Record<SettingKey, string> }
@@ -291,14 +328,15 @@ function read(
   let content = value
   if (inFile !== undefined) {
     if (!counts || !within.requireApi) return undefined
-    content = readSecretFile({ path: String(value), source, ...inFile }, within, found)
+    content = readSecretFile({ path: String(value), source, key, ...inFile }, within, found)
     if (content === undefined) return undefined
   }
   const result = kind.read(content, within)
   if (result === undefined)
-    found.problems.push(
-      `${key} is ${secret ? 'wrong (not shown)' : shown(content)} in ${source}: expected ${kind.allowed(within)}`,
-    )
+    found.problems.push({
+      text: `${key} is ${secret ? 'wrong (not shown)' : shown(content)} in ${source}: expected ${kind.allowed(within)}`,
+      about: key,
+    })
   return result
 }
 
@@ -308,11 +346,13 @@ interface SecretFile {
   source: string
   /** What is in it. */
   secret: string
+  /** The setting whose value it is. */
+  key: SettingKey
   mustBePrivate: boolean
 }
 
 function readSecretFile(
-  { path, source, secret, mustBePrivate }: SecretFile,
+  { path, source, secret, key, mustBePrivate }: SecretFile,
   { cwd }: Within,
   found: Findings,
 ): string | undefined {
@@ -322,7 +362,10 @@ function readSecretFile(
     if (mustBePrivate && openToOthers(absolute)) found.warnings.push(openToOthersWarning(path, secret))
     return value
   } catch (error) {
-    found.problems.push(`${secret}'s file ${path} (${source}) cannot be read: ${reasonOf(error)}`)
+    found.problems.push({
+      text: `${secret}'s file ${path} (${source}) cannot be read: ${reasonOf(error)}`,
+      about: key,
+    })
     return undefined
   }
 }
@@ -335,7 +378,8 @@ function requireApi(sources: LoadedSettings['sources'], file: string | undefined
     'api.workspace_id': `give --workspace-id, PARLEY_WORKSPACE_ID, or workspace_id under [api] in ${place}`,
   } as const satisfies { [Key in SettingKey]?: string }
   for (const [key, way] of Object.entries(ways)) {
-    if (sources[key as keyof typeof ways] === 'default') found.problems.push(`${key} is not set: ${way}`)
+    if (sources[key as keyof typeof ways] === 'default')
+      found.problems.push({ text: `${key} is not set: ${way}`, about: key })
   }
 }
 

@@ -5,6 +5,7 @@ import {
   type LoadedSettings,
   loadSettings,
   type SettingFlags,
+  type SettingsRequest,
 } from '../config.ts'
 import { SETTING_LIST, type SettingKey, settingOf } from '../config-settings.ts'
 import type { ExitStatus } from '../errors.ts'
@@ -101,6 +102,12 @@ function settingOption(key: SettingKey): Option {
   return new Option(`${flag} <${placeholder}>`, `${meaning} (${note})`).helpGroup('Settings:')
 }
 
+/** What is enough to read a warehouse: commands that only do that go on whatever else the settings say. */
+export const READING = {
+  requireApi: false,
+  used: ['database.path'],
+} as const satisfies Partial<SettingsRequest>
+
 /** Loads the settings and says the warnings on standard error. */
 export function settingsFor(
   context: CommandContext,
@@ -110,12 +117,12 @@ export function settingsFor(
 export function settingsFor(
   context: CommandContext,
   input: CommandInput<object>,
-  need: { requireApi: boolean; resourceNames?: readonly string[] },
+  need: Pick<SettingsRequest, 'requireApi' | 'resourceNames' | 'used'>,
 ): LoadedSettings
 export function settingsFor(
   { env, cwd, stderr }: CommandContext,
   { flags }: CommandInput<object>,
-  need: { requireApi: boolean; resourceNames?: readonly string[] },
+  need: Pick<SettingsRequest, 'requireApi' | 'resourceNames' | 'used'>,
 ): LoadedSettings {
   const loaded = loadSettings({ flags, env, cwd, ...need })
   for (const warning of loaded.warnings) stderr.write(`parley: warning: ${warning}\n`)

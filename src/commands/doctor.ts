@@ -16,6 +16,7 @@ import {
   type CommandDefinition,
   type CommandInput,
   mayColour,
+  READING,
   settingsIn,
 } from './command.ts'
 
@@ -73,7 +74,7 @@ function checkSettings({ env, cwd }: CommandContext, { flags }: CommandInput<obj
       add(line.wrong(problem, error.exitStatus, error.hint ?? ''))
   }
   try {
-    return { settings: loadSettings({ ...request, requireApi: false }).settings }
+    return { settings: loadSettings({ ...request, ...READING }).settings }
   } catch (error) {
     if (error instanceof StopError) return {}
     throw error

@@ -13,7 +13,7 @@ import { isInternal, SEARCH_TABLES } from '../dictionary/sync-tables.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { harmless, jsonLine } from '../harmless.ts'
 import { nearest } from '../nearest.ts'
-import { type CommandDefinition, type Output, settingsFor, settingsIn } from './command.ts'
+import { type CommandDefinition, type Output, READING, settingsFor, settingsIn } from './command.ts'
 import { textWidth } from './text-width.ts'
 import { wrap } from './wording.ts'
 
@@ -45,7 +45,7 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
     ['parley schema --duckdb > parley.sql', 'for duckdb -init parley.sql'],
   ],
   async run(context, { args: [name], options, flags }) {
-    const { settings } = settingsFor(context, { args: [], options, flags }, { requireApi: false })
+    const { settings } = settingsFor(context, { args: [], options, flags }, READING)
     const path = resolve(context.cwd, settings.database.path)
     const { readCrmTablesAt } = await import('../store/dictionary.ts')
     const all = [...DICTIONARY, ...readCrmTablesAt(path)]

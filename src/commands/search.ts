@@ -6,7 +6,7 @@ import { jsonLine } from '../harmless.ts'
 import { isDay } from '../instant.ts'
 import { nearest } from '../nearest.ts'
 import { SEARCH_KINDS, type SearchKind, type SearchQuestion, termsOf } from '../store/search-query.ts'
-import { type CommandDefinition, mayColour, settingsFor, settingsIn } from './command.ts'
+import { type CommandDefinition, mayColour, READING, settingsFor, settingsIn } from './command.ts'
 import { forPrograms, hitOf, searchPage } from './search-page.ts'
 import { counted } from './wording.ts'
 
@@ -44,7 +44,7 @@ export const searchCommand: CommandDefinition<SearchOptions> = {
     ],
   ],
   async run(context, { args, options, flags }) {
-    const { settings } = settingsFor(context, { args, options, flags }, { requireApi: false })
+    const { settings } = settingsFor(context, { args, options, flags }, READING)
     const terms = termsFrom(args)
     const question = {
       terms,

@@ -3,7 +3,7 @@ import { Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import { jsonLine } from '../harmless.ts'
-import { type CommandDefinition, settingsFor, settingsIn } from './command.ts'
+import { type CommandDefinition, READING, settingsFor, settingsIn } from './command.ts'
 import { statusPage } from './status-page.ts'
 
 export interface StatusOptions {
@@ -25,7 +25,7 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
     ['parley status --database /var/lib/parley/acme.db --json', 'the same for programs'],
   ],
   async run(context, input) {
-    const { settings } = settingsFor(context, input, { requireApi: false })
+    const { settings } = settingsFor(context, input, READING)
     const { readStatusReport } = await import('../store/status-report.ts')
     const now = systemClock().now()
     const report = readStatusReport({ path: resolve(context.cwd, settings.database.path), now })

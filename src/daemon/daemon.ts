@@ -65,14 +65,17 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
   const present: Present = { settings: parts.settings, state: running(clock) }
   const reloads = createReloads(parts, present)
   let log = await parts.createLog(present.settings)
-  const served = await serve(parts, present, log)
   const lock = createLockKeeper(clock)
+  let served: Served | undefined
   const opened = new Set<string>()
   serviceManager.watchdog(() => liveness(present) === true)
   let hadBegun = false
   let wasAnsweredBefore = false
   let timesLost = 0
   try {
+    // First of all: where another process has the lock, nothing else that it has is missed.
+    lock.on(present.settings.database)
+    served = await serve(parts, present, log)
     while (!stop.aborted) {
       log = await parts.createLog(present.settings)
       const end = await workShift({
@@ -113,7 +116,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
   } finally {
     serviceManager.stopping()
     lock.release()
-    await served.close()
+    await served?.close()
     await serviceManager.close()
   }
 }
@@ -299,8 +302,14 @@ function createReloads({ reload, onReload, serviceManager }: DaemonParts, presen
   }
 }
 
+interface Served {
+  observer: ShiftObserver
+  onTransaction(ms: number): void
+  close(): Promise<void>
+}
+
 /** What goes on whatever the shift: the status server and the metrics. */
-async function serve({ clock, version }: DaemonParts, present: Present, log: Log) {
+async function serve({ clock, version }: DaemonParts, present: Present, log: Log): Promise<Served> {
   const told = createTold(present, { clock, version })
   const metrics = createMetrics({ clock, sources: told.metrics })
   const nudge = (hint: Nudge) => {

@@ -27,6 +27,7 @@ interface Given {
   flags?: SettingFlags
   env?: Record<string, string>
   resourceNames?: readonly string[]
+  used?: readonly SettingKey[]
 }
 
 const load = ({ flags = {}, env = {}, ...rest }: Given = {}) =>
@@ -448,4 +449,43 @@ test.each([
   ['http://127.example.com', 1],
 ])('the key on its way to %s gives %i warnings', (url, count) => {
   expect(load({ env: { PARLEY_BASE_URL: url } }).warnings).toHaveLength(count)
+})
+
+describe('a caller that uses only the path of the database', () => {
+  const used: SettingKey[] = ['database.path']
+
+  test('is warned of everything that is wrong with other settings, and takes their defaults', () => {
+    file(
+      'parley.toml',
+      '[sync]\nresourcse = ["teams"]\npoll_seconds = "often"\n[nonsense]\na = 1\n[database]\npath = "a.db"',
+    )
+    const env = { PARLEY_CONFIG: 'parley.toml', PARLEY_SYNC_SINCE: 'soon', PARLEY_SYNC_POLL_SECOND: '5' }
+    const { settings, warnings } = load({ env, used })
+    expect(settings.database.path).toBe(join(cwd, 'a.db'))
+    expect(settings.sync).toEqual(load().settings.sync)
+    expect(warnings.map(warning => /[\w.]+(?= is| in)|\[nonsense\]/.exec(warning)?.[0])).toEqual([
+      'PARLEY_SYNC_POLL_SECOND',
+      'sync.resourcse',
+      '[nonsense]',
+      'sync.poll_seconds',
+      'sync.since',
+    ])
+  })
+
+  test.for([
+    ['a wrong value', '[database]\npath = 7', 'database.path is 7'],
+    ['a key that was probably meant', '[database]\npth = "a.db"', 'did you mean database.path?'],
+    ['a section that was probably meant', '[databse]\npath = "a.db"', 'did you mean [database]?'],
+    ['a file that is no TOML', '[sync', 'parley.toml, line 1'],
+  ])('is refused for %s', ([, text = '', problem = '']) => {
+    file('parley.toml', text)
+    expect(complaint(() => load({ flags: { config: 'parley.toml' }, used }))).toContain(problem)
+  })
+
+  test('is only warned of a file that is no TOML where a flag gives the path', () => {
+    file('parley.toml', '[sync')
+    const { settings, warnings } = load({ flags: { config: 'parley.toml', 'database.path': 'b.db' }, used })
+    expect(settings.database.path).toBe(join(cwd, 'b.db'))
+    expect(warnings).toEqual([expect.stringContaining('parley.toml, line 1')])
+  })
 })

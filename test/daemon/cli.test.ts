@@ -79,6 +79,16 @@ describe('beside a daemon', () => {
     },
   )
 
+  test('a daemon with the same settings says nothing of a port that is taken', async context => {
+    const place = placeFor(await workspace(context))
+    const daemon = startDaemon(context, place)
+    const { address } = await daemon.says(({ msg }) => msg === 'The status server listens')
+    const second = startDaemon(context, place, { PARLEY_HTTP_LISTEN: String(address) })
+    const { status, stderr } = await second.ended
+    expect(status).toBe(75)
+    expect(stderr).not.toContain('status server')
+  })
+
   test('parley status says that it writes, and afterwards how it ended', async context => {
     const place = placeFor(await workspace(context))
     const status = async () => (await beside(place, ['status'])).stdout
