@@ -137,7 +137,7 @@ export function createTasks(prepare: Prepare): Tasks {
   const waitingOrDue = prepare(
     `SELECT ${columns} FROM sync_tasks INDEXED BY sync_tasks_open
      WHERE feed = @feed AND round < @round AND round > ${BY_DUE_TIME} AND waiting AND (waiting OR round = 0) AND ${isAsked}
-     UNION ALL ${select('sync_tasks_by_due', 'due_at <= @now AND round < @round AND NOT waiting')}`,
+     UNION ALL ${select('sync_tasks_by_due', `due_at <= @now AND round < @round AND (NOT waiting OR round = ${BY_DUE_TIME})`)}`,
   )
   // Nothing is ever put off for so long: such a time was noted by a clock that was far ahead.
   const dueBy = prepare(select('sync_tasks_by_due', 'due_at <= @now', 'due_at > @never'))
