@@ -1,4 +1,5 @@
 import type { GovernorState } from '../api/governor.ts'
+import { isoInstant } from '../clock.ts'
 import type { Unreachable } from '../engine/reachability.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../resource.ts'
 import { counted, duration, perSecond, wholeNumber } from './wording.ts'
@@ -25,6 +26,8 @@ export interface Overall {
   governor: GovernorState
   /** While the API does not answer, or refuses everything. */
   trouble: Unreachable | undefined
+  /** While suspected deletions wait to be confirmed: until when. Both in ms since the epoch. */
+  confirmingUntil: number | undefined
   now: number
   elapsedMs: number
   leftMs: number | undefined
@@ -116,9 +119,10 @@ function allowance({ ratePerSecond, concurrency }: GovernorState): string {
   return ` (${most}${concurrency} at once)`
 }
 
-function pause({ governor, trouble, now, stopping }: Overall): string[] {
+function pause({ governor, trouble, confirmingUntil, now, stopping }: Overall): string[] {
   if (stopping) return ['Stopping: what is under way is finished first']
   if (trouble && trouble.kind !== 'asked-to-wait') return [troubleText(trouble, now)]
+  if (confirmingUntil !== undefined) return [confirmingText(confirmingUntil, now)]
   const reason = pauseReason(governor, now)
   return reason === undefined ? [] : [`Paused: ${reason}`]
 }
@@ -129,6 +133,12 @@ export function troubleText({ kind, reason, since, nextTryAt, givesUpAt }: Unrea
   const next = nextTryAt <= now ? 'trying now' : `next try in ${duration(Math.max(1000, nextTryAt - now))}`
   const end = givesUpAt === undefined ? '' : `, gives up in ${duration(Math.max(1000, givesUpAt - now))}`
   return `${what} for ${duration(Math.max(1000, now - since))} (${reason}): ${next}${end}`
+}
+
+/** Until when, and what for. */
+export function confirmingText(until: number, now: number): string {
+  const time = isoInstant(until).slice(11, 19)
+  return `Waiting until ${time} UTC to confirm suspected deletions, ${duration(Math.max(1000, until - now))} left`
 }
 
 const PAUSES: Readonly<Record<NonNullable<GovernorState['pauseReason']>, string>> = {

@@ -5,7 +5,7 @@ import type { Backfill, ResourceProgress } from '../engine/backfill.ts'
 import type { Log } from '../log.ts'
 import type { ResourceName } from '../resource.ts'
 import { createWorkload, type Workload } from '../store/workload.ts'
-import { drawBars, type Overall, pauseReason, type ResourceBar, troubleText } from './bars.ts'
+import { confirmingText, drawBars, type Overall, pauseReason, type ResourceBar, troubleText } from './bars.ts'
 import {
   type ResourceOutlook,
   recentRate,
@@ -65,6 +65,7 @@ export function createProgress(deps: ProgressDeps): Progress {
       rate,
       governor,
       trouble: run.trouble(),
+      confirmingUntil: run.confirmingUntil,
       now: clock.now(),
       elapsedMs: clock.elapsed() - began,
       leftMs: timeLeft(requestsLeft(outlooks), rate, pausedMs),
@@ -187,8 +188,8 @@ function createProgressLog({ log }: ProgressDeps) {
     line(overall: Overall, { progress, outlooks }: Surveyed) {
       const { governor, rate } = overall
       const left = requestsLeft(outlooks)
-      const { trouble, now } = overall
-      const reason = trouble ? troubleText(trouble, now) : pauseReason(governor, now)
+      const { now } = overall
+      const wait = waitOf(overall)
       log.info('The backfill goes on', {
         done: overall.finished,
         total: overall.resources,
@@ -200,13 +201,20 @@ function createProgressLog({ log }: ProgressDeps) {
         concurrency: governor.concurrency,
         duration_ms: Math.round(overall.elapsedMs),
         ...(left !== undefined && { pending: left }),
-        ...(reason !== undefined && {
-          reason,
-          wait_ms: Math.max(0, (trouble?.nextTryAt ?? governor.pausedUntil ?? 0) - now),
-        }),
+        ...(wait && { reason: wait.reason, wait_ms: Math.max(0, wait.until - now) }),
       })
     },
   }
+}
+
+/** Why nothing is asked at present, and until when in ms since the epoch. */
+function waitOf({ trouble, confirmingUntil, governor, now }: Overall) {
+  if (trouble) return { reason: troubleText(trouble, now), until: trouble.nextTryAt }
+  if (confirmingUntil !== undefined) {
+    return { reason: confirmingText(confirmingUntil, now), until: confirmingUntil }
+  }
+  const reason = pauseReason(governor, now)
+  return reason === undefined ? undefined : { reason, until: governor.pausedUntil ?? 0 }
 }
 
 function sumOf(progress: readonly ResourceProgress[], value: (one: ResourceProgress) => number): number {

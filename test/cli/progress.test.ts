@@ -32,6 +32,7 @@ const overall: Overall = {
   rate: 41.2,
   governor,
   trouble: undefined,
+  confirmingUntil: undefined,
   now: 1_000_000,
   elapsedMs: 125_000,
   leftMs: 3_600_000,
@@ -107,6 +108,14 @@ describe('the picture of a backfill', () => {
       givesUpAt: now + 80_000,
     }
     expect(drawBars([], { ...overall, trouble }, wide)).toContain(line)
+  })
+
+  test('a wait to confirm suspected deletions is said with until when and what for', () => {
+    const now = Date.parse('2026-03-04T14:00:40.000Z')
+    const waiting = { ...overall, now, confirmingUntil: now + 90_000 }
+    expect(drawBars([], waiting, wide)).toContain(
+      'Waiting until 14:02:10 UTC to confirm suspected deletions, 1 min 30 s left',
+    )
   })
 
   test.each([20, 40, 60, 80, 200])('at %d columns no line is longer', columns => {

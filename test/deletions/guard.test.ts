@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog.ts'
+import { acceptDeletions } from '../../src/engine/deletions/settle.ts'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/suspicion.ts'
 import { settleRun } from '../../src/engine/rounds.ts'
 import type { ResourceName } from '../../src/resource.ts'
@@ -122,7 +123,7 @@ async function heldMembers() {
   const publish = (count: number) => {
     published = count
   }
-  return { trial, run, publish, live: () => trial.column('SELECT count(*) FROM live_members')[0] }
+  return { api, trial, run, publish, live: () => trial.column('SELECT count(*) FROM live_members')[0] }
 }
 
 test('deletions that are held back go with the next run that finds them accepted', async () => {
@@ -134,12 +135,14 @@ test('deletions that are held back go with the next run that finds them accepted
   expect(trial.column("SELECT held_since FROM sync_resources WHERE resource = 'members'")).toEqual([null])
 })
 
-test('accepted deletions do not count against those that follow on the same day', async () => {
-  const { trial, run, publish, live } = await heldMembers()
-  await askWriter(trial.path, { kind: 'accept-deletions', resource: 'members' }, trial.clock)
-  await run()
+test('in the daemon accepted deletions do not count against those that follow on the same day', async () => {
+  const { api, trial, publish, live } = await heldMembers()
+  const timed = await startTimed(api, trial, ['members'])
+  await trial.store.transaction(() => acceptDeletions(timed.context, 'members'))
+  expect(live()).toBe(20)
   publish(19)
-  expect(await run()).toBe('complete')
+  await goOn(timed, 'members', 6 * HOUR)
+  await goOn(timed, 'members', CONFIRM_AFTER_MS)
   expect(live()).toBe(19)
 })
 
