@@ -8,7 +8,7 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import type { CommandContext, CommandDefinition } from './commands/command.ts'
-import { EXIT_STATUS, type ExitStatus, ParleyError, ResourceError, RetryError, StopError } from './errors.ts'
+import { EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError, StopError } from './errors.ts'
 import { harmlessLines } from './harmless.ts'
 
 interface CommandEntry {
@@ -183,7 +183,7 @@ function explain(error: unknown, command: string | undefined): Explanation {
   if (error instanceof CommanderError) return explainUsage(error, command)
   if (error instanceof ParleyError) {
     const hint = error.hint === undefined ? [] : [`hint: ${error.hint}`]
-    return { status: statusOf(error), lines: [`parley: ${error.message}`, ...hint] }
+    return { status: exitStatusOf(error), lines: [`parley: ${error.message}`, ...hint] }
   }
   return {
     status: EXIT_STATUS.fault,
@@ -200,12 +200,6 @@ function faultOf(error: unknown): string {
   const stack = error.stack ?? error.name
   const frames = stack.split('\n').filter(line => /^\s+at /.test(line))
   return error instanceof SyntaxError ? [error.name, ...frames].join('\n') : stack
-}
-
-function statusOf(error: ParleyError): ExitStatus {
-  if (error instanceof StopError) return error.exitStatus
-  const fromTheApi = error instanceof RetryError || error instanceof ResourceError
-  return fromTheApi ? EXIT_STATUS.apiUnavailable : EXIT_STATUS.fault
 }
 
 /** Help and version have been written by commander and are no errors; without a command, help went to standard error. */

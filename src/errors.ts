@@ -55,3 +55,15 @@ export class StopError extends ParleyError {
     this.exitStatus = details.exitStatus
   }
 }
+
+/** With which the process ends when nothing handles the error. */
+export function exitStatusOf(error: unknown): ExitStatus {
+  if (error instanceof StopError) return error.exitStatus
+  const isFromTheApi = error instanceof RetryError || error instanceof ResourceError
+  return isFromTheApi ? EXIT_STATUS.apiUnavailable : EXIT_STATUS.fault
+}
+
+/** What may be stored and shown of an error: the message of any other error may hold anyone's words. */
+export function reasonOf(error: unknown): string {
+  return error instanceof ParleyError ? error.message : 'a fault of the program'
+}

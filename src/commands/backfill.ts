@@ -53,6 +53,7 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
       { forPeople, forPrograms, summarize },
       { indexForSearch },
       { maintainAfterBackfill },
+      { noteBackfillEnd },
     ] = await Promise.all([
       import('../app.ts'),
       import('../log.ts'),
@@ -60,6 +61,7 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
       import('./summary.ts'),
       import('./backfill-search.ts'),
       import('./backfill-maintenance.ts'),
+      import('./backfill-end.ts'),
     ])
     const { stdout, stderr, env, signal } = context
     const area = isLive(stderr, env) ? createLiveArea(stderr) : undefined
@@ -77,7 +79,7 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
       hard,
       isWorkspaceRenamed,
     })
-    try {
+    const work = async (): Promise<ExitStatus> => {
       const backfill = app.backfill(resources, settings.sync.since ?? null)
       const began = app.clock.elapsed()
       const ended = new AbortController()
@@ -103,6 +105,12 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
       if ('error' in shown) throw shown.error
       if ('error' in indexed) throw indexed.error
       return indexed.result ? statusOf(end.result) : EXIT_STATUS.unfinished
+    }
+    try {
+      const end = await outcomeOf(work())
+      await noteBackfillEnd(app, end, signal)
+      if ('error' in end) throw end.error
+      return end.result
     } finally {
       await app.close()
     }

@@ -35,6 +35,7 @@ export function statusPage(report: StatusReport, { now, columns }: Paper): strin
     ...unreachable(report, now),
     ...asked(report, now),
     ...daemonSays(report, now),
+    ...backfillEnded(report, now),
     writing(report.writer, now),
     ...snapshots(report, now),
     allowed(report.learned_rate, now),
@@ -169,14 +170,23 @@ const DOING: Readonly<Record<Exclude<DaemonReport['state'], 'stopped'>, string>>
 function daemonSays({ daemon, writer }: StatusReport, now: number): string[] {
   if (daemon === null) return []
   const { state, reason, since, until } = daemon
-  const why = reason === null ? '' : `: ${reason.replace(/\.$/, '')}`
+  const exit = daemon.exit_status ? ` (exit status ${daemon.exit_status})` : ''
+  const why = reason === null ? '' : `${exit}: ${reason.replace(/\.$/, '')}`
   if (since === null) {
     // Of a writer that was cut off, it is said where it is named.
     return writer?.died && writer.command === 'daemon' ? [] : [`The daemon does not run${why}.`]
   }
-  if (state === 'stopped') return [`The daemon stopped ${ago(since, now)}${why}.`]
+  const asked = daemon.exit_status === 0 ? ', as it was asked to' : ''
+  if (state === 'stopped') return [`The daemon stopped ${ago(since, now)}${asked}${why}.`]
   const long = duration(Math.max(now - Date.parse(since), 1000))
   return [`The daemon ${DOING[state]} for ${long}${why}.${goesOn(until, now)}`]
+}
+
+function backfillEnded({ backfill }: StatusReport, now: number): string[] {
+  if (backfill === null) return []
+  const { ended_at: at, exit_status: exit, reason } = backfill
+  const how = reason === null ? 'complete' : `exit status ${exit}, ${reason.replace(/\.$/, '')}`
+  return [`The last backfill ended ${ago(at, now)}: ${how}.`]
 }
 
 function goesOn(until: string | null, now: number): string {

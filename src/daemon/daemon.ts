@@ -5,7 +5,7 @@ import type { ApiSettings } from '../config.ts'
 import { type SettingKey, settingOf } from '../config-settings.ts'
 import type { Unreachable } from '../engine/reachability.ts'
 import type { Shift, ShiftObserver } from '../engine/shift.ts'
-import { EXIT_STATUS, type ExitStatus, ParleyError, StopError } from '../errors.ts'
+import { EXIT_STATUS, type ExitStatus, ParleyError, reasonOf, StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../resource.ts'
 import { rebuildLarge } from '../retention/maintain.ts'
@@ -111,7 +111,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
     }
     return EXIT_STATUS.done
   } catch (error) {
-    serviceManager.status(error instanceof ParleyError ? error.message : 'a fault of the program')
+    serviceManager.status(reasonOf(error))
     throw error
   } finally {
     serviceManager.stopping()
@@ -246,7 +246,7 @@ function stateAfter(clock: Clock, end: ShiftEnd, stop: AbortSignal): DaemonState
   if (stop.aborted) return stopped(clock)
   if (end.error === undefined) return undefined
   const recovery = recoveryFrom(end)
-  return recovery.kind === 'wait' ? waiting(clock, recovery.reason, recovery.ms) : stopped(clock)
+  return recovery.kind === 'wait' ? waiting(clock, recovery.reason, recovery.ms) : stopped(clock, end.error)
 }
 
 function chosenResources({ sync }: ApiSettings): readonly ResourceName[] {

@@ -33,6 +33,8 @@ export const META = {
   writer: 'writer',
   /** What the daemon does now, for people: in `parley status`, on `/readyz` and in systemd's status. */
   daemonState: 'daemon_state',
+  /** When and how the last backfill that was not cut off ended. */
+  backfillEnd: 'backfill_end',
   learnedRate: 'learned_rate',
   requestsToday: 'requests_today',
   /** While the API cannot be asked: why, since when and until when; null when it can. */

@@ -17,6 +17,8 @@ export interface StatusReport {
   writer: WriterState | null
   /** Null when no daemon ever ran on it. */
   daemon: DaemonReport | null
+  /** How the last backfill ended; null when none has, or the last was cut off. */
+  backfill: BackfillEnd | null
   /** Why the writer cannot ask the API at present; null when it can. */
   api: UnreachableReport | null
   learned_rate: RateReport | null
@@ -36,6 +38,16 @@ export interface DaemonState {
   since: string
   /** When it goes on, where that is known. */
   until: string | null
+  /** Of its process, once it has stopped. */
+  exit_status?: number
+}
+
+/** What a backfill notes of itself at its end. */
+export interface BackfillEnd {
+  ended_at: string
+  exit_status: number
+  /** In words for people; null when it read everything. */
+  reason: string | null
 }
 
 /** Stopped since null: it ended without noting that, so it was killed or the machine went down. */
@@ -100,6 +112,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     wal_bytes: database.walBytes,
     writer,
     daemon: daemon ?? daemonOf(status, writer, now),
+    backfill: backfillOf(status, writer),
     api: unreachableOf(noted<UnreachableNote | null>(status, META.unreachable)),
     learned_rate: rateOf(noted<LearnedRate>(status, META.learnedRate)),
     snapshot: noted<SnapshotReport | null>(status, META.snapshots) ?? null,
@@ -125,6 +138,14 @@ function unreachableOf(note: UnreachableNote | null | undefined): UnreachableRep
   if (!note) return null
   const { resources: _, ...report } = note
   return report
+}
+
+/** What was noted before the last backfill began is an earlier one's end. */
+function backfillOf(status: Status, writer: WriterState | null): BackfillEnd | null {
+  const end = noted<BackfillEnd>(status, META.backfillEnd)
+  if (end === undefined) return null
+  const isEarlier = writer?.command === 'backfill' && Date.parse(end.ended_at) < Date.parse(writer.since)
+  return isEarlier ? null : end
 }
 
 /** It notes the time each minute: one that has not for so long cannot write. */

@@ -3,7 +3,8 @@ import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { isoInstant, systemClock } from '../../src/clock.ts'
 import { type Paper, statusPage } from '../../src/commands/status-page.ts'
-import { EXIT_STATUS } from '../../src/errors.ts'
+import { stopped } from '../../src/daemon/state.ts'
+import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { RESOURCE_NAMES } from '../../src/resource.ts'
 import { type DaemonState, readStatusReport, type StatusReport } from '../../src/store/status-report.ts'
 import { openStore } from '../../src/store/store.ts'
@@ -208,6 +209,7 @@ const BUSY: StatusReport = {
   wal_bytes: 4096,
   writer: { pid: 4711, command: 'daemon', since: before(900_000), running: true, died: false },
   daemon: { state: 'paused', reason: 'the API asks for it.', since: before(130), until: before(-41) },
+  backfill: null,
   api: null,
   learned_rate: {
     requests_per_second: 9.5,
@@ -313,4 +315,46 @@ test('nothing is next when no daemon is at work, and nothing is said of what nev
   expect(quiet[0]).not.toContain('next')
   expect(quiet.join('\n')).not.toMatch(/daemon has|daemon stopped|Asked for|snapshot/)
   expect(quiet).toContain('What rate the API allows is not known yet.')
+})
+
+test.concurrent('status says how the last backfill ended, with its exit status and reason', async context => {
+  const place = placeFor(await workspace(context))
+  const only = ['backfill', '--only', 'teams']
+  const page = async () => (await parley(['status'], place)).stdout
+  expect((await parley(only, place)).status).toBe(EXIT_STATUS.done)
+  expect(await page()).toMatch(/\nThe last backfill ended (now|.* ago): complete\.\n/)
+  const refused = await parley(only, { ...place, env: { ...place.env, PARLEY_API_KEY: 'no-such-key' } })
+  expect(refused.status).toBe(EXIT_STATUS.refused)
+  const reason = /^parley: (.*?)\.?$/m.exec(refused.stderr)?.[1]
+  expect(await page()).toContain(`: exit status 77, ${reason}.\n`)
+  const { backfill } = JSON.parse((await parley(['status', '--json'], place)).stdout)
+  expect(backfill).toMatchObject({
+    exit_status: EXIT_STATUS.refused,
+    reason: expect.stringContaining(reason ?? '?'),
+  })
+})
+
+test.concurrent('status does not take the end of an earlier backfill for that of one that was cut off', async context => {
+  const place = placeFor(await workspace(context))
+  await parley(['backfill', '--only', 'teams'], place)
+  const { backfill, writer } = JSON.parse((await parley(['status', '--json'], place)).stdout)
+  note(place.file, { writer: { ...writer, since: isoInstant(Date.parse(backfill.ended_at) + 1) } })
+  expect(JSON.parse((await parley(['status', '--json'], place)).stdout).backfill).toBeNull()
+})
+
+test.for([
+  [undefined, /^The daemon stopped now, as it was asked to\.$/],
+  [
+    new StopError('The API refuses the key.', { code: 'unauthorized', exitStatus: EXIT_STATUS.refused }),
+    /^The daemon stopped now \(exit status 77\): The API refuses the key\.$/,
+  ],
+  [
+    new TypeError('words of a person'),
+    /^The daemon stopped now \(exit status 1\): a fault of the program\.$/,
+  ],
+] as const)('status says that a daemon was asked to stop, or what ended it: %s', ([error, line]) => {
+  const daemon = stopped({ ...systemClock(), now: () => NOW }, error)
+  expect(
+    printed(undefined, { ...BUSY, daemon }).filter(text => text.startsWith('The daemon stopped')),
+  ).toEqual([expect.stringMatching(line)])
 })

@@ -98,7 +98,7 @@ describe('beside a daemon', () => {
     expect(await status()).toContain('The daemon has been running for')
     daemon.signal('SIGTERM')
     await daemon.ended
-    expect(await status()).toContain('The daemon stopped ')
+    expect(await status()).toMatch(/^The daemon stopped .*, as it was asked to\.$/m)
     const other = startDaemon(context, place)
     await other.says(({ msg }) => msg === 'A run has ended')
     other.signal('SIGKILL')
