@@ -5,7 +5,7 @@ import { createGovernor } from '../api/governor.ts'
 import { createApiClient } from '../app.ts'
 import { isoInstant, systemClock } from '../clock.ts'
 import { type ApiSettings, type LoadedSettings, loadSettings } from '../config.ts'
-import { checkApi } from '../engine/doctor/api.ts'
+import { checkApi, ignoredProxy } from '../engine/doctor/api.ts'
 import { type Finding, finder } from '../engine/doctor/check.ts'
 import { lookAtDatabase, MACHINE_CHECKS } from '../engine/doctor/machine.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
@@ -38,7 +38,10 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
     const report = createReport(context, json)
     const { loaded, settings } = checkSettings(context, input, report.add)
     if (settings) checkMachine(settings, report.add)
-    if (loaded) await checkTheApi(context, loaded.settings, report.add)
+    if (loaded) {
+      for (const finding of ignoredProxy(context.env, loaded.settings.api.baseUrl)) report.add(finding)
+      await checkTheApi(context, loaded.settings, report.add)
+    }
     return report.end(nextStep(input.flags.config, settings?.database.path))
   },
 }

@@ -276,3 +276,16 @@ test('of several faults the status is that of the one a backfill meets first', a
   mkdirSync(around.file)
   expect((await doctor(around)).status).toBe(EXIT_STATUS.databaseUnavailable)
 })
+
+test('a proxy in the environment is said to be ignored, without its address', async () => {
+  const around = await place()
+  const proxy = 'http://user:hush@proxy.invalid:3128'
+  const env = { ...around.env, HTTP_PROXY: proxy, all_proxy: proxy, HTTPS_PROXY: proxy }
+  const { status, stdout } = await doctor({ ...around, env })
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(stdout).toMatch(
+    /^note +proxy: HTTP_PROXY and all_proxy are ignored: parley connects to the API directly\n +→ Let this machine connect to 127\.0\.0\.1:\d+ without a proxy\.$/m,
+  )
+  expect(stdout).not.toContain('hush')
+  expect((await findings(around)).filter(({ check }) => check === 'proxy')).toEqual([])
+})

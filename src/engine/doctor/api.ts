@@ -48,6 +48,16 @@ function encryption(baseUrl: string): Finding {
   return line.warning('plain http: the key goes over the network unencrypted', 'Set api.base_url to https.')
 }
 
+/** Variables by which other programs are told of a proxy. Their values may hold a password. */
+export function ignoredProxy(env: Readonly<Record<string, string | undefined>>, baseUrl: string): Finding[] {
+  const { protocol, host } = new URL(baseUrl)
+  const names = [protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY', 'ALL_PROXY']
+  const set = names.flatMap(name => [name, name.toLowerCase()]).filter(name => env[name])
+  if (set.length === 0) return []
+  const found = `${set.join(' and ')} ${set.length === 1 ? 'is' : 'are'} ignored: parley connects to the API directly`
+  return [finder('proxy').note(found, `Let this machine connect to ${host} without a proxy.`)]
+}
+
 /** What ends the questions, by the error's code: the check that it is the answer to. */
 const STOPS: Readonly<Record<string, string>> = { unauthorized: 'key', 'api-silent': 'API' }
 
