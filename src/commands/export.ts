@@ -5,10 +5,11 @@ import { instant } from '../config-kinds.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import type { ExportProgress, ExportSummary, TableSummary } from '../export/export.ts'
 import { onOneLine } from '../harmless.ts'
+import { sizeText } from '../size-text.ts'
 import { type CommandContext, type CommandDefinition, settingsFor, settingsIn } from './command.ts'
 import { createLiveArea, isLive } from './live-area.ts'
 import { type TableColumn, table } from './table.ts'
-import { bytes, counted, duration, wholeNumber } from './wording.ts'
+import { counted, duration, wholeNumber } from './wording.ts'
 
 export interface ExportCommandOptions {
   tables?: readonly string[]
@@ -141,7 +142,7 @@ function createProgress({ stderr, env }: CommandContext, elapsed: () => number):
 const COLUMNS: readonly TableColumn<TableSummary>[] = [
   { title: 'table', cell: row => cut(row.table) },
   { title: 'rows', align: 'right', cell: row => wholeNumber(row.rows) },
-  { title: 'size', align: 'right', cell: row => bytes(row.bytes) },
+  { title: 'size', align: 'right', cell: row => sizeText(row.bytes) },
   { title: 'files', align: 'right', cell: row => wholeNumber(row.files) },
   { title: 'written', align: 'right', cell: row => wholeNumber(row.files_written) },
 ]
@@ -165,7 +166,7 @@ function forPeople(folder: string, summary: ExportSummary, durationMs: number): 
     `${folder} is as of ${summary.exported_at}: ${counted(
       sum(row => row.rows),
       'row',
-    )}, ${bytes(sum(row => row.bytes))} in ${counted(files, 'file')}.`,
-    `${wholeNumber(written)} of them written (${bytes(sum(row => row.bytes_written))}) in ${duration(durationMs)}.${removed}`,
+    )}, ${sizeText(sum(row => row.bytes))} in ${counted(files, 'file')}.`,
+    `${wholeNumber(written)} of them written (${sizeText(sum(row => row.bytes_written))}) in ${duration(durationMs)}.${removed}`,
   ].join('\n')
 }

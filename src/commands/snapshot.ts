@@ -3,11 +3,12 @@ import { Argument, Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import type { Settings } from '../config.ts'
 import { EXIT_STATUS } from '../errors.ts'
+import { sizeText } from '../size-text.ts'
 import type { Workspace } from '../store/database/workspace.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import type { Removal } from '../store/snapshot-target.ts'
 import { type CommandContext, type CommandDefinition, settingsFor, settingsIn } from './command.ts'
-import { bytes, duration } from './wording.ts'
+import { duration } from './wording.ts'
 
 export interface SnapshotOptions {
   json?: boolean
@@ -88,7 +89,7 @@ async function forPeople({
       ? `Not read completely before it was made: ${unread.map(({ resource }) => resource).join(', ')}.`
       : `All that was published before ${at} is in it.`
   return [
-    `Wrote ${name}: ${bytes(size)} in ${duration(durationMs)}.`,
+    `Wrote ${name}: ${sizeText(size)} in ${duration(durationMs)}.`,
     ...(workspace === null ? [] : [`It holds workspace ${workspace.id}.`]),
     holds,
     ...others.removed.map(old => `Removed ${old}.`),

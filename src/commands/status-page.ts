@@ -1,3 +1,4 @@
+import { sizeText } from '../size-text.ts'
 import type {
   DaemonReport,
   LagReport,
@@ -9,7 +10,7 @@ import type {
 import type { WriterState } from '../store/writer.ts'
 import { remark, type TableColumn, table } from './table.ts'
 import { textWidth } from './text-width.ts'
-import { ago, bytes, duration, perSecond, wholeNumber, wrap } from './wording.ts'
+import { ago, duration, perSecond, wholeNumber, wrap } from './wording.ts'
 
 /** What `parley status` prints for people. Pure. */
 
@@ -22,14 +23,15 @@ export interface Paper {
 
 export function statusPage(report: StatusReport, { now, columns }: Paper): string {
   const width = columns ?? Number.POSITIVE_INFINITY
-  const { lines, left } = fitted(resourceColumns(report, now), report.resources, width)
+  const resources = failingFirst(report.resources)
+  const { lines, left } = fitted(resourceColumns(report, now), resources, width)
   // What is still being read for the first time is the rule, and its state says so already.
-  const reasons = report.resources.flatMap(({ resource, state, reason }) =>
+  const reasons = resources.flatMap(({ resource, state, reason, failing_since: since }) =>
     reason === null || state === 'backfilling' || isSharedReason(report, reason)
       ? []
-      : remark(resource, reason, width),
+      : remark(resource, since === null ? reason : `failing for ${lasting(since, now)}: ${reason}`, width),
   )
-  const files = `${report.database}: ${bytes(report.database_bytes)}, and ${bytes(report.wal_bytes)} in its -wal`
+  const files = `${report.database}: ${sizeText(report.database_bytes)}, and ${sizeText(report.wal_bytes)} in its -wal`
   const sentences = [
     ...whose(report),
     ...unreachable(report, now),
@@ -43,6 +45,17 @@ export function statusPage(report: StatusReport, { now, columns }: Paper): strin
   return `${[...lines, ...wrap(leftOut(left), width), ...reasons, ...lags(report.resources), files, ...sentences].join('\n')}\n`
 }
 
+/** What needs a person comes first; else in the order of the catalogue. */
+function failingFirst(resources: readonly ResourceReport[]): ResourceReport[] {
+  const isFailing = ({ state }: ResourceReport) => state === 'failing'
+  return [...resources.filter(isFailing), ...resources.filter(one => !isFailing(one))]
+}
+
+/** `4 min (since 2026-05-01T11:56:00.000Z)` */
+function lasting(since: string, now: number): string {
+  return `${duration(Math.max(now - Date.parse(since), 1000))} (since ${since})`
+}
+
 const UNREACHABLE: Readonly<Record<UnreachableReport['kind'], string>> = {
   silent: 'The API has not answered for',
   refused: 'The API has granted no access for',
@@ -52,9 +65,8 @@ const UNREACHABLE: Readonly<Record<UnreachableReport['kind'], string>> = {
 function unreachable({ api }: StatusReport, now: number): string[] {
   if (api === null) return []
   const { kind, reason, since, next_try_at: next } = api
-  const long = duration(Math.max(now - Date.parse(since), 1000))
   const tries = Date.parse(next) <= now ? 'now' : ago(next, now)
-  return [`${UNREACHABLE[kind]} ${long} (since ${since}): ${reason.replace(/\.$/, '')}. Next try: ${tries}.`]
+  return [`${UNREACHABLE[kind]} ${lasting(since, now)}: ${reason.replace(/\.$/, '')}. Next try: ${tries}.`]
 }
 
 /** Said once for all resources. */
@@ -209,7 +221,9 @@ function snapshots({ snapshot }: StatusReport, now: number): string[] {
   if (snapshot === null) return []
   const { made_at: at, path, bytes: size, failed_at: failed, reason } = snapshot
   const made =
-    at === null ? [] : [`The daemon's last snapshot was made ${ago(at, now)}: ${path}, ${bytes(size ?? 0)}.`]
+    at === null
+      ? []
+      : [`The daemon's last snapshot was made ${ago(at, now)}: ${path}, ${sizeText(size ?? 0)}.`]
   return failed === null ? made : [...made, `Its snapshot of ${ago(failed, now)} failed: ${reason}`]
 }
 

@@ -2,9 +2,10 @@ import type { App } from '../app.ts'
 import { resourceNamed } from '../catalog.ts'
 import type { Backfill, BackfillResult, ResourceResult } from '../engine/backfill.ts'
 import { EXIT_STATUS, ParleyError, StopError } from '../errors.ts'
+import { sizeText } from '../size-text.ts'
 import { readStatus, type StatusRow } from '../store/status.ts'
 import { remark, table } from './table.ts'
-import { bytes, counted, duration, wholeNumber, wrap } from './wording.ts'
+import { counted, duration, wholeNumber, wrap } from './wording.ts'
 
 /** What a backfill did, for people and for programs. */
 export interface Summary {
@@ -178,7 +179,7 @@ function sentences(summary: Summary): string[] {
   const took = `${counted(result.requests, 'request')} in ${duration(durationMs)}${throttled}.`
   return [
     `${headline(result)}: ${took}`,
-    `The warehouse is ${database.path} (${bytes(database.bytes)}).`,
+    `The warehouse is ${database.path} (${sizeText(database.bytes)}).`,
     ...waitingSentence(summary),
     ...rejectedSentence(summary),
     ...nextStep(summary),

@@ -65,19 +65,6 @@ export function ago(instant: string | null, now: number): string {
   return ms > 0 ? `${length} ago` : `in ${length}`
 }
 
-const SIZES = ['kB', 'MB', 'GB', 'TB'] as const
-
-export function bytes(value: number): string {
-  let size = value
-  let unit = 'bytes'
-  for (const larger of SIZES) {
-    if (size < 1000) break
-    size /= 1000
-    unit = larger
-  }
-  return `${unit === 'bytes' || size >= 100 ? wholeNumber(Math.round(size)) : size.toFixed(1)} ${unit}`
-}
-
 /** Harmless lines of at most so many characters, broken between words; a longer word has a line of its own. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = []

@@ -76,6 +76,8 @@ export interface SnapshotReport {
 }
 
 export interface ResourceReport extends StatusRow {
+  /** Null unless it fails by itself; where the API cannot be asked at all, `api` says since when. */
+  failing_since: string | null
   /** Null when no row of it ever appeared in a span of time that had been listed before. */
   arrival_lag: LagReport | null
 }
@@ -104,7 +106,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
   const file = resolve(path)
   const status = db === undefined ? readWarehouse(file, rows) : readThrough(db, file, rows)
   const writer = writerOf(status) ?? null
-  const { database, resources, arrivals, requests } = status
+  const { database, resources, failingSince, arrivals, requests } = status
   return {
     database: database.path,
     workspace: noted<Workspace>(status, META.workspace) ?? null,
@@ -117,7 +119,11 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     learned_rate: rateOf(noted<LearnedRate>(status, META.learnedRate)),
     snapshot: noted<SnapshotReport | null>(status, META.snapshots) ?? null,
     requests: requests.map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
-    resources: resources.map(row => ({ ...row, arrival_lag: lagOf(arrivals.get(row.resource)) })),
+    resources: resources.map(row => ({
+      ...row,
+      failing_since: failingSince.get(row.resource) ?? null,
+      arrival_lag: lagOf(arrivals.get(row.resource)),
+    })),
   }
 }
 

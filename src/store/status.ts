@@ -10,6 +10,8 @@ import { type Request, readRequests } from './requests.ts'
 export interface Status {
   database: { path: string; bytes: number; walBytes: number }
   resources: readonly StatusRow[]
+  /** Since when each failing resource has failed. */
+  failingSince: ReadonlyMap<ResourceName, string>
   /** How late rows appeared, of the resources for which that was ever seen. */
   arrivals: ReadonlyMap<ResourceName, LagSummary>
   /** What other processes have asked for and nobody has done yet. */
@@ -93,12 +95,15 @@ function isWarehouse(db: Sqlite): boolean {
   return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get() !== undefined
 }
 
+const FAILING = 'SELECT resource, failing_since FROM sync_resources WHERE failing_since IS NOT NULL'
+
 function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefined): Status {
   if (!isWarehouse(db)) throw nothingThere(file)
   const meta = db.prepare('SELECT key, value FROM sync_meta').raw().all() as [string, string][]
   return {
     database: { path: file, ...databaseSizes(file) },
     resources: rows ?? readStatus(db),
+    failingSince: new Map(db.prepare(FAILING).raw().all() as [ResourceName, string][]),
     arrivals: readArrivals(db),
     requests: readRequests(db),
     openRuns: db.prepare('SELECT count(*) FROM sync_runs WHERE ended_at IS NULL').pluck().get() as number,

@@ -10,8 +10,9 @@ import {
   timeLeft,
   withSample,
 } from '../../src/commands/forecast.ts'
-import { ago, bytes, duration, perSecond, wrap } from '../../src/commands/wording.ts'
+import { ago, duration, perSecond, wrap } from '../../src/commands/wording.ts'
 import type { ResourceName } from '../../src/resource.ts'
+import { sizeText } from '../../src/size-text.ts'
 import type { Workload } from '../../src/store/workload.ts'
 
 const governor: GovernorState = {
@@ -210,7 +211,11 @@ describe('words for numbers', () => {
   })
 
   test('sizes and rates keep the digits that matter', () => {
-    expect([bytes(999), bytes(14_528_512), bytes(1_234_000_000)]).toEqual(['999 bytes', '14.5 MB', '1.2 GB'])
+    expect([sizeText(999), sizeText(14_528_512), sizeText(1_234_000_000)]).toEqual([
+      '999 bytes',
+      '14.5 MB',
+      '1.2 GB',
+    ])
     expect([perSecond(0.033), perSecond(4.25), perSecond(1234.6)]).toEqual(['0.03', '4.3', '1,235'])
   })
 

@@ -230,6 +230,7 @@ const BUSY: StatusReport = {
     resource,
     state: index === 3 ? 'failing' : 'ok',
     reason: index === 3 ? 'The API answers 500 to everything that it is asked for, again and again.' : null,
+    failing_since: index === 3 ? before(240) : null,
     rows_live: 1_234_567,
     rows_deleted: 12,
     newest_at: before(90),
@@ -256,10 +257,12 @@ test('where lines may be of any length the table has everything', () => {
   expect(lines[0]).toBe(
     'resource             state         rows  deleted  pending  rejected  newest     fresh as of  complete as of  next',
   )
-  expect(lines[1]).toBe(
+  expect(lines[2]).toBe(
     'members              ok       1,234,567       12        3         1  1 min ago  30 s ago     5 days ago      in 1 min',
   )
-  expect(lines[4]).toMatch(/^\S+ +failing .* due$/)
+  // What fails comes first.
+  expect(lines[1]).toMatch(/^\S+ +failing .* due$/)
+  expect(lines.join('\n')).toContain(`failing for 4 min (since ${before(240)}): The API answers 500`)
   expect(lines.join('\n')).toContain(`
 arrival lag   rows     median  99 of 100   longest
 messages     1,000  under 1 s  2 h 1 min  1 y 40 d

@@ -121,6 +121,7 @@ const STATE: DemoState = {
     rejected: 0,
     last_success_at: null,
     next_run_at: null,
+    failing_since: null,
     arrival_lag: null,
   })),
   events: Array.from({ length: 20 }, () => EVENTS).flat(),

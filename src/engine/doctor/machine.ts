@@ -1,12 +1,13 @@
 import { accessSync, constants, existsSync, readFileSync, type Stats, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { sizeText } from '../../size-text.ts'
 import { refuseSecondName } from '../../store/database/file-names.ts'
 import { brokenReferences } from '../../store/database/references.ts'
 import { refuseOtherWorkspace, type WantedWorkspace, workspaceOf } from '../../store/database/workspace.ts'
 import { appliedMigrations, newestMigration, ownObjects } from '../../store/migrate.ts'
 import { openDatabase, type Sqlite, truePath } from '../../store/open.ts'
-import { type Finding, finder, sizeText } from './check.ts'
+import { type Finding, finder } from './check.ts'
 
 /** Checks of this machine and of the database. Nothing is written. */
 
@@ -101,7 +102,7 @@ function diskSpace({ database }: MachineContext): Finding[] {
   const found = `${sizeText(free)} free, the database has ${sizeText(size)}`
   if (free < LEAST_SPACE) return [line.wrong(found, DATABASE, 'Free some space, or move the database.')]
   if (free > Math.max(COMFORTABLE_SPACE, size / 4)) return [line.ok(found)]
-  return [line.warning(found, 'Free some space before the disk is full; a backfill can need several GiB.')]
+  return [line.warning(found, 'Free some space before the disk is full; a backfill can need several GB.')]
 }
 
 function databaseOpens({ database, db, trouble }: MachineContext): Finding[] {
