@@ -110,6 +110,7 @@ export function loadSettings(request: SettingsRequest): LoadedSettings {
   const { settings, sources } = settle([...above, file.layer], request, found)
   if (request.requireApi) requireApi(sources, file.path, found)
   warnOfPlainHttp(settings.api.baseUrl, found)
+  warnOfVersion(settings.api.baseUrl, found)
   const isFatal = ({ about }: Problem) => isUsed(about, request.used)
   const fatal = found.problems.filter(isFatal)
   if (fatal.length > 0) throw badSettings(fatal.map(({ text }) => text))
@@ -162,7 +163,7 @@ function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
     return { path, text: readFileSync(absolute, 'utf8'), openToAll: openToOthers(absolute) }
   } catch (error) {
     if (!chosen && reasonOf(error) === 'ENOENT') return undefined
-    throw badSettings([`the settings file ${path} cannot be read: ${reasonOf(error)}`])
+    throw badSettings([`the settings file ${path} cannot be read: ${faultOf(error)}`])
   }
 }
 
@@ -360,10 +361,12 @@ function readSecretFile(
   try {
     const value = readFileSync(absolute, 'utf8').trim()
     if (mustBePrivate && openToOthers(absolute)) found.warnings.push(openToOthersWarning(path, secret))
-    return value
+    if (value !== '') return value
+    found.problems.push({ text: `${secret}'s file ${path} (${source}) is empty`, about: key })
+    return undefined
   } catch (error) {
     found.problems.push({
-      text: `${secret}'s file ${path} (${source}) cannot be read: ${reasonOf(error)}`,
+      text: `${secret}'s file ${path} (${source}) cannot be read: ${faultOf(error)}`,
       about: key,
     })
     return undefined
@@ -389,6 +392,14 @@ function warnOfPlainHttp(baseUrl: string | undefined, found: Findings): void {
   const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
   if (protocol === 'http:' && !loopback)
     found.warnings.push(`api.base_url is ${baseUrl}: the key goes over the network unencrypted; use https`)
+}
+
+function warnOfVersion(baseUrl: string | undefined, found: Findings): void {
+  const [, rest, version] = /^(.*[^/])\/(v[12])$/.exec(baseUrl ?? '') ?? []
+  if (version === undefined) return
+  found.warnings.push(
+    `api.base_url ends in /${version}, which parley adds itself: give ${rest} where it is the API's`,
+  )
 }
 
 function badSettings(problems: readonly string[]): StopError {
@@ -427,6 +438,19 @@ function shown(value: unknown): string {
   if (typeof value === 'string' && /\/\/[^/]*@/.test(value)) return 'a URL with a user name (not shown)'
   const text = typeof value === 'number' ? String(value) : JSON.stringify(value)
   return text.length > 100 ? `${text.slice(0, 100)}…` : text
+}
+
+const FILE_FAULTS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'a part of its path is no folder',
+  EISDIR: 'it is a folder',
+  EACCES: 'this user may not read it',
+}
+
+function faultOf(error: unknown): string {
+  const code = reasonOf(error)
+  const says = FILE_FAULTS[code]
+  return says === undefined ? code : `${code} (${says})`
 }
 
 function reasonOf(error: unknown): string {

@@ -1,4 +1,4 @@
-import { existsSync, realpathSync, statfsSync } from 'node:fs'
+import { accessSync, constants, existsSync, realpathSync, statfsSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { EXIT_STATUS, StopError } from '../errors.ts'
@@ -141,7 +141,12 @@ const DATABASE_FAULTS: readonly { codes: RegExp; says: string; hint: string }[] 
     hint: 'Have its owner run any parley command on it, such as parley status, or give this user a snapshot of it.',
   },
   {
-    codes: /^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM|EROFS)/,
+    codes: /^EROFS/,
+    says: 'its file system is read-only',
+    hint: 'Mount it for writing, or choose another file with database.path.',
+  },
+  {
+    codes: /^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM)/,
     says: 'no permission to open or write it',
     hint: 'Check the owner and mode of the file and its folder, or choose another file with database.path.',
   },
@@ -188,7 +193,19 @@ export function faultOf(code: string, file: string): { says: string; hint: strin
   const fault = DATABASE_FAULTS.find(({ codes }) => codes.test(code))
   const mayBeFull =
     fault !== undefined && ['SQLITE_IOERR', 'SQLITE_CANTOPEN'].some(one => fault.codes.test(one))
-  return mayBeFull && isDiskFull(file) ? DATABASE_FAULTS[0] : fault
+  if (mayBeFull && isDiskFull(file)) return DATABASE_FAULTS[0]
+  const mayBeReadOnly = fault?.codes.test('SQLITE_CANTOPEN') && isReadOnly(file)
+  return mayBeReadOnly ? DATABASE_FAULTS.find(({ codes }) => codes.test('EROFS')) : fault
+}
+
+/** Whether the whole file system is: SQLite has the same code for a missing permission. */
+function isReadOnly(file: string): boolean {
+  try {
+    accessSync(dirname(file), constants.W_OK)
+    return false
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EROFS'
+  }
 }
 
 /** On a full disk some writes fail as a plain input/output error, and a new file as one that cannot be opened. */

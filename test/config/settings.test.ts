@@ -340,9 +340,9 @@ describe('the API key', () => {
     const load = (name: string) =>
       complaint(() => loadForApi({ env: { ...rest, PARLEY_API_KEY_FILE: name } }))
     expect(load('nowhere')).toContain(
-      "the API key's file nowhere (environment PARLEY_API_KEY_FILE) cannot be read: ENOENT",
+      "the API key's file nowhere (environment PARLEY_API_KEY_FILE) cannot be read: ENOENT (there is no such file)",
     )
-    expect(load('empty')).toContain('api.key is wrong (not shown) in environment PARLEY_API_KEY_FILE')
+    expect(load('empty')).toContain("the API key's file empty (environment PARLEY_API_KEY_FILE) is empty")
   })
 
   test.each([0o640, 0o604])('in a file of mode %o, that others can read, is warned of', mode => {
@@ -488,4 +488,13 @@ describe('a caller that uses only the path of the database', () => {
     expect(settings.database.path).toBe(join(cwd, 'b.db'))
     expect(warnings).toEqual([expect.stringContaining('parley.toml, line 1')])
   })
+})
+
+test('a base URL that ends in a version of the API is a warning that names the one to give', () => {
+  const warnings = (url: string) => load({ flags: { 'api.base_url': url } }).warnings
+  expect(warnings('https://api.example.com/v1/')).toEqual([
+    "api.base_url ends in /v1, which parley adds itself: give https://api.example.com where it is the API's",
+  ])
+  expect(warnings('https://api.example.com/v1x')).toEqual([])
+  expect(warnings('https://v1')).toEqual([])
 })

@@ -19,7 +19,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { isMountPoint } from '../../src/store/database/file-names.ts'
 import type { ModeChange } from '../../src/store/database/writable-file.ts'
-import { openDatabase } from '../../src/store/open.ts'
+import { faultOf, openDatabase } from '../../src/store/open.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
 
 function refusalOf(open: () => unknown): StopError {
@@ -294,4 +294,12 @@ describe('a process that died', () => {
     expect(second.db.prepare('SELECT outcome FROM sync_runs').pluck().all()).toEqual(['interrupted'])
     second.close()
   })
+})
+
+test('a read-only file system is told apart from a missing permission', () => {
+  const said = (code: string) => faultOf(code, join(newFolder(), 'parley.db'))?.says
+  expect([said('EROFS'), said('EACCES')]).toEqual([
+    'its file system is read-only',
+    'no permission to open or write it',
+  ])
 })
