@@ -34,6 +34,7 @@ export function statusPage(report: StatusReport, { now, columns }: Paper): strin
   const files = `${report.database}: ${sizeText(report.database_bytes)}, and ${sizeText(report.wal_bytes)} in its -wal`
   const sentences = [
     ...whose(report),
+    ...withoutText(report),
     ...unreachable(report, now),
     ...asked(report, now),
     ...daemonSays(report, now),
@@ -167,6 +168,15 @@ function asked({ requests }: StatusReport, now: number): string[] {
   if (requests.length === 0) return []
   const list = requests.map(one => `${one.kind} of ${one.resource} (${ago(one.asked_at, now)})`)
   return [`Asked for and not taken up yet: ${list.join(', ')}.`]
+}
+
+/** Fewer texts than e-mails look like a loss to those who do not know that the API has none for some. */
+function withoutText({ resources }: StatusReport): string[] {
+  const rowOf = (name: string) => resources.find(({ resource }) => resource === name)
+  const [mails, texts] = [rowOf('messages'), rowOf('message_bodies')]
+  if (!mails || !texts || texts.state === 'backfilling' || texts.rows_live >= mails.rows_live) return []
+  const share = `${wholeNumber(texts.rows_live)} of ${wholeNumber(mails.rows_live)}`
+  return [`${share} e-mails have a text; the others are pending, or the API has none (empty, or 404).`]
 }
 
 function whose({ workspace }: StatusReport): string[] {

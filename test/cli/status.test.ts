@@ -307,6 +307,18 @@ test('an API that does not answer is said once, and the reasons of single resour
   expect(lines.join('\n')).toContain('answers 500 to everything')
 })
 
+test('fewer texts than e-mails are explained', () => {
+  const lines = printed(undefined, {
+    ...BUSY,
+    resources: BUSY.resources.map(row =>
+      row.resource === 'message_bodies' ? { ...row, rows_live: 1200 } : row,
+    ),
+  })
+  const sentence = 'e-mails have a text; the others are pending, or the API has none (empty, or 404).'
+  expect(lines).toContain(`1,200 of 1,234,567 ${sentence}`)
+  expect(printed(undefined).join('\n')).not.toContain(sentence)
+})
+
 test('nothing is next when no daemon is at work, and nothing is said of what never was', () => {
   const quiet = printed(undefined, {
     ...BUSY,
