@@ -33,7 +33,7 @@ test('what becomes available is picked up', async () => {
   }
 })
 
-test('what ceases to be available says so and keeps every row', async () => {
+test('what was read before and is refused fails with every row kept, but for settings that were removed', async () => {
   trial = await startDaemonTrial()
   trial.go()
   expect(await trial.convergence()).toEqual([])
@@ -41,11 +41,12 @@ test('what ceases to be available says so and keeps every row', async () => {
     ...NOT_OFFERED,
     { kind: 'status', status: 404, route: '/v2/objects/{object}/records' },
   ])
-  for (const resource of [...UNOFFERED, 'crm_records'] as const) {
-    const row = await trial.state(resource, ({ state }) => state === 'unavailable')
-    expect(row).toMatchObject({ resource, state: 'unavailable', rows_deleted: 0 })
+  for (const resource of ['access_logs', 'crm_records'] as const) {
+    const row = await trial.state(resource, ({ state }) => state === 'failing')
+    expect(row).toMatchObject({ resource, state: 'failing', rows_deleted: 0 })
   }
-  expect(await trial.convergence()).toEqual([])
+  const bot = await trial.state('bot_definition', ({ state }) => state === 'unavailable')
+  expect(bot).toMatchObject({ state: 'unavailable', rows_live: 0, rows_deleted: 1 })
   await trial.simulator.setFaults([])
   await trial.simulator.change({ kind: 'delete', resource: 'crm_records', count: 1 })
   await trial.simulator.change({ kind: 'editSettings' })

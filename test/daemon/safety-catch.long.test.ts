@@ -26,12 +26,12 @@ test.each(HALF)(
     expect(await trial.convergence({ tables: [table] })).toEqual([])
     await trial.simulator.change(change)
     const held = await trial.state(resource, ({ state }) => state === 'failing')
-    expect(held).toMatchObject({ state: 'failing', reason: expect.stringContaining('seem to be gone') })
+    expect(held).toMatchObject({ state: 'failing', reason: expect.stringContaining('is held back') })
     expect(await trial.convergence({ tables: [table] })).toEqual([])
     const after = await trial.state(resource, ({ state }) => state === 'ok')
     expect(after).toMatchObject({ state: 'ok' })
     const { stderr } = await trial.end()
-    const heldAt = Date.parse(String(/"time":"([^"]+)"[^\n]*too-many-absent/.exec(stderr)?.[1]))
+    const heldAt = Date.parse(String(/"time":"([^"]+)"[^\n]*mass-deletion/.exec(stderr)?.[1]))
     const gone = trial.rows(`SELECT _deleted_at AS at FROM ${table} WHERE _deleted_at IS NOT NULL ORDER BY 1`)
     // A few of those hidden were known by no list.
     expect(gone.length).toBeGreaterThan(change.count * 0.8)
@@ -64,7 +64,7 @@ test('a fifth at a time goes soon, again and again', async () => {
     await trial.audit()
   }
   const { stderr } = await trial.end()
-  expect(stderr).not.toContain('too-many-absent')
+  expect(stderr).not.toContain('mass-deletion')
 })
 
 test('a stop between what is held back and its confirmation forgets nothing', async () => {
