@@ -49,7 +49,7 @@ export function renderSettingsReference(): string {
   return `${[
     '# Settings',
     'parley reads a settings file in TOML: the one that `--config FILE` names, else `PARLEY_CONFIG`, else `config/parley.toml` where it exists. `parley init` writes it, and `parley.example.toml` beside this page shows it. An environment variable wins over the file, and a flag over both. An empty environment variable counts as not set.',
-    'Only `api.base_url`, `api.key` and `api.workspace_id` must be given, and only to commands that ask the API. What is wrong is told all at once, by the name of the setting and the place it came from, and ends the program with status 78.',
+    'Only `api.base_url`, `api.key` and `api.workspace_id` must be given, and only to commands that ask the API. Wrong settings are reported all at once, each with its name and where it comes from, and end the program with status 78. `status`, `search`, `schema` and `doctor` go on with a warning where they do not use the wrong setting.',
     '## Secrets',
     SECRETS.map(sourcesOfSecret).join('\n'),
     'They win in the order in which they stand here. White space around a secret in a file is left out, and such files are read only by commands that ask the API. A file with a secret that others can read is warned of. No flag takes a secret itself, since other users could see it in the list of processes.',
