@@ -286,10 +286,14 @@ function stepInRefusal(reach: Reach, refusal: Refusal, at: number): NextStep {
   const { witnesses } = reach
   const { refusedAt, askedAt, nextTrialAt } = refusal
   const countsFrom = countedFrom(reach, refusal)
-  if (witnesses.every(({ feed }) => (refusedAt.get(feed) ?? NEVER) >= countsFrom)) return { kind: 'lost' }
+  const isRefused = (feed: string) => (refusedAt.get(feed) ?? NEVER) >= countsFrom
   const askedLast = ({ feed }: Witness) => askedAt.get(feed) ?? NEVER
   const [witness] = [...witnesses].sort((one, other) => askedLast(one) - askedLast(other))
-  if (witness === undefined) return { kind: 'trial' }
+  if (witness === undefined) {
+    if ([...refusedAt.keys()].some(isRefused)) return { kind: 'lost' }
+    return at < nextTrialAt ? { kind: 'wait', ms: nextTrialAt - at } : { kind: 'trial' }
+  }
+  if (witnesses.every(({ feed }) => isRefused(feed))) return { kind: 'lost' }
   const isDue = askedLast(witness) === NEVER || (at >= countsFrom && askedLast(witness) < countsFrom)
   const waitMs = isDue ? 0 : Math.min(nextTrialAt, nextSweepAt(countsFrom, at)) - at
   return waitMs > 0 ? { kind: 'wait', ms: waitMs } : { kind: 'witness', witness }

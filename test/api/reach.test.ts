@@ -281,6 +281,16 @@ describe('an API that refuses', () => {
     expect(done.length).toBeLessThan(120)
   })
 
+  test('where no list is known is tried with anything, and believed when it refuses again minutes later', () => {
+    const blind = having(begin({ witnesses: [] }), ...refusals)
+    const trialAt = 3 + 1000
+    expect([step(blind, 3), step(blind, trialAt)]).toEqual(['wait 1000', 'trial'])
+    const soon = heard(blind, refused('activities', trialAt))
+    expect(step(soon, trialAt)).toBe('wait 2000')
+    expect(step(heard(soon, refused('activities', 3 + MINUTES)), 3 + MINUTES)).toBe('lost')
+    expect(step(heard(soon, answered('activities', trialAt)), trialAt)).toBe('any')
+  })
+
   test.each<[string, Partial<ReachOptions>, Heard[]]>([
     ['when it never answered', { wasAnswered: false }, refusals],
     ['when access was lost before', { wasAnswered: false, accessWasLost: true }, []],
