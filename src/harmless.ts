@@ -22,8 +22,19 @@ export function onOneLine(text: string): string {
   return text.replace(UNSAFE_IN_A_ROW, ' ').replace(/ {2,}/g, ' ')
 }
 
-/** One line of JSON that says the same. JSON escapes some of the unsafe characters itself. */
+/** One line of JSON with every unsafe character escaped; it parses to the same value. */
 export function jsonLine(value: unknown): string {
-  const escaped = (found: string) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return `${JSON.stringify(value).replace(UNSAFE, escaped)}\n`
+  return `${escaped(JSON.stringify(value))}\n`
+}
+
+/** The same, indented for people. */
+export function jsonPage(value: unknown): string {
+  return `${escaped(JSON.stringify(value, null, 2))}\n`
+}
+
+/** JSON itself escapes the control characters below U+0020 in strings: its line feeds are all between values. */
+function escaped(json: string): string {
+  return json.replace(UNSAFE, found =>
+    found === LINE_FEED ? found : `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }

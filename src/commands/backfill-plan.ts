@@ -9,6 +9,7 @@ import { type Holdings, readHoldings } from '../engine/holdings.ts'
 import { type DayLimit, type PlanLine, planLines, type Rate, rateOf, secondsFor } from '../engine/plan.ts'
 import { survey } from '../engine/survey.ts'
 import { EXIT_STATUS, type ExitStatus } from '../errors.ts'
+import { jsonLine } from '../harmless.ts'
 import type { ResourceName } from '../resource.ts'
 import { refuseOtherWorkspaceAt } from '../store/database/workspace-check.ts'
 import { openDatabase } from '../store/open.ts'
@@ -84,7 +85,7 @@ export async function showPlan(
           ? undefined
           : { perDay: api.maxRequestsPerDay, usedToday: state.usedToday },
     })
-    context.stdout.write(json ? `${JSON.stringify(plan)}\n` : forPeople(plan))
+    context.stdout.write(json ? jsonLine(plan) : forPeople(plan))
     return EXIT_STATUS.done
   } finally {
     await client.close()

@@ -4,7 +4,7 @@ import { systemClock } from '../clock.ts'
 import { instant } from '../config-kinds.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import type { ExportProgress, ExportSummary, TableSummary } from '../export/export.ts'
-import { onOneLine } from '../harmless.ts'
+import { jsonLine, onOneLine } from '../harmless.ts'
 import { sizeText } from '../size-text.ts'
 import { type CommandContext, type CommandDefinition, settingsFor, settingsIn } from './command.ts'
 import { createLiveArea, isLive } from './live-area.ts'
@@ -83,10 +83,11 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
         })
         progress.end()
         const durationMs = Math.round(clock.elapsed() - began)
-        const said = json
-          ? JSON.stringify({ folder, ...summary, duration_ms: durationMs })
-          : forPeople(folder, summary, durationMs)
-        context.stdout.write(`${said}\n`)
+        context.stdout.write(
+          json
+            ? jsonLine({ folder, ...summary, duration_ms: durationMs })
+            : `${forPeople(folder, summary, durationMs)}\n`,
+        )
         return EXIT_STATUS.done
       } finally {
         target.close()

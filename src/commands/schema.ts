@@ -11,7 +11,7 @@ import {
 import { DICTIONARY } from '../dictionary/dictionary.ts'
 import { isInternal, SEARCH_TABLES } from '../dictionary/sync-tables.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { harmless, jsonLine } from '../harmless.ts'
+import { harmless, jsonLine, jsonPage } from '../harmless.ts'
 import { nearest } from '../nearest.ts'
 import { type CommandDefinition, type Output, READING, settingsFor, settingsIn } from './command.ts'
 import { textWidth } from './text-width.ts'
@@ -72,7 +72,7 @@ async function answer({ all, name, options, path, stdout }: Question): Promise<s
   if (options.json) return jsonLine({ tables: (chosen ? [chosen] : all).map(told) })
   if (options.datasette) {
     const { datasetteMetadata } = await import('./schema-datasette.ts')
-    return `${JSON.stringify(datasetteMetadata(basename(path, extname(path)), all), null, 2)}\n`
+    return jsonPage(datasetteMetadata(basename(path, extname(path)), all))
   }
   if (options.duckdb) return (await import('./schema-duckdb.ts')).duckdbScript(path, all)
   const width = stdout.isTTY ? stdout.columns || 80 : Number.POSITIVE_INFINITY

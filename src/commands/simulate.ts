@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { InvalidArgumentError, Option } from 'commander'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { jsonLine } from '../harmless.ts'
 import { FAULT_KINDS, type Fault } from '../simulator/faults.ts'
 import type { LimitModel, LimitRule } from '../simulator/limits.ts'
 import { ENVELOPES, type Envelope } from '../simulator/paging.ts'
@@ -72,7 +73,7 @@ export const simulateCommand: CommandDefinition<Flags> = {
     const ready = { url: simulator.url, key: simulator.apiKey, workspace_id: simulator.workspaceId }
     stdout.write(
       options.json
-        ? `${JSON.stringify(ready)}\n`
+        ? jsonLine(ready)
         : `url ${ready.url}\nkey ${ready.key}\nworkspace ${ready.workspace_id}\n`,
     )
     if (!signal.aborted) await once(signal, 'abort')

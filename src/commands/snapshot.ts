@@ -3,6 +3,7 @@ import { Argument, Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import type { Settings } from '../config.ts'
 import { EXIT_STATUS } from '../errors.ts'
+import { jsonLine } from '../harmless.ts'
 import { sizeText } from '../size-text.ts'
 import type { Workspace } from '../store/database/workspace.ts'
 import type { Snapshot } from '../store/snapshot.ts'
@@ -31,7 +32,7 @@ export const snapshotCommand: CommandDefinition<SnapshotOptions> = {
   async run(context, input) {
     const { settings } = settingsFor(context, input, { requireApi: false })
     const made = await make(context, settings, input.args[0])
-    const text = input.options.json ? `${JSON.stringify(await forPrograms(made))}\n` : await forPeople(made)
+    const text = input.options.json ? jsonLine(await forPrograms(made)) : await forPeople(made)
     context.stdout.write(text)
     return EXIT_STATUS.done
   },

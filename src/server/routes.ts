@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
+import { jsonLine } from '../harmless.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from './metrics.ts'
 import { type Nudge, readNudge } from './nudge.ts'
@@ -69,8 +70,7 @@ function readsOf({ live, ready, status, metrics }: Answers): Readonly<Record<Rea
     },
     '/readyz': async reply => probe(reply, ready()),
     '/metrics': async reply => reply.type(metrics.contentType).send(await metrics.text()),
-    '/status': async reply =>
-      reply.type('application/json; charset=utf-8').send(`${JSON.stringify(await status())}\n`),
+    '/status': async reply => reply.type('application/json; charset=utf-8').send(jsonLine(await status())),
   }
 }
 

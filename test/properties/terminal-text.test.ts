@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { remark, table } from '../../src/commands/table.ts'
 import { wrap } from '../../src/commands/wording.ts'
 import { ResourceError } from '../../src/errors.ts'
-import { harmless, harmlessLines, jsonLine, onOneLine } from '../../src/harmless.ts'
+import { harmless, harmlessLines, jsonLine, jsonPage, onOneLine } from '../../src/harmless.ts'
 import { createLog } from '../../src/log.ts'
 import { emptyFolder, parley } from '../cli/parley.ts'
 import { atomically, openAt, temporaryStore } from '../store/temporary-store.ts'
@@ -35,6 +35,7 @@ const WAYS: Readonly<Record<string, (text: string) => readonly string[]>> = {
   harmlessLines: text => harmlessLines(text).split('\n'),
   onOneLine: text => [onOneLine(text)],
   jsonLine: text => jsonLine({ [text]: text }).split('\n'),
+  jsonPage: text => jsonPage({ [text]: [text] }).split('\n'),
   'a wrapped sentence': text => wrap(text, 40),
   'a remark': text => remark(text, text, 40),
   'a table': text => table([{ title: 'name', cell: (row: string) => row }], [text]),
@@ -52,10 +53,13 @@ test.for(Object.entries(WAYS))('%s carries no character that a terminal obeys', 
   )
 })
 
-test('a line of JSON says the same with its characters escaped', () => {
+test('JSON says the same with its characters escaped', () => {
   fc.assert(
     fc.property(hostile, text => {
-      expect(JSON.parse(jsonLine({ text }))).toEqual({ text })
+      expect([jsonLine({ text }), jsonPage({ text })].map(json => JSON.parse(json))).toEqual([
+        { text },
+        { text },
+      ])
     }),
   )
 })
