@@ -35,6 +35,9 @@ export interface DemoOptions {
 /** Requests a second that the simulator allows, and at once. */
 const LIMIT: Limit = { rate: 400, burst: 100 }
 
+/** A deletion is confirmed after two minutes; in the demo after three seconds. */
+const INTERVAL_SCALE = '0.025'
+
 export const demoCommand: CommandDefinition<DemoOptions> = {
   description:
     'Serves a made-up workspace, reads it into a SQLite file with the real parley backfill, lets weeks go by in the workspace and reads it again, so that there is history, and asks that file a few questions; or, with --daemon, has the workspace change all the time and shows how parley daemon keeps the file true to it. Nothing outside this machine is reached, no settings are needed or used, and only a file that an earlier demo made is written over.',
@@ -118,7 +121,9 @@ const READINGS: readonly Reading[] = [
   AT_ONCE,
   {
     days: 75,
-    says: 'Ten weeks go by in the workspace, until today: deals move on, things are said, written and withdrawn.\nparley backfill reads again:',
+    says: `Ten weeks go by in the workspace, until today: deals move on, things are said, written and withdrawn.
+parley backfill reads again. It asks a second time before it marks a row as deleted: here after three
+seconds, in your workspace after two minutes.`,
   },
 ]
 
@@ -173,7 +178,7 @@ async function backfill(
 ): Promise<ExitStatus> {
   if (service === undefined || signal.aborted) return EXIT_STATUS.unfinished
   const start = { cwd, env, service, file, stderr: 'inherit' } as const
-  const child = startParley(['backfill', '--log-level', 'error'], start)
+  const child = startParley(['backfill', '--interval-scale', INTERVAL_SCALE, '--log-level', 'error'], start)
   const stop = () => child.kill()
   signal.addEventListener('abort', stop)
   const [status] = (await once(child, 'exit')) as [ExitStatus | null]
