@@ -104,11 +104,12 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
   }
   /** 0 when it is due, infinite when it never is. */
   const waitMs = (list: ListOf, segment: Segment): number => {
-    const { closed, listedAt, listedRound, passStartedAt, to } = segment
+    const { closed, listedAt, listedRound, passStartedAt, unavailableSince, to } = segment
     if (closed || !isWanted(list, segment, options)) return Number.POSITIVE_INFINITY
     const putOff = putOffMs(segment, context)
     if (putOff > 0) return putOff
-    if (listedAt === null || passStartedAt !== null) return 0
+    // What is not offered is held elsewhere, for as long as it is left alone.
+    if (listedAt === null || passStartedAt !== null || unavailableSince !== null) return 0
     // Noted by a clock that was ahead, it would else not be listed before that time has come.
     if (Date.parse(listedAt) > server.now() + MINUTE) return 0
     const wished = context.wishes.has(list.id) && (list.feed.mode !== 'timeline' || to === null)

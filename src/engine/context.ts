@@ -58,7 +58,7 @@ export interface EngineContext {
   giveUp(feed: FeedName, error: ParleyError, scope?: string): void
   failure(resource: ResourceName): ParleyError | undefined
   /** This workspace does not offer the feed, or one scope of it. */
-  setAside(feed: FeedName, reason: string, scope?: string): void
+  setAside(feed: FeedName, reason: string, options?: { scope: string; wasOffered: boolean }): void
   unavailability(resource: ResourceName): string | undefined
   /** Lists that are wanted at once, whenever they would fall due. */
   wishes: Set<string>
@@ -171,12 +171,12 @@ export function createContext(deps: ContextDeps): EngineContext {
     },
     failure: (resource: ResourceName) => run(resource).failure,
     unavailability: holds.reason,
-    setAside({ resource, feed }: FeedName, why: string, scope = '') {
+    setAside({ resource, feed }: FeedName, why: string, { scope = '', wasOffered = false } = {}) {
       const reason = harmless(why)
       if (holds.reason(resource) === undefined) {
         log.info('This workspace does not offer a resource', { resource, reason })
       }
-      holds.setAside(feed, scope, reason)
+      holds.setAside(feed, scope, { reason, wasOffered })
     },
     after: (ms: number) => isoInstant(clock.now() + scaled(ms, options)),
   }

@@ -4,17 +4,24 @@ import { type Backoff, backoffMs } from '../backoff.ts'
 export interface Holds {
   /** Could not be read: again after a while that grows. `scope`: one scope of the feed alone; '' for all of it. */
   fail(feed: string, scope: string): void
-  /** Not offered here, for a reason in words: again before a day is over. */
-  setAside(feed: string, scope: string, reason: string): void
+  /** Not offered here: again before a day is over; after a while that grows up to that where it was offered before. */
+  setAside(feed: string, scope: string, why: SetAside): void
   isHeld(feed: string, scope?: string): boolean
   /** The scopes of a feed that are held by themselves. */
   heldScopes(feed: string): string[]
-  /** Forgets what was noted once the feed was answered well. */
+  /** Forgets what was noted of a scope, and of the feed as a whole, once the scope was answered well. */
   release(feed: string, scope?: string): void
   /** When the first of a resource's feeds that are held (for a cause) may go on, by `elapsed`; undefined for none. */
   heldUntil(resource: string, why?: HoldCause): number | undefined
   /** Why a part of a resource was not offered when it was last asked for. */
   reason(resource: string): string | undefined
+}
+
+export interface SetAside {
+  /** In words. */
+  reason: string
+  /** The list of it was read before, so that one refusal may be a mistake. */
+  wasOffered: boolean
 }
 
 export type HoldCause = 'failed' | 'unavailable'
@@ -27,7 +34,7 @@ export function holdForGood(): Holds {
     fail: (feed, scope) => {
       held.add(nameOf(feed, scope))
     },
-    setAside: (feed, scope, reason) => {
+    setAside: (feed, scope, { reason }) => {
       held.add(nameOf(feed, scope))
       reasons.set(nameOf(feed, scope), reason)
     },
@@ -49,6 +56,8 @@ export interface HoldForAWhileDeps {
   random: () => number
   /** How long what is not offered is left alone. */
   unavailableMs: number
+  /** How long at first where it was offered before. */
+  refusedMs: number
 }
 
 interface Held {
@@ -59,23 +68,29 @@ interface Held {
 }
 
 /** For a process that goes on: the time grows with every failure in a row. */
-export function holdForAWhile({ elapsed, random, unavailableMs }: HoldForAWhileDeps): Holds {
+export function holdForAWhile({ elapsed, random, unavailableMs, refusedMs }: HoldForAWhileDeps): Holds {
   const held = new Map<string, Held>()
   const isHeld = (name: string) => (held.get(name)?.until ?? Number.NEGATIVE_INFINITY) > elapsed()
   const heldOf = (resource: string) => [...held].flatMap(([name, one]) => (isOf(resource, name) ? [one] : []))
+  const refused: Backoff = { firstMs: refusedMs, mostMs: unavailableMs, jitter: 0 }
+  /** What was under way as the hold began fails too, which says nothing more. */
+  const hold = (name: string, waitMs: (failures: number) => number, reason?: string) => {
+    if (isHeld(name)) return
+    const failures = (held.get(name)?.failures ?? 0) + 1
+    held.set(name, { until: elapsed() + waitMs(failures), failures, ...(reason !== undefined && { reason }) })
+  }
   return {
     fail(feed, scope) {
-      const name = nameOf(feed, scope)
-      const failures = (held.get(name)?.failures ?? 0) + 1
-      held.set(name, { until: elapsed() + backoffMs(BACKOFF, failures, random), failures })
+      hold(nameOf(feed, scope), failures => backoffMs(BACKOFF, failures, random))
     },
-    setAside(feed, scope, reason) {
-      held.set(nameOf(feed, scope), { until: elapsed() + unavailableMs, failures: 0, reason })
+    setAside(feed, scope, { reason, wasOffered }) {
+      const waitMs = (failures: number) => (wasOffered ? backoffMs(refused, failures, random) : unavailableMs)
+      hold(nameOf(feed, scope), waitMs, reason)
     },
     isHeld: (feed, scope = '') => isHeld(nameOf(feed, '')) || isHeld(nameOf(feed, scope)),
     heldScopes: feed => scopesOf(feed, [...held.keys()].filter(isHeld)),
     release(feed, scope = '') {
-      held.delete(nameOf(feed, scope))
+      for (const name of [nameOf(feed, ''), nameOf(feed, scope)]) held.delete(name)
     },
     heldUntil(resource, why) {
       const ends = heldOf(resource)

@@ -11,6 +11,7 @@ import type { Job, Source } from './job.ts'
 import { createPlan } from './lots.ts'
 import { MOST_FAILURES_IN_A_ROW } from './narrowing.ts'
 import { putOff } from './put-off.ts'
+import { refuseTasks } from './refused-scope.ts'
 
 /** One request a row, newest first: rows that are still pending, then tasks that are due. */
 
@@ -64,6 +65,7 @@ export function createItems(
   const readJob = (task: Task, work: ItemWork): Job => {
     return {
       ...where,
+      scope: task.scope,
       expected: feed.expected,
       request: {
         resource: resource.name,
@@ -80,11 +82,9 @@ export function createItems(
         const meaning = feed.expected?.[status]
         if (meaning === undefined) throw refusal(status, message)
         if (meaning === 'unavailable') {
-          store.tasks.skipScope(id, task.scope, {
-            round: context.round(resource.name),
-            dueAt: context.after(24 * HOUR),
-          })
-          context.setAside(where, `${task.scope}: the API answers ${status}: ${message}`, task.scope)
+          const list = handler.list?.(work)
+          if (!list) throw refusal(status, message)
+          refuseTasks(context, { where, scope: task.scope, status, message }, list)
         } else handler.absent(context, work, meaning)
         failures = 0
       },

@@ -46,7 +46,9 @@ export function nextDue(
 ): string {
   const { store, clock, holds, agenda } = context
   const held = holds.heldUntil(name)
-  const times = [...new Set(sources)].flatMap(id => (holds.isHeld(id) ? [] : (store.tasks.nextDue(id) ?? [])))
+  const times = [...new Set(sources)].flatMap(id =>
+    holds.isHeld(id) ? [] : (store.tasks.nextDue(id, holds.heldScopes(id)) ?? []),
+  )
   for (const [feedName, feed] of Object.entries(feeds)) {
     const id = `${name}.${feedName}`
     if (feed.mode === 'item' || holds.isHeld(id)) continue

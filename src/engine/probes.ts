@@ -18,6 +18,7 @@ import type { Job, Reply, Source } from './job.ts'
 import { byRange, createPlan } from './lots.ts'
 import { ATTEMPTS_OF_A_PART, halves, MOST_FAILURES_IN_A_ROW } from './narrowing.ts'
 import { putOff } from './put-off.ts'
+import { refuseTasks } from './refused-scope.ts'
 import { isUuid, UUID_GLOB } from './uuid.ts'
 import { setbackError } from './walk.ts'
 
@@ -308,17 +309,25 @@ function createAsking(
 
   const askJob = (question: Question): Job => {
     const { tasks, first, cursor } = question
+    const { scope } = first
+    const leaveAlone = (status: number, message: string) => {
+      const list = { list: purpose.list, feed, scope }
+      if (context.store.ledger.segments(purpose.list, scope).length > 0)
+        refuseTasks(context, { where, scope, status, message }, list)
+      // No object of ours: when it becomes one, its list will show all of it.
+      else for (const task of tasks) context.store.tasks.remove(task)
+    }
     /** What is asked at once in its place: the next page, or each half of what failed. */
     let rest: Question[] = []
     return {
       ...where,
-      scope: first.scope,
+      scope,
       expected,
       ...(tasks.length > 1 && question.isPart ? { attempts: ATTEMPTS_OF_A_PART } : {}),
       request: { resource: where.resource, ...kind.request(evidence, question) },
       answer(value, reply) {
         const { records, next } = kind.read(evidence, value, question)
-        const stored = store(context, feed, purpose, { records, scope: first.scope, reply })
+        const stored = store(context, feed, purpose, { records, scope, reply })
         const present = new Map([...question.present, ...stored])
         if (next !== null && next['cursor'] === cursor?.['cursor']) throw setbackError('repeated')
         failures = 0
@@ -334,7 +343,7 @@ function createAsking(
       refused(status, message) {
         const meaning = expected?.[status]
         if (meaning === 'absent') purpose.missing(first)
-        else if (meaning === 'unavailable') leaveAlone(context, purpose, tasks, `${status}: ${message}`)
+        else if (meaning === 'unavailable') leaveAlone(status, message)
         else throw refusal(status, message)
         failures = 0
       },
@@ -370,24 +379,6 @@ function createAsking(
 
 /** A single read answers so for what is not published, without saying why (spec: General rules 2 and 3). */
 const NOT_PUBLISHED: Expected = { 403: 'absent', 404: 'absent', 410: 'absent' }
-
-/** One object is not offered here: its tasks wait, and the others go on. */
-function leaveAlone(
-  context: EngineContext,
-  { where, list }: Purpose,
-  tasks: readonly Task[],
-  answer: string,
-): void {
-  const { store, round } = context
-  const scope = tasks[0]?.scope ?? ''
-  if (store.ledger.segments(list, scope).length === 0) {
-    // No object of ours: when it becomes one, its list will show all of it.
-    for (const task of tasks) store.tasks.remove(task)
-    return
-  }
-  store.tasks.skipScope(where.feed, scope, { round: round(where.resource), dueAt: context.after(DAY) })
-  context.setAside(where, `${scope}: the API answers ${answer}`, scope)
-}
 
 interface Found {
   records: readonly unknown[]

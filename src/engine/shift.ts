@@ -91,6 +91,9 @@ const ACCESS_AGAIN_MS = 5 * MINUTE
 /** What is not offered is asked for again before a day is over. */
 const UNAVAILABLE_MS = 0.75 * DAY
 
+/** Where it was offered before, it is asked for again so soon at first. */
+const REFUSED_MS = MINUTE
+
 export function createShift(deps: ShiftDeps): Shift {
   const { store, clock, log, random, options, pollMs, observer } = deps
   const chosen = CATALOG.filter(({ name }) => deps.resources.includes(name))
@@ -100,6 +103,7 @@ export function createShift(deps: ShiftDeps): Shift {
     elapsed: clock.elapsed,
     random,
     unavailableMs: scaled(UNAVAILABLE_MS, options),
+    refusedMs: scaled(REFUSED_MS, options),
   })
   const isQuiet = (name: ResourceName): boolean =>
     (sources.get(name) ?? []).every(source => source.finished())

@@ -1,25 +1,25 @@
 import { PAGING, type Page, readPage } from '../api/paging.ts'
 import { fillPath } from '../api/request.ts'
-import { TABLES, tableNamed } from '../catalog.ts'
+import { tableNamed } from '../catalog.ts'
 import { isoInstant } from '../clock.ts'
-import type { ParleyError, ResourceError } from '../errors.ts'
+import type { ParleyError } from '../errors.ts'
 import { canonicalInstant } from '../instant.ts'
 import type { Resource, ResourceName, SnapshotFeed } from '../resource.ts'
 import { NOT_WALKING, type Segment } from '../store/ledger.ts'
 import { quote } from '../store/sql.ts'
-import type { RowKey } from '../store/suspicions.ts'
 import type { ListOf } from './agenda.ts'
 import type { EngineContext } from './context.ts'
 import { denied, shown } from './deletions/denial.ts'
 import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from './deletions/doubts.ts'
 import { probeLater } from './deletions/probe-later.ts'
 import { noteListed, noteUnlisted } from './deletions/unlisted.ts'
-import { accessLost, expectedOrFault } from './expected.ts'
+import { expectedOrFault } from './expected.ts'
 import { scaled } from './intervals.ts'
 import type { Job, Reply, Source } from './job.ts'
 import { nextForPass } from './narrowing.ts'
 import { isAskable } from './probes.ts'
 import { putOffList } from './put-off.ts'
+import { leaveScope, loseScope, standingOf } from './refused-scope.ts'
 import {
   begun,
   createLoopGuards,
@@ -188,48 +188,18 @@ function failPass(context: EngineContext, { resource, id, pass, query }: PassWor
 }
 
 function scopeUnavailable(context: EngineContext, work: PassWork, status: number, message: string): void {
-  const { resource, pass, feed } = work
-  if (hasRows(context, feed, pass.scope)) {
-    loseScope(context, work, accessLost(status, message, pass.scope))
+  const { resource, pass, feed, id } = work
+  const { scope } = pass
+  const of = { list: id, feed, scope }
+  const refusal = { where: { resource: resource.name, feed: id }, scope, status, message }
+  const standing = standingOf(context, of)
+  if (standing === 'has-rows') {
+    loseScope(context, refusal, of)
     return
   }
-  // It is asked for again another time.
-  const since = pass.unavailableSince ?? context.now()
-  context.store.ledger.save({
-    ...pass,
-    ...NOT_WALKING,
-    listedAt: null,
-    listedRound: 0,
-    unavailableSince: since,
-  })
-  const where = { resource: resource.name, feed: work.id }
-  context.setAside(where, `${pass.scope}: the API answers ${status}: ${message}`, pass.scope)
-}
-
-/** A scope that had rows is refused: what it is a part of may be going. Else the key has lost a permission. */
-function loseScope(context: EngineContext, work: PassWork, error: ResourceError): void {
-  const { resource, id, feed, pass } = work
-  const parent = { table: feed.scope?.table ?? '', scope: '', key: pass.scope }
-  if (context.store.suspicions.find(parent)) context.holds.fail(id, pass.scope)
-  else {
-    readAgainAtOnce(context, parent)
-    context.giveUp({ resource: resource.name, feed: id }, error, pass.scope)
-  }
-}
-
-/** Has a row and the list that names it read again. */
-function readAgainAtOnce(context: EngineContext, { table, key }: RowKey): void {
-  const resource = TABLES.get(table)?.resource
-  context.store.tasks.demand({ feed: `${resource}.detail`, key, dueAt: context.now() })
-  context.wishes.add(`${resource}.list`)
-}
-
-function hasRows({ store }: EngineContext, { table }: SnapshotFeed, scope: string): boolean {
-  const [first = ''] = tableNamed(table).key
-  const find = store.prepare(
-    `SELECT 1 FROM ${quote(table)} WHERE ${quote(first)} = ? AND _deleted_at IS NULL LIMIT 1`,
-  )
-  return find.get(scope) !== undefined
+  const unavailableSince = pass.unavailableSince ?? context.now()
+  context.store.ledger.save({ ...pass, ...NOT_WALKING, listedRound: 0, unavailableSince })
+  leaveScope(context, refusal, standing)
 }
 
 /** A 400 may mean the `limit` that was tried, or a cursor that has expired. Returns whether there is another way. */

@@ -20,3 +20,17 @@ export function createRowState(prepare: Prepare): RowStateOf {
     return (find.pluck().get(...columnsOfRow(row)) as RowState | undefined) ?? 'unknown'
   }
 }
+
+/** Whether a table whose key begins with a scope has live rows of that scope. */
+export type HasLiveRows = (table: string, scope: string) => boolean
+
+export function createHasLiveRows(prepare: Prepare): HasLiveRows {
+  return (table, scope) => {
+    const { name, key } = tableNamed(table)
+    const [first = ''] = key
+    const find = prepare(
+      `SELECT 1 FROM ${quote(name)} WHERE ${quote(first)} = ? AND _deleted_at IS NULL LIMIT 1`,
+    )
+    return find.get(scope) !== undefined
+  }
+}

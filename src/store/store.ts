@@ -36,7 +36,7 @@ import { fillQuestions } from './questions.ts'
 import { rebuildOnDisk } from './rebuild.ts'
 import { createRejects, type Rejects } from './rejects.ts'
 import { createRequests, type Requests } from './requests.ts'
-import { createRowState, type RowStateOf } from './row-state.ts'
+import { createHasLiveRows, createRowState, type HasLiveRows, type RowStateOf } from './row-state.ts'
 import { createRowTimes, type RowTimes } from './row-times.ts'
 import { createRowWriters, type RowWriters, type Written } from './rows.ts'
 import { createRuns, type Runs } from './runs.ts'
@@ -85,6 +85,7 @@ export interface Store {
   rows: RowWriters
   rowTimes: RowTimes
   rowState: RowStateOf
+  hasLiveRows: HasLiveRows
   merge: MessageMerge
   tombstone: Tombstones['tombstone']
   withhold: Tombstones['withhold']
@@ -307,6 +308,7 @@ function createStore({
     rows,
     rowTimes: createRowTimes(prepare),
     rowState: createRowState(prepare),
+    hasLiveRows: createHasLiveRows(prepare),
     merge,
     write,
     ledger: createLedger(prepare),

@@ -45,8 +45,8 @@ export interface Tasks {
   due(query: DueQuery): Task[]
   /** What is due by the time that was noted, newest first. */
   dueBy(query: Omit<DueQuery, 'round' | 'everyRound'>): Task[]
-  /** When the first task of a feed is due. */
-  nextDue(feed: string): string | undefined
+  /** When the first task of a feed is due, but for those of scopes that cannot be asked for now. */
+  nextDue(feed: string, exceptScopes: readonly string[]): string | undefined
   find(task: TaskKey): Task | undefined
   /** Notes that a key was read in a round and when it is due again. */
   done(task: TaskKey, next: Reread): void
@@ -141,7 +141,10 @@ export function createTasks(prepare: Prepare): Tasks {
   )
   // Nothing is ever put off for so long: such a time was noted by a clock that was far ahead.
   const dueBy = prepare(select('sync_tasks_by_due', 'due_at <= @now', 'due_at > @never'))
-  const nextDue = prepare('SELECT min(due_at) FROM sync_tasks WHERE feed = ?').pluck()
+  const nextDue = prepare(
+    `SELECT due_at FROM sync_tasks INDEXED BY sync_tasks_by_due
+     WHERE feed = ? AND scope NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at LIMIT 1`,
+  ).pluck()
   const find = prepare(`SELECT ${columns} FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?`)
   const done = prepare(
     `INSERT INTO sync_tasks (feed, scope, key, round, due_at, attempts, deadline, waiting, sort_at)
@@ -177,7 +180,7 @@ export function createTasks(prepare: Prepare): Tasks {
       const never = new Date(Date.parse(query.now) + LONGEST_DELAY_MS).toISOString()
       return (dueBy.all({ ...chosenBy(query), never }) as TaskRow[]).map(toTask)
     },
-    nextDue: feed => (nextDue.get(feed) as string | null) ?? undefined,
+    nextDue: (feed, exceptScopes) => nextDue.get(feed, JSON.stringify(exceptScopes)) as string | undefined,
     find: ({ feed, scope = '', key }) => {
       const row = find.get(feed, scope, key) as TaskRow | undefined
       return row && toTask(row)

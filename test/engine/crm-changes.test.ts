@@ -318,30 +318,6 @@ describe('a record that is not there any more', () => {
 })
 
 describe('an object that refuses', () => {
-  test('with 404 is left alone for a day, and the other objects go on', async () => {
-    const world = await startCrm({ deal: { 1: deal(-60) }, company: { 11: deal(-60) } })
-    const { trial, timed, poll } = await watch(world)
-    let offered = false
-    world.instead['deal'] = ({ query }) => (query['ids'] && !offered ? refused(404) : undefined)
-    world.records = { deal: { 1: deal(3) }, company: { 11: deal(3) } }
-    world.activities.push(event(1, 1, ['deal 1']), event(2, 1, ['company 11']))
-    await poll()
-    expect(world.asked().sort()).toEqual(['company 11', 'deal 1'])
-    expect(stateOf(trial, 'crm_records')).toBe('ok')
-    timed.moveClock(23 * 60 * MINUTE)
-    await timed.drain()
-    // A later process does not ask either, nor does what happens meanwhile change that.
-    await (await startTimed(world.api, trial, RESOURCES)).drain()
-    world.activities.push(event(3, 2, ['deal 1']))
-    await poll()
-    expect(world.asked()).toHaveLength(2)
-    offered = true
-    timed.moveClock(60 * MINUTE)
-    await timed.drain()
-    expect(world.asked()).toHaveLength(3)
-    expect(tasks(trial)).toEqual([])
-  })
-
   test('with 404 and is none of ours is forgotten', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { trial, timed } = await watch(world)

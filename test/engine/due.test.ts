@@ -67,7 +67,12 @@ describe('segments by age', () => {
 describe('a feed that failed', () => {
   test('is held longer each time, up to 15 minutes, and its neighbours not at all', () => {
     let elapsed = 0
-    const holds = holdForAWhile({ elapsed: () => elapsed, random: () => 1, unavailableMs: DAY })
+    const holds = holdForAWhile({
+      elapsed: () => elapsed,
+      random: () => 1,
+      unavailableMs: DAY,
+      refusedMs: MINUTE,
+    })
     const waits: number[] = []
     for (let failure = 0; failure < 10; failure += 1) {
       holds.fail('members.list', '')
@@ -82,7 +87,12 @@ describe('a feed that failed', () => {
 
   test('begins anew with short times once it was answered', () => {
     let elapsed = 0
-    const holds = holdForAWhile({ elapsed: () => elapsed, random: () => 1, unavailableMs: DAY })
+    const holds = holdForAWhile({
+      elapsed: () => elapsed,
+      random: () => 1,
+      unavailableMs: DAY,
+      refusedMs: MINUTE,
+    })
     for (let failure = 0; failure < 5; failure += 1) holds.fail('members.list', '')
     elapsed = HOUR
     holds.release('members.list')
@@ -91,8 +101,8 @@ describe('a feed that failed', () => {
   })
 
   test('in one scope leaves the others alone, and as a whole holds them all', () => {
-    const holds = holdForAWhile({ elapsed: () => 0, random: () => 0, unavailableMs: DAY })
-    holds.setAside('crm_records.list', 'deal', 'the API answers 404')
+    const holds = holdForAWhile({ elapsed: () => 0, random: () => 0, unavailableMs: DAY, refusedMs: MINUTE })
+    holds.setAside('crm_records.list', 'deal', { reason: 'the API answers 404', wasOffered: false })
     expect([holds.isHeld('crm_records.list', 'deal'), holds.isHeld('crm_records.list', 'company')]).toEqual([
       true,
       false,

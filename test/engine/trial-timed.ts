@@ -76,6 +76,7 @@ export async function startTimed(
       elapsed: () => clock.elapsed() + moved,
       random: () => 0,
       unavailableMs: 86_400_000 * intervalScale,
+      refusedMs: 60_000 * intervalScale,
     }),
     agenda: made => byTime(made, { pollMs }),
     isFinished: name =>
@@ -107,6 +108,7 @@ export async function startTimed(
             else if (sent.kind === 'refused') job.refused(sent.status, sent.message)
             else throw faultOf(sent)
           })
+          if (sent.kind === 'answer') context.holds.release(job.feed, job.scope)
         } catch (error) {
           if (!(error instanceof ParleyError)) throw error
           await store.transaction(() => job.failed(error))

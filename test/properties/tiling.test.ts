@@ -70,7 +70,12 @@ describe('the segments of the daemon', () => {
           clock,
           log,
           options: { since: null, intervalScale: 1, accessLogEndParameter: 'to', words: true },
-          holds: holdForAWhile({ elapsed: clock.elapsed, random: () => 1, unavailableMs: DAY }),
+          holds: holdForAWhile({
+            elapsed: clock.elapsed,
+            random: () => 1,
+            unavailableMs: DAY,
+            refusedMs: DAY,
+          }),
           agenda: made => byTime(made, { pollMs: POLL_MS }),
           isFinished: () => true,
         })
@@ -130,7 +135,7 @@ describe('the segments of the daemon', () => {
       clock,
       log,
       options: { since: null, intervalScale: 1, accessLogEndParameter: 'to', words: true },
-      holds: holdForAWhile({ elapsed: clock.elapsed, random: () => 1, unavailableMs: DAY }),
+      holds: holdForAWhile({ elapsed: clock.elapsed, random: () => 1, unavailableMs: DAY, refusedMs: DAY }),
       agenda: made => byTime(made, { pollMs: POLL_MS }),
       isFinished: () => true,
     })

@@ -10,6 +10,7 @@ import { denied } from '../deletions/denial.ts'
 import { DAY, WEEK } from '../intervals.ts'
 import type { Reply } from '../job.ts'
 import { byRange, type Lots } from '../lots.ts'
+import type { ScopeList } from '../refused-scope.ts'
 import { keyOf } from '../snapshot.ts'
 import { UUID_GLOB } from '../uuid.ts'
 import { setbackError } from '../walk.ts'
@@ -23,6 +24,7 @@ import { type ItemHandler, type ItemWork, readAgain, readAt } from './work.ts'
 export const linksAnswer: ItemHandler = {
   plan: planLinks,
   params: ({ scope }) => ({ scope: sideOf(scope).listed }),
+  list: listedBy,
   query: linksQuery,
   answer: storeLinks,
   absent: (context, work) => readAgain(context, work, DAY),
@@ -157,6 +159,11 @@ function* forgetScope({ prepare }: Store, id: string, scope: string): Lots {
 }
 
 // --------------------------------------------------------------------------------------------- answer
+
+function listedBy({ feed, task }: ItemWork): ScopeList {
+  const of = feed.pairs?.of ?? ''
+  return { list: of, feed: feedNamed(of).feed, scope: sideOf(task.scope).listed }
+}
 
 function linksQuery({ task, cursor }: ItemWork): Readonly<Record<string, string>> {
   return { related_id: task.key, limit: String(PAGING['v2-cursor'].maxLimit), ...cursor }

@@ -8,12 +8,15 @@ import { wrongIdentity } from '../expected.ts'
 import { DAY, HOUR, MINUTE, WEEK } from '../intervals.ts'
 import type { Reply } from '../job.ts'
 import type { Lots } from '../lots.ts'
+import type { ScopeList } from '../refused-scope.ts'
 
 /** What is done with the answer of a single read: one handler for each kind of item. */
 export interface ItemHandler {
   query?(work: ItemWork): Readonly<Record<string, string>>
   /** What fills the path besides the key. */
   params?(task: Task): Readonly<Record<string, string>>
+  /** The list that is asked, where its scopes may not be offered. */
+  list?(work: ItemWork): ScopeList
   /** Writes the tasks of this round once the parents are read; until then nothing is asked for. */
   plan?(context: EngineContext, id: string): Lots
   answer(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void

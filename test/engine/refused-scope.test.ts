@@ -1,0 +1,202 @@
+import { describe, expect, test } from 'vitest'
+import { resourceNamed } from '../../src/catalog.ts'
+import { settleRun } from '../../src/engine/rounds.ts'
+import { refused, type ScriptedRequest } from '../support/scripted-api.ts'
+import { type CrmWorld, event, startCrm } from './crm-world.ts'
+import { outcomeOf, startTrial, stateOf, type Trial, uuid } from './trial-backfill.ts'
+import { startTimed, type TimedSources } from './trial-timed.ts'
+
+/** What one CRM object answers with 404 stops neither the other objects nor, for long, itself. */
+
+const RESOURCES = ['activities', 'crm_objects', 'crm_records', 'crm_record_links'] as const
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+interface Watched {
+  trial: Trial
+  timed: TimedSources
+  /** Reads what is due and settles it, as the daemon does when a run has ended. */
+  run(list?: 'activities.list' | 'crm_records.list'): Promise<void>
+}
+
+async function watch(world: CrmWorld): Promise<Watched> {
+  const trial = await startTrial(world.api)
+  expect((await trial.run(RESOURCES)).complete).toBe(true)
+  const timed = await startTimed(world.api, trial, RESOURCES)
+  const run = async (list?: string) => {
+    if (list === 'activities.list') timed.context.wishes.add(list)
+    if (list === 'crm_records.list') timed.context.beginRound('crm_records', 'timed', { confirming: true })
+    await timed.drain()
+    await trial.store.transaction(() => {
+      for (const name of RESOURCES) settleRun(timed.context, resourceNamed(name), true)
+    })
+    for (const name of RESOURCES) timed.context.beginRun(name)
+  }
+  return { trial, timed, run }
+}
+
+const record = (updated = -60, more: object = {}) => ({ updated, ...more })
+
+type Ask = 'a list' | 'ids' | 'related_id'
+
+const askOf = ({ query }: ScriptedRequest): Ask => {
+  if (query['ids'] !== undefined) return 'ids'
+  return query['related_id'] === undefined ? 'a list' : 'related_id'
+}
+
+/** Two deals, two companies, and what has changed of them: a deal's stage and a deal's company. */
+async function startChanging() {
+  const world = await startCrm({
+    deal: { 1: record(), 2: record() },
+    company: { 11: record(), 12: record() },
+  })
+  const watched = await watch(world)
+  /** Refuses so many requests of one kind for an object. */
+  const refuse = (object: string, ask: Ask, times: number) => {
+    let left = times
+    world.instead[object] = request => (askOf(request) === ask && left-- > 0 ? refused(404) : undefined)
+  }
+  const change = () => {
+    world.records['deal'] = { 1: record(1, { stage: 'second' }), 2: record() }
+    world.links = new Set(['deal 1, company 11'])
+    world.activities.push(event(1, 1, ['deal 1']))
+  }
+  return { world, watched, refuse, change }
+}
+
+const stage = (trial: Trial) =>
+  trial.column(`SELECT fields ->> 'stage' FROM crm_records WHERE id = '${uuid(1)}'`)[0]
+
+const links = (trial: Trial) => trial.column('SELECT count(*) FROM crm_record_links')[0]
+
+describe('one 404 for an object that has records', () => {
+  test.each([
+    ['ids', 'deal', 'crm_records'],
+    ['related_id', 'company', 'crm_record_links'],
+    ['a list', 'deal', 'crm_records'],
+  ] as const)(
+    'for %s puts its changes off for minutes, and shows as failing meanwhile',
+    async (ask, object, resource) => {
+      const { world, watched, refuse, change } = await startChanging()
+      const { trial, timed, run } = watched
+      refuse(object, ask, 1)
+      change()
+      if (ask === 'a list') world.publish()
+      await run(ask === 'a list' ? 'crm_records.list' : 'activities.list')
+      expect(stateOf(trial, resource)).toBe('failing')
+      timed.moveClock(MINUTE)
+      await run()
+      await run()
+      expect([stage(trial), links(trial)]).toEqual(['second', 1])
+      expect(stateOf(trial, resource)).toBe('ok')
+    },
+  )
+
+  test('has no task of another object wait', async () => {
+    const { world, watched, refuse, change } = await startChanging()
+    refuse('deal', 'ids', 1000)
+    change()
+    world.activities.push(event(2, 1, ['company 11']))
+    await watched.run('activities.list')
+    expect(world.asked().sort()).toEqual(['company 11', 'deal 1'])
+  })
+
+  test('that stays is asked for a few times in the first hour', async () => {
+    const { world, watched, refuse, change } = await startChanging()
+    refuse('deal', 'ids', 1000)
+    change()
+    await watched.run('activities.list')
+    for (let minutes = 0; minutes < 60; minutes += 2) {
+      watched.timed.moveClock(2 * MINUTE)
+      await watched.run()
+    }
+    expect(world.asked().filter(line => line.startsWith('deal')).length).toBeLessThan(15)
+    expect(stateOf(watched.trial, 'crm_records')).toBe('failing')
+  })
+
+  test('fails a backfill, which the next one makes good', async () => {
+    const { watched, refuse, change } = await startChanging()
+    const { trial } = watched
+    refuse('company', 'related_id', 1)
+    change()
+    expect(outcomeOf(await trial.run(RESOURCES), 'crm_record_links')).toBe('failed')
+    expect((await trial.run(RESOURCES)).complete).toBe(true)
+    expect(links(trial)).toBe(1)
+  })
+})
+
+describe('an object without records', () => {
+  test('whose list was read before is asked for again a minute after one 404', async () => {
+    const world = await startCrm({ deal: { 1: record() }, company: {} })
+    const { trial, timed, run } = await watch(world)
+    let left = 1
+    world.instead['company'] = request =>
+      askOf(request) === 'a list' && left-- > 0 ? refused(404) : undefined
+    world.records['company'] = { 11: record() }
+    world.publish()
+    await run('crm_records.list')
+    expect(trial.column("SELECT count(*) FROM crm_records WHERE object = 'company'")).toEqual([0])
+    timed.moveClock(MINUTE)
+    await run()
+    expect(trial.column("SELECT count(*) FROM crm_records WHERE object = 'company'")).toEqual([1])
+  })
+
+  test('that is refused for good is asked for ever more rarely', async () => {
+    const world = await startCrm({ deal: { 1: record() }, company: {} })
+    const { timed, run } = await watch(world)
+    const asked = () =>
+      world.api.asked('/v2/objects/{object}/records').filter(({ params: [object] }) => object === 'company')
+        .length
+    const listed = asked()
+    world.instead['company'] = () => refused(404)
+    await run('crm_records.list')
+    const before = asked() - listed
+    const perDay: number[] = []
+    for (let day = 0; day < 3; day += 1) {
+      const until = asked()
+      for (let hour = 0; hour < 24; hour += 1) {
+        timed.moveClock(HOUR)
+        await run()
+      }
+      perDay.push(asked() - until)
+    }
+    expect(before).toBe(1)
+    expect(perDay).toEqual([9, 2, 1])
+  })
+
+  test('that was never offered is left alone for a day, also by a later process', async () => {
+    const world = await startCrm({ deal: { 1: record() } })
+    const { trial, timed, run } = await watch(world)
+    const task = { feed: 'crm_record_links.read', scope: 'company<deal', key: uuid(1) }
+    await trial.store.transaction(() => trial.store.tasks.demand({ ...task, dueAt: timed.context.now() }))
+    await run()
+    expect(world.askedLinks()).toEqual(['company of deal 1'])
+    timed.moveClock(23 * HOUR)
+    await run()
+    await (await startTimed(world.api, trial, ['crm_record_links'])).drain()
+    expect(world.askedLinks()).toHaveLength(1)
+    timed.moveClock(2 * HOUR)
+    await run()
+    expect(world.askedLinks()).toHaveLength(2)
+  })
+})
+
+describe('links to an object that is not offered', () => {
+  test('are not asked for, and are read once it is offered', async () => {
+    const world = await startCrm({ deal: { 1: record(), 2: record() }, contact: { 21: record() } })
+    const { trial, timed, run } = await watch(world)
+    world.records['deal'] = { 1: record(1), 2: record() }
+    world.publish()
+    const before = world.askedLinks().length
+    await run('crm_records.list')
+    expect(world.askedLinks().slice(before)).toEqual(['contact of deal 1'])
+    expect(trial.column("SELECT count(*) FROM sync_tasks WHERE scope LIKE 'company<%'")).toEqual([0])
+    world.records['company'] = { 11: record(), 12: record() }
+    world.links = new Set(['deal 1, company 11', 'company 12, contact 21'])
+    world.publish()
+    timed.moveClock(25 * HOUR)
+    await run()
+    await run()
+    expect(links(trial)).toBe(2)
+  })
+})
