@@ -6,6 +6,7 @@ import { quote } from '../store/sql.ts'
 import type { StoredItem } from '../store/store.ts'
 import { type Side, scopeOf, sidesOf, sidesOfObject } from './answers/pairs.ts'
 import type { EngineContext } from './context.ts'
+import { isOffered } from './refused-scope.ts'
 import { isUuid } from './uuid.ts'
 
 /**
@@ -82,7 +83,8 @@ function demandPairs(
     : named.map(one => [one, sidesOfObject(kinds, one.object)])
   for (const [one, sides] of wanted) {
     if (cause.points.child !== undefined && !isNews(context, records, one, at)) continue
-    for (const side of sides) {
+    // When its object is offered, the records of that are new, and tell of the pair from their own side.
+    for (const side of sides.filter(({ listed }) => isOffered(context, { list: of, scope: listed }))) {
       const task = { feed: cause.feed, scope: scopeOf(side), key: one.id }
       context.store.tasks.demand({ ...task, sortAt: at, dueAt: context.now() })
     }
