@@ -82,7 +82,7 @@ void main(process.argv.slice(2)).then(leave)
 
 /** Never rejects: whatever goes wrong is said on standard error and becomes a status. */
 async function main(argv: readonly string[]): Promise<ExitStatus> {
-  quietlyLoseReaders()
+  outliveReaders()
   const named = argv.find(argument => !argument.startsWith('-') && argument !== 'help')
   const run: Run = { status: EXIT_STATUS.done, signal: undefined }
   try {
@@ -104,13 +104,15 @@ function leave(status: ExitStatus): void {
   process.stdout.write('', () => process.exit(status))
 }
 
-/** A reader such as `head` may close the pipe early. The command still ends as it would have. */
-function quietlyLoseReaders(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', error => {
-      if (!('code' in error) || error.code !== 'EPIPE') throw error
-    })
-  }
+/**
+ * A reader such as `head` may close the pipe early: the command still ends as it would have. A disk that is full, or a
+ * terminal that is gone, takes no more of standard error, and no work may stop for that.
+ */
+function outliveReaders(): void {
+  process.stderr.on('error', () => undefined)
+  process.stdout.on('error', error => {
+    if (!('code' in error) || error.code !== 'EPIPE') throw error
+  })
 }
 
 /** The whole program with the command that is named in full, and of the others the summary only. */

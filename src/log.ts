@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs'
 import pino, { type Logger } from 'pino'
 import type { Settings } from './config.ts'
 import { ParleyError } from './errors.ts'
@@ -70,7 +71,7 @@ export interface LogOptions {
   pretty?: boolean
   /** Colours in lines for people. */
   colour?: boolean
-  /** Standard error where none is given; written to synchronously, a line at a time. */
+  /** Standard error where none is given, which may fail. Written to synchronously, a line at a time. */
   stream?: { write(text: string): unknown }
 }
 
@@ -91,7 +92,7 @@ const SECRET_NAMES = [
 
 /** JSON lines with the level as a word and the time as an instant, or lines for people on a terminal. */
 export async function createLog({ level, pretty = false, colour = false, stream }: LogOptions): Promise<Log> {
-  const target = stream ?? process.stderr
+  const write = stream ? (text: string) => stream.write(text) : writeToStandardError
   const format = pretty ? await prettyFormat(colour) : (line: string) => line
   return wrap(
     pino(
@@ -106,9 +107,21 @@ export async function createLog({ level, pretty = false, colour = false, stream 
           censor: '[redacted]',
         },
       },
-      { write: line => void target.write(format(line)) },
+      { write: line => void write(format(line)) },
     ),
   )
+}
+
+/**
+ * Past the stream, which writes nothing more after its first error: a full disk may have space again. A line that cannot
+ * be written is lost, since nothing may stop for the log.
+ */
+function writeToStandardError(text: string): void {
+  try {
+    writeSync(process.stderr.fd, text)
+  } catch {
+    // There is no other place to say so.
+  }
 }
 
 /** Loaded only where there is a terminal, since it takes longer to load than many a command takes to run. */

@@ -67,7 +67,7 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
     const area = isLive(stderr, env) ? createLiveArea(stderr) : undefined
     const colour = mayColour(stderr, env)
     const { level } = settings.log
-    const log = await createLog({ level, pretty: area !== undefined, colour, stream: area ?? stderr })
+    const log = await createLog({ level, pretty: area !== undefined, colour, ...(area && { stream: area }) })
     const hard = hardStop(signal, () => log.warn(STOPPING, { wait_ms: GRACE_MS }))
     const isWorkspaceRenamed = input.options.workspaceRenamed === true
     const app = await openApp({

@@ -39,7 +39,7 @@ export const daemonCommand: CommandDefinition = {
     const { stderr, env, signal } = context
     const clock = systemClock()
     const logFor = ({ log: { level } }: typeof settings) =>
-      createLog({ level, pretty: stderr.isTTY === true, colour: mayColour(stderr, env), stream: stderr })
+      createLog({ level, pretty: stderr.isTTY === true, colour: mayColour(stderr, env) })
     await runDaemon({
       settings,
       reload: load,
