@@ -5,7 +5,7 @@ import type { Client, Sent } from './client.ts'
 import type { Governor } from './governor.ts'
 import type { ApiRequest } from './request.ts'
 import { retryDecision } from './retry.ts'
-import { permitResult, unauthorized } from './verdict.ts'
+import { failureText, permitResult, unauthorized } from './verdict.ts'
 
 /**
  * One request after another, each until it has an answer: for commands that look at the API without storing
@@ -87,7 +87,7 @@ export function createAsker(deps: AskerDeps): Asker {
     if (!silent || sent.cause !== 'unreachable') connected = true
     if (!silent) heardAt = clock.elapsed()
     const patience = connected ? deps.giveUpMs : Math.min(deps.giveUpMs, FIRST_CONNECTION_MS)
-    if (silent && clock.elapsed() - heardAt >= patience) throw unreachable(sent.message)
+    if (silent && clock.elapsed() - heardAt >= patience) throw unreachable(failureText(sent))
   }
 
   return {
@@ -124,7 +124,7 @@ function understand<T>(sent: Sent, read: (value: unknown) => T): Reply<T> | TryA
   if (sent.kind === 'refused') return { kind: 'refused', status: sent.status, message: sent.message }
   if (sent.kind === 'fault') return { kind: 'failed', code: sent.code, message: sent.message }
   if (sent.kind === 'retry') {
-    const failed = { kind: 'failed', code: sent.cause, message: sent.message } as const
+    const failed = { kind: 'failed', code: sent.cause, message: failureText(sent) } as const
     return { cause: sent.cause, waitMs: sent.waitMs, failed }
   }
   const { serverTime, startedAt, durationMs } = sent

@@ -1,4 +1,6 @@
+import { STATUS_CODES } from 'node:http'
 import { decodeJson } from '../json.ts'
+import { tellableText } from './server-text.ts'
 
 /** What an answer, or its absence, means for the one who asked. Pure, and every text in it may be logged. */
 
@@ -41,14 +43,11 @@ export interface HttpAnswer {
 /** A rate limit may be one of a day. Any other failure may be over at any moment, whatever its answer says. */
 const LONGEST_WAIT_MS = { throttled: 24 * 3_600_000, other: 60_000 }
 
-/** The most of a server's message that is passed on. */
-const MESSAGE_LENGTH = 200
-
 /** What else the reading of an answer depends on. */
 export interface ReadingContext {
   /** This machine's clock in ms: dates are measured against it only when the server gives no `Date`. */
   now: number
-  /** The API key, which is blotted out where a server repeats it in a message. */
+  /** The API key, which a server may repeat in a message. */
   secret: string
 }
 
@@ -95,26 +94,35 @@ function retryCause(status: number): RetryCause | undefined {
   return RETRIED_STATUS[status] ?? (status >= 500 ? 'server' : undefined)
 }
 
-/** `message` of the v1 error body or `error.message` of the v2 one (spec: Errors), on one line, or the bare status. */
+/** What may be told of the error body, or what the status means. */
 function serverMessage({ status, text }: HttpAnswer, secret: string): string {
-  const message = errorMessage(text)
-  const blotted = secret === '' ? message : message.replaceAll(secret, '[key]')
-  const line = blotted.replace(/[\p{Cc}\p{Cs}\u2028\u2029]+/gu, ' ').trim()
-  return line === '' ? `HTTP status ${status}` : line.slice(0, MESSAGE_LENGTH)
+  const { code, sentences } = errorBody(text)
+  const told = sentences.flatMap(sentence => tellableText(sentence, secret) || [])
+  const toldCode = tellableText(code, secret)
+  const parts = [told.join('; '), toldCode && `(${toldCode})`].filter(part => part !== '')
+  return parts.length === 0 ? (STATUS_CODES[status] ?? `HTTP status ${status}`) : parts.join(' ')
 }
 
-function errorMessage(text: string): string {
+/** `message` of the v1 error body, or `error.code` and `error.message` of the v2 one (spec: Errors). */
+function errorBody(text: string): { code: string; sentences: readonly string[] } {
   let body: unknown
   try {
     body = JSON.parse(text)
   } catch {
-    return ''
+    return { code: '', sentences: [] }
   }
-  const message = fieldOf(body, 'message') ?? fieldOf(fieldOf(body, 'error'), 'message')
+  const error = fieldOf(body, 'error')
+  const code = fieldOf(error, 'code')
+  const message = fieldOf(body, 'message') ?? fieldOf(error, 'message')
   // Validation errors come as a list of sentences.
-  const sentences = Array.isArray(message) ? message : [message]
-  return sentences.filter(sentence => typeof sentence === 'string').join('; ')
+  const sentences = (Array.isArray(message) ? message : [message]).slice(0, MOST_SENTENCES)
+  return {
+    code: typeof code === 'string' ? code : '',
+    sentences: sentences.filter(sentence => typeof sentence === 'string'),
+  }
 }
+
+const MOST_SENTENCES = 3
 
 function fieldOf(value: unknown, key: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined

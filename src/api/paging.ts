@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { RetryError } from '../errors.ts'
 import { exactNumber, isExactNumber } from '../json.ts'
+import { isTellable } from './server-text.ts'
 
 /**
  * How lists come in pages (spec: Pagination styles). Pure: an answer and the query that gave it become items and
@@ -246,7 +247,7 @@ function own(fields: Fields, key: string): unknown {
   return Object.hasOwn(fields, key) ? fields[key] : undefined
 }
 
-/** Says the kind of what came and the names of its fields, never a value: that could be anyone's words. */
+/** Says the kind of what came and the known names among its fields: any other name could be anyone's words. */
 function broken(expected: string, found: unknown): RetryError {
   return new RetryError(`The answer lacks its envelope: expected ${expected}, found ${describe(found)}`, {
     code: 'broken-envelope',
@@ -258,6 +259,6 @@ function describe(value: unknown): string {
   if (value === null || value === undefined) return value === null ? 'null' : 'nothing'
   if (Array.isArray(value)) return 'a list'
   if (!isFields(value)) return `a ${isExactNumber(value) ? 'number' : typeof value}`
-  const names = Object.keys(value).filter(name => /^\w{1,40}$/.test(name))
+  const names = Object.keys(value).filter(isTellable)
   return names.length === 0 ? 'an object' : `an object with ${names.slice(0, 8).join(', ')}`
 }

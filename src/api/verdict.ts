@@ -1,4 +1,5 @@
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import type { Outcome } from './classify.ts'
 import type { Sent } from './client.ts'
 import type { PermitResult } from './governor.ts'
 
@@ -10,6 +11,18 @@ export function permitResult(sent: Sent): PermitResult {
   if (sent.kind !== 'retry') return { kind: 'accepted', durationMs }
   if (sent.cause !== 'throttled') return { kind: 'other', durationMs }
   return { kind: 'throttled', durationMs, waitMs: sent.waitMs }
+}
+
+type Failed = Pick<Extract<Outcome, { kind: 'retry' }>, 'status' | 'message'>
+
+/** A failed request as a sentence. */
+export function failureText({ status, message }: Failed): string {
+  return status === undefined ? message : `The API answers ${status}: ${message}`
+}
+
+/** The same within a sentence that says since when the API fails. */
+export function failureCause({ status, message }: Failed): string {
+  return status === undefined ? message : `HTTP ${status}: ${message}`
 }
 
 /** 401: nothing can be asked with this key. */

@@ -2,7 +2,7 @@ import type { RetryCause } from '../api/classify.ts'
 import type { Client, Sent } from '../api/client.ts'
 import type { Permit } from '../api/governor.ts'
 import { retryDecision } from '../api/retry.ts'
-import { permitResult, unauthorized } from '../api/verdict.ts'
+import { failureText, permitResult, unauthorized } from '../api/verdict.ts'
 import { isoInstant } from '../clock.ts'
 import { type ParleyError, ResourceError, RetryError, StopError } from '../errors.ts'
 import type { EngineContext } from './context.ts'
@@ -254,8 +254,7 @@ async function applied(
   ticket: number,
 ): Promise<ParleyError | undefined> {
   if (sent.kind === 'retry') {
-    const answer = sent.status === undefined ? '' : `The API answers ${sent.status}: `
-    return new RetryError(`${answer}${sent.message}`, { code: sent.cause })
+    return new RetryError(failureText(sent), { code: sent.cause })
   }
   if (sent.kind === 'fault') return new ResourceError(sent.message, { code: sent.code })
   if (sent.kind === 'unauthorized') return unauthorized(sent.message)

@@ -17,6 +17,7 @@ import {
   troubleOf,
 } from '../api/reach.ts'
 import type { ApiRequest } from '../api/request.ts'
+import { failureCause, failureText } from '../api/verdict.ts'
 import { isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { ResourceName } from '../resource.ts'
@@ -161,7 +162,7 @@ export function createReachability({
     },
     sending: ({ route }) => change(sending(reach, route)),
     heard(asked, sent) {
-      if (sent.kind === 'retry' && sent.cause !== 'throttled') lastFailure = sent.message
+      if (sent.kind === 'retry' && sent.cause !== 'throttled') lastFailure = failureText(sent)
       if (sent.kind !== 'retry') waiting = undefined
       change(heard(reach, eventOf(asked, sent, clock.elapsed(), random)))
     },
@@ -214,7 +215,7 @@ function eventOf({ feed, request, isDeclared }: Asked, sent: Sent, at: number, r
     return { kind: 'refused', at, route, feed, isDeclared, random }
   }
   if (sent.kind !== 'retry') return { kind: 'answered', at, route }
-  const { cause, status, message } = sent
+  const { cause, status } = sent
   if (cause === 'throttled') return { kind: 'throttled', at, route }
   const sentAt = at - sent.durationMs
   return {
@@ -226,7 +227,7 @@ function eventOf({ feed, request, isDeclared }: Asked, sent: Sent, at: number, r
     path: request.path,
     cause,
     status,
-    message,
+    message: failureCause(sent),
     random,
   }
 }

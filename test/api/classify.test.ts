@@ -62,25 +62,32 @@ describe('a status', () => {
 describe('the message of a refusal', () => {
   it.each([
     ['the v1 body', v1Error, 'Playbook result not found'],
-    ['the v2 body', v2Error, 'limit must not exceed 100'],
-    ['a list of sentences', '{"message":["a is wrong","b is wrong",3]}', 'a is wrong; b is wrong'],
-    ['no JSON', '<html>secret page</html>', 'HTTP status 400'],
-    ['JSON without one', '{"data":"words of someone"}', 'HTTP status 400'],
-    ['null', 'null', 'HTTP status 400'],
-    ['a message that is no text', '{"message":{"a":1}}', 'HTTP status 400'],
-    ['several lines', '{"message":"one\\r\\n\\u001b[31mtwo\\u2028three"}', 'one [31mtwo three'],
-    ['the key', `{"message":"Invalid API key ${SECRET}"}`, 'Invalid API key [key]'],
+    ['the v2 body, with its code', v2Error, 'limit must not exceed … (invalid)'],
+    [
+      'a list of sentences',
+      '{"message":["limit is wrong","page is wrong",3]}',
+      'limit is wrong; page is wrong',
+    ],
+    ['no JSON', '<html>secret page</html>', 'Bad Request'],
+    ['JSON without one', '{"data":"words of someone"}', 'Bad Request'],
+    ['null', 'null', 'Bad Request'],
+    ['a message that is no text', '{"message":{"a":1}}', 'Bad Request'],
+    ['several lines', '{"message":"not\\r\\n\\u001b[31mred\\u2028found"}', 'not … found'],
+    ['the key', `{"message":"Invalid API key ${SECRET}"}`, 'Invalid API key …'],
+    ['a shortened key', '{"message":"Invalid API key sk_live…abcd"}', 'Invalid API key …'],
+    [
+      'words of people',
+      '{"message":"Meeting \\"Ada and the access log\\" is not visible"}',
+      'Meeting … is not visible',
+    ],
   ])('comes from %s', (_, text, message) => {
     expect(classify(400, text)).toMatchObject({ message })
   })
 
-  it('is cut to 200 characters, with no part of a key left at the cut', () => {
-    const outcome = classify(400, JSON.stringify({ message: `${'x'.repeat(195)}${SECRET}` }))
-    expect(outcome).toMatchObject({ message: `${'x'.repeat(195)}[key]` })
-    expect(classify(401, JSON.stringify({ message: 'y'.repeat(500) }))).toEqual({
-      kind: 'unauthorized',
-      message: 'y'.repeat(200),
-    })
+  it('is what HTTP calls the status where nothing of the body is known', () => {
+    expect(classify(404, '{"message":"Ada"}')).toMatchObject({ message: 'Not Found' })
+    expect(classify(401, '{"message":"Ada"}')).toEqual({ kind: 'unauthorized', message: 'Unauthorized' })
+    expect(classify(499, '{"message":"Ada"}')).toMatchObject({ message: 'HTTP status 499' })
   })
 })
 

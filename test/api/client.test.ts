@@ -115,8 +115,8 @@ describe('an answer', () => {
   })
 
   it.each([
-    [401, { kind: 'unauthorized', message: 'Invalid API key [key]' }],
-    [403, { kind: 'refused', status: 403, message: 'Invalid API key [key]' }],
+    [401, { kind: 'unauthorized', message: 'Invalid API key …' }],
+    [403, { kind: 'refused', status: 403, message: 'Invalid API key …' }],
     [429, { kind: 'retry', cause: 'throttled', status: 429, waitMs: 2000 }],
     [502, { kind: 'retry', cause: 'server', status: 502 }],
   ])('of status %i is no error of ours', async (status, outcome) => {
@@ -187,7 +187,11 @@ describe('an answer that is too large', () => {
 
   it('of an error leaves the error what it is', async () => {
     const { baseUrl } = await serve((_, response) => json(response, { message: 'x'.repeat(200_000) }, 500))
-    expect(await send(baseUrl)).toMatchObject({ kind: 'retry', cause: 'server', message: 'HTTP status 500' })
+    expect(await send(baseUrl)).toMatchObject({
+      kind: 'retry',
+      cause: 'server',
+      message: 'Internal Server Error',
+    })
   })
 
   it('does not keep the next request from its answer', async () => {

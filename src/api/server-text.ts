@@ -1,0 +1,80 @@
+/**
+ * What a log, a status or an error may say of a server's error message. The message may quote anything: the subject of
+ * an e-mail, a person's name, a part of the key. So only words of a fixed list pass, and none within quotation marks;
+ * everything else becomes an ellipsis. Pure.
+ */
+
+const words = (text: string): readonly string[] => text.trim().split(/\s+/)
+
+/** Words of HTTP, of the API's description and of validation messages. First names of people are left out. */
+const TECHNICAL: ReadonlySet<string> = new Set(
+  words(`
+    accept acceptable accepted access accessible account action active activities activity allowed api archived
+    argument array attempts attendees auth authenticate authenticated authentication authorization authorized
+    available backend bad body boolean busy character characters client code collection collections companies company
+    concurrent conflict connection contact contacts content contract could cursor data database date datetime day days
+    deadline deal deals definition deleted denied deprecated disabled down duplicate email empty enabled end endpoint
+    entity error errors exceed exceeded exceeds exception exist exists expected expired fail failed failure feature
+    field fields filter forbidden format found gateway gone greater header headers hidden hour hours http https id ids
+    implemented inactive info insufficient integer internal invalid item items json key large larger least length less
+    limit limited limits list log logs long longer lower maintenance malformed many maximum meeting meetings member
+    members message messages method minimum minute minutes missing month months most multiple null number object
+    objects offline operation order overloaded page pages pagination paging parameter parameters params parse path
+    payload pending period permission permissions permitted pipeline plan playbook playbooks position positive
+    precondition properties property proxy public query quota range rate reached read readable received record records
+    refused regex rejected related relation request requested requests required reset resource resources response
+    result results retry revoked route schema scope second seconds security server service session setting settings
+    shared short shorter size space span stage start state status stopped string supported suspended syntax team teams
+    temporarily temporary text thread throttled throttling time timed timeout timestamp token transcript transcripts
+    type unable unauthenticated unauthorized unavailable unexpected unknown unprocessable unpublished unreadable
+    unrecognized unsupported upper upstream url user users utc uuid uuids valid validation value values version
+    visibility visible wait week weeks window workspace workspaces write wrong zone
+  `),
+)
+
+/** These say nothing alone. */
+const JOINING: ReadonlySet<string> = new Set(
+  words(`
+    a after again all an and any are as at be been before being between but by cannot do does each either equal equals
+    for from given greater has have if in into is it its later more must neither no none not of off on one only or
+    other out outside over per please same should so such than that the their there this to too try twice under until
+    up use used using was were when where which while with within without x you your
+  `),
+)
+
+const QUOTED = /["'`´‘’‚‛“”„‟«»‹›].*["'`´‘’‚‛“”„‟«»‹›]/s
+const UNFINISHED_QUOTE = /(?<![\p{L}\p{N}])["'`´‘’‚‛“”„‟«»‹›].*$/su
+
+/** A word with the punctuation around it. */
+const TOKEN = /^([([]?)([A-Za-z]+(?:[-_./][A-Za-z]+)*)([)\]]?[.,;:!?]?)$/
+
+const LEFT_OUT = '…'
+
+/** The most that is passed on, in characters. */
+const LONGEST = 200
+
+/**
+ * What may be told of a server's text, on one line. Empty where nothing of it is known.
+ * @param secret the API key, which may happen to consist of known words
+ */
+export function tellableText(text: string, secret: string): string {
+  const blotted = secret === '' ? text : text.replaceAll(secret, LEFT_OUT)
+  const tokens = blotted.replace(QUOTED, LEFT_OUT).replace(UNFINISHED_QUOTE, LEFT_OUT).split(/\s+/)
+  const told = tokens.map(token => (isTellable(token) ? token : LEFT_OUT))
+  if (!told.some(token => tokenWords(token).some(word => TECHNICAL.has(word)))) return ''
+  const line = told.filter((token, at) => token !== LEFT_OUT || told[at - 1] !== LEFT_OUT).join(' ')
+  return line.length > LONGEST ? `${line.slice(0, LONGEST).replace(/ \S*$/, '')} ${LEFT_OUT}` : line
+}
+
+/** Whether a word that the server sent, such as a field's name, may be told as it is. */
+export function isTellable(token: string): boolean {
+  const parts = tokenWords(token)
+  return parts.length > 0 && parts.every(word => TECHNICAL.has(word) || JOINING.has(word))
+}
+
+/** `X-Api-Key`, `related_id` and `ValidationError` are several words. */
+function tokenWords(token: string): readonly string[] {
+  const [, , core = ''] = TOKEN.exec(token) ?? []
+  const parts = core.split(/[-_./]|(?<=[a-z])(?=[A-Z])/)
+  return parts.filter(part => part !== '').map(part => part.toLowerCase())
+}
