@@ -5,7 +5,7 @@ import type { Resource, SingletonFeed } from '../resource.ts'
 import type { ParsedItem } from '../row.ts'
 import type { ListOf } from './agenda.ts'
 import type { EngineContext } from './context.ts'
-import { confirmAfterMs, denied, undecidedSince } from './deletions/denial.ts'
+import { confirmableAt, denied, undecidedSince } from './deletions/denial.ts'
 import { expectedOrFault } from './expected.ts'
 import type { Job, Reply, Source } from './job.ts'
 
@@ -26,7 +26,7 @@ export function createSingleton(
     const [segment] = store.ledger.segments(id, '')
     if (holds.isHeld(id)) return false
     const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context))
-    if (since !== undefined) return Date.parse(since) + confirmAfterMs(context) <= context.server.now()
+    if (since !== undefined) return confirmableAt(context, since) <= context.server.now()
     return segment === undefined || agenda.isListDue(list, segment)
   }
 

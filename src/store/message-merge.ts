@@ -90,7 +90,7 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
   const setPending = prepare(`UPDATE ${source} SET text_state = 'pending', _text_due = 1 WHERE _id = ?`)
   const setState = prepare(`UPDATE ${source} SET text_state = ? WHERE _id = ? AND text_state <> ?`)
   const findCopy = prepare(
-    `SELECT _id, ${derivation.groupBy} AS "group" FROM ${source} WHERE ${derivation.key} = ?`,
+    `SELECT _id, text_state, ${derivation.groupBy} AS "group" FROM ${source} WHERE ${derivation.key} = ?`,
   )
   // Another copy's text in the place of one that is there completes the merge; only the same copy's is a change.
   const setText = prepare(
@@ -104,6 +104,8 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
   )
 
   const copies = (key: string) => copiesOf.all(key) as Copy[]
+  const copyWith = (id: string) =>
+    findCopy.get(id) as (Pick<Copy, '_id' | 'text_state'> & { group: string }) | undefined
 
   /** Stores on the copies which of them is read next. */
   const storePlan = (live: readonly Copy[], from: number | null): TextPlan => {
@@ -162,7 +164,7 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
       for (const [key, isReplaced] of distinct) refreshOne({ key, isReplaced }, now, true)
     },
     applyText(copyId, result, now) {
-      const copy = findCopy.get(copyId) as { _id: number; group: string } | undefined
+      const copy = copyWith(copyId)
       if (!copy) return false
       const changed = setState.run(result.state, copy._id, result.state).changes > 0
       let textChanged = false
@@ -174,7 +176,7 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
       const isReplaced = result.state !== 'present'
       return refreshOne({ key: copy.group, isReplaced }, now, false) || changed || textChanged
     },
-    textState: copyId => (findCopy.get(copyId) as { text_state: string } | undefined)?.text_state,
+    textState: copyId => copyWith(copyId)?.text_state,
     resetText(copyId) {
       resetState.run(copyId)
     },

@@ -4,7 +4,8 @@ import type { Denial } from './suspicions.ts'
 
 /** The state of each meeting's transcript, and what is stored of it. */
 export interface Transcripts {
-  state(meeting: string): string | undefined
+  /** Also while the meeting is withheld, or a later state says that there are none. */
+  hasEntries(meeting: string): boolean
   setState(meeting: string, state: string, now: string): void
   /** Removes the entries, since the API has denied them; the state tells how. Returns how many transcripts changed. */
   clear(meeting: string, means: Denial, now: string): number
@@ -20,7 +21,7 @@ export const STATE_AFTER: Readonly<Record<Denial, string>> = {
 }
 
 export function createTranscripts(prepare: Prepare, rows: Pick<RowWriters, 'replaceChildren'>): Transcripts {
-  const find = prepare('SELECT transcript_state FROM meetings WHERE id = ?').pluck()
+  const entry = prepare('SELECT 1 FROM transcript_entries WHERE meeting_id = ? LIMIT 1')
   const set = prepare(
     'UPDATE meetings SET transcript_state = @state, _synced_at = @now WHERE id = @meeting AND transcript_state <> @state',
   )
@@ -31,7 +32,7 @@ export function createTranscripts(prepare: Prepare, rows: Pick<RowWriters, 'repl
     set.run({ meeting, state, now })
   }
   return {
-    state: meeting => find.get(meeting) as string | undefined,
+    hasEntries: meeting => entry.get(meeting) !== undefined,
     setState,
     clear(meeting, means, now) {
       rows.replaceChildren('transcript_entries', meeting, [], now)

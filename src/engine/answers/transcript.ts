@@ -56,7 +56,7 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
 /** An answer without entries: a suspicion where entries are stored, else what it says. */
 function refuseTranscript(context: EngineContext, work: ItemWork, means: Denial): void {
   const { feed, task } = work
-  if (context.store.transcripts.state(task.key) !== 'present') {
+  if (!context.store.transcripts.hasEntries(task.key)) {
     context.store.transcripts.setState(task.key, STATE_AFTER[means], context.now())
     waitFor(context, work)
     return
@@ -72,6 +72,7 @@ function withoutWords(entry: unknown): unknown {
 }
 
 function transcriptAbsent(context: EngineContext, work: ItemWork, means: 'absent' | 'withheld'): void {
+  if (isTooLate(context, work)) return
   askDetail(context, work)
   refuseTranscript(context, work, means)
 }

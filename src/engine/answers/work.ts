@@ -99,11 +99,6 @@ export function rereadAfter({ clock }: EngineContext, happenedAt: string | null)
 }
 
 /** A part of a meeting is refused: the meeting's detail decides what that means. */
-export function partAbsent(context: EngineContext, work: ItemWork): void {
-  askDetail(context, work)
-  waitFor(context, work)
-}
-
 export function askDetail({ store, now }: EngineContext, { task }: ItemWork): void {
   if (task.attempts === 0) store.tasks.demand({ feed: 'meetings.detail', key: task.key, dueAt: now() })
 }

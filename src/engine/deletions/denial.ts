@@ -45,6 +45,15 @@ export function confirmAfterMs({ options }: Pick<EngineContext, 'options'>): num
   return scaled(CONFIRM_AFTER_MS, options)
 }
 
+/**
+ * When a second denial can count, by the server's clock in ms. A first one that seems to lie ahead was noted under a
+ * clock that was wrong: it is asked for now, and noted again.
+ */
+export function confirmableAt(context: EngineContext, since: string, waits = 1): number {
+  const deniedAt = Date.parse(since)
+  return deniedAt > context.server.now() ? 0 : deniedAt + confirmAfterMs(context) * waits
+}
+
 /** What could not be decided in so many times the usual wait, an hour, holds up no other deletion. */
 const UNDECIDED_WAITS = 30
 

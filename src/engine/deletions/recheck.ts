@@ -3,7 +3,7 @@ import type { Segment } from '../../store/ledger.ts'
 import type { ListOf } from '../agenda.ts'
 import type { EngineContext } from '../context.ts'
 import { scaled } from '../intervals.ts'
-import { confirmAfterMs, undecidedSince } from './denial.ts'
+import { confirmAfterMs, confirmableAt, undecidedSince } from './denial.ts'
 import { CONFIRM_MANY_AFTER_MS } from './doubts.ts'
 import { tablesOf } from './settle.ts'
 
@@ -22,9 +22,7 @@ export function recheckAt(context: EngineContext, { feed }: ListOf, segment: Seg
   if (!isOwnEvidence) return undefined
   const scope = feed.scope === undefined ? undefined : segment.scope
   const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context), scope)
-  return since === undefined
-    ? undefined
-    : Date.parse(since) + confirmAfterMs(context) * doubts.patience(segment.id)
+  return since === undefined ? undefined : confirmableAt(context, since, doubts.patience(segment.id))
 }
 
 export function isRecheckDue(context: EngineContext, list: ListOf, segment: Segment): boolean {
@@ -53,7 +51,7 @@ export function confirmationMs(
   return ms === undefined ? undefined : Math.max(ms, 1)
 }
 
-/** Until the youngest suspicion is so old; undefined when each is. */
+/** Until the youngest suspicion is so old; undefined when each is. One from the future is as old as any other. */
 function latestMs(
   { store, server }: EngineContext,
   resources: readonly ResourceName[],
@@ -63,6 +61,7 @@ function latestMs(
     .flatMap(tablesOf)
     // Parts are confirmed an hour later, which no run waits for.
     .flatMap(({ name, kind }) => (kind === 'child' ? [] : (store.suspicions.latestUndecided(name) ?? [])))
+    .filter(since => Date.parse(since) <= server.now())
     .sort()
     .at(-1)
   const ms = since === undefined ? 0 : Date.parse(since) + ageMs - server.now()
