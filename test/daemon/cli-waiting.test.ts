@@ -8,7 +8,7 @@ import { createLog } from '../../src/log.ts'
 import { RESOURCE_NAMES } from '../../src/resource.ts'
 import { createServiceManager } from '../../src/service-manager.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
-import { loaded, seen } from './cli-daemon.ts'
+import { column, loaded, seen } from './cli-daemon.ts'
 
 const MINUTE_MS = 60_000
 
@@ -96,9 +96,11 @@ test('a key that was changed within a minute is taken from its file, and all goe
 })
 
 test('a key that is still refused after a minute ends it with 77, after it was tried once', async context => {
-  const { simulator, clock, ended } = await waitingForAKey(context)
+  const { simulator, clock, file, ended } = await waitingForAKey(context)
   const refusals = simulator.requests.count(undefined, 401)
   clock.passMinute()
   await expect(ended).rejects.toMatchObject({ exitStatus: 77, code: 'unauthorized' })
   expect(simulator.requests.count(undefined, 401)).toBe(refusals + 1)
+  const [noted] = column(file, "SELECT value FROM sync_meta WHERE key = 'daemon_state'")
+  expect(JSON.parse(String(noted))).toMatchObject({ state: 'stopped', exit_status: 77 })
 })

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { loadSettings } from '../../src/config.ts'
+import { createTold } from '../../src/daemon/figures.ts'
 import { createKeptReading } from '../../src/daemon/kept-reading.ts'
+import { running } from '../../src/daemon/state.ts'
+import { RESOURCE_NAMES } from '../../src/resource.ts'
+import { virtualClock } from '../api/virtual-clock.ts'
+import { temporaryStore } from '../store/temporary-store.ts'
 
 function counted() {
   let elapsed = 0
@@ -46,4 +52,33 @@ describe('a kept reading', () => {
     fail(false)
     expect(await ask('a')).toBe('a 2')
   })
+})
+
+test('the status server reads a small file once a second at most', async () => {
+  const store = temporaryStore()
+  const clock = virtualClock(Date.parse('2026-03-04T12:00:00.000Z'))
+  const env = {
+    PARLEY_DATABASE: store.path,
+    PARLEY_BASE_URL: 'http://localhost',
+    PARLEY_API_KEY: 'key',
+    PARLEY_WORKSPACE_ID: 'workspace',
+  }
+  const { settings } = loadSettings({
+    flags: {},
+    env,
+    cwd: store.folder,
+    requireApi: true,
+    resourceNames: RESOURCE_NAMES,
+  })
+  const { status } = createTold({ settings, state: running(clock) }, { clock, version: '1' })
+  const nextRun = async () => (await status()).resources.map(row => row.next_run_at)[0]
+  expect(await nextRun()).toBeNull()
+  const at = '2026-03-04T13:00:00.000Z'
+  await store.transaction(() => {
+    for (const name of RESOURCE_NAMES) store.state.nextRun(name, at)
+  })
+  await clock.advance(999)
+  expect(await nextRun()).toBeNull()
+  await clock.advance(1)
+  expect(await nextRun()).toBe(at)
 })

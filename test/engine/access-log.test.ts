@@ -198,6 +198,24 @@ describe('the access log', () => {
     expect(trial.column(OPERATIONS)).toEqual(['a'])
   })
 
+  test('is read but for a period that fails, and wholly once that can be read', async () => {
+    const api = await startScriptedApi()
+    const entries = [entry(60_000, 'a'), entry(5 * DAY, 'b'), entry(40 * DAY, 'c')]
+    let isBad = true
+    const whole = log(() => entries, 50)
+    api.on(ROUTE, request => {
+      const { from = '', limit } = request.query
+      return isBad && limit !== '1' && from > ago(2 * HOUR) ? refused(500) : whole(request)
+    })
+    const trial = await startTrial(api)
+    expect(outcomeOf(await trial.run(['access_logs']), 'access_logs')).toBe('failed')
+    expect(stateOf(trial, 'access_logs')).toBe('failing')
+    expect(trial.column(OPERATIONS)).toEqual(['b', 'c'])
+    isBad = false
+    expect((await trial.run(['access_logs'])).complete).toBe(true)
+    expect(trial.column(OPERATIONS)).toEqual(['a', 'b', 'c'])
+  })
+
   test('with --since is bounded in the request', async () => {
     const api = await startScriptedApi()
     api.on(

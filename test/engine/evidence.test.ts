@@ -134,6 +134,21 @@ describe('evidence by a single read (teams, collections, activities)', () => {
     expect(stateOf(trial, 'collections')).toBe('failing')
   })
 
+  test.each([403, 404, 410])(
+    'a collection that its list misses and whose single read answers %i is tombstoned',
+    async status => {
+      const api = await startScriptedApi()
+      let collections = [{ id: 'a' }, { id: 'b' }]
+      api.on('/v1/collections', () => v1Page(collections))
+      api.on('/v1/collections/{id}', () => refused(status))
+      const trial = await startTrial(api)
+      await trial.run(['collections'])
+      collections = [{ id: 'a' }]
+      expect(outcomeOf(await trial.run(['collections']), 'collections')).toBe('complete')
+      expect(trial.column(live('collections'))).toEqual(['a'])
+    },
+  )
+
   test('an answer for another thing than was asked for is no evidence', async () => {
     const api = await startScriptedApi()
     let collections = [{ id: 'a' }, { id: 'b' }]

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { virtualClock } from '../api/virtual-clock.ts'
-import { startScriptedApi, v1Page } from '../support/scripted-api.ts'
+import { refused, startScriptedApi, v1Page } from '../support/scripted-api.ts'
 import { startTrial } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
@@ -10,8 +10,9 @@ test('a list whose passes take long is read as rarely as keeps them to a twentie
   const api = await startScriptedApi()
   const clock = virtualClock(Date.now())
   const headers = () => ({ date: new Date(clock.now()).toUTCString() })
-  // A pass takes 27 s; at this scale it would be made each 22 s.
+  // A pass takes 27 s; at this scale it would be made each 22 s, so that it would be due again at once.
   api.on('/v1/collections', async ({ query: { cursor } }) => {
+    if (api.requests.length > 20) return refused(400)
     await clock.advance(9 * SECOND)
     return {
       ...v1Page([{ id: cursor ?? 'a' }], cursor === 'c' ? null : cursor === undefined ? 'b' : 'c'),

@@ -205,6 +205,25 @@ describe('an API that does not answer', () => {
     },
   )
 
+  test('on any of many routes is asked for nothing between two trials', async () => {
+    const api = await startScriptedApi()
+    const routes = [
+      '/v1/members',
+      '/v1/teams',
+      '/v1/collections',
+      '/v1/playbooks',
+      '/v2/activities',
+      '/v2/messages',
+    ]
+    for (const route of routes) api.on(route, () => ({ cut: true }))
+    const trial = await startTrial(api)
+    const resources = ['members', 'teams', 'collections', 'playbooks', 'activities', 'messages'] as const
+    const error = await stopOf(trial.run(resources, { giveUpMs: 3000 }))
+    expect(error.code).toBe('api-silent')
+    // One for each route at first, then witnesses; trials after half a second, one and two.
+    expect(api.requests.length).toBeLessThan(25)
+  })
+
   test('that fails once and recovers is nothing at all', async () => {
     const api = await startScriptedApi()
     let tries = 0
@@ -241,6 +260,7 @@ describe('one failing resource', () => {
       .filter(({ outcome }) => outcome === 'failed')
       .map(({ resource }) => resource)
     expect(failed.sort()).toEqual(['members', 'teams'])
+    expect(trial.logged()).not.toContain('The API does not answer')
     expect(trial.column('SELECT id FROM collections')).toEqual(['c'])
     expect(trial.column('SELECT text FROM messages')).toEqual(['words'])
     expect([stateOf(trial, 'members'), stateOf(trial, 'teams'), stateOf(trial, 'collections')]).toEqual([

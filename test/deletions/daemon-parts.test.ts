@@ -1,0 +1,121 @@
+import { expect, test } from 'vitest'
+import type { ResourceName } from '../../src/resource.ts'
+import { startTrial } from '../engine/trial-backfill.ts'
+import { startTimed } from '../engine/trial-timed.ts'
+import { refused, type ScriptedAnswer, startScriptedApi, v1Page } from '../support/scripted-api.ts'
+
+/** Parts of rows, and documents, that go or change while no list says so. */
+
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+
+const ROUTES = {
+  meeting: '/v1/meetings/{id}',
+  transcript: '/v1/meetings/{id}/transcript',
+  results: '/v1/meetings/{id}/playbook-results',
+  setting: '/v1/playbooks/{id}/execution-setting',
+  bot: '/v1/bot-definition',
+} as const
+
+type Part = keyof typeof ROUTES
+
+const RESOURCES: readonly ResourceName[] = [
+  'activities',
+  'meetings',
+  'transcripts',
+  'playbooks',
+  'playbook_results',
+  'bot_definition',
+]
+
+/** A daemon that has read a workspace with one thing of each kind; a test may change each answer. */
+async function startParts() {
+  const api = await startScriptedApi()
+  const answers: Record<Part, ScriptedAnswer> = {
+    meeting: { body: { data: { meeting_id: 'x', title: 'Kickoff', overview_status: 'COMPLETED' } } },
+    transcript: { body: { data: [{ text: 'first words' }] } },
+    results: { body: { data: [{ id: 'r', playbook_name: 'Discovery' }] } },
+    setting: { body: { mode: 'AUTO' } },
+    bot: { body: { data: { name: 'Bot', transcription_hints: [{ hint: 'parley' }] } } },
+  }
+  api.on('/v1/meetings', () => v1Page([{ meeting_id: 'x' }]))
+  api.on('/v1/playbooks', () => v1Page([{ id: 'p' }]))
+  api.on('/v1/playbooks/{id}', () => ({ body: { data: { id: 'p', name: 'Discovery', active: true } } }))
+  for (const [part, route] of Object.entries(ROUTES)) api.on(route, () => answers[part as Part])
+  const trial = await startTrial(api)
+  await trial.run(RESOURCES)
+  const timed = await startTimed(api, trial, RESOURCES)
+  const goOn = async (...waits: readonly number[]) => {
+    for (const ms of waits) {
+      timed.passTime(ms)
+      await timed.drain()
+      for (const resource of RESOURCES) await timed.settle(resource)
+    }
+  }
+  return { ...trial, answers, goOn }
+}
+
+const WORDS = 'SELECT text FROM live_transcript_entries'
+const HOURS = [60 * MINUTE, 61 * MINUTE, 61 * MINUTE]
+
+test('a transcript is read again within a week, though its meeting stays the same', async () => {
+  const { answers, goOn, column } = await startParts()
+  expect(column(WORDS)).toEqual(['first words'])
+  answers.transcript = { body: { data: [{ text: 'corrected words' }] } }
+  await goOn(7 * DAY)
+  expect(column(WORDS)).toEqual(['corrected words'])
+})
+
+test.each([
+  ['withheld', refused(403)],
+  ['gone', refused(404)],
+  ['empty', { body: { data: [] } }],
+] as const)(
+  'a transcript that is %s leaves no words once a second answer says so, while its meeting stays',
+  async (state, answer) => {
+    const { answers, goOn, column } = await startParts()
+    answers.transcript = answer
+    await goOn(7 * DAY, ...HOURS)
+    expect(column(WORDS)).toEqual([])
+    expect(column('SELECT transcript_state FROM live_meetings')).toEqual([state])
+  },
+)
+
+test('an execution setting and a bot definition that answer 404 twice are gone, and come back', async () => {
+  const { answers, goOn, column } = await startParts()
+  const setting = 'SELECT execution_setting FROM live_playbooks'
+  const bot =
+    'SELECT (SELECT count(*) FROM live_bot_definition) + (SELECT count(*) FROM live_bot_transcription_hints)'
+  const before = { setting: answers.setting, bot: answers.bot }
+  expect([column(setting), column(bot)]).toEqual([['{"mode":"AUTO"}'], [2]])
+  Object.assign(answers, { setting: refused(404), bot: refused(404) })
+  await goOn(8 * DAY, 3 * MINUTE, 3 * MINUTE)
+  expect([column(setting), column(bot)]).toEqual([[null], [0]])
+  Object.assign(answers, before)
+  await goOn(2 * DAY, 8 * DAY)
+  expect([column(setting), column(bot)]).toEqual([['{"mode":"AUTO"}'], [2]])
+})
+
+test('a meeting that its list names stays after 404s, and is read again within the hour', async () => {
+  const { answers, goOn, column } = await startParts()
+  answers.meeting = refused(404)
+  await goOn(7 * DAY, 3 * MINUTE, DAY, DAY, DAY)
+  expect(column('SELECT title FROM live_meetings')).toEqual(['Kickoff'])
+  answers.meeting = { body: { data: { meeting_id: 'x', title: 'Moved', overview_status: 'COMPLETED' } } }
+  await goOn(61 * MINUTE)
+  expect(column('SELECT title FROM live_meetings')).toEqual(['Moved'])
+})
+
+test('a meeting that was refused for a while has its parts read again as before', async () => {
+  const { answers, goOn, column } = await startParts()
+  const { meeting } = answers
+  answers.meeting = refused(404)
+  await goOn(7 * DAY, 3 * MINUTE)
+  answers.meeting = meeting
+  await goOn(DAY)
+  answers.transcript = { body: { data: [{ text: 'corrected words' }] } }
+  answers.results = { body: { data: [{ id: 'r', playbook_name: 'Renamed' }] } }
+  await goOn(7 * DAY)
+  expect(column(WORDS)).toEqual(['corrected words'])
+  expect(column('SELECT playbook_name FROM live_playbook_results')).toEqual(['Renamed'])
+})

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest'
+import type { ResourceName } from '../../src/resource.ts'
+import { message, minutesBack, startTrial, uuid } from '../engine/trial-backfill.ts'
+import { startTimed } from '../engine/trial-timed.ts'
+import { numberedPage, refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+
+/** Answers that deny a row seconds apart, as those of one replica that lags, are no more than one. */
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+
+const activity = {
+  id: uuid(1),
+  type: 'call',
+  source_type: 'OBJECT_CHANGE_EVENT',
+  source_id: 'x',
+  occurred_at: minutesBack(1),
+  created_via: null,
+  actor: null,
+  links: [],
+}
+
+/** A workspace with one row of each kind, none of which any answer shows while they are hidden. */
+async function startHiding(resource: ResourceName, isThere = true) {
+  const api = await startScriptedApi()
+  let shown = isThere
+  const some = <T>(row: T): T[] => (shown ? [row] : [])
+  const single = (body: unknown) => () => (shown ? { body } : refused(404))
+  api.on('/v1/members', () => numberedPage(some({ id: 'm', name: 'Aiko' })))
+  api.on('/v1/teams', () => numberedPage(some({ id: 't', name: 'East', member_ids: [] })))
+  api.on('/v1/teams/{id}', single({ data: { id: 't', name: 'East', member_ids: [] } }))
+  api.on('/v1/meetings', () => v1Page(some({ meeting_id: 'x' })))
+  api.on('/v1/meetings/{id}', single({ data: { meeting_id: 'x', overview_status: 'COMPLETED' } }))
+  api.on('/v2/activities', () => v2Page(some(activity)))
+  api.on('/v2/activities/{id}', single(activity))
+  api.on('/v2/messages', () => v2Page(some(message(1))))
+  const trial = await startTrial(api)
+  const chosen: readonly ResourceName[] = resource === 'activities' ? [resource] : ['activities', resource]
+  await trial.run(chosen)
+  const timed = await startTimed(api, trial, chosen)
+  return {
+    show: (isShown: boolean) => {
+      shown = isShown
+    },
+    poll: async (afterMs: number) => {
+      timed.passTime(afterMs)
+      timed.context.wishes.add(`${resource}.list`)
+      await timed.drain()
+      await timed.settle(resource)
+    },
+    live: () => trial.column(`SELECT count(*) FROM live_${resource}`)[0],
+  }
+}
+
+const RESOURCES = ['members', 'teams', 'meetings', 'activities', 'messages'] as const
+
+test.each(RESOURCES)(
+  '%s: a row goes when it is denied again minutes later, and not before',
+  async resource => {
+    const { show, poll, live } = await startHiding(resource)
+    await poll(10 * MINUTE)
+    show(false)
+    for (const afterMs of [0, 0, 14, 15 * SECOND, 60 * SECOND]) {
+      await poll(afterMs)
+      expect(live()).toBe(1)
+    }
+    for (const afterMs of [2 * MINUTE, 3 * MINUTE, 3 * MINUTE]) await poll(afterMs)
+    expect(live()).toBe(0)
+  },
+)
+
+test('a row that is first shown is not gone while other answers do not know it yet', async () => {
+  const { show, poll, live } = await startHiding('activities', false)
+  show(true)
+  await poll(10 * MINUTE)
+  expect(live()).toBe(1)
+  show(false)
+  for (const afterMs of [10 * SECOND, MINUTE, MINUTE, MINUTE, MINUTE]) {
+    await poll(afterMs)
+    expect(live()).toBe(1)
+  }
+})
