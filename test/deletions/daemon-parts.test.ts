@@ -4,7 +4,7 @@ import { startTrial } from '../engine/trial-backfill.ts'
 import { startTimed } from '../engine/trial-timed.ts'
 import { refused, type ScriptedAnswer, startScriptedApi, v1Page } from '../support/scripted-api.ts'
 
-/** Parts of rows, and documents, that go or change while no list says so. */
+/** Parts of rows, and documents, that go or change in the daemon while no list says so. */
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE

@@ -260,7 +260,6 @@ describe('one failing resource', () => {
       .filter(({ outcome }) => outcome === 'failed')
       .map(({ resource }) => resource)
     expect(failed.sort()).toEqual(['members', 'teams'])
-    expect(trial.logged()).not.toContain('The API does not answer')
     expect(trial.column('SELECT id FROM collections')).toEqual(['c'])
     expect(trial.column('SELECT text FROM messages')).toEqual(['words'])
     expect([stateOf(trial, 'members'), stateOf(trial, 'teams'), stateOf(trial, 'collections')]).toEqual([
@@ -272,6 +271,23 @@ describe('one failing resource', () => {
     api.on('/v1/teams', () => numberedPage([]))
     expect((await trial.run(RESOURCE_NAMES)).complete).toBe(true)
     expect(stateOf(trial, 'members')).toBe('ok')
+  })
+
+  test('of which every single read fails is no silence of the API', async () => {
+    const api = await startScriptedApi()
+    const stopping = new AbortController()
+    const meetings = Array.from({ length: 20 }, (_, index) => ({ meeting_id: `m${index}` }))
+    api.on('/v1/meetings', () => v1Page(meetings))
+    api.on('/v1/meetings/{id}', () => {
+      // Eight under way when it begins to fail, and the trial after them.
+      if (api.asked('/v1/meetings/{id}').length === 9) stopping.abort()
+      return refused(500)
+    })
+    const trial = await startTrial(api)
+    const result = await trial.run(['meetings'], { signal: stopping.signal })
+    expect(result.interrupted).toBe(true)
+    expect(trial.logged()).toContain('A route does not answer and is asked less often')
+    expect(trial.logged()).not.toContain('The API does not answer')
   })
 
   test('an answer that is too large fails that request, and the rest goes on', async () => {
