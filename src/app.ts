@@ -185,6 +185,7 @@ export function createApiClient({ api }: ApiSettings, clock: Clock): Client {
     baseUrl: api.baseUrl,
     apiKey: () => api.key,
     workspaceId: api.workspaceId,
+    keySource: api.keySource,
     timeoutMs: api.timeoutSeconds * 1000,
     maxResponseBytes: api.maxResponseBytes,
     clock,

@@ -39,7 +39,13 @@ export type Settings = {
 
 /** Settings with which the API can be asked. */
 export type ApiSettings = Settings & {
-  readonly api: { readonly baseUrl: string; readonly key: string; readonly workspaceId: string }
+  readonly api: {
+    readonly baseUrl: string
+    readonly key: string
+    readonly workspaceId: string
+    /** Where the key came from, as in `LoadedSettings.sources`. */
+    readonly keySource: string
+  }
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -63,7 +69,10 @@ export interface LoadedSettings<S extends Settings = Settings> {
   settings: S
   /** Sentences for the operator about settings that work but should not be so. */
   warnings: string[]
-  /** Where each value came from: a file's path, `environment NAME`, `flag --name`, or `default`. */
+  /**
+   * Where each value came from: a file's path, `environment NAME`, `flag --name`, or `default`. That of a secret in a
+   * file of its own is the path of that file, with the place that names it.
+   */
   sources: Readonly<Record<SettingKey, string>>
   /** The settings file that was read, if there was one. */
   file: string | undefined
@@ -115,7 +124,13 @@ export function loadSettings(request: SettingsRequest): LoadedSettings {
   const fatal = found.problems.filter(isFatal)
   if (fatal.length > 0) throw badSettings(fatal.map(({ text }) => text))
   const others = found.problems.filter(problem => !isFatal(problem)).map(({ text }) => text)
-  return { settings, warnings: [...found.warnings, ...others], sources, file: file.path }
+  const api = { ...settings.api, keySource: sources['api.key'] }
+  return {
+    settings: { ...settings, api },
+    warnings: [...found.warnings, ...others],
+    sources,
+    file: file.path,
+  }
 }
 
 /** Whether a problem keeps the caller from what it does. */
@@ -307,7 +322,7 @@ function settle(
     const candidates = layers.flatMap(layer => layer.get(key) ?? [])
     // What a higher place overrules is checked as well: it would turn up as an error on the day it no longer is.
     const values = candidates.map((candidate, rank) => read(key, candidate, rank === 0, within, found))
-    sources[key] = candidates[0]?.source ?? 'default'
+    sources[key] = sourceOf(candidates[0])
     const [section, name] = key.split('.').map(camel)
     settings[section ?? ''] = {
       ...settings[section ?? ''],
@@ -315,6 +330,11 @@ function settle(
     }
   }
   return { settings: settings as Settings, sources: sources as Record<SettingKey, string> }
+}
+
+function sourceOf(given: Given | undefined): string {
+  if (given === undefined) return 'default'
+  return given.inFile === undefined ? given.source : `${given.value} (${given.source})`
 }
 
 /** The checked value, or undefined with the problem noted. Of several files with a secret only the one that counts is read. */

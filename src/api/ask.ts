@@ -1,11 +1,12 @@
 import type { Clock } from '../clock.ts'
-import { EXIT_STATUS, ParleyError, RetryError, StopError } from '../errors.ts'
+import { ParleyError, RetryError } from '../errors.ts'
+import { type ApiAccess, noAnswer, unauthorized } from './access.ts'
 import type { RetryCause } from './classify.ts'
 import type { Client, Sent } from './client.ts'
 import type { Governor } from './governor.ts'
 import type { ApiRequest } from './request.ts'
 import { retryDecision } from './retry.ts'
-import { failureText, permitResult, unauthorized } from './verdict.ts'
+import { failureText, permitResult } from './verdict.ts'
 
 /**
  * One request after another, each until it has an answer: for commands that look at the API without storing
@@ -32,9 +33,9 @@ export type Reply<T> =
       localTime: number
     }
   /** 400, 403, 404 and every other 4xx that a repetition does not cure. */
-  | { kind: 'refused'; status: number; message: string }
+  | { kind: 'refused'; status: number; message: string; isForeign: boolean }
   /** Asked as often as the rules allow, and still no answer; or a fault that asking again does not cure. */
-  | { kind: 'failed'; code: string; message: string; hint?: string }
+  | { kind: 'failed'; code: string; message: string; hint?: string; isForeign?: boolean }
 
 export interface AskerDeps {
   client: Client
@@ -87,7 +88,8 @@ export function createAsker(deps: AskerDeps): Asker {
     if (!silent || sent.cause !== 'unreachable') connected = true
     if (!silent) heardAt = clock.elapsed()
     const patience = connected ? deps.giveUpMs : Math.min(deps.giveUpMs, FIRST_CONNECTION_MS)
-    if (silent && clock.elapsed() - heardAt >= patience) throw unreachable(failureText(sent))
+    if (silent && clock.elapsed() - heardAt >= patience)
+      throw noAnswer(client.access, failureText(sent), false)
   }
 
   return {
@@ -101,7 +103,7 @@ export function createAsker(deps: AskerDeps): Asker {
           answers += 1
           answerMs += sent.durationMs
         }
-        const outcome = understand(sent, read)
+        const outcome = understand(sent, read, client.access)
         if (!('cause' in outcome)) return outcome
         const decision = retryDecision({ ...outcome, attempt }, deps.random)
         const countsAsAttempt = outcome.cause !== 'throttled' && outcome.cause !== 'unreachable'
@@ -119,12 +121,16 @@ interface TryAgain {
   failed: Extract<Reply<never>, { kind: 'failed' }>
 }
 
-function understand<T>(sent: Sent, read: (value: unknown) => T): Reply<T> | TryAgain {
-  if (sent.kind === 'unauthorized') throw unauthorized(sent.message)
-  if (sent.kind === 'refused') return { kind: 'refused', status: sent.status, message: sent.message }
+function understand<T>(sent: Sent, read: (value: unknown) => T, access: ApiAccess): Reply<T> | TryAgain {
+  if (sent.kind === 'unauthorized') throw unauthorized(access, sent.message)
+  if (sent.kind === 'refused') {
+    const { status, message, isForeign } = sent
+    return { kind: 'refused', status, message, isForeign }
+  }
   if (sent.kind === 'fault') return { kind: 'failed', code: sent.code, message: sent.message }
   if (sent.kind === 'retry') {
-    const failed = { kind: 'failed', code: sent.cause, message: failureText(sent) } as const
+    const isForeign = sent.isForeign === true
+    const failed = { kind: 'failed', code: sent.cause, message: failureText(sent), isForeign } as const
     return { cause: sent.cause, waitMs: sent.waitMs, failed }
   }
   const { serverTime, startedAt, durationMs } = sent
@@ -136,12 +142,4 @@ function understand<T>(sent: Sent, read: (value: unknown) => T): Reply<T> | TryA
     const failed = { kind: 'failed', code, message, ...(hint === undefined ? {} : { hint }) } as const
     return error instanceof RetryError ? { cause: 'garbled', waitMs: undefined, failed } : failed
   }
-}
-
-function unreachable(message: string): StopError {
-  return new StopError(message, {
-    code: 'api-silent',
-    hint: 'Check api.base_url and the network, then run it again.',
-    exitStatus: EXIT_STATUS.apiUnavailable,
-  })
 }

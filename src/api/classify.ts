@@ -17,7 +17,14 @@ export type Outcome =
       serverTime: number | undefined
     }
   /** 400, 403, 404 and every other 4xx that a repetition does not cure. The caller knows whether it is expected. */
-  | { kind: 'refused'; status: number; message: string; serverTime?: number }
+  | {
+      kind: 'refused'
+      status: number
+      message: string
+      serverTime?: number
+      /** The body is no error of the API's: something else may answer at this address. */
+      isForeign: boolean
+    }
   | {
       kind: 'retry'
       cause: RetryCause
@@ -25,6 +32,8 @@ export type Outcome =
       /** How long the API asks to wait: 1 ms to 24 h with a 429, to 60 s with anything else; absent when it does not say. */
       waitMs?: number
       message: string
+      /** With a 200: the body is a web page. */
+      isForeign?: true
     }
   /** 401: the key is missing, invalid, revoked or expired. */
   | { kind: 'unauthorized'; message: string }
@@ -60,7 +69,8 @@ export function classifyAnswer(answer: HttpAnswer, { now, secret }: ReadingConte
   const cause = retryCause(status)
   if (cause === undefined) {
     const time = serverTime(answer.headers)
-    return { kind: 'refused', status, message, ...(time !== undefined && { serverTime: time }) }
+    const isForeign = !isApiError(answer.text)
+    return { kind: 'refused', status, message, isForeign, ...(time !== undefined && { serverTime: time }) }
   }
   const waitMs = readWait(answer, now)
   return { kind: 'retry', cause, status, message, ...(waitMs !== undefined && { waitMs }) }
@@ -71,7 +81,9 @@ function readAnswer({ status, headers, text, bytes }: HttpAnswer): Outcome {
     return { kind: 'answer', value: decodeJson(text).value, bytes, serverTime: serverTime(headers) }
   } catch {
     // The parser's message would quote the body.
-    return { kind: 'retry', cause: 'garbled', status, message: `The answer is not JSON (${bytes} bytes)` }
+    const failed = { kind: 'retry', cause: 'garbled', status } as const
+    if (!/^\s*</.test(text)) return { ...failed, message: `The answer is not JSON (${bytes} bytes)` }
+    return { ...failed, message: `The answer is a web page, not JSON (${bytes} bytes)`, isForeign: true }
   }
 }
 
@@ -103,13 +115,19 @@ function serverMessage({ status, text }: HttpAnswer, secret: string): string {
   return parts.length === 0 ? (STATUS_CODES[status] ?? `HTTP status ${status}`) : parts.join(' ')
 }
 
+/** Whether it has a field of the API's error bodies (spec: Errors). */
+function isApiError(text: string): boolean {
+  const { body, sentences } = errorBody(text)
+  return sentences.length > 0 || typeof fieldOf(body, 'statusCode') === 'number'
+}
+
 /** `message` of the v1 error body, or `error.code` and `error.message` of the v2 one (spec: Errors). */
-function errorBody(text: string): { code: string; sentences: readonly string[] } {
+function errorBody(text: string): { body: unknown; code: string; sentences: readonly string[] } {
   let body: unknown
   try {
     body = JSON.parse(text)
   } catch {
-    return { code: '', sentences: [] }
+    return { body: undefined, code: '', sentences: [] }
   }
   const error = fieldOf(body, 'error')
   const code = fieldOf(error, 'code')
@@ -117,6 +135,7 @@ function errorBody(text: string): { code: string; sentences: readonly string[] }
   // Validation errors come as a list of sentences.
   const sentences = (Array.isArray(message) ? message : [message]).slice(0, MOST_SENTENCES)
   return {
+    body,
     code: typeof code === 'string' ? code : '',
     sentences: sentences.filter(sentence => typeof sentence === 'string'),
   }

@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { gunzip, gunzipSync } from 'node:zlib'
 import { type Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'
+import type { ApiAccess } from './access.ts'
 import {
   classifyAnswer,
   classifyFailure,
@@ -21,6 +22,8 @@ export interface ClientOptions {
   /** Asked for at every request, so that a key that was changed counts at once. */
   apiKey: () => string
   workspaceId: string
+  /** Where the key comes from, for error messages. */
+  keySource: string
   /** For a whole request; connecting has 10 s and the wait for headers 30 s within it. */
   timeoutMs: number
   /** Of a body, after decompression. */
@@ -38,6 +41,8 @@ export interface Client {
   send(request: ApiRequest, signal: AbortSignal): Promise<Sent>
   /** Drops every connection; what is in flight ends as a transport failure. */
   close(): Promise<void>
+  /** For error messages. */
+  access: ApiAccess
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -88,6 +93,7 @@ export function createClient(options: ClientOptions): Client {
       return { ...outcome, startedAt, durationMs: clock.elapsed() - began }
     },
     close: () => pool.destroy(),
+    access: { baseUrl: options.baseUrl, workspaceId: options.workspaceId, keySource: options.keySource },
   }
 }
 

@@ -149,7 +149,7 @@ async function checkTheApi(
   })
   const context = {
     asker,
-    baseUrl: api.baseUrl,
+    access: client.access,
     accessLogEndParameter: accessLog.endParameter,
     now: clock.now,
   }
@@ -169,14 +169,18 @@ const FIRST_MET: readonly ExitStatus[] = [
   EXIT_STATUS.apiUnavailable,
 ]
 
-/** For people each finding is written as it is made; for programs all together at the end. */
+/** For people each finding is written as it is made, and each hint once; for programs all together at the end. */
 function createReport({ stdout, env }: CommandContext, json: boolean) {
   const findings: Finding[] = []
+  const hints = new Set<string>()
   const colour = mayColour(stdout, env)
   return {
     add(finding: Finding) {
       findings.push(finding)
-      if (!json) stdout.write(lineFor(finding, colour))
+      if (json) return
+      const { hint = '' } = finding
+      stdout.write(lineFor(finding, hints.has(hint) ? '' : hint, colour))
+      hints.add(hint)
     },
     end(next: string): ExitStatus {
       const met = findings.flatMap(({ status }) => status ?? [])
@@ -199,11 +203,11 @@ const MARKS: Readonly<Record<Finding['mark'], { text: string; colour: number }>>
   wrong: { text: 'WRONG', colour: 31 },
 }
 
-function lineFor({ mark, check, found, hint }: Finding, colour: boolean): string {
+function lineFor({ mark, check, found }: Finding, hint: string, colour: boolean): string {
   const { text, colour: code } = MARKS[mark]
   const padded = text.padEnd(7)
   const shown = colour ? `\u001b[${code}m${padded}\u001b[0m` : padded
-  const arrow = hint ? `\n         → ${hint}` : ''
+  const arrow = hint === '' ? '' : `\n         → ${hint}`
   return `${shown}  ${harmlessLines(`${check}: ${found}${arrow}`)}\n`
 }
 

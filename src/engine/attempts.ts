@@ -1,8 +1,9 @@
+import { unauthorized } from '../api/access.ts'
 import type { RetryCause } from '../api/classify.ts'
 import type { Client, Sent } from '../api/client.ts'
 import type { Permit } from '../api/governor.ts'
 import { retryDecision } from '../api/retry.ts'
-import { failureText, permitResult, unauthorized } from '../api/verdict.ts'
+import { failureText, permitResult } from '../api/verdict.ts'
 import { isoInstant } from '../clock.ts'
 import { type ParleyError, ResourceError, RetryError, StopError } from '../errors.ts'
 import type { EngineContext } from './context.ts'
@@ -112,7 +113,7 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
   const ask = async (witness: ListWitness, permit: Permit) => {
     try {
       const sent = await send({ ...witness, expected: undefined }, 'retry', permit)
-      if (sent.kind === 'unauthorized') deps.stop(unauthorized(sent.message))
+      if (sent.kind === 'unauthorized') deps.stop(unauthorized(deps.client.access, sent.message))
       if (sent.kind === 'answer') askDoubtfulAgain()
     } catch (error) {
       permit.cancel()
@@ -248,7 +249,7 @@ type Sendable = Pick<Job, 'resource' | 'feed' | 'request' | 'expected'>
 
 /** Applies an outcome to its job inside a transaction. Returns what went wrong, if anything did. */
 async function applied(
-  { context, endless, noteLearned }: AttemptsDeps,
+  { context, client, endless, noteLearned }: AttemptsDeps,
   { job, lane }: Attempt,
   sent: Sent,
   ticket: number,
@@ -257,7 +258,7 @@ async function applied(
     return new RetryError(failureText(sent), { code: sent.cause })
   }
   if (sent.kind === 'fault') return new ResourceError(sent.message, { code: sent.code })
-  if (sent.kind === 'unauthorized') return unauthorized(sent.message)
+  if (sent.kind === 'unauthorized') return unauthorized(client.access, sent.message)
   if (sent.serverTime !== undefined) context.server.observe(sent.serverTime, sent.durationMs)
   const reply = {
     ticket,

@@ -1,3 +1,4 @@
+import { type ApiAccess, accessGone, noAnswer } from '../api/access.ts'
 import type { Sent } from '../api/client.ts'
 import {
   excused,
@@ -19,7 +20,7 @@ import {
 import type { ApiRequest } from '../api/request.ts'
 import { failureCause, failureText } from '../api/verdict.ts'
 import { isoInstant } from '../clock.ts'
-import { EXIT_STATUS, StopError } from '../errors.ts'
+import type { StopError } from '../errors.ts'
 import type { ResourceName } from '../resource.ts'
 import { META } from '../store/state.ts'
 import type { EngineContext } from './context.ts'
@@ -48,6 +49,8 @@ export interface Reachability {
   patienceLeftMs(): number
   /** What the run ends with when nothing has answered for too long. */
   tooLong(): StopError | undefined
+  /** What the run ends with when access is lost. */
+  accessGone(): StopError
   trouble(): Unreachable | undefined
   /** Takes what was noted for others back: this process asks no longer. */
   end(): void
@@ -72,6 +75,8 @@ export interface Unreachable {
 
 export interface ReachabilityDeps {
   context: EngineContext
+  /** For error messages. */
+  access: ApiAccess
   resources: readonly ResourceName[]
   options: ReachOptions
   /** Infinite in the daemon. */
@@ -84,6 +89,7 @@ const NOTED_WAIT_MS = 30_000
 
 export function createReachability({
   context,
+  access,
   resources,
   options,
   giveUpMs,
@@ -92,6 +98,8 @@ export function createReachability({
   const { clock, store, log } = context
   let reach = startReach(options, clock.elapsed())
   let lastFailure = ''
+  /** Whether all that came since the last answer was in a form that is not the API's. */
+  let onlyForeign: boolean | undefined
   let waiting: { since: number; until: number } | undefined
   let noted: string | undefined
 
@@ -164,6 +172,7 @@ export function createReachability({
     heard(asked, sent) {
       if (sent.kind === 'retry' && sent.cause !== 'throttled') lastFailure = failureText(sent)
       if (sent.kind !== 'retry') waiting = undefined
+      onlyForeign = sent.kind === 'answer' ? undefined : isForeign(sent, onlyForeign)
       change(heard(reach, eventOf(asked, sent, clock.elapsed(), random)))
     },
     next: () => nextStep(reach, clock.elapsed()),
@@ -184,12 +193,9 @@ export function createReachability({
     tooLong() {
       if (reach.silence === undefined || giveUpMs === Number.POSITIVE_INFINITY || patienceLeft() > 0)
         return undefined
-      return new StopError(lastFailure, {
-        code: 'api-silent',
-        hint: 'Check api.base_url and the network, then run it again; it goes on where it stopped.',
-        exitStatus: EXIT_STATUS.apiUnavailable,
-      })
+      return noAnswer(access, lastFailure, onlyForeign === true)
     },
+    accessGone: () => accessGone(access, onlyForeign === true),
     trouble,
     end() {
       if (noted !== undefined)
@@ -207,6 +213,13 @@ const BEGINS: Readonly<Record<Trouble['kind'], string>> = {
 const ENDS: Readonly<Record<Trouble['kind'], string>> = {
   silent: 'The API answers again',
   refused: 'The API grants access again',
+}
+
+/** What fails without an answer tells nothing of its form. */
+function isForeign(sent: Sent, before: boolean | undefined): boolean | undefined {
+  if (sent.kind === 'retry' && sent.status === undefined) return before
+  const isForeignNow = (sent.kind === 'refused' || sent.kind === 'retry') && sent.isForeign === true
+  return isForeignNow && before !== false
 }
 
 function eventOf({ feed, request, isDeclared }: Asked, sent: Sent, at: number, random: () => number): Heard {
@@ -230,13 +243,4 @@ function eventOf({ feed, request, isDeclared }: Asked, sent: Sent, at: number, r
     message: failureCause(sent),
     random,
   }
-}
-
-/** When everything answers 403 or 404, it is not the things that are gone. */
-export function accessGone(): StopError {
-  return new StopError('The API answers 403 or 404 to everything', {
-    code: 'access-gone',
-    hint: 'Check api.workspace_id and api.base_url, and what the key may read. Nothing was marked as deleted.',
-    exitStatus: EXIT_STATUS.refused,
-  })
 }

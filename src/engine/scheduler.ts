@@ -9,7 +9,7 @@ import type { EngineContext } from './context.ts'
 import type { EndlessWork, Source } from './job.ts'
 import { type Attempt, createLanes } from './lanes.ts'
 import { noProgress, type SchedulerProgress } from './progress.ts'
-import { accessGone, createReachability } from './reachability.ts'
+import { createReachability } from './reachability.ts'
 import { witnessesOf } from './witnesses.ts'
 
 /**
@@ -72,6 +72,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const witnesses = witnessesOf(deps.resources)
   const reachability = createReachability({
     context,
+    access: deps.client.access,
     resources: deps.resources.map(({ name }) => name),
     options: { witnesses, againAfterMs, wasAnswered, accessWasLost },
     giveUpMs: deps.giveUpMs,
@@ -185,7 +186,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     const next = reachability.next()
     const isFirst = endless !== undefined && progress.requests === 0
     if (next.kind === 'any' && !(isFirst && progress.inFlight > 0)) return false
-    if (next.kind === 'lost') stop(accessGone())
+    if (next.kind === 'lost') stop(reachability.accessGone())
     else if (next.kind === 'wait') await change(next.ms)
     else if (progress.inFlight > 0) await change()
     else if (next.kind === 'trial') return false
@@ -251,7 +252,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       attempts.giveUp()
       reachability.end()
       if (stopped !== undefined) throw stopped
-      if (progress.accepted === 0 && progress.turnedAway > 0 && !soft.aborted) throw accessGone()
+      if (progress.accepted === 0 && progress.turnedAway > 0 && !soft.aborted) throw reachability.accessGone()
     },
   }
 }

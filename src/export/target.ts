@@ -17,6 +17,7 @@ import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { type HeldLock, lockDatabase } from '../store/lock.ts'
+import { isReadOnly } from '../store/open.ts'
 import { type Mark, readMark } from './fingerprint.ts'
 import { isManifest, type Manifest } from './manifest.ts'
 
@@ -214,7 +215,12 @@ const FAULTS: readonly { codes: readonly string[]; says: string; hint: string }[
     hint: 'Free some space and run it again: it goes on where it stopped, and the manifest still tells of the export before.',
   },
   {
-    codes: ['EACCES', 'EPERM', 'EROFS', 'SQLITE_CANTOPEN'],
+    codes: ['EROFS'],
+    says: 'its file system is read-only',
+    hint: 'Mount it for writing, or name another folder.',
+  },
+  {
+    codes: ['EACCES', 'EPERM', 'SQLITE_CANTOPEN'],
     says: 'no permission to write there',
     hint: 'Check the owner and mode of the folder, or name another one.',
   },
@@ -229,7 +235,8 @@ const FAULTS: readonly { codes: readonly string[]; says: string; hint: string }[
 /** Errors of the file system as a StopError (73); every other error as it is. */
 export function targetError(error: unknown, path: string): unknown {
   if (error instanceof StopError || !(error instanceof Error) || !('code' in error)) return error
-  const code = String(error.code)
+  const found = String(error.code)
+  const code = found === 'SQLITE_CANTOPEN' && isReadOnly(join(path, LOCKED)) ? 'EROFS' : found
   const fault = FAULTS.find(({ codes }) => codes.includes(code))
   if (!fault) return error
   return new StopError(`Cannot export to ${path}: ${fault.says} (${code})`, {

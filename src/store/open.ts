@@ -199,7 +199,7 @@ export function faultOf(code: string, file: string): { says: string; hint: strin
 }
 
 /** Whether the whole file system is: SQLite has the same code for a missing permission. */
-function isReadOnly(file: string): boolean {
+export function isReadOnly(file: string): boolean {
   try {
     accessSync(dirname(file), constants.W_OK)
     return false

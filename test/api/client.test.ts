@@ -21,6 +21,7 @@ function connect(baseUrl: string, options: Partial<ClientOptions> = {}) {
     baseUrl,
     apiKey: () => KEY,
     workspaceId: 'w-1',
+    keySource: 'environment PARLEY_API_KEY',
     timeoutMs: 30_000,
     maxResponseBytes: 100_000,
     clock: systemClock(),

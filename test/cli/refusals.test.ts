@@ -5,7 +5,7 @@ import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { emptyFolder, parley, startParley } from './parley.ts'
-import { placeFor, silentApi, workspace } from './workspace.ts'
+import { placeFor, silentApi, type Test, workspace } from './workspace.ts'
 
 const NOWHERE = { url: 'http://127.0.0.1:9', apiKey: 'demo-key', workspaceId: 'demo-workspace' }
 
@@ -24,7 +24,9 @@ test.concurrent('a wrong key ends with 77 and says where to look', async context
     placeFor({ ...simulator, apiKey: 'wrong-key' }),
   )
   expect({ status, stdout }).toEqual({ status: EXIT_STATUS.refused, stdout: '' })
-  expect(stderr).toMatch(/parley: The API refuses the key: .*\nhint: Check api\.key \(or PARLEY_API_KEY, /)
+  expect(stderr).toContain(
+    `parley: The API at ${simulator.url} refuses the key from environment PARLEY_API_KEY (workspace ${simulator.workspaceId}): Invalid API key\nhint: Check api.key: `,
+  )
   expect(stderr).not.toContain('wrong-key')
   expect(simulator.requests.count(undefined, 200)).toBe(0)
 })
@@ -39,7 +41,9 @@ test.concurrent.for([403, 404] as const)(
     simulator.setFaults([{ kind: 'status', status: refusal }])
     const { status, stderr } = await parley(['backfill'], place)
     expect(status).toBe(EXIT_STATUS.refused)
-    expect(stderr).toMatch(/parley: The API answers 403 or 404 to everything\nhint: Check api\.workspace_id /)
+    expect(stderr).toContain(
+      `parley: The API at ${simulator.url} answers 403 or 404 to everything for workspace ${simulator.workspaceId} with the key from environment PARLEY_API_KEY\nhint: Check api.workspace_id, `,
+    )
     const rows = (stdout: string) =>
       JSON.parse(stdout).resources.map(({ resource, rows_live, rows_deleted }: Record<string, unknown>) => ({
         resource,
@@ -51,11 +55,42 @@ test.concurrent.for([403, 404] as const)(
   },
 )
 
+test.concurrent.for([
+  [200, 'The API answers 200: The answer is a web page, not JSON', EXIT_STATUS.apiUnavailable],
+  [404, 'it answers 403 or 404 to everything, and never in the form of the API', EXIT_STATUS.refused],
+] as const)(
+  'a site that answers %d with a web page to everything is told apart from the API',
+  async ([answer, says, status], context) => {
+    const { url } = await webSite(context, answer)
+    const { cwd, env } = placeFor({ ...NOWHERE, url })
+    const around = { cwd, env: { ...env, PARLEY_API_GIVE_UP_SECONDS: '1' } }
+    const ends = await Promise.all([parley(['backfill'], around), parley(['doctor'], around)])
+    expect(ends.map(end => end.status)).toEqual([status, EXIT_STATUS.apiUnavailable])
+    expect(ends[0].stderr).toContain(`parley: ${url} is not this API: ${says}`)
+    expect(ends[1].stdout).toMatch(/\nWRONG {4}API: http\S+ is not this API: .*\n {9}→ Set api\.base_url /)
+    for (const { stdout, stderr } of ends)
+      expect((stdout + stderr).match(/Set api\.base_url/g)).toHaveLength(1)
+  },
+)
+
+async function webSite(context: Test, status: number): Promise<{ url: string }> {
+  const server = createServer((_, response) => {
+    response.writeHead(status, { 'content-type': 'text/html' })
+    response.end('<!doctype html><title>Welcome</title>')
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  context.onTestFinished(async () => void server.closeAllConnections())
+  const address = server.address()
+  return { url: `http://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}` }
+}
+
 test.concurrent('an address where nothing listens ends with 69', async () => {
   const place = placeFor({ ...NOWHERE, url: `http://127.0.0.1:${await closedPort()}` })
   const { status, stdout, stderr } = await parley(['backfill'], place)
   expect({ status, stdout }).toEqual({ status: EXIT_STATUS.apiUnavailable, stdout: '' })
-  expect(stderr).toMatch(/parley: .*(ECONNREFUSED|refused).*\nhint: Check api\.base_url and the network/)
+  expect(stderr).toContain(
+    `parley: No answer from ${place.env['PARLEY_BASE_URL']}: The API cannot be reached: connection refused\nhint: Check api.base_url and the network`,
+  )
 })
 
 test.concurrent('what never answers is given up 10 s after the first signal', async context => {

@@ -300,11 +300,11 @@ describe('the API key', () => {
       delete env[name]
       seen.push(loadForApi({ env }))
     }
-    expect(seen.map(({ settings, sources }) => [settings.api.key, sources['api.key']])).toEqual([
-      ['from-flag', 'flag --api-key-file'],
+    expect(seen.map(({ settings }) => [settings.api.key, settings.api.keySource])).toEqual([
+      ['from-flag', 'flagged (flag --api-key-file)'],
       ['the-key', 'environment PARLEY_API_KEY'],
-      ['from-named', 'environment PARLEY_API_KEY_FILE'],
-      ['from-credential', 'systemd credential api_key'],
+      ['from-named', 'named (environment PARLEY_API_KEY_FILE)'],
+      ['from-credential', `${join(cwd, 'credentials/api_key')} (systemd credential api_key)`],
       ['from-settings', 'config/parley.toml'],
     ])
   })
@@ -317,7 +317,8 @@ describe('the API key', () => {
     }
     for (const path of ['"acme.key"', '"../etc/acme.key"', JSON.stringify(join(cwd, 'etc/acme.key'))]) {
       const { settings, sources, warnings } = load(path)
-      expect([settings.api.key, sources['api.key'], warnings]).toEqual(['from-key-file', 'etc/acme.toml', []])
+      expect([settings.api.key, warnings]).toEqual(['from-key-file', []])
+      expect(sources['api.key']).toMatch(/acme\.key \(etc\/acme\.toml\)$/)
     }
     expect(complaint(() => load('"nowhere"'))).toContain(
       "the API key's file etc/nowhere (etc/acme.toml) cannot be read: ENOENT",
@@ -395,10 +396,13 @@ describe('the nudge secret', () => {
     expect(
       seen.map(({ settings, sources }) => [settings.http.nudgeSecret, sources['http.nudge_secret']]),
     ).toEqual([
-      [`flag-${secret}`, 'flag --nudge-secret-file'],
+      [`flag-${secret}`, 'flagged (flag --nudge-secret-file)'],
       [`environment-${secret}`, 'environment PARLEY_HTTP_NUDGE_SECRET'],
-      [`named-${secret}`, 'environment PARLEY_HTTP_NUDGE_SECRET_FILE'],
-      [`credential-${secret}`, 'systemd credential http_nudge_secret'],
+      [`named-${secret}`, 'named (environment PARLEY_HTTP_NUDGE_SECRET_FILE)'],
+      [
+        `credential-${secret}`,
+        `${join(cwd, 'credentials/http_nudge_secret')} (systemd credential http_nudge_secret)`,
+      ],
       [`settings-${secret}`, 'config/parley.toml'],
     ])
   })

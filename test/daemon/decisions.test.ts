@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { unauthorized } from '../../src/api/verdict.ts'
+import { unauthorized } from '../../src/api/access.ts'
 import { resourceNamed } from '../../src/catalog.ts'
 import { loadSettings } from '../../src/config.ts'
 import { livenessAfter } from '../../src/daemon/liveness.ts'
@@ -10,6 +10,11 @@ import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { RESOURCE_NAMES } from '../../src/resource.ts'
 import { CALENDAR, nextOccurrence } from '../../src/retention/calendar.ts'
 
+const ACCESS = {
+  baseUrl: 'https://api.example.com',
+  workspaceId: 'acme',
+  keySource: 'environment PARLEY_API_KEY',
+}
 const stop = (exitStatus: StopError['exitStatus'], code = 'x') => new StopError('why', { code, exitStatus })
 const wait = (reason: string) => ({ kind: 'wait', ms: 60_000, reason })
 
@@ -62,14 +67,14 @@ describe('after a shift that could not go on', () => {
     ],
     [
       'a key that was taken a moment ago is read again',
-      unauthorized('Invalid API key'),
+      unauthorized(ACCESS, 'Invalid API key'),
       true,
       true,
       wait('the API refuses the key'),
     ],
     [
       'a key that was refused at the first request ends it',
-      unauthorized('Invalid API key'),
+      unauthorized(ACCESS, 'Invalid API key'),
       true,
       false,
       { kind: 'end' },

@@ -103,7 +103,9 @@ test('a key that is refused is said once, and nothing more is asked', async () =
   simulator.setApiKey('another')
   const { status, stdout } = await doctor(around)
   expect(status).toBe(EXIT_STATUS.refused)
-  expect(stdout).toMatch(/\nWRONG {4}key: The API refuses the key: .+\n {9}→ Check api\.key /)
+  expect(stdout).toMatch(
+    /\nWRONG {4}key: The API at http\S+ refuses the key from environment PARLEY_API_KEY .+\n {9}→ Check api\.key: /,
+  )
   expect(simulator.requests.total()).toBe(1)
 })
 
@@ -112,7 +114,9 @@ test.each([403, 404] as const)('a workspace that answers %i to everything is sai
   around.env['PARLEY_WORKSPACE_ID'] = 'someone-elses'
   const { status, stdout } = await doctor(around)
   expect(status).toBe(EXIT_STATUS.refused)
-  expect(stdout).toContain(`WRONG    workspace: the API answers ${refused} to all `)
+  expect(stdout).toMatch(
+    new RegExp(`WRONG {4}workspace: the API at http\\S+ answers ${refused} to all .+ someone-elses`),
+  )
   expect(stdout.match(/^WRONG/gm)).toHaveLength(1)
 })
 
@@ -122,7 +126,7 @@ test('an API that cannot be reached ends with the status of a backfill', async (
   const { status, stdout } = await doctor(placeFor(gone), ['--give-up-seconds', '1'])
   expect(status).toBe(EXIT_STATUS.apiUnavailable)
   expect(stdout).toMatch(
-    /\nWRONG {4}API: The API cannot be reached: connection refused\n {9}→ Check api\.base_url /,
+    /\nWRONG {4}API: No answer from http\S+: The API cannot be reached: connection refused\n {9}→ Check api\.base_url /,
   )
 })
 
@@ -144,6 +148,16 @@ test('an endpoint that refuses is named, with what to do', async () => {
   expect(status).toBe(EXIT_STATUS.apiUnavailable)
   expect(stdout).toMatch(/\nWRONG {4}GET \/v2\/messages: 403: .+\n {9}→ .*--skip/)
   expect(stdout).toContain('note     GET /v2/messages/{message}: not tried')
+})
+
+test('a hint stands once, however many checks it is for', async () => {
+  const routes = ['/v2/messages', '/v2/activities', '/v1/members'] as const
+  const around = await place({
+    faults: routes.map(route => ({ kind: 'status', status: 403, route }) as const),
+  })
+  const { stdout } = await doctor(around)
+  expect(stdout.match(/^WRONG/gm)).toHaveLength(3)
+  expect(stdout.match(/Ask the administrators/g)).toHaveLength(1)
 })
 
 test('the name of the period’s end is tried out', async () => {

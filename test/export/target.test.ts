@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { openTarget, type Target } from '../../src/export/target.ts'
+import { openTarget, type Target, targetError } from '../../src/export/target.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { migrationsOf } from '../migrations/older-version.ts'
 import { newFolder, type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
@@ -433,4 +433,10 @@ test('an export that is told to stop does so between rows, and leaves nothing ha
   await exportTo(store.path, target)
   expect(tableOf(target, 'activities')?.rows).toBe(60_000)
   expect([...filesIn(target).keys()].filter(name => name.endsWith('.tmp'))).toEqual([])
+})
+
+test('a read-only file system is told apart from a missing permission', () => {
+  const said = (code: string) => String(targetError(Object.assign(new Error(), { code }), emptyTarget()))
+  expect(said('EROFS')).toContain('its file system is read-only (EROFS)')
+  expect(said('EACCES')).toContain('no permission to write there (EACCES)')
 })

@@ -1,3 +1,4 @@
+import { type ApiAccess, NOT_THIS_API } from '../../api/access.ts'
 import type { Asker, Reply } from '../../api/ask.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../../errors.ts'
 import { checkAccessLog } from './access-log.ts'
@@ -7,19 +8,23 @@ import { checkEndpoints } from './endpoints.ts'
 /** Checks of the API: connection, key, workspace, every endpoint, and the difference of the clocks. */
 export interface ApiContext {
   asker: Asker
-  baseUrl: string
+  access: ApiAccess
   accessLogEndParameter: string
   now(): number
 }
 
 export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
-  yield encryption(context.baseUrl)
+  yield encryption(context.access.baseUrl)
   const replies: Reply<unknown>[] = []
   const findings: Finding[] = []
   try {
     for await (const { finding, reply } of checkEndpoints(context.asker)) {
       if (reply) replies.push(reply)
       findings.push(finding)
+      if (isAnotherSite(replies)) {
+        yield anotherSite(context.access, finding)
+        return
+      }
     }
   } catch (error) {
     if (!(error instanceof StopError) || !(error.code in STOPS)) throw error
@@ -27,9 +32,9 @@ export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
     yield stopped(error)
     return
   }
-  yield finder('API').ok('answers')
-  yield finder('key').ok('accepted')
-  yield workspace(replies)
+  yield finder('API').ok(`${context.access.baseUrl} answers`)
+  yield finder('key').ok(`accepted; from ${context.access.keySource}`)
+  yield workspace(replies, context.access)
   // What the workspace refuses as a whole need not be told of each endpoint.
   if (isAccessGone(replies)) return
   const clocks = clockDifference(replies)
@@ -70,14 +75,25 @@ function isAccessGone(replies: readonly Reply<unknown>[]): boolean {
   return replies.every(reply => reply.kind === 'refused' && [403, 404].includes(reply.status))
 }
 
-function workspace(replies: readonly Reply<unknown>[]): Finding {
+/** So many answers in a form that is not the API's, and none in its own. */
+const FOREIGN_ANSWERS = 3
+
+function isAnotherSite(replies: readonly Reply<unknown>[]): boolean {
+  return replies.length >= FOREIGN_ANSWERS && replies.every(reply => 'isForeign' in reply && reply.isForeign)
+}
+
+function anotherSite({ baseUrl }: ApiAccess, { found }: Finding): Finding {
+  return finder('API').wrong(`${baseUrl} is not this API: ${found}`, EXIT_STATUS.apiUnavailable, NOT_THIS_API)
+}
+
+function workspace(replies: readonly Reply<unknown>[], { baseUrl, workspaceId }: ApiAccess): Finding {
   const line = finder('workspace')
-  if (!isAccessGone(replies)) return line.ok('readable')
+  if (!isAccessGone(replies)) return line.ok(`${workspaceId}, readable`)
   const statuses = new Set(replies.flatMap(reply => (reply.kind === 'refused' ? [reply.status] : [])))
   return line.wrong(
-    `the API answers ${[...statuses].join(' or ')} to all ${replies.length} requests`,
+    `the API at ${baseUrl} answers ${[...statuses].join(' or ')} to all ${replies.length} requests for workspace ${workspaceId}`,
     EXIT_STATUS.refused,
-    'Check api.workspace_id and api.base_url, and what the key may read.',
+    'Check api.workspace_id, and what the key may read.',
   )
 }
 
