@@ -69,6 +69,19 @@ test('a meeting that opens again without its transcript loses what was stored of
   }
 })
 
+test('a transcript that was denied together with its meeting needs two denials once the meeting is open again', async () => {
+  const { trial, parts, nights } = await startMeeting()
+  const open = parts.get('detail') ?? {}
+  for (const part of ['detail', 'transcript']) parts.set(part, refused(403))
+  await nights(8)
+  expect(trial.column('SELECT access FROM meetings')).toEqual(['withheld'])
+  parts.set('detail', open)
+  await nights(1)
+  expect(words(trial)).toEqual(['words'])
+  await nights(1)
+  expect(words(trial)).toEqual([])
+})
+
 test('results that answer 404 twice while their meeting is there are tombstoned, and revived when they are back', async () => {
   const { trial, parts, nights } = await startMeeting()
   const results = parts.get('results') ?? {}

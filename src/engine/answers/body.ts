@@ -5,6 +5,7 @@ import type { TextResult } from '../../store/message-merge.ts'
 import type { Denial, RowKey } from '../../store/suspicions.ts'
 import type { EngineContext } from '../context.ts'
 import { denied } from '../deletions/denial.ts'
+import { tableOfPart } from '../deletions/part.ts'
 import { DAY, HOUR, WEEK } from '../intervals.ts'
 import type { Reply } from '../job.ts'
 import { again, type ItemHandler, type ItemWork, readAgain, recordOf, whereOf } from './work.ts'
@@ -46,7 +47,7 @@ function withExtra(item: ParsedItem, field: string, value: unknown): ParsedItem 
 }
 
 /** A text is a part of its message, with suspicions of its own. */
-const textOf = ({ task }: ItemWork): RowKey => ({ table: 'message_copies.text', scope: '', key: task.key })
+const textOf = ({ feed, task }: ItemWork): RowKey => ({ table: tableOfPart(feed), scope: '', key: task.key })
 
 /** True for the first denial of a text that this copy gave before: it is asked for again an hour later. */
 function isDoubtful(context: EngineContext, work: ItemWork, means: Denial): boolean {

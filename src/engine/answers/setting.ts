@@ -6,6 +6,7 @@ import { quote } from '../../store/sql.ts'
 import type { RowKey } from '../../store/suspicions.ts'
 import type { EngineContext } from '../context.ts'
 import { denied } from '../deletions/denial.ts'
+import { tableOfPart } from '../deletions/part.ts'
 import { DAY, WEEK } from '../intervals.ts'
 import { type ItemHandler, type ItemWork, readAgain, readAt } from './work.ts'
 
@@ -13,11 +14,7 @@ import { type ItemHandler, type ItemWork, readAgain, readAt } from './work.ts'
 export const settingAnswer: ItemHandler = { answer: storeSetting, absent: settingAbsent }
 
 /** A setting is a part of its playbook, with suspicions of its own. */
-const partOf = ({ task }: ItemWork): RowKey => ({
-  table: 'playbooks.execution_setting',
-  scope: '',
-  key: task.key,
-})
+const partOf = ({ feed, task }: ItemWork): RowKey => ({ table: tableOfPart(feed), scope: '', key: task.key })
 
 function storeSetting(context: EngineContext, work: ItemWork, value: unknown): void {
   const read = work.feed.read as ReadRequest

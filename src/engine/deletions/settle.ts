@@ -1,12 +1,13 @@
 import { CATALOG, TABLES, tableNamed } from '../../catalog.ts'
 import { ResourceError } from '../../errors.ts'
-import type { Cascade, ResourceName, Table } from '../../resource.ts'
+import type { Cascade, ItemFeed, ResourceName, Table } from '../../resource.ts'
 import { quote } from '../../store/sql.ts'
 import { columnsOfRow, type RowKey } from '../../store/suspicions.ts'
 import type { EngineContext } from '../context.ts'
 import { DAY, scaled } from '../intervals.ts'
 import { undecidedSince } from './denial.ts'
 import { guardDecision, type Loss, liveRowsToCount } from './guard.ts'
+import { tableOfPart } from './part.ts'
 
 /**
  * Deletes what is confirmed, all of a resource together, unless the mass-deletion guard holds it back. A hold lasts a
@@ -214,7 +215,7 @@ function remove(context: Applying, resource: ResourceName, table: Table, rows: r
 
 /**
  * What hangs on a row that is deleted or withheld is not asked for, nor is a deleted row itself, until a list or an
- * activity names it again.
+ * activity names it again. A part that was denied before is not suspected any more: its row's denial explains it.
  */
 function dropReads(
   { store }: Applying,
@@ -223,23 +224,42 @@ function dropReads(
   means: Confirmed['means'],
 ): void {
   for (const { feed, parts } of SINGLE_READS.get(resource) ?? []) {
-    for (const part of parts) store.tasks.remove({ feed: part, key })
+    for (const part of parts) {
+      store.tasks.remove({ feed: part.feed, key })
+      store.suspicions.end({ table: part.table, scope: '', key })
+    }
     if (means === 'absent') store.tasks.remove({ feed, key })
   }
 }
 
-/** By resource: the feeds that read its rows singly, and those of the parts that these cause to be read. */
-const SINGLE_READS: ReadonlyMap<ResourceName, readonly { feed: string; parts: readonly string[] }[]> =
-  new Map(
-    CATALOG.map(({ name, feeds }) => [
-      name,
-      Object.entries(feeds).flatMap(([feed, declared]) =>
-        declared.mode === 'item' && declared.stores === 'row'
-          ? [{ feed: `${name}.${feed}`, parts: (declared.causes ?? []).map(({ feed: part }) => part) }]
-          : [],
-      ),
-    ]),
+const ITEM_FEEDS: readonly { resource: ResourceName; feed: string; declared: ItemFeed }[] = CATALOG.flatMap(
+  ({ name, feeds }) =>
+    Object.entries(feeds).flatMap(([feed, declared]) =>
+      declared.mode === 'item' ? [{ resource: name, feed: `${name}.${feed}`, declared }] : [],
+    ),
+)
+
+interface SingleRead {
+  feed: string
+  /** What an answer causes to be read. */
+  parts: readonly { feed: string; table: string }[]
+}
+
+/** By resource: the feeds that read its rows singly. */
+const SINGLE_READS: ReadonlyMap<ResourceName, readonly SingleRead[]> = new Map(
+  CATALOG.map(({ name }) => [
+    name,
+    ITEM_FEEDS.filter(({ resource, declared }) => resource === name && declared.stores === 'row').map(
+      ({ feed, declared }) => ({ feed, parts: partsOf(declared) }),
+    ),
+  ]),
+)
+
+function partsOf({ causes = [] }: ItemFeed): SingleRead['parts'] {
+  return ITEM_FEEDS.filter(({ feed }) => causes.some(cause => cause.feed === feed)).map(
+    ({ feed, declared }) => ({ feed, table: tableOfPart(declared) }),
   )
+}
 
 // ---------------------------------------------------------------------------------------------- report
 
