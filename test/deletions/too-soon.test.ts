@@ -49,6 +49,7 @@ async function startHiding(resource: ResourceName, isThere = true) {
       await timed.settle(resource)
     },
     live: () => trial.column(`SELECT count(*) FROM live_${resource}`)[0],
+    probes: () => trial.column("SELECT count(*) FROM sync_tasks WHERE feed GLOB '*.probe'")[0],
   }
 }
 
@@ -80,3 +81,17 @@ test('a row that is first shown is not gone while other answers do not know it y
     expect(live()).toBe(1)
   }
 })
+
+test.each(['teams', 'activities', 'messages'] as const)(
+  '%s: a row that its list shows again is asked for by nothing else',
+  async resource => {
+    const { show, poll, live, probes } = await startHiding(resource)
+    await poll(10 * MINUTE)
+    show(false)
+    await poll(0)
+    expect(probes()).toBe(1)
+    show(true)
+    await poll(SECOND)
+    expect([live(), probes()]).toEqual([1, 0])
+  },
+)

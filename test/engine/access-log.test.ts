@@ -216,6 +216,20 @@ describe('the access log', () => {
     expect(trial.column(OPERATIONS)).toEqual(['a', 'b', 'c'])
   })
 
+  test('is not offered where it was always refused, and failing where it was read before', async () => {
+    const api = await startScriptedApi()
+    const whole = log(() => [entry(60_000, 'a')], 50)
+    api.on(ROUTE, () => refused(403))
+    const trial = await startTrial(api)
+    const run = async () => outcomeOf(await trial.run(['members', 'access_logs']), 'access_logs')
+    expect([await run(), stateOf(trial, 'access_logs')]).toEqual(['unavailable', 'unavailable'])
+    api.on(ROUTE, whole)
+    expect([await run(), stateOf(trial, 'access_logs')]).toEqual(['complete', 'ok'])
+    api.on(ROUTE, () => refused(403))
+    expect([await run(), stateOf(trial, 'access_logs')]).toEqual(['failed', 'failing'])
+    expect(trial.column('SELECT operation FROM live_access_logs')).toEqual(['a'])
+  })
+
   test('with --since is bounded in the request', async () => {
     const api = await startScriptedApi()
     api.on(
