@@ -275,7 +275,7 @@ export const SETTINGS = {
     default: undefined,
     without: 'none is made',
     description:
-      "When the daemon makes one, by this machine's time zone: at minute 7 of each hour, at 03:47 each day, at 03:47 on Sundays, or as the pattern says. Where there is none yet, the first is made at once; one that was missed since the newest, because nothing ran, is made once at the start. One that fails is a warning, and the next comes as planned. `parley snapshot` makes one at any time.",
+      "When the daemon makes a snapshot, by this machine's time zone: at minute 7 of each hour, at 03:47 each day, at 03:47 on Sundays, or as the pattern says. Where there is none yet, the first is made at once; one that was missed since the newest, because nothing ran, is made once at the start. One that fails is a warning, and the next comes as planned. `parley snapshot` makes one at any time.",
     flag: '--snapshot-every',
     placeholder: 'when',
     example: '"daily"',
@@ -285,7 +285,7 @@ export const SETTINGS = {
     default: 7,
     unit: 'snapshots',
     description:
-      'How many of the newest of this warehouse are kept. One that is older than `retention.withdrawn_days` goes before that, since it still has what was erased since; the last one only where something was erased since.',
+      'How many of the newest snapshots of this warehouse are kept. One that is older than `retention.withdrawn_days` goes before that, since it still has what was erased since; the last one only where something was erased since.',
     flag: '--snapshot-keep',
     placeholder: 'number',
     example: '14',
@@ -295,7 +295,7 @@ export const SETTINGS = {
     default: undefined,
     without: 'beside the database, its name with `.snapshots`',
     description:
-      'Where they are kept: a folder of its own for each warehouse. It is made where it is missing. Only snapshots of the same warehouse are ever removed from it. Each needs about as much space as the database; on another disk they outlive this one.',
+      'Where snapshots are kept: a folder for each warehouse. It is made where it is missing. Only snapshots of the same warehouse are ever removed from it. Each needs about as much space as the database; on another disk they outlive this one.',
     flag: '--snapshot-folder',
     placeholder: 'folder',
     example: '"/srv/snapshots/acme"',

@@ -98,6 +98,8 @@ interface Problem {
   text: string
   /** The setting, or the section, that it is about or that was probably meant. */
   about: string | undefined
+  /** What to do, where it is something else than for most problems. */
+  hint?: string
 }
 
 /** What is found wrong, gathered so that one run tells everything. */
@@ -122,7 +124,7 @@ export function loadSettings(request: SettingsRequest): LoadedSettings {
   warnOfVersion(settings.api.baseUrl, found)
   const isFatal = ({ about }: Problem) => isUsed(about, request.used)
   const fatal = found.problems.filter(isFatal)
-  if (fatal.length > 0) throw badSettings(fatal.map(({ text }) => text))
+  if (fatal.length > 0) throw badSettings(fatal)
   const others = found.problems.filter(problem => !isFatal(problem)).map(({ text }) => text)
   const api = { ...settings.api, keySource: sources['api.key'] }
   return {
@@ -178,7 +180,16 @@ function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
     return { path, text: readFileSync(absolute, 'utf8'), openToAll: openToOthers(absolute) }
   } catch (error) {
     if (!chosen && reasonOf(error) === 'ENOENT') return undefined
-    throw badSettings([`the settings file ${path} cannot be read: ${faultOf(error)}`])
+    throw badSettings([
+      {
+        text: `the settings file ${path} cannot be read: ${faultOf(error)}`,
+        about: undefined,
+        hint:
+          reasonOf(error) === 'ENOENT'
+            ? `parley init --config ${path} writes it; --config and PARLEY_CONFIG name another.`
+            : `Let this user read ${path}, or name another file with --config.`,
+      },
+    ])
   }
 }
 
@@ -307,7 +318,12 @@ function parseToml({ path, text }: SettingsFile): Record<string, unknown> {
   } catch (error) {
     if (!(error instanceof TomlError)) throw error
     const fault = error.message.split('\n')[0]?.replace(/^Invalid TOML document: /, '')
-    throw badSettings([`${path}, line ${error.line}, column ${error.column}: ${fault}`])
+    throw badSettings([
+      {
+        text: `${path} is not TOML at line ${error.line}, column ${error.column}: ${fault}`,
+        about: undefined,
+      },
+    ])
   }
 }
 
@@ -347,15 +363,17 @@ function read(
 ): unknown {
   const { kind, secret } = settingOf(key)
   let content = value
+  let place = source
   if (inFile !== undefined) {
     if (!counts || !within.requireApi) return undefined
     content = readSecretFile({ path: String(value), source, key, ...inFile }, within, found)
+    place = `${value} (${source})`
     if (content === undefined) return undefined
   }
   const result = kind.read(content, within)
   if (result === undefined)
     found.problems.push({
-      text: `${key} is ${secret ? 'wrong (not shown)' : shown(content)} in ${source}: expected ${kind.allowed(within)}`,
+      text: `${key} is ${secret ? 'wrong (not shown)' : shown(content)} in ${place}: expected ${kind.allowed(within)}`,
       about: key,
     })
   return result
@@ -382,12 +400,17 @@ function readSecretFile(
     const value = readFileSync(absolute, 'utf8').trim()
     if (mustBePrivate && openToOthers(absolute)) found.warnings.push(openToOthersWarning(path, secret))
     if (value !== '') return value
-    found.problems.push({ text: `${secret}'s file ${path} (${source}) is empty`, about: key })
+    found.problems.push({
+      text: `${secret}'s file ${path} (${source}) is empty`,
+      about: key,
+      hint: `Write ${secret} into ${path}, as its only line.`,
+    })
     return undefined
   } catch (error) {
     found.problems.push({
       text: `${secret}'s file ${path} (${source}) cannot be read: ${faultOf(error)}`,
       about: key,
+      hint: secretFileHint(reasonOf(error), path, secret),
     })
     return undefined
   }
@@ -402,7 +425,11 @@ function requireApi(sources: LoadedSettings['sources'], file: string | undefined
   } as const satisfies { [Key in SettingKey]?: string }
   for (const [key, way] of Object.entries(ways)) {
     if (sources[key as keyof typeof ways] === 'default')
-      found.problems.push({ text: `${key} is not set: ${way}`, about: key })
+      found.problems.push({
+        text: `${key} is not set: ${way}`,
+        about: key,
+        ...(file === undefined && { hint: 'parley init asks for the key and writes a settings file.' }),
+      })
   }
 }
 
@@ -422,16 +449,31 @@ function warnOfVersion(baseUrl: string | undefined, found: Findings): void {
   )
 }
 
-function badSettings(problems: readonly string[]): StopError {
+function badSettings(problems: readonly Problem[]): StopError {
+  const texts = problems.map(({ text }) => text)
   const message =
-    problems.length === 1
-      ? `the settings are wrong: ${problems[0]}`
-      : `the settings are wrong in ${problems.length} places:\n${problems.map(problem => `  ${problem}`).join('\n')}`
+    texts.length === 1
+      ? `The settings are wrong: ${texts[0]}`
+      : `The settings are wrong in ${texts.length} places:\n${texts.map(text => `  ${text}`).join('\n')}`
   return new StopError(message, {
     code: 'bad-settings',
     exitStatus: EXIT_STATUS.settings,
-    hint: 'config/README.md explains every setting, and `parley init` writes a settings file to start from',
+    hint: hintFor(problems),
   })
+}
+
+const SETTINGS_PAGE = 'config/README.md explains every setting.'
+
+/** One hint, however many problems there are. */
+function hintFor(problems: readonly Problem[]): string {
+  const [hint, ...others] = new Set(problems.map(problem => problem.hint))
+  return others.length === 0 ? (hint ?? SETTINGS_PAGE) : SETTINGS_PAGE
+}
+
+function secretFileHint(reason: string, path: string, secret: string): string {
+  if (reason === 'EACCES') return `Give this user the right to read ${path}: chown it and chmod 600.`
+  if (reason === 'EISDIR') return `Name a file that holds ${secret}, not a folder.`
+  return `Write ${secret} into ${path}, readable by you alone: (umask 077 && cat > ${path}).`
 }
 
 const openToOthersWarning = (path: string, secret: string) =>

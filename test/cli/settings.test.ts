@@ -11,10 +11,10 @@ test('all wrong flags are told at once, in a few lines without a stack', async (
   const { status, stdout, stderr } = await parley(['init', '--max-concurrency', 'many', '--since', 'soon'])
   expect({ status, stdout }).toEqual({ status: EXIT_STATUS.settings, stdout: '' })
   expect(stderr.split('\n')).toEqual([
-    'parley: the settings are wrong in 2 places:',
+    'parley: The settings are wrong in 2 places:',
     expect.stringMatching(/^ {2}api\.max_concurrency is "many" in flag --max-concurrency: expected /),
     expect.stringMatching(/^ {2}sync\.since is "soon" in flag --since: expected /),
-    'hint: config/README.md explains every setting, and `parley init` writes a settings file to start from',
+    'hint: config/README.md explains every setting.',
     '',
   ])
 })

@@ -12,6 +12,8 @@ const API = {
   PARLEY_WORKSPACE_ID: 'acme',
 }
 
+const PAGE = 'config/README.md explains every setting.'
+
 let cwd: string
 beforeEach(() => {
   cwd = mkdtempSync(join(tmpdir(), 'parley-settings-'))
@@ -191,13 +193,44 @@ describe('what a value may be', () => {
     const attempt = () =>
       load({ flags: { 'sync.resources': 'members,robots' }, resourceNames: ['members', 'teams'] })
     expect(complaint(attempt)).toBe(
-      'the settings are wrong: sync.resources is ["members","robots"] in flag --only: expected a list of names from members, teams',
+      'The settings are wrong: sync.resources is ["members","robots"] in flag --only: expected a list of names from members, teams',
     )
     expect(complaint(() => load({ flags: { 'sync.resources': '' } }))).toContain('sync.resources')
   })
 })
 
 describe('what is wrong', () => {
+  test.each([
+    [
+      'an empty key file',
+      { PARLEY_API_KEY_FILE: 'empty' },
+      'Write the API key into empty, as its only line.',
+    ],
+    [
+      'a missing key file',
+      { PARLEY_API_KEY_FILE: 'none' },
+      'Write the API key into none, readable by you alone: (umask 077 && cat > none).',
+    ],
+    [
+      'a folder in place of a key file',
+      { PARLEY_API_KEY_FILE: 'config' },
+      'Name a file that holds the API key, not a folder.',
+    ],
+    ['a missing key', {}, 'parley init asks for the key and writes a settings file.'],
+    [
+      'a missing settings file',
+      { PARLEY_CONFIG: 'none.toml' },
+      'parley init --config none.toml writes it; --config and PARLEY_CONFIG name another.',
+    ],
+    ['two different things', { PARLEY_API_KEY_FILE: 'empty', PARLEY_LOG_LEVEL: 'loud' }, PAGE],
+    ['a value out of range', { PARLEY_API_KEY: 'k', PARLEY_LOG_LEVEL: 'loud' }, PAGE],
+  ])('has one hint that fits: %s', (_, env, hint) => {
+    file('empty', '')
+    file('config/other', '')
+    const { PARLEY_API_KEY: _key, ...rest } = API
+    expect(() => loadForApi({ env: { ...rest, ...env } })).toThrow(expect.objectContaining({ hint }))
+  })
+
   test('is told all at once, with the key, the place, the value and what is allowed', () => {
     file('config/parley.toml', '[sync]\npoll_second = 5\n[databse]\npath = "x"\n[log]\nlevel = 3\n')
     const message = complaint(() =>
@@ -207,7 +240,7 @@ describe('what is wrong', () => {
       }),
     )
     expect(message.split('\n').map(line => line.trim())).toEqual([
-      'the settings are wrong in 9 places:',
+      'The settings are wrong in 9 places:',
       'environment PARLEY_SYNC_SINC is not a setting; did you mean PARLEY_SYNC_SINCE?',
       'sync.poll_second in config/parley.toml is not a setting; did you mean sync.poll_seconds?',
       '[databse] in config/parley.toml is not a section; did you mean [database]?',
@@ -258,14 +291,14 @@ describe('what is wrong', () => {
   test('of TOML itself is told with file, line and column, and no line of the file is shown', () => {
     file('config/parley.toml', '[api]\nkey = "very-secret\n')
     const message = complaint(() => load())
-    expect(message).toMatch(/config\/parley\.toml, line 2, column \d+: ./)
+    expect(message).toMatch(/config\/parley\.toml is not TOML at line 2, column \d+: ./)
     expect(message).not.toContain('very-secret')
   })
 
   test('never shows the key, whatever is wrong with it', () => {
     const env = { PARLEY_API_KEY: 'húsh' }
     expect(complaint(() => load({ env }))).toBe(
-      'the settings are wrong: api.key is wrong (not shown) in environment PARLEY_API_KEY: expected a key of printable ASCII characters without spaces',
+      'The settings are wrong: api.key is wrong (not shown) in environment PARLEY_API_KEY: expected a key of printable ASCII characters without spaces',
     )
     for (const line of ['key = "hush hush"', 'key = ["hush"]', 'ky = "hush"', 'key = { hush = 1 }']) {
       file('config/parley.toml', `[api]\n${line}`)
@@ -346,6 +379,14 @@ describe('the API key', () => {
     expect(load('empty')).toContain("the API key's file empty (environment PARLEY_API_KEY_FILE) is empty")
   })
 
+  test('that is not a key is told with the file that it is in', () => {
+    file('config/parley.key', 'two words')
+    file('config/parley.toml', '[api]\nkey_file = "parley.key"')
+    expect(complaint(() => loadForApi({ env: rest }))).toContain(
+      'api.key is wrong (not shown) in config/parley.key (config/parley.toml): expected a key',
+    )
+  })
+
   test.each([0o640, 0o604])('in a file of mode %o, that others can read, is warned of', mode => {
     file('key', 'k', mode)
     file('config/parley.toml', '[api]\nkey = "k"', mode)
@@ -416,12 +457,12 @@ describe('the nudge secret', () => {
     wrong => {
       file('short', wrong)
       const message = (source: string) =>
-        `the settings are wrong: http.nudge_secret is wrong (not shown) in ${source}: expected a secret of at least 16 and at most 200 printable ASCII characters without spaces`
+        `The settings are wrong: http.nudge_secret is wrong (not shown) in ${source}: expected a secret of at least 16 and at most 200 printable ASCII characters without spaces`
       expect(complaint(() => load({ env: { PARLEY_HTTP_NUDGE_SECRET: wrong } }))).toBe(
         message('environment PARLEY_HTTP_NUDGE_SECRET'),
       )
       expect(complaint(() => loadForApi({ env: { ...API, PARLEY_HTTP_NUDGE_SECRET_FILE: 'short' } }))).toBe(
-        message('environment PARLEY_HTTP_NUDGE_SECRET_FILE'),
+        message('short (environment PARLEY_HTTP_NUDGE_SECRET_FILE)'),
       )
     },
   )
@@ -480,7 +521,7 @@ describe('a caller that uses only the path of the database', () => {
     ['a wrong value', '[database]\npath = 7', 'database.path is 7'],
     ['a key that was probably meant', '[database]\npth = "a.db"', 'did you mean database.path?'],
     ['a section that was probably meant', '[databse]\npath = "a.db"', 'did you mean [database]?'],
-    ['a file that is no TOML', '[sync', 'parley.toml, line 1'],
+    ['a file that is no TOML', '[sync', 'parley.toml is not TOML at line 1'],
   ])('is refused for %s', ([, text = '', problem = '']) => {
     file('parley.toml', text)
     expect(complaint(() => load({ flags: { config: 'parley.toml' }, used }))).toContain(problem)
@@ -490,7 +531,7 @@ describe('a caller that uses only the path of the database', () => {
     file('parley.toml', '[sync')
     const { settings, warnings } = load({ flags: { config: 'parley.toml', 'database.path': 'b.db' }, used })
     expect(settings.database.path).toBe(join(cwd, 'b.db'))
-    expect(warnings).toEqual([expect.stringContaining('parley.toml, line 1')])
+    expect(warnings).toEqual([expect.stringContaining('parley.toml is not TOML at line 1')])
   })
 })
 
