@@ -69,7 +69,7 @@ function checkSettings({ env, cwd }: CommandContext, { flags }: CommandInput<obj
   try {
     const loaded = loadSettings({ ...request, requireApi: true })
     add(line.ok(loaded.file ?? 'from the environment, flags and defaults; there is no settings file'))
-    for (const warning of loaded.warnings) add(line.warning(warning, 'See config/README.md.'))
+    for (const warning of loaded.warnings) add(line.warning(warning))
     return { loaded, settings: loaded.settings }
   } catch (error) {
     if (!(error instanceof StopError)) throw error
@@ -88,7 +88,7 @@ function checkSettings({ env, cwd }: CommandContext, { flags }: CommandInput<obj
 function problemsIn(message: string): readonly string[] {
   const [first = message, ...others] = message.split('\n')
   return others.length === 0
-    ? [first.replace(/^the settings are wrong: /, '')]
+    ? [first.replace(/^The settings are wrong: /, '')]
     : others.map(text => text.trim())
 }
 

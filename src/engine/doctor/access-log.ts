@@ -30,7 +30,7 @@ export async function checkAccessLog(asker: Asker, endParameter: string, now: nu
   }
   if (newest.kind === 'refused' && newest.status !== 400) {
     if ([403, 404].includes(newest.status)) {
-      return line.note(`${newest.status}: not offered to this workspace, which is no fault`)
+      return line.note(`${newest.status}: not offered to this workspace (allowed)`)
     }
     return line.wrong(`${newest.status}: ${newest.message}`, EXIT_STATUS.apiUnavailable, CHANGED)
   }

@@ -16,7 +16,12 @@ export function finder(check: string) {
   return {
     ok: (found: string): Finding => ({ mark: 'ok', check, found }),
     note: (found: string, hint?: string): Finding => ({ mark: 'note', check, found, ...(hint && { hint }) }),
-    warning: (found: string, hint: string): Finding => ({ mark: 'warning', check, found, hint }),
+    warning: (found: string, hint?: string): Finding => ({
+      mark: 'warning',
+      check,
+      found,
+      ...(hint && { hint }),
+    }),
     wrong: (found: string, status: ExitStatus, hint: string): Finding => ({
       mark: 'wrong',
       check,

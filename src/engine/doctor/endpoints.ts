@@ -246,9 +246,9 @@ function readItems({ answer, query, ids, table }: Endpoint, value: unknown): rea
 }
 
 const MEANINGS: Readonly<Record<'absent' | 'withheld' | 'unavailable', string>> = {
-  absent: 'not published, as may be',
-  withheld: 'withheld: open to its attendees only, as may be',
-  unavailable: 'not offered to this workspace, which is no fault',
+  absent: 'not published (allowed)',
+  withheld: 'withheld (allowed): open to its attendees only',
+  unavailable: 'not offered to this workspace (allowed)',
 }
 
 const REFUSED_HINTS: Readonly<Record<number, string>> = {
