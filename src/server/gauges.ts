@@ -70,13 +70,13 @@ const perResource = (value: (row: ResourceFigures, figures: Figures) => number) 
 export const GAUGES: readonly GaugeDefinition[] = [
   {
     name: 'parley_rate_requests_per_second',
-    help: 'Requests per second that the API is believed to allow.',
+    help: 'Requests per second that the API allows, as far as learned.',
     labels: [],
     values: ofRate(({ ratePerSecond }) => ratePerSecond),
   },
   {
     name: 'parley_concurrency',
-    help: 'Requests at the same time that the API is believed to allow.',
+    help: 'Requests at the same time that the API allows, as far as learned.',
     labels: [],
     values: ofRate(({ concurrency }) => concurrency),
   },

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
+import { StopError } from '../errors.ts'
 import { jsonLine } from '../harmless.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from './metrics.ts'
@@ -42,6 +43,8 @@ export function addRoutes(app: FastifyInstance, answers: Answers): void {
   // Bodies are read where nudges are taken and nowhere else.
   app.removeAllContentTypeParsers()
   app.setErrorHandler((error, request, reply) => {
+    // Says what keeps the daemon from its database, as /readyz does, and is in the log already.
+    if (error instanceof StopError) return refuse(reply, 503, error.message)
     answers.log.error('The status server could not answer', { route: request.routeOptions.url, error })
     return refuse(reply, 500, 'The daemon could not answer; its log says why')
   })

@@ -3,6 +3,7 @@ import { existsSync, linkSync, readFileSync, statSync, writeFileSync } from 'nod
 import { connect, createServer, type Socket } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { type AskOptions, askAt, freePath, SECRET, type Started, start } from './started.ts'
 
@@ -61,6 +62,20 @@ describe('what the status server tells', () => {
       { error: 'The daemon could not answer; its log says why' },
     ])
     expect(lines.join('')).toContain('secret details')
+  })
+
+  test('says with 503 why the warehouse cannot be read', async () => {
+    const { ask, lines } = await start({
+      status: () => {
+        throw new StopError('There is no warehouse at parley.db yet', {
+          code: 'no-database',
+          exitStatus: EXIT_STATUS.databaseUnavailable,
+        })
+      },
+    })
+    const { status, text } = await ask('GET', '/status')
+    expect([status, JSON.parse(text)]).toEqual([503, { error: 'There is no warehouse at parley.db yet' }])
+    expect(lines.join('')).not.toContain('could not answer')
   })
 
   test('can be asked for without its body', async () => {
