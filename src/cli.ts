@@ -89,7 +89,7 @@ async function main(argv: readonly string[]): Promise<ExitStatus> {
     const program = await programFor(named, run)
     // Asked for help on a command that it does not know, commander would explain the whole program instead.
     const known = named === undefined || Object.hasOwn(COMMANDS, named)
-    await program.parseAsync(known ? argv : [named], { from: 'user' })
+    await program.parseAsync(known ? argv : [strayOption(argv) ?? named], { from: 'user' })
     return run.status
   } catch (error) {
     const stopped = run.signal?.aborted && error instanceof Error && error.name === 'AbortError'
@@ -97,6 +97,11 @@ async function main(argv: readonly string[]): Promise<ExitStatus> {
     if (lines.length > 0) process.stderr.write(`${harmlessLines(lines.join('\n'))}\n`)
     return status
   }
+}
+
+/** An option where the command should stand: commander would take what follows it for a command that it does not know. */
+function strayOption([first]: readonly string[]): string | undefined {
+  return first?.startsWith('-') && first !== '-h' && first !== '--help' ? first : undefined
 }
 
 /** What is still on its way to a slow reader is written before the end. */
@@ -210,7 +215,9 @@ function explainUsage(error: CommanderError, command: string | undefined): Expla
   if (error.code === 'commander.help') return { status: EXIT_STATUS.usage, lines: [] }
   const [message = '', suggestion] = error.message.replace(/^error: /, '').split('\n')
   const program = command !== undefined && Object.hasOwn(COMMANDS, command) ? `parley ${command}` : 'parley'
-  const guess = suggestion === undefined ? '' : `${suggestion.replace(/^\(|\)$/g, '')} `
+  const isStray = error.code === 'commander.unknownOption' && command !== undefined && program === 'parley'
+  const advice = isStray ? 'Options stand after the command.' : suggestion?.replace(/^\(|\)$/g, '')
+  const guess = advice === undefined ? '' : `${advice} `
   return {
     status: EXIT_STATUS.usage,
     lines: [`parley: ${message}`, `hint: ${guess}${program} --help says what there is`],

@@ -254,18 +254,18 @@ function howToGoOn(cwd: string, database: string): string {
   const parley = callOf(cwd)
   const withoutShell = existsSync(resolve(cwd, 'node_modules/better-sqlite3'))
     ? `or without sqlite3:
-  node -e "console.table(require('better-sqlite3')('${database}').prepare('SELECT * FROM live_members').all())"
+  node -e "console.table(require('better-sqlite3')('${database}', { readonly: true }).prepare('SELECT * FROM live_members').all())"
 `
     : ''
   return `
 All of this came from one SQLite file, ${database}. Look around in it:
-  sqlite3 -box ${database} "SELECT * FROM live_members"
-  sqlite3 ${database} "SELECT * FROM sync_status"
+  sqlite3 -readonly -box ${database} "SELECT * FROM live_members"
+  sqlite3 -readonly -box ${database} "SELECT * FROM sync_status"
   ${parley} status --database ${database}
 ${withoutShell}drizzle/README.md explains every table and view.
 
 For your own workspace:
-  ${parley} init            writes a settings file and says what to fill in
+  ${parley} init            asks for the API key and writes a settings file
   ${parley} backfill        reads everything; the same again brings all up to date
 `
 }

@@ -134,7 +134,7 @@ export function requireWarehouse(file: string): void {
 export function nothingThere(file: string): StopError {
   return new StopError(`There is no warehouse at ${file} yet`, {
     code: 'no-database',
-    hint: 'parley backfill makes it and reads everything into it; --database names another file.',
+    hint: 'parley backfill makes it; if it was here before, put it back instead; --database names another file.',
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
 }

@@ -79,7 +79,7 @@ test.concurrent('without a warehouse status ends with 73, says how to make one, 
     const { status, stdout, stderr } = await parley(command, { cwd })
     expect({ status, stdout }).toEqual({ status: EXIT_STATUS.databaseUnavailable, stdout: '' })
     expect(stderr).toMatch(
-      /^parley: There is no warehouse at .*parley\.db yet\nhint: parley backfill makes it /,
+      /^parley: There is no warehouse at .*parley\.db yet\nhint: parley backfill makes it; if it was here before, put it back instead; /,
     )
   }
   expect(readdirSync(cwd)).toEqual([])

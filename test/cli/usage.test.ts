@@ -44,6 +44,11 @@ test.each<[args: string[], message: string, hint: string]>([
   [['help', 'nonsense'], "unknown command 'nonsense'", 'parley --help says what there is'],
   [['--nonsense'], "unknown option '--nonsense'", 'parley --help says what there is'],
   [
+    ['--config', 'acme.toml', 'status'],
+    "unknown option '--config'",
+    'Options stand after the command. parley --help says what there is',
+  ],
+  [
     ['init', '--forc'],
     "unknown option '--forc'",
     'Did you mean --force? parley init --help says what there is',
