@@ -85,7 +85,7 @@ function putOffMs({ retryAt }: Segment, { clock, options }: EngineContext): numb
 
 /** What lies before the owner's bound is not read. */
 export function isWanted(
-  { feed }: ListOf,
+  { feed }: Pick<ListOf, 'feed'>,
   { to }: Segment,
   { since }: Pick<EngineOptions, 'since'>,
 ): boolean {

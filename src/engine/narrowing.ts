@@ -18,6 +18,12 @@ type Growth = Omit<Backoff, 'jitter'>
 /** How long something that could not be read by itself is left alone. */
 const ALONE: Growth = { firstMs: 2 * HOUR, mostMs: WEEK }
 
+/**
+ * More failures of a feed in a row than its page alone needs to be narrowed down say nothing about the newest rows: the
+ * whole list fails. (Half a minute of errors once cut the newest span two weeks ahead, and new rows waited for audits.)
+ */
+export const FAILURES_OF_ONE_PAGE = 4
+
 /** How long to wait for a feed that answers nothing. */
 const FEED: Growth = { firstMs: 5_000, mostMs: 15 * MINUTE }
 
@@ -88,6 +94,7 @@ export function nextForPage(page: FailedTimelinePage): NextForPage {
   if (isTriedAgain(page)) return { step: 'wait' }
   const smaller = LIMITS.find(other => other < page.limit)
   if (smaller !== undefined) return { step: 'shrink', limit: smaller }
+  if (page.to === null && page.mayPass && page.feedFailures > FAILURES_OF_ONE_PAGE) return { step: 'wait' }
   const at = cutAt(page)
   return at === undefined ? { step: 'step-over' } : { step: 'cut', at }
 }

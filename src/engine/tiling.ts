@@ -1,6 +1,7 @@
 import { isoInstant } from '../clock.ts'
 import type { TimelineFeed } from '../resource.ts'
 import type { Segment } from '../store/ledger.ts'
+import { isWanted } from './agenda.ts'
 import type { EngineContext } from './context.ts'
 import { DAY, MINUTE } from './intervals.ts'
 import { cutOff } from './walk.ts'
@@ -33,13 +34,20 @@ export function tileByAge(
   const { ledger } = context.store
   const now = context.server.now()
   const movable = (segment: Segment) =>
+    isWanted({ feed }, segment, context.options) &&
     segment.listedAt !== null &&
     segment.passStartedAt === null &&
     segment.attempts === 0 &&
     !busy.has(segment.id)
 
-  const head = ledger.segments(id, '').find(({ to }) => to === null)
   const begins = headBegins(context, feed)
+  let [head, ...older] = ledger.segments(id, '')
+  // Where it was cut because a page failed, it grows back.
+  for (const next of older) {
+    const isShort = head && head.from !== null && head.from > (begins ?? '')
+    if (!head || !isShort || !movable(head) || !movable(next)) break
+    head = ledger.join(head, next)
+  }
   if (head && movable(head) && begins !== undefined && begins > (head.from ?? '')) {
     cutOff(ledger, head, begins)
   }

@@ -14,7 +14,7 @@ import { expectedOrFault } from './expected.ts'
 import { fullLimit, narrowSpan, noteReadable } from './failed-span.ts'
 import { MINUTE, scaled } from './intervals.ts'
 import type { Job, Reply, Source } from './job.ts'
-import { ATTEMPTS_OF_A_PART, limitAfter } from './narrowing.ts'
+import { ATTEMPTS_OF_A_PART, FAILURES_OF_ONE_PAGE, limitAfter } from './narrowing.ts'
 import { isAskable } from './probes.ts'
 import { tileByAge } from './tiling.ts'
 import { missingUndated, noteUndated } from './undated.ts'
@@ -66,7 +66,11 @@ export function createTimeline(
       answer(value, reply) {
         const segment = current()
         const work = { resource, list, feed, segment, base, query, guards, underWay }
-        if (applyPage(context, work, value, reply)) feedFailures = 0
+        if (applyPage(context, work, value, reply)) {
+          // The list failed as a whole: what else of it is put off need not wait any longer.
+          if (feedFailures > FAILURES_OF_ONE_PAGE) store.ledger.retryNow(id)
+          feedFailures = 0
+        }
         effort.wasRead(segment)
       },
       refused(status, message) {

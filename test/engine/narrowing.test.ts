@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   aloneBackoffMs,
+  FAILURES_OF_ONE_PAGE,
   type FailedTimelinePage,
   halves,
   isNarrowest,
@@ -40,6 +41,11 @@ describe('a page of a timeline that failed', () => {
       'without an upper end is cut above now, so that new rows are not held up',
       { limit: 1, to: null, attempts: 3 },
       { step: 'cut', at: NOW + 64_000 },
+    ],
+    [
+      'without an upper end is not cut by the daemon while all else of the list fails too',
+      { limit: 1, to: null, attempts: 4, mayPass: true, feedFailures: FAILURES_OF_ONE_PAGE + 1 },
+      { step: 'wait' },
     ],
     ['is stepped over where the span cannot be cut any more', { from: at(-2) }, { step: 'step-over' }],
     [

@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest'
+import { refused, startScriptedApi } from '../support/scripted-api.ts'
+import { scriptedList } from '../support/scripted-lists.ts'
+import { message, startTrial, uuid } from './trial-backfill.ts'
+import { startTimed } from './trial-timed.ts'
+
+const MESSAGES = { time: 'received_at', from: 'received_from', to: 'received_to' } as const
+const MINUTE = 60_000
+const POLL_MS = 5000
+
+describe.each([
+  ['of three hundred rows', 300],
+  ['of so few rows that a page holds them all', 20],
+])('a list %s that answers nothing but errors for a while', (_, count) => {
+  test.each([
+    ['half a minute', 30_000],
+    ['ten minutes', 10 * MINUTE],
+  ])('for %s is polled at its newest end as before once it answers', async (_name, outageMs) => {
+    const api = await startScriptedApi()
+    const trial = await startTrial(api)
+    const ago = (ms: number) => new Date(trial.clock.now() - ms).toISOString()
+    let isBroken = false
+    const rows = Array.from({ length: count }, (_row, index) =>
+      message(index, { received_at: ago((index + 1) * MINUTE) }),
+    )
+    const list = scriptedList({
+      ...MESSAGES,
+      rows,
+      pageSize: 100,
+      instead: () => (isBroken ? refused(500) : undefined),
+    })
+    api.on('/v2/messages', list.handler)
+    const timed = await startTimed(api, trial, ['messages'], { pollMs: POLL_MS })
+    const poll = async () => {
+      trial.passTime(POLL_MS)
+      await timed.drain()
+    }
+    await timed.drain()
+    await poll()
+
+    isBroken = true
+    const polls = outageMs / POLL_MS
+    const asked = api.requests.length
+    for (let done = 0; done < polls; done += 1) await poll()
+    expect(api.requests.length - asked).toBeLessThan(50)
+    isBroken = false
+    const sent = api.requests.length
+    while (api.requests.length === sent) await poll()
+    // The first answer ends the waits of all that was put off.
+    for (let done = 0; done < 3; done += 1) await poll()
+
+    const segments = trial.store.ledger.segments('messages.list', '')
+    const [head] = segments
+    expect(segments.filter(({ attempts }) => attempts > 0)).toEqual([])
+    // The newest end holds half a page of rows again (the 51st is the first below it), so that what comes late among them is seen at the poll.
+    const begins = rows[50]?.received_at ?? ''
+    expect(head?.from ?? '').toBe(count > 50 ? begins : '')
+    list.rows.push(message(1000, { received_at: ago(30 * MINUTE + 1) }))
+    await poll()
+    expect(trial.column(`SELECT count(*) FROM message_copies WHERE id = '${uuid(1000)}'`)).toEqual([1])
+  })
+})
