@@ -8,6 +8,7 @@ import { numberedPage, refused, startScriptedApi, v1Page, v2Page } from '../supp
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
+const DAY = 24 * 60 * MINUTE
 
 const activity = {
   id: uuid(1),
@@ -93,5 +94,36 @@ test.each(['teams', 'activities', 'messages'] as const)(
     show(true)
     await poll(SECOND)
     expect([live(), probes()]).toEqual([1, 0])
+  },
+)
+
+test.each(['teams', 'activities'] as const)(
+  '%s: an empty answer in place of hundreds of rows has the list read again before any of them',
+  async resource => {
+    const api = await startScriptedApi()
+    const teams = Array.from({ length: 600 }, (_, index) => ({ id: `t${index}`, name: 'x', member_ids: [] }))
+    const activities = teams.map((_, index) => ({
+      ...activity,
+      id: uuid(index),
+      occurred_at: minutesBack(index),
+    }))
+    let isEmpty = false
+    api.on('/v1/teams', () => numberedPage(isEmpty ? [] : teams))
+    api.on('/v2/activities', () => v2Page(isEmpty ? [] : activities))
+    const trial = await startTrial(api)
+    await trial.run([resource])
+    const timed = await startTimed(api, trial, [resource])
+    timed.passTime(8 * DAY)
+    timed.context.wishes.add(`${resource}.list`)
+    isEmpty = true
+    await timed.drain()
+    isEmpty = false
+    for (const afterMs of [61 * SECOND, 61 * SECOND, 2 * MINUTE]) {
+      timed.passTime(afterMs)
+      await timed.drain()
+    }
+    expect(trial.column("SELECT count(*) FROM sync_tasks WHERE feed GLOB '*.probe'")).toEqual([0])
+    const lists = ['/v1/teams', '/v2/activities']
+    expect(api.requests.filter(({ path }) => !lists.includes(path))).toEqual([])
   },
 )
