@@ -35,9 +35,11 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
     const where = table.key.map(column => `${quote(column)} = ?`).join(' AND ')
     const mark = prepare(`UPDATE ${quote(name)} SET _deleted_at = ? WHERE ${where} AND _deleted_at IS NULL`)
     const merged = merges.get(name)
+    const isSuspected = suspicions.any(name)
     const groups: Group[] = []
     let count = 0
     for (const key of keys) {
+      if (isSuspected) suspicions.end(keyOfRow(name, key))
       if (mark.run(now, ...key).changes === 0) continue
       count += 1
       withdrawals.note(name, key, now)

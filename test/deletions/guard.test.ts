@@ -157,6 +157,13 @@ test('an acceptance is for what is held back now, and does not outlast it', asyn
   expect(live()).toBe(60)
 })
 
+test('a hold that was noted under a clock ahead of time ends with the next run that confirms it', async () => {
+  const { trial, run, live } = await heldMembers()
+  trial.moveClock(-300 * DAY)
+  expect(await run()).toBe('complete')
+  expect(live()).toBe(20)
+})
+
 test('the reason of a hold names the time after which a pass confirms it and the command that accepts it', async () => {
   const { trial } = await heldMembers()
   const [heldSince] = trial.column("SELECT held_since FROM sync_resources WHERE resource = 'members'")

@@ -126,3 +126,16 @@ test('a suspicion that was noted under a clock years ahead holds up neither the 
   expect(trial.column('SELECT name FROM live_bot_definition')).toEqual([])
   expect(trial.clock.now() - began).toBeLessThan(DAY)
 })
+
+test('a result that goes with its meeting is not suspected any more', async () => {
+  const { trial } = await startMeeting()
+  const { store, clock } = trial
+  const now = new Date(clock.now()).toISOString()
+  const result = { table: 'playbook_results', scope: '', key: 'r' }
+  await store.transaction(() => {
+    store.suspicions.note(result, { since: now, means: 'absent' })
+    store.tombstone('meetings', [['x']], now)
+  })
+  expect(trial.column('SELECT id FROM live_playbook_results')).toEqual([])
+  expect(store.suspicions.find(result)).toBeUndefined()
+})
