@@ -141,6 +141,7 @@ export async function openApp({
         ...parts,
         resources,
         giveUpMs: api.giveUpSeconds * 1000,
+        pollMs: settings.sync.pollSeconds * 1000,
         options: options(since),
       }),
     shift: (resources, work) =>

@@ -24,7 +24,7 @@ export interface Paper {
 export function statusPage(report: StatusReport, { now, columns }: Paper): string {
   const width = columns ?? Number.POSITIVE_INFINITY
   const resources = failingFirst(report.resources)
-  const { lines, left } = fitted(resourceColumns(report, now), resources, width)
+  const { lines, left } = fitted(resourceColumns(now), resources, width)
   // What is still being read for the first time is the rule, and its state says so already.
   const reasons = resources.flatMap(({ resource, state, reason, failing_since: since }) =>
     reason === null || state === 'backfilling' || isSharedReason(report, reason)
@@ -80,7 +80,7 @@ interface Column extends TableColumn<ResourceReport> {
   rank?: number
 }
 
-function resourceColumns({ daemon }: StatusReport, now: number): Column[] {
+function resourceColumns(now: number): Column[] {
   const number = (title: string, value: (row: ResourceReport) => number) => ({
     title,
     align: 'right' as const,
@@ -90,8 +90,7 @@ function resourceColumns({ daemon }: StatusReport, now: number): Column[] {
     ...number(title, value),
     isIdle: (row: ResourceReport) => value(row) === 0,
   })
-  const due = (at: string | null) => (at !== null && Date.parse(at) <= now ? 'due' : ago(at, now))
-  const isAtWork = daemon !== null && daemon.state !== 'stopped'
+  const due = (at: string | null) => (at !== null && Date.parse(at) <= now ? 'now' : ago(at, now))
   return [
     { title: 'resource', cell: ({ resource }) => resource },
     { title: 'state', cell: ({ state }) => state },
@@ -102,12 +101,8 @@ function resourceColumns({ daemon }: StatusReport, now: number): Column[] {
     { title: 'newest', cell: row => ago(row.newest_at, now), rank: 5 },
     { title: 'fresh as of', cell: row => ago(row.fresh_as_of, now) },
     { title: 'complete as of', cell: row => ago(row.complete_as_of, now) },
-    {
-      title: 'next',
-      cell: row => due(row.next_run_at),
-      isIdle: row => !isAtWork || row.next_run_at === null,
-      rank: 2,
-    },
+    // Not when it will be read: that depends on who runs parley, and when.
+    { title: 'due', cell: row => due(row.next_run_at), isIdle: row => row.next_run_at === null, rank: 2 },
   ]
 }
 

@@ -31,7 +31,7 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       resource: RESOURCE,
       state: [
         'text',
-        '`backfilling` until it was complete for the first time; `waiting`: complete, but something is not ready at the API; `unavailable`: this workspace does not offer it; `failing`: the last run failed, or a list was not read within twice its interval; else `ok`.',
+        '`backfilling` until it was complete for the first time; `waiting`: complete, but something is not ready at the API; `unavailable`: this workspace does not offer it; `failing`: the last run failed, a list was not read within twice its interval, or the API cannot be reached or grants no access; else `ok`.',
         { example: 'ok' },
       ],
       reason: [
@@ -64,7 +64,10 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       pending_tasks: count('Reads that are still to be made or repeated.', 'reads', '0'),
       rejected: count('Items that could still not be stored, see `sync_rejects`.', 'items', '0'),
       last_success_at: instant('When it was last read without a fault.', 'It never was.'),
-      next_run_at: instant('When it is next due.', 'No daemon has planned it.'),
+      next_run_at: instant(
+        'When it is next due. Whether it is read then depends on a daemon or a backfill that runs.',
+        'It was never read.',
+      ),
     },
   ),
   described(

@@ -13,6 +13,7 @@ import { confirmationMs } from './deletions/recheck.ts'
 import { forgetConfirmed, isHoldOver, settleDeletions } from './deletions/settle.ts'
 import { holdForGood } from './holds.ts'
 import type { Source } from './job.ts'
+import { type Chosen, noteNextDue } from './next-due.ts'
 import { noProgress, type SchedulerProgress } from './progress.ts'
 import { takeUpRequests } from './requests.ts'
 import { areListsRead, feedsReadWhole } from './rounds.ts'
@@ -71,6 +72,8 @@ export interface BackfillDeps {
   /** In catalogue order, parents included. */
   resources: readonly ResourceName[]
   giveUpMs: number
+  /** How often the daemon would read the newest end, by which it is said when that is due. */
+  pollMs: number
   /** Notes what was learned of the API's limits: called inside the transactions of answers, however often. */
   noteLearned?: () => void
   soft: AbortSignal
@@ -126,6 +129,12 @@ export function createBackfill(deps: BackfillDeps): Backfill {
       return done.some(({ name }) => !isFinished(name))
     })
 
+  const dueOf = (resource: Resource): Chosen => ({
+    resource,
+    sources: (sources.get(resource.name) ?? []).map(({ feed }) => feed),
+    finished: isFinished(resource.name),
+  })
+
   return {
     progress: () => ({
       ...(scheduler?.progress ?? noProgress()),
@@ -170,7 +179,10 @@ export function createBackfill(deps: BackfillDeps): Backfill {
           return endRound(context, resource, { interrupted, finished: isFinished(name) && !isWaiting })
         })
       })
-      await store.transaction(() => closeRuns(context, runs, ended, stopped))
+      await store.transaction(() => {
+        closeRuns(context, runs, ended, stopped)
+        noteNextDue(context, chosen.map(dueOf), deps)
+      })
       if (stopped !== undefined) throw stopped
       return {
         complete: ended.every(({ outcome }) => outcome === 'complete' || outcome === 'unavailable'),

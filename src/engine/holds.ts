@@ -26,7 +26,7 @@ export interface SetAside {
 
 export type HoldCause = 'failed' | 'unavailable'
 
-/** For a run that ends: what failed is left to the next run. */
+/** For a run that ends: what failed is left to the next run, which may ask for it at once. */
 export function holdForGood(): Holds {
   const held = new Set<string>()
   const reasons = new Map<string, string>()
@@ -41,7 +41,11 @@ export function holdForGood(): Holds {
     isHeld: (feed, scope = '') => held.has(nameOf(feed, '')) || held.has(nameOf(feed, scope)),
     heldScopes: feed => scopesOf(feed, held),
     release: () => undefined,
-    heldUntil: () => undefined,
+    heldUntil: (resource, why) => {
+      if (why === 'unavailable') return undefined
+      const hasFailed = [...held].some(name => isOf(resource, name) && !reasons.has(name))
+      return hasFailed ? 0 : undefined
+    },
     reason: resource => [...reasons].find(([name]) => isOf(resource, name))?.[1],
   }
 }

@@ -64,7 +64,8 @@ function scheduleOf(context: EngineContext, list: ListOf): ListSchedule | undefi
   const heldAt = heldUntil === undefined ? undefined : server.now() + heldUntil - clock.elapsed()
   if (holds.isHeld(list.id)) return { feed: list.id, dueAt: heldAt, parts: [] }
   const segments = store.ledger.segments(list.id).filter(one => one.unavailableSince === null)
-  if (segments.length === 0) return neverRead(context, list)
+  if (isNeverRead(list.feed, segments)) return { feed: list.id, dueAt: server.now(), parts: [] }
+  if (segments.length === 0) return undefined
   const dueTimes = segments.flatMap(segment => {
     if (holds.isHeld(list.id, segment.scope)) return heldAt ?? []
     const at = agenda.dueAt(list, segment)
@@ -79,12 +80,9 @@ function scheduleOf(context: EngineContext, list: ListOf): ListSchedule | undefi
 }
 
 /** A list without a segment is due now; a list in scopes has nothing to read as long as there are none. */
-function neverRead({ server }: EngineContext, { id, feed }: ListOf): ListSchedule | undefined {
-  return isScoped(feed) ? undefined : { feed: id, dueAt: server.now(), parts: [] }
-}
-
-function isScoped(feed: Feed): boolean {
-  return feed.mode === 'snapshot' && feed.scope !== undefined
+export function isNeverRead(feed: Feed, segments: readonly unknown[]): boolean {
+  const isScoped = feed.mode === 'snapshot' && feed.scope !== undefined
+  return segments.length === 0 && !isScoped
 }
 
 /** Why a resource does not count as being read; undefined when it does. */

@@ -1,10 +1,11 @@
 import { isoInstant } from '../clock.ts'
 import type { ItemFeed, Resource } from '../resource.ts'
 import { quote } from '../store/sql.ts'
-import type { ListOf } from './agenda.ts'
+import { byTime, type ListOf } from './agenda.ts'
 import type { EngineContext } from './context.ts'
 import { DAY } from './intervals.ts'
 import type { Source } from './job.ts'
+import { isNeverRead } from './lateness.ts'
 
 export type Backlog = Readonly<Record<Source['lane'], number>>
 
@@ -35,6 +36,29 @@ function dueKeys({ store, now }: EngineContext, id: string, { pending }: ItemFee
   return tasks + (store.prepare(sql).pluck().get() as number)
 }
 
+export interface Chosen {
+  resource: Resource
+  /** The feeds of its sources. */
+  sources: readonly string[]
+  /** False when the run has left something to be read. */
+  finished: boolean
+}
+
+/**
+ * Notes when each of these resources is due, by the daemon's intervals: after a backfill too, whether a daemon ever
+ * runs or not.
+ */
+export function noteNextDue(
+  context: EngineContext,
+  chosen: readonly Chosen[],
+  { pollMs }: { pollMs: number },
+): void {
+  const timed = { ...context, agenda: byTime(context, { pollMs }) }
+  for (const { resource, sources, finished } of chosen) {
+    context.store.state.nextRun(resource.name, finished ? nextDue(timed, resource, sources) : context.now())
+  }
+}
+
 /**
  * When the resource falls due again, as far as it is known now. `sources` are the feeds of all its sources: some ask
  * for what no list shows.
@@ -52,7 +76,9 @@ export function nextDue(
   for (const [feedName, feed] of Object.entries(feeds)) {
     const id = `${name}.${feedName}`
     if (feed.mode === 'item' || holds.isHeld(id)) continue
-    const asked = store.ledger.segments(id).filter(({ scope }) => !holds.isHeld(id, scope))
+    const segments = store.ledger.segments(id)
+    if (isNeverRead(feed, segments)) times.push(context.now())
+    const asked = segments.filter(({ scope }) => !holds.isHeld(id, scope))
     times.push(...asked.flatMap(segment => agenda.dueAt({ resource: name, id, feed }, segment) ?? []))
   }
   if (held !== undefined) times.push(isoInstant(clock.now() + held - clock.elapsed()))

@@ -13,7 +13,7 @@ import { holdForAWhile } from './holds.ts'
 import { DAY, HOUR, MINUTE, scaled } from './intervals.ts'
 import type { Job, Lane, Source } from './job.ts'
 import { noteLateness } from './lateness.ts'
-import { type Backlog, dueNow, nextDue } from './next-due.ts'
+import { type Backlog, dueNow, nextDue, noteNextDue } from './next-due.ts'
 import { noProgress, type SchedulerProgress } from './progress.ts'
 import { takeUpRequests } from './requests.ts'
 import { type QuietOutcome, settleRun } from './rounds.ts'
@@ -136,6 +136,17 @@ export function createShift(deps: ShiftDeps): Shift {
     if (noted) void store.transaction(noted).catch(error => scheduler?.stop(error))
   }
 
+  const feedsOf = (name: ResourceName) => (sources.get(name) ?? []).map(source => source.feed)
+
+  /** In the transactions in which it begins and ends: what an earlier process noted may be overtaken by then. */
+  const noteAllDue = () => {
+    const known = chosen.map(resource => {
+      const { name } = resource
+      return { resource, sources: feedsOf(name), finished: isQuiet(name) }
+    })
+    noteNextDue(context, known, deps)
+  }
+
   /** What was found to be gone does not wait for the end of a run that goes on for hours, as under a tight limit. */
   const settlingLate = (name: ResourceName, run: OpenRun): (() => void) | undefined => {
     if (clock.elapsed() - run.settledAt < scaled(LATE_MS, options)) return undefined
@@ -174,8 +185,7 @@ export function createShift(deps: ShiftDeps): Shift {
       now: context.now(),
       ...(error === undefined ? {} : { error }),
     })
-    const feeds = (sources.get(name) ?? []).map(source => source.feed)
-    store.state.nextRun(name, nextDue(context, resource, feeds))
+    store.state.nextRun(name, nextDue(context, resource, feedsOf(name)))
     observer.passed({ resource: name, lane: run.lane, outcome })
     log.debug('A run has ended', {
       resource: name,
@@ -230,6 +240,7 @@ export function createShift(deps: ShiftDeps): Shift {
         takeUpRequests(context)
         for (const { name } of chosen) takeOver(context, name)
         for (const resource of chosen) sources.set(resource.name, createSources(context, resource))
+        noteAllDue()
       })
       scheduler = createScheduler({
         ...deps,
@@ -262,7 +273,11 @@ export function createShift(deps: ShiftDeps): Shift {
       ended.abort()
       await watching
       // On a disk that is full, what the runs did is not known later; all that they stored is.
-      await store.transaction(() => closeRuns(stopped)).catch(error => (stopped ??= error))
+      const ending = () => {
+        closeRuns(stopped)
+        noteAllDue()
+      }
+      await store.transaction(ending).catch(error => (stopped ??= error))
       if (stopped !== undefined) throw stopped
     },
   }

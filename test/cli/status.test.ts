@@ -198,6 +198,36 @@ test.concurrent('whoever has the warehouse open for writing reads the same repor
   store.close()
 })
 
+test.concurrent('after a backfill each resource has a due time: the next poll, an interval ahead, or at once for what failed', async context => {
+  const { cwd, file, env } = await backfilled(context)
+  const due = () => {
+    const db = new Database(file, { readonly: true })
+    const rows = db
+      .prepare('SELECT resource, (julianday(next_run_at) - julianday(last_success_at)) * 24 FROM sync_status')
+      .raw()
+      .all() as [string, number][]
+    db.close()
+    return new Map(rows)
+  }
+  const hours = due()
+  expect([...hours.values()].filter(ahead => ahead === null || ahead < 0 || ahead > 168)).toEqual([])
+  expect(hours.get('messages')).toBeLessThan(0.1)
+  expect(hours.get('members')).toBeGreaterThan(5)
+  expect((await parley(['status'], { cwd })).stdout).toMatch(/^resource .* due *\n/)
+  const silent = await silentApi(context)
+  const failed = await parley(['backfill', '--only', 'teams'], {
+    cwd,
+    env: {
+      ...env,
+      PARLEY_BASE_URL: silent.url,
+      PARLEY_API_TIMEOUT_SECONDS: '1',
+      PARLEY_API_GIVE_UP_SECONDS: '1',
+    },
+  })
+  expect(failed.status).toBe(EXIT_STATUS.apiUnavailable)
+  expect((await parley(['status'], { cwd })).stdout).toMatch(/\nteams .* now *\n/)
+})
+
 const NOW = Date.parse('2026-05-01T12:00:00.000Z')
 const before = (seconds: number) => isoInstant(NOW - seconds * 1000)
 
@@ -255,13 +285,13 @@ const printed = (columns: Paper['columns'], report: StatusReport = BUSY) =>
 test('where lines may be of any length the table has everything', () => {
   const lines = printed(undefined)
   expect(lines[0]).toBe(
-    'resource             state         rows  deleted  pending  rejected  newest     fresh as of  complete as of  next',
+    'resource             state         rows  deleted  pending  rejected  newest     fresh as of  complete as of  due',
   )
   expect(lines[2]).toBe(
     'members              ok       1,234,567       12        3         1  1 min ago  30 s ago     5 days ago      in 1 min',
   )
   // What fails comes first.
-  expect(lines[1]).toMatch(/^\S+ +failing .* due$/)
+  expect(lines[1]).toMatch(/^\S+ +failing .* now$/)
   expect(lines.join('\n')).toContain(`failing for 4 min (since ${before(240)}): The API answers 500`)
   expect(lines.join('\n')).toContain(`
 arrival lag   rows     median  99 of 100   longest
@@ -280,7 +310,7 @@ messages     1,000  under 1 s  2 h 1 min  1 y 40 d
 })
 
 test.each([
-  [80, 'rejected', 'deleted, pending, newest, next'],
+  [80, 'rejected', 'deleted, pending, newest, due'],
   [100, 'pending', 'deleted, newest'],
   [120, 'newest', undefined],
 ])('on a terminal of %d columns no line is longer, and what has no room is named', (columns, shown, left) => {
@@ -319,7 +349,7 @@ test('fewer texts than e-mails are explained', () => {
   expect(printed(undefined).join('\n')).not.toContain(sentence)
 })
 
-test('nothing is next when no daemon is at work, and nothing is said of what never was', () => {
+test('what is due is shown with no daemon at work too, and nothing is said of what never was', () => {
   const quiet = printed(undefined, {
     ...BUSY,
     daemon: null,
@@ -327,7 +357,7 @@ test('nothing is next when no daemon is at work, and nothing is said of what nev
     learned_rate: null,
     snapshot: null,
   })
-  expect(quiet[0]).not.toContain('next')
+  expect(quiet[0]).toMatch(/ due$/)
   expect(quiet.join('\n')).not.toMatch(/daemon has|daemon stopped|Asked for|snapshot/)
   expect(quiet).toContain('What rate the API allows is not known yet.')
 })

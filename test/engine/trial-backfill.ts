@@ -117,6 +117,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
           },
           resources,
           giveUpMs,
+          pollMs: 60_000,
           soft: ended,
           hard: ended,
         }).run()
