@@ -6,7 +6,7 @@ import { isoInstant, systemClock } from '../clock.ts'
 import type { ApiSettings } from '../config.ts'
 import { type Amount, sum } from '../engine/estimate.ts'
 import { type Holdings, readHoldings } from '../engine/holdings.ts'
-import { type DayLimit, type PlanLine, planLines, type Rate, rateOf, secondsFor } from '../engine/plan.ts'
+import { type DayLimit, type PlanLine, planLines, type Rate, ratesOf, secondsFor } from '../engine/plan.ts'
 import { survey } from '../engine/survey.ts'
 import { EXIT_STATUS, type ExitStatus } from '../errors.ts'
 import { jsonLine } from '../harmless.ts'
@@ -70,13 +70,13 @@ export async function showPlan(
       budget: MOST_REQUESTS,
     })
     const state = governor.state()
-    const rate = rateOf({
+    const rates = ratesOf({
       learned: held?.learned,
       ceilings: { requestsPerSecond: api.maxRequestsPerSecond, concurrency: api.maxConcurrency },
       answerMs: asker.answerMs(),
       throttledTo: state.throttled > 0 ? governor.learned().ratePerSecond : undefined,
     })
-    const plan = summarize(planLines(resources, { found, held: held?.holdings }), rate, {
+    const plan = summarize(planLines(resources, { found, held: held?.holdings }), rates, {
       since,
       asked: asker.used(),
       warehouse: held ? settings.database.path : null,
@@ -128,8 +128,10 @@ function lookInto(
 interface Cost {
   requests: number
   certainty: Amount['certainty']
-  /** Null when no rate is known. */
+  /** At the fastest of the rates; null when there is none. */
   seconds: number | null
+  /** One where the limit of the API is known. The slowest rate first. */
+  estimates: readonly { per_second: number; seconds: number }[]
 }
 
 interface PlanSummary extends Cost {
@@ -152,19 +154,22 @@ interface Circumstances {
 
 function summarize(
   lines: readonly PlanLine[],
-  rate: Rate | undefined,
+  rates: readonly Rate[],
   { day, ...rest }: Circumstances,
 ): PlanSummary {
-  const cost = ({ value, certainty }: Amount): Cost => ({
-    requests: value,
-    certainty,
-    seconds: rate ? round(secondsFor(value, rate, day)) : null,
-  })
+  const cost = ({ value, certainty }: Amount): Cost => {
+    const estimates = rates.map(rate => ({
+      per_second: round(rate.perSecond),
+      seconds: round(secondsFor(value, rate, day)),
+    }))
+    return { requests: value, certainty, seconds: estimates.at(-1)?.seconds ?? null, estimates }
+  }
+  const fastest = rates.at(-1)
   const lanes = [...new Set(lines.map(({ lane }) => lane))].sort()
   return {
     ...cost(sum(...lines.map(({ requests }) => requests))),
     ...rest,
-    rate: rate ? { per_second: round(rate.perSecond), from: rate.from } : null,
+    rate: fastest ? { per_second: round(fastest.perSecond), from: fastest.from } : null,
     lanes: lanes.map(lane => ({
       lane,
       ...cost(sum(...lines.filter(line => line.lane === lane).map(({ requests }) => requests))),
@@ -189,7 +194,7 @@ const SIGNS: Readonly<Record<Amount['certainty'], string>> = {
 
 type Row = Cost & { resource: string; lane: string; because: string }
 
-const COLUMNS: readonly TableColumn<Row>[] = [
+const columnsFor = ({ estimates }: PlanSummary): readonly TableColumn<Row>[] => [
   { title: 'RESOURCE', cell: ({ resource }) => resource },
   { title: 'LANE', cell: ({ lane }) => lane },
   {
@@ -198,25 +203,39 @@ const COLUMNS: readonly TableColumn<Row>[] = [
     cell: ({ requests, certainty }) =>
       certainty === 'unknown' ? 'unknown' : `${SIGNS[certainty]}${wholeNumber(requests)}`,
   },
-  {
-    title: 'TIME',
-    align: 'right',
-    cell: ({ seconds, certainty }) =>
-      certainty === 'unknown' || seconds === null ? '' : duration(Math.max(1, Math.round(seconds)) * 1000),
-  },
+  ...estimates.map(
+    ({ per_second: rate }, index): TableColumn<Row> => ({
+      title: timeTitle(rate, { isOnly: estimates.length === 1, isLast: index === estimates.length - 1 }),
+      align: 'right',
+      cell: row => (row.certainty === 'unknown' ? '' : timeText(row.estimates[index]?.seconds ?? 0)),
+    }),
+  ),
   { title: 'BASIS', cell: ({ because }) => because },
 ]
 
+function timeTitle(rate: number, { isOnly, isLast }: { isOnly: boolean; isLast: boolean }): string {
+  if (isOnly) return 'TIME'
+  return isLast ? 'NO LIMIT' : `AT ${perSecond(rate)}/S`
+}
+
+const timeText = (seconds: number): string => duration(Math.max(1, Math.round(seconds)) * 1000)
+
+function rateText({ rate, estimates }: PlanSummary): string {
+  if (rate === null) return 'Rate: not known yet.'
+  const fastest = `${perSecond(rate.per_second)} requests a second (${rate.from})`
+  if (estimates.length === 1) return `Rate: ${fastest}.`
+  const limits = estimates.slice(0, -1).map(each => perSecond(each.per_second))
+  return `Rate: what the API allows is not known yet. The times are for a limit of ${limits.join(' or ')} requests a second, and for none: ${fastest}.`
+}
+
 function forPeople(plan: PlanSummary): string {
-  const [titles = '', ...rows] = table(COLUMNS, [
+  const [titles = '', ...rows] = table(columnsFor(plan), [
     ...plan.resources,
     ...plan.lanes.map(each => ({ ...each, resource: 'all', because: '' })),
     { ...plan, resource: 'all', lane: 'all', because: '' },
   ])
   const remarks = [
-    plan.rate
-      ? `Rate: ${perSecond(plan.rate.per_second)} requests a second (${plan.rate.from}).`
-      : 'Rate: not known yet.',
+    rateText(plan),
     plan.warehouse
       ? `What ${plan.warehouse} holds already is taken into account.`
       : 'There is no warehouse yet: everything is read.',

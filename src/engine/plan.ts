@@ -237,7 +237,7 @@ export interface Rate {
 
 export interface RateFacts {
   /** Of earlier runs: what the API was found to allow. */
-  learned: { ratePerSecond: number; concurrency: number; limited: boolean } | undefined
+  learned: { ratePerSecond: number; concurrency: number; limited: boolean; crowded?: boolean } | undefined
   ceilings: { requestsPerSecond?: number | undefined; concurrency?: number | undefined }
   /** Mean time of the plan's own answers. */
   answerMs: number | undefined
@@ -273,6 +273,29 @@ export function rateOf({ learned, ceilings, answerMs, throttledTo }: RateFacts):
   }
   const [slowest] = candidates.sort((one, other) => one.perSecond - other.perSecond)
   return slowest
+}
+
+/** What APIs commonly allow, in requests a second. */
+const COMMON_LIMITS = [5, 20] as const
+
+/**
+ * The rates to plan by, the slowest first: one where the limit is known, else one for each limit that is common, and
+ * what is reached if there is none.
+ */
+export function ratesOf(facts: RateFacts): Rate[] {
+  const reached = rateOf(facts)
+  if (!reached) return []
+  const limits = isLimitKnown(facts) ? [] : COMMON_LIMITS.filter(limit => limit < reached.perSecond)
+  return [
+    ...limits.map(perSecond => ({ perSecond, from: `if the API allows ${perSecond} a second` })),
+    reached,
+  ]
+}
+
+/** A run that was never refused may have been too short to meet a limit. */
+function isLimitKnown({ learned, ceilings, throttledTo }: RateFacts): boolean {
+  const wasRefused = learned?.limited === true || learned?.crowded === true || throttledTo !== undefined
+  return wasRefused || ceilings.requestsPerSecond !== undefined
 }
 
 export interface DayLimit {

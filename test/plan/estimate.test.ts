@@ -11,7 +11,7 @@ import {
   sum,
   UNKNOWN,
 } from '../../src/engine/estimate.ts'
-import { rateOf, secondsFor } from '../../src/engine/plan.ts'
+import { rateOf, ratesOf, secondsFor } from '../../src/engine/plan.ts'
 
 test.each<[parts: Amount[], total: Amount]>([
   [[exactly(2), exactly(3)], exactly(5)],
@@ -69,6 +69,32 @@ test('of several rates the slowest counts, and says where it is from', () => {
   })
   expect(rateOf({ ...NOTHING, answerMs: 200 })).toMatchObject({ perSecond: 20 })
   expect(rateOf({ ...NOTHING, ceilings: { concurrency: 1 }, answerMs: 200 })).toMatchObject({ perSecond: 5 })
+})
+
+test.each<[what: string, facts: Partial<Parameters<typeof ratesOf>[0]>, perSecond: number[]]>([
+  ['nothing answered: no time', {}, []],
+  ['an unknown limit: 5, 20 and none', { answerMs: 20 }, [5, 20, 200]],
+  ['slow answers: no faster limit is told', { answerMs: 400 }, [5, 10]],
+  ['answers slower than any limit: one time', { answerMs: 2000 }, [2]],
+  [
+    'a run that was never refused: still unknown',
+    { answerMs: 20, learned: { ratePerSecond: 90, concurrency: 4, limited: false } },
+    [5, 20, 200],
+  ],
+  [
+    'a learned limit: one time',
+    { answerMs: 20, learned: { ratePerSecond: 40, concurrency: 4, limited: true } },
+    [40],
+  ],
+  [
+    'a learned number at a time: one time',
+    { answerMs: 20, learned: { ratePerSecond: 1e4, concurrency: 2, limited: false, crowded: true } },
+    [100],
+  ],
+  ["the owner's ceiling: one time", { answerMs: 20, ceilings: { requestsPerSecond: 30 } }, [30]],
+  ["a refusal of the plan's own requests: one time", { answerMs: 20, throttledTo: 8 }, [8]],
+])('the rates to plan by with %s', (_, facts, perSecond) => {
+  expect(ratesOf({ ...NOTHING, ...facts }).map(rate => rate.perSecond)).toEqual(perSecond)
 })
 
 test("the owner's day makes it longer once it is used up", () => {

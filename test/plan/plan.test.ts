@@ -17,6 +17,7 @@ interface Plan extends Cost {
   asked: number
   warehouse: string | null
   rate: { per_second: number; from: string }
+  estimates: { per_second: number; seconds: number }[]
   lanes: (Cost & { lane: string })[]
   resources: (Cost & { resource: string; lane: string; because: string })[]
 }
@@ -140,8 +141,18 @@ test('the time follows from the rate, which says where it is from', async () => 
   const plan = await planOf(place, ['--max-requests-per-second', '20'])
   expect(plan.rate).toEqual({ per_second: 20, from: 'the ceiling api.max_requests_per_second' })
   expect(plan.seconds).toBeCloseTo(plan.requests / 20, 0)
+  expect(plan.estimates).toEqual([{ per_second: 20, seconds: plan.seconds }])
   const lanes = plan.lanes.reduce((sum, { requests }) => sum + requests, 0)
   expect(lanes).toBe(plan.requests)
+})
+
+test('where the limit is not known the time is told for 5 and 20 requests a second, and for no limit', async () => {
+  const { place } = await simulated({})
+  const { requests, seconds, rate, estimates } = await planOf(place)
+  expect(estimates.map(each => each.per_second)).toEqual([5, 20, rate.per_second])
+  expect(estimates[0]?.seconds).toBeCloseTo(requests / 5, 0)
+  expect(estimates[1]?.seconds).toBeCloseTo(requests / 20, 0)
+  expect(estimates[2]?.seconds).toBe(seconds)
 })
 
 test('for people it is a table on standard output', async () => {
@@ -149,7 +160,9 @@ test('for people it is a table on standard output', async () => {
   const { cwd, env } = place
   const { status, stdout, stderr } = await parley(['backfill', '--plan'], { cwd, env })
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
-  expect(stdout).toMatch(/^RESOURCE +LANE +REQUESTS +TIME +BASIS\nmembers +history +1 /)
+  expect(stdout).toMatch(
+    /^RESOURCE +LANE +REQUESTS +AT 5\/S +AT 20\/S +NO LIMIT +BASIS\nmembers +history +1 /,
+  )
   expect(stdout).toMatch(/\nall +all +≥\d+ /)
   expect(stdout).toMatch(/\nThis plan took \d+ requests and stored nothing\.\n$/)
   expect(existsSync(`${cwd}/parley.db`)).toBe(false)
