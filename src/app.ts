@@ -12,6 +12,7 @@ import type { ResourceName } from './resource.ts'
 import { type Workspace, workspaceOf } from './store/database/workspace.ts'
 import type { ModeChange } from './store/database/writable-file.ts'
 import type { HeldLock } from './store/lock.ts'
+import { requestsNoted } from './store/requests-today.ts'
 import { META } from './store/state.ts'
 import { openStoreInTurn, type Store } from './store/store.ts'
 
@@ -98,7 +99,7 @@ export async function openApp({
       requestsPerDay: api.maxRequestsPerDay,
     },
     initial: readMeta<LearnedRate>(store, META.learnedRate),
-    usedToday: usedToday(store, clock),
+    usedToday: requestsNoted(store.state.meta, today(clock)),
     reserve: (day, used) =>
       store.transaction(() => store.state.setMeta(META.requestsToday, JSON.stringify({ day, used }))),
   })
@@ -213,11 +214,6 @@ const octal = (mode: number): string => mode.toString(8).padStart(4, '0')
 function readMeta<T>(store: Store, key: string): T | undefined {
   const text = store.state.meta(key)
   return text === undefined ? undefined : (JSON.parse(text) as T)
-}
-
-function usedToday(store: Store, clock: Clock): number {
-  const noted = readMeta<{ day: string; used: number }>(store, META.requestsToday)
-  return noted?.day === today(clock) ? noted.used : 0
 }
 
 function today(clock: Clock): string {

@@ -478,6 +478,16 @@ export interface StatusSource {
   pending?: string
   /** In the plural: what its reads that wait for the API are to bring. */
   waitsFor?: string
+  /** For a resource that fills rows of another one: how these are counted by what came of reading them. */
+  byState?: CountedByState
+}
+
+export interface CountedByState {
+  /** SQL expression; `present` where there is something, and counted by `where` of the source. */
+  state: string
+  /** What the rows are, in the plural, and what they are read for. */
+  rows: string
+  part: string
 }
 
 export interface Resource {

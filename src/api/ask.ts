@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { ParleyError, RetryError } from '../errors.ts'
+import { EXIT_STATUS, ParleyError, RetryError, StopError } from '../errors.ts'
 import { type ApiAccess, noAnswer, unauthorized } from './access.ts'
 import type { RetryCause } from './classify.ts'
 import type { Client, Sent } from './client.ts'
@@ -15,7 +15,8 @@ import { failureText, permitResult } from './verdict.ts'
 export interface Asker {
   /**
    * @param read makes something of the answer; its RetryError means that the answer is none, and is asked for again
-   * @throws StopError 77 when the key is refused, 69 when nothing answers; the signal's reason when it is aborted
+   * @throws StopError 77 when the key is refused, 69 when nothing answers, 75 when the owner's ceiling for the day is
+   * reached; the signal's reason when it is aborted
    */
   ask<T>(request: ApiRequest, read: (value: unknown) => T): Promise<Reply<T>>
   /** Requests sent so far, repeated ones included. */
@@ -66,7 +67,8 @@ export function createAsker(deps: AskerDeps): Asker {
 
   const sendOnce = async (request: ApiRequest): Promise<Sent> => {
     const asked = clock.elapsed()
-    const { pausedUntil } = governor.state()
+    const { pausedUntil, pauseReason } = governor.state()
+    if (pauseReason === 'requests-per-day') throw dayUsedUp()
     if (pausedUntil !== undefined && pausedUntil - clock.now() > NOTICED_PAUSE_MS) deps.onPause?.(pausedUntil)
     const permit = await governor.permit(signal)
     if (!permit) throw signal.reason
@@ -142,4 +144,13 @@ function understand<T>(sent: Sent, read: (value: unknown) => T, access: ApiAcces
     const failed = { kind: 'failed', code, message, ...(hint === undefined ? {} : { hint }) } as const
     return error instanceof RetryError ? { cause: 'garbled', waitMs: undefined, failed } : failed
   }
+}
+
+/** Nobody wants a command that only looks to wait until midnight. */
+function dayUsedUp(): StopError {
+  return new StopError("The day's requests (api.max_requests_per_day) are used up", {
+    code: 'day-used-up',
+    hint: 'Run it again after midnight UTC, or raise api.max_requests_per_day.',
+    exitStatus: EXIT_STATUS.unfinished,
+  })
 }

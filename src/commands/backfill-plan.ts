@@ -13,6 +13,7 @@ import { jsonLine } from '../harmless.ts'
 import type { ResourceName } from '../resource.ts'
 import { refuseOtherWorkspaceAt } from '../store/database/workspace-check.ts'
 import { openDatabase } from '../store/open.ts'
+import { requestsNoted } from '../store/requests-today.ts'
 import { createState, META } from '../store/state.ts'
 import { statementCache } from '../store/statements.ts'
 import type { CommandContext } from './command.ts'
@@ -114,11 +115,10 @@ function lookInto(
       .get()
     if (tables === 0) return undefined
     const { meta } = createState(statementCache(db))
-    const today = JSON.parse(meta(META.requestsToday) ?? 'null') as { day: string; used: number } | null
     return {
       holdings: readHoldings(db, { chosen, since: sync.since ?? null, now }),
       learned: JSON.parse(meta(META.learnedRate) ?? 'null') ?? undefined,
-      usedToday: today?.day === now.slice(0, 10) ? today.used : 0,
+      usedToday: requestsNoted(meta, now.slice(0, 10)),
     }
   } finally {
     db.close()

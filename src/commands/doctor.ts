@@ -11,6 +11,11 @@ import { lookAtDatabase, MACHINE_CHECKS } from '../engine/doctor/machine.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { harmlessLines, jsonLine } from '../harmless.ts'
 import { RESOURCE_NAMES } from '../resource.ts'
+import type { Sqlite } from '../store/open.ts'
+import { requestsNoted } from '../store/requests-today.ts'
+import { createState } from '../store/state.ts'
+import { statementCache } from '../store/statements.ts'
+import { isWarehouse } from '../store/status.ts'
 import {
   type CommandContext,
   type CommandDefinition,
@@ -37,10 +42,10 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
     const json = input.options.json === true
     const report = createReport(context, json)
     const { loaded, settings } = checkSettings(context, input, report.add)
-    if (settings) checkMachine(settings, report.add)
+    const usedToday = settings ? checkMachine(settings, report.add) : 0
     if (loaded) {
       for (const finding of ignoredProxy(context.env, loaded.settings.api.baseUrl)) report.add(finding)
-      await checkTheApi(context, loaded.settings, report.add)
+      await checkTheApi(context, { settings: loaded.settings, usedToday }, report.add)
     }
     return report.end(nextStep(input.flags.config, settings?.database.path))
   },
@@ -97,7 +102,8 @@ interface Manifest {
   engines: { node: string }
 }
 
-function checkMachine({ api, database }: LoadedSettings['settings'], add: Add): void {
+/** Returns how many requests of the day are used already. */
+function checkMachine({ api, database }: LoadedSettings['settings'], add: Add): number {
   const manifest: Manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   const looked = lookAtDatabase(database.path)
   try {
@@ -116,9 +122,16 @@ function checkMachine({ api, database }: LoadedSettings['settings'], add: Add): 
       }
       for (const finding of check(context)) add(finding)
     }
+    return requestsNotedAt(looked.db)
   } finally {
     looked.db?.close()
   }
+}
+
+function requestsNotedAt(db: Sqlite | undefined): number {
+  if (!db || !isWarehouse(db)) return 0
+  const { meta } = createState(statementCache(db))
+  return requestsNoted(meta, isoInstant(systemClock().now()).slice(0, 10))
 }
 
 /** Of a request whose answer stays unusable. */
@@ -126,7 +139,7 @@ const MOST_ATTEMPTS = 3
 
 async function checkTheApi(
   { signal, stderr }: CommandContext,
-  settings: ApiSettings,
+  { settings, usedToday }: { settings: ApiSettings; usedToday: number },
   add: Add,
 ): Promise<void> {
   const clock = systemClock()
@@ -134,7 +147,12 @@ async function checkTheApi(
   const governor = createGovernor({
     clock,
     random: Math.random,
-    ceilings: { requestsPerSecond: api.maxRequestsPerSecond, concurrency: api.maxConcurrency },
+    ceilings: {
+      requestsPerSecond: api.maxRequestsPerSecond,
+      concurrency: api.maxConcurrency,
+      requestsPerDay: api.maxRequestsPerDay,
+    },
+    usedToday,
   })
   const client = createApiClient(settings, clock)
   const asker = createAsker({

@@ -1,3 +1,4 @@
+import { resourceNamed } from '../catalog.ts'
 import { sizeText } from '../size-text.ts'
 import type {
   DaemonReport,
@@ -26,15 +27,15 @@ export function statusPage(report: StatusReport, { now, columns }: Paper): strin
   const resources = failingFirst(report.resources)
   const { lines, left } = fitted(resourceColumns(now), resources, width)
   // What is still being read for the first time is the rule, and its state says so already.
-  const reasons = resources.flatMap(({ resource, state, reason, failing_since: since }) =>
-    reason === null || state === 'backfilling' || isSharedReason(report, reason)
+  const reasons = resources.flatMap(row =>
+    row.reason === null || row.state === 'backfilling' || isSharedReason(report, row.reason)
       ? []
-      : remark(resource, since === null ? reason : `failing for ${lasting(since, now)}: ${reason}`, width),
+      : remark(row.resource, reasonText(row, row.reason, now), width),
   )
   const files = `${report.database}: ${sizeText(report.database_bytes)}, and ${sizeText(report.wal_bytes)} in its -wal`
   const sentences = [
     ...whose(report),
-    ...withoutText(report),
+    ...resources.flatMap(byState),
     ...unreachable(report, now),
     ...asked(report, now),
     ...daemonSays(report, now),
@@ -50,6 +51,15 @@ export function statusPage(report: StatusReport, { now, columns }: Paper): strin
 function failingFirst(resources: readonly ResourceReport[]): ResourceReport[] {
   const isFailing = ({ state }: ResourceReport) => state === 'failing'
   return [...resources.filter(isFailing), ...resources.filter(one => !isFailing(one))]
+}
+
+/** `failing for 4 min (since …), 3 times in a row, next try in 30 s: the API answers 500` */
+function reasonText(row: ResourceReport, reason: string, now: number): string {
+  const { failing_since: since, failed_in_a_row: failures, next_run_at: next } = row
+  if (since === null) return reason
+  const often = failures === null || failures < 2 ? '' : `, ${wholeNumber(failures)} times in a row`
+  const again = next === null ? '' : `, next try due ${dueText(next, now)}`
+  return `failing for ${lasting(since, now)}${often}${again}: ${reason}`
 }
 
 /** `4 min (since 2026-05-01T11:56:00.000Z)` */
@@ -75,6 +85,10 @@ function isSharedReason({ api }: StatusReport, reason: string): boolean {
   return api !== null && reason.endsWith(`(${api.reason}); next try at ${api.next_try_at}`)
 }
 
+function dueText(at: string | null, now: number): string {
+  return at !== null && Date.parse(at) <= now ? 'now' : ago(at, now)
+}
+
 interface Column extends TableColumn<ResourceReport> {
   /** Shown where there is room, those of a lower rank first. */
   rank?: number
@@ -90,7 +104,6 @@ function resourceColumns(now: number): Column[] {
     ...number(title, value),
     isIdle: (row: ResourceReport) => value(row) === 0,
   })
-  const due = (at: string | null) => (at !== null && Date.parse(at) <= now ? 'now' : ago(at, now))
   return [
     { title: 'resource', cell: ({ resource }) => resource },
     { title: 'state', cell: ({ state }) => state },
@@ -102,7 +115,12 @@ function resourceColumns(now: number): Column[] {
     { title: 'fresh as of', cell: row => ago(row.fresh_as_of, now) },
     { title: 'complete as of', cell: row => ago(row.complete_as_of, now) },
     // Not when it will be read: that depends on who runs parley, and when.
-    { title: 'due', cell: row => due(row.next_run_at), isIdle: row => row.next_run_at === null, rank: 2 },
+    {
+      title: 'due',
+      cell: row => dueText(row.next_run_at, now),
+      isIdle: row => row.next_run_at === null,
+      rank: 2,
+    },
   ]
 }
 
@@ -165,13 +183,24 @@ function asked({ requests }: StatusReport, now: number): string[] {
   return [`Asked for and not taken up yet: ${list.join(', ')}.`]
 }
 
+const WITHOUT: Readonly<Record<string, string>> = {
+  pending: 'not read yet',
+  empty: 'empty at the API',
+  gone: 'gone (404)',
+  withheld: 'withheld (403)',
+}
+
 /** Fewer texts than e-mails look like a loss to those who do not know that the API has none for some. */
-function withoutText({ resources }: StatusReport): string[] {
-  const rowOf = (name: string) => resources.find(({ resource }) => resource === name)
-  const [mails, texts] = [rowOf('messages'), rowOf('message_bodies')]
-  if (!mails || !texts || texts.state === 'backfilling' || texts.rows_live >= mails.rows_live) return []
-  const share = `${wholeNumber(texts.rows_live)} of ${wholeNumber(mails.rows_live)}`
-  return [`${share} e-mails have a text; the others are pending, or the API has none (empty, or 404).`]
+function byState({ resource, by_state: counts }: ResourceReport): string[] {
+  const wording = resourceNamed(resource).status.byState
+  if (wording === undefined || counts === null) return []
+  const others = Object.entries(counts).filter(([state, rows]) => state !== 'present' && rows > 0)
+  if (others.length === 0) return []
+  const all = Object.values(counts).reduce((sum, rows) => sum + rows, 0)
+  const rest = others.map(([state, rows]) => `${wholeNumber(rows)} ${WITHOUT[state] ?? state}`).join(', ')
+  return [
+    `${wholeNumber(counts['present'] ?? 0)} of ${wholeNumber(all)} ${wording.rows} have a ${wording.part}; of the others: ${rest}.`,
+  ]
 }
 
 function whose({ workspace }: StatusReport): string[] {

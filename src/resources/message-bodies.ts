@@ -29,6 +29,7 @@ export const messageBodiesResource = resource({
     newest: 'received_at',
     pending: "text_state = 'pending'",
     waitsFor: 'texts',
+    byState: { state: 'text_state', rows: 'e-mails', part: 'text' },
   },
   example: {
     read: {

@@ -55,6 +55,11 @@ export const transcriptsResource = resource({
     newest: 'start_time',
     pending: "transcript_state = 'pending' AND access = 'open'",
     waitsFor: 'transcripts',
+    byState: {
+      state: "iif(transcript_state = 'pending' AND access = 'withheld', 'withheld', transcript_state)",
+      rows: 'meetings',
+      part: 'transcript',
+    },
   },
   example: {
     read: {

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { sizeText } from '../size-text.ts'
 import type { Sqlite } from './open.ts'
 import { bringToDisk, contentBytes, writeWholeCopy } from './whole-copy.ts'
 
@@ -100,10 +101,9 @@ function refuseWithoutSpace(file: string, needed: number, freeBytes: FreeBytes):
   const folder = dirname(file)
   const free = freeBytes(folder)
   if (free >= needed) return
-  const missing = Math.ceil((needed - free) / 1e6)
   throw new StopError(`There is no space for the copy of ${file} that is made before an upgrade`, {
     code: 'no-space-for-backup',
-    hint: `It needs ${Math.ceil(needed / 1e6)} MB in ${folder}: free ${missing} MB more and start it again. Nothing was changed, and the version before still works.`,
+    hint: `It needs ${sizeText(needed)} in ${folder}: free ${sizeText(needed - free)} more and start it again. Nothing was changed, and the version before still works.`,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { chmod, chown, lstat, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { EXIT_STATUS, ParleyError, StopError } from '../errors.ts'
+import { sizeText } from '../size-text.ts'
 import { APPLICATION_ID, faultOf } from './open.ts'
 
 /**
@@ -90,10 +91,9 @@ async function isSnapshot(file: string): Promise<boolean> {
 export async function refuseWithoutSpace(file: string, needed: number, freeBytes: FreeBytes): Promise<void> {
   const free = await freeBytes(dirname(file))
   if (free >= needed) return
-  const [all, missing] = [needed, needed - free].map(bytes => Math.ceil(bytes / 1e6))
   throw new StopError(`There is no space for the snapshot ${file}`, {
     code: 'no-space-for-snapshot',
-    hint: `It needs about ${all} MB in ${dirname(file)}: free ${missing} MB more, or name a file on another disk.`,
+    hint: `It needs about ${sizeText(needed)} in ${dirname(file)}: free ${sizeText(needed - free)} more, or name a file on another disk.`,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
 }

@@ -75,9 +75,13 @@ export interface SnapshotReport {
   reason: string | null
 }
 
-export interface ResourceReport extends StatusRow {
+export interface ResourceReport extends Omit<StatusRow, 'by_state'> {
   /** Null unless it fails by itself; where the API cannot be asked at all, `api` says since when. */
   failing_since: string | null
+  /** Runs that have failed since the last one without a fault; null unless it fails by itself. */
+  failed_in_a_row: number | null
+  /** Of `message_bodies` e-mails by `text_state`, of `transcripts` meetings by `transcript_state`; null of others. */
+  by_state: Readonly<Record<string, number>> | null
   /** Null when no row of it ever appeared in a span of time that had been listed before. */
   arrival_lag: LagReport | null
 }
@@ -106,7 +110,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
   const file = resolve(path)
   const status = db === undefined ? readWarehouse(file, rows) : readThrough(db, file, rows)
   const writer = writerOf(status) ?? null
-  const { database, resources, failingSince, arrivals, requests } = status
+  const { database, resources, failing, arrivals, requests } = status
   return {
     database: database.path,
     workspace: noted<Workspace>(status, META.workspace) ?? null,
@@ -121,7 +125,9 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     requests: requests.map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
     resources: resources.map(row => ({
       ...row,
-      failing_since: failingSince.get(row.resource) ?? null,
+      by_state: row.by_state === null ? null : JSON.parse(row.by_state),
+      failing_since: failing.get(row.resource)?.since ?? null,
+      failed_in_a_row: failing.get(row.resource)?.inARow ?? null,
       arrival_lag: lagOf(arrivals.get(row.resource)),
     })),
   }

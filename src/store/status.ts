@@ -1,17 +1,18 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { CATALOG } from '../catalog.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { ResourceName } from '../resource.ts'
 import { type LagSummary, readArrivals } from './arrivals.ts'
 import { databaseError, openDatabase, type Sqlite } from './open.ts'
 import { type Request, readRequests } from './requests.ts'
+import { quote } from './sql.ts'
 
 /** What a warehouse says of itself, read without changing anything. */
 export interface Status {
   database: { path: string; bytes: number; walBytes: number }
   resources: readonly StatusRow[]
-  /** Since when each failing resource has failed. */
-  failingSince: ReadonlyMap<ResourceName, string>
+  failing: ReadonlyMap<ResourceName, Failing>
   /** How late rows appeared, of the resources for which that was ever seen. */
   arrivals: ReadonlyMap<ResourceName, LagSummary>
   /** What other processes have asked for and nobody has done yet. */
@@ -22,7 +23,13 @@ export interface Status {
   meta: ReadonlyMap<string, string>
 }
 
-/** A row of the view `sync_status` (WAREHOUSE: Sync state). */
+export interface Failing {
+  since: string
+  /** Runs that have failed since the last one without a fault. */
+  inARow: number
+}
+
+/** A row of the view `sync_status` (WAREHOUSE: Sync state), and what is counted with it. */
 export interface StatusRow {
   resource: ResourceName
   state: 'ok' | 'backfilling' | 'waiting' | 'unavailable' | 'failing'
@@ -38,10 +45,20 @@ export interface StatusRow {
   rejected: number
   last_success_at: string | null
   next_run_at: string | null
+  /** JSON object: rows by what came of reading a part of them; null where the resource is no such part. */
+  by_state: string | null
 }
 
+const COUNTED_BY_STATE = CATALOG.flatMap(({ name, status: { table, byState } }) =>
+  byState === undefined
+    ? []
+    : `WHEN '${name}' THEN (SELECT json_group_object(state, number) FROM (
+        SELECT ${byState.state} AS state, count(*) AS number FROM ${quote(table)}
+        WHERE _deleted_at IS NULL GROUP BY 1 ORDER BY 1))`,
+)
+
 /** In the order of the catalogue. */
-export const STATUS_ROWS = 'SELECT * FROM sync_status'
+export const STATUS_ROWS = `SELECT *, CASE resource ${COUNTED_BY_STATE.join(' ')} END AS by_state FROM sync_status`
 
 export function readStatus(db: Sqlite): StatusRow[] {
   return db.prepare(STATUS_ROWS).all() as StatusRow[]
@@ -91,11 +108,19 @@ export function readOpenWarehouse(db: Sqlite, file: string, rows?: readonly Stat
   return db.transaction(() => readAll(db, file, rows))()
 }
 
-function isWarehouse(db: Sqlite): boolean {
+export function isWarehouse(db: Sqlite): boolean {
   return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get() !== undefined
 }
 
-const FAILING = 'SELECT resource, failing_since FROM sync_resources WHERE failing_since IS NOT NULL'
+const FAILING = `SELECT resource, failing_since AS since,
+    (SELECT count(*) FROM sync_runs u WHERE u.resource = r.resource AND u.outcome = 'failed'
+       AND u.started_at >= coalesce(r.last_success_at, '')) AS inARow
+  FROM sync_resources r WHERE failing_since IS NOT NULL`
+
+function readFailing(db: Sqlite): ReadonlyMap<ResourceName, Failing> {
+  const rows = db.prepare(FAILING).all() as (Failing & { resource: ResourceName })[]
+  return new Map(rows.map(({ resource, ...failing }) => [resource, failing]))
+}
 
 function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefined): Status {
   if (!isWarehouse(db)) throw nothingThere(file)
@@ -103,7 +128,7 @@ function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefine
   return {
     database: { path: file, ...databaseSizes(file) },
     resources: rows ?? readStatus(db),
-    failingSince: new Map(db.prepare(FAILING).raw().all() as [ResourceName, string][]),
+    failing: readFailing(db),
     arrivals: readArrivals(db),
     requests: readRequests(db),
     openRuns: db.prepare('SELECT count(*) FROM sync_runs WHERE ended_at IS NULL').pluck().get() as number,

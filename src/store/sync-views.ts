@@ -109,7 +109,12 @@ const SEGMENTED: readonly Feed['mode'][] = ['timeline', 'snapshot', 'periodic']
 function completeAsOf({ feeds }: Resource): string {
   const listed = Object.entries(feeds).filter(([, feed]) => SEGMENTED.includes(feed.mode))
   if (listed.length === 0) return 's.complete_as_of'
-  return `(SELECT CASE WHEN count(*) = count(g.listed_at) THEN min(g.listed_at) END
+  const isPeriodic = listed.every(([, feed]) => feed.mode === 'periodic')
+  // A closed period is complete for good; what follows the newest period has not been asked for.
+  const oldest = isPeriodic
+    ? 'min(coalesce(min(g.listed_at) FILTER (WHERE NOT g.closed), max(g.to_at)), max(g.to_at))'
+    : 'min(g.listed_at)'
+  return `(SELECT CASE WHEN count(*) = count(g.listed_at) THEN ${oldest} END
     FROM sync_segments g WHERE g.feed >= s.resource || '.' AND g.feed < s.resource || '/' AND g.unavailable_since IS NULL)`
 }
 

@@ -228,6 +228,35 @@ test.concurrent('after a backfill each resource has a due time: the next poll, a
   expect((await parley(['status'], { cwd })).stdout).toMatch(/\nteams .* now *\n/)
 })
 
+test.concurrent('status --json counts e-mails and meetings by what came of reading their parts', async context => {
+  const { cwd, file } = await backfilled(context)
+  const { resources }: StatusReport = JSON.parse((await parley(['status', '--json'], { cwd })).stdout)
+  const db = new Database(file, { readonly: true })
+  const counted = (table: string, column: string) => {
+    const sql = `SELECT ${column}, count(*) FROM ${table} WHERE _deleted_at IS NULL GROUP BY 1`
+    return Object.fromEntries(db.prepare(sql).raw().all() as [string, number][])
+  }
+  expect(Object.fromEntries(resources.map(row => [row.resource, row.by_state]))).toEqual({
+    ...Object.fromEntries(RESOURCE_NAMES.map(name => [name, null])),
+    message_bodies: counted('messages', 'text_state'),
+    transcripts: counted('meetings', 'transcript_state'),
+  })
+  db.close()
+})
+
+test.concurrent('status --json says how often a resource has failed in a row', async context => {
+  const faults = [{ kind: 'status', status: 403, route: '/v1/members' }] as const
+  const place = placeFor(await workspace(context, { faults }))
+  const report = async (): Promise<StatusReport> =>
+    JSON.parse((await parley(['status', '--json'], place)).stdout)
+  for (const times of [1, 2]) {
+    await parley(['backfill', '--only', 'members,teams'], place)
+    const [members, teams] = (await report()).resources
+    expect(members).toMatchObject({ state: 'failing', failed_in_a_row: times })
+    expect(teams).toMatchObject({ state: 'ok', failing_since: null, failed_in_a_row: null })
+  }
+})
+
 const NOW = Date.parse('2026-05-01T12:00:00.000Z')
 const before = (seconds: number) => isoInstant(NOW - seconds * 1000)
 
@@ -261,6 +290,8 @@ const BUSY: StatusReport = {
     state: index === 3 ? 'failing' : 'ok',
     reason: index === 3 ? 'The API answers 500 to everything that it is asked for, again and again.' : null,
     failing_since: index === 3 ? before(240) : null,
+    failed_in_a_row: index === 3 ? 12 : null,
+    by_state: null,
     rows_live: 1_234_567,
     rows_deleted: 12,
     newest_at: before(90),
@@ -292,7 +323,9 @@ test('where lines may be of any length the table has everything', () => {
   )
   // What fails comes first.
   expect(lines[1]).toMatch(/^\S+ +failing .* now$/)
-  expect(lines.join('\n')).toContain(`failing for 4 min (since ${before(240)}): The API answers 500`)
+  expect(lines.join('\n')).toContain(
+    `failing for 4 min (since ${before(240)}), 12 times in a row, next try due now: The API answers 500`,
+  )
   expect(lines.join('\n')).toContain(`
 arrival lag   rows     median  99 of 100   longest
 messages     1,000  under 1 s  2 h 1 min  1 y 40 d
@@ -341,12 +374,15 @@ test('fewer texts than e-mails are explained', () => {
   const lines = printed(undefined, {
     ...BUSY,
     resources: BUSY.resources.map(row =>
-      row.resource === 'message_bodies' ? { ...row, rows_live: 1200 } : row,
+      row.resource === 'message_bodies'
+        ? { ...row, by_state: { empty: 20, gone: 9, pending: 3, present: 554 } }
+        : { ...row, by_state: row.resource === 'transcripts' ? { present: 16 } : null },
     ),
   })
-  const sentence = 'e-mails have a text; the others are pending, or the API has none (empty, or 404).'
-  expect(lines).toContain(`1,200 of 1,234,567 ${sentence}`)
-  expect(printed(undefined).join('\n')).not.toContain(sentence)
+  expect(lines).toContain(
+    '554 of 586 e-mails have a text; of the others: 20 empty at the API, 9 gone (404), 3 not read yet.',
+  )
+  expect(lines.join('\n')).not.toContain('have a transcript')
 })
 
 test('what is due is shown with no daemon at work too, and nothing is said of what never was', () => {

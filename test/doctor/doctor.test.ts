@@ -303,3 +303,23 @@ test('a proxy in the environment is said to be ignored, without its address', as
   expect(stdout).not.toContain('hush')
   expect((await findings(around)).filter(({ check }) => check === 'proxy')).toEqual([])
 })
+
+test('the ceiling for the day is not exceeded, and what was not asked is said', async () => {
+  const simulator = await serveWorkspace({ now: 'real' })
+  const around = placeFor(simulator)
+  const ceiling = ['--max-requests-per-day', '5']
+  const [line] = (await findings(around, ceiling)).filter(({ check }) => check === 'requests')
+  expect(line).toMatchObject({ mark: 'warning', found: expect.stringContaining('api.max_requests_per_day') })
+  expect(simulator.requests.total()).toBe(5)
+  const day = new Date(systemClock().now()).toISOString().slice(0, 10)
+  const backfill = ['backfill', '--only', 'teams', '--database', around.file, '--log-level', 'silent']
+  expect((await parley(backfill, around)).status).toBe(0)
+  const db = new Database(around.file)
+  db.prepare("INSERT OR REPLACE INTO sync_meta VALUES ('requests_today', ?)").run(
+    JSON.stringify({ day, used: 4 }),
+  )
+  db.close()
+  const before = simulator.requests.total()
+  await findings(around, ceiling)
+  expect(simulator.requests.total()).toBe(before + 1)
+})

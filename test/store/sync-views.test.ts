@@ -85,6 +85,32 @@ describe('sync_coverage', () => {
     expect(completeAsOf()).toEqual([null])
   })
 
+  test.each([
+    ['closed periods and an open one, by the open one', [true, true, false], '2026-03-01T00:30:00.000Z'],
+    [
+      'an open period that ended before it was read, by its end',
+      [true, false, true],
+      '2026-02-01T02:00:00.000Z',
+    ],
+    ['closed periods alone, by the end of the newest', [true, true, true], '2026-03-01T01:00:00.000Z'],
+  ])('tells as of when the access log is complete with %s', (_, closed, asOf) => {
+    const store = temporaryStore()
+    const instant = (day: string, time: string) => `2026-${day}T${time}:00.000Z`
+    const periods = [
+      [instant('01-01', '00:00'), instant('02-01', '00:00'), instant('02-01', '01:30')],
+      [instant('02-01', '00:00'), instant('03-01', '00:00'), instant('02-01', '02:00')],
+      [instant('03-01', '00:00'), instant('03-01', '01:00'), instant('03-01', '00:30')],
+    ] as const
+    periods.forEach(([from, to, listedAt], index) => {
+      const period = store.ledger.add({ feed: 'access_logs.log', scope: '', from, to })
+      store.ledger.save({ ...period, listedAt, closed: closed[index] === true })
+    })
+    const sql = "SELECT complete_as_of FROM sync_status WHERE resource = 'access_logs'"
+    expect(store.column(sql)).toEqual([asOf])
+    store.ledger.add({ feed: 'access_logs.log', scope: '', from: null, to: periods[0][0] })
+    expect(store.column(sql)).toEqual([null])
+  })
+
   test('counts entries of the access log without a time in its oldest period', () => {
     const store = temporaryStore()
     const [first, second, third] = ['2026-01-01', '2026-02-01', MARCH.slice(0, 10)].map(

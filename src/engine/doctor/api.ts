@@ -41,7 +41,12 @@ export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
   if (clocks) yield clocks.finding
   yield* findings
   const serverNow = context.now() + (clocks?.aheadMs ?? 0)
-  yield await checkAccessLog(context.asker, context.accessLogEndParameter, serverNow)
+  try {
+    yield await checkAccessLog(context.asker, context.accessLogEndParameter, serverNow)
+  } catch (error) {
+    if (!(error instanceof StopError) || error.code !== DAY_USED_UP) throw error
+    yield stopped(error)
+  }
 }
 
 function encryption(baseUrl: string): Finding {
@@ -64,10 +69,23 @@ export function ignoredProxy(env: Readonly<Record<string, string | undefined>>, 
 }
 
 /** What ends the questions, by the error's code: the check that it is the answer to. */
-const STOPS: Readonly<Record<string, string>> = { unauthorized: 'key', 'api-silent': 'API' }
+const DAY_USED_UP = 'day-used-up'
+
+const STOPS: Readonly<Record<string, string>> = {
+  unauthorized: 'key',
+  'api-silent': 'API',
+  [DAY_USED_UP]: 'requests',
+}
 
 function stopped(error: StopError): Finding {
   const status: ExitStatus = error.exitStatus
+  const { message, hint } = error
+  if (error.code === DAY_USED_UP) {
+    return finder(STOPS[DAY_USED_UP] ?? '').warning(
+      `${message}: the rest of the API was not asked`,
+      hint ?? '',
+    )
+  }
   return finder(STOPS[error.code] ?? 'API').wrong(error.message, status, error.hint ?? 'Run it again later.')
 }
 
