@@ -46,6 +46,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'write a settings file to start from',
     load: async () => (await import('./commands/init.ts')).initCommand,
   },
+  restore: {
+    summary: 'put a snapshot in the place of the warehouse',
+    load: async () => (await import('./commands/restore.ts')).restoreCommand,
+  },
   resync: {
     summary: 'have one resource read again from the start',
     load: async () => (await import('./commands/resync.ts')).resyncCommand,

@@ -5,7 +5,8 @@ import type { Log } from '../log.ts'
 import { copiesOf, removeUnfinishedCopies } from '../store/backup.ts'
 import { ownersOf } from '../store/copy-owners.ts'
 import { folderBeside, isNamed, isOwnFolder, keptSnapshots } from '../store/kept-snapshots.ts'
-import { removeAbandoned, removeFiles } from '../store/snapshot-target.ts'
+import { keptByRestores } from '../store/restore-swap.ts'
+import { removeAbandoned, removeFiles, removeParts } from '../store/snapshot-target.ts'
 import { META } from '../store/state.ts'
 import type { Store } from '../store/store.ts'
 import { type Copy, type CopyRules, fatesOf } from './decisions.ts'
@@ -39,6 +40,7 @@ export async function removeOldCopies(
     count += removed.length
   }
   removeUnfinishedCopies(store.db.name)
+  removeParts(store.db.name)
   for (const folder of folders) {
     const name = basename(database)
     const parts = await removeAbandoned(join(folder, name), one => isNamed(database, one), now)
@@ -102,7 +104,7 @@ interface SnapshotFolders {
 type FoundCopy = Omit<Copy, 'identity' | 'maintainedAt'>
 
 async function copiesIn(file: string, database: string, folders: readonly string[]): Promise<FoundCopy[]> {
-  const upgrades = copiesOf(file).map(path => ({
+  const beside = [...copiesOf(file), ...keptByRestores(file)].map(path => ({
     path,
     namedAt: undefined,
     isInOwnFolder: true,
@@ -115,7 +117,7 @@ async function copiesIn(file: string, database: string, folders: readonly string
       return kept.map(({ path, at }) => ({ path, namedAt: at, isInOwnFolder, isSnapshot: true }))
     }),
   )
-  const all = [...upgrades, ...snapshots.flat()]
+  const all = [...beside, ...snapshots.flat()]
   const dated = await Promise.all(
     all.map(async copy => {
       try {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readdirSync, rmSync } from 'node:fs'
 import { chmod, chown, lstat, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { EXIT_STATUS, ParleyError, StopError } from '../errors.ts'
@@ -132,6 +133,16 @@ export async function removeAbandoned(
     if (await isAged(path, now).catch(() => false)) removed.push(...(await removeFiles([path])).removed)
   }
   return removed
+}
+
+/** Removes what was left unfinished of one file, whatever its age: nobody else is at work on it. */
+export function removeParts(file: string): void {
+  const folder = dirname(file)
+  for (const name of readdirSync(folder)) {
+    if (name !== basename(file) && name.replace(PART, '') === basename(file)) {
+      rmSync(join(folder, name), { force: true })
+    }
+  }
 }
 
 /** A time to come was written under a wrong clock, and by a process that is long gone. */

@@ -225,7 +225,9 @@ describe('the copy', () => {
     const before = Buffer.concat(bytes())
     const error = refusalOf(() => openDatabase({ path, freeBytes: () => LARGE_BYTES }))
     expect([error.code, error.exitStatus]).toEqual(['no-space-for-backup', EXIT_STATUS.databaseUnavailable])
-    expect(error.hint).toMatch(/needs 1[5-9](\.\d)? MB in .+: free [3-7]\.\d MB more.+the version before still works/)
+    expect(error.hint).toMatch(
+      /needs 1[5-9](\.\d)? MB in .+: free [3-7]\.\d MB more.+the version before still works/,
+    )
     expect(Buffer.concat(bytes()).equals(before)).toBe(true)
     expect(copiesBeside(path)).toEqual([])
     openDatabase({ path, freeBytes: () => 2 * LARGE_BYTES }).close()

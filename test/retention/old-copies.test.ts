@@ -7,7 +7,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createLog } from '../../src/log.ts'
 import { removeOldCopies } from '../../src/retention/old-copies.ts'
@@ -63,6 +63,29 @@ describe('of the copies of the warehouse', () => {
       ['info', join(own, OLD)],
       ['info', join(own, OLDER)],
     ])
+  })
+
+  test('old databases that a restore has kept go, with their -wal, and what a restore has left unfinished', async () => {
+    const { store, remove } = await worldWith()
+    const [folder, name] = [dirname(store.path), basename(store.path)]
+    const keptNames = [
+      `${name}-before-restore-2026-01-01T034700Z`,
+      `${name}-before-restore-2026-03-03T034700Z`,
+    ]
+    putCopies(store, folder, keptNames)
+    writeFileSync(`${store.path}-before-restore-2026-01-01T034700Z-wal`, 'of a damaged one')
+    writeFileSync(`${store.path}.0123abcd.part`, 'unfinished')
+    for (const end of ['', '-wal']) {
+      utimesSync(
+        `${store.path}-before-restore-2026-01-01T034700Z${end}`,
+        BEFORE / 1000 - 60,
+        BEFORE / 1000 - 60,
+      )
+    }
+    utimesSync(join(folder, keptNames[1] ?? ''), NOW / 1000, NOW / 1000)
+    await remove()
+    const beside = readdirSync(folder).filter(one => /-before-.*Z(-wal)?$|\.part$/.test(one))
+    expect(beside).toEqual([keptNames[1]])
   })
 
   test('none goes where content is never erased', async () => {

@@ -32,6 +32,7 @@ test('no command opens a descriptor of the database, its -wal, -shm or -lock out
     ['search', 'price'],
     ['schema'],
     ['snapshot', 'copy.db'],
+    ['restore', 'copy.db'],
     ['export', 'parquet', 'lake'],
     ['backfill'],
   ]) {

@@ -1,0 +1,321 @@
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  watch,
+  writeFileSync,
+} from 'node:fs'
+import { basename, join } from 'node:path'
+import Database from 'better-sqlite3'
+import { beforeAll, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { startSimulator } from '../../src/simulator/server.ts'
+import { mostRequests } from '../../src/store/restore-claim.ts'
+import { openStore } from '../../src/store/store.ts'
+import { column } from '../daemon/cli-daemon.ts'
+import { emptyFolder, parley, startParley } from './parley.ts'
+import { type Place, placeFor } from './workspace.ts'
+
+let made: Place
+
+/** Made once: a warehouse, and a snapshot of it with another name in its teams. */
+beforeAll(async () => {
+  const simulator = await startSimulator({ messages: 10, meetings: 2, deals: 2, transcriptTurns: 2 })
+  made = placeFor(simulator)
+  expect((await parley(['backfill'], made)).status).toBe(EXIT_STATUS.done)
+  expect((await parley(['snapshot', 'copy.db'], made)).status).toBe(EXIT_STATUS.done)
+  change(join(made.cwd, 'copy.db'), "UPDATE teams SET name = 'of the copy'")
+  return () => simulator.close()
+})
+
+/** Copies of both in a folder of their own. */
+function withSnapshot() {
+  const cwd = emptyFolder()
+  const [file, copy] = [join(cwd, 'parley.db'), join(cwd, 'copy.db')]
+  copyFileSync(made.file, file)
+  copyFileSync(join(made.cwd, 'copy.db'), copy)
+  return { place: { ...made, cwd, file }, copy }
+}
+
+function change(file: string, sql: string): void {
+  const db = new Database(file)
+  db.exec(sql)
+  db.close()
+}
+
+const teamNames = (file: string) => column(file, 'SELECT DISTINCT name FROM teams')
+const OF_THE_COPY = ['of the copy']
+
+/** What a restore keeps of the database from before. */
+const kept = ({ cwd }: Place) => readdirSync(cwd).filter(name => name.includes('-before-restore-'))
+const unfinished = ({ cwd }: Place) => readdirSync(cwd).filter(name => name.includes('.part'))
+
+test.concurrent('restore puts a copy in the place of the database, and keeps the one from before under another name', async () => {
+  const { place, copy } = withSnapshot()
+  const names = teamNames(place.file)
+  chmodSync(place.file, 0o640)
+  const { status, stdout, stderr } = await parley(['restore', 'copy.db'], { cwd: place.cwd })
+  expect({ status, stderr }).toEqual({ status: EXIT_STATUS.done, stderr: '' })
+  const [aside = ''] = kept(place)
+  expect(aside).toMatch(/^parley\.db-before-restore-\d{4}-\d\d-\d\dT\d{6}Z$/)
+  expect(stdout).toMatch(
+    /^Restored .*parley\.db from copy\.db: [\d.,]+ [kM]B in .*\.\nIt holds workspace \S+\.\nAll that was published before \S+Z is in it\.\n/,
+  )
+  expect(stdout).toContain(`\nThe database from before is ${join(place.cwd, aside)}: `)
+  expect(teamNames(place.file)).toEqual(OF_THE_COPY)
+  expect(teamNames(join(place.cwd, aside))).toEqual(names)
+  expect(teamNames(copy)).toEqual(OF_THE_COPY)
+  expect(statSync(place.file).mode & 0o777).toBe(0o640)
+  expect(readdirSync(place.cwd).sort()).toEqual(['copy.db', 'parley.db', aside, 'parley.db-lock'].sort())
+})
+
+test.concurrent('status after a restore names it as the last writer, and no daemon of the copy', async () => {
+  const { place, copy } = withSnapshot()
+  const state = { state: 'running', reason: null, since: '2026-01-01T00:00:00.000Z', until: null }
+  change(copy, `INSERT OR REPLACE INTO sync_meta VALUES ('daemon_state', '${JSON.stringify(state)}')`)
+  change(copy, "INSERT INTO sync_runs (resource, lane, started_at) VALUES ('teams', 'head', '2026-01-01')")
+  const said = JSON.parse((await parley(['restore', 'copy.db', '--json'], place)).stdout)
+  expect(said).toMatchObject({
+    database: place.file,
+    restored_from: 'copy.db',
+    bytes: expect.any(Number),
+    workspace: { id: place.env['PARLEY_WORKSPACE_ID'] },
+    complete_as_of: expect.stringMatching(/Z$/),
+    kept_as: join(place.cwd, kept(place)[0] ?? ''),
+  })
+  const report = JSON.parse((await parley(['status', '--json'], place)).stdout)
+  expect(report.writer).toMatchObject({ command: 'restore', running: false, died: false })
+  expect(report.daemon).toBeNull()
+})
+
+test.concurrent('where no database is yet, the copy becomes it with the mode of the settings', async () => {
+  const { copy } = withSnapshot()
+  const place = { cwd: emptyFolder() }
+  const args = ['restore', copy, '--database-mode', '0644', '--json']
+  const { status, stdout } = await parley(args, place)
+  expect({ status, kept: JSON.parse(stdout).kept_as }).toEqual({ status: EXIT_STATUS.done, kept: null })
+  const file = join(place.cwd, 'parley.db')
+  expect(teamNames(file)).toEqual(OF_THE_COPY)
+  expect(statSync(file).mode & 0o777).toBe(0o644)
+})
+
+test.concurrent('what a writer that was killed has left in the -wal is in the database that is kept', async () => {
+  const { place } = withSnapshot()
+  const crashed = join(emptyFolder(), 'parley.db')
+  const db = new Database(place.file)
+  db.pragma('wal_autocheckpoint = 0')
+  db.exec("UPDATE teams SET name = 'in the -wal'")
+  for (const end of ['', '-wal']) copyFileSync(`${place.file}${end}`, `${crashed}${end}`)
+  db.close()
+  const { stdout } = await parley(['restore', join(place.cwd, 'copy.db'), '--json', '--database', crashed])
+  expect(teamNames(crashed)).toEqual(OF_THE_COPY)
+  expect(teamNames(JSON.parse(stdout).kept_as)).toEqual(['in the -wal'])
+})
+
+test.concurrent.each<[what: string, spoil: (file: string) => void]>([
+  ['is damaged', file => writeFileSync(file, 'x'.repeat(8192))],
+  ['is gone and has left its -wal', file => rmSync(file)],
+])('a database that %s is replaced too, and its files are kept', async (_, spoil) => {
+  const { place } = withSnapshot()
+  writeFileSync(`${place.file}-wal`, 'of the old one')
+  spoil(place.file)
+  const before = ['', '-wal'].filter(end => existsSync(`${place.file}${end}`))
+  expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
+  expect(teamNames(place.file)).toEqual(OF_THE_COPY)
+  // SQLite makes the -shm when it looks at what is damaged.
+  const ends = kept(place).map(name => name.replace(/^.*Z/, ''))
+  expect(ends.filter(end => end !== '-shm')).toEqual(before)
+})
+
+interface Refusal {
+  args?: (place: Place) => string[]
+  prepare?: (place: Place, copy: string) => void
+  env?: Record<string, string>
+  status: number
+  says: RegExp
+}
+
+const REFUSALS: [what: string, refusal: Refusal][] = [
+  ['a copy that is not there', { args: () => ['none.db'], status: 73, says: /There is no file .*none\.db/ }],
+  ['the database itself', { args: ({ file }) => [file], status: 64, says: /is the database itself/ }],
+  [
+    'a file that is no database',
+    {
+      prepare: (_, copy) => writeFileSync(copy, 'not a database at all'),
+      status: 73,
+      says: /Cannot read .*copy\.db: it is not a database/,
+    },
+  ],
+  [
+    'a database that parley did not create',
+    {
+      prepare: (_, copy) => {
+        rmSync(copy)
+        change(copy, 'CREATE TABLE other (id)')
+      },
+      status: 73,
+      says: /copy\.db is a database, but not one of parley/,
+    },
+  ],
+  [
+    'a database with nothing in it',
+    { prepare: (_, copy) => writeFileSync(copy, ''), status: 73, says: /copy\.db holds no warehouse/ },
+  ],
+  [
+    'a copy of a newer version',
+    {
+      prepare: (_, copy) => change(copy, 'UPDATE __drizzle_migrations SET created_at = 9e15'),
+      status: 73,
+      says: /copy\.db was made by a newer version.*\nhint: Install that version again, or name an older copy/,
+    },
+  ],
+  [
+    'a damaged copy',
+    {
+      prepare: (_, copy) => writeFileSync(copy, readFileSync(copy).fill(7, 8192)),
+      status: 73,
+      says: /copy\.db/,
+    },
+  ],
+  [
+    'a copy of another workspace than that of the settings',
+    {
+      env: { PARLEY_WORKSPACE_ID: 'other' },
+      status: 78,
+      says: /copy\.db holds workspace \S+, and the settings say other/,
+    },
+  ],
+  [
+    'a copy of another workspace than that of the database',
+    {
+      prepare: (_, copy) =>
+        change(copy, `UPDATE sync_meta SET value = '{"id":"other","base_url":""}' WHERE key = 'workspace'`),
+      env: {},
+      status: 78,
+      says: /copy\.db holds workspace other, and the database in its place /,
+    },
+  ],
+  [
+    "a database that is someone else's",
+    {
+      args: ({ cwd }) => {
+        change(join(cwd, 'theirs.db'), 'CREATE TABLE other (id)')
+        return ['copy.db', '--database', 'theirs.db']
+      },
+      status: 73,
+      says: /theirs\.db is a database, but not one of parley/,
+    },
+  ],
+]
+
+test.concurrent.each(REFUSALS)('restore refuses %s, and changes nothing', async (_, refusal) => {
+  const { place, copy } = withSnapshot()
+  refusal.prepare?.(place, copy)
+  const args = refusal.args?.(place) ?? ['copy.db']
+  const names = teamNames(place.file)
+  const { status, stdout, stderr } = await parley(['restore', ...args], {
+    cwd: place.cwd,
+    env: refusal.env ?? place.env,
+  })
+  expect({ status, stdout }).toEqual({ status: refusal.status, stdout: '' })
+  expect(stderr).toMatch(refusal.says)
+  expect(stderr).toContain('\nhint: ')
+  expect(teamNames(place.file)).toEqual(names)
+  expect([...kept(place), ...unfinished(place)]).toEqual([])
+})
+
+test.concurrent('while another process writes the database or has it open, restore ends with 75 and changes nothing', async () => {
+  const { place } = withSnapshot()
+  const names = teamNames(place.file)
+  const clock = systemClock()
+  const store = openStore({ path: place.file, mode: 0o600, command: 'daemon', pid: process.pid, clock })
+  const written = await parley(['restore', 'copy.db'], place)
+  store.close()
+  expect(written.status).toBe(EXIT_STATUS.unfinished)
+  expect(written.stderr).toContain(`is being written by process ${process.pid} (parley daemon)`)
+  const reader = new Database(place.file, { readonly: true })
+  expect(reader.prepare('SELECT count(*) FROM teams').pluck().get()).toBeGreaterThan(0)
+  const read = await parley(['restore', 'copy.db'], place)
+  reader.close()
+  expect(read.status).toBe(EXIT_STATUS.unfinished)
+  expect(read.stderr).toMatch(/Another program has .*parley\.db open\nhint: Close it there/)
+  expect(teamNames(place.file)).toEqual(names)
+  expect([...kept(place), ...unfinished(place)]).toEqual([])
+})
+
+test.concurrent.each(['.part', '-before-restore-'])(
+  'killed when %s appears, the database is the old or the new one, and the next restore leaves nothing unfinished',
+  async name => {
+    const { place } = withSnapshot()
+    const names = teamNames(place.file)
+    const restore = startParley(['restore', 'copy.db'], place)
+    const watcher = watch(place.cwd, (_, changed) => {
+      if (changed?.includes(name)) restore.child.kill('SIGKILL')
+    })
+    await restore.ended
+    watcher.close()
+    expect([names, OF_THE_COPY]).toContainEqual(teamNames(place.file))
+    expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
+    expect(teamNames(place.file)).toEqual(OF_THE_COPY)
+    expect(statSync(place.file).nlink).toBe(1)
+    expect(unfinished(place)).toEqual([])
+  },
+)
+
+test.concurrent('killed between the second name of the old database and the name of the new one, it is done again', async () => {
+  const { place } = withSnapshot()
+  const names = teamNames(place.file)
+  linkSync(place.file, `${place.file}-before-restore-2026-01-01T000000Z`)
+  expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.databaseUnavailable)
+  expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
+  const [aside = '', ...others] = kept(place)
+  expect(others).toEqual([])
+  expect(teamNames(join(place.cwd, aside))).toEqual(names)
+  expect(statSync(join(place.cwd, aside)).nlink).toBe(1)
+})
+
+test.concurrent('a second restore within the same second keeps both databases from before', async () => {
+  const { place } = withSnapshot()
+  for (const _ of [1, 2, 3]) {
+    expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
+  }
+  expect(kept(place)).toHaveLength(3)
+  expect(new Set(kept(place).map(name => basename(name))).size).toBe(3)
+})
+
+test.concurrent('requests of today and the learned rate of the database from before are kept', async () => {
+  const { place } = withSnapshot()
+  const used = JSON.stringify({ day: '2999-01-01', used: 100 })
+  const rate = JSON.stringify({ ratePerSecond: 3, concurrency: 1, limited: true })
+  const put = 'INSERT OR REPLACE INTO sync_meta VALUES'
+  change(place.file, `${put} ('requests_today', '${used}'), ('learned_rate', '${rate}')`)
+  await parley(['restore', 'copy.db'], place)
+  const noted = (key: string) => column(place.file, `SELECT value FROM sync_meta WHERE key = '${key}'`)
+  expect([noted('requests_today'), noted('learned_rate')]).toEqual([[used], [rate]])
+})
+
+test.each([
+  ['of one day the larger', ['2026-01-02', 5], ['2026-01-02', 90], 90],
+  ['that of the copy where it is larger', ['2026-01-02', 90], ['2026-01-02', 5], 90],
+  ['that of the later day', ['2026-01-01', 90], ['2026-01-02', 5], 5],
+  ['the only one', ['2026-01-01', 7], undefined, 7],
+] as const)('of two notes of requests a day, %s counts', (_, copy, present, used) => {
+  const text = (note: readonly [string, number] | undefined) =>
+    note && JSON.stringify({ day: note[0], used: note[1] })
+  expect(JSON.parse(mostRequests(text(copy), text(present)) ?? '{}').used).toBe(used)
+  expect(mostRequests(undefined, undefined)).toBeUndefined()
+})
+
+test.concurrent('a copy of before an upgrade takes the place of a database of a newer version', async () => {
+  const { place } = withSnapshot()
+  change(place.file, 'UPDATE __drizzle_migrations SET created_at = 9e15')
+  expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.databaseUnavailable)
+  expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
+  expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.done)
+})
