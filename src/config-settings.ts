@@ -100,7 +100,8 @@ export const SETTINGS = {
     default: undefined,
     without: 'none',
     unit: 'requests per day',
-    description: 'A ceiling of yours for a day. When it is reached, requests wait.',
+    description:
+      'A ceiling of yours for a day. When it is reached, requests wait; `doctor` and `backfill --plan` end instead. Their own requests, 60 at most, are not counted afterwards.',
     flag: '--max-requests-per-day',
     placeholder: 'number',
     example: '50000',
@@ -256,7 +257,7 @@ export const SETTINGS = {
     default: 30,
     unit: 'days',
     description:
-      'When the content of what was withdrawn from the API is erased; "never" keeps it. The daemon erases each night, and makes up for a night that was missed; a backfill erases at its end, once a day. Nothing is erased, and no copy removed, until the API has told the time and the clock of this machine is within a day of it. Snapshots that parley keeps go when they are as old as that: so what is withdrawn is gone from all of them after twice these days at the latest.',
+      'When the content of what was withdrawn from the API is erased; "never" keeps it. The daemon erases each night, and makes up for a night that was missed; a backfill erases at its end, once a day. Nothing is erased, and no copy removed, until the API has told the time and the clock of this machine is within a day of it. Snapshots that parley keeps, and databases that a restore has kept, go when they are as old as that: so what is withdrawn is gone from all of them after twice these days at the latest.',
     flag: '--withdrawn-days',
     placeholder: 'days',
     example: '"never"',

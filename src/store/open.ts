@@ -159,7 +159,7 @@ const DATABASE_FAULTS: readonly { codes: RegExp; says: string; hint: string }[] 
   {
     codes: /^SQLITE_CORRUPT/,
     says: 'it is damaged',
-    hint: 'Restore a backup, or move the file away and read everything again.',
+    hint: 'Restore a snapshot (parley restore FILE), or move the file away and read everything again.',
   },
   {
     codes: /^(SQLITE_IOERR|EIO|EFBIG)/,

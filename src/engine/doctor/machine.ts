@@ -166,7 +166,8 @@ function schemaVersion({ db, version }: MachineContext): Finding[] {
   return [line.note(`older than parley ${version}`, hint)]
 }
 
-const DAMAGED = 'Restore a backup, or move the file away and read everything again with parley backfill.'
+const DAMAGED =
+  'Restore a snapshot (parley restore FILE), or move the file away and read everything again with parley backfill.'
 
 function quickCheck({ db }: MachineContext): Finding[] {
   if (!db) return []
