@@ -58,10 +58,21 @@ export function createMaintenance(db: Sqlite, prepare: Prepare, move: () => Prom
     optimize() {
       db.pragma(`analysis_limit = ${ANALYSIS_LIMIT}`)
       db.pragma('optimize')
+      forgetComputedColumns(db)
     },
     prune: createPruning(prepare),
     checkIntegrity: () => [...damages(db), ...orphans(db)],
   }
+}
+
+/**
+ * SQLite 3.40, which Debian 12 has, drops rows from a join on an indexed virtual column when it filters the join by a
+ * Bloom filter. It uses none for a table of whose indices it knows nothing.
+ */
+function forgetComputedColumns(db: Sqlite): void {
+  if (db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_stat1'").get() === undefined) return
+  db.exec(`DELETE FROM sqlite_stat1 WHERE tbl IN (
+    SELECT t.name FROM sqlite_master t, pragma_table_xinfo(t.name) c WHERE t.type = 'table' AND c.hidden = 2)`)
 }
 
 async function checkpoint(db: Sqlite, move: () => Promise<unknown>): Promise<Checkpoint> {
