@@ -131,6 +131,7 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
     const error = await applied(deps, tried, sent, ticket)
     if (error === undefined) {
       if (sent.kind === 'answer') context.holds.release(job.feed, job.scope)
+      await finish(job)
       job.over()
       return
     }
@@ -141,6 +142,11 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
     }
     if (isRefusedAccess(sent)) progress.turnedAway += 1
     await fail(tried, error)
+  }
+
+  const finish = async (job: Job) => {
+    const lots = job.afterwards?.()
+    while (lots && !atOnce.aborted && !(await store.transaction(() => lots.next().done)));
   }
 
   /** While the API grants access to nothing, a 403 or 404 says nothing about the one thing that was asked for. */

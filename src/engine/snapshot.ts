@@ -1,7 +1,6 @@
 import { PAGING, type Page, readPage } from '../api/paging.ts'
 import { fillPath } from '../api/request.ts'
 import { tableNamed } from '../catalog.ts'
-import { isoInstant } from '../clock.ts'
 import type { ParleyError } from '../errors.ts'
 import { canonicalInstant } from '../instant.ts'
 import type { Resource, ResourceName, SnapshotFeed } from '../resource.ts'
@@ -9,15 +8,13 @@ import { NOT_WALKING, type Segment } from '../store/ledger.ts'
 import { quote } from '../store/sql.ts'
 import type { ListOf } from './agenda.ts'
 import type { EngineContext } from './context.ts'
-import { denied, shown } from './deletions/denial.ts'
-import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from './deletions/doubts.ts'
-import { probeLater } from './deletions/probe-later.ts'
-import { noteListed, noteUnlisted } from './deletions/unlisted.ts'
+import { shown } from './deletions/denial.ts'
+import { noteListed } from './deletions/unlisted.ts'
 import { expectedOrFault } from './expected.ts'
-import { scaled } from './intervals.ts'
 import type { Job, Reply, Source } from './job.ts'
+import { createPlan, type Lots } from './lots.ts'
 import { nextForPass } from './narrowing.ts'
-import { isAskable } from './probes.ts'
+import { endPass, forgetSeen } from './pass-end.ts'
 import { putOffList } from './put-off.ts'
 import { leaveScope, loseScope, standingOf } from './refused-scope.ts'
 import {
@@ -25,7 +22,6 @@ import {
   createLoopGuards,
   fromTheTop,
   type LoopGuards,
-  listed,
   NOT_FAILED,
   type Query,
   setbackError,
@@ -66,6 +62,23 @@ export function createSnapshot(
       .filter(pass => agenda.isListDue(list, pass))
   }
 
+  const leftovers = createPlan(context, {
+    mayBegin: () => true,
+    *lots() {
+      for (const { scope, pages } of store.ledger.segments(id))
+        if (pages === 0 && !underWay.has(scope)) yield* forgetSeen(context, id, scope)
+    },
+  })
+
+  /** What a pass has seen that was given up is forgotten before the next one begins. */
+  const mayBegin = ({ pages, scope }: Segment): boolean => {
+    const hasLeftover = () => pages === 0 && store.seen.any(id, scope)
+    if (!hasLeftover()) return true
+    leftovers.forget()
+    leftovers.isMade()
+    return !hasLeftover()
+  }
+
   const pageJob = (pass: Segment): Job => {
     const query = {
       ...feed.list.query,
@@ -85,6 +98,7 @@ export function createSnapshot(
         query,
       },
       answer: (value, reply) => applyPage(context, work, value, reply),
+      afterwards: () => work.rest,
       refused(status, message) {
         if (status === 400 && retryOtherwise(context, work)) return
         if (feed.expected?.[status] === 'absent') {
@@ -108,7 +122,7 @@ export function createSnapshot(
     },
     next() {
       if (holds.isHeld(id) || !ready()) return undefined
-      const pass = passes()?.find(candidate => !underWay.has(candidate.scope))
+      const pass = passes()?.find(candidate => !underWay.has(candidate.scope) && mayBegin(candidate))
       if (!pass) return undefined
       underWay.add(pass.scope)
       guards.asking(pass)
@@ -132,6 +146,8 @@ interface PassWork {
   limits: Map<string, 'accepted' | 'refused'>
   guards: LoopGuards
   begunAt: ReadonlyMap<string, number>
+  /** What is left to do at the end of the pass, once its last page is stored. */
+  rest?: Lots | undefined
 }
 
 interface Scopes {
@@ -224,8 +240,7 @@ function applyPage(context: EngineContext, work: PassWork, value: unknown, reply
   const where = { resource: resource.name, feed: id }
   const page = readPage(feed.list.paging, value, query)
   const pass = { ...begun(work.pass, context, where, reply), ...NOT_FAILED }
-  if (pass.pages === 0) store.ledger.forgetSeen(id, pass.scope)
-  for (const key of storeItems(context, work, page, reply)) store.ledger.see(id, pass.scope, key)
+  for (const key of storeItems(context, work, page, reply)) store.seen.note(id, pass.scope, key)
 
   const limit = biggerLimit(page, pass, limits)
   const resized = pass.totalSize !== null && page.totalSize !== undefined && page.totalSize !== pass.totalSize
@@ -243,7 +258,8 @@ function applyPage(context: EngineContext, work: PassWork, value: unknown, reply
   } else if (resized && pass.restarts < MOST_RESIZES) {
     store.ledger.save({ ...fromTheTop(pass), query: pass.query })
   } else if (page.next === null) {
-    endPass(context, work, reached, { resized })
+    const lots = endPass(context, { resource, id, feed, pass: reached, resized })
+    work.rest = lots.next().done ? undefined : lots
   } else if (work.guards.repeats(pass, page.next)) {
     if (pass.restarts > 0) throw setbackError('repeated')
     store.ledger.save({ ...fromTheTop(pass), query: pass.query })
@@ -369,82 +385,4 @@ function timeOf(item: unknown, field: string | undefined): string | null {
   if (field === undefined || typeof item !== 'object' || item === null) return null
   const time = new Map(Object.entries(item)).get(field)
   return typeof time === 'string' ? (canonicalInstant(time) ?? null) : null
-}
-
-interface PassEnd {
-  resized: boolean
-}
-
-function endPass(context: EngineContext, work: PassWork, pass: Segment, { resized }: PassEnd): void {
-  const { store } = context
-  const { resource, id, feed } = work
-  // A list that keeps changing its size may have hidden a row between two pages: nothing is believed missing.
-  const missed = resized ? 0 : denyUnseen(context, work, pass)
-  context.doubts.missed(pass.id, missed)
-  context.doubts.passEnded(pass.id, missed > 0)
-  for (const key of feed.always ?? []) {
-    store.tasks.add({ feed: `${resource.name}.detail`, key, dueAt: context.now() })
-  }
-  store.ledger.save(listed(pass))
-  store.ledger.forgetSeen(id, pass.scope)
-  if (pass.passStartedAt && !feed.scope) store.state.fresh(resource.name, pass.passStartedAt)
-}
-
-/** Live rows that the pass did not see are denied. Returns how many of them are newly suspected. */
-function denyUnseen(context: EngineContext, work: PassWork, pass: Segment): number {
-  const { id, feed } = work
-  const keys = unseenKeys(context, work, pass)
-  if (feed.evidence.by === 'detail') return readUnlisted(context, work, keys)
-  const row = (key: string) => ({ table: feed.table, scope: scopeOfRows(feed, pass), key })
-  const news = keys.filter(key => !context.store.suspicions.find(row(key)))
-  if (feed.evidence.by === 'second-pass' || feed.evidence.by === 'list') {
-    for (const key of keys) denied(context, row(key))
-    return news.length
-  }
-  const { evidence } = feed
-  return probeLater(
-    context,
-    { table: feed.table, probe: `${id}.probe`, scope: pass.scope },
-    keys.filter(key => isAskable(evidence, key)).map(key => ({ key, at: null })),
-  )
-}
-
-/** Rows of a table with one key column have no scope, whatever the scope of the list. */
-function scopeOfRows({ table }: SnapshotFeed, pass: Segment): string {
-  return tableNamed(table).key.length > 1 ? pass.scope : ''
-}
-
-function unseenKeys({ store }: EngineContext, { id, feed }: PassWork, pass: Segment): string[] {
-  const table = tableNamed(feed.table)
-  const key = quote(table.key.at(-1) ?? '')
-  const inScope = table.key.length > 1 ? `${quote(table.key[0] ?? '')} = ?` : "? = ''"
-  const isLive = table.kind === 'entity' ? '_deleted_at IS NULL' : 'true'
-  const unseen = store.prepare(
-    `SELECT ${key} FROM ${quote(table.name)} WHERE ${inScope} AND ${isLive} AND NOT EXISTS (
-       SELECT 1 FROM sync_seen s WHERE s.feed = ? AND s.scope = ? AND s.key = ${quote(table.name)}.${key})`,
-  )
-  return unseen.pluck().all(pass.scope, id, pass.scope) as string[]
-}
-
-/**
- * What the list does not show is read singly, which decides. What that still returns is noted as unlisted, so that
- * it is not read again for that reason before a week has passed.
- */
-function readUnlisted(context: EngineContext, { resource, feed }: PassWork, keys: readonly string[]): number {
-  const { store, agenda } = context
-  const due = noteUnlisted(context, resource.name, keys)
-  const isMany = due.length > MANY_MISSING
-  for (const key of due) {
-    const row = { table: feed.table, scope: '', key }
-    const verdict = store.rowState(row) === 'open' ? denied(context, row, { confirms: false }) : undefined
-    const task = { feed: `${resource.name}.detail`, key }
-    // A backfill reads every detail in its round anyway, and most of what is on no list is still there.
-    if (!agenda.isTimed || verdict?.state !== 'suspected')
-      store.tasks.demand({ ...task, dueAt: context.now() })
-    else {
-      const askAgainMs = isMany ? scaled(CONFIRM_MANY_AFTER_MS, context.options) : verdict.askAgainMs
-      store.tasks.askAt({ ...task, dueAt: isoInstant(context.clock.now() + askAgainMs) })
-    }
-  }
-  return due.length
 }

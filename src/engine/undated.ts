@@ -19,9 +19,12 @@ export function noteUndated(
   const columns = Object.keys(tableNamed(table).columns)
   const [timeAt, keyAt] = [columns.indexOf(time), columns.indexOf('id')]
   for (const { cells } of items) {
-    if (cells[timeAt] === null) store.ledger.see(feedId, '', String(cells[keyAt]))
+    if (cells[timeAt] === null) store.seen.note(feedId, '', String(cells[keyAt]))
   }
 }
+
+/** Of rows without a time that can be read, there are few. */
+const FORGOTTEN_AT_ONCE = 1000
 
 /** At the end of the oldest segment. What is noted counts from then on for the next time. */
 export function missingUndated(
@@ -31,6 +34,6 @@ export function missingUndated(
   sentAt: string,
 ): Missing[] {
   const keys = store.rowTimes.undated(feed, feedId, { before: sentAt, now: now() })
-  store.ledger.forgetSeen(feedId, '')
+  while (store.seen.forget(feedId, '', FORGOTTEN_AT_ONCE));
   return keys.map(key => ({ key, at: null }))
 }

@@ -59,9 +59,6 @@ export interface Ledger {
   join(newer: Segment, older: Segment): Segment
   /** Everything newer than this was listed or walked past; null when the whole axis was, undefined when nothing. */
   walkedDownTo(feed: string): string | null | undefined
-  /** Notes a key that a walk saw. */
-  see(feed: string, scope: string, key: string): void
-  forgetSeen(feed: string, scope: string): void
 }
 
 const COLUMNS = {
@@ -177,8 +174,6 @@ export function createLedger(prepare: Prepare): Ledger {
     "UPDATE sync_segments SET retry_at = strftime('%Y-%m-%dT%H:%M:%fZ', retry_at, ?) WHERE retry_at > ?",
   )
   const retryNow = prepare('UPDATE sync_segments SET retry_at = NULL WHERE feed = ? AND retry_at IS NOT NULL')
-  const see = prepare('INSERT OR IGNORE INTO sync_seen (feed, scope, key) VALUES (?, ?, ?)')
-  const forget = prepare('DELETE FROM sync_seen WHERE feed = ? AND scope = ?')
 
   const segments = (feed: string, scope?: string) => (select.all(feed, scope ?? null) as Cells[]).map(fromRow)
   const add: Ledger['add'] = segment => {
@@ -232,12 +227,6 @@ export function createLedger(prepare: Prepare): Ledger {
         reached = segment.from
       }
       return reached
-    },
-    see: (feed, scope, key) => {
-      see.run(feed, scope, key)
-    },
-    forgetSeen: (feed, scope) => {
-      forget.run(feed, scope)
     },
   }
 }

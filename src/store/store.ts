@@ -40,6 +40,7 @@ import { createHasLiveRows, createRowState, type HasLiveRows, type RowStateOf } 
 import { createRowTimes, type RowTimes } from './row-times.ts'
 import { createRowWriters, type RowWriters, type Written } from './rows.ts'
 import { createRuns, type Runs } from './runs.ts'
+import { createSeen, type Seen } from './seen.ts'
 import type { ShownBy } from './shown-fields.ts'
 import { quote } from './sql.ts'
 import { createState, META, type State, seedResources } from './state.ts'
@@ -74,6 +75,7 @@ export interface Store {
   prepare: Prepare
   freshness: Freshness
   ledger: Ledger
+  seen: Seen
   tasks: Tasks
   suspicions: Suspicions
   arrivals: Arrivals
@@ -312,6 +314,7 @@ function createStore({
     merge,
     write,
     ledger: createLedger(prepare),
+    seen: createSeen(prepare),
     tasks: createTasks(prepare),
     arrivals: createArrivals(prepare),
     maintenance: createMaintenance(db, prepare, () => work('move')),

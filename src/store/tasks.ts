@@ -1,3 +1,4 @@
+import { inRange, type KeyRange } from './seen.ts'
 import type { Prepare } from './statements.ts'
 
 /** Reads of single keys that are to be made: first reads, retries, probes and re-reads. A restart forgets none. */
@@ -53,8 +54,8 @@ export interface Tasks {
   remove(task: TaskKey): void
   /** Removes the tasks of these keys. Returns the keys that had one. */
   removeAll(feed: string, scope: string, keys: readonly string[]): string[]
-  /** Removes the tasks of all other keys. */
-  keepOnly(feed: string, scope: string, keys: readonly string[]): void
+  /** Removes the tasks of all other keys of a range. */
+  keepOnly(feed: string, scope: string, keys: readonly string[], range: KeyRange): void
   /** Leaves a whole scope alone for this round. */
   skipScope(feed: string, scope: string, next: Pick<Reread, 'round' | 'dueAt'>): void
   countDue(feed: string, now: string): number
@@ -154,9 +155,11 @@ export function createTasks(prepare: Prepare): Tasks {
   )
   const remove = prepare('DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?')
   const any = prepare('SELECT 1 FROM sync_tasks WHERE feed = ? AND scope = ? LIMIT 1')
-  const keepOnly = prepare(
-    'DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key NOT IN (SELECT value FROM json_each(?))',
-  )
+  const keepOnly = (range: KeyRange) =>
+    prepare(
+      `DELETE FROM sync_tasks WHERE feed = @feed AND scope = @scope AND ${inRange('key', range)}
+         AND key NOT IN (SELECT value FROM json_each(@keys))`,
+    )
   const skip = prepare('UPDATE sync_tasks SET round = ?, due_at = ? WHERE feed = ? AND scope = ?')
   const moveBack = prepare(
     "UPDATE sync_tasks SET due_at = strftime('%Y-%m-%dT%H:%M:%fZ', due_at, ?) WHERE due_at > ?",
@@ -196,8 +199,8 @@ export function createTasks(prepare: Prepare): Tasks {
       if (any.get(feed, scope) === undefined) return []
       return keys.filter(key => remove.run(feed, scope, key).changes > 0)
     },
-    keepOnly: (feed, scope, keys) => {
-      keepOnly.run(feed, scope, JSON.stringify(keys))
+    keepOnly: (feed, scope, keys, range) => {
+      keepOnly(range).run({ feed, scope, keys: JSON.stringify(keys), ...range })
     },
     skipScope: (feed, scope, { round, dueAt }) => {
       skip.run(round, dueAt, feed, scope)

@@ -14,15 +14,18 @@ export interface Missing {
  * Rows that a list did not show become suspects, each with a task for the request that is to confirm it minutes
  * later. A row that has such a task already is left alone: it is suspected, or known to be on no list. Returns how
  * many are newly suspected.
+ *
+ * @param before how many rows the same walk has made suspects already
  */
 export function probeLater(
   context: EngineContext,
   { table, probe, scope }: { table: string; probe: string; scope: string },
   missing: readonly Missing[],
+  before = 0,
 ): number {
   const { tasks } = context.store
   const news = missing.filter(({ key }) => !tasks.find({ feed: probe, scope, key }))
-  const isMany = news.length > MANY_MISSING
+  const isMany = before + news.length > MANY_MISSING
   for (const { key, at } of news) {
     const verdict = denied(context, { table, scope, key }, { confirms: false })
     if (verdict.state === 'confirmed') continue

@@ -1,4 +1,5 @@
 import type { ResourceName } from '../../resource.ts'
+import type { KeyRange } from '../../store/seen.ts'
 import type { EngineContext } from '../context.ts'
 import { WEEK } from '../intervals.ts'
 
@@ -13,15 +14,16 @@ export function isUnlisted({ store }: EngineContext, resource: ResourceName, key
   return store.tasks.find({ feed: noteFeed(resource), key }) !== undefined
 }
 
-/** A complete pass has not named these rows, which are live. Returns those that are news, or due again. */
+/** A complete pass has not named these rows of a range, which are live. Returns those that are news, or due again. */
 export function noteUnlisted(
   context: EngineContext,
   resource: ResourceName,
   keys: readonly string[],
+  range: KeyRange,
 ): string[] {
   const { store, now } = context
   const feed = noteFeed(resource)
-  store.tasks.keepOnly(feed, '', keys)
+  store.tasks.keepOnly(feed, '', keys, range)
   const isDue = (key: string) => {
     const known = store.tasks.find({ feed, key })
     return known === undefined || known.dueAt <= now() || context.isConfirming(resource)

@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest'
+import { resourceNamed } from '../../src/catalog.ts'
+import { endPass } from '../../src/engine/pass-end.ts'
+import { numberedPage, type ScriptedAnswer, startScriptedApi } from '../support/scripted-api.ts'
+import { startTrial, type Trial } from './trial-backfill.ts'
+import { startTimed, type TimedSources } from './trial-timed.ts'
+
+/** More rows than are compared at a time. */
+const ROWS = 4500
+const MOST_AT_ONCE = 2000
+const MINUTE = 60_000
+
+const FEED = 'members.list'
+const MISSING = [1, 2000, 2001, 3000, ROWS]
+const idOf = (number: number) => `m${String(number).padStart(5, '0')}`
+
+interface Watched {
+  trial: Trial
+  timed: TimedSources
+  /** Another process goes on with the warehouse. */
+  restart(): Promise<void>
+}
+
+/** A warehouse with many members, and a pass that has one page left. Of all other pages it has seen all but a few. */
+async function startNearEnd(): Promise<Watched> {
+  const api = await startScriptedApi()
+  const page = (number: number): ScriptedAnswer => ({
+    body: {
+      data: [{ id: `page ${number}`, name: 'Aiko', email: null, role: null }],
+      pagination: { page: number, limit: 200, total_size: ROWS, total_pages: 2 },
+    },
+  })
+  api.on('/v1/members', () => numberedPage([]))
+  const trial = await startTrial(api)
+  await trial.run(['members'])
+  api.on('/v1/members', ({ query }) => page(Number(query['page'] ?? 1)))
+  const watched = { trial, timed: await startTimed(api, trial, ['members']), restart }
+  async function restart() {
+    watched.timed = await startTimed(api, trial, ['members'])
+  }
+  watched.timed.context.wishes.add(FEED)
+  await (await watched.timed.ask(FEED)).apply()
+  const { store } = trial
+  await store.transaction(() => {
+    const insert = store.db.prepare(
+      "INSERT INTO members (id, name, _first_seen_at, _synced_at) VALUES (?, 'x', '2026-01-01', '2026-01-01')",
+    )
+    for (let number = 1; number <= ROWS; number += 1) {
+      insert.run(idOf(number))
+      if (!MISSING.includes(number)) store.seen.note(FEED, '', idOf(number))
+    }
+  })
+  return watched
+}
+
+const suspects = ({ trial }: Watched) =>
+  trial.column("SELECT key FROM sync_absences WHERE table_name = 'members' ORDER BY 1")
+
+const seen = ({ trial }: Watched) => Number(trial.column('SELECT count(*) FROM sync_seen')[0])
+
+const listedAt = ({ trial }: Watched) => trial.store.ledger.segments(FEED)[0]?.listedAt
+
+/** Begins to compare as the last page would, and is stopped after so many lots. Returns the keys that each has denied. */
+async function compare(watched: Watched, lots: number): Promise<unknown[][]> {
+  const { trial, timed } = watched
+  const resource = resourceNamed('members')
+  const feed = resource.feeds['list']
+  const [pass] = trial.store.ledger.segments(FEED)
+  if (feed?.mode !== 'snapshot' || !pass) throw new Error('members have no pass')
+  const work = endPass(timed.context, { resource, id: FEED, feed, pass, resized: false })
+  const denied: unknown[][] = []
+  for (let done = 0; done < lots; done += 1) {
+    const before = suspects(watched)
+    const ended = await trial.store.transaction(() => work.next().done)
+    denied.push(suspects(watched).filter(key => !before.includes(key)))
+    if (ended) break
+  }
+  return denied
+}
+
+describe('the end of a pass over many rows', () => {
+  test('denies every row that the pass has not seen, and forgets what it has seen', async () => {
+    const watched = await startNearEnd()
+    const before = listedAt(watched)
+    await watched.timed.drain()
+    expect(suspects(watched)).toEqual(MISSING.map(idOf))
+    expect(seen(watched)).toBe(0)
+    expect(listedAt(watched)).not.toBe(before)
+  })
+
+  test('compares and forgets a bounded number of keys in each transaction', async () => {
+    const watched = await startNearEnd()
+    const { trial } = watched
+    await trial.store.transaction(() =>
+      trial.store.db.prepare("DELETE FROM sync_seen WHERE key < 'm03'").run(),
+    )
+    const counts = (await compare(watched, 3)).map(({ length }) => length)
+    expect(counts).toEqual([MOST_AT_ONCE, 1000, 1])
+    const left = seen(watched)
+    await trial.store.transaction(() => trial.store.seen.forget(FEED, '', MOST_AT_ONCE))
+    expect(left - seen(watched)).toBe(Math.min(left, MOST_AT_ONCE))
+  })
+
+  test.each([1, 2])('is compared again when the process was killed after lot %i', async lots => {
+    const watched = await startNearEnd()
+    await compare(watched, lots)
+    await watched.restart()
+    await watched.timed.drain()
+    expect(suspects(watched)).toEqual(MISSING.map(idOf))
+    expect(seen(watched)).toBe(0)
+  })
+
+  test('counts as one denial, however long after a kill it is compared again', async () => {
+    const watched = await startNearEnd()
+    await compare(watched, 2)
+    watched.timed.passTime(10 * MINUTE)
+    await watched.restart()
+    await (await watched.timed.ask(FEED)).apply()
+    const confirmed = watched.trial.column('SELECT sum(confirmed) FROM sync_absences')
+    expect([suspects(watched).length, confirmed]).toEqual([MISSING.length, [0]])
+  })
+})
+
+test('what a pass has seen that was given up counts for no other', async () => {
+  const watched = await startNearEnd()
+  const { store } = watched.trial
+  const [pass] = store.ledger.segments(FEED)
+  if (!pass) throw new Error('members have no pass')
+  await store.transaction(() => store.ledger.save({ ...pass, cursor: null, pages: 0, passStartedAt: null }))
+  watched.timed.context.wishes.add(FEED)
+  await watched.timed.drain()
+  // Nothing is asked for until the last of it is forgotten, which goes on by itself.
+  while (seen(watched) > 0) await store.transaction(() => undefined)
+  await watched.timed.drain()
+  // The first and the second page hold a row each.
+  expect(suspects(watched)).toHaveLength(ROWS)
+})
