@@ -84,12 +84,11 @@ const APPLIED =
   'CREATE TABLE IF NOT EXISTS "__drizzle_migrations" (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric)'
 
 /**
- * drizzle's migrator is not used: it commits before the references can be checked, and runs in a transaction where
- * switching foreign keys off has no effect, so that a table which is rebuilt loses its cascading children.
+ * drizzle's migrator is not used: it commits before the references can be checked. Foreign keys are off on the
+ * connection, or a table that is rebuilt would lose its cascading children.
  */
 function apply(db: Sqlite, file: string, folder: string, pending: readonly Migration[]): LeftOut[] {
   const own = ownObjects(folder)
-  db.pragma('foreign_keys = OFF')
   // A table that is rebuilt, or an index, is sorted: of a large file that is more than a service may use.
   db.pragma('temp_store = FILE')
   try {
@@ -108,7 +107,6 @@ function apply(db: Sqlite, file: string, folder: string, pending: readonly Migra
     return work.immediate()
   } finally {
     db.pragma('temp_store = MEMORY')
-    db.pragma('foreign_keys = ON')
   }
 }
 

@@ -83,7 +83,9 @@ function configure(db: Sqlite, readonly: boolean): void {
   if (readonly) return
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = NORMAL')
-  db.pragma('foreign_keys = ON')
+  // References in tables that other people have added neither block a write nor act on one. parley's own rows are
+  // removed and written by statements of its own, from the parent down.
+  db.pragma('foreign_keys = OFF')
   // From the first write on: what is replaced today may be withdrawn later, and erasing finds rows, not their remains.
   db.pragma('secure_delete = ON')
   db.pragma('temp_store = MEMORY')

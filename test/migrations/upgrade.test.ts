@@ -121,7 +121,6 @@ function expectPresent(path: string): void {
   expect(db.prepare('SELECT count(*) FROM sync_requests').pluck().get()).toBe(0)
   expect(db.pragma('foreign_key_check')).toEqual([])
   expect(db.pragma('quick_check', { simple: true })).toBe('ok')
-  expect(db.pragma('foreign_keys', { simple: true })).toBe(1)
 }
 
 function refusalOf(open: () => unknown): StopError {
@@ -384,7 +383,6 @@ describe('a migration', () => {
       ['meetings', 'meeting_attendees', 'meeting_attendee_teams', 'live_meetings', 'titles'].map(count),
     ).toEqual([10, 10, 10, 10, 10])
     expect(next.pragma('foreign_key_check')).toEqual([])
-    expect(next.pragma('foreign_keys', { simple: true })).toBe(1)
   })
 
   test('of a newer version makes the file one that this version refuses and does not touch', () => {
