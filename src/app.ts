@@ -7,8 +7,8 @@ import type { ApiSettings } from './config.ts'
 import { type Backfill, createBackfill } from './engine/backfill.ts'
 import type { EngineOptions } from './engine/context.ts'
 import { createShift, type Shift, type ShiftDeps } from './engine/shift.ts'
-import type { Log } from './log.ts'
-import type { ResourceName } from './resource.ts'
+import type { Log, LogFields } from './log.ts'
+import { RESOURCE_NAMES, type ResourceName } from './resource.ts'
 import { type Workspace, workspaceOf } from './store/database/workspace.ts'
 import type { ModeChange } from './store/database/writable-file.ts'
 import type { HeldLock } from './store/lock.ts'
@@ -218,4 +218,23 @@ function readMeta<T>(store: Store, key: string): T | undefined {
 
 function today(clock: Clock): string {
   return isoInstant(clock.now()).slice(0, 10)
+}
+
+export interface WhatRuns {
+  version: string
+  pid: number
+  settings: ApiSettings
+  resources: readonly ResourceName[]
+}
+
+/** What runs where: the fields of the line with which a log begins. */
+export function whatRuns({ version, pid, settings: { api, database }, resources }: WhatRuns): LogFields {
+  return {
+    version,
+    pid,
+    path: database.path,
+    workspace: api.workspaceId,
+    base_url: api.baseUrl,
+    resources: resources.length === RESOURCE_NAMES.length ? 'all' : resources.join(', '),
+  }
 }

@@ -1,11 +1,13 @@
 import { Option } from 'commander'
 import { systemClock } from '../clock.ts'
+import type { ApiSettings } from '../config.ts'
 import type { BackfillResult } from '../engine/backfill.ts'
 import { EXIT_STATUS, type ExitStatus } from '../errors.ts'
 import { jsonLine } from '../harmless.ts'
+import type { Log } from '../log.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../resource.ts'
-import { type CommandDefinition, mayColour, settingsFor, settingsIn } from './command.ts'
-import { createLiveArea, isLive } from './live-area.ts'
+import { type CommandContext, type CommandDefinition, mayColour, settingsFor, settingsIn } from './command.ts'
+import { createLiveArea, isLive, type LiveArea } from './live-area.ts'
 import { resourceCalled } from './resource-name.ts'
 
 export interface BackfillOptions {
@@ -46,75 +48,102 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
       const { showPlan } = await import('./backfill-plan.ts')
       return showPlan(context, { settings, resources, json: input.options.json === true })
     }
-    const [
-      { openApp },
-      { createLog },
-      { createProgress },
-      { forPeople, forPrograms, summarize },
-      { indexForSearch },
-      { maintainAfterBackfill },
-      { noteBackfillEnd },
-    ] = await Promise.all([
-      import('../app.ts'),
-      import('../log.ts'),
-      import('./progress.ts'),
-      import('./summary.ts'),
-      import('./backfill-search.ts'),
-      import('./backfill-maintenance.ts'),
-      import('./backfill-end.ts'),
-    ])
-    const { stdout, stderr, env, signal } = context
+    const { createLog } = await import('../log.ts')
+    const { stderr, env } = context
     const area = isLive(stderr, env) ? createLiveArea(stderr) : undefined
     const colour = mayColour(stderr, env)
     const { level } = settings.log
     const log = await createLog({ level, pretty: area !== undefined, colour, ...(area && { stream: area }) })
-    const hard = hardStop(signal, () => log.warn(STOPPING, { wait_ms: GRACE_MS }))
-    const isWorkspaceRenamed = input.options.workspaceRenamed === true
-    const app = await openApp({
-      settings,
-      log,
-      command: 'backfill',
-      pid: process.pid,
-      soft: signal,
-      hard,
-      isWorkspaceRenamed,
-    })
-    const work = async (): Promise<ExitStatus> => {
-      const backfill = app.backfill(resources, settings.sync.since ?? null)
-      const began = app.clock.elapsed()
-      const ended = new AbortController()
-      const progress = createProgress({ app, backfill, log, area, colour, stopping: signal })
-      const [shown, end] = await Promise.all([
-        outcomeOf(progress.show(ended.signal)),
-        outcomeOf(backfill.run().finally(() => ended.abort())),
-      ])
-      const isWhole = 'result' in end && !end.result.interrupted
-      const indexed = isWhole
-        ? await outcomeOf(indexForSearch({ app, settings, log, area, signal }))
-        : { result: true }
-      if (isWhole && !signal.aborted) {
-        const { store, clock } = app
-        await maintainAfterBackfill({ store, clock, log, settings, signal }, backfill.serverTime())
-      }
-      const summary = summarize({ app, backfill, end, durationMs: app.clock.elapsed() - began })
-      if (summary) {
-        stderr.write(forPeople(summary, stderr.columns || undefined))
-        if (input.options.json) stdout.write(jsonLine(forPrograms(summary)))
-      }
-      if ('error' in end) throw end.error
-      if ('error' in shown) throw shown.error
-      if ('error' in indexed) throw indexed.error
-      return indexed.result ? statusOf(end.result) : EXIT_STATUS.unfinished
-    }
-    try {
-      const end = await outcomeOf(work())
-      await noteBackfillEnd(app, end, signal)
-      if ('error' in end) throw end.error
-      return end.result
-    } finally {
-      await app.close()
-    }
+    return readAll({ context, options: input.options, settings, resources, log, area, colour })
   },
+}
+
+interface Reading {
+  context: CommandContext
+  options: BackfillOptions
+  settings: ApiSettings
+  resources: readonly ResourceName[]
+  log: Log
+  area: LiveArea | undefined
+  colour: boolean
+}
+
+async function readAll({
+  context,
+  options,
+  settings,
+  resources,
+  log,
+  area,
+  colour,
+}: Reading): Promise<ExitStatus> {
+  const [
+    { openApp, whatRuns },
+    { createProgress },
+    { forPeople, forPrograms, summarize },
+    { indexForSearch },
+    { maintainAfterBackfill },
+    { logBackfillEnd, noteBackfillEnd },
+  ] = await Promise.all([
+    import('../app.ts'),
+    import('./progress.ts'),
+    import('./summary.ts'),
+    import('./backfill-search.ts'),
+    import('./backfill-maintenance.ts'),
+    import('./backfill-end.ts'),
+  ])
+  const { stdout, stderr, signal } = context
+  const hard = hardStop(signal, () => log.warn(STOPPING, { wait_ms: GRACE_MS }))
+  const isWorkspaceRenamed = options.workspaceRenamed === true
+  const app = await openApp({
+    settings,
+    log,
+    command: 'backfill',
+    pid: process.pid,
+    soft: signal,
+    hard,
+    isWorkspaceRenamed,
+  })
+  // On a terminal the bars and the summary say it.
+  const whole = area ? undefined : log
+  const { version } = context
+  whole?.info('The backfill starts', whatRuns({ version, pid: process.pid, settings, resources }))
+  const backfill = app.backfill(resources, settings.sync.since ?? null)
+  const began = app.clock.elapsed()
+  const work = async (): Promise<ExitStatus> => {
+    const ended = new AbortController()
+    const progress = createProgress({ app, backfill, log, area, colour, stopping: signal })
+    const [shown, end] = await Promise.all([
+      outcomeOf(progress.show(ended.signal)),
+      outcomeOf(backfill.run().finally(() => ended.abort())),
+    ])
+    const isWhole = 'result' in end && !end.result.interrupted
+    const indexed = isWhole
+      ? await outcomeOf(indexForSearch({ app, settings, log, area, signal }))
+      : { result: true }
+    if (isWhole && !signal.aborted) {
+      const { store, clock } = app
+      await maintainAfterBackfill({ store, clock, log, settings, signal }, backfill.serverTime())
+    }
+    const summary = summarize({ app, backfill, end, durationMs: app.clock.elapsed() - began })
+    if (summary) {
+      stderr.write(forPeople(summary, stderr.columns || undefined))
+      if (options.json) stdout.write(jsonLine(forPrograms(summary)))
+    }
+    if ('error' in end) throw end.error
+    if ('error' in shown) throw shown.error
+    if ('error' in indexed) throw indexed.error
+    return indexed.result ? statusOf(end.result) : EXIT_STATUS.unfinished
+  }
+  try {
+    const end = await outcomeOf(work())
+    if (whole) logBackfillEnd(whole, end, { signal, backfill, durationMs: app.clock.elapsed() - began })
+    await noteBackfillEnd(app, end, signal)
+    if ('error' in end) throw end.error
+    return end.result
+  } finally {
+    await app.close()
+  }
 }
 
 function statusOf({ complete, interrupted }: BackfillResult): ExitStatus {

@@ -173,15 +173,19 @@ function createProgressLog({ log }: ProgressDeps) {
   return {
     /** One line for each resource that has ended since. */
     finished(progress: readonly ResourceProgress[]) {
-      for (const { resource, counts, finished } of progress) {
-        if (!finished || told.has(resource)) continue
+      for (const { resource, counts, finished, isUnread } of progress) {
+        // Why a resource cannot be read was logged when it was found out.
+        if (!finished || isUnread || told.has(resource)) continue
         told.add(resource)
-        log.info('A resource was read to its end', {
+        const isUnchanged = counts.rowsChanged + counts.rowsDeleted === 0
+        const say = isUnchanged ? log.debug : log.info
+        say('A resource was read to its end', {
           resource,
           requests: counts.requests,
           throttled: counts.throttled,
           rows: counts.rowsRead,
           changed: counts.rowsChanged,
+          deleted: counts.rowsDeleted,
         })
       }
     },

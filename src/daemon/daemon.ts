@@ -1,11 +1,11 @@
-import { type App, openApp } from '../app.ts'
+import { type App, openApp, whatRuns } from '../app.ts'
 import { withParents } from '../catalog.ts'
 import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config.ts'
 import { type SettingKey, settingOf } from '../config-settings.ts'
 import type { Unreachable } from '../engine/reachability.ts'
 import type { Shift, ShiftObserver } from '../engine/shift.ts'
-import { EXIT_STATUS, type ExitStatus, ParleyError, reasonOf, StopError } from '../errors.ts'
+import { EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError, reasonOf, StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../resource.ts'
 import { rebuildLarge } from '../retention/maintain.ts'
@@ -76,6 +76,12 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
     // First of all: where another process has the lock, nothing else that it has is missed.
     lock.on(present.settings.database)
     served = await serve(parts, present, log)
+    const { settings, version, pid } = parts
+    const resources = chosenResources(settings)
+    log.info('The daemon starts', {
+      ...whatRuns({ settings, version, pid, resources }),
+      address: served.address ?? 'off',
+    })
     while (!stop.aborted) {
       log = await parts.createLog(present.settings)
       const end = await workShift({
@@ -109,8 +115,10 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
       await clock.sleep(recovery.ms, AbortSignal.any([stop, reloads.next()]))
       if (!stop.aborted) reloads.take(log)
     }
+    log.info(ENDS, { exit_status: EXIT_STATUS.done, reason: reasonOf(stop.reason) })
     return EXIT_STATUS.done
   } catch (error) {
+    log.error(ENDS, { exit_status: exitStatusOf(error), reason: reasonOf(error) })
     serviceManager.status(reasonOf(error))
     throw error
   } finally {
@@ -120,6 +128,8 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
     await serviceManager.close()
   }
 }
+
+const ENDS = 'The daemon ends'
 
 interface ShiftWork {
   parts: DaemonParts
@@ -303,6 +313,8 @@ function createReloads({ reload, onReload, serviceManager }: DaemonParts, presen
 }
 
 interface Served {
+  /** Where the status server listens; undefined where it does not. */
+  address: string | undefined
   observer: ShiftObserver
   onTransaction(ms: number): void
   close(): Promise<void>
@@ -329,6 +341,7 @@ async function serve({ clock, version }: DaemonParts, present: Present, log: Log
     nudge,
   })
   return {
+    address: server.address,
     observer: { sent: metrics.sent, passed: metrics.passed },
     onTransaction: metrics.transacted,
     async close() {

@@ -42,7 +42,10 @@ export interface BackfillProgress extends SchedulerProgress {
 export interface ResourceProgress {
   resource: ResourceName
   counts: Readonly<RunCounts>
+  /** Nothing of it is left to ask for. */
   finished: boolean
+  /** A part of it could not be read, or none of it is offered. */
+  isUnread: boolean
 }
 
 export interface ResourceResult extends RunCounts {
@@ -104,6 +107,10 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     return resource.parents.every(isFinished) && (sources.get(name) ?? []).every(source => source.finished())
   }
 
+  const isUnread = (name: ResourceName): boolean =>
+    context.failure(name) !== undefined ||
+    (context.unavailability(name) !== undefined && context.counts(name).rowsRead === 0)
+
   /**
    * What was denied in this run is asked for once more, minutes later. Nothing else is left to ask by then, so the run
    * waits. Returns whether there is more to ask.
@@ -144,6 +151,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
         resource: name,
         counts: context.counts(name),
         finished: sources.size > 0 && isFinished(name),
+        isUnread: isUnread(name),
       })),
     }),
     serverTime: context.server.told,

@@ -6,6 +6,7 @@ import type { Log } from '../log.ts'
 import type { Cause, PointCause, ResourceName } from '../resource.ts'
 import type { Cell, ParsedItem } from '../row.ts'
 import type { RunCounts } from '../store/runs.ts'
+import { META } from '../store/state.ts'
 import type { Store, StoredItem, WriteOptions } from '../store/store.ts'
 import type { Agenda } from './agenda.ts'
 import { feedNamed, followPoints } from './changes.ts'
@@ -174,7 +175,9 @@ export function createContext(deps: ContextDeps): EngineContext {
     setAside({ resource, feed }: FeedName, why: string, { scope = '', wasOffered = false } = {}) {
       const reason = harmless(why)
       if (holds.reason(resource) === undefined) {
-        log.info('This workspace does not offer a resource', { resource, reason })
+        const isNoted = store.state.get(resource).reason === reason
+        const say = isNoted ? log.debug : log.info
+        say('This workspace does not offer a resource', { resource, reason })
       }
       holds.setAside(feed, scope, { reason, wasOffered })
     },
@@ -239,7 +242,11 @@ function createRounds({ state }: Store) {
 }
 
 function createReports(store: Store, log: Log, now: () => string): EngineContext['report'] {
-  const driftOf = createDriftLog(log)
+  const driftOf = createDriftLog({
+    log,
+    logged: JSON.parse(store.state.meta(META.drift) ?? '[]'),
+    note: logged => store.state.setMeta(META.drift, JSON.stringify(logged)),
+  })
   return ({ resource, feed }, scope) => ({
     drift: driftOf(resource),
     reject(_table, item, reason, within = '') {

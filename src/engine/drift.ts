@@ -2,7 +2,7 @@ import type { Log } from '../log.ts'
 import type { ResourceName } from '../resource.ts'
 import type { ParseReport } from './parse.ts'
 
-/** Logs where payloads differ from the declarations: once per field, and never in people's words. */
+/** Logs where payloads differ from the declarations: once per field and warehouse, and never in people's words. */
 
 /** Of one table. More of them are no new version of the API, but an object keyed by values. */
 const MOST_NAMES = 20
@@ -23,27 +23,46 @@ export function unknownFieldName(path: string, name: string): string {
   return path + (isApiName ? name : ANY)
 }
 
+type Drift = Parameters<ParseReport['drift']>
+
+export interface DriftLogDeps {
+  log: Pick<Log, 'warn'>
+  /** What an earlier process has logged on this warehouse. */
+  logged: readonly Drift[]
+  /** Keeps what was logged for later processes. */
+  note(logged: readonly Drift[]): void
+}
+
 /** Bounded: declared fields are few, and so are the unknown names that are kept apart. */
-export function createDriftLog(log: Log): (resource: ResourceName) => ParseReport['drift'] {
-  const logged = new Set<string>()
-  const unknown = new Map<string, Set<string>>()
-  const bounded = (table: string, name: string): string => {
-    const names = unknown.get(table) ?? new Set()
-    unknown.set(table, names)
-    if (!names.has(name) && names.size >= MOST_NAMES) return ANY
-    names.add(name)
-    return name
+export function createDriftLog({
+  log,
+  logged,
+  note,
+}: DriftLogDeps): (resource: ResourceName) => ParseReport['drift'] {
+  const known = new Set<string>()
+  const kept = [...logged]
+  const unknown = new Map<string, number>()
+  const keep = (drift: Drift) => {
+    const [table, , reason] = drift
+    known.add(keyOf(drift))
+    if (reason === 'unknown field') unknown.set(table, (unknown.get(table) ?? 0) + 1)
   }
+  for (const drift of logged) keep(drift)
   return resource => (table, name, reason) => {
-    const field = reason === 'unknown field' ? bounded(table, name) : name
-    const difference = `${table}.${field} ${reason}`
-    if (logged.has(difference)) return
-    logged.add(difference)
-    log.warn('The API sent a field that has no column; it is kept in _extra', {
-      resource,
-      table,
-      field,
-      reason,
-    })
+    if (known.has(keyOf([table, name, reason]))) return
+    const isTooMany = reason === 'unknown field' && (unknown.get(table) ?? 0) >= MOST_NAMES
+    const drift: Drift = [table, isTooMany ? ANY : name, reason]
+    if (known.has(keyOf(drift))) return
+    keep(drift)
+    kept.push(drift)
+    note(kept)
+    log.warn(SAID[reason], { resource, table, field: drift[1] })
   }
 }
+
+const SAID: Readonly<Record<Drift[2], string>> = {
+  'unknown field': 'The API sent a field that parley does not know; it is kept in _extra',
+  'unexpected type': 'The API sent a value that does not fit its column; it is kept in _extra',
+}
+
+const keyOf = (drift: Drift): string => drift.join(' ')

@@ -289,7 +289,7 @@ function endWalk(
   guards.ended(reached)
   context.doubts.passEnded(reached.id)
   if (reached.to === null) markFresh(context, resource, reached)
-  log.info('A span of event time was listed to its end', {
+  log.debug('A span of event time was listed to its end', {
     resource: resource.name,
     pages: reached.pages,
     rows: reached.rows,

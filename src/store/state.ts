@@ -25,6 +25,8 @@ export interface ResourceState {
 export const META = {
   /** By which it is told from every other warehouse; a copy has the same. */
   identity: 'identity',
+  /** Differences between payloads and declarations that were logged: table, field and kind of each. */
+  drift: 'drift',
   /** The fields without a column that each endpoint has shown. */
   shownFields: 'shown_fields',
   /** The workspace whose rows it holds, and where they were read. */

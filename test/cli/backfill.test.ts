@@ -2,7 +2,7 @@ import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { parley, parleyWithSmallFiles, startParley } from './parley.ts'
-import { api, placeFor, workspace } from './workspace.ts'
+import { api, type Place, placeFor, workspace } from './workspace.ts'
 
 const ESCAPE = String.fromCharCode(27)
 
@@ -55,6 +55,45 @@ test.concurrent('off a terminal nothing is drawn, and the log has one line for e
   expect(ended.map(({ resource }) => resource)).toContain('message_bodies')
   expect(ended).toHaveLength(17)
 })
+
+test.concurrent('the log says what starts where, which resources changed, and how it ends', async context => {
+  const simulator = await workspace(context)
+  const place = placeFor(simulator)
+  const first = await logOf(place)
+  expect(first.at(0)).toMatchObject({
+    msg: 'The backfill starts',
+    path: place.file,
+    workspace: simulator.workspaceId,
+    base_url: simulator.url,
+    resources: 'all',
+  })
+  expect(first.at(-1)).toMatchObject({
+    msg: 'The backfill ends',
+    level: 'info',
+    exit_status: EXIT_STATUS.done,
+  })
+  const read = (lines: typeof first) => lines.filter(({ msg }) => msg === 'A resource was read to its end')
+  expect(read(first)).toHaveLength(17)
+  expect(read(await logOf(place))).toEqual([])
+
+  simulator.apply({ kind: 'publish', resource: 'messages' })
+  simulator.setFaults([{ kind: 'status', status: 403, route: '/v1/members' }])
+  const third = await logOf(place)
+  expect(read(third).map(({ resource }) => resource)).toContain('messages')
+  expect(read(third).map(({ resource }) => resource)).not.toContain('members')
+  expect(third.at(-1)).toMatchObject({
+    msg: 'The backfill ends',
+    level: 'error',
+    exit_status: EXIT_STATUS.apiUnavailable,
+    reason: 'not everything could be read',
+  })
+})
+
+/** What a backfill logs. */
+async function logOf(place: Place): Promise<Record<string, unknown>[]> {
+  const { stderr } = await parley(['backfill'], place)
+  return stderr.split('\n').flatMap(line => (line.startsWith('{') ? [JSON.parse(line)] : []))
+}
 
 test.concurrent('--json prints one object; a second run finds nothing new', async context => {
   const place = placeFor(await workspace(context))
@@ -133,7 +172,7 @@ test.concurrent('when the disk is full it ends with 73, and once there is room t
   const place = placeFor(simulator)
   const full = await parleyWithSmallFiles(700, ['backfill', '--log-level', 'error'], place)
   expect(full).toMatchObject({ status: EXIT_STATUS.databaseUnavailable, stdout: '' })
-  expect(full.stderr).toMatch(/^parley: Cannot use the database .*parley\.db: .*\nhint: .*free space/)
+  expect(full.stderr).toMatch(/^parley: Cannot use the database .*parley\.db: .*\nhint: .*free space/m)
   expect(await parley(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
   expect(count(place.file, 'message_copies')).toBe(simulator.world.truth().count('messages'))
 })

@@ -1,8 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/errors.ts'
 import type { Simulator } from '../../src/simulator/server.ts'
+import { parley } from '../cli/parley.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
+import { until } from '../support/until.ts'
 import { column, loaded, startDaemon } from './cli-daemon.ts'
 
 const KEY = 'key-that-nobody-may-see'
@@ -72,4 +75,44 @@ test('a key from a file that others may read is warned of and not said', async c
   await loaded(file)
   expect(daemon.lines().some(({ msg }) => msg.includes('warning') && msg.includes(keyFile))).toBe(true)
   expect(JSON.stringify(daemon.lines())).not.toContain(KEY)
+})
+
+test('the daemon logs where it starts and how it ends, and nothing for quiet polls', async context => {
+  const simulator = await workspace(context)
+  const place = placeFor(simulator)
+  await parley(['backfill'], place)
+  const daemon = startDaemon(context, place, { PARLEY_LOG_LEVEL: 'info' })
+  const starts = await daemon.says(({ msg }) => msg === 'The daemon starts')
+  const { address } = await daemon.says(({ msg }) => msg === 'The status server listens')
+  expect(starts).toMatchObject({
+    level: 'info',
+    version: expect.stringMatching(/^\d/),
+    pid: daemon.pid,
+    path: place.file,
+    workspace: simulator.workspaceId,
+    base_url: simulator.url,
+    resources: 'all',
+    address,
+  })
+  const polls = () => simulator.requests.count('/v2/messages')
+  const before = polls()
+  expect(await until(polls, count => count >= before + 4)).toBeGreaterThanOrEqual(before + 4)
+  const second = startDaemon(context, place)
+  expect((await second.ended).status).toBe(EXIT_STATUS.unfinished)
+  daemon.signal('SIGTERM')
+  expect((await daemon.ended).status).toBe(EXIT_STATUS.done)
+  const said = daemon.lines().filter(({ level }) => level === 'info')
+  expect(said.map(({ msg }) => msg)).toEqual([
+    'The status server listens',
+    'The daemon starts',
+    'The daemon ends',
+  ])
+  expect(said.at(-1)).toMatchObject({ exit_status: EXIT_STATUS.done, reason: 'stopped by SIGTERM' })
+  expect(second.lines().filter(({ msg }) => msg === 'The daemon ends')).toMatchObject([
+    {
+      level: 'error',
+      exit_status: EXIT_STATUS.unfinished,
+      reason: expect.stringContaining(`being written by process ${daemon.pid}`),
+    },
+  ])
 })

@@ -1,15 +1,22 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { tableNamed } from '../../src/catalog.ts'
-import { createDriftLog } from '../../src/engine/drift.ts'
+import { createDriftLog, type DriftLogDeps } from '../../src/engine/drift.ts'
 import { compileParser } from '../../src/engine/parse.ts'
 import { createLog } from '../../src/log.ts'
+import { numberedPage, startScriptedApi } from '../support/scripted-api.ts'
+import { startTrial } from './trial-backfill.ts'
 
 /** Parses meetings and gives the fields that the log names. */
-async function fieldsLoggedFor(items: readonly unknown[]): Promise<string[]> {
+async function fieldsLoggedFor(
+  items: readonly unknown[],
+  kept: DriftLogDeps['logged'][] = [],
+): Promise<string[]> {
   const lines: string[] = []
   const log = await createLog({ level: 'info', stream: { write: line => lines.push(line) } })
-  const report = { drift: createDriftLog(log)('meetings'), reject: () => undefined }
+  const note = (logged: DriftLogDeps['logged']) => kept.push(JSON.parse(JSON.stringify(logged)))
+  const drift = createDriftLog({ log, logged: kept.at(-1) ?? [], note })('meetings')
+  const report = { drift, reject: () => undefined }
   const parse = compileParser(tableNamed('meetings'))
   for (const item of items) parse(item, report)
   return lines.map(line => JSON.parse(line).field)
@@ -54,4 +61,39 @@ test('the number of unknown names that are logged is bounded', async () => {
   const logged = await fieldsLoggedFor([...items, ...items])
   expect(logged).toHaveLength(21)
   expect(logged.at(-1)).toBe('*')
+})
+
+test('a difference is logged once per warehouse, and not again by a later process', async () => {
+  const items = [
+    meeting({ mood: 1, title: 7 }),
+    ...Array.from({ length: 30 }, (_, at) => meeting({ [`f_${at}`]: 1 })),
+  ]
+  const kept: DriftLogDeps['logged'][] = []
+  expect(await fieldsLoggedFor(items, kept)).toHaveLength(22)
+  const before = kept.length
+  expect(await fieldsLoggedFor([...items, meeting({ another: 1 })], kept)).toEqual([])
+  expect(kept).toHaveLength(before)
+  expect(await fieldsLoggedFor([meeting({ title: 1, url: 2, service_meeting_url: 3 })], kept)).toEqual([
+    'service_meeting_url',
+  ])
+})
+
+test('a run logs no drift that an earlier run on the warehouse has logged', async () => {
+  const api = await startScriptedApi()
+  api.on('/v1/members', () => numberedPage([{ id: 'm', name: 7, mood: 'x' }]))
+  const trial = await startTrial(api)
+  const drifts = () =>
+    trial
+      .logged()
+      .split('\n')
+      .filter(line => line.includes('it is kept in _extra'))
+      .map(line => [JSON.parse(line).field, JSON.parse(line).msg])
+  await trial.run(['members'])
+  const logged = drifts()
+  expect(logged).toEqual([
+    ['name', 'The API sent a value that does not fit its column; it is kept in _extra'],
+    ['mood', 'The API sent a field that parley does not know; it is kept in _extra'],
+  ])
+  await trial.run(['members'])
+  expect(drifts()).toEqual(logged)
 })
