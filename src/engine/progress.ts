@@ -34,7 +34,7 @@ export function noProgress(): SchedulerProgress {
 
 /** Counts a request whose outcome is known, for the run and for its resource. */
 export function count(
-  context: EngineContext,
+  context: Pick<EngineContext, 'counts'>,
   progress: SchedulerProgress,
   resource: ResourceName,
   sent: Sent,

@@ -231,6 +231,27 @@ describe('sync_status', () => {
     })
   })
 
+  test.each([
+    ['silent', 'failing', 'The API has not answered since'],
+    ['refused', 'failing', 'The API has granted no access since'],
+    ['asked-to-wait', 'waiting', 'The API has asked to wait since'],
+  ] as const)(
+    'says of each resource that is not read meanwhile that the API is %s',
+    (kind, state, sentence) => {
+      const store = temporaryStore()
+      complete(store)
+      const until = '2026-03-01T00:01:00.000Z'
+      const note = { kind, reason: 'why', since: AT, next_try_at: until, resources: ['members'] } as const
+      store.state.noteUnreachable(note)
+      const stateOf = (resource: string) =>
+        store.all(`SELECT state, reason FROM sync_status WHERE resource = '${resource}'`)
+      expect(stateOf('members')).toEqual([{ state, reason: `${sentence} ${AT} (why); next try at ${until}` }])
+      expect(stateOf('teams')).toEqual([{ state: 'ok', reason: null }])
+      store.state.noteUnreachable(undefined)
+      expect(stateOf('members')).toEqual([{ state: 'ok', reason: null }])
+    },
+  )
+
   test('says what waits and how many of it, and nothing once nothing does', () => {
     const store = temporaryStore()
     complete(store)
