@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog.ts'
 import { acceptDeletions } from '../../src/engine/deletions/settle.ts'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/suspicion.ts'
@@ -7,7 +7,14 @@ import type { ResourceName } from '../../src/resource.ts'
 import { askWriter } from '../../src/store/requests.ts'
 import { outcomeOf, startTrial, uuid } from '../engine/trial-backfill.ts'
 import { startTimed, type TimedSources } from '../engine/trial-timed.ts'
-import { numberedPage, refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+import {
+  numberedPage,
+  refused,
+  type ScriptedAnswer,
+  startScriptedApi,
+  v1Page,
+  v2Page,
+} from '../support/scripted-api.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -84,6 +91,75 @@ test('meetings of collections and links of records that go all at once are held 
   trial.passTime(DAY)
   expect(outcomeOf(await trial.run(chosen), 'collection_meetings')).toBe('complete')
   expect(trial.column('SELECT count(*) FROM live_collection_meetings')).toEqual([0])
+})
+
+/** Records of two objects; most deals are gone, and the list of companies can be made to fail. */
+async function heldDeals() {
+  const api = await startScriptedApi()
+  const deals = Array.from({ length: 60 }, (_, number) => uuid(number))
+  let published = deals
+  let failure: ScriptedAnswer | undefined
+  const page = (object: string, ids: readonly string[]) =>
+    v2Page(ids.map(id => ({ id, object, visibility: 'workspace', fields: {} })))
+  api.on('/v2/objects', () => ({ body: { data: [{ name: 'deal' }, { name: 'company' }] } }))
+  api.on('/v2/objects/{object}', ({ params: [name] }) =>
+    name === 'deal' || name === 'company' ? { body: { name, fields: [] } } : refused(404),
+  )
+  api.on('/v2/objects/{object}/records', ({ params: [object], query }) => {
+    if (object === 'company') return failure ?? page('company', [uuid(101), uuid(102)])
+    if (object !== 'deal') return refused(404)
+    const ids = query['ids']?.split(',')
+    return page(
+      'deal',
+      published.filter(id => ids === undefined || ids.includes(id)),
+    )
+  })
+  const trial = await startTrial(api)
+  const chosen = ['crm_objects', 'crm_records'] as const
+  await trial.run(chosen)
+  published = deals.slice(0, 20)
+  expect(outcomeOf(await trial.run(chosen), 'crm_records')).toBe('failed')
+  return {
+    api,
+    trial,
+    chosen,
+    failCompanies: (answer: ScriptedAnswer) => {
+      failure = answer
+    },
+    counts: () => trial.all('SELECT object, count(*) AS rows FROM live_crm_records GROUP BY object'),
+    held: () => trial.column("SELECT held_since FROM sync_resources WHERE resource = 'crm_records'"),
+  }
+}
+
+describe.each([
+  ['500', { status: 500, body: {} }],
+  ['403', refused(403)],
+  ['no list', { body: { data: { nothing: 1 } } }],
+] as const)('a list that answers %s in the round that confirms', (_name, answer) => {
+  test('keeps nothing else of its resource from being deleted in a backfill', async () => {
+    const world = await heldDeals()
+    world.trial.passTime(DAY)
+    world.failCompanies(answer)
+    await world.trial.run(world.chosen)
+    expect(world.counts()).toEqual([
+      { object: 'company', rows: 2 },
+      { object: 'deal', rows: 20 },
+    ])
+    expect(world.held()).toEqual([null])
+  })
+
+  test('keeps nothing else of its resource from being deleted in the daemon', async () => {
+    const world = await heldDeals()
+    const timed = await startTimed(world.api, world.trial, world.chosen)
+    world.failCompanies(answer)
+    await goOn(timed, 'crm_records', DAY)
+    for (let step = 0; step < 6; step += 1) await goOn(timed, 'crm_records', 2 * CONFIRM_AFTER_MS)
+    expect(world.counts()).toEqual([
+      { object: 'company', rows: 2 },
+      { object: 'deal', rows: 20 },
+    ])
+    expect(world.held()).toEqual([null])
+  })
 })
 
 test('deletions of several passes within a day count together', async () => {
