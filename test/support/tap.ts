@@ -6,6 +6,8 @@ export interface Tap {
   url: string
   /** Paths with their queries, in the order in which they came. */
   requests: string[]
+  /** Connections of parley's side that are not closed yet. */
+  open(): number
   /** Requests that have no byte of an answer yet. */
   unanswered(): number
   /** Called with the number of the request, from 1, before it is passed on. */
@@ -22,8 +24,13 @@ export async function startTap(target: string): Promise<Tap> {
   const { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
   let answers = 0
+  let open = 0
 
   const server = createServer({ noDelay: true }, near => {
+    open += 1
+    near.on('close', () => {
+      open -= 1
+    })
     const far = connect({ host: hostname, port: Number(port), noDelay: true })
     for (const socket of [near, far]) {
       sockets.add(socket)
@@ -55,6 +62,7 @@ export async function startTap(target: string): Promise<Tap> {
   const tap: Tap = {
     url: '',
     requests: [],
+    open: () => open,
     unanswered: () => tap.requests.length - answers,
     answers: () => answers,
     onRequest: () => undefined,
