@@ -43,7 +43,7 @@ export function startDuties({ app, settings, signal, log, serverTime, endShift }
   }
   const followClock = createClockFollower(app)
   const duties = [
-    followClock(),
+    followClock().then(() => noteClock(app)),
     every(clock, LISTEN_MS, signal, followClock),
     every(clock, KEEP_LEARNED_MS, signal, lasting(app.keepLearned)),
     every(clock, LISTEN_MS, signal, listen),
@@ -67,6 +67,18 @@ async function every(
     await clock.sleep(ms, signal)
     if (signal.aborted) return
     await work()
+  }
+}
+
+/**
+ * Before anything is noted by a clock that may be ahead: a process that is killed soon after leaves word of that clock
+ * for the next one, which else would wait for the due times that it has noted.
+ */
+async function noteClock({ clock, store }: DutiesDeps['app']): Promise<void> {
+  try {
+    await store.transaction(() => store.state.setMeta(META.clock, isoInstant(clock.now())))
+  } catch {
+    // On a disk that is full no due time can be noted either.
   }
 }
 

@@ -43,3 +43,40 @@ test('a night that failed ends nothing, and what is kept each minute is tried ag
   ending.abort()
   await ended
 })
+
+test('due times that a process noted under a clock that was ahead move back with it, however soon it was killed', async () => {
+  const store = temporaryStore()
+  const log = await createLog({ level: 'silent' })
+  const live = async (now: number, during: () => Promise<void>) => {
+    const clock = virtualClock(now)
+    const ending = new AbortController()
+    const { ended } = startDuties({
+      app: { clock, store, keepLearned: async () => undefined },
+      settings: {
+        database: { path: store.path, mode: 0o600 },
+        retention: { withdrawnDays: 30, runsDays: 90 },
+        search: { enabled: false },
+        snapshot: { every: undefined, folder: undefined, keep: 7 },
+        sync: { resources: undefined },
+      },
+      log,
+      signal: ending.signal,
+      serverTime: () => undefined,
+      endShift: () => undefined,
+    })
+    await during()
+    ending.abort()
+    await ended
+  }
+  const dueAt = () => String(store.column('SELECT due_at FROM sync_tasks')[0])
+  const ahead = NIGHT + 40 * 86_400_000
+  const noted = () => store.state.meta(META.clock)
+  await live(ahead, async () => {
+    await until(noted, clock => clock !== undefined)
+    store.tasks.add({ feed: 'meetings.detail', key: 'a', dueAt: new Date(ahead + 3_600_000).toISOString() })
+  })
+  await live(NIGHT, async () => {
+    await until(dueAt, at => at < new Date(ahead).toISOString())
+  })
+  expect(dueAt()).toBe(new Date(NIGHT + 3_600_000).toISOString())
+})
