@@ -46,7 +46,10 @@ export interface Copy {
   modifiedAt: number
   /** Undefined where the file is damaged or was made by a version that noted none. */
   identity: string | undefined
-  /** When the last maintenance before it ended. That was under a right clock, so the copy is not older. */
+  /**
+   * When the last maintenance before it ended. That was under a right clock, so the copy is not older. Undefined also
+   * before the first one.
+   */
   maintainedAt: number | undefined
   /** True in the folder that is named after this database and holds nothing else. */
   isInOwnFolder: boolean
@@ -63,6 +66,8 @@ export interface CopyRules {
   before: number | undefined
   /** When content was last erased from the warehouse. */
   erasedAt: number | undefined
+  /** When its first maintenance ended; undefined where that was not noted. */
+  firstMaintainedAt: number | undefined
 }
 
 /** `recount`: its age cannot be known, and is counted from now. `ask`: it is old, and may be of this warehouse. */
@@ -70,8 +75,12 @@ export type Fate = 'keep' | 'remove' | 'recount' | 'ask'
 
 /** What happens to each of these copies, in their order. */
 export function fatesOf(copies: readonly Copy[], rules: CopyRules): Fate[] {
-  const { now, before, erasedAt } = rules
-  const born = copies.map(copy => bornAt(copy, now))
+  const { now, before, erasedAt, firstMaintainedAt = 0 } = rules
+  const born = copies.map(copy => {
+    const at = bornAt(copy, now)
+    // Made before any clock was known to be right, it may be younger than it says.
+    return at === undefined || copy.maintainedAt !== undefined ? at : Math.max(at, firstMaintainedAt)
+  })
   const ours = copies.map(copy => isOurs(copy, rules.identity))
   const newest = Math.max(
     ...copies.map((copy, at) => (copy.isSnapshot && ours[at] ? (born[at] ?? now) : Number.NEGATIVE_INFINITY)),

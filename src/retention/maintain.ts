@@ -60,7 +60,14 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
   const daysAgo = (days: number) => clock.now() - days * DAY_MS
   const { withdrawnDays, runsDays } = settings.retention
   const before = withdrawnDays === 'never' ? undefined : daysAgo(withdrawnDays)
-  await store.transaction(() => store.erasure.recount(now))
+  await store.transaction(() => {
+    // Before the first maintenance nothing has told whether the clock was right.
+    const isFirst =
+      store.state.meta(META.firstMaintainedAt) === undefined &&
+      store.state.meta(META.maintainedAt) === undefined
+    store.erasure.recount(now, { all: isFirst })
+    if (isFirst) store.state.setMeta(META.firstMaintainedAt, now)
+  })
   const erased = before === undefined ? 0 : await eraseAll(deps, isoInstant(before), now)
   if (!(await leaveSearch(deps))) return
   await inLots(signal, () =>

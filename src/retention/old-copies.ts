@@ -62,6 +62,7 @@ export async function removeOldCopies(
     before,
     identity: state.meta(META.identity),
     erasedAt: instantOf(state.meta(META.erasedAt)),
+    firstMaintainedAt: instantOf(state.meta(META.firstMaintainedAt)),
   })
   const having = (fate: string) => copies.flatMap(({ path }, at) => (fates[at] === fate ? [path] : []))
   const { removed, stuck } = await removeFiles(having('remove'))

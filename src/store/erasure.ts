@@ -18,9 +18,9 @@ export interface Erasure {
   erase(options: { before: string; limit: number; now: string }): { erased: number; more: boolean }
   /**
    * Inside a transaction, under a clock that is right: withdrawals that were noted under a clock that was ahead or
-   * behind count from now on. Returns how many there were.
+   * behind count from now on. `all` where no earlier clock is known to have been right. Returns how many there were.
    */
-  recount(now: string): number
+  recount(now: string, options: { all: boolean }): number
   /** Inside the transaction that removes content in another way: the files are cleaned of it as of what `erase` takes. */
   noteErased(now: string): void
   /** What SQLite's own files may still hold; it is kept in the database until it is cleaned. */
@@ -81,7 +81,7 @@ export function createErasure({
     `SELECT table_name, scope, key FROM sync_erasures WHERE withdrawn_at < ? ORDER BY withdrawn_at LIMIT ?`,
   )
   const forget = prepare('DELETE FROM sync_erasures WHERE table_name = ? AND scope = ? AND key = ?')
-  const recount = prepare('UPDATE sync_erasures SET withdrawn_at = @now WHERE withdrawn_at > @now')
+  const recount = prepare('UPDATE sync_erasures SET withdrawn_at = @now WHERE withdrawn_at > @now OR @all')
   const erasers = new Map<string, Eraser>()
   const eraserOf = (name: string): Eraser => {
     const eraser = erasers.get(name) ?? createEraser(prepare, tableNamed(name))
@@ -117,7 +117,7 @@ export function createErasure({
       if (done.erased > 0) noteErased(now)
       return done
     },
-    recount: now => recount.run({ now }).changes,
+    recount: (now, { all }) => recount.run({ now, all: Number(all) }).changes,
     noteErased,
     remains: () => ({
       inLog: state.meta(META.logHoldsErased) !== undefined,

@@ -45,6 +45,8 @@ export const META = {
   clock: 'clock',
   /** When the last maintenance ended; noted only while this machine's clock agreed with the API's. */
   maintainedAt: 'maintained_at',
+  /** When the first maintenance ended: before it no clock was known to be right. */
+  firstMaintainedAt: 'first_maintained_at',
   /** When content was last erased, by a clock that agreed with the API's. */
   erasedAt: 'erased_at',
   /** Since when the WAL may hold what was erased. Noted in the transaction that erases. */

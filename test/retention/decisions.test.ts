@@ -40,7 +40,13 @@ test.each([
 })
 
 const OURS = 'ours'
-const RULES: CopyRules = { now: NOW, identity: OURS, before: daysAgo(30), erasedAt: daysAgo(0) }
+const RULES: CopyRules = {
+  now: NOW,
+  identity: OURS,
+  before: daysAgo(30),
+  erasedAt: daysAgo(0),
+  firstMaintainedAt: daysAgo(1000),
+}
 
 function copy(days: number, other: Partial<Copy> = {}): Copy {
   const at = daysAgo(days)
@@ -142,11 +148,14 @@ describe('of the copies that parley has made', () => {
       }),
     )
     fc.assert(
-      fc.property(copies, maybe(day), maybe(day), (all, erasedAt, before) => {
-        const fates = fatesOf(all, { now: NOW, identity: OURS, before, erasedAt })
+      fc.property(copies, maybe(day), maybe(day), maybe(day), (all, erasedAt, before, firstMaintainedAt) => {
+        const fates = fatesOf(all, { now: NOW, identity: OURS, before, erasedAt, firstMaintainedAt })
         const gone = all.filter((_, at) => fates[at] === 'remove')
         for (const one of gone) {
           expect(one.identity ?? OURS).toBe(OURS)
+          // Made before any clock was known to be right, it is not older than that.
+          if (one.maintainedAt === undefined)
+            expect(firstMaintainedAt ?? 0).toBeLessThan(before ?? Number.NaN)
           expect(Math.min(one.namedAt ?? one.modifiedAt, one.modifiedAt)).toBeLessThan(before ?? Number.NaN)
           expect(one.identity === OURS || one.isInOwnFolder).toBe(true)
         }

@@ -42,6 +42,8 @@ const EXAMPLES: readonly Happening[][] = [
   // Withdrawn, and copied, under a clock that is ahead or behind.
   [read, night(), clock(3650 * DAY_MS), snapshot, withdraw, clock(0), days(1), night()],
   [read, night(), clock(-3650 * DAY_MS), snapshot, withdraw, clock(0), days(1), night()],
+  // Everything begins under a clock that is behind, which is then set right.
+  [clock(-40 * DAY_MS), read, snapshot, withdraw, night(), clock(0), snapshot, night(), days(5), night()],
   // A folder that is another's as well, and is left for one of its own.
   [read, { kind: 'folder', isOwn: false }, snapshot, night(), { kind: 'folder', isOwn: true }, withdraw],
   // The last snapshot of all holds what is erased afterwards.

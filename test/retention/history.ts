@@ -90,7 +90,8 @@ export async function startHistory() {
 
   const agedNow = (): Aged => {
     const isRight = Math.abs(offsetMs) <= DAY_MS
-    return { at: trueNow, uncertainMs: isRight ? 0 : trueNow - (lastNight ?? Number.NEGATIVE_INFINITY) }
+    // Before the first night no clock is known to be right, and ages count from then on.
+    return { at: trueNow, uncertainMs: isRight || lastNight === undefined ? 0 : trueNow - lastNight }
   }
   const snapshotFolder = () => (isOwnFolder ? `${path}.snapshots` : shared)
   const deps = (of: Store): MaintainDeps => ({

@@ -28,11 +28,13 @@ async function worldOf(withdrawnDaysAgo: readonly number[]) {
   const log = await createLog({ level: 'info', stream: { write: (text: string) => (lines += text) } })
   const names = withdrawnDaysAgo.map((_, at) => ({ id: `t${at}`, name: `Team ${at}`, member_ids: [] }))
   store.put('teams', [...names, { id: 'live', name: 'Team of today', member_ids: [] }])
-  await store.transaction(() =>
+  await store.transaction(() => {
+    // Once the clock was right, ages count.
+    store.state.setMeta(META.maintainedAt, daysAgo(500))
     withdrawnDaysAgo.forEach((days, at) => {
       store.tombstone('teams', [[`t${at}`]], daysAgo(days))
-    }),
-  )
+    })
+  })
   const clock = virtualClock(NOW)
   const depsWith = (retention: MaintainDeps['settings']['retention']): MaintainDeps => ({
     store,
