@@ -14,6 +14,7 @@ export interface Controls {
   requests: RequestLog
   apply(change: Change): ChangeResult
   setFaults(faults: Faults): void
+  struck(): number[]
   setLimit(limit: LimitModel): void
   setApiKey(key: string): void
   passTime(ms: number): void
@@ -38,6 +39,7 @@ const HANDLERS: Record<string, Handler> = {
     const given: Change | Change[] = JSON.parse(body)
     return Array.isArray(given) ? given.map(apply) : apply(given)
   },
+  'GET /_simulator/faults': ({ struck }) => ({ struck: struck() }),
   'POST /_simulator/faults': ({ setFaults }, body) => setFaults(JSON.parse(body)),
   'POST /_simulator/limit': ({ setLimit }, body) => setLimit(JSON.parse(body)),
   'POST /_simulator/time': ({ passTime }, body) => passTime(JSON.parse(body).ms),

@@ -86,6 +86,8 @@ export interface Struck {
 export interface FaultPlan {
   /** The faults that strike this request. Those that go by the answer are found when it is given, the others before. */
   strike(request: Struck): Fault[]
+  /** How many requests each fault has struck so far, in the order of the faults. */
+  struck(): number[]
   /** Cursors as the faults let them be, for one request that sent `given`. */
   cursors(plain: Cursors, struck: readonly Fault[], given: string | undefined, nowMs: number): Cursors
 }
@@ -106,6 +108,7 @@ export function createFaultPlan(faults: Faults, seed: number): FaultPlan {
         const isStruck = mix(seed, SALT.fault + number, turn) / 0x1_0000_0000 < (fault.probability ?? 1)
         return isStruck ? [numbered(fault, count.struck++)] : []
       }),
+    struck: () => counts.map(({ struck }) => struck),
     cursors: (plain, struck, given, nowMs) => {
       const isRepeated = struck.some(fault => fault.kind === 'repeat-cursor') && given !== undefined
       const expiry = struck.find(fault => fault.kind === 'expire-cursor')

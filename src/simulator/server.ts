@@ -60,6 +60,8 @@ export interface Simulator {
   requests: RequestLog
   apply(change: Change): ChangeResult
   setFaults(faults: Faults): void
+  /** How many requests each of these faults has struck so far, in their order. */
+  struck(): number[]
   setLimit(limit: LimitModel): void
   /** From now on only this key is good. */
   setApiKey(key: string): void
@@ -139,7 +141,10 @@ function createScene(options: SimulatorOptions): { scene: Scene; passTime(ms: nu
 
 interface Service {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
-  controls: Pick<Simulator, 'requests' | 'apply' | 'setFaults' | 'setLimit' | 'setApiKey' | 'passTime'>
+  controls: Pick<
+    Simulator,
+    'requests' | 'apply' | 'setFaults' | 'struck' | 'setLimit' | 'setApiKey' | 'passTime'
+  >
 }
 
 const UNLIMITED: LimitModel = { kind: 'none' }
@@ -182,6 +187,7 @@ function createService(
     setFaults: faults => {
       plan = createFaultPlan(faults, scene.seed)
     },
+    struck: () => plan.struck(),
     setLimit: limit => {
       model = limit
       limiter = createLimiter(limit)

@@ -32,6 +32,8 @@ export interface DaemonTrial extends Trial {
   caughtUp(): Promise<void>
   /** Lets time pass at once, for the service and the daemon, which sleeps meanwhile as on a suspended machine. */
   leap(ms: number): Promise<void>
+  /** Sets how far the clock of the daemon's machine is off, beside all leaps, for the one that runs and those to come. */
+  setClock(offMs: number): void
   /** Waits until nothing but the newest ends is read any more. Only where polls are far shorter than intervals. */
   quiet(): Promise<void>
   /** Waits until the row of a resource in `sync_status` is as wanted; gives what it was last. */
@@ -91,6 +93,7 @@ export async function startDaemonTrial(
   const { now = 'real' } = options
   const aheadMs = now === 'real' ? 0 : Date.parse(now) - Date.now()
   let leaptMs = 0
+  let offMs = 0
   let requestsBefore = 0
   let running: ParleyProcess | undefined
   let ended: Ended | undefined
@@ -133,7 +136,7 @@ export async function startDaemonTrial(
   /** Waits for every list, and for the single reads that fall due until so long after the call. */
   const readSince = async ({ toleranceMs, withinMs }: { toleranceMs: number; withinMs: number }) => {
     const begun = new Date(serverNow() - toleranceMs).toISOString()
-    const due = new Date(Date.now() + leaptMs + withinMs).toISOString()
+    const due = new Date(Date.now() + leaptMs + offMs + withinMs).toISOString()
     const left = await until(
       () => rows(NOT_READ_SINCE, begun, due),
       some => some.length === 0 || ended !== undefined,
@@ -194,8 +197,12 @@ export async function startDaemonTrial(
       if (pid !== undefined) process.kill(pid, 'SIGSTOP')
       leaptMs += ms
       await trial.simulator.passTime(ms)
-      clock.set(leaptMs, pid)
+      clock.set(leaptMs + offMs, pid)
       if (pid !== undefined) process.kill(pid, 'SIGCONT')
+    },
+    setClock(ms) {
+      offMs = ms
+      clock.set(leaptMs + offMs, running?.pid)
     },
     async quiet() {
       const from = trial.tap.requests.length
@@ -212,7 +219,7 @@ export async function startDaemonTrial(
     },
     rows,
     serverNow,
-    localNow: () => Date.now() + leaptMs,
+    localNow: () => Date.now() + leaptMs + offMs,
     weekMs,
     close: async () => {
       isOver = true

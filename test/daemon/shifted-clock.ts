@@ -14,7 +14,7 @@ export interface ShiftedClock {
 
 export function shiftedClock(shiftMs = 0): ShiftedClock {
   const file = join(newFolder(), 'shift')
-  const write = (ms: number): void => writeFileSync(file, String(ms))
+  const write = (ms: number): void => writeFileSync(file, String(Math.round(ms)))
   write(shiftMs)
   return {
     env: { NODE_OPTIONS: `--import=${SHIFTED_CLOCK}`, SHIFTED_CLOCK: file },

@@ -48,6 +48,7 @@ test('changes, faults, limit, key and time are set over HTTP', () =>
     )
     await post(url, 'faults', [{ kind: 'status', status: 503 }])
     expect((await ask('/v1/members')).status).toBe(503)
+    expect(await (await fetch(`${url}/_simulator/faults`)).json()).toEqual({ struck: [1] })
     await post(url, 'faults', [])
     await post(url, 'limit', { kind: 'fixed-window', count: 1, windowMs: 1_000_000_000 })
     await ask('/v1/members')

@@ -18,6 +18,8 @@ export interface SimulatorProcess {
   /** All of them before the next request is answered. */
   changeAtOnce(changes: readonly Change[]): Promise<ChangeResult[]>
   setFaults(faults: Faults): Promise<void>
+  /** How many requests each of the present faults has struck so far, in their order. */
+  struck(): Promise<number[]>
   setLimit(limit: LimitModel): Promise<void>
   /** Moves the service's clock on at once. */
   passTime(ms: number): Promise<void>
@@ -67,6 +69,7 @@ export async function startSimulatorProcess(options: SimulatorOptions = {}): Pro
     setFaults: async faults => {
       await control('POST', 'faults', faults)
     },
+    struck: async () => JSON.parse(await control('GET', 'faults')).struck,
     setLimit: async limit => {
       await control('POST', 'limit', limit)
     },

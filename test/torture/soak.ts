@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { blips } from '../daemon/lives/blips.ts'
-import { HOSTILE, withUsual } from '../daemon/lives/hostile-deeds.ts'
+import { HOSTILE_NAMES, withUsual } from '../daemon/lives/hostile-deeds.ts'
 import { live } from '../daemon/lives/life.ts'
 import { longMonth } from './month.ts'
 
@@ -9,8 +9,10 @@ import { longMonth } from './month.ts'
  * `npx tsx test/torture/soak.ts [--minutes 5] [--seed 1]`: a month in so many minutes, under small changes; its
  * memory, files and handles must stay as they are;
  * `npx tsx test/torture/soak.ts --lives 50 [--seed 1] [--deeds 15] [--at-once 2]`: lives of changes, faults and
- * kills, after each of which the warehouse must equal the world. `--apart` has weeks, days and hours that differ;
- * `--hostile`, or the names of some of its deeds (`--blips --lag …`), has a service that lies;
+ * kills, after each of which the warehouse must equal the world. In every other life weeks, days and hours differ as
+ * they really do; `--apart` and `--compressed` have one of both in all. `--for-good` ends each with an item that can
+ * never be read, `--erased` with the erasure of what was withdrawn, and `--off=-40` begins it with a clock that is so
+ * many days wrong; `--hostile`, or the names of some of its deeds (`--blips --lag …`), has a service that lies;
  * `npx tsx test/torture/soak.ts --still 10 [--seed 1] [--rounds 4]`: a world that stands still behind an API that gives
  * single wrong answers. Exits 1 when anything failed.
  */
@@ -22,8 +24,12 @@ const { values } = parseArgs({
     lives: { type: 'string' },
     still: { type: 'string' },
     apart: { type: 'boolean' },
+    compressed: { type: 'boolean' },
     hostile: { type: 'boolean' },
-    ...Object.fromEntries(Object.keys(HOSTILE).map(name => [name, { type: 'boolean' as const }])),
+    'for-good': { type: 'boolean' },
+    erased: { type: 'boolean' },
+    off: { type: 'string', default: '0' },
+    ...Object.fromEntries(HOSTILE_NAMES.map(name => [name, { type: 'boolean' as const }])),
     rounds: { type: 'string', default: '4' },
     deeds: { type: 'string', default: '15' },
     'at-once': { type: 'string', default: '1' },
@@ -31,7 +37,6 @@ const { values } = parseArgs({
 })
 
 const flags = Object.entries(values).flatMap(([name, value]) => (value === true ? [name] : []))
-const hostileNames = Object.keys(HOSTILE) as (keyof typeof HOSTILE)[]
 
 const line = (text: string): boolean => process.stdout.write(`${text}\n`)
 
@@ -68,18 +73,23 @@ async function many(runs: number, attempt: (seed: number) => Promise<Trial>): Pr
 const seconds = (ms: number): string => (ms / 1000).toFixed(1)
 
 async function oneLife(seed: number): Promise<Trial> {
-  const { told, differences, faults, rewritten, restMs } = await live(seed, {
+  const isApart = values.apart || (!values.compressed && seed % 2 === 0)
+  const { told, idle, differences, faults, rewritten, restMs } = await live(seed, {
     deeds: Number(values.deeds),
-    of: withUsual(hostileNames.filter(name => values.hostile || flags.includes(name))),
-    scale: values.apart ? 'apart' : 'compressed',
+    of: withUsual(HOSTILE_NAMES.filter(name => values.hostile || flags.includes(name))),
+    scale: isApart ? 'apart' : 'compressed',
+    stubborn: values['for-good'] === true,
+    erases: values.erased === true,
+    clockOffMs: Number(values.off) * 86_400_000,
   })
   const wrong = [...differences, ...faults, ...rewritten.map(table => `rewritten: ${table}`)]
-  return { told, wrong, about: `, ${seconds(restMs)} s after it rested` }
+  const about = `, ${seconds(restMs)} s after it rested, ${told.length} deeds, ${idle.length} of them idle`
+  return { told, wrong, about }
 }
 
 async function oneStillWorld(seed: number): Promise<Trial> {
-  const { told, differences } = await blips(seed, { rounds: Number(values.rounds) })
-  return { told, wrong: differences, about: '' }
+  const { told, struck, differences } = await blips(seed, { rounds: Number(values.rounds) })
+  return { told, wrong: differences, about: `, ${struck} of ${told.length} wrong answers were given` }
 }
 
 function run(): Promise<Counts> {

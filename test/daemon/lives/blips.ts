@@ -8,6 +8,8 @@ import { WRONG_ANSWERS } from './hostile-answers.ts'
 export interface Blips {
   /** One line for each wrong answer. */
   told: string[]
+  /** How many of them were given. */
+  struck: number
   /** Where the warehouse was not what the world publishes, although that never changed. */
   differences: string[]
 }
@@ -33,6 +35,7 @@ export async function blips(seed: number, { rounds }: { rounds: number }): Promi
   const draw = createDraw(seed)
   const trial = await startDaemonTrial({ seed }, {}, SCALES.real)
   const told: string[] = []
+  let struck = 0
   try {
     trial.go()
     const differences = await trial.convergence()
@@ -41,14 +44,15 @@ export async function blips(seed: number, { rounds }: { rounds: number }): Promi
       told.push(...faults.map(fault => JSON.stringify(fault)))
       await trial.simulator.setFaults(faults)
       differences.push(...(await lookedAt(trial, [WEEK])).map(found => `at once: ${found}`))
+      struck += (await trial.simulator.struck()).filter(count => count > 0).length
       await trial.simulator.setFaults([])
       const day = [HOUR, HOUR, 4 * HOUR, 18 * HOUR]
       differences.push(...(await lookedAt(trial, day)).map(found => `a day later: ${found}`))
       differences.push(...unwell(trial))
     }
-    return { told, differences }
+    return { told, struck, differences }
   } catch (error) {
-    return { told, differences: [String(error)] }
+    return { told, struck, differences: [String(error)] }
   } finally {
     await trial.close()
   }

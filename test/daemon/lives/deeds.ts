@@ -1,19 +1,53 @@
 import type { Change } from '../../../src/simulator/changes.ts'
+import type { Faults } from '../../../src/simulator/faults.ts'
+import { until } from '../../support/until.ts'
 import type { Draw } from '../../torture/draw.ts'
 import type { DaemonTrial } from '../daemon-trial.ts'
 import { drawChange } from './changes.ts'
 import { drawFaults } from './faults.ts'
 
-/** Does something to the workspace, the API or the daemon, and tells what. */
-export type Deed = (trial: DaemonTrial, draw: Draw) => Promise<string>
+/** What was done to the workspace, the API or the daemon. */
+export interface Done {
+  told: string
+  /** How many answers were wrong; undefined for a deed that makes none wrong. */
+  struck?: number
+}
+
+export type Deed = (trial: DaemonTrial, draw: Draw) => Promise<Done>
 
 export type Deeds = readonly [Deed, ...Deed[]]
 
-export const changeSome: Deed = async (trial, draw) => {
+/** Some small changes of the workspace. Tells which. */
+export async function changed(trial: DaemonTrial, draw: Draw): Promise<string> {
   const changes = Array.from({ length: 1 + draw.below(4) }, () => drawChange(draw))
   await trial.simulator.changeAtOnce(changes)
   return `change ${JSON.stringify(changes)}`
 }
+
+/** How long a deed waits for a request that may never come: a scaled day, and where that is short so long. */
+export const patienceMs = ({ weekMs }: DaemonTrial): number => Math.max(4000, weekMs / 7)
+
+/**
+ * Answers are wrong while something is done, and on until one of them was. Gives how many were.
+ * @param during what happens meanwhile
+ */
+export async function whileWrong(
+  trial: DaemonTrial,
+  faults: Faults,
+  during: () => Promise<unknown>,
+): Promise<number> {
+  await trial.simulator.setFaults(faults)
+  await during()
+  const struck = await until(
+    async () => (await trial.simulator.struck()).reduce((sum, count) => sum + count, 0),
+    count => count > 0 || trial.fallen() !== undefined,
+    { patienceMs: patienceMs(trial) },
+  )
+  await trial.simulator.setFaults([])
+  return struck
+}
+
+const changeSome: Deed = async (trial, draw) => ({ told: await changed(trial, draw) })
 
 const moveSome: Deed = async (trial, draw) => {
   const resource = draw.pick(['messages', 'activities', 'meetings'] as const)
@@ -21,7 +55,7 @@ const moveSome: Deed = async (trial, draw) => {
   const at = Math.floor((trial.serverNow() - agoMs) * 1000 + draw.below(1_000_000))
   const changes: Change[] = [{ kind: 'edit', resource, at, count: 1 + draw.below(2) }]
   await trial.simulator.changeAtOnce(changes)
-  return `change ${JSON.stringify(changes)}`
+  return { told: `change ${JSON.stringify(changes)}` }
 }
 
 const publishLate: Deed = async (trial, draw) => {
@@ -30,36 +64,37 @@ const publishLate: Deed = async (trial, draw) => {
   const agoMs = draw.pick([HOUR, 30 * HOUR, 9 * DAY, YEAR, 3 * YEAR])
   const at = Math.floor((trial.serverNow() - agoMs) * 1000 + draw.below(1_000_000))
   await trial.simulator.change({ kind: 'edit', resource, ids, at })
-  return `publish ${ids.length} ${resource} of ${new Date(at / 1000).toISOString()}`
+  return { told: `publish ${ids.length} ${resource} of ${new Date(at / 1000).toISOString()}` }
 }
 
 const failForAWhile: Deed = async (trial, draw) => {
   const faults = drawFaults(draw)
-  await trial.simulator.setFaults(faults)
-  await trial.requests(10 + draw.below(60))
-  if (draw.below(2) === 0) await changeSome(trial, draw)
-  await trial.simulator.setFaults([])
-  return `faults ${JSON.stringify(faults)}`
+  const struck = await whileWrong(trial, faults, async () => {
+    await trial.requests(10 + draw.below(60))
+    if (draw.below(2) === 0) await changed(trial, draw)
+  })
+  return { told: `faults ${JSON.stringify(faults)}`, struck }
 }
 
 const overtakeForAWhile: Deed = async (trial, draw) => {
   const delayMs = 1 + draw.below(300)
-  await trial.simulator.setFaults([{ kind: 'late', probability: 0.4, delayMs }])
   const told: string[] = []
-  for (let change = 0; change < 3; change++) {
-    told.push(await changeSome(trial, draw))
-    await trial.requests(5 + draw.below(20))
-  }
-  await trial.simulator.setFaults([])
-  return `late by ${delayMs} ms; ${told.join('; ')}`
+  const struck = await whileWrong(trial, [{ kind: 'late', probability: 0.4, delayMs }], async () => {
+    for (let change = 0; change < 3; change++) {
+      told.push(await changed(trial, draw))
+      await trial.requests(5 + draw.below(20))
+    }
+  })
+  return { told: `late by ${delayMs} ms; ${told.join('; ')}`, struck }
 }
 
 const beAway: Deed = async (trial, draw) => {
-  await trial.simulator.setFaults([{ kind: draw.pick(['reset', 'status'] as const) }])
-  await trial.requests(5 + draw.below(4))
-  await changeSome(trial, draw)
-  await trial.simulator.setFaults([])
-  return 'away altogether'
+  const faults = [{ kind: draw.pick(['reset', 'status'] as const) }]
+  const struck = await whileWrong(trial, faults, async () => {
+    await trial.requests(5 + draw.below(4))
+    await changed(trial, draw)
+  })
+  return { told: 'away altogether', struck }
 }
 
 const limitForAWhile: Deed = async (trial, draw) => {
@@ -68,20 +103,20 @@ const limitForAWhile: Deed = async (trial, draw) => {
   await trial.simulator.setLimit({ kind: 'token-bucket', rate, burst: 5, hint: 'none' })
   await trial.requests(30)
   await trial.simulator.setLimit({ kind: 'none' })
-  return `limit of ${rate} a second`
+  return { told: `limit of ${rate} a second` }
 }
 
 const killAndChange: Deed = async (trial, draw) => {
   const phase = draw.pick(['request', 'answer'] as const)
   const number = 1 + draw.below(60)
   await trial.kill({ number, phase })
-  if (draw.below(2) === 0) return `killed at ${phase} ${number}`
-  return `killed at ${phase} ${number}, then ${await changeSome(trial, draw)}`
+  if (draw.below(2) === 0) return { told: `killed at ${phase} ${number}` }
+  return { told: `killed at ${phase} ${number}, then ${await changed(trial, draw)}` }
 }
 
 const stop: Deed = async trial => {
   const { status, stderr } = await trial.end()
-  return status === 0 ? 'stopped' : `stopped with ${status}: ${stderr}`
+  return { told: status === 0 ? 'stopped' : `stopped with ${status}: ${stderr}` }
 }
 
 /** What happens to every workspace and every service. */

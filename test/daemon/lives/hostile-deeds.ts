@@ -1,14 +1,21 @@
+import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import type { Faults } from '../../../src/simulator/faults.ts'
+import type { Fault, Faults } from '../../../src/simulator/faults.ts'
 import { routeTemplates } from '../../../src/simulator/routes.ts'
 import type { TruthKind } from '../../../src/simulator/world/truth.ts'
+import { newFolder } from '../../support/parley-process.ts'
+import { until } from '../../support/until.ts'
 import type { Draw } from '../../torture/draw.ts'
 import type { DaemonTrial } from '../daemon-trial.ts'
-import { changeSome, type Deed, type Deeds, USUAL } from './deeds.ts'
+import { changed, type Deed, type Deeds, patienceMs, USUAL, whileWrong } from './deeds.ts'
 import { FAILURES, ODD_ANSWERS, shown, WRONG_ANSWERS } from './hostile-answers.ts'
 
-const pickRoute = (draw: Draw): string => {
-  const [first = '', ...rest] = routeTemplates()
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+
+function pickOf<T>(draw: Draw, list: readonly T[]): T {
+  const [first, ...rest] = list
+  if (first === undefined) throw new RangeError('nothing to choose from')
   return draw.pick([first, ...rest])
 }
 
@@ -16,30 +23,26 @@ const pickRoute = (draw: Draw): string => {
 const blip: Deed = async (trial, draw) => {
   const faults = Array.from({ length: 1 + draw.below(3) }, () => ({
     ...draw.pick(WRONG_ANSWERS),
-    route: pickRoute(draw),
+    route: pickOf(draw, routeTemplates()),
     first: 1 + draw.below(2),
   }))
-  await trial.simulator.setFaults(faults)
-  await trial.requests(20 + draw.below(60))
-  await trial.simulator.setFaults([])
-  return `blips ${JSON.stringify(faults)}`
+  const struck = await whileWrong(trial, faults, () => trial.requests(20 + draw.below(60)))
+  return { told: `blips ${JSON.stringify(faults)}`, struck }
 }
 
 /** For a moment every answer is the same wrong one, as of a proxy that has lost its backend. */
 const blipOfAll: Deed = async (trial, draw) => {
   const fault = draw.pick(WRONG_ANSWERS)
-  await trial.simulator.setFaults([fault])
-  await trial.requests(1 + draw.below(6))
-  await trial.simulator.setFaults([])
-  return `all answers ${JSON.stringify(fault)}`
+  const struck = await whileWrong(trial, [fault], () => trial.requests(1 + draw.below(6)))
+  return { told: `all answers ${JSON.stringify(fault)}`, struck }
 }
 
 /** A maintenance page that tells to come back in an hour, and is over at once. */
 const maintenance: Deed = async trial => {
-  await trial.simulator.setFaults([{ kind: 'status', status: 503, retryAfter: 3600 }])
-  await trial.requests(3)
-  await trial.simulator.setFaults([])
-  return 'a maintenance page'
+  const struck = await whileWrong(trial, [{ kind: 'status', status: 503, retryAfter: 3600 }], () =>
+    trial.requests(3),
+  )
+  return { told: 'a maintenance page', struck }
 }
 
 /** Several replicas, some of which lag. */
@@ -50,13 +53,13 @@ const lag: Deed = async (trial, draw) => {
     delayMs: 300 + draw.below(4000),
   } as const
   const told: string[] = []
-  await trial.simulator.setFaults([fault])
-  for (let change = 0; change < 3; change++) {
-    told.push(await changeSome(trial, draw))
-    await trial.requests(5 + draw.below(20))
-  }
-  await trial.simulator.setFaults([])
-  return `${JSON.stringify(fault)}; ${told.join('; ')}`
+  const struck = await whileWrong(trial, [fault], async () => {
+    for (let change = 0; change < 3; change++) {
+      told.push(await changed(trial, draw))
+      await trial.requests(5 + draw.below(20))
+    }
+  })
+  return { told: `${JSON.stringify(fault)}; ${told.join('; ')}`, struck }
 }
 
 async function someId(trial: DaemonTrial, draw: Draw): Promise<string> {
@@ -69,8 +72,7 @@ async function someId(trial: DaemonTrial, draw: Draw): Promise<string> {
     ['collections', 'id'],
     ['playbooks', 'id'],
   ])
-  const [first = {}, ...rest] = await trial.simulator.truth(kind)
-  return String(draw.pick([first, ...rest])[id])
+  return String(pickOf(draw, await trial.simulator.truth(kind))[id])
 }
 
 /** Every answer for one item fails, alone and in a list, while others change. */
@@ -78,38 +80,93 @@ const stubbornItem: Deed = async (trial, draw) => {
   const id = await someId(trial, draw)
   const failure = draw.pick(FAILURES)
   const faults = draw.pick<Faults>([
-    [{ ...failure, naming: id }],
     [{ ...failure, showing: id }],
     [
       { ...failure, naming: id },
       { ...failure, showing: id },
     ],
   ])
-  await trial.simulator.setFaults(faults)
-  await trial.requests(20)
-  const told = await changeSome(trial, draw)
-  await trial.requests(20 + draw.below(60))
-  await trial.simulator.setFaults([])
-  return `${JSON.stringify(faults)}; ${told}`
+  const told: string[] = []
+  const struck = await whileWrong(trial, faults, async () => {
+    await trial.requests(20)
+    told.push(await changed(trial, draw))
+    await trial.requests(20 + draw.below(60))
+  })
+  return { told: `${JSON.stringify(faults)}; ${told}`, struck }
+}
+
+/** Every single read of an item fails that its list shows. */
+const stubbornRead: Deed = async (trial, draw) => {
+  const [kind, id] = draw.pick<readonly [TruthKind, string]>([
+    ['meetings', 'meeting_id'],
+    ['playbooks', 'id'],
+  ])
+  const item = pickOf(draw, await trial.simulator.truth(kind))
+  const fault = { ...draw.pick(WRONG_ANSWERS), naming: String(item[id]) }
+  const struck = await whileWrong(trial, [fault], () => trial.requests(20 + draw.below(60)))
+  return { told: JSON.stringify(fault), struck }
+}
+
+/** Everything about one object of the CRM is answered wrong: its metadata, its records, and what is related to them. */
+const stubbornObject: Deed = async (trial, draw) => {
+  const { name } = pickOf(draw, await trial.simulator.truth('crm_objects'))
+  const fault = { ...draw.pick(WRONG_ANSWERS), naming: `/v2/objects/${encodeURIComponent(String(name))}` }
+  const told: string[] = []
+  const struck = await whileWrong(trial, [fault], async () => {
+    await trial.requests(20 + draw.below(60))
+    told.push(await changed(trial, draw))
+  })
+  return { told: `${JSON.stringify(fault)}; ${told}`, struck }
 }
 
 /** Pages that are too large unless fewer items are asked for. */
 const largePages: Deed = async (trial, draw) => {
-  await trial.simulator.setFaults([{ kind: 'bloat', bytesOfItem: 30_000 + draw.below(100_000) }])
-  const told = await changeSome(trial, draw)
-  await trial.requests(20 + draw.below(60))
-  await trial.simulator.setFaults([])
-  return `pages that are too large; ${told}`
+  const told: string[] = []
+  const fault = { kind: 'bloat', bytesOfItem: 30_000 + draw.below(100_000) } as const
+  const struck = await whileWrong(trial, [fault], async () => {
+    told.push(await changed(trial, draw))
+    await trial.requests(20 + draw.below(60))
+  })
+  return { told: `pages that are too large; ${told}`, struck }
 }
 
 const oddAnswers: Deed = async (trial, draw) => {
   const fault = draw.pick(ODD_ANSWERS)
-  await trial.simulator.setFaults([fault])
-  await trial.requests(20 + draw.below(60))
-  const told = await changeSome(trial, draw)
-  await trial.requests(20)
-  await trial.simulator.setFaults([])
-  return `${shown(fault)}; ${told}`
+  const told: string[] = []
+  const struck = await whileWrong(trial, [fault], async () => {
+    await trial.requests(20 + draw.below(60))
+    told.push(await changed(trial, draw))
+    await trial.requests(20)
+  })
+  return { told: `${shown(fault)}; ${told}`, struck }
+}
+
+/** A row loses its time, and is deleted before it gets it back. */
+const deleteTimeless: Deed = async (trial, draw) => {
+  const { resource, table, time } = draw.pick([
+    { resource: 'messages', table: 'message_copies', time: 'received_at' },
+    { resource: 'activities', table: 'activities', time: 'occurred_at' },
+  ] as const)
+  const id = String(pickOf(draw, await trial.simulator.truth(resource))['id'])
+  const instead = draw.pick(['null', '"no time"'] as const)
+  const fault: Fault = {
+    kind: 'rewrite',
+    showing: id,
+    from: `("id":"${id}".*?"${time}":)"[^"]*"`,
+    to: `$1${instead}`,
+  }
+  const isTimeless = () =>
+    trial.rows(`SELECT 1 FROM ${table} WHERE ${time} IS NULL AND id = ?`, id).length > 0
+  let wasTimeless = false
+  const struck = await whileWrong(trial, [fault], async () => {
+    // Whatever its age, its list falls due.
+    await trial.leap(trial.weekMs)
+    wasTimeless = await until(isTimeless, seen => seen, { patienceMs: patienceMs(trial) })
+    await trial.simulator.change({ kind: 'delete', resource, id })
+    await trial.requests(20)
+  })
+  const when = wasTimeless ? 'once its time was' : 'before its time was'
+  return { told: `delete of ${resource} ${id} ${when} ${instead}`, struck: wasTimeless ? struck : 0 }
 }
 
 /** Half of everything of one kind is really gone. */
@@ -118,22 +175,38 @@ const halve: Deed = async (trial, draw) => {
   const kind = draw.pick(['delete', 'hide'] as const)
   const count = Math.floor((await trial.simulator.truth(resource)).length / 2)
   const { ids } = await trial.simulator.change({ kind, resource, count })
-  return `${kind} ${ids.length} ${resource}`
+  return { told: `${kind} ${ids.length} ${resource}` }
 }
 
 /** The machine sleeps, alone or together with the service. */
 const sleep: Deed = async (trial, draw) => {
   const hours = draw.pick([1, 5, 30, 24 * 8] as const)
-  const told = await changeSome(trial, draw)
+  const told = await changed(trial, draw)
   await trial.leap((hours * trial.weekMs) / (7 * 24))
-  return `${told}; asleep for ${hours} hours`
+  return { told: `${told}; asleep for ${hours} hours` }
 }
 
-/** Another program opens the file, writes, holds it, and closes it, perhaps as the last. */
+/** It is started with a wrong clock, and the clock is set right while it runs, or before the next start. */
+const startWithWrongClock: Deed = async (trial, draw) => {
+  const offMs = draw.pick([40 * DAY, -40 * DAY, HOUR, -HOUR] as const)
+  await trial.kill()
+  trial.setClock(offMs)
+  trial.go()
+  const told = await changed(trial, draw)
+  await trial.requests(20 + draw.below(60))
+  const isRunning = draw.below(2) === 0
+  if (!isRunning) await trial.kill()
+  trial.setClock(0)
+  return {
+    told: `started with a clock ${offMs / HOUR} hours off; ${told}; set right ${isRunning ? 'while it ran' : 'before its next start'}`,
+  }
+}
+
+/** Another program opens the file, writes, holds it, copies out of it, and closes it, perhaps as the last. */
 const meddle: Deed = async (trial, draw) => {
   const isStopped = draw.below(2) === 0
   if (isStopped) await trial.kill()
-  if (trial.rows('SELECT 1').length === 0) return 'nobody meddles with a file that is not there'
+  if (trial.rows('SELECT 1').length === 0) return { told: 'no one meddles with a file that is not there' }
   const db = new Database(trial.database, { timeout: 20_000 })
   try {
     // As most programs have it.
@@ -147,7 +220,21 @@ const meddle: Deed = async (trial, draw) => {
   } finally {
     db.close()
   }
-  return `another program wrote${isStopped ? ' while none ran' : ''}`
+  attachFromOutside(trial.database)
+  return { told: `another program wrote${isStopped ? ' while none ran' : ''}` }
+}
+
+/** As an analyst does whose own file is the main one; closing it closes the warehouse as well. */
+function attachFromOutside(warehouse: string): void {
+  const own = new Database(join(newFolder(), 'own.db'), { timeout: 20_000 })
+  try {
+    own.pragma('foreign_keys = OFF')
+    own.prepare('ATTACH ? AS warehouse').run(warehouse)
+    own.exec('CREATE TABLE copied AS SELECT * FROM warehouse.live_meetings')
+    own.prepare('INSERT INTO warehouse.notes_of_mine VALUES (?, ?)').run('of no meeting', 'from outside')
+  } finally {
+    own.close()
+  }
 }
 
 /** What may happen besides the usual, by the name of the torture's option. */
@@ -156,17 +243,23 @@ export const HOSTILE = {
   'blips-of-all': [blipOfAll],
   maintenance: [maintenance],
   lag: [lag],
-  stubborn: [stubbornItem],
+  stubborn: [stubbornItem, stubbornRead, stubbornObject],
   large: [largePages],
   odd: [oddAnswers],
+  timeless: [deleteTimeless],
   halved: [halve],
   asleep: [sleep],
+  'wrong-clock': [startWithWrongClock],
   meddled: [meddle],
 } as const satisfies Readonly<Record<string, Deeds>>
 
+export type HostileName = keyof typeof HOSTILE
+
+export const HOSTILE_NAMES = Object.keys(HOSTILE) as readonly HostileName[]
+
 /** Each of these deeds as often as all of the usual ones together, so that they meet each other. */
-export function withUsual(names: readonly (keyof typeof HOSTILE)[]): Deeds {
-  const hostile = names.flatMap(name => HOSTILE[name])
+export function withUsual(names: readonly HostileName[]): Deeds {
+  const hostile = names.flatMap((name): readonly Deed[] => HOSTILE[name])
   const [first, ...rest] = USUAL
   return [first, ...rest, ...hostile.flatMap(deed => USUAL.map(() => deed))]
 }

@@ -1,0 +1,72 @@
+import type { Fault } from '../../../src/simulator/faults.ts'
+import type { Fields } from '../../support/exact-json.ts'
+import type { Draw } from '../../torture/draw.ts'
+import type { DaemonTrial } from '../daemon-trial.ts'
+import { changed } from './deeds.ts'
+
+/** What can never be read, and how lines about it and about what hangs on it are known among differences. */
+interface Stubborn {
+  faults: Fault[]
+  names: string[]
+}
+
+type Choose = (trial: DaemonTrial, draw: Draw, failure: Fault) => Promise<Stubborn>
+
+const someOf = (draw: Draw, items: readonly Fields[]): Fields => items[draw.below(items.length)] ?? {}
+
+/** A meeting whose every single read fails, its transcript and its results among them. */
+const meeting: Choose = async (trial, draw, failure) => {
+  const { meeting_id: id } = someOf(draw, await trial.simulator.truth('meetings'))
+  const answers = await trial.simulator.truth('playbook_results')
+  const results = answers.filter(one => one['meeting_id'] === id).flatMap(one => one['results'] as Fields[])
+  return {
+    faults: [{ ...failure, naming: String(id) }],
+    names: [String(id), ...results.map(one => String(one['id']))],
+  }
+}
+
+/** A message that no page can be read with, nor the activity that tells of it. */
+const message: Choose = async (trial, draw, failure) => {
+  const { id, header_message_id: header } = someOf(draw, await trial.simulator.truth('messages'))
+  const activities = await trial.simulator.truth('activities')
+  const about = activities.filter(one => one['source_id'] === id).map(one => String(one['id']))
+  const names = [String(id), ...(header ? [String(header)] : []), ...about]
+  const faults = [
+    { ...failure, showing: String(id) },
+    { ...failure, naming: String(id) },
+  ]
+  return { faults, names }
+}
+
+const CHOICES: readonly [Choose, ...Choose[]] = [meeting, message]
+
+/** What came of something that could never be read. */
+export interface Beside {
+  told: string
+  struck: number
+  /** Where the rest of the warehouse did not become equal to the world. */
+  differences: string[]
+}
+
+/** Something can never be read while the workspace changes: everything else must become true beside it. */
+export async function failForGood(
+  trial: DaemonTrial,
+  draw: Draw,
+  converge: (besides: RegExp) => Promise<string[]>,
+): Promise<Beside> {
+  const failure = { kind: 'status', status: draw.pick([403, 404, 410, 500]) } as const
+  const { faults, names } = await draw.pick(CHOICES)(trial, draw, failure)
+  await trial.simulator.setFaults(faults)
+  const told = `for good: ${JSON.stringify(faults)}; ${await changed(trial, draw)}`
+  // A span of time that was stepped over is noted as a reject.
+  const besides = new RegExp([...names.map(escaped), 'sync_rejects: (messages|activities): '].join('|'))
+  const differences = await converge(besides)
+  const struck = (await trial.simulator.struck()).reduce((sum, count) => sum + count, 0)
+  return {
+    told,
+    struck,
+    differences: differences.map(one => `beside what can never be read: ${one}`),
+  }
+}
+
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
