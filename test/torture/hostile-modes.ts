@@ -1,21 +1,46 @@
+import Database from 'better-sqlite3'
 import type { Fault } from '../../src/simulator/faults.ts'
 import { routeTemplates } from '../../src/simulator/routes.ts'
 import type { TruthKind } from '../../src/simulator/world/truth.ts'
 import { ODD_ANSWERS, shown, WRONG_ANSWERS } from '../daemon/lives/hostile-answers.ts'
 import type { Trial } from '../support/trial.ts'
+import { until } from '../support/until.ts'
 import type { Draw } from './draw.ts'
 import type { Mode } from './modes.ts'
 
 /** A week is a second, so that what must be seen twice, days apart, is seen twice by the next runs. */
 const SOON = { PARLEY_SYNC_INTERVAL_SCALE: '0.000001', PARLEY_API_TIMEOUT_SECONDS: '3' }
 
-/** A backfill while the service is so, and two more once it is well again. */
+/**
+ * What cannot be read is left alone for some seconds, longer than the other requests of a run take. Where that was
+ * shorter, something would be due at every instant, and no run would end.
+ */
+const PUT_OFF = { PARLEY_SYNC_INTERVAL_SCALE: '0.0005', PARLEY_API_TIMEOUT_SECONDS: '3' }
+
+/** Waits until every list that could not be read may be asked for again. */
+async function untilDue({ database }: Trial): Promise<void> {
+  const db = new Database(database, { readonly: true })
+  const latest = db.prepare('SELECT max(retry_at) FROM sync_segments').pluck().get()
+  db.close()
+  const dueAt = latest === null ? 0 : Date.parse(String(latest))
+  await until(
+    () => Math.ceil(Math.max(0, dueAt - Date.now()) / 1000),
+    seconds => seconds === 0,
+  )
+}
+
+/** A backfill while the service is so, and three more once it is well again. */
 async function hindered(trial: Trial, faults: readonly Fault[], told: string): Promise<string> {
   await trial.simulator.setFaults(faults)
   const { status } = await trial.backfill()
+  const struck = await trial.simulator.struck()
   await trial.simulator.setFaults([])
-  const after = [await trial.backfill(), await trial.backfill(), await trial.backfill()]
-  return `${told}; first ${status}; without exit ${after.map(each => each.status).join(', ')}`
+  const after: (number | null)[] = []
+  for (let run = 0; run < 3; run++) {
+    await untilDue(trial)
+    after.push((await trial.backfill()).status)
+  }
+  return `${told}; struck ${struck.join(', ')} times; first ${status}; without exit ${after.join(', ')}`
 }
 
 /** Services that lie, lag or break on single items, which a backfill must outlive. */
@@ -49,7 +74,7 @@ export const HOSTILE_MODES: Readonly<Record<string, Mode>> = {
   },
   stubborn: {
     about: 'every answer that has one item fails',
-    env: SOON,
+    env: PUT_OFF,
     play: async (trial, draw) => {
       if (draw.below(2) === 0) await trial.backfill()
       const fault = await stubbornItem(trial, draw)
