@@ -1,4 +1,5 @@
 import { isoInstant } from '../../clock.ts'
+import { longestWaitMs } from '../agenda.ts'
 import type { EngineContext } from '../context.ts'
 import { denied } from './denial.ts'
 import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from './doubts.ts'
@@ -24,7 +25,10 @@ export function probeLater(
   before = 0,
 ): number {
   const { tasks } = context.store
-  const news = missing.filter(({ key }) => !tasks.find({ feed: probe, scope, key }))
+  // One that is due later than any wait is long was noted under a clock that was ahead.
+  const latest = isoInstant(context.clock.now() + longestWaitMs(context.options))
+  const isAsked = (key: string) => (tasks.find({ feed: probe, scope, key })?.dueAt ?? '~') <= latest
+  const news = missing.filter(({ key }) => !isAsked(key))
   const isMany = before + news.length > MANY_MISSING
   for (const { key, at } of news) {
     const verdict = denied(context, { table, scope, key }, { confirms: false })
@@ -32,7 +36,7 @@ export function probeLater(
     const dueAt = isMany
       ? context.after(CONFIRM_MANY_AFTER_MS)
       : isoInstant(context.clock.now() + verdict.askAgainMs)
-    tasks.add({ feed: probe, scope, key, sortAt: at, dueAt })
+    tasks.demand({ feed: probe, scope, key, sortAt: at, dueAt })
   }
   return news.length
 }
