@@ -3,7 +3,7 @@ import type { ItemFeed, Resource } from '../resource.ts'
 import { quote } from '../store/sql.ts'
 import type { Task } from '../store/tasks.ts'
 import { ITEM_ANSWERS } from './answers/handlers.ts'
-import type { ItemWork } from './answers/work.ts'
+import { type ItemWork, rejectScope } from './answers/work.ts'
 import type { EngineContext } from './context.ts'
 import { refusal } from './expected.ts'
 import { HOUR } from './intervals.ts'
@@ -74,7 +74,8 @@ export function createItems(
         ...(handler.query ? { query: handler.query(work) } : {}),
       },
       answer(value, reply) {
-        store.rejects.resolve(id, task.key, reply.sentAt, context.now())
+        work.sentAt ??= reply.sentAt
+        store.rejects.resolve(id, rejectScope(task), work.sentAt, context.now())
         handler.answer(context, work, value, reply)
         failures = 0
       },
@@ -122,6 +123,7 @@ export function createItems(
       task,
       more: false,
       ticket: undefined,
+      sentAt: undefined,
       cursor: null,
       gathered: [],
       asked: [],

@@ -429,3 +429,38 @@ describe('answers from both sides of a pair', () => {
     expect(pairs(watched)).toContain('company 12, contact 22')
   })
 })
+
+describe('an item of an answer that is no record', () => {
+  const open = ({ trial }: Watched) =>
+    trial.column('SELECT count(*) FROM sync_rejects WHERE resolved_at IS NULL')[0]
+
+  /** Asks for one side of the first deal alone. */
+  const ask = async ({ trial, timed }: Watched, scope: string) => {
+    const task = { feed: 'crm_record_links.read', scope, key: uuid(1), dueAt: timed.context.now() }
+    await trial.store.transaction(() => trial.store.tasks.demand(task))
+    await timed.drain()
+  }
+
+  test('is resolved by the next answer from its own side, and by none from another', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    world.instead['company'] = ({ query }) => (query['related_id'] ? v2Page([{ fields: {} }]) : undefined)
+    await ask(watched, 'company<deal')
+    await ask(watched, 'contact<deal')
+    expect(open(watched)).toBe(1)
+    delete world.instead['company']
+    await ask(watched, 'company<deal')
+    expect(open(watched)).toBe(0)
+  })
+
+  test('is not resolved by a later page of the same answer', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    world.instead['company'] = ({ query }) => {
+      if (query['related_id'] === undefined) return undefined
+      return query['cursor'] === undefined ? v2Page([{ fields: {} }], 'two') : v2Page([])
+    }
+    await ask(watched, 'company<deal')
+    expect(open(watched)).toBe(1)
+  })
+})

@@ -15,7 +15,7 @@ import { keyOf } from '../snapshot.ts'
 import { UUID_GLOB } from '../uuid.ts'
 import { setbackError } from '../walk.ts'
 import { isForward, opposite, type PairKind, type Side, scopeOf, sideOf, sidesOf } from './pairs.ts'
-import { type ItemHandler, type ItemWork, readAgain, readAt } from './work.ts'
+import { type ItemHandler, type ItemWork, readAgain, readAt, rejectScope } from './work.ts'
 
 /**
  * The answer is the list of records that belong to the one asked for, perhaps in several pages. Each kind of pair has
@@ -171,7 +171,7 @@ function linksQuery({ task, cursor }: ItemWork): Readonly<Record<string, string>
 
 function storeLinks(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
   const page = readPage('v2-cursor', value, linksQuery(work))
-  const report = context.report({ resource: work.resource.name, feed: work.id }, work.task.key)
+  const report = context.report({ resource: work.resource.name, feed: work.id }, rejectScope(work.task))
   const keys = page.items.flatMap(item => {
     const key = recordId(item)
     if (key === undefined) report.reject(work.feed.table, item, 'no identity: id is missing')

@@ -33,6 +33,8 @@ export interface ItemWork {
   more: boolean
   /** Of its first page, which is prolonged until the last is stored. */
   ticket: number | undefined
+  /** When the request for its first page was sent. */
+  sentAt: string | undefined
   cursor: Readonly<Record<string, string>> | null
   gathered: string[]
   /** Cursors of its pages so far. */
@@ -40,6 +42,11 @@ export interface ItemWork {
 }
 
 export const whereOf = ({ resource, id }: ItemWork) => ({ resource: resource.name, feed: id })
+
+/** Under what the rejects of an answer are noted: a record may be asked for from several sides, each with an answer. */
+export function rejectScope({ scope, key }: Pick<Task, 'scope' | 'key'>): string {
+  return scope === '' ? key : `${scope} ${key}`
+}
 
 /** The record of a single read. An answer for something else than was asked for is no answer. */
 export function recordOf({ feed, task }: ItemWork, value: unknown): Record<string, unknown> {
