@@ -146,7 +146,7 @@ function understand<T>(sent: Sent, read: (value: unknown) => T, access: ApiAcces
   }
 }
 
-/** Nobody wants a command that only looks to wait until midnight. */
+/** A command that only looks does not wait until midnight. */
 function dayUsedUp(): StopError {
   return new StopError("The day's requests (api.max_requests_per_day) are used up", {
     code: 'day-used-up',

@@ -171,7 +171,7 @@ function unreadable(database: string, aside: string): Present {
   }
 }
 
-/** Whoever may read the one reads the other. */
+/** The users who could read the old database can read the new one. */
 function likeBefore(part: string, database: string): void {
   const { mode, uid, gid } = statSync(database)
   const own = statSync(part)

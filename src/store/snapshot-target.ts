@@ -135,7 +135,7 @@ export async function removeAbandoned(
   return removed
 }
 
-/** Removes what was left unfinished of one file, whatever its age: nobody else is at work on it. */
+/** Removes what was left unfinished of one file, whatever its age. The caller holds the database's lock. */
 export function removeParts(file: string): void {
   const folder = dirname(file)
   for (const name of readdirSync(folder)) {
