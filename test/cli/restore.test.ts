@@ -10,13 +10,14 @@ import {
   watch,
   writeFileSync,
 } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { startSimulator } from '../../src/simulator/server.ts'
 import { mostRequests } from '../../src/store/restore-claim.ts'
+import { takePresent } from '../../src/store/restore-swap.ts'
 import { openStore } from '../../src/store/store.ts'
 import { column } from '../daemon/cli-daemon.ts'
 import { emptyFolder, parley, startParley } from './parley.ts'
@@ -272,21 +273,25 @@ test.concurrent('killed between the second name of the old database and the name
   const { place } = withSnapshot()
   const names = teamNames(place.file)
   linkSync(place.file, `${place.file}-before-restore-2026-01-01T000000Z`)
+  writeFileSync(`${place.file}.0123abcd.part`, 'unfinished')
   expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.databaseUnavailable)
   expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
   const [aside = '', ...others] = kept(place)
-  expect(others).toEqual([])
+  expect([...others, ...unfinished(place)]).toEqual([])
   expect(teamNames(join(place.cwd, aside))).toEqual(names)
   expect(statSync(join(place.cwd, aside)).nlink).toBe(1)
 })
 
-test.concurrent('a second restore within the same second keeps both databases from before', async () => {
-  const { place } = withSnapshot()
-  for (const _ of [1, 2, 3]) {
-    expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
-  }
-  expect(kept(place)).toHaveLength(3)
-  expect(new Set(kept(place).map(name => basename(name))).size).toBe(3)
+test('a second restore within the same second takes no name that an earlier one has given', () => {
+  const { place, copy } = withSnapshot()
+  const now = Date.parse('2026-03-04T03:17:59.500Z')
+  const aside = (time: string) => `${place.file}-before-restore-2026-03-04T${time}Z`
+  writeFileSync(aside('031759'), 'of an earlier restore')
+  const present = takePresent(place.file, now)
+  expect(present.replaceWith(copy, 0o600)).toBe(aside('031800'))
+  present.close()
+  expect(readFileSync(aside('031759'), 'utf8')).toBe('of an earlier restore')
+  expect(teamNames(place.file)).toEqual(OF_THE_COPY)
 })
 
 test.concurrent('requests of today and the learned rate of the database from before are kept', async () => {
