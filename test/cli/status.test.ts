@@ -8,6 +8,8 @@ import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { RESOURCE_NAMES } from '../../src/resource.ts'
 import { type DaemonState, readStatusReport, type StatusReport } from '../../src/store/status-report.ts'
 import { openStore } from '../../src/store/store.ts'
+import { column, startDaemon } from '../daemon/cli-daemon.ts'
+import { until } from '../support/until.ts'
 import { emptyFolder, parley, startParley } from './parley.ts'
 import { backfilled, placeFor, silentApi, workspace } from './workspace.ts'
 
@@ -226,6 +228,18 @@ test.concurrent('after a backfill each resource has a due time: the next poll, a
   })
   expect(failed.status).toBe(EXIT_STATUS.apiUnavailable)
   expect((await parley(['status'], { cwd })).stdout).toMatch(/\nteams .* now *\n/)
+})
+
+test.concurrent('a daemon notes at its start when each resource is due, also of one that it does not read yet', async context => {
+  const place = await backfilled(context)
+  const db = new Database(place.file)
+  db.exec('UPDATE sync_resources SET next_run_at = NULL')
+  db.close()
+  const daemon = startDaemon(context, place)
+  const unknown = () => column(place.file, 'SELECT resource FROM sync_status WHERE next_run_at IS NULL')
+  expect(await until(unknown, names => names.length === 0)).toEqual([])
+  daemon.signal('SIGTERM')
+  expect(await daemon.ended).toMatchObject({ status: 0 })
 })
 
 test.concurrent('status --json counts e-mails and meetings by what came of reading their parts', async context => {
