@@ -143,7 +143,10 @@ export function createReachability({
     tellOfRoutes(reach, next)
     reach = next
     const after = troubleOf(reach)
-    if (after && !before) log.warn(BEGINS[after.kind], { reason: after.reason })
+    if (after && !before) {
+      const { baseUrl, workspaceId } = access
+      log.warn(BEGINS[after.kind], { reason: after.reason, base_url: baseUrl, workspace: workspaceId })
+    }
     if (before && !after)
       log.info(ENDS[before.kind], { duration_ms: Math.round(clock.elapsed() - before.since) })
     if (before !== after || waiting) note()

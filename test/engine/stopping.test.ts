@@ -156,10 +156,17 @@ describe('a workspace that is not to be had', () => {
 })
 
 describe('an API that does not answer', () => {
-  test('cannot even be connected to: the run ends with 69', async () => {
+  test('cannot even be connected to: the run ends with 69 and names the address', async () => {
     const api = await startScriptedApi()
-    const trial = await startTrial({ ...api, url: 'http://127.0.0.1:1' })
-    const error = await stopOf(trial.run(['members'], { giveUpMs: 300 }))
+    const url = 'http://127.0.0.1:1'
+    const trial = await startTrial({ ...api, url })
+    const error = await stopOf(trial.run(['members', 'teams', 'activities'], { giveUpMs: 3000 }))
+    expect(error.message).toBe(`No answer from ${url}: The API cannot be reached: connection refused`)
+    const [warning] = trial
+      .logged()
+      .split('\n')
+      .filter(line => line.includes('The API does not answer'))
+    expect(JSON.parse(warning ?? '{}')).toMatchObject({ base_url: url, workspace: 'workspace' })
     expect(error.exitStatus).toBe(EXIT_STATUS.apiUnavailable)
     expect(error.code).toBe('api-silent')
   })
