@@ -1,8 +1,8 @@
 import type { App } from '../app.ts'
-import { type Clock, isoInstant } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config.ts'
+import { createClockFollower, noteClock } from '../engine/clock-follower.ts'
 import type { Log } from '../log.ts'
-import { META } from '../store/state.ts'
 import { maintainNightly } from './nightly.ts'
 import { type KeepingDeps, keepSearch } from './search-keeping.ts'
 import { makeSnapshots } from './snapshots.ts'
@@ -43,7 +43,10 @@ export function startDuties({ app, settings, signal, log, serverTime, endShift }
   }
   const followClock = createClockFollower(app)
   const duties = [
-    followClock().then(() => noteClock(app)),
+    followClock()
+      .then(() => noteClock(app))
+      // On a disk that is full no due time can be noted either.
+      .catch(() => undefined),
     every(clock, LISTEN_MS, signal, followClock),
     every(clock, KEEP_LEARNED_MS, signal, lasting(app.keepLearned)),
     every(clock, LISTEN_MS, signal, listen),
@@ -67,37 +70,5 @@ async function every(
     await clock.sleep(ms, signal)
     if (signal.aborted) return
     await work()
-  }
-}
-
-/**
- * Before anything is noted by a clock that may be ahead: a process that is killed soon after leaves word of that clock
- * for the next one, which else would wait for the due times that it has noted.
- */
-async function noteClock({ clock, store }: DutiesDeps['app']): Promise<void> {
-  try {
-    await store.transaction(() => store.state.setMeta(META.clock, isoInstant(clock.now())))
-  } catch {
-    // On a disk that is full no due time can be noted either.
-  }
-}
-
-/** Less than this is no jump, but a clock that is kept right. */
-const JUMP_MS = 5000
-
-/** What is due at an instant of this machine's clock must not wait for it longer because it was set back. */
-function createClockFollower({ clock, store }: DutiesDeps['app']): () => Promise<void> {
-  const noted = store.state.meta(META.clock)
-  /** What the clock would say by now, had it gone on evenly. */
-  let expected = noted === undefined ? clock.now() : Date.parse(noted)
-  let measuredAt = clock.elapsed()
-  return async () => {
-    const behindMs = expected + clock.elapsed() - measuredAt - clock.now()
-    expected = clock.now()
-    measuredAt = clock.elapsed()
-    if (behindMs < JUMP_MS) return
-    await store.transaction(() => {
-      for (const noted of [store.tasks, store.ledger]) noted.moveBack(behindMs, isoInstant(clock.now()))
-    })
   }
 }

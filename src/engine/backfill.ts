@@ -8,6 +8,7 @@ import type { Resource, ResourceName } from '../resource.ts'
 import type { RunCounts, RunOutcome } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { byRounds } from './agenda.ts'
+import { createClockFollower, noteClock } from './clock-follower.ts'
 import { createContext, type EngineContext, type EngineOptions } from './context.ts'
 import { confirmationMs } from './deletions/recheck.ts'
 import { forgetConfirmed, isHoldOver, settleDeletions } from './deletions/settle.ts'
@@ -156,6 +157,8 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     }),
     serverTime: context.server.told,
     async run() {
+      await createClockFollower({ clock, store })()
+      await noteClock({ clock, store })
       const runs = await store.transaction(() => {
         takeUpRequests(context)
         return beginRound(context, chosen)
