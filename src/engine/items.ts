@@ -18,6 +18,15 @@ import { refuseTasks } from './refused-scope.ts'
 /** After so many failures in a row the oldest go first: the newest may be bad together. */
 const NEIGHBOURS_IN_A_ROW = 5
 
+/** How long keys that were taken from the database are read before newer ones are looked for. */
+const LOT_LASTS_MS = 2000
+
+/** One of each, and then the rest of the longer. */
+function inTurns<T>(some: readonly T[], others: readonly T[]): T[] {
+  const length = Math.max(some.length, others.length)
+  return Array.from({ length }, (_, at) => [...some.slice(at, at + 1), ...others.slice(at, at + 1)]).flat()
+}
+
 /** Two sources: what the newest end has just told of, and all the rest. */
 export function createItems(
   context: EngineContext,
@@ -25,7 +34,7 @@ export function createItems(
   name: string,
   feed: ItemFeed,
 ): Source[] {
-  const { store, holds, agenda } = context
+  const { store, holds, agenda, clock } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const underWay = new Set<string>()
@@ -40,23 +49,30 @@ export function createItems(
       lots: () => lots(context, id),
     })
   let lot: Task[] = []
+  let filledAt = Number.NEGATIVE_INFINITY
+  /** First reads and the others begin a lot in turns, so that neither waits for ever where lots are short-lived. */
+  let beginsPending = true
   let failures = 0
 
   const nameOf = ({ scope, key }: Task) => `${scope}\u0000${key}`
   const isFree = (task: Task) => !underWay.has(nameOf(task)) && !holds.isHeld(id, task.scope)
 
   const refill = () => {
-    lot = [
-      ...pendingTasks(context, id, feed),
-      ...agenda.dueTasks({
-        ...where,
-        everyRound: feed.everyRound,
-        since: feed.boundBySince ? context.options.since : null,
-        limit: agenda.lot,
-        exceptScopes: holds.heldScopes(id),
-      }),
-    ].filter(isFree)
+    const pending = pendingTasks(context, id, feed)
+    const due = agenda.dueTasks({
+      ...where,
+      everyRound: feed.everyRound,
+      since: feed.boundBySince ? context.options.since : null,
+      limit: agenda.lot,
+      exceptScopes: holds.heldScopes(id),
+    })
+    lot = (beginsPending ? inTurns(pending, due) : inTurns(due, pending)).filter(isFree)
+    beginsPending = !beginsPending
+    filledAt = clock.elapsed()
   }
+
+  /** What has come in meanwhile does not wait until all of a lot was read, which may take minutes. */
+  const isOutdated = () => agenda.isTimed && clock.elapsed() - filledAt >= LOT_LASTS_MS
 
   const takeFromLot = () => (failures < NEIGHBOURS_IN_A_ROW ? lot.shift() : lot.pop())
 
@@ -159,7 +175,7 @@ export function createItems(
         if (!isReady()) return undefined
         const going = continued.shift()
         if (going) return readJob(going.task, going.work)
-        if (lot.length === 0) refill()
+        if (lot.length === 0 || isOutdated()) refill()
         let task = takeFromLot()
         while (task && !isFree(task)) task = takeFromLot()
         return task && begin(task)

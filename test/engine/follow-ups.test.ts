@@ -93,3 +93,47 @@ describe('a link that is signed anew for each answer', () => {
     expect(api.asked('/v1/meetings/{id}/playbook-results')).toHaveLength(2)
   })
 })
+
+describe('texts that wait', () => {
+  /** Many texts that are empty and fall due again, of which one has just been asked for; then an older e-mail comes. */
+  async function startWaiting() {
+    const api = await startScriptedApi()
+    const listed = Array.from({ length: 60 }, (_, number) => message(number + 1))
+    api.on('/v2/messages', () => v2Page(listed))
+    api.on('/v2/messages/{id}', ({ params: [id] }) => ({
+      body: { ...listed.find(one => one.id === id), text: null },
+    }))
+    const trial = await startTrial(api)
+    await trial.run(['messages', 'message_bodies'])
+    const timed = await startTimed(api, trial, ['messages', 'message_bodies'])
+    trial.passTime(40 * 86_400_000)
+    await (await timed.ask('message_bodies.read')).apply()
+    return { api, trial, timed, listed }
+  }
+
+  test('are read soon after they have come, whatever was to be read before', async () => {
+    const { api, trial, timed, listed } = await startWaiting()
+    listed.push(message(61), message(62))
+    timed.context.wishes.add('messages.list')
+    await (await timed.ask('messages.list')).apply()
+    trial.passTime(2000)
+    const before = api.asked('/v2/messages/{id}').length
+    for (let asked = 0; asked < 4; asked += 1) await (await timed.ask('message_bodies.read')).apply()
+    const ids = api.asked('/v2/messages/{id}').map(({ params: [id] }) => id)
+    expect(ids.slice(before)).toEqual(expect.arrayContaining([uuid(61), uuid(62)]))
+  })
+
+  test('leave the others every second turn, however slow the reads are', async () => {
+    const { api, trial, timed, listed } = await startWaiting()
+    for (let number = 61; number <= 90; number += 1) listed.push(message(number))
+    timed.context.wishes.add('messages.list')
+    await (await timed.ask('messages.list')).apply()
+    const before = api.asked('/v2/messages/{id}').length
+    for (let asked = 0; asked < 10; asked += 1) {
+      trial.passTime(2000)
+      await (await timed.ask('message_bodies.read')).apply()
+    }
+    const ids = api.asked('/v2/messages/{id}').map(({ params: [id = ''] }) => id)
+    expect(ids.slice(before).filter(id => id > uuid(60))).toHaveLength(5)
+  })
+})
