@@ -138,7 +138,8 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))`
   const { status, stdout } = spawnSync('python3', ['-c', script, typed, process.execPath, PROGRAM, ...args], {
     cwd,
     encoding: 'utf8',
-    timeout: 60_000,
+    // The last resort against one that hangs.
+    timeout: 600_000,
     env: { PATH: process.env['PATH'] },
   })
   return { status: status ?? -1, shown: stdout }

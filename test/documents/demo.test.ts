@@ -11,6 +11,7 @@ import { openDatabase } from '../../src/store/open.ts'
 import { quote } from '../../src/store/sql.ts'
 import { type Ended, emptyFolder, parley } from '../cli/parley.ts'
 import { isOfType } from '../support/dictionary-types.ts'
+import { until } from '../support/until.ts'
 
 const PROGRAM = new URL('../../dist/cli.js', import.meta.url).pathname
 const SCHEMA_PAGE = new URL('../../drizzle/README.md', import.meta.url)
@@ -24,7 +25,7 @@ describe('a demo that ends', () => {
     writeFileSync(join(cwd, 'parley.toml'), 'nonsense = 1\n')
     const env = { PARLEY_CONFIG: 'parley.toml', PARLEY_DATABASE: 'mine.db' }
     ended = await parley(['demo', '--messages', '1000'], { cwd, env })
-  }, 240_000)
+  })
 
   test('reads the whole workspace and leaves its file behind', () => {
     expect(ended.status, ended.stderr).toBe(0)
@@ -120,7 +121,7 @@ test('a wild demo is read once, and every value is what the dictionary tells of 
   const { told, wrong } = againstDictionary(join(cwd, 'demo.db'))
   expect(told).toBeGreaterThan(900)
   expect(wrong).toEqual([])
-}, 240_000)
+})
 
 /** How many columns the dictionary tells of, and every value that is not what it tells. */
 function againstDictionary(file: string): { told: number; wrong: string[] } {
@@ -180,12 +181,15 @@ describe.each([
       stdio: 'ignore',
     })
     const status = new Promise<number | null>(resolve => child.on('exit', resolve))
-    await expect.poll(() => rowsIn(join(cwd, 'demo.db')), { timeout: 60_000 }).toBeGreaterThan(0)
+    const rows = () => rowsIn(join(cwd, 'demo.db'))
+    expect(await until(rows, count => count > 0)).toBeGreaterThan(0)
     const marks = [`--messages ${messages}`]
     expect(running(marks)).toHaveLength(2)
     child.kill(signal)
     expect(await status).toBe(expected)
-    await expect.poll(() => running(marks), { timeout: 30_000 }).toEqual([])
-    await expect.poll(() => isLocked(join(cwd, 'demo.db')), { timeout: 30_000 }).toBe(false)
+    const left = () => running(marks)
+    expect(await until(left, processes => processes.length === 0)).toEqual([])
+    const held = () => isLocked(join(cwd, 'demo.db'))
+    expect(await until(held, isHeld => isHeld === false)).toBe(false)
   })
 })

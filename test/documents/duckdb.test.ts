@@ -56,7 +56,7 @@ beforeAll(async () => {
   instance = await DuckDBInstance.create(':memory:')
   connection = await instance.connect()
   await makeDuckdbViews(connection, sqlite, ALL, { comments: true })
-}, 60_000)
+})
 
 afterAll(() => {
   connection.closeSync()

@@ -193,7 +193,7 @@ const internal = (store: TemporaryStore) =>
 const isFilling = (store: TemporaryStore) =>
   internal(store).some(table => String(table).startsWith('sync_crm_next'))
 
-test('the typed tables are what the metadata and the records say', { timeout: 240_000 }, async () => {
+test('the typed tables are what the metadata and the records say', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.boolean(),

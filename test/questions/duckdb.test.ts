@@ -28,7 +28,7 @@ beforeAll(async () => {
   instance = await DuckDBInstance.create(':memory:')
   connection = await instance.connect()
   await makeParquetViews(connection, target)
-}, 240_000)
+})
 
 afterAll(() => {
   connection.closeSync()

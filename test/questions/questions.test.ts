@@ -21,7 +21,7 @@ let warehouse: DemoWarehouse
 beforeAll(async () => {
   requirePrograms('sqlite3')
   warehouse = await demoWarehouse()
-}, 240_000)
+})
 
 test('there are at least fifteen questions, and each is counted a second time', () => {
   expect(files.length).toBeGreaterThanOrEqual(15)

@@ -43,7 +43,7 @@ beforeAll(async () => {
     marked.close()
     removed.close()
   }
-}, 240_000)
+})
 
 function changedCopy(statement: (table: string, where: string) => string): Sqlite {
   const path = join(mkdtempSync(join(tmpdir(), 'parley-questions-')), 'parley.db')
