@@ -7,7 +7,7 @@ import {
   refuseCrowd,
   startConcurrency,
 } from './concurrency.ts'
-import { accept, type RateState, refuse, startRate } from './rate.ts'
+import { accept, noteAnswer, type RateState, refuse, startRate } from './rate.ts'
 
 /**
  * How the API is asked, learned from its answers: how fast, how many at a time, and when not at all. Pure: a state
@@ -188,16 +188,22 @@ export function pacing({ rate: { rate }, ceilings }: PaceState): Pacing {
 }
 
 function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'accepted' }>): PaceState {
-  const counted = { ...state, accepted: state.accepted + 1 }
+  const { at, sentAt, waitedFor } = event
+  const rate = noteAnswer(state.rate, { sentAt, accepted: true })
+  const counted = { ...state, accepted: state.accepted + 1, rate }
   // What was sent before a refusal says nothing about the time after it.
-  if (event.sentAt <= state.episodeAt) return counted
-  const { at, waitedFor } = event
+  if (sentAt <= state.episodeAt) return counted
   return {
     ...counted,
     refusals: 0,
     ...(state.askedUntil > at && { askedUntil: at, pausedUntil: at }),
     doubt: state.doubt && state.accepted - state.doubt.accepted < CONVINCING ? state.doubt : undefined,
-    rate: accept(state.rate, { at, paced: waitedFor === 'pace', waited: waitedFor !== undefined }),
+    // While it is not known what was refused, growing would make it refused for both.
+    rate: accept(rate, {
+      at,
+      paced: waitedFor === 'pace',
+      mayGrow: waitedFor !== undefined && state.doubt === undefined,
+    }),
     concurrency: answered(state.concurrency, { at, full: waitedFor === 'concurrency' }),
   }
 }
@@ -205,7 +211,8 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
 /** The first 429 of an episode is learned from; the others of it, sent before, can only prolong the pause. */
 function afterThrottled(state: PaceState, event: Refusal): PaceState {
   const { at, sentAt, waitMs } = event
-  const counted = { ...state, throttled: state.throttled + 1 }
+  const rate = noteAnswer(state.rate, { sentAt, accepted: false })
+  const counted = { ...state, throttled: state.throttled + 1, rate }
   const asked = waitMs === undefined ? Number.NEGATIVE_INFINITY : at + waitMs
   if (sentAt <= state.episodeAt) {
     const lower = state.doubt ? suspected(counted, event) : counted

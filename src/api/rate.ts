@@ -1,6 +1,10 @@
+import type { RateRange } from './limit-fit.ts'
+import { meanRate, NEW_SEARCH, nextStep, type Search, withAnswer, withRefusal } from './search.ts'
+
 /**
  * Finds the rate that an API allows, whatever its rule: a bucket of tokens, so many in a fixed or a sliding window.
- * The rate follows a cubic curve, as TCP's congestion control does (RFC 9438): after a refusal it drops a little, comes
+ * An unknown limit is searched for. From then on the rate
+ * follows a cubic curve, as TCP's congestion control does (RFC 9438): after a refusal it drops a little, comes
  * back quickly to where it was refused, stays near it for long, and only then tries more and more. What was accepted
  * between two refusals bounds where that is. Pure; times are monotonic milliseconds.
  */
@@ -8,7 +12,7 @@
 export interface RateState {
   /** Requests a second that may go now. */
   readonly rate: number
-  readonly bounds: Bounds
+  readonly bounds: RateRange
   /** Whether the API ever refused because of its rate: until then the rate only grows. */
   readonly limited: boolean
   /** The rate at which the API refused last: the curve is flat there. */
@@ -28,17 +32,15 @@ export interface RateState {
   readonly isGuess: boolean
   /** Whether the time before it was refused again long before it was back. */
   readonly wasEarly: boolean
-  /** Until the API has refused at about the same rate twice, or a window of it has ended. */
-  readonly isSought: boolean
+  /** Until the limit is found. */
+  readonly search: Search | undefined
+  /** When the rate to be tried was chosen. */
+  readonly soughtAt: number
+  /** Whether another request was refused in the present pause. */
+  readonly isTriedInVain: boolean
   /** What was accepted since the API let a request through again after the refusal before the last. */
   readonly span: Span
   readonly flow: Flow
-}
-
-/** In requests a second. */
-export interface Bounds {
-  readonly least: number
-  readonly most: number
 }
 
 interface Span {
@@ -60,8 +62,6 @@ const DROP = 0.02
 const SURE = { backMs: 60_000, requests: 300, beyondMs: 15_000 }
 const UNSURE = { backMs: 5_000, requests: 40, beyondMs: 10_000 }
 const GUESSED = { ...UNSURE, beyondMs: 5_000 }
-/** Until the first limit was confirmed it is looked for: it may be far beyond what came through between pauses. */
-const SOUGHT = { backMs: 2_000, requests: 10, beyondMs: 3_000 }
 const LONGEST_BACK_MS = 150_000
 /** Refused again before such a share of the way back, the plateau is too high. */
 const EARLY = 0.3
@@ -81,20 +81,22 @@ const BELIEVED_AFTER = 2
 /** Fewer accepted answers tell no rate, and the drop is this. */
 const TELLING = 8
 const CAUTION = 0.1
-/** In requests a second. */
-const SLOW = 6
 /** Refused again so soon, it was the rate. */
 const SHORTEST_TELLING_MS = 2000
 /** By so much the turns of requests may be late on a busy machine. */
 const LONGEST_LATE_MS = 50
 /** Where the rate held requests back for a smaller share of the time, the limit was not used up. */
 const MOSTLY = 0.6
+/** While the limit is searched for, what to try next is chosen so often. */
+const SEEK_EVERY_MS = 200
+/** A wait is rounded up to whole seconds, by half a second in the mean; a little less is safe. */
+const LATE_MS = 400
 
 export interface FirstRate {
   rate: number
   /** Whether an earlier process was refused. */
   limited: boolean
-  bounds: Bounds
+  bounds: RateRange
 }
 
 export function startRate({ rate, limited, bounds }: FirstRate): RateState {
@@ -113,7 +115,9 @@ export function startRate({ rate, limited, bounds }: FirstRate): RateState {
     shorts: 0,
     isGuess: false,
     wasEarly: false,
-    isSought: !limited,
+    search: limited ? undefined : NEW_SEARCH,
+    soughtAt: Number.NEGATIVE_INFINITY,
+    isTriedInVain: false,
     span: { since: undefined, accepted: 0, heldMs: 0 },
     flow: { level: 0, at: 0, since: undefined },
   }
@@ -123,12 +127,20 @@ export interface Accepted {
   at: number
   /** The request had waited for its turn, so that the rate is what held it back. */
   paced: boolean
-  /** It had waited for whatever reason. */
-  waited: boolean
+  /** Whether the rate may grow by it before the first refusal. */
+  mayGrow: boolean
+}
+
+/** Any answer, also one that the rate is not learned from. `sentAt`: when its request was sent. */
+export function noteAnswer(
+  state: RateState,
+  { sentAt, accepted }: { sentAt: number; accepted: boolean },
+): RateState {
+  return state.search ? { ...state, search: withAnswer(state.search, { at: sentAt, accepted }) } : state
 }
 
 /** A request was accepted. */
-export function accept(state: RateState, { at, paced, waited }: Accepted): RateState {
+export function accept(state: RateState, { at, paced, mayGrow }: Accepted): RateState {
   const { span, rate, pacedAt = at } = state
   // Two turns apart there was something else to wait for.
   const stepMs = paced ? Math.min(at - pacedAt, Math.max(2000 / rate, LONGEST_LATE_MS)) : 0
@@ -141,13 +153,15 @@ export function accept(state: RateState, { at, paced, waited }: Accepted): RateS
   }
   if (state.refusedAt !== undefined) return letThrough(counted, at, state.refusedAt)
   if (!state.limited)
-    return waited ? { ...counted, rate: within(state.bounds, rate * OPENING_GROWTH) } : counted
+    return mayGrow ? { ...counted, rate: within(state.bounds, rate * OPENING_GROWTH) } : counted
+  if (state.search) return at - state.soughtAt < SEEK_EVERY_MS ? counted : sought(counted, at)
   return { ...counted, rate: curve(state, counted.heldMs) }
 }
 
 /** The API has refused a request because of its rate. */
 export function refuse(state: RateState, at: number): RateState {
-  if (state.refusedAt !== undefined) return state
+  if (state.refusedAt !== undefined) return { ...state, isTriedInVain: true }
+  if (state.search) return refuseSought(state, state.search, at)
   const plateau = wasUsedUp(state, at) ? state.rate : Math.min(state.rate, flowRate(state, at))
   // What goes until it is known better must not be refused as well.
   return {
@@ -159,6 +173,38 @@ export function refuse(state: RateState, at: number): RateState {
   }
 }
 
+/** Not all answers are there yet, so the search goes on from where it was when the next request is accepted. */
+function refuseSought(state: RateState, before: Search, at: number): RateState {
+  const search = withRefusal(before, state.rate)
+  const plateau = Math.min(state.rate, flowRate(state, at))
+  const rate = within(state.bounds, nextStep(search)?.rate ?? plateau * (1 - CAUTION))
+  return { ...state, rate, plateau, limited: true, refusedAt: at, isTriedInVain: false, search }
+}
+
+function sought(state: RateState, at: number): RateState {
+  const step = state.search && nextStep(state.search)
+  if (!step) return settled(state, { at, plateau: state.plateau, sure: false })
+  if (step.isFound) return settled(state, { at, plateau: step.rate, sure: true })
+  return { ...state, rate: within(state.bounds, step.rate), search: step.search, soughtAt: at }
+}
+
+/** The search is over. */
+function settled(
+  state: RateState,
+  { at, plateau, sure }: { at: number; plateau: number; sure: boolean },
+): RateState {
+  const found: RateState = {
+    ...state,
+    plateau,
+    sure,
+    refusedBefore: plateau,
+    heldMs: 0,
+    search: undefined,
+    span: { since: at, accepted: 0, heldMs: 0 },
+  }
+  return { ...found, rate: curve(found, 0) }
+}
+
 /** Whether the rate was what held requests back, up to a refusal. */
 function wasUsedUp({ span: { since, heldMs } }: RateState, refusedAt: number): boolean {
   if (since === undefined) return false
@@ -168,8 +214,13 @@ function wasUsedUp({ span: { since, heldMs } }: RateState, refusedAt: number): b
 
 /** The first request that is accepted after a refusal: what came in since the last such moment bounds the rate. */
 function letThrough(state: RateState, at: number, refusedAt: number): RateState {
-  const { span, refusedBefore } = state
+  const { span, refusedBefore, search } = state
   const pausedMs = at - refusedAt
+  if (search) {
+    const through = { ...state, refusedAt: undefined, heldMs: 0, pacedAt: at }
+    if (pausedMs <= END_OF_WINDOW_MS) return sought(through, at)
+    return settled(through, { at, plateau: meanRate(search, LATE_MS), sure: !state.isTriedInVain })
+  }
   const isShort = isShortSpan(span, at, pausedMs)
   const plateau = Math.min(state.plateau, bound(state, { at, pausedMs, isShort }))
   const isConfirmed = span.since !== undefined && Math.abs(plateau - refusedBefore) <= AGREEMENT * plateau
@@ -184,7 +235,6 @@ function letThrough(state: RateState, at: number, refusedAt: number): RateState 
     shorts: isShort ? state.shorts + 1 : 0,
     isGuess: isShort,
     wasEarly: isEarly(state),
-    isSought: state.isSought && !isConfirmed && pausedMs <= END_OF_WINDOW_MS,
   }
   const tells = span.accepted >= TELLING || span.since === undefined
   return {
@@ -208,11 +258,9 @@ function bound(state: RateState, { at, pausedMs, isShort }: Pause): number {
   const cautious = plateau * (1 - CAUTION)
   if (accepted < TELLING || !wasUsedUp(state, at - pausedMs)) return cautious
   const spanMs = at - since
-  // At a few requests a second every refusal counts: too low is soon corrected, too high is refused again.
-  const isSlow = state.isSought && (1000 * accepted) / spanMs < SLOW
   // Refused early again and again, more was expected than there is: the pauses have been made up for.
   const isMadeUpFor = state.wasEarly && isEarly(state)
-  const gapMs = isMadeUpFor || isSlow ? 0 : Math.min(pausedMs, LONGEST_GAP_MS, spanMs * MOST_GAP)
+  const gapMs = isMadeUpFor ? 0 : Math.min(pausedMs, LONGEST_GAP_MS, spanMs * MOST_GAP)
   const mean = (1000 * accepted) / (spanMs - gapMs)
   // Much of a short span are pauses, which may have cost more than they saved up; but not again and again.
   if (isShort && shorts < BELIEVED_AFTER) return Math.max(mean, cautious)
@@ -239,7 +287,7 @@ function isShortSpan({ since }: Span, at: number, pausedMs: number): boolean {
   return Math.min(pausedMs, LONGEST_GAP_MS) > (at - since) * MOST_GAP
 }
 
-type Curve = Pick<RateState, 'plateau' | 'sure' | 'isGuess' | 'isSought' | 'bounds'>
+type Curve = Pick<RateState, 'plateau' | 'sure' | 'isGuess' | 'bounds'>
 
 /** The rate after it has held requests back for so long. */
 function curve(shape: Curve, heldMs: number): number {
@@ -251,7 +299,7 @@ function curve(shape: Curve, heldMs: number): number {
   )
 }
 
-function within({ least, most }: Bounds, rate: number): number {
+function within({ least, most }: RateRange, rate: number): number {
   return Math.min(most, Math.max(least, rate))
 }
 
@@ -260,8 +308,7 @@ function comeBackMs(shape: Curve): number {
   return Math.min(Math.max(backMs, (1000 * requests) / shape.plateau), LONGEST_BACK_MS)
 }
 
-function pathOf({ sure, isGuess, isSought }: Curve) {
-  if (isSought) return SOUGHT
+function pathOf({ sure, isGuess }: Curve) {
   if (sure) return SURE
   return isGuess ? GUESSED : UNSURE
 }

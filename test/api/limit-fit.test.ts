@@ -1,0 +1,63 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type Answer, explainingRates } from '../../src/api/limit-fit.ts'
+import { createLimiter, type LimitRule } from '../../src/simulator/limits.ts'
+
+const RANGE = { least: 0.5, most: 60 }
+
+/** The answers of a limit to requests at a steady rate, with a pause of a second after each refusal. */
+function answersOf(rule: LimitRule, rates: readonly number[]): Answer[] {
+  const limiter = createLimiter(rule)
+  const answers: Answer[] = []
+  let at = 0
+  for (const rate of rates) {
+    for (let accepted = true; accepted; at += accepted ? 1000 / rate : 1000) {
+      accepted = limiter.admit(at).isAllowed
+      answers.push({ at, accepted, count: 1 })
+    }
+  }
+  return answers
+}
+
+test('one refusal leaves many rates possible, and two leave few', () => {
+  const rule: LimitRule = { kind: 'token-bucket', rate: 10, burst: 20 }
+  const [one, two] = [[30], [30, 15]].map(rates => explainingRates(answersOf(rule, rates), RANGE))
+  expect(one?.least).toBeLessThan(2)
+  expect(one?.most).toBeGreaterThan(20)
+  expect(two?.least).toBeGreaterThan(9)
+  expect(two?.most).toBeLessThan(11)
+})
+
+test('a window of a second is told from a bucket by a few refusals', () => {
+  const rule: LimitRule = { kind: 'fixed-window', count: 20, windowMs: 1000 }
+  const rates = explainingRates(answersOf(rule, [47, 34, 26, 23]), RANGE)
+  expect(rates?.least).toBeGreaterThan(19)
+  expect(rates?.most).toBeLessThan(21)
+})
+
+test('no limit explains that requests are refused which come slower than others that were accepted', () => {
+  const fast = Array.from({ length: 200 }, (_, index) => ({ at: index * 20, accepted: true, count: 1 }))
+  const slow = Array.from({ length: 5 }, (_, index) => ({
+    at: 60_000 + index * 5000,
+    accepted: false,
+    count: 1,
+  }))
+  expect(explainingRates([...fast, ...slow], RANGE)).toBeUndefined()
+})
+
+test('what explains the answers of a bucket lies neither far below its rate nor above it alone', () => {
+  const bucket = fc.record({ rate: fc.integer({ min: 1, max: 20 }), burst: fc.integer({ min: 1, max: 40 }) })
+  const faster = fc.array(fc.double({ min: 1.1, max: 3, noNaN: true }), { minLength: 1, maxLength: 5 })
+  fc.assert(
+    fc.property(bucket, faster, ({ rate, burst }, factors) => {
+      const answers = answersOf(
+        { kind: 'token-bucket', rate, burst },
+        factors.map(factor => rate * factor),
+      )
+      const found = explainingRates(answers, RANGE)
+      expect(found?.least).toBeLessThan(rate * 1.03)
+      expect(found?.most).toBeGreaterThan(rate * 0.7)
+    }),
+    { numRuns: 60 },
+  )
+})

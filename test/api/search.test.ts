@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { NEW_SEARCH, nextStep, type Search, withAnswer, withRefusal } from '../../src/api/search.ts'
+import { createLimiter, type LimitRule } from '../../src/simulator/limits.ts'
+
+/** Tries the rates that the search names until it has found the limit; each refusal costs a second. */
+function searched(rule: LimitRule, firstRate: number): { rate: number; refusals: number } {
+  const limiter = createLimiter(rule)
+  let search: Search = NEW_SEARCH
+  let rate = firstRate
+  let refusals = 0
+  for (let at = 0; at < 60_000; ) {
+    const accepted = limiter.admit(at).isAllowed
+    search = withAnswer(search, { at, accepted })
+    if (!accepted) search = withRefusal(search, rate)
+    refusals += accepted ? 0 : 1
+    const step = nextStep(search)
+    if (step?.isFound) return { rate: step.rate, refusals }
+    search = step?.search ?? search
+    rate = step?.rate ?? rate
+    at += accepted ? 1000 / rate : 1000
+  }
+  throw new Error(
+    `the limit was not found within a minute: ${rate} requests a second after ${refusals} refusals`,
+  )
+}
+
+test.each<[string, LimitRule, number]>([
+  ['3 a second, in bursts of 5', { kind: 'token-bucket', rate: 3, burst: 5 }, 3],
+  ['3 a second, never two at once', { kind: 'token-bucket', rate: 3, burst: 1 }, 3],
+  ['20 a second, in bursts of 5', { kind: 'token-bucket', rate: 20, burst: 5 }, 20],
+  ['10 a second, in bursts of 20', { kind: 'token-bucket', rate: 10, burst: 20 }, 10],
+  ['20 in any second', { kind: 'sliding-window', count: 20, windowMs: 1000 }, 20],
+])('a limit of %s is found within a minute and with few refusals', (_, rule, limit) => {
+  const { rate, refusals } = searched(rule, 2 * limit)
+  expect(Math.abs(rate - limit) / limit).toBeLessThan(0.06)
+  expect(refusals).toBeLessThanOrEqual(5)
+})
+
+test('nothing is tried before the first refusal', () => {
+  expect(nextStep(withAnswer(NEW_SEARCH, { at: 0, accepted: true }))).toBeUndefined()
+})
+
+test('old answers that no limit explains together with newer ones are forgotten', () => {
+  let search = withRefusal(
+    withAnswer(withAnswer(NEW_SEARCH, { at: 0, accepted: true }), { at: 1000, accepted: false }),
+    30,
+  )
+  for (let at = 2000; at < 7000; at += 50) search = withAnswer(search, { at, accepted: true })
+  search = withAnswer(search, { at: 7000, accepted: false })
+  search = withAnswer(search, { at: 8000, accepted: true })
+  expect(nextStep(search)?.rate).toBeGreaterThan(1)
+})
