@@ -25,8 +25,9 @@ const meeting: Choose = async (trial, draw, failure) => {
   }
 }
 
-/** A message that no page can be read with, nor the activity that tells of it. */
-const message: Choose = async (trial, draw, failure) => {
+/** A message that no page can be read with, nor the activity that tells of it. A refusal would be one of the whole list. */
+const message: Choose = async (trial, draw) => {
+  const failure = { kind: 'status', status: 500 } as const
   const { id, header_message_id: header } = someOf(draw, await trial.simulator.truth('messages'))
   const activities = await trial.simulator.truth('activities')
   const about = activities.filter(one => one['source_id'] === id).map(one => String(one['id']))
