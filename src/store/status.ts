@@ -7,6 +7,7 @@ import { type LagSummary, readArrivals } from './arrivals.ts'
 import { databaseError, openDatabase, type Sqlite } from './open.ts'
 import { type Request, readRequests } from './requests.ts'
 import { quote } from './sql.ts'
+import { META } from './state.ts'
 
 /** What a warehouse says of itself, read without changing anything. */
 export interface Status {
@@ -124,7 +125,8 @@ function readFailing(db: Sqlite): ReadonlyMap<ResourceName, Failing> {
 
 function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefined): Status {
   if (!isWarehouse(db)) throw nothingThere(file)
-  const meta = db.prepare('SELECT key, value FROM sync_meta').raw().all() as [string, string][]
+  const noted = db.prepare('SELECT key, value FROM sync_meta').raw().all() as [string, string][]
+  const meta = isCopy(db) ? noted.filter(([key]) => !OF_PROCESSES.has(key)) : noted
   return {
     database: { path: file, ...databaseSizes(file) },
     resources: rows ?? readStatus(db),
@@ -134,6 +136,14 @@ function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefine
     openRuns: db.prepare('SELECT count(*) FROM sync_runs WHERE ended_at IS NULL').pluck().get() as number,
     meta: new Map(meta),
   }
+}
+
+/** Notes of processes that write the warehouse: they say nothing about a copy of it. */
+const OF_PROCESSES: ReadonlySet<string> = new Set([META.writer, META.daemonState, META.unreachable])
+
+/** A snapshot has no WAL; a warehouse always has one. */
+function isCopy(db: Sqlite): boolean {
+  return db.pragma('journal_mode', { simple: true }) === 'delete'
 }
 
 /** Asked of the file system; the database need not be open. */

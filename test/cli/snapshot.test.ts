@@ -62,6 +62,9 @@ test.concurrent('while the daemon runs too, and a reader needs no file beside it
   )
   expect(readdirSync(folder)).toEqual(['copy.db'])
   expect(statSync(copy).mode & 0o777).toBe(0o644)
+  // What the daemon notes of itself is not about the copy.
+  const ofCopy = await parley(['status', '--json', '--database', copy], place)
+  expect(JSON.parse(ofCopy.stdout)).toMatchObject({ writer: null, daemon: null, api: null })
   daemon.signal('SIGTERM')
   expect(await daemon.ended).toMatchObject({ status: 0 })
 })
