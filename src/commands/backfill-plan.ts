@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { accessGone } from '../api/access.ts'
 import { createAsker } from '../api/ask.ts'
 import { createGovernor } from '../api/governor.ts'
 import { createApiClient } from '../app.ts'
@@ -7,7 +8,7 @@ import type { ApiSettings } from '../config.ts'
 import { type Amount, sum } from '../engine/estimate.ts'
 import { type Holdings, readHoldings } from '../engine/holdings.ts'
 import { type DayLimit, type PlanLine, planLines, type Rate, ratesOf, secondsFor } from '../engine/plan.ts'
-import { survey } from '../engine/survey.ts'
+import { type Survey, survey } from '../engine/survey.ts'
 import { EXIT_STATUS, type ExitStatus } from '../errors.ts'
 import { jsonLine } from '../harmless.ts'
 import type { ResourceName } from '../resource.ts'
@@ -70,6 +71,7 @@ export async function showPlan(
       accessLogEndParameter: settings.accessLog.endParameter,
       budget: MOST_REQUESTS,
     })
+    if (asker.answerMs() === undefined && isTurnedAway(found.refusals)) throw accessGone(client.access, false)
     const state = governor.state()
     const rates = ratesOf({
       learned: held?.learned,
@@ -92,6 +94,13 @@ export async function showPlan(
     await client.close()
     governor.close()
   }
+}
+
+/** Refused, other than as the API does where a workspace does not offer something. */
+function isTurnedAway(refusals: Survey['refusals']): boolean {
+  return [...refusals.values()].some(
+    ({ status, expected }) => !expected && (status === 403 || status === 404),
+  )
 }
 
 interface Held {

@@ -36,7 +36,6 @@ export function statusPage(report: StatusReport, { now, columns }: Paper): strin
   const sentences = [
     ...whose(report),
     ...resources.flatMap(byState),
-    ...unreachable(report, now),
     ...asked(report, now),
     ...daemonSays(report, now),
     ...backfillEnded(report, now),
@@ -44,7 +43,8 @@ export function statusPage(report: StatusReport, { now, columns }: Paper): strin
     ...snapshots(report, now),
     allowed(report.learned_rate, now),
   ].flatMap(sentence => wrap(sentence, width))
-  return `${[...lines, ...wrap(leftOut(left), width), ...reasons, ...lags(report.resources), files, ...sentences].join('\n')}\n`
+  const trouble = unreachable(report, now).flatMap(sentence => wrap(sentence, width))
+  return `${[...trouble, ...lines, ...wrap(leftOut(left), width), ...reasons, ...lags(report.resources), files, ...sentences].join('\n')}\n`
 }
 
 /** What needs a person comes first; else in the order of the catalogue. */

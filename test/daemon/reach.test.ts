@@ -94,7 +94,7 @@ test.concurrent('an outage is seen by other processes, and is over with the firs
   expect(reason).toMatch(/^The API has not answered since 2\S+Z \(.*\); next try at 2\S+Z$/)
   const other = JSON.parse((await beside(place, ['status', '--json'])).stdout)
   expect(other.api).toMatchObject({ kind: 'silent', next_try_at: expect.stringMatching(/Z$/) })
-  expect((await beside(place, ['status'])).stdout).toMatch(/\nThe API has not answered for .* Next try: /)
+  expect((await beside(place, ['status'])).stdout).toMatch(/^The API has not answered for .* Next try: /)
   expect(JSON.parse((await daemon.ask('/status')).body).api).toMatchObject({ kind: 'silent' })
   expect((await daemon.ask('/readyz')).status).toBe(503)
   simulator.setFaults([])

@@ -168,11 +168,16 @@ test('for people it is a table on standard output', async () => {
   expect(existsSync(`${cwd}/parley.db`)).toBe(false)
 })
 
-test('a key that is refused and an API that cannot be reached end it as they end a backfill', async () => {
+test('a refused key, another workspace and an API that cannot be reached end it as they end a backfill', async () => {
   const { simulator, place } = await simulated({})
   const { cwd, env } = place
   const refused = await parley(['backfill', '--plan'], { cwd, env: { ...env, PARLEY_API_KEY: 'wrong-key' } })
   expect(refused).toMatchObject({ status: EXIT_STATUS.refused, stdout: '' })
+  expect(simulator.requests.total()).toBe(1)
+  const elsewhere = { ...env, PARLEY_WORKSPACE_ID: 'another-workspace' }
+  const lost = await parley(['backfill', '--plan'], { cwd, env: elsewhere })
+  expect(lost).toMatchObject({ status: EXIT_STATUS.refused, stdout: '' })
+  expect(lost.stderr).toContain('403 or 404 to everything for workspace another-workspace')
   const gone = await startSimulator({ messages: 1 })
   await gone.close()
   const unreachable = await parley(['backfill', '--plan', '--give-up-seconds', '1'], {
@@ -180,5 +185,4 @@ test('a key that is refused and an API that cannot be reached end it as they end
     env: { ...env, PARLEY_BASE_URL: gone.url },
   })
   expect(unreachable).toMatchObject({ status: EXIT_STATUS.apiUnavailable, stdout: '' })
-  expect(simulator.requests.total()).toBe(1)
 })
