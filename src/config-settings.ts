@@ -131,7 +131,7 @@ export const SETTINGS = {
     default: 120,
     unit: 'seconds',
     description:
-      'A backfill that gets no answer from the API for so long ends with status 69. When the very first request cannot even connect, it ends after 10 seconds.',
+      'A backfill that gets no answer from the API for so long ends with status 69. When the very first request cannot even connect, it ends after 10 seconds; when the first answers show that another site is at api.base_url, it ends at once.',
     flag: '--give-up-seconds',
     placeholder: 'seconds',
     example: '600',

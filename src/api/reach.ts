@@ -12,6 +12,8 @@ import type { ApiRequest } from './request.ts'
  *   growing wait, each on another route, until anything is answered.
  * - Access is granted until several requests in a row were refused with 403 or 404 that nothing declares. Then every
  *   witness is asked. An answer ends the doubt; when all are refused, and refused again some time later, access is lost.
+ * - The address is the API's until three answers in a row on different routes have a form that is not the API's, and no
+ *   answer had its form before. Then another site answers there, and a run that ends waits no longer.
  *
  * Times are monotonic milliseconds.
  */
@@ -41,6 +43,8 @@ export interface Reach {
   readonly routes: ReadonlyMap<string, RouteTrouble>
   readonly silence: Silence | undefined
   readonly refusal: Refusal | undefined
+  /** Undefined once an answer had the form of the API's. */
+  readonly foreign: ForeignAnswers | undefined
   readonly wasConnected: boolean
 }
 
@@ -90,10 +94,26 @@ export interface Refusal {
   readonly nextTrialAt: number
 }
 
+/** Answers in a row in a form that is not the API's. */
+export interface ForeignAnswers {
+  readonly answers: number
+  readonly routes: ReadonlySet<string>
+  /** One of them was a success. Refusals alone are judged as refusals. */
+  readonly hasSuccess: boolean
+}
+
 export type Heard =
   /** 2xx, and every refusal that is not of access, such as 400. */
   | { kind: 'answered'; at: number; route: string }
-  | { kind: 'refused'; at: number; route: string; feed: string; isDeclared: boolean; random: () => number }
+  | {
+      kind: 'refused'
+      at: number
+      route: string
+      feed: string
+      isDeclared: boolean
+      isForeign: boolean
+      random: () => number
+    }
   | { kind: 'throttled'; at: number; route: string }
   | {
       kind: 'failed'
@@ -105,6 +125,7 @@ export type Heard =
       path: string
       cause: Exclude<RetryCause, 'throttled'>
       status: number | undefined
+      isForeign: boolean
       message: string
       random: () => number
     }
@@ -137,6 +158,10 @@ const ROUTE: Backoff = { firstMs: 1000, mostMs: 5 * 60_000, jitter: 0.5 }
 /** The first request of all must at least connect within this time. */
 const FIRST_CONNECTION_MS = 10_000
 
+/** So many foreign answers in a row, on as many routes where so many are known. */
+const FOREIGN_ANSWERS = 3
+const NO_FOREIGN_ANSWERS: ForeignAnswers = { answers: 0, routes: new Set(), hasSuccess: false }
+
 export function startReach(options: ReachOptions, at: number): Reach {
   const lost: Refusal = { ...noRefusal(at), undeclared: DOUBTFUL_REFUSALS, doubtedSince: at }
   return {
@@ -146,11 +171,13 @@ export function startReach(options: ReachOptions, at: number): Reach {
     routes: new Map(),
     silence: undefined,
     refusal: options.accessWasLost ? lost : undefined,
+    foreign: NO_FOREIGN_ANSWERS,
     wasConnected: false,
   }
 }
 
-export function heard(reach: Reach, event: Heard): Reach {
+export function heard(before: Reach, event: Heard): Reach {
+  const reach = { ...before, foreign: foreignAfter(before.foreign, event) }
   switch (event.kind) {
     case 'failed':
       return afterFailure(reach, event)
@@ -213,18 +240,42 @@ export function troubleOf({ silence, refusal, witnesses }: Reach): Trouble | und
   return { kind: 'refused', since, nextTrialAt, reason: 'it answers 403 or 404 to everything' }
 }
 
-/** How long a run may still wait for an answer that gives up after so long. */
+/** How long a run may still wait for an answer that gives up after so long. What never gives up waits indefinitely. */
 export function patienceLeftMs(reach: Reach, giveUpMs: number, at: number): number {
   const { wasConnected, silence } = reach
+  if (giveUpMs === Number.POSITIVE_INFINITY) return giveUpMs
+  if (isAnotherSite(reach)) return 0
   if (silence === undefined) return Number.POSITIVE_INFINITY
   const patience = wasConnected ? giveUpMs : Math.min(giveUpMs, FIRST_CONNECTION_MS)
   return silence.quietSince + patience - at
+}
+
+/** Whether something else than the API answers at its address. */
+export function isAnotherSite({ foreign, witnesses }: Reach): boolean {
+  if (!foreign?.hasSuccess) return false
+  const known = new Set(witnesses.map(({ request }) => request.route)).size
+  return foreign.answers >= FOREIGN_ANSWERS && foreign.routes.size >= Math.min(FOREIGN_ANSWERS, known)
 }
 
 /** A wait that the API or the owner asked for is no silence. */
 export function excused(reach: Reach, ms: number): Reach {
   const { silence } = reach
   return silence ? { ...reach, silence: { ...silence, quietSince: silence.quietSince + ms } } : reach
+}
+
+function foreignAfter(before: ForeignAnswers | undefined, event: Heard): ForeignAnswers | undefined {
+  if (before === undefined || event.kind === 'answered') return undefined
+  if (event.kind === 'throttled') return NO_FOREIGN_ANSWERS
+  if (!event.isForeign) {
+    if (event.kind === 'refused') return undefined
+    // What fails without an answer tells nothing of its form.
+    return event.status === undefined ? before : NO_FOREIGN_ANSWERS
+  }
+  return {
+    answers: before.answers + 1,
+    routes: new Set([...before.routes, event.route]),
+    hasSuccess: before.hasSuccess || event.kind === 'failed',
+  }
 }
 
 function afterResponse(reach: Reach, route: string): Reach {

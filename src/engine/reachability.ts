@@ -5,6 +5,7 @@ import {
   type Heard,
   heard,
   isAccessInDoubt,
+  isAnotherSite,
   isGivenUp,
   type NextStep,
   nextStep,
@@ -194,9 +195,8 @@ export function createReachability({
     },
     patienceLeftMs: patienceLeft,
     tooLong() {
-      if (reach.silence === undefined || giveUpMs === Number.POSITIVE_INFINITY || patienceLeft() > 0)
-        return undefined
-      return noAnswer(access, lastFailure, onlyForeign === true)
+      if (patienceLeft() > 0) return undefined
+      return noAnswer(access, lastFailure, onlyForeign === true || isAnotherSite(reach))
     },
     accessGone: () => accessGone(access, onlyForeign === true),
     trouble,
@@ -228,7 +228,7 @@ function isForeign(sent: Sent, before: boolean | undefined): boolean | undefined
 function eventOf({ feed, request, isDeclared }: Asked, sent: Sent, at: number, random: () => number): Heard {
   const { route } = request
   if (sent.kind === 'refused' && (sent.status === 403 || sent.status === 404)) {
-    return { kind: 'refused', at, route, feed, isDeclared, random }
+    return { kind: 'refused', at, route, feed, isDeclared, isForeign: sent.isForeign, random }
   }
   if (sent.kind !== 'retry') return { kind: 'answered', at, route }
   const { cause, status } = sent
@@ -243,6 +243,7 @@ function eventOf({ feed, request, isDeclared }: Asked, sent: Sent, at: number, r
     path: request.path,
     cause,
     status,
+    isForeign: sent.isForeign === true,
     message: failureCause(sent),
     random,
   }

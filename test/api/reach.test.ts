@@ -28,12 +28,13 @@ interface Failing {
   status?: number
   cause?: Extract<Heard, { kind: 'failed' }>['cause']
   path?: string
+  isForeign?: boolean
 }
 
 const failed = (
   name: string,
   at: number,
-  { status, cause = 'server', path = name }: Failing = {},
+  { status, cause = 'server', path = name, isForeign = false }: Failing = {},
 ): Heard => ({
   kind: 'failed',
   at,
@@ -43,16 +44,18 @@ const failed = (
   path,
   cause,
   status,
+  isForeign,
   message: 'why',
   random: () => 1,
 })
 const answered = (name: string, at: number): Heard => ({ kind: 'answered', at, route: `/${name}` })
-const refused = (name: string, at: number, isDeclared = false): Heard => ({
+const refused = (name: string, at: number, isDeclared = false, isForeign = false): Heard => ({
   kind: 'refused',
   at,
   route: `/${name}`,
   feed: `${name}.list`,
   isDeclared,
+  isForeign,
   random: () => 1,
 })
 
@@ -187,6 +190,61 @@ describe('an API that does not answer', () => {
   test('uses up the patience of a run also by the errors of a gateway', () => {
     const { reach } = follow(doubtful, 100_000, (name, at) => failed(name, at, { status: 502 }))
     expect(patienceLeftMs(reach, 120_000, 100_000)).toBe(20_000)
+  })
+})
+
+describe('a site that is not the API', () => {
+  const page = (name: string): Heard => failed(name, 0, { status: 200, cause: 'garbled', isForeign: true })
+  const notFound = (name: string): Heard => refused(name, 0, false, true)
+  const limit: Heard = { kind: 'throttled', at: 0, route: '/a' }
+  const leaves = (events: readonly Heard[], options: Partial<ReachOptions> = {}, giveUpMs = 120_000) =>
+    patienceLeftMs(having(begin(options), ...events), giveUpMs, 0)
+
+  test.each<[string, Heard[]]>([
+    ['three web pages on different routes', [page('a'), page('b'), page('c')]],
+    ['a web page between 404 in a foreign form', [notFound('a'), page('b'), notFound('c')]],
+    [
+      'what has no answer in between',
+      [page('a'), page('b'), failed('d', 0, { cause: 'timeout' }), page('c')],
+    ],
+  ])('ends a run at once after %s', (_, events) => {
+    expect(leaves(events)).toBe(0)
+  })
+
+  test('ends a run after three web pages also where only one list is known', () => {
+    const one = { witnesses: witnesses.slice(0, 1) }
+    const pages = [page('activities'), page('activities'), page('activities')]
+    expect(leaves(pages, one)).toBe(0)
+    expect(leaves(pages.slice(0, 2), one)).toBe(120_000)
+  })
+
+  test.each<[string, Heard[]]>([
+    [
+      'on two routes alone',
+      Array(9)
+        .fill([page('a'), page('b')])
+        .flat(),
+    ],
+    ['after an answer', [answered('a', 0), page('a'), page('b'), page('c'), page('d')]],
+    ["after a refusal in the API's form", [refused('a', 0), page('a'), page('b'), page('c')]],
+    [
+      'when a server error came in between',
+      [page('a'), page('b'), failed('d', 0, { status: 502 }), page('c')],
+    ],
+    ['when a limit came in between', [page('a'), page('b'), limit, page('c')]],
+  ])('is waited for as any other failure %s', (_, events) => {
+    expect(leaves(events)).toBe(120_000)
+  })
+
+  test('that refuses everything is judged by its refusals', () => {
+    expect(leaves([notFound('a'), notFound('b'), notFound('c')])).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  test.each<[string, Heard[]]>([
+    ['that site answers', [page('a'), page('b'), page('c')]],
+    ['nothing can be connected to', [failed('a', 0, { cause: 'unreachable' })]],
+  ])('never ends what waits indefinitely when %s', (_, events) => {
+    expect(leaves(events, {}, Number.POSITIVE_INFINITY)).toBe(Number.POSITIVE_INFINITY)
   })
 })
 

@@ -59,11 +59,11 @@ test.concurrent.for([
   [200, 'The API answers 200: The answer is a web page, not JSON', EXIT_STATUS.apiUnavailable],
   [404, 'it answers 403 or 404 to everything, and never in the form of the API', EXIT_STATUS.refused],
 ] as const)(
-  'a site that answers %d with a web page to everything is told apart from the API',
+  'a site that answers %d with a web page to everything is told apart from the API, and not waited for',
   async ([answer, says, status], context) => {
     const { url } = await webSite(context, answer)
     const { cwd, env } = placeFor({ ...NOWHERE, url })
-    const around = { cwd, env: { ...env, PARLEY_API_GIVE_UP_SECONDS: '1' } }
+    const around = { cwd, env: { ...env, PARLEY_API_GIVE_UP_SECONDS: '604800' } }
     const ends = await Promise.all([parley(['backfill'], around), parley(['doctor'], around)])
     expect(ends.map(end => end.status)).toEqual([status, EXIT_STATUS.apiUnavailable])
     expect(ends[0].stderr).toContain(`parley: ${url} is not this API: ${says}`)
