@@ -25,8 +25,8 @@ export function wrongIdentity(): RetryError {
 }
 
 /**
- * For lists and documents: a declared refusal of what was never read makes the resource unavailable. Every other one
- * is a fault, also a declared one of what was read before: the key has lost a permission, or the API fails.
+ * For lists and documents: 403 or 404 for what was read before is a fault, declared or not: the key has lost a
+ * permission, or the API fails. A declared refusal of what was never read makes the resource unavailable.
  */
 export function expectedOrFault(
   context: EngineContext,
@@ -35,19 +35,26 @@ export function expectedOrFault(
   status: number,
   message: string,
 ): void {
-  if (expected?.[status] !== 'unavailable') throw refusal(status, message)
   const wasRead = context.store.ledger.segments(feed.feed).some(({ listedAt }) => listedAt !== null)
-  if (wasRead) throw accessLost(status, message)
+  if (wasRead && status in REMEDIES) throw accessLost(status, message)
+  if (expected?.[status] !== 'unavailable') throw refusal(status, message)
   context.setAside(feed, `The API answers ${status}: ${message}`)
 }
 
-/** @param what the part of the resource that is refused, where it is not the whole */
+/**
+ * The message says what to do, since it is all that `parley status` and the summary of a backfill show.
+ * @param what the part of the resource that is refused, where it is not the whole
+ */
 export function accessLost(status: number, message: string, what = ''): ResourceError {
-  return new ResourceError(
-    `${what === '' ? '' : `${what}: `}The API answers ${status} for what it gave before: ${message}`,
-    {
-      code: `lost-${status}`,
-      hint: 'Nothing was deleted. Ask the administrators of the workspace which permissions the key has; `parley doctor` shows what it may read.',
-    },
-  )
+  const part = what === '' ? '' : `${what}: `
+  const found = `The API answers ${status} for what it gave before: ${message.replace(/\.$/, '')}`
+  const remedy = REMEDIES[status] ?? 'Check what the key may read'
+  return new ResourceError(`${part}${found}. ${remedy}; the rows stay meanwhile.`, {
+    code: `lost-${status}`,
+  })
+}
+
+const REMEDIES: Readonly<Record<number, string>> = {
+  403: 'Give the key this permission back',
+  404: 'Check that the workspace still offers this and that the key may read it',
 }

@@ -228,6 +228,11 @@ describe('the access log', () => {
     api.on(ROUTE, () => refused(403))
     expect([await run(), stateOf(trial, 'access_logs')]).toEqual(['failed', 'failing'])
     expect(trial.column('SELECT operation FROM live_access_logs')).toEqual(['a'])
+    expect(trial.column("SELECT reason FROM sync_status WHERE resource = 'access_logs'")).toEqual([
+      expect.stringMatching(
+        / answers 403 .*\. Give the key this permission back; the rows stay meanwhile\.$/,
+      ),
+    ])
   })
 
   test('with --since is bounded in the request', async () => {
