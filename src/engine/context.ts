@@ -12,7 +12,7 @@ import type { Agenda } from './agenda.ts'
 import { feedNamed, followPoints } from './changes.ts'
 import { createDoubts, type Doubts } from './deletions/doubts.ts'
 import { createDriftLog } from './drift.ts'
-import { createFailureLog } from './failure-log.ts'
+import { createFailureLog, type FailureLines } from './failure-log.ts'
 import type { Holds } from './holds.ts'
 import { scaled } from './intervals.ts'
 import type { Lane } from './job.ts'
@@ -54,7 +54,7 @@ export interface EngineContext {
     causes?: readonly (Cause | PointCause)[],
   ): StoredItem[]
   /** A part of the feed could not be read. The first reason of a run is the one that is shown. */
-  fail(feed: FeedName, error: ParleyError): void
+  fail(feed: FeedName, error: ParleyError, lines?: FailureLines): void
   /** The feed, or one scope of it, cannot go on for now. */
   giveUp(feed: FeedName, error: ParleyError, scope?: string): void
   failure(resource: ResourceName): ParleyError | undefined
@@ -165,10 +165,10 @@ export function createContext(deps: ContextDeps): EngineContext {
       return parser
     },
     report: createReports(store, log, now),
-    fail({ resource, feed }: FeedName, error: ParleyError) {
+    fail({ resource, feed }: FeedName, error: ParleyError, lines?: FailureLines) {
       run(resource).failure ??= error
       store.state.failing(resource, error.message, now())
-      failureLog.failed({ resource, feed }, error)
+      failureLog.failed({ resource, feed }, error, lines)
     },
     failure: (resource: ResourceName) => run(resource).failure,
     unavailability: holds.reason,

@@ -240,11 +240,24 @@ test('a hold that was noted under a clock ahead of time ends with the next run t
   expect(live()).toBe(20)
 })
 
-test('the reason of a hold names the time after which a pass confirms it and the command that accepts it', async () => {
+test('the reason of a hold and its log line name the time after which a pass confirms it and the command that accepts it', async () => {
   const { trial } = await heldMembers()
   const [heldSince] = trial.column("SELECT held_since FROM sync_resources WHERE resource = 'members'")
   const until = new Date(Date.parse(String(heldSince)) + DAY).toISOString()
   expect(trial.column("SELECT reason FROM sync_status WHERE resource = 'members'")).toEqual([
     `Deletion of 40 rows of members is held back until a complete pass after ${until} confirms it or parley accept-deletions members accepts it (limit: 20 rows and 20 %)`,
   ])
+  const lines = trial.logged().trim().split('\n')
+  expect(lines.map(line => JSON.parse(line))).toContainEqual(
+    expect.objectContaining({
+      level: 'error',
+      msg: 'Deletions are held back',
+      resource: 'members',
+      table: 'members',
+      rows: 40,
+      until,
+      command: 'parley accept-deletions members',
+    }),
+  )
+  expect(trial.logged()).not.toContain('Failed to read a resource')
 })

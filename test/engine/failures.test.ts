@@ -69,6 +69,30 @@ describe('the log of failures', () => {
     ])
   })
 
+  test('says of deletions that are held back what is held, and not that the resource cannot be read', () => {
+    const { lines, failures } = logged()
+    const held = {
+      begins: 'Deletions are held back',
+      ends: 'No longer',
+      fields: { table: 'members', rows: 40 },
+    }
+    for (let time = 0; time < 2; time += 1) failures.failed(where, error('mass-deletion'), held)
+    failures.failed(where, error('server'))
+    failures.recovered('messages')
+    expect(lines).toEqual([
+      [
+        'Deletions are held back',
+        { resource: 'messages', code: 'mass-deletion', table: 'members', rows: 40, failures: 1 },
+      ],
+      [
+        'Failed to read a resource',
+        { resource: 'messages', code: 'server', reason: 'messages.list: why', failures: 1 },
+      ],
+      ['No longer', { resource: 'messages', failures: 2 }],
+      ['A resource is read again', { resource: 'messages', failures: 1 }],
+    ])
+  })
+
   test('tells failures of another kind, feed or streak apart', () => {
     const { lines, failures } = logged()
     failures.failed(where, error('server'))

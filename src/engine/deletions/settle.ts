@@ -277,16 +277,23 @@ function reportHold(context: EngineContext, resource: ResourceName): void {
     rows: store.suspicions.any(name) ? store.suspicions.confirmed(name).length : 0,
   }))
   const worst = counts.sort((one, other) => other.rows - one.rows)[0]
+  const { rows, name: table } = worst ?? { rows: 0, name: resource }
   const { heldSince } = store.state.get(resource)
+  const command = `parley accept-deletions ${resource}`
   const until = new Date(Date.parse(heldSince ?? context.now()) + scaled(HOLD_MS, options)).toISOString()
   context.fail(
     { resource, feed: `${resource}.round` },
     new ResourceError(
-      `${HELD_REASON}${worst?.rows ?? 0} rows of ${worst?.name ?? resource} is held back until a complete pass after ${until} confirms it or parley accept-deletions ${resource} accepts it (limit: 20 rows and 20 %)`,
+      `${HELD_REASON}${rows} rows of ${table} is held back until a complete pass after ${until} confirms it or ${command} accepts it (limit: 20 rows and 20 %)`,
       {
         code: 'mass-deletion',
-        hint: `If the rows are really gone, do nothing, or run parley accept-deletions ${resource} to delete them now. If not, check api.key and api.workspace_id.`,
+        hint: `If the rows are really gone, do nothing, or run ${command} to delete them now. If not, check api.key and api.workspace_id.`,
       },
     ),
+    {
+      begins: 'Deletions are held back',
+      ends: 'Deletions are no longer held back',
+      fields: { table, rows, until, command },
+    },
   )
 }
