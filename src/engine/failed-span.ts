@@ -74,11 +74,7 @@ function stepOver(context: EngineContext, span: FailedSpan, failures: number): v
   const attempts = segment.retryAt === null ? 1 : failures
   const retryAt = context.after(aloneBackoffMs(attempts))
   context.store.ledger.save({ ...rest, query: null, attempts, retryAt })
-  const { from, to } = rest
-  const where = { resource: list.resource, feed: unreadFeed(list) }
-  const reason = `The page that begins here cannot be read: ${error.message}`
-  context.store.rejects.note({ ...where, scope: spanName(rest), item: { from, to }, reason }, context.now())
-  context.fail(whereOf(span), error)
+  noteUnread(context, list, rest, error)
 }
 
 const whereOf = ({ list }: FailedSpan): FeedName => ({ resource: list.resource, feed: list.id })
@@ -96,6 +92,15 @@ function unread({ store: { ledger } }: EngineContext, { segment }: FailedSpan): 
 const unreadFeed = ({ id }: ListOf) => `${id}.unread`
 
 const spanName = ({ from, to }: Segment) => `${from} ${to}`
+
+/** Reports a span that is stepped over. */
+export function noteUnread(context: EngineContext, list: ListOf, span: Segment, error: ParleyError): void {
+  const { from, to } = span
+  const where = { resource: list.resource, feed: unreadFeed(list) }
+  const reason = `The page that begins here cannot be read: ${error.message}`
+  context.store.rejects.note({ ...where, scope: spanName(span), item: { from, to }, reason }, context.now())
+  context.fail({ resource: list.resource, feed: list.id }, error)
+}
 
 /** A span could be read after all. */
 export function noteReadable({ store, now }: EngineContext, list: ListOf, segment: Segment): void {

@@ -99,6 +99,35 @@ export function nextForPage(page: FailedTimelinePage): NextForPage {
   return at === undefined ? { step: 'step-over' } : { step: 'cut', at }
 }
 
+/** A page of a log that is read in periods. */
+export interface FailedPeriodPage extends FailedPage {
+  from: string | null
+  to: string | null
+  /** Failures of the whole feed in a row, this one included. */
+  feedFailures: number
+  /** Another period was answered by this process. */
+  isAnswered: boolean
+}
+
+/** A log's period is cut where the rest of the log is answered: each part of it holds fewer rows. */
+export function nextForPeriod({
+  from,
+  to,
+  isAnswered,
+  ...page
+}: FailedPeriodPage): Exclude<NextForPage, { step: 'shrink' }> {
+  const mostFailures = page.mayPass ? FAILURES_OF_ONE_PAGE : MOST_FAILURES_IN_A_ROW
+  if (from === null || to === null || !isOfThePage(page) || page.feedFailures > mostFailures)
+    return { step: 'wait' }
+  const [begin, end] = [Date.parse(from), Date.parse(to)]
+  if (end - begin <= SHORTEST_PERIOD_MS) return { step: 'step-over' }
+  if (!isAnswered || isTriedAgain(page)) return { step: 'wait' }
+  return { step: 'cut', at: Math.floor((begin + end) / 2) }
+}
+
+/** A period that is no longer than this is not divided. */
+export const SHORTEST_PERIOD_MS = MINUTE
+
 /** A list that cannot be cut is read from its top with smaller pages, once. */
 export function nextForPass(page: FailedPage): Extract<NextForPage, { step: 'wait' | 'shrink' }> {
   const [smaller = 1] = LIMITS

@@ -1,15 +1,18 @@
 import { createHash } from 'node:crypto'
 import { PAGING, readPage } from '../api/paging.ts'
 import { tableNamed } from '../catalog.ts'
-import { ResourceError } from '../errors.ts'
+import { isoInstant } from '../clock.ts'
+import { type ParleyError, ResourceError } from '../errors.ts'
 import type { PeriodicFeed, Resource } from '../resource.ts'
 import type { ParsedItem } from '../row.ts'
-import type { Segment } from '../store/ledger.ts'
+import { NOT_WALKING, type Segment } from '../store/ledger.ts'
 import type { ListOf } from './agenda.ts'
 import type { EngineContext } from './context.ts'
 import { expectedOrFault } from './expected.ts'
+import { noteReadable, noteUnread } from './failed-span.ts'
 import { DAY, HOUR, scaled } from './intervals.ts'
 import type { Job, Reply, Source } from './job.ts'
+import { ATTEMPTS_OF_A_PART, aloneBackoffMs, nextForPeriod, SHORTEST_PERIOD_MS } from './narrowing.ts'
 import { putOffList } from './put-off.ts'
 import {
   begun,
@@ -49,9 +52,15 @@ export function createPeriodic(
   let endIgnored = false
   const guards = createLoopGuards()
   let planned = false
+  let feedFailures = 0
+  let isAnswered = false
 
   const periods = () => store.ledger.segments(id, '')
-  const due = () => periods().find(period => agenda.isListDue(list, period))
+  const due = () =>
+    periods()
+      .filter(period => agenda.isListDue(list, period))
+      // Both parts of a cut before a further one: one of them tells that the log answers.
+      .sort((one, other) => one.attempts - other.attempts)[0]
 
   /** In the daemon the next period is planned when the open one falls due. */
   const isPlanned = () => planned || (agenda.isTimed && due() === undefined && isNewestOpen(periods()))
@@ -64,8 +73,12 @@ export function createPeriodic(
       ...where,
       expected: feed.expected,
       request: { resource: resource.name, route: feed.list.path, path: feed.list.path, query },
+      ...(period.attempts > 0 ? { attempts: ATTEMPTS_OF_A_PART } : {}),
       answer(value, reply) {
         const work = { resource, id, feed, period, query, guards }
+        noteReadable(context, list, period)
+        feedFailures = 0
+        isAnswered = true
         if (!applyPage(context, work, value, reply, endIgnored)) return
         endIgnored = true
         context.fail(where, endNotUnderstood(options.accessLogEndParameter))
@@ -84,7 +97,8 @@ export function createPeriodic(
         expectedOrFault(context, where, feed.expected, status, message)
       },
       failed(error) {
-        putOffList(context, where, period, error)
+        feedFailures += 1
+        narrowPeriod(context, { list, period, error, feedFailures, isAnswered })
       },
       over() {
         underWay = false
@@ -157,6 +171,43 @@ export function createPeriodic(
   }
 }
 
+interface FailedPeriod {
+  list: ListOf
+  period: Segment
+  error: ParleyError
+  feedFailures: number
+  isAnswered: boolean
+}
+
+/** Writes to the ledger what `nextForPeriod` decides, so that one bad entry does not hide a month. */
+function narrowPeriod(context: EngineContext, failed: FailedPeriod): void {
+  const { list, period, error, feedFailures, isAnswered } = failed
+  const { ledger } = context.store
+  const attempts = period.attempts + 1
+  const next = nextForPeriod({
+    attempts,
+    limit: 0,
+    code: error.code,
+    mayPass: context.agenda.isTimed,
+    from: period.from,
+    to: period.to,
+    feedFailures,
+    isAnswered,
+  })
+  if (next.step === 'wait') putOffList(context, { resource: list.resource, feed: list.id }, period, error)
+  else if (next.step === 'cut') {
+    const { passStartedAt, passRound, listedAt, listedRound } = period
+    const state = { passStartedAt, passRound, listedAt, listedRound, attempts, retryAt: null }
+    const whole = { ...period, ...NOT_WALKING }
+    const at = isoInstant(next.at)
+    ledger.save({ ...ledger.cut(whole, at), ...state })
+    ledger.save({ ...whole, ...state, from: at })
+  } else {
+    ledger.save({ ...period, ...NOT_WALKING, attempts, retryAt: context.after(aloneBackoffMs(attempts)) })
+    noteUnread(context, list, period, error)
+  }
+}
+
 function endNotUnderstood(parameter: string): ResourceError {
   return new ResourceError(`The API does not understand the end of a period as ?${parameter}=`, {
     code: 'end-parameter',
@@ -177,7 +228,7 @@ function planPeriods(context: EngineContext, id: string): void {
   const periods = store.ledger.segments(id, '')
   const newest = periods[0]?.to
   const start = newest ? Date.parse(newest) : end - HOUR - LONGEST_PERIOD_MS
-  const isLoading = isNewestOpen(periods) && periods.some(({ listedAt }) => listedAt === null)
+  const isLoading = isNewestOpen(periods) && periods.some(isUnread)
   if (end > start && !(isLoading && end - start < HOUR)) {
     const bounds = [end]
     for (let at = end - HOUR; at > start; at -= LONGEST_PERIOD_MS) bounds.push(at)
@@ -205,17 +256,22 @@ function addPeriod({ store, options }: EngineContext, id: string, from: number, 
   store.ledger.add({ feed: id, scope: '', ...bounds })
 }
 
-/** Once the oldest period is read, the one before it follows, until three in a row are empty. */
+/** What is stepped over may never be read, and nothing older waits for it. */
+function isUnread({ listedAt, from, to }: Segment): boolean {
+  const spanMs = Date.parse(to ?? '') - Date.parse(from ?? '')
+  return listedAt === null && !(spanMs <= SHORTEST_PERIOD_MS)
+}
+
+/** Once the oldest period is read, the one before it follows, until as long as three in a row is empty. */
 function extendBack(context: EngineContext, id: string): void {
-  const oldest = context.store.ledger.segments(id, '').slice(-EMPTY_IN_A_ROW)
-  const last = oldest.at(-1)
-  if (!last?.from || last.listedAt === null) return
-  if (
-    oldest.length === EMPTY_IN_A_ROW &&
-    oldest.every(({ rows, listedAt }) => rows === 0 && listedAt !== null)
-  )
-    return
+  const periods = context.store.ledger.segments(id, '')
+  const last = periods.at(-1)
+  if (!last?.from || isUnread(last)) return
   const to = Date.parse(last.from)
+  const newestEmpty = isoInstant(to + EMPTY_IN_A_ROW * LONGEST_PERIOD_MS)
+  const oldest = periods.filter(({ from }) => from !== null && from < newestEmpty)
+  const reachesBack = (periods[0]?.to ?? '') >= newestEmpty
+  if (reachesBack && oldest.every(({ rows, listedAt }) => rows === 0 && listedAt !== null)) return
   addPeriod(context, id, to - LONGEST_PERIOD_MS, to)
 }
 

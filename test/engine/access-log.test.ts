@@ -216,6 +216,53 @@ describe('the access log', () => {
     expect(trial.column(OPERATIONS)).toEqual(['a', 'b', 'c'])
   })
 
+  test('is read but for the minute around an entry on which the API fails, in a month and in the oldest minute', async () => {
+    const api = await startScriptedApi()
+    const [bad, oldest] = [entry(5 * DAY, 'bad'), entry(50 * DAY, 'bad too')]
+    const good = [
+      entry(60_000, 'a'),
+      entry(5 * DAY - 120_000, 'b'),
+      entry(5 * DAY + 120_000, 'c'),
+      entry(90 * DAY, 'd'),
+      entry(150 * DAY, 'e'),
+    ]
+    let isBad = true
+    const whole = log(
+      () => [...good, bad, oldest].sort((one, two) => (one.occurred_at < two.occurred_at ? 1 : -1)),
+      50,
+    )
+    const spoils =
+      ({ from = '', to = '~' }: Readonly<Record<string, string>>) =>
+      ({ occurred_at: at }: Entry) =>
+        at >= from && at < to
+    api.on(ROUTE, request => {
+      const isSpoilt = isBad && request.query['limit'] !== '1' && [bad, oldest].some(spoils(request.query))
+      return isSpoilt ? refused(500) : whole(request)
+    })
+    const trial = await startTrial(api)
+    expect(outcomeOf(await trial.run(['access_logs']), 'access_logs')).toBe('failed')
+    expect(trial.column(OPERATIONS)).toEqual(['a', 'b', 'c', 'd', 'e'])
+    const unread = () => trial.all('SELECT item, reason FROM sync_rejects WHERE resolved_at IS NULL')
+    expect(unread()).toHaveLength(2)
+    for (const { item } of unread()) {
+      const { from, to } = JSON.parse(String(item))
+      expect(Date.parse(to) - Date.parse(from)).toBeLessThanOrEqual(60_000)
+    }
+    const asked = api.asked(ROUTE).length
+    // Two entries, sixteen halvings of a month each.
+    expect(asked).toBeLessThan(140)
+    trial.moveClock(HOUR)
+    await trial.run(['access_logs'])
+    expect(api.asked(ROUTE).length - asked).toBeLessThan(10)
+
+    isBad = false
+    trial.moveClock(7 * DAY)
+    await trial.run(['access_logs'])
+    expect(stateOf(trial, 'access_logs')).toBe('ok')
+    expect(trial.column(OPERATIONS)).toEqual(['a', 'b', 'bad', 'c', 'bad too', 'd', 'e'])
+    expect(unread()).toEqual([])
+  })
+
   test('is not offered where it was always refused, and failing where it was read before', async () => {
     const api = await startScriptedApi()
     const whole = log(() => [entry(60_000, 'a')], 50)

@@ -10,6 +10,7 @@ import {
   MOST_FAILURES_IN_A_ROW,
   nextForPage,
   nextForPass,
+  nextForPeriod,
 } from '../../src/engine/narrowing.ts'
 
 const NOW = Date.parse('2026-03-04T12:00:00.000Z')
@@ -96,6 +97,21 @@ describe('a page of a timeline that failed', () => {
     expect([9, 10].map(pages => limitAfter(pages, 10, 100))).toEqual([10, 100])
     expect(limitAfter(10, 10, 50)).toBe(50)
     expect(limitAfter(1000, 100, 100)).toBe(100)
+  })
+})
+
+describe('a period of a log that failed', () => {
+  const period = { attempts: 2, limit: 0, code: 'server', mayPass: true, isAnswered: true, feedFailures: 2 }
+  const HOUR = 3_600_000
+  test.each<[string, object, object]>([
+    ['is cut in the middle', {}, { step: 'cut', at: NOW - HOUR / 2 }],
+    ['is asked for once more first where that may help', { attempts: 1 }, { step: 'wait' }],
+    ['waits where nothing else of the log was answered', { isAnswered: false }, { step: 'wait' }],
+    ['waits where the whole log fails', { feedFailures: FAILURES_OF_ONE_PAGE + 1 }, { step: 'wait' }],
+    ['waits where it is refused', { code: 'refused-403' }, { step: 'wait' }],
+    ['is stepped over where it is a minute', { from: at(-60_000) }, { step: 'step-over' }],
+  ])('%s', (_, more, next) => {
+    expect(nextForPeriod({ ...period, from: at(-HOUR), to: at(0), ...more })).toEqual(next)
   })
 })
 
