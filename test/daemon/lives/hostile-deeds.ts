@@ -62,22 +62,39 @@ const lag: Deed = async (trial, draw) => {
   return { told: `${JSON.stringify(fault)}; ${told.join('; ')}`, struck }
 }
 
-async function someId(trial: DaemonTrial, draw: Draw): Promise<string> {
-  const [kind, id] = draw.pick<readonly [TruthKind, string]>([
-    ['activities', 'id'],
-    ['messages', 'id'],
-    ['meetings', 'meeting_id'],
-    ['crm_records', 'id'],
-    ['teams', 'id'],
-    ['collections', 'id'],
-    ['playbooks', 'id'],
-  ])
-  return String(pickOf(draw, await trial.simulator.truth(kind))[id])
+type KindOfId = readonly [kind: TruthKind, id: string]
+
+/** The id of some item of a kind that has any: half of everything may have been deleted, more than once. */
+async function someId(trial: DaemonTrial, draw: Draw, kinds: readonly KindOfId[]): Promise<string> {
+  const published = await Promise.all(
+    kinds.map(async ([kind, id]) => (await trial.simulator.truth(kind)).map(item => String(item[id]))),
+  )
+  return pickOf(
+    draw,
+    pickOf(
+      draw,
+      published.filter(ids => ids.length > 0),
+    ),
+  )
 }
+
+const READ_SINGLY: readonly KindOfId[] = [
+  ['meetings', 'meeting_id'],
+  ['playbooks', 'id'],
+]
+
+const LISTED: readonly KindOfId[] = [
+  ...READ_SINGLY,
+  ['activities', 'id'],
+  ['messages', 'id'],
+  ['crm_records', 'id'],
+  ['teams', 'id'],
+  ['collections', 'id'],
+]
 
 /** Every answer for one item fails, alone and in a list, while others change. */
 const stubbornItem: Deed = async (trial, draw) => {
-  const id = await someId(trial, draw)
+  const id = await someId(trial, draw, LISTED)
   const failure = draw.pick(FAILURES)
   const faults = draw.pick<Faults>([
     [{ ...failure, showing: id }],
@@ -97,12 +114,8 @@ const stubbornItem: Deed = async (trial, draw) => {
 
 /** Every single read of an item fails that its list shows. */
 const stubbornRead: Deed = async (trial, draw) => {
-  const [kind, id] = draw.pick<readonly [TruthKind, string]>([
-    ['meetings', 'meeting_id'],
-    ['playbooks', 'id'],
-  ])
-  const item = pickOf(draw, await trial.simulator.truth(kind))
-  const fault = { ...draw.pick(WRONG_ANSWERS), naming: String(item[id]) }
+  const id = await someId(trial, draw, READ_SINGLY)
+  const fault = { ...draw.pick(WRONG_ANSWERS), naming: id }
   const struck = await whileWrong(trial, [fault], () => trial.requests(20 + draw.below(60)))
   return { told: JSON.stringify(fault), struck }
 }
