@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './longest-first.ts'
 
 export default defineConfig({
   test: {
@@ -11,6 +12,7 @@ export default defineConfig({
     testTimeout: 1_200_000,
     hookTimeout: 1_200_000,
     pool: 'forks',
+    sequence: { sequencer: LongestFirst },
     // They mostly wait for the processes that they start.
     maxWorkers: 3,
   },

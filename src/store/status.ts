@@ -4,6 +4,7 @@ import { CATALOG } from '../catalog.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { ResourceName } from '../resource.ts'
 import { type LagSummary, readArrivals } from './arrivals.ts'
+import type { Writer } from './lock.ts'
 import { databaseError, openDatabase, type Sqlite } from './open.ts'
 import { type Request, readRequests } from './requests.ts'
 import { quote } from './sql.ts'
@@ -126,7 +127,8 @@ function readFailing(db: Sqlite): ReadonlyMap<ResourceName, Failing> {
 function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefined): Status {
   if (!isWarehouse(db)) throw nothingThere(file)
   const noted = db.prepare('SELECT key, value FROM sync_meta').raw().all() as [string, string][]
-  const meta = isCopy(db) ? noted.filter(([key]) => !OF_PROCESSES.has(key)) : noted
+  const meta = new Map(noted)
+  if (isCopy(db, meta.get(META.writer))) for (const key of OF_PROCESSES) meta.delete(key)
   return {
     database: { path: file, ...databaseSizes(file) },
     resources: rows ?? readStatus(db),
@@ -134,16 +136,20 @@ function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefine
     arrivals: readArrivals(db),
     requests: readRequests(db),
     openRuns: db.prepare('SELECT count(*) FROM sync_runs WHERE ended_at IS NULL').pluck().get() as number,
-    meta: new Map(meta),
+    meta,
   }
 }
 
 /** Notes of processes that write the warehouse: they say nothing about a copy of it. */
-const OF_PROCESSES: ReadonlySet<string> = new Set([META.writer, META.daemonState, META.unreachable])
+const OF_PROCESSES = [META.writer, META.daemonState, META.unreachable]
 
-/** A snapshot has no WAL; a warehouse always has one. */
-function isCopy(db: Sqlite): boolean {
-  return db.pragma('journal_mode', { simple: true }) === 'delete'
+/**
+ * A snapshot has no WAL; a warehouse has one from its first opening for writing on. A copy that was restored has none
+ * yet, and its notes are true: the restore has made them.
+ */
+function isCopy(db: Sqlite, writer: string | undefined): boolean {
+  const isWithoutWal = db.pragma('journal_mode', { simple: true }) === 'delete'
+  return isWithoutWal && (writer === undefined || (JSON.parse(writer) as Writer).command !== 'restore')
 }
 
 /** Asked of the file system; the database need not be open. */

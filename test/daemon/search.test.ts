@@ -3,6 +3,7 @@ import { keepSearch } from '../../src/daemon/search-keeping.ts'
 import { createLog } from '../../src/log.ts'
 import { maintain } from '../../src/retention/maintain.ts'
 import { createSearch } from '../../src/store/search.ts'
+import { META } from '../../src/store/state.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
 import { advance, ask, build, putMeeting, putMessage } from '../store/searchable.ts'
@@ -33,6 +34,8 @@ test('the night in which content is erased has it leave the indices as well', as
   await build(store)
   const withdrawnAt = new Date(NOW - 40 * 86_400_000).toISOString()
   await store.transaction(() => {
+    // Once the clock was right, ages count.
+    store.state.setMeta(META.maintainedAt, withdrawnAt)
     store.tombstone('message_copies', [['a']], withdrawnAt)
     store.tombstone('meetings', [['m']], withdrawnAt)
   })

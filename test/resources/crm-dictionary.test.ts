@@ -129,7 +129,7 @@ describe('the dictionary of the typed tables', () => {
     const store = temporaryStore()
     await tell(store, 'deal', [NAME])
     await tell(store, 'offer', [AMOUNT])
-    store.db.exec("DELETE FROM crm_objects WHERE name = 'deal'")
+    store.db.exec("DELETE FROM crm_objects WHERE name = 'deal'; DELETE FROM crm_fields WHERE object = 'deal'")
     store.atomically(() => undefined)
     await store.crmTables.finish()
     expect(entries(store, 'crm_deal')).toEqual([])

@@ -1,0 +1,16 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Files that take a minute or more, mostly waiting: begun last, they would be all that is left to wait for. */
+const LONG = ['test/daemon/lives/', 'test/doctor/', 'test/daemon/starting', 'test/plan/', 'test/convergence/']
+
+/** Runs the long files first; the others in the usual order. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const rank = ({ moduleId }: TestSpecification) => {
+      const index = LONG.findIndex(part => moduleId.includes(part))
+      return index < 0 ? LONG.length : index
+    }
+    return sorted.sort((one, other) => rank(one) - rank(other))
+  }
+}
