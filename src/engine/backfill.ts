@@ -99,6 +99,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
   })
   let scheduler: Scheduler | undefined
   let waits = 0
+  let repeats = 0
   /** By `now`, in ms. */
   let confirmingUntil: number | undefined
 
@@ -136,6 +137,15 @@ export function createBackfill(deps: BackfillDeps): Backfill {
       for (const resource of done) settleRead(context, resource)
       return done.some(({ name }) => !isFinished(name))
     })
+
+  const finishedNow = () => new Set(chosen.flatMap(({ name }) => (isFinished(name) ? [name] : [])))
+
+  /** Something has fallen due since nothing was left to ask. */
+  const fellDue = (): boolean => {
+    if (deps.soft.aborted || repeats >= MOST_REPEATS || finishedNow().size === chosen.length) return false
+    repeats += 1
+    return true
+  }
 
   const dueOf = (resource: Resource): Chosen => ({
     resource,
@@ -175,9 +185,12 @@ export function createBackfill(deps: BackfillDeps): Backfill {
         access: { againAfterMs: 0, wasAnswered: false, wasLost: false },
       })
       let stopped: unknown
+      let finished: ReadonlySet<ResourceName> | undefined
       try {
         do await scheduler.run()
-        while ((await waitsForConfirmation()) || (await bringsMore()))
+        while ((await waitsForConfirmation()) || (await bringsMore()) || fellDue())
+        // What falls due from now on is for the next run.
+        finished = finishedNow()
         await store.crmTables.finish(deps.soft)
       } catch (error) {
         stopped = error
@@ -187,7 +200,8 @@ export function createBackfill(deps: BackfillDeps): Backfill {
         return chosen.map(resource => {
           const { name } = resource
           const isWaiting = interrupted && confirmationMs(context, [name]) !== undefined
-          return endRound(context, resource, { interrupted, finished: isFinished(name) && !isWaiting })
+          const isRead = (finished ?? finishedNow()).has(name)
+          return endRound(context, resource, { interrupted, finished: isRead && !isWaiting })
         })
       })
       await store.transaction(() => {
@@ -205,6 +219,9 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     },
   }
 }
+
+/** A run ends though something falls due at every instant. */
+const MOST_REPEATS = 3
 
 /**
  * A round that was interrupted goes on, and resources that were read to their end in it are left alone; else a new
