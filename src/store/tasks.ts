@@ -43,6 +43,8 @@ export interface Tasks {
   demand(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
   /** Has a key read at a time, whether it was read before or not; in a backfill too. */
   askAt(task: TaskKey & { dueAt: string }): void
+  /** When the last of those that `askAt` has noted for these resources falls due, within a span of time. */
+  latestAsked(resources: readonly string[], span: { after: string; upTo: string }): string | undefined
   due(query: DueQuery): Task[]
   /** What is due by the time that was noted, newest first. */
   dueBy(query: Omit<DueQuery, 'round' | 'everyRound'>): Task[]
@@ -120,6 +122,10 @@ export function createTasks(prepare: Prepare): Tasks {
     `INSERT INTO sync_tasks (feed, scope, key, due_at, round) VALUES (?, ?, ?, ?, ${BY_DUE_TIME})
      ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, waiting = 0`,
   )
+  const latestAsked = prepare(
+    `SELECT max(due_at) FROM sync_tasks WHERE round = ${BY_DUE_TIME} AND due_at > @after AND due_at <= @upTo
+       AND substr(feed, 1, instr(feed, '.') - 1) IN (SELECT value FROM json_each(@resources))`,
+  ).pluck()
   const isAsked = `(@since IS NULL OR sort_at IS NULL OR sort_at >= @since) AND (@keys IS NULL OR key GLOB @keys)
      AND scope NOT IN (SELECT value FROM json_each(@exceptScopes))`
   // Ranges of an index joined by UNION ALL: with OR, SQLite would walk every task of the feed.
@@ -174,6 +180,8 @@ export function createTasks(prepare: Prepare): Tasks {
     askAt: ({ feed, scope = '', key, dueAt }) => {
       askAt.run(feed, scope, key, dueAt)
     },
+    latestAsked: (resources, span) =>
+      (latestAsked.get({ ...span, resources: JSON.stringify(resources) }) as string | null) ?? undefined,
     demand: ({ feed, scope = '', key, sortAt = null, dueAt }) => {
       demand.run(feed, scope, key, sortAt, dueAt)
     },

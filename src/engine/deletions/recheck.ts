@@ -1,3 +1,4 @@
+import { isoInstant } from '../../clock.ts'
 import type { ResourceName } from '../../resource.ts'
 import type { Segment } from '../../store/ledger.ts'
 import type { ListOf } from '../agenda.ts'
@@ -42,6 +43,7 @@ export function confirmationMs(
   const doubted = doubts.nextAt()
   const waits = [
     latestMs(context, resources, confirmAfterMs(context)),
+    askedMs(context, resources),
     doubted === undefined ? undefined : doubted - clock.elapsed(),
   ].filter(wait => wait !== undefined)
   const ms =
@@ -49,6 +51,20 @@ export function confirmationMs(
       ? Math.max(...waits)
       : latestMs(context, resources, scaled(CONFIRM_MANY_AFTER_MS, options))
   return ms === undefined ? undefined : Math.max(ms, 1)
+}
+
+/**
+ * Until the last of the reads that are to confirm is due. These go by this machine's clock, and the server's, by which a
+ * suspicion is old enough, may gain a second when an answer tells it more exactly.
+ */
+function askedMs(
+  { store, clock, options }: EngineContext,
+  resources: readonly ResourceName[],
+): number | undefined {
+  const now = clock.now()
+  const soon = { after: isoInstant(now), upTo: isoInstant(now + confirmAfterMs({ options })) }
+  const dueAt = store.tasks.latestAsked(resources, soon)
+  return dueAt === undefined ? undefined : Date.parse(dueAt) - now
 }
 
 /** Until the youngest suspicion is so old; undefined when each is. One from the future is as old as any other. */
