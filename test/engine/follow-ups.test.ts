@@ -53,6 +53,37 @@ describe('a field that two endpoints show differently', () => {
   })
 })
 
+describe('a message that changed', () => {
+  test.each([
+    ['once, is read again until the answer shows the change', 1, 3],
+    ['always, has its text believed after three more', Number.POSITIVE_INFINITY, 5],
+  ])('and that a replica that lags shows as it was, %s', async (_, lags, reads) => {
+    const api = await startScriptedApi()
+    const versions = ['first', 'second'].map(text => ({ ...message(1, { subject: text }), text }))
+    let now = 0
+    let lagging = 0
+    api.on('/v2/messages', () => v2Page([message(1, { subject: versions[now]?.text })]))
+    api.on('/v2/messages/{id}', () => {
+      const isLagging = now > 0 && lagging < lags
+      if (isLagging) lagging += 1
+      return { body: versions[isLagging ? 0 : now] }
+    })
+    const trial = await startTrial(api)
+    const { context, drain, passTime } = await startTimed(api, trial, ['messages', 'message_bodies'])
+    await drain()
+    now = 1
+    context.wishes.add('messages.list')
+    await drain()
+    for (let minute = 0; minute < 10; minute += 1) {
+      passTime(60_000)
+      await drain()
+    }
+    expect(api.asked('/v2/messages/{id}')).toHaveLength(reads)
+    const expected = { subject: 'second', text: lags === 1 ? 'second' : 'first' }
+    expect(trial.all('SELECT subject, text FROM messages')).toEqual([expected])
+  })
+})
+
 describe('a link that is signed anew for each answer', () => {
   const SIGNED = [
     ['of a meeting', () => ({ recording_link: `https://example.com/${Math.random()}` })],

@@ -1,12 +1,15 @@
 import { longestBackoffMs } from '../../backoff.ts'
+import { tableNamed } from '../../catalog.ts'
 import { decodeJson, encodeJson } from '../../json.ts'
+import type { ItemFeed } from '../../resource.ts'
 import type { ParsedItem } from '../../row.ts'
 import type { TextResult } from '../../store/message-merge.ts'
+import type { StoredItem } from '../../store/store.ts'
 import type { Denial, RowKey } from '../../store/suspicions.ts'
 import type { EngineContext } from '../context.ts'
 import { denied } from '../deletions/denial.ts'
 import { tableOfPart } from '../deletions/part.ts'
-import { DAY, HOUR, WEEK } from '../intervals.ts'
+import { DAY, HOUR, MINUTE, WEEK } from '../intervals.ts'
 import type { Reply } from '../job.ts'
 import { again, type ItemHandler, type ItemWork, readAgain, recordOf, whereOf } from './work.ts'
 
@@ -30,15 +33,38 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   const options = { ticket: reply.ticket, now: context.now(), keepsLive: true, shownBy: 'single' } as const
   const stored = context.write(where, feed.table, [item], options)
   // A read that started later has spoken already.
-  if (stored.length === 0) return
+  const [entry] = stored
+  if (entry === undefined) return
+  const wasRead = context.store.merge.textState(task.key) === 'present'
   const given = typeof text === 'string'
   if (given) context.store.suspicions.end(textOf(work))
   else if (isDoubtful(context, work, 'empty')) return
   const result: TextResult = given ? { state: 'present', text: text.toWellFormed() } : { state: 'empty' }
   if (context.store.merge.applyText(task.key, result, context.now()))
     context.counts(where.resource).rowsChanged += 1
-  if (given) context.store.tasks.remove(task)
-  else bodyAgain(context, work, false)
+  if (!given) bodyAgain(context, work, false)
+  else if (wasRead && mayLag(feed, entry)) askLaggingAgain(context, work)
+  else context.store.tasks.remove(task)
+}
+
+/**
+ * A message that changed is read again. Where the answer differs from what the list shows, a replica that lags may have
+ * given it, with the text from before the change.
+ */
+function mayLag({ table }: ItemFeed, { item, written: { before } }: StoredItem): boolean {
+  return Object.values(tableNamed(table).columns).some(
+    ({ source }, index) => source.from === 'payload' && before?.[index] !== item.cells[index],
+  )
+}
+
+/** List and single read may also differ for good: then the answer counts after so many. */
+const LAGGING_AGAIN_MS = [5_000, 30_000, 5 * MINUTE]
+
+function askLaggingAgain(context: EngineContext, work: ItemWork): void {
+  const { task } = work
+  const afterMs = LAGGING_AGAIN_MS[task.attempts]
+  if (afterMs === undefined) context.store.tasks.remove(task)
+  else again(context, work, { afterMs, attempts: task.attempts + 1, waiting: true })
 }
 
 function withExtra(item: ParsedItem, field: string, value: unknown): ParsedItem {
