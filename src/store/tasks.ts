@@ -43,7 +43,7 @@ export interface Tasks {
   demand(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
   /** Has a key read at a time, whether it was read before or not; in a backfill too. */
   askAt(task: TaskKey & { dueAt: string }): void
-  /** When the last of those that `askAt` has noted for these resources falls due, within a span of time. */
+  /** When the last of the probes, and of what `askAt` has noted, of these resources falls due in a span of time. */
   latestAsked(resources: readonly string[], span: { after: string; upTo: string }): string | undefined
   due(query: DueQuery): Task[]
   /** What is due by the time that was noted, newest first. */
@@ -123,7 +123,8 @@ export function createTasks(prepare: Prepare): Tasks {
      ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, waiting = 0`,
   )
   const latestAsked = prepare(
-    `SELECT max(due_at) FROM sync_tasks WHERE round = ${BY_DUE_TIME} AND due_at > @after AND due_at <= @upTo
+    `SELECT max(due_at) FROM sync_tasks
+     WHERE (round = ${BY_DUE_TIME} OR feed GLOB '*.probe') AND due_at > @after AND due_at <= @upTo
        AND substr(feed, 1, instr(feed, '.') - 1) IN (SELECT value FROM json_each(@resources))`,
   ).pluck()
   const isAsked = `(@since IS NULL OR sort_at IS NULL OR sort_at >= @since) AND (@keys IS NULL OR key GLOB @keys)
