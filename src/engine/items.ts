@@ -18,14 +18,8 @@ import { refuseTasks } from './refused-scope.ts'
 /** After so many failures in a row the oldest go first: the newest may be bad together. */
 const NEIGHBOURS_IN_A_ROW = 5
 
-/** How long keys that were taken from the database are read before newer ones are looked for. */
-const LOT_LASTS_MS = 2000
-
-/** One of each, and then the rest of the longer. */
-function inTurns<T>(some: readonly T[], others: readonly T[]): T[] {
-  const length = Math.max(some.length, others.length)
-  return Array.from({ length }, (_, at) => [...some.slice(at, at + 1), ...others.slice(at, at + 1)]).flat()
-}
+/** How often newer keys are looked for while those that were taken from the database are read. */
+const LOOK_MS = 2000
 
 /** Two sources: what the newest end has just told of, and all the rest. */
 export function createItems(
@@ -48,33 +42,48 @@ export function createItems(
       mayBegin: () => resource.parents.every(context.isFinished),
       lots: () => lots(context, id),
     })
+  /** Read to its end before the next is taken: where more falls due than can be read, the oldest keys have their turn. */
   let lot: Task[] = []
-  let filledAt = Number.NEGATIVE_INFINITY
-  /** First reads and the others begin a lot in turns, so that neither waits for ever where lots are short-lived. */
-  let beginsPending = true
+  /** Keys that came in meanwhile. Read in turns with the lot, which may take minutes. */
+  let arrived: Task[] = []
+  let lookedAt = Number.NEGATIVE_INFINITY
+  let isTurnOfArrived = false
   let failures = 0
 
   const nameOf = ({ scope, key }: Task) => `${scope}\u0000${key}`
   const isFree = (task: Task) => !underWay.has(nameOf(task)) && !holds.isHeld(id, task.scope)
 
-  const refill = () => {
-    const pending = pendingTasks(context, id, feed)
-    const due = agenda.dueTasks({
-      ...where,
-      everyRound: feed.everyRound,
-      since: feed.boundBySince ? context.options.since : null,
-      limit: agenda.lot,
-      exceptScopes: holds.heldScopes(id),
-    })
-    lot = (beginsPending ? inTurns(pending, due) : inTurns(due, pending)).filter(isFree)
-    beginsPending = !beginsPending
-    filledAt = clock.elapsed()
+  const look = (): Task[] => {
+    lookedAt = clock.elapsed()
+    return [
+      ...pendingTasks(context, id, feed),
+      ...agenda.dueTasks({
+        ...where,
+        everyRound: feed.everyRound,
+        since: feed.boundBySince ? context.options.since : null,
+        limit: agenda.lot,
+        exceptScopes: holds.heldScopes(id),
+      }),
+    ].filter(isFree)
   }
 
-  /** What has come in meanwhile does not wait until all of a lot was read, which may take minutes. */
-  const isOutdated = () => agenda.isTimed && clock.elapsed() - filledAt >= LOT_LASTS_MS
+  const refill = () => {
+    lot = look()
+    arrived = []
+  }
 
-  const takeFromLot = () => (failures < NEIGHBOURS_IN_A_ROW ? lot.shift() : lot.pop())
+  const lookForArrived = () => {
+    const known = new Set(lot.map(nameOf))
+    arrived = look().filter(task => !known.has(nameOf(task)))
+  }
+
+  const isOutdated = () => agenda.isTimed && clock.elapsed() - lookedAt >= LOOK_MS
+
+  const take = (): Task | undefined => {
+    isTurnOfArrived = !isTurnOfArrived
+    const task = isTurnOfArrived ? arrived.shift() : undefined
+    return task ?? (failures < NEIGHBOURS_IN_A_ROW ? lot.shift() : lot.pop()) ?? arrived.shift()
+  }
 
   const isReady = () => plan?.isMade() ?? true
 
@@ -157,7 +166,9 @@ export function createItems(
           keys.delete(key)
           const task = urgentTask(context, id, feed, key)
           if (!task || !isFree(task)) continue
-          lot = lot.filter(other => nameOf(other) !== nameOf(task))
+          const isOther = (one: Task) => nameOf(one) !== nameOf(task)
+          lot = lot.filter(isOther)
+          arrived = arrived.filter(isOther)
           return begin(task)
         }
         return undefined
@@ -175,9 +186,10 @@ export function createItems(
         if (!isReady()) return undefined
         const going = continued.shift()
         if (going) return readJob(going.task, going.work)
-        if (lot.length === 0 || isOutdated()) refill()
-        let task = takeFromLot()
-        while (task && !isFree(task)) task = takeFromLot()
+        if (lot.length === 0) refill()
+        else if (isOutdated()) lookForArrived()
+        let task = take()
+        while (task && !isFree(task)) task = take()
         return task && begin(task)
       },
       finished() {
