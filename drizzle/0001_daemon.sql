@@ -1,4 +1,4 @@
-CREATE TABLE `sync_erasures` ( /* What was withdrawn and still has its content. */
+CREATE TABLE `sync_erasures` ( /* Deleted or withheld rows whose content is not purged yet. */
 	`table_name` text NOT NULL,
 	`scope` text DEFAULT '' NOT NULL,
 	`key` text NOT NULL,
@@ -8,7 +8,7 @@ CREATE TABLE `sync_erasures` ( /* What was withdrawn and still has its content. 
 --> statement-breakpoint
 CREATE INDEX `sync_erasures_by_time` ON `sync_erasures` (`withdrawn_at`);
 --> statement-breakpoint
-CREATE TABLE `sync_arrivals` ( /* How late rows came to be known. */
+CREATE TABLE `sync_arrivals` ( /* How late rows became visible. */
 	`resource` text NOT NULL,
 	`bucket` integer NOT NULL,
 	`rows` integer DEFAULT 0 NOT NULL,
@@ -16,7 +16,7 @@ CREATE TABLE `sync_arrivals` ( /* How late rows came to be known. */
 	PRIMARY KEY(`resource`, `bucket`)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `sync_requests` ( /* What other processes ask of the one that writes. */
+CREATE TABLE `sync_requests` ( /* Requests of other processes to the process that writes. */
 	`id` integer PRIMARY KEY NOT NULL,
 	`kind` text NOT NULL,
 	`resource` text NOT NULL,

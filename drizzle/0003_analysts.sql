@@ -1,16 +1,16 @@
-CREATE TABLE `data_dictionary` ( /* What every column of every table and view means, this one included. The program parley made this file from the API of a conversation-intelligence product and keeps it true to it. */
+CREATE TABLE `data_dictionary` ( /* What every column of every table and view means, including this one. The program parley created this file from the API of a conversation-intelligence product and keeps it up to date. */
 	`table_name` text NOT NULL /* Name of the table or view. */,
 	`column_name` text NOT NULL /* Name of the column. */,
-	`position` integer NOT NULL /* 0-based place of the column within its table. */,
-	`type` text NOT NULL /* `text`, `timestamp` (text, UTC, always 24 characters), `date` (text, `2026-06-30`), `json` (text), `integer`, `boolean` (0 or 1), `real`, or `any` (a number, and text where it has more digits than a number keeps). A timestamp of a CRM field that does not parse stands as it was sent. */,
-	`null_meaning` text /* What NULL means there. */,
+	`position` integer NOT NULL /* 0-based position of the column within its table. */,
+	`type` text NOT NULL /* `text`, `timestamp` (text, UTC, always 24 characters), `date` (text, `2026-06-30`), `json` (text), `integer`, `boolean` (0 or 1), `real`, or `any` (a number, or text where a number would lose digits). A timestamp of a CRM field that cannot be parsed is stored as sent. */,
+	`null_meaning` text /* What NULL means in the column. */,
 	`description` text NOT NULL /* What the value means. */,
-	`source_field` text /* Field of the API that the value comes from; `[]` stands after every list on the way. NULL: the value is of parley’s own making. */,
-	`unit` text /* What a quantity is measured in; `not stated` where the API does not say. NULL: the value is no quantity. */,
-	`example` text /* A made-up value as it is stored. NULL: it is a field of your CRM. */,
+	`source_field` text /* API field that the value comes from, with `[]` after each list in its path. NULL: parley sets the value. */,
+	`unit` text /* Unit of a quantity; `not stated` where the API does not state it. NULL: the value is not a quantity. */,
+	`example` text /* A made-up value in its stored form. NULL: the column is a field of your CRM. */,
 	PRIMARY KEY(`table_name`, `column_name`)
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-ALTER TABLE `crm_objects` ADD `table_name` text /* Typed table of its records, such as `crm_deal`. NULL: it has none yet, or `crm.tables` is off. */;
+ALTER TABLE `crm_objects` ADD `table_name` text /* Typed table of the object's records, such as `crm_deal`. NULL: the object has no typed table yet, or `crm.tables` is off. */;
 --> statement-breakpoint
-ALTER TABLE `crm_fields` ADD `column_name` text /* Column of the typed table (`crm_objects.table_name`) that holds it. NULL: it has none (yet), and is in `crm_records.fields` alone. */;
+ALTER TABLE `crm_fields` ADD `column_name` text /* Column of the field in the typed table (`crm_objects.table_name`). NULL: the field has no column, or none yet. Its values are in `crm_records.fields`. */;

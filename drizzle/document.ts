@@ -1,10 +1,10 @@
-import { CATALOG, type PlacedTable, TABLES } from '../src/catalog.ts'
+import { CATALOG, type PlacedTable, TABLES } from '../src/catalog/catalog.ts'
+import type { Resource, Table } from '../src/catalog/resource.ts'
 import { CONVENIENCE_VIEWS } from '../src/dictionary/convenience-views.ts'
 import { type Area, type DescribedTable, fullMeaning } from '../src/dictionary/described.ts'
 import { DICTIONARY, describedTable } from '../src/dictionary/dictionary.ts'
-import { kindOf } from '../src/dictionary/resource-tables.ts'
+import { rowLifecycle } from '../src/dictionary/resource-tables.ts'
 import { DICTIONARY_TABLE, QUESTIONS_TABLE, SYNC_TABLES } from '../src/dictionary/sync-tables.ts'
-import type { Resource, Table } from '../src/resource.ts'
 
 /** Where the generated part of `drizzle/README.md` begins; what stands above is written by hand. */
 const MARK = '<!-- From here on written by `npm run schema` from the declarations in src/resources. -->'
@@ -63,7 +63,7 @@ function resourceSection({ about, tables }: Resource): string[] {
 
 function tableSection(placed: PlacedTable): string[] {
   const table = describedTable(placed.table.name)
-  return table ? section({ ...table, about: `${table.about} _${kindOf(placed)}._` }) : []
+  return table ? section({ ...table, about: `${table.about} _${rowLifecycle(placed)}._` }) : []
 }
 
 function section({ name, form, about, columns }: DescribedTable): string[] {
@@ -114,7 +114,7 @@ function relations({ name, columns }: DescribedTable): string[] {
     const isKept = TABLES.get(name)?.table.columns[column.name]?.source.from === 'parent'
     for (const target of column.refersTo) {
       const [table = ''] = target.split('.')
-      const line = `${table} ${isKept && TABLES.get(name)?.above ? '||' : '|o'}--o{ ${name}`
+      const line = `${table} ${isKept && TABLES.get(name)?.parent ? '||' : '|o'}--o{ ${name}`
       by.set(line, [...(by.get(line) ?? []), column.name])
     }
   }

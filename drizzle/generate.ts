@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { generateSQLiteDrizzleJson, generateSQLiteMigration } from 'drizzle-kit/api'
-import { CLUSTERED, SCHEMA } from '../src/store/schema.ts'
 import { commented } from './comments.ts'
 import { withSchema } from './document.ts'
+import { CLUSTERED, SCHEMA } from './schema.ts'
 
 /**
  * `npm run schema -- NAME`: writes the migration from the last snapshot to the declared schema, and adds what

@@ -1,22 +1,21 @@
-import { setFlagsFromString } from 'node:v8'
 import { type Client, createClient } from './api/client.ts'
-import { createGovernor, type Governor } from './api/governor.ts'
-import type { LearnedRate } from './api/pace.ts'
+import { createGovernor, type Governor } from './api/governor/governor.ts'
+import type { LearnedRate } from './api/governor/pace.ts'
+import { RESOURCE_NAMES, type ResourceName } from './catalog/resource.ts'
 import { type Clock, isoInstant, systemClock } from './clock.ts'
-import type { ApiSettings } from './config.ts'
+import type { ApiSettings } from './config/config.ts'
 import { type Backfill, createBackfill } from './engine/backfill.ts'
-import type { EngineOptions } from './engine/context.ts'
+import type { EngineOptions } from './engine/options.ts'
 import { createShift, type Shift, type ShiftDeps } from './engine/shift.ts'
 import type { Log, LogFields } from './log.ts'
-import { RESOURCE_NAMES, type ResourceName } from './resource.ts'
 import { type Workspace, workspaceOf } from './store/database/workspace.ts'
-import type { ModeChange } from './store/database/writable-file.ts'
-import type { HeldLock } from './store/lock.ts'
-import { requestsNoted } from './store/requests-today.ts'
-import { META } from './store/state.ts'
+import type { HeldLock } from './store/file/lock.ts'
+import type { ModeChange } from './store/file/writable.ts'
 import { openStoreInTurn, type Store } from './store/store.ts'
+import { META } from './store/sync/meta.ts'
+import { requestsNoted } from './store/sync/requests-today.ts'
 
-/** Puts the parts together for a process that reads the API into the warehouse. */
+/** The parts of a process that reads the API into the warehouse. */
 export interface App {
   clock: Clock
   store: Store
@@ -24,36 +23,31 @@ export interface App {
   client: Client
   backfill(resources: readonly ResourceName[], since: string | null): Backfill
   shift(resources: readonly ResourceName[], work: Pick<ShiftDeps, 'observer' | 'access'>): Shift
-  /** Notes what was learned of the API, so that a restart need not learn it again. */
-  keepLearned(): Promise<void>
-  /** Notes what was learned of the API and closes everything, the last opened first. */
+  /** Saves the learned rate and the day's request count, so that a restart starts from them. */
+  saveLearned(): Promise<void>
+  /** Saves the same and closes everything, in the reverse order of opening. */
   close(): Promise<void>
 }
 
 export interface AppOptions {
   settings: ApiSettings
   log: Log
-  /** The owner says that the workspace in the database has another id now. */
+  /** `--workspace-renamed`: the workspace in the database has a new id, which the settings give. */
   isWorkspaceRenamed?: boolean
-  /** What this process says of itself to others that want the database. */
+  /** The command and process id that another process sees when it finds the database locked. */
   command: string
   pid: number
-  /** The lock of the database, where it is held for longer than this. */
+  /** The lock of the database, when the caller holds it already and keeps it after `close`. */
   held?: HeldLock
-  /** Ends the taking of new work, then the work under way. */
+  /** Stops the start of new work. */
   soft: AbortSignal
+  /** Cancels the work in flight. */
   hard: AbortSignal
-  /** Told for how many milliseconds each transaction has held the event loop. */
+  /** Called with the milliseconds for which each transaction blocked the event loop. */
   onTransaction?: (ms: number) => void
 }
 
-/**
- * V8 lets the heap grow to several times of what is alive before it collects. A daemon shares its machine: a fifth
- * costs no time that could be measured and saves 20 MB.
- */
-const HEAP_GROWTH = '--heap-growing-percent=20'
-
-/** @throws StopError 73 or 75 when the database cannot be had */
+/** @throws StopError 73 when the database cannot be opened, 75 when another process holds it */
 export async function openApp({
   settings,
   log,
@@ -65,7 +59,6 @@ export async function openApp({
   onTransaction,
   isWorkspaceRenamed = false,
 }: AppOptions): Promise<App> {
-  setFlagsFromString(HEAP_GROWTH)
   const clock = systemClock()
   const { api, database } = settings
   const store = await openStoreInTurn({
@@ -79,17 +72,17 @@ export async function openApp({
     ...(held && { held }),
     onTransaction,
     onUpgrade: ({ copy }) =>
-      log.info('The database is of an older version and is brought up to date', {
+      log.info('Migrating the database from an older version', {
         ...(copy && { path: copy.path, bytes: copy.bytes }),
       }),
     onLeftOut: ({ type, name, table, reason }) =>
-      log.warn('An object that parley did not make no longer fits its tables, and was left out', {
+      log.warn('Dropped an object that parley did not create and that no longer fits the tables', {
         table,
         reason: `${type} ${name}: ${reason}`,
       }),
-    onMode: change => sayMode(log, change),
+    onMode: change => logModeChange(log, change),
   })
-  sayOtherAddress(log, workspaceOf(store.db), api)
+  warnOfOtherAddress(log, workspaceOf(store.db), api)
   const governor = createGovernor({
     clock,
     random: Math.random,
@@ -98,7 +91,7 @@ export async function openApp({
       concurrency: api.maxConcurrency,
       requestsPerDay: api.maxRequestsPerDay,
     },
-    initial: readMeta<LearnedRate>(store, META.learnedRate),
+    initial: readJsonMeta<LearnedRate>(store, META.learnedRate),
     usedToday: requestsNoted(store.state.meta, today(clock)),
     reserve: (day, used) =>
       store.transaction(() => store.state.setMeta(META.requestsToday, JSON.stringify({ day, used }))),
@@ -110,7 +103,7 @@ export async function openApp({
     accessLogEndParameter: settings.accessLog.endParameter,
     words: settings.transcripts.words,
   })
-  const noteRate = () => {
+  const saveRate = () => {
     const noted = { ...governor.learned(), at: isoInstant(clock.now()) }
     store.state.setMeta(META.learnedRate, JSON.stringify(noted))
   }
@@ -123,15 +116,15 @@ export async function openApp({
     random: Math.random,
     soft,
     hard,
-    noteLearned: seldom(clock, noteRate),
+    noteLearned: throttle(clock, saveRate),
   }
-  const keep = (used: number) =>
+  const save = (used: number) =>
     store.transaction(() => {
-      noteRate()
+      saveRate()
       store.state.setMeta(META.requestsToday, JSON.stringify({ day: today(clock), used }))
       store.state.setMeta(META.clock, isoInstant(clock.now()))
     })
-  const keepLearned = () => keep(governor.state().reservedToday)
+  const saveLearned = () => save(governor.state().reservedToday)
   return {
     clock,
     store,
@@ -153,15 +146,15 @@ export async function openApp({
         pollMs: settings.sync.pollSeconds * 1000,
         options: options(settings.sync.since ?? null),
       }),
-    keepLearned,
+    saveLearned,
     async close() {
       await client.close()
       governor.close()
       try {
-        // What was reserved and not used is given back.
-        await keep(governor.state().usedToday)
+        // The database holds the reserved count, so that a killed process never sends more than the day allows.
+        await save(governor.state().usedToday)
       } catch {
-        // What was learned is a convenience; why the database cannot be written was said where it was noticed.
+        // Losing the learned rate is harmless, and the failing database was reported by the write that found it.
       } finally {
         store.close()
       }
@@ -169,19 +162,19 @@ export async function openApp({
   }
 }
 
-/** So often what was learned is noted along with an answer, so that a kill costs no more than that of it. */
-const NOTED_EVERY_MS = 5000
+/** The learned rate is saved with an API response, at most this often. A killed process loses no more than this. */
+const SAVE_RATE_EVERY_MS = 5000
 
-function seldom(clock: Clock, work: () => void): () => void {
+function throttle(clock: Clock, work: () => void): () => void {
   let doneAt = Number.NEGATIVE_INFINITY
   return () => {
-    if (clock.elapsed() - doneAt < NOTED_EVERY_MS) return
+    if (clock.elapsed() - doneAt < SAVE_RATE_EVERY_MS) return
     work()
     doneAt = clock.elapsed()
   }
 }
 
-/** The client alone, for commands that ask the API without a warehouse. */
+/** The API client alone, for commands that send requests without a warehouse. */
 export function createApiClient({ api }: ApiSettings, clock: Clock): Client {
   return createClient({
     baseUrl: api.baseUrl,
@@ -194,24 +187,28 @@ export function createApiClient({ api }: ApiSettings, clock: Clock): Client {
   })
 }
 
-function sayOtherAddress(log: Log, held: Workspace | undefined, { baseUrl }: ApiSettings['api']): void {
+function warnOfOtherAddress(log: Log, held: Workspace | undefined, { baseUrl }: ApiSettings['api']): void {
   if (held === undefined || held.base_url === baseUrl) return
-  log.warn('The database was last read from another address; make sure that it is the same workspace', {
+  log.warn('The database was last filled from another address; check that it serves the same workspace', {
     address: held.base_url,
     setting: 'api.base_url',
   })
 }
 
-function sayMode(log: Log, { path, found, wanted, isApplied }: ModeChange): void {
-  const reason = `it was ${octal(found)}, database.mode says ${octal(wanted)}`
+function logModeChange(log: Log, { path, found, wanted, isApplied }: ModeChange): void {
+  const reason = `found ${octal(found)}, expected ${octal(wanted)} (database.mode)`
   const fields = { path, reason, setting: 'database.mode' }
-  if (isApplied) log.info('The mode of a database file has been changed', fields)
-  else log.warn('The mode of a database file differs from the setting; only its owner can change it', fields)
+  if (isApplied) log.info('Changed the mode of a database file', fields)
+  else
+    log.warn(
+      'The mode of a database file differs from database.mode, and only the owner of the file can change it',
+      fields,
+    )
 }
 
 const octal = (mode: number): string => mode.toString(8).padStart(4, '0')
 
-function readMeta<T>(store: Store, key: string): T | undefined {
+function readJsonMeta<T>(store: Store, key: string): T | undefined {
   const text = store.state.meta(key)
   return text === undefined ? undefined : (JSON.parse(text) as T)
 }
@@ -220,15 +217,20 @@ function today(clock: Clock): string {
   return isoInstant(clock.now()).slice(0, 10)
 }
 
-export interface WhatRuns {
+export interface ProcessStart {
   version: string
   pid: number
   settings: ApiSettings
   resources: readonly ResourceName[]
 }
 
-/** What runs where: the fields of the line with which a log begins. */
-export function whatRuns({ version, pid, settings: { api, database }, resources }: WhatRuns): LogFields {
+/** The fields of the first log line of a backfill or daemon. */
+export function startFields({
+  version,
+  pid,
+  settings: { api, database },
+  resources,
+}: ProcessStart): LogFields {
   return {
     version,
     pid,

@@ -1,27 +1,27 @@
 /**
- * How long to wait after a failure: the only place that computes a growing wait. Pure. The wait doubles with every
- * failure in a row, up to a limit, and a share of it is random, so that processes that failed together do not come
- * back together.
+ * How long to wait after a failure. Every growing wait is computed here. The wait doubles with each failure in a row, up
+ * to a limit. A share of it is random, so that processes that failed at the same time do not retry at the same time.
+ * Pure.
  */
 export interface Backoff {
   /** The longest wait after the first failure, in ms. */
   firstMs: number
-  /** The longest wait at all, in ms. */
+  /** The upper limit of the wait, in ms. */
   mostMs: number
-  /** The share of the wait that is random: 1 may come back at once, 0.5 waits half of it at least, 0 is exact. */
+  /** The random share of the wait, from 0 to 1: with 1 the wait may be 0, with 0.5 it is at least half, with 0 exact. */
   jitter: number
 }
 
 /**
  * @param failures failures in a row, 1 after the first
- * @param random a number from 0 up to 1; not called without jitter
+ * @param random returns a number from 0 to below 1; not called when jitter is 0
  */
 export function backoffMs({ jitter, ...growth }: Backoff, failures: number, random: () => number): number {
   const longest = longestBackoffMs(growth, failures)
   return jitter === 0 ? longest : longest * (1 - jitter + jitter * random())
 }
 
-/** The wait without its random share: for due times in the database, which nothing has to spread. */
+/** The wait with no random share, for due times stored in the database, which need no spreading. */
 export function longestBackoffMs(
   { firstMs, mostMs }: Pick<Backoff, 'firstMs' | 'mostMs'>,
   failures: number,

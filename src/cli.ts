@@ -1,150 +1,155 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=8
+#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=8 --initial-old-space-size=24 --heap-growing-percent=20
 /**
- * From the command line to an exit status. The only file that ends the process.
- * The option in the first line keeps what is young in 8 MB instead of 16, which costs nothing and saves 20 MB. The
- * variable has all threads share two arenas of malloc, which saves 12 MB where transcripts, records and texts are read.
+ * Turns the command line into an exit status. Only this file ends the process.
+ *
+ * The options of the first line save memory and cost no time:
+ * - `--max-semi-space-size=8` limits the young generation to 8 MB instead of 16, which saves 20 MB.
+ * - `--initial-old-space-size=24` and `--heap-growing-percent=20` start a collection at 24 MB, then after each growth by
+ *   a fifth. Without them an idle daemon keeps garbage for minutes, several times the size of its live objects.
+ * - `MALLOC_ARENA_MAX=2` makes all threads share two malloc arenas, which saves 12 MB while transcripts, records and
+ *   message texts are read.
  */
 
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import type { CommandContext, CommandDefinition } from './commands/command.ts'
 import { EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError, StopError } from './errors.ts'
-import { harmlessLines } from './harmless.ts'
+import { safeLines } from './harmless.ts'
 
 interface CommandEntry {
   summary: string
-  /** Only the command that is run, or explained, is loaded. */
+  /** Called only for the command that runs or whose help is printed. */
   load(): Promise<CommandDefinition>
 }
 
 const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   'accept-deletions': {
-    summary: 'delete at once what the mass-deletion guard holds back',
+    summary: 'apply the deletions that the mass-deletion guard holds back',
     load: async () => (await import('./commands/accept-deletions.ts')).acceptDeletionsCommand,
   },
   backfill: {
-    summary: 'read everything into the warehouse, and exit',
-    load: async () => (await import('./commands/backfill.ts')).backfillCommand,
+    summary: 'read everything into the warehouse and exit',
+    load: async () => (await import('./commands/backfill/backfill.ts')).backfillCommand,
   },
   daemon: {
-    summary: 'keep the warehouse true to the API, for as long as it runs',
+    summary: 'keep the warehouse in sync with the API until stopped',
     load: async () => (await import('./commands/daemon.ts')).daemonCommand,
   },
   doctor: {
-    summary: 'check the settings, the API and the database, and say what to do',
+    summary: 'check the settings, the API and the database, and suggest fixes',
     load: async () => (await import('./commands/doctor.ts')).doctorCommand,
   },
   demo: {
-    summary: 'see all of it at work on a made-up workspace',
-    load: async () => (await import('./commands/demo.ts')).demoCommand,
+    summary: 'try parley on a simulated workspace',
+    load: async () => (await import('./commands/demo/demo.ts')).demoCommand,
   },
   export: {
-    summary: 'write the warehouse as Parquet files for other engines',
+    summary: 'write the warehouse as Parquet files',
     load: async () => (await import('./commands/export.ts')).exportCommand,
   },
   init: {
-    summary: 'write a settings file to start from',
+    summary: 'write a settings file',
     load: async () => (await import('./commands/init.ts')).initCommand,
   },
   restore: {
-    summary: 'put a snapshot in the place of the warehouse',
+    summary: 'replace the warehouse with a snapshot',
     load: async () => (await import('./commands/restore.ts')).restoreCommand,
   },
   resync: {
-    summary: 'have one resource read again from the start',
+    summary: 'read one resource again from the start',
     load: async () => (await import('./commands/resync.ts')).resyncCommand,
   },
   search: {
-    summary: 'find what was said and written',
-    load: async () => (await import('./commands/search.ts')).searchCommand,
+    summary: 'search transcripts, e-mails and other texts',
+    load: async () => (await import('./commands/search/search.ts')).searchCommand,
   },
   schema: {
-    summary: 'say what every table and column means, also for Datasette and DuckDB',
-    load: async () => (await import('./commands/schema.ts')).schemaCommand,
+    summary: 'describe every table and column, also for Datasette and DuckDB',
+    load: async () => (await import('./commands/schema/schema.ts')).schemaCommand,
   },
   simulate: {
-    summary: 'serve the whole API from a made-up workspace',
+    summary: 'serve the whole API from a simulated workspace',
     load: async () => (await import('./commands/simulate.ts')).simulateCommand,
   },
   snapshot: {
-    summary: 'copy the warehouse, at any time, to a file that opens anywhere',
+    summary: 'copy the warehouse to a self-contained file',
     load: async () => (await import('./commands/snapshot.ts')).snapshotCommand,
   },
   status: {
     summary: 'show what is in the warehouse and how fresh it is',
-    load: async () => (await import('./commands/status.ts')).statusCommand,
+    load: async () => (await import('./commands/status/status.ts')).statusCommand,
   },
 }
 
-/** What the action of the command leaves behind, since commander hands nothing on. */
+/** Set by the command's action: commander does not return the action's result. */
 interface Run {
   status: ExitStatus
   signal: AbortSignal | undefined
 }
 
-void main(process.argv.slice(2)).then(leave)
+void main(process.argv.slice(2)).then(flushAndExit)
 
-/** Never rejects: whatever goes wrong is said on standard error and becomes a status. */
+/** Never rejects: an error is printed on standard error and becomes an exit status. */
 async function main(argv: readonly string[]): Promise<ExitStatus> {
-  outliveReaders()
-  const named = argv.find(argument => !argument.startsWith('-') && argument !== 'help')
+  ignoreLostReaders()
+  const commandName = argv.find(argument => !argument.startsWith('-') && argument !== 'help')
   const run: Run = { status: EXIT_STATUS.done, signal: undefined }
   try {
-    const program = await programFor(named, run)
-    // Asked for help on a command that it does not know, commander would explain the whole program instead.
-    const known = named === undefined || Object.hasOwn(COMMANDS, named)
-    await program.parseAsync(known ? argv : [strayOption(argv) ?? named], { from: 'user' })
+    const program = await createProgram(commandName, run)
+    // For `help NAME` with an unknown name, commander would print the help of the whole program.
+    const isKnown = commandName === undefined || Object.hasOwn(COMMANDS, commandName)
+    await program.parseAsync(isKnown ? argv : [strayOption(argv) ?? commandName], { from: 'user' })
     return run.status
   } catch (error) {
     const stopped = run.signal?.aborted && error instanceof Error && error.name === 'AbortError'
-    const { status, lines } = explain(stopped ? run.signal?.reason : error, named)
-    if (lines.length > 0) process.stderr.write(`${harmlessLines(lines.join('\n'))}\n`)
+    const { status, lines } = explanationOf(stopped ? run.signal?.reason : error, commandName)
+    if (lines.length > 0) process.stderr.write(`${safeLines(lines.join('\n'))}\n`)
     return status
   }
 }
 
-/** An option where the command should stand: commander would take what follows it for a command that it does not know. */
+/** An option in the place of the command. Commander would report the next word as an unknown command instead. */
 function strayOption([first]: readonly string[]): string | undefined {
   return first?.startsWith('-') && first !== '-h' && first !== '--help' ? first : undefined
 }
 
-/** What is still on its way to a slow reader is written before the end. */
-function leave(status: ExitStatus): void {
+/** Exits after standard output is flushed, so that a slow reader gets everything. */
+function flushAndExit(status: ExitStatus): void {
   process.stdout.write('', () => process.exit(status))
 }
 
 /**
- * A reader such as `head` may close the pipe early: the command still ends as it would have. A disk that is full, or a
- * terminal that is gone, takes no more of standard error, and no work may stop for that.
+ * Keeps the command running when its output has no reader. A reader such as `head` may close the pipe early. Standard
+ * error may fail on a full disk or a closed terminal.
  */
-function outliveReaders(): void {
+function ignoreLostReaders(): void {
   process.stderr.on('error', () => undefined)
   process.stdout.on('error', error => {
     if (!('code' in error) || error.code !== 'EPIPE') throw error
   })
 }
 
-/** The whole program with the command that is named in full, and of the others the summary only. */
-async function programFor(named: string | undefined, run: Run): Promise<Command> {
+/** The program with the named command complete and only the summaries of all others. */
+async function createProgram(named: string | undefined, run: Run): Promise<Command> {
   const program = new Command('parley')
-    .description('Keeps a local SQLite warehouse true to a conversation-intelligence workspace.')
+    .description('Keeps a local SQLite warehouse in sync with a conversation-intelligence workspace.')
     .version(version())
     .exitOverride()
     .configureOutput({ outputError: () => undefined })
     .addHelpText('after', '\nExamples:\n  $ parley init\n  $ parley backfill --help')
   for (const [name, { summary, load }] of Object.entries(COMMANDS)) {
     const command = program.command(name).summary(summary)
-    if (name === named) await prepare(command, await load(), run)
+    if (name === named) await loadCommand(command, await load(), run)
   }
   return program
 }
 
-async function prepare(command: Command, definition: CommandDefinition, run: Run): Promise<void> {
-  const [{ equip, settingFlags }, { processEnvironment }] = await Promise.all([
+async function loadCommand(command: Command, definition: CommandDefinition, run: Run): Promise<void> {
+  const [{ configureCommand, flagValues }, { processEnvironment }] = await Promise.all([
     import('./commands/command.ts'),
-    import('./config.ts'),
+    import('./config/config.ts'),
   ])
-  equip(command, definition).action(async () => {
+  configureCommand(command, definition).action(async () => {
     const signal = stopSignal()
     run.signal = signal
     const context: CommandContext = {
@@ -152,7 +157,7 @@ async function prepare(command: Command, definition: CommandDefinition, run: Run
       cwd: process.cwd(),
       stdout: process.stdout,
       stderr: process.stderr,
-      // Opened only where it is read.
+      // A getter, since the first access opens standard input.
       get stdin() {
         return process.stdin
       },
@@ -160,38 +165,38 @@ async function prepare(command: Command, definition: CommandDefinition, run: Run
       onHangup: listener => void process.on('SIGHUP', listener),
       version: version(),
     }
-    const flags = settingFlags(command, definition.settings)
+    const flags = flagValues(command, definition.settings)
     run.status = await definition.run(context, { args: command.args, options: command.opts(), flags })
   })
 }
 
-/** The first signal asks the command to end, a second one ends it. */
+/** The first signal aborts the returned signal; a second one ends the process at once. */
 function stopSignal(): AbortSignal {
   const controller = new AbortController()
   const stop = (by: string) => {
     if (controller.signal.aborted) process.exit(EXIT_STATUS.unfinished)
     controller.abort(
-      new StopError(`stopped by ${by}`, {
+      new StopError(`Stopped by ${by}`, {
         code: 'stopped',
         exitStatus: EXIT_STATUS.unfinished,
-        hint: 'run it again and it goes on where it stopped',
+        hint: 'Run the command again to continue where it stopped.',
       }),
     )
   }
   process.on('SIGTERM', stop).on('SIGINT', stop)
-  // Only where another process started this one with a channel to it, as parley demo does.
-  process.on('disconnect', () => stop('the end of the process that started it'))
+  // Only when the parent process opened an IPC channel, as parley demo does.
+  process.on('disconnect', () => stop('the end of its parent process'))
   return controller.signal
 }
 
 interface Explanation {
   status: ExitStatus
-  /** What is said on standard error. */
+  /** Printed on standard error. */
   lines: readonly string[]
 }
 
-function explain(error: unknown, command: string | undefined): Explanation {
-  if (error instanceof CommanderError) return explainUsage(error, command)
+function explanationOf(error: unknown, command: string | undefined): Explanation {
+  if (error instanceof CommanderError) return usageExplanation(error, command)
   if (error instanceof ParleyError) {
     const hint = error.hint === undefined ? [] : [`hint: ${error.hint}`]
     return { status: exitStatusOf(error), lines: [`parley: ${error.message}`, ...hint] }
@@ -199,32 +204,32 @@ function explain(error: unknown, command: string | undefined): Explanation {
   return {
     status: EXIT_STATUS.fault,
     lines: [
-      `parley: a fault of the program: ${faultOf(error)}`,
-      'hint: nothing that was committed is lost; please report this with the lines above',
+      `parley: Internal error: ${faultText(error)}`,
+      'hint: No committed data is lost. Please report this error with the lines above.',
     ],
   }
 }
 
-/** The stack. The message of a SyntaxError is left out: it quotes what was parsed, which may be anybody's words. */
-function faultOf(error: unknown): string {
-  if (!(error instanceof Error)) return `a thrown ${typeof error}`
+/** The stack. The message of a SyntaxError is left out: it quotes the parsed text, which may be private. */
+function faultText(error: unknown): string {
+  if (!(error instanceof Error)) return `the program threw a ${typeof error}`
   const stack = error.stack ?? error.name
   const frames = stack.split('\n').filter(line => /^\s+at /.test(line))
   return error instanceof SyntaxError ? [error.name, ...frames].join('\n') : stack
 }
 
-/** Help and version have been written by commander and are no errors; without a command, help went to standard error. */
-function explainUsage(error: CommanderError, command: string | undefined): Explanation {
+/** Commander reports a printed help or version as an error with exit code 0. Help for a missing command has code `commander.help`. */
+function usageExplanation(error: CommanderError, command: string | undefined): Explanation {
   if (error.exitCode === 0) return { status: EXIT_STATUS.done, lines: [] }
   if (error.code === 'commander.help') return { status: EXIT_STATUS.usage, lines: [] }
   const [message = '', suggestion] = error.message.replace(/^error: /, '').split('\n')
   const program = command !== undefined && Object.hasOwn(COMMANDS, command) ? `parley ${command}` : 'parley'
   const isStray = error.code === 'commander.unknownOption' && command !== undefined && program === 'parley'
-  const advice = isStray ? 'Options stand after the command.' : suggestion?.replace(/^\(|\)$/g, '')
+  const advice = isStray ? 'Write options after the command.' : suggestion?.replace(/^\(|\)$/g, '')
   const guess = advice === undefined ? '' : `${advice} `
   return {
     status: EXIT_STATUS.usage,
-    lines: [`parley: ${message}`, `hint: ${guess}${program} --help says what there is`],
+    lines: [`parley: ${message}`, `hint: ${guess}Run ${program} --help for the usage.`],
   }
 }
 

@@ -1,14 +1,14 @@
-/** The only source of time and of waiting, so that tests can put a virtual one in its place. */
+/** All time and waiting goes through this interface, so that tests can use a virtual clock. */
 export interface Clock {
-  /** Milliseconds since the epoch by this machine's clock. It may be wrong and may jump: for display and ages. */
+  /** Milliseconds since the epoch by this machine's clock. It may be wrong and may jump: use it for display and ages. */
   now(): number
-  /** Milliseconds that only ever grow: for measuring. */
+  /** Monotonic milliseconds: use it to measure. */
   elapsed(): number
-  /** Resolves after `ms`, or at once when the signal is or becomes aborted; it never rejects. */
+  /** Resolves after `ms`, or as soon as the signal is aborted. Never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** The longest wait that a Node timer keeps; beyond it the timer would fire at once. */
+/** The longest delay of a Node timer. A longer one fires at once. */
 const LONGEST_TIMER = 2 ** 31 - 1
 
 export function systemClock(): Clock {
@@ -19,7 +19,7 @@ export function systemClock(): Clock {
   }
 }
 
-/** On a bare timer: a promised one that is aborted makes an error each time, and most sleeps here are. */
+/** Uses a plain timer: `timers/promises` creates an error for each aborted sleep, and most sleeps here are aborted. */
 async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   for (let left = Math.max(0, ms); !signal?.aborted; left -= LONGEST_TIMER) {
     await new Promise<void>(resolve => {
@@ -35,7 +35,7 @@ async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void>
   }
 }
 
-/** An instant as the warehouse writes it: UTC, milliseconds, 24 characters. */
+/** An instant in the warehouse's format: UTC, milliseconds, 24 characters. */
 export function isoInstant(ms: number): string {
   return new Date(ms).toISOString()
 }

@@ -1,11 +1,11 @@
 /**
- * Every error that parley raises on purpose, sorted by what can be done about it, and the exit statuses.
- * The cause tells people what happened; the recovery tells the program what to do.
+ * The errors that parley raises on purpose, one class for each way of recovery, and the exit statuses. The message tells
+ * people what happened; the class tells the program what to do.
  */
 
-import { harmlessLines } from './harmless.ts'
+import { safeLines } from './harmless.ts'
 
-/** The promises of the command line to scripts and service managers; the numbers follow sysexits(3). */
+/** Scripts and service managers rely on these numbers, which follow sysexits(3). */
 export const EXIT_STATUS = {
   done: 0,
   fault: 1,
@@ -20,33 +20,33 @@ export const EXIT_STATUS = {
 export type ExitStatus = (typeof EXIT_STATUS)[keyof typeof EXIT_STATUS]
 
 export interface ErrorDetails {
-  /** A stable word for scripts and tests, such as `broken-envelope`. */
+  /** A stable identifier for scripts and tests, such as `broken-envelope`. */
   code: string
   /** What a person can do about it, as one sentence. */
   hint?: string
   cause?: unknown
 }
 
-/** Message and hint may quote names from outside: they are harmless to logs and terminals. */
+/** Message and hint may quote text from outside, so both are made safe for logs and terminals. */
 export class ParleyError extends Error {
   readonly code: string
   readonly hint: string | undefined
 
   constructor(message: string, { code, hint, cause }: ErrorDetails) {
-    super(harmlessLines(message), cause === undefined ? undefined : { cause })
+    super(safeLines(message), cause === undefined ? undefined : { cause })
     this.name = new.target.name
     this.code = code
-    this.hint = hint === undefined ? undefined : harmlessLines(hint)
+    this.hint = hint === undefined ? undefined : safeLines(hint)
   }
 }
 
-/** Recovery: the same request may succeed later. Raised for answers that are no answers, such as a broken envelope. */
+/** Recovery: send the same request again later. Raised for unusable responses, such as a broken envelope. */
 export class RetryError extends ParleyError {}
 
-/** Recovery: this resource cannot go on in this run; the others do. */
+/** Recovery: stop reading this resource in this run and go on with the others. */
 export class ResourceError extends ParleyError {}
 
-/** Recovery: none in this process. Ends it with the exit status given. */
+/** Recovery: none. The process ends with the given exit status. */
 export class StopError extends ParleyError {
   readonly exitStatus: ExitStatus
 
@@ -56,14 +56,14 @@ export class StopError extends ParleyError {
   }
 }
 
-/** With which the process ends when nothing handles the error. */
+/** The exit status of a process that ends with this error. */
 export function exitStatusOf(error: unknown): ExitStatus {
   if (error instanceof StopError) return error.exitStatus
   const isFromTheApi = error instanceof RetryError || error instanceof ResourceError
   return isFromTheApi ? EXIT_STATUS.apiUnavailable : EXIT_STATUS.fault
 }
 
-/** What may be stored and shown of an error: the message of any other error may hold anyone's words. */
+/** The text of an error that may be stored and shown. Messages of errors from elsewhere may quote private text. */
 export function reasonOf(error: unknown): string {
-  return error instanceof ParleyError ? error.message : 'a fault of the program'
+  return error instanceof ParleyError ? error.message : 'Internal error'
 }

@@ -1,6 +1,6 @@
 /**
- * Instants as text. The API sends ISO 8601 with any offset and any precision; the warehouse keeps UTC with
- * milliseconds, 24 characters, so that text order is time order. Digits beyond the millisecond are cut, not rounded.
+ * Instants as text. The API sends ISO 8601 with any offset and precision. The warehouse stores UTC with milliseconds, 24
+ * characters, so that text order is time order. Digits below the millisecond are cut, not rounded.
  */
 
 const ZONE = '(?<zone>[Zz]|[+-]\\d{2}(?::?\\d{2})?)?'
@@ -16,20 +16,20 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
 export interface Instant {
-  /** As the warehouse writes it. */
+  /** In the warehouse's format. */
   text: string
-  /** False for a leap second, which has no place of its own in UTC milliseconds. */
+  /** False for a leap second, which UTC milliseconds cannot express. */
   exact: boolean
-  /** False where no zone was given, so that UTC was assumed. */
+  /** False when the text had no zone and UTC was assumed. */
   hasZone: boolean
 }
 
-/** The instant as the warehouse writes it; undefined when the text is no date-time. Without a zone it is in UTC. */
+/** The instant in the warehouse's format; undefined when the text is not a date-time. Without a zone, UTC is assumed. */
 export function canonicalInstant(text: string): string | undefined {
   return readInstant(text)?.text
 }
 
-/** A leap second becomes the last millisecond before it. */
+/** Undefined when the text is not a date-time. A leap second becomes the millisecond before it. */
 export function readInstant(text: string): Instant | undefined {
   const match = EXTENDED.exec(text) ?? BASIC.exec(text)
   if (!match) return undefined
@@ -50,7 +50,7 @@ export function readInstant(text: string): Instant | undefined {
   return utc.length === local.length ? { text: utc, exact, hasZone } : undefined
 }
 
-/** By how much a zone is ahead of UTC; undefined when there is no such zone. */
+/** How far a zone is ahead of UTC; undefined when the offset is out of range. */
 function offsetMs(zone: string | undefined): number | undefined {
   if (zone === undefined || zone === 'Z' || zone === 'z') return 0
   const [hours, minutes] = [zone.slice(1, 3), zone.slice(3).replace(':', '') || '00']
@@ -59,7 +59,7 @@ function offsetMs(zone: string | undefined): number | undefined {
   return zone.startsWith('-') ? -ms : ms
 }
 
-/** True for an existing day of the calendar written `YYYY-MM-DD`. */
+/** Whether the text is an existing calendar day written `YYYY-MM-DD`. */
 export function isDay(text: string): boolean {
   const match = DAY.exec(text)
   return match !== null && isOnCalendar(Number(match[1]), Number(match[2]), Number(match[3]))

@@ -1,34 +1,34 @@
 import { randomUUID } from 'node:crypto'
 
 /**
- * How JSON text becomes values and text again with no digit lost, at any depth. A number that no double holds becomes
- * an object with one field, whose name no text can hold, and whose value is the literal.
+ * JSON decoding and encoding that keep every digit, at any depth. A number that a double cannot hold exactly becomes an
+ * object with one field: its name is random, its value is the literal.
  */
 
 export interface DecodedJson {
   value: unknown
-  /** True when exact numbers (`exactNumber`) are among the values. */
+  /** Whether the value contains exact numbers (`exactNumber`). */
   exact: boolean
 }
 
-/** Random and never written anywhere, so that no text can imitate it. */
+/** Random for each process and never written out, so that no input can contain it. */
 const EXACT = randomUUID()
 
-/** Strings, which are skipped, and number literals. */
+/** The start of a string, which is skipped, or a number literal. */
 const TOKEN = /"|-?\d[\d.eE+-]*/g
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /**
- * Number literals that a double may not hold: 16 or more digits (with or without a point), or an exponent.
- * A JSON number always stands after one of these characters or at the start, while a digit run inside a
- * string mostly follows a quote, so ids and UUIDs are not taken for numbers.
+ * Number literals that a double may not hold: 16 or more digits (with or without a point), or an exponent. A JSON number
+ * follows one of these characters or starts the text. Digits in a string mostly follow its quote, so ids and UUIDs do
+ * not match.
  */
 const DOUBTFUL_NUMBER = /(?:^|[\s:,[])(-?\d(?:[\d.]{15,}(?:[eE][+-]?\d+)?|[\d.]*[eE][+-]?\d+))/g
 
 /**
- * Reads JSON text. Numbers that a double keeps digit for digit come as numbers, all others as exact numbers.
- * Of a repeated key the last one counts, and `__proto__` is a key like any other, as with `JSON.parse`.
+ * Parses JSON. Numbers that a double holds digit for digit become numbers, all others exact numbers. As with
+ * `JSON.parse`, the last of repeated keys wins and `__proto__` is an ordinary key.
  * @throws SyntaxError when the text is not JSON
  */
 export function decodeJson(text: string): DecodedJson {
@@ -38,8 +38,8 @@ export function decodeJson(text: string): DecodedJson {
 }
 
 /**
- * JSON text of a value, with exact numbers written digit for digit. As fast as `JSON.stringify` where there are none.
- * What JSON cannot express is left out or null, as with `JSON.stringify`; any depth is written.
+ * JSON text of a value, with exact numbers written digit for digit. As fast as `JSON.stringify` when there are none.
+ * Values that JSON cannot express are omitted or null, as with `JSON.stringify`. Depth is not limited.
  */
 export function encodeJson(value: unknown): string {
   try {
@@ -53,7 +53,7 @@ export function encodeJson(value: unknown): string {
 
 const WRAPPED = new RegExp(`\\{"${EXACT}":"([^"]*)"\\}`, 'g')
 
-/** The literal of a number that no double holds, or undefined for every other value, plain numbers included. */
+/** The literal of an exact number; undefined for every other value, plain numbers included. */
 export function exactNumber(value: unknown): { text: string } | undefined {
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, EXACT)) return undefined
   return { text: (value as Record<string, string>)[EXACT] ?? '' }
@@ -63,10 +63,7 @@ export function isExactNumber(value: unknown): boolean {
   return exactNumber(value) !== undefined
 }
 
-/**
- * Whether two decoded values are the same, whatever the order of their fields. Without recursion, so that no depth is
- * too deep.
- */
+/** Whether two decoded values are equal, in any order of their fields. Not recursive, so that depth is not limited. */
 export function isSameValue(one: unknown, other: unknown): boolean {
   const open: [unknown, unknown][] = [[one, other]]
   for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
@@ -90,12 +87,12 @@ function isContainer(value: unknown): value is Record<string, unknown> {
 
 function hasExactNumbers(json: string): boolean {
   for (const [, literal] of json.matchAll(DOUBTFUL_NUMBER)) {
-    if (literal !== undefined && !doubleKeeps(literal)) return true
+    if (literal !== undefined && !isKeptByDouble(literal)) return true
   }
   return false
 }
 
-/** The text with an object in place of each number that no double holds. */
+/** Replaces each number that a double cannot hold with its wrapper object. */
 function wrapExactNumbers(json: string): string {
   const parts: string[] = []
   let copied = 0
@@ -103,7 +100,7 @@ function wrapExactNumbers(json: string): string {
   for (let token = TOKEN.exec(json); token !== null; token = TOKEN.exec(json)) {
     const [literal] = token
     if (literal === '"') TOKEN.lastIndex = endOfString(json, token.index)
-    else if (NUMBER.test(literal) && !doubleKeeps(literal)) {
+    else if (NUMBER.test(literal) && !isKeptByDouble(literal)) {
       parts.push(json.slice(copied, token.index), `{"${EXACT}":"${literal}"}`)
       copied = TOKEN.lastIndex
     }
@@ -112,7 +109,7 @@ function wrapExactNumbers(json: string): string {
   return parts.join('')
 }
 
-/** @param start where the opening quote stands */
+/** The index after the closing quote. @param start the index of the opening quote */
 function endOfString(json: string, start: number): number {
   let end = json.indexOf('"', start + 1)
   while (end >= 0 && isEscaped(json, end)) end = json.indexOf('"', end + 1)
@@ -125,17 +122,17 @@ function isEscaped(json: string, at: number): boolean {
   return backslashes % 2 === 1
 }
 
-/** Whether the double nearest to the literal, written as text, has the same digits at the same places. */
-function doubleKeeps(literal: string): boolean {
+/** Whether the nearest double, written as text, has the same digits with the same values. */
+function isKeptByDouble(literal: string): boolean {
   const number = Number(literal)
-  // Not a number at all: digits and points from inside a string, such as a version.
+  // Not a number: digits and points inside a string, such as a version.
   if (Number.isNaN(number)) return true
   const text = String(number)
   if (text === literal) return true
   return Number.isFinite(number) && canonical(text) === canonical(literal)
 }
 
-/** A literal without its sign as significant digits and the power of ten of the last: `1.50` equals `15e-1`. */
+/** The significant digits, without the sign, and the power of ten of the last one: `1.50` and `15e-1` give the same. */
 function canonical(literal: string): string {
   const [mantissa = '', exponent = '0'] = literal.split(/[eE]/)
   const point = mantissa.indexOf('.')
@@ -149,25 +146,25 @@ function canonical(literal: string): string {
   return `${digits.slice(start, end)}e${Number(exponent) - fraction + digits.length - end}`
 }
 
-/** One open list or object on the way down. */
+/** A list or object whose entries are being written. */
 interface OpenValue {
   entries: Iterator<[key: string | undefined, value: unknown]>
   close: string
   empty: boolean
 }
 
-/** Writes without recursion, so that no depth is too deep. */
+/** Not recursive, so that depth is not limited. */
 function encodeDeep(value: unknown): string {
   const parts: string[] = []
   const open: OpenValue[] = []
   const write = (item: unknown) => {
     const exact = exactNumber(item)
     if (exact) parts.push(exact.text)
-    else if (Array.isArray(item)) begin('[', ']', arrayEntries(item))
-    else if (typeof item === 'object' && item !== null) begin('{', '}', objectEntries(item))
+    else if (Array.isArray(item)) openContainer('[', ']', arrayEntries(item))
+    else if (typeof item === 'object' && item !== null) openContainer('{', '}', objectEntries(item))
     else parts.push(JSON.stringify(item) ?? 'null')
   }
-  const begin = (start: string, close: string, entries: OpenValue['entries']) => {
+  const openContainer = (start: string, close: string, entries: OpenValue['entries']) => {
     parts.push(start)
     open.push({ entries, close, empty: true })
   }

@@ -1,10 +1,10 @@
 import { writeSync } from 'node:fs'
 import pino, { type Logger } from 'pino'
-import type { Settings } from './config.ts'
+import type { Settings } from './config/config.ts'
 import { ParleyError } from './errors.ts'
-import { harmlessLines } from './harmless.ts'
+import { safeLines } from './harmless.ts'
 
-/** Every name that a log line may carry beside `level`, `time` and `msg`, with what it holds. One word for one thing. */
+/** The keys of a log line, next to `level`, `time` and `msg`, with their meaning. */
 export const LOG_KEYS = {
   resource: 'name of a resource',
   lane: 'head, retry, item, history or audit',
@@ -15,51 +15,51 @@ export const LOG_KEYS = {
   object: "a CRM object's name",
   field: "a field's name",
   table: "a table's name",
-  route: 'method and path with names in place of ids',
+  route: 'method and path, with placeholders for ids',
   status: 'HTTP status',
   exit_status: 'exit status of the process',
-  code: "an error's stable word",
-  attempt: 'number of a try, from 1',
+  code: "an error's stable code",
+  attempt: 'number of an attempt, from 1',
   requests: 'requests sent',
-  throttled: 'answers 429',
+  throttled: 'responses with status 429',
   pages: 'pages read',
   rows: 'rows read, or rows of a table',
   changed: 'rows written',
-  deleted: 'rows tombstoned',
+  deleted: 'rows marked as deleted',
   rejected: 'items that could not be stored',
   pending: 'tasks or items still to do',
-  done: 'how much of the whole is done',
-  total: 'the whole',
+  done: 'finished part of the total',
+  total: 'the total',
   rate: 'requests per second',
   concurrency: 'requests in flight',
   failures: 'failures in a row',
   wait_ms: 'milliseconds to wait',
-  offset_ms: 'by how much one clock is ahead of another',
-  duration_ms: 'milliseconds taken',
+  offset_ms: 'milliseconds by which one clock is ahead of the other',
+  duration_ms: 'duration in milliseconds',
   bytes: 'size in bytes',
   from: 'an instant',
   to: 'an instant',
   since: 'an instant',
   until: 'an instant',
-  command: 'a command of parley that helps',
+  command: 'a parley command to run',
   path: 'path of a file',
   workspace: "a workspace's id",
   base_url: 'address of the API',
   resources: 'names of resources',
-  pid: 'number of a process',
-  address: 'where a server listens',
+  pid: 'process id',
+  address: 'address of a server',
   setting: "a setting's key",
   version: 'a version',
   signal: "a signal's name",
   outcome: 'how something ended',
-  reason: 'why, in words of ours',
+  reason: "why; never the API's own text",
 } as const satisfies Record<string, string>
 
 export type LogFields = {
   readonly [Key in keyof typeof LOG_KEYS]?: string | number | boolean | null | undefined
 } & { readonly error?: unknown }
 
-/** The message is a fixed sentence; what varies stands in the fields. */
+/** The message is a fixed sentence; variable parts are fields. */
 export interface Log {
   trace(message: string, fields?: LogFields): void
   debug(message: string, fields?: LogFields): void
@@ -67,21 +67,21 @@ export interface Log {
   warn(message: string, fields?: LogFields): void
   error(message: string, fields?: LogFields): void
   fatal(message: string, fields?: LogFields): void
-  /** A log whose lines all carry these fields. */
+  /** A log that adds these fields to every line. */
   child(fields: LogFields): Log
 }
 
 export interface LogOptions {
   level: Settings['log']['level']
-  /** Lines for people instead of JSON. */
+  /** Writes readable lines instead of JSON. */
   pretty?: boolean
-  /** Colours in lines for people. */
+  /** Colours in readable lines. */
   colour?: boolean
-  /** Standard error where none is given, which may fail. Written to synchronously, a line at a time. */
+  /** Default: standard error. Written to synchronously, one line at a time. */
   stream?: { write(text: string): unknown }
 }
 
-/** Names under which a secret or someone's words would stand, should they ever be handed to the log. */
+/** Keys that would hold a secret or private text if one were passed to the log by mistake. */
 const SECRET_NAMES = [
   'key',
   'apiKey',
@@ -96,11 +96,11 @@ const SECRET_NAMES = [
   'body',
 ]
 
-/** JSON lines with the level as a word and the time as an instant, or lines for people on a terminal. */
+/** Writes JSON lines with the level as a word and the time as an instant, or readable lines for a terminal. */
 export async function createLog({ level, pretty = false, colour = false, stream }: LogOptions): Promise<Log> {
   const write = stream ? (text: string) => stream.write(text) : writeToStandardError
-  const format = pretty ? await prettyFormat(colour) : (line: string) => line
-  return wrap(
+  const format = pretty ? await loadPrettyFormat(colour) : (line: string) => line
+  return adapt(
     pino(
       {
         level,
@@ -119,19 +119,19 @@ export async function createLog({ level, pretty = false, colour = false, stream 
 }
 
 /**
- * Past the stream, which writes nothing more after its first error: a full disk may have space again. A line that cannot
- * be written is lost, since nothing may stop for the log.
+ * Bypasses the stream `process.stderr`, which stops after its first error: a full disk may have space again later. A
+ * line that cannot be written is lost, since a failing log must not stop the work.
  */
 function writeToStandardError(text: string): void {
   try {
     writeSync(process.stderr.fd, text)
   } catch {
-    // There is no other place to say so.
+    // There is no other place to report it.
   }
 }
 
-/** Loaded only where there is a terminal, since it takes longer to load than many a command takes to run. */
-async function prettyFormat(colorize: boolean): Promise<(line: string) => string> {
+/** Loaded only for a terminal: loading takes longer than some commands run. */
+async function loadPrettyFormat(colorize: boolean): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty')
   const format = prettyFactory({
     colorize,
@@ -139,10 +139,10 @@ async function prettyFormat(colorize: boolean): Promise<(line: string) => string
     translateTime: 'SYS:HH:MM:ss',
     errorLikeObjectKeys: [],
   })
-  return line => format(harmlessLines(line))
+  return line => format(safeLines(line))
 }
 
-function wrap(logger: Logger): Log {
+function adapt(logger: Logger): Log {
   const write =
     (level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal') =>
     (message: string, fields: LogFields = {}) =>
@@ -154,13 +154,13 @@ function wrap(logger: Logger): Log {
     warn: write('warn'),
     error: write('error'),
     fatal: write('fatal'),
-    child: fields => wrap(logger.child(fields)),
+    child: fields => adapt(logger.child(fields)),
   }
 }
 
 /**
- * What a log may know of an error. The text of a SyntaxError quotes what was parsed, which may be anybody's words,
- * and the properties of other people's errors may hold anything, so neither is taken over.
+ * The fields of an error that are logged. The message of a SyntaxError quotes the parsed text, which may be private.
+ * Properties of errors from elsewhere may hold anything. Both are left out.
  */
 export function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error }
@@ -170,13 +170,13 @@ export function describeError(error: unknown): Record<string, unknown> {
     ...('code' in error && { code: error.code }),
     ...(!(error instanceof SyntaxError) && { message: error.message }),
     ...(ours && error.hint !== undefined && { hint: error.hint }),
-    ...(!ours && { at: framesOf(error) }),
+    ...(!ours && { at: stackFrames(error) }),
     ...(error.cause !== undefined && { cause: describeError(error.cause) }),
   }
 }
 
-/** The stack without the message that V8 puts before it. */
-const framesOf = (error: Error): string[] =>
+/** The stack without the message that V8 writes before it. */
+const stackFrames = (error: Error): string[] =>
   (error.stack ?? '')
     .split('\n')
     .filter(line => /^\s+at /.test(line))

@@ -1,5 +1,5 @@
-/** The candidate that a mistyped name most probably meant, or undefined when none is near. */
-export function nearest(name: string, candidates: Iterable<string>): string | undefined {
+/** The candidate closest to a mistyped name; undefined when none is close. */
+export function nearestName(name: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined
   let least = Math.max(2, Math.ceil(name.length / 4)) + 1
   for (const candidate of candidates) {
@@ -12,7 +12,7 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   return best
 }
 
-/** How many letters must be put in, taken out or changed to make one text of the other (Levenshtein). */
+/** Levenshtein distance. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column)
   for (let i = 1; i <= a.length; i++) {

@@ -1,8 +1,8 @@
+import { wholeNumber } from './whole-number.ts'
+
 const UNITS = ['kB', 'MB', 'GB', 'TB'] as const
 
-const NUMBERS = new Intl.NumberFormat('en-US')
-
-/** A number of bytes as people read it, in powers of 1000. */
+/** A size for people, in powers of 1000: `999 bytes`, `1.5 MB`, `120 GB`. */
 export function sizeText(bytes: number): string {
   let size = bytes
   let unit = 'bytes'
@@ -11,6 +11,6 @@ export function sizeText(bytes: number): string {
     size /= 1000
     unit = larger
   }
-  const value = unit === 'bytes' || size >= 100 ? NUMBERS.format(Math.round(size)) : size.toFixed(1)
+  const value = unit === 'bytes' || size >= 100 ? wholeNumber(Math.round(size)) : size.toFixed(1)
   return `${value} ${unit}`
 }

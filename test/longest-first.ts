@@ -1,7 +1,15 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Files that take a minute or more, mostly waiting: begun last, they would be all that is left to wait for. */
-const LONG = ['test/daemon/lives/', 'test/doctor/', 'test/daemon/starting', 'test/plan/', 'test/convergence/']
+/** Files that take half a minute or more, mostly waiting: begun last, they would be all that is left to wait for. */
+const LONG = [
+  'test/daemon/lives/',
+  'test/daemon/starting',
+  'test/convergence/interrupted',
+  'test/plan/',
+  'test/doctor/',
+  'test/daemon/reach',
+  'test/convergence/',
+]
 
 /** Runs the long files first; the others in the usual order. */
 export class LongestFirst extends BaseSequencer {

@@ -1,6 +1,6 @@
 import { EXIT_STATUS, StopError } from '../errors.ts'
 
-/** Where the API is asked, for which workspace, and with which key; and the errors that say that it cannot be. Pure. */
+/** The API's address, the workspace and the key's source; and the errors for an API that cannot be used. Pure. */
 export interface ApiAccess {
   baseUrl: string
   workspaceId: string
@@ -8,7 +8,7 @@ export interface ApiAccess {
   keySource: string
 }
 
-/** 401: nothing can be asked with this key. */
+/** 401: the API refuses the key. */
 export function unauthorized({ baseUrl, workspaceId, keySource }: ApiAccess, message: string): StopError {
   return new StopError(
     `The API at ${baseUrl} refuses the key from ${keySource} (workspace ${workspaceId}): ${message}`,
@@ -20,13 +20,13 @@ export function unauthorized({ baseUrl, workspaceId, keySource }: ApiAccess, mes
   )
 }
 
-/** When everything answers 403 or 404, it is not the things that are gone. */
+/** 403 or 404 to every request: access is lost, and not single rows deleted. */
 export function accessGone({ baseUrl, workspaceId, keySource }: ApiAccess, isForeign: boolean): StopError {
   const found = `answers 403 or 404 to everything`
   const message = isForeign
-    ? `${baseUrl} is not this API: it ${found}, and never in the form of the API's errors`
+    ? `${baseUrl} is not this API: it ${found}, and its errors do not have the API's form`
     : `The API at ${baseUrl} ${found} for workspace ${workspaceId} with the key from ${keySource}`
-  const hint = isForeign ? NOT_THIS_API : 'Check api.workspace_id, and what the key may read.'
+  const hint = isForeign ? NOT_THIS_API : "Check api.workspace_id and the key's permissions."
   return new StopError(message, {
     code: 'access-gone',
     hint: `${hint} Nothing was marked as deleted.`,
@@ -34,7 +34,7 @@ export function accessGone({ baseUrl, workspaceId, keySource }: ApiAccess, isFor
   })
 }
 
-/** Nothing has answered for too long. @param failure the last failure, as a sentence */
+/** The API has not answered for too long. @param failure the last failure, as a sentence */
 export function noAnswer({ baseUrl }: ApiAccess, failure: string, isForeign: boolean): StopError {
   return new StopError(
     isForeign ? `${baseUrl} is not this API: ${failure}` : `No answer from ${baseUrl}: ${failure}`,
@@ -42,11 +42,11 @@ export function noAnswer({ baseUrl }: ApiAccess, failure: string, isForeign: boo
       code: 'api-silent',
       hint: isForeign
         ? NOT_THIS_API
-        : 'Check api.base_url and the network, then run it again; it goes on where it stopped.',
+        : 'Check api.base_url and the network, then run it again; it continues where it stopped.',
       exitStatus: EXIT_STATUS.apiUnavailable,
     },
   )
 }
 
 export const NOT_THIS_API =
-  'Set api.base_url to the address below which the API has /v1 and /v2; a proxy or a login page may stand there.'
+  'Set api.base_url to the address under which the API has /v1 and /v2. A proxy or a login page may answer here.'

@@ -3,25 +3,25 @@ import { EXIT_STATUS, ParleyError, RetryError, StopError } from '../errors.ts'
 import { type ApiAccess, noAnswer, unauthorized } from './access.ts'
 import type { RetryCause } from './classify.ts'
 import type { Client, Sent } from './client.ts'
-import type { Governor } from './governor.ts'
+import type { Governor } from './governor/governor.ts'
 import type { ApiRequest } from './request.ts'
 import { retryDecision } from './retry.ts'
 import { failureText, permitResult } from './verdict.ts'
 
 /**
- * One request after another, each until it has an answer: for commands that look at the API without storing
- * anything. The client, the governor and the retry rules are those of a backfill.
+ * Sends one request after another, with retries, for commands that read from the API without storing anything. The
+ * client, the governor and the retry rules are those of a backfill.
  */
 export interface Asker {
   /**
-   * @param read makes something of the answer; its RetryError means that the answer is none, and is asked for again
-   * @throws StopError 77 when the key is refused, 69 when nothing answers, 75 when the owner's ceiling for the day is
-   * reached; the signal's reason when it is aborted
+   * @param read converts the answer. When it throws a RetryError, the request is retried.
+   * @throws StopError 77 when the key is refused, 69 when the API does not answer, 75 when `api.max_requests_per_day` is
+   *   reached; the signal's reason when it is aborted
    */
   ask<T>(request: ApiRequest, read: (value: unknown) => T): Promise<Reply<T>>
-  /** Requests sent so far, repeated ones included. */
+  /** Requests sent so far, including retries. */
   used(): number
-  /** Mean time of an answer in ms; undefined before the first. */
+  /** Mean response time in ms; undefined before the first answer. */
   answerMs(): number | undefined
 }
 
@@ -29,13 +29,14 @@ export type Reply<T> =
   | {
       kind: 'answer'
       value: T
-      /** The server's clock in ms, whole seconds, and this machine's in the middle of the request. */
+      /** The server's clock in ms, in whole seconds. */
       serverTime: number | undefined
+      /** This machine's clock in ms at the middle of the request. */
       localTime: number
     }
-  /** 400, 403, 404 and every other 4xx that a repetition does not cure. */
+  /** 400, 403, 404 and every other 4xx that is not retried. */
   | { kind: 'refused'; status: number; message: string; isForeign: boolean }
-  /** Asked as often as the rules allow, and still no answer; or a fault that asking again does not cure. */
+  /** No answer after all retries, or a fault that is not retried. */
   | { kind: 'failed'; code: string; message: string; hint?: string; isForeign?: boolean }
 
 export interface AskerDeps {
@@ -43,12 +44,12 @@ export interface AskerDeps {
   governor: Governor
   clock: Clock
   random: () => number
-  /** So long without any answer, and the API counts as unreachable. */
+  /** How long without any answer until the API counts as unreachable. */
   giveUpMs: number
   signal: AbortSignal
-  /** Fewer attempts than the rules allow, where a person waits for the verdict. */
-  mostAttempts?: number
-  /** Told when the API wants a wait that a person would notice. */
+  /** Limits the attempts further than the retry rules do, where a person waits for the result. */
+  maxAttempts?: number
+  /** Called when requests are paused for longer than 3 s. */
   onPause?(untilMs: number): void
 }
 
@@ -58,22 +59,22 @@ const FIRST_CONNECTION_MS = 10_000
 const NOTICED_PAUSE_MS = 3000
 
 export function createAsker(deps: AskerDeps): Asker {
-  const { client, governor, clock, signal, mostAttempts = Number.POSITIVE_INFINITY } = deps
+  const { client, governor, clock, signal, maxAttempts: mostAttempts = Number.POSITIVE_INFINITY } = deps
   let used = 0
   let answers = 0
   let answerMs = 0
-  let connected = false
-  let heardAt = clock.elapsed()
+  let hasConnected = false
+  let answeredAt = clock.elapsed()
 
   const sendOnce = async (request: ApiRequest): Promise<Sent> => {
     const asked = clock.elapsed()
     const { pausedUntil, pauseReason } = governor.state()
-    if (pauseReason === 'requests-per-day') throw dayUsedUp()
+    if (pauseReason === 'requests-per-day') throw dayLimitReached()
     if (pausedUntil !== undefined && pausedUntil - clock.now() > NOTICED_PAUSE_MS) deps.onPause?.(pausedUntil)
     const permit = await governor.permit(signal)
     if (!permit) throw signal.reason
-    // Waiting for a permit is no silence.
-    heardAt += clock.elapsed() - asked
+    // The wait for a permit is not silence of the API.
+    answeredAt += clock.elapsed() - asked
     try {
       used += 1
       const sent = await client.send(request, signal)
@@ -85,12 +86,12 @@ export function createAsker(deps: AskerDeps): Asker {
     }
   }
 
-  const listen = (sent: Sent) => {
+  const noteSilence = (sent: Sent) => {
     const silent = sent.kind === 'retry' && sent.status === undefined
-    if (!silent || sent.cause !== 'unreachable') connected = true
-    if (!silent) heardAt = clock.elapsed()
-    const patience = connected ? deps.giveUpMs : Math.min(deps.giveUpMs, FIRST_CONNECTION_MS)
-    if (silent && clock.elapsed() - heardAt >= patience)
+    if (!silent || sent.cause !== 'unreachable') hasConnected = true
+    if (!silent) answeredAt = clock.elapsed()
+    const patience = hasConnected ? deps.giveUpMs : Math.min(deps.giveUpMs, FIRST_CONNECTION_MS)
+    if (silent && clock.elapsed() - answeredAt >= patience)
       throw noAnswer(client.access, failureText(sent), false)
   }
 
@@ -100,12 +101,12 @@ export function createAsker(deps: AskerDeps): Asker {
     async ask(request, read) {
       for (let attempt = 1; ; ) {
         const sent = await sendOnce(request)
-        listen(sent)
+        noteSilence(sent)
         if (sent.kind === 'answer') {
           answers += 1
           answerMs += sent.durationMs
         }
-        const outcome = understand(sent, read, client.access)
+        const outcome = outcomeOf(sent, read, client.access)
         if (!('cause' in outcome)) return outcome
         const decision = retryDecision({ ...outcome, attempt }, deps.random)
         const countsAsAttempt = outcome.cause !== 'throttled' && outcome.cause !== 'unreachable'
@@ -123,7 +124,7 @@ interface TryAgain {
   failed: Extract<Reply<never>, { kind: 'failed' }>
 }
 
-function understand<T>(sent: Sent, read: (value: unknown) => T, access: ApiAccess): Reply<T> | TryAgain {
+function outcomeOf<T>(sent: Sent, read: (value: unknown) => T, access: ApiAccess): Reply<T> | TryAgain {
   if (sent.kind === 'unauthorized') throw unauthorized(access, sent.message)
   if (sent.kind === 'refused') {
     const { status, message, isForeign } = sent
@@ -146,9 +147,9 @@ function understand<T>(sent: Sent, read: (value: unknown) => T, access: ApiAcces
   }
 }
 
-/** A command that only looks does not wait until midnight. */
-function dayUsedUp(): StopError {
-  return new StopError("The day's requests (api.max_requests_per_day) are used up", {
+/** These commands do not wait for the next day. */
+function dayLimitReached(): StopError {
+  return new StopError('The daily limit of requests (api.max_requests_per_day) is reached', {
     code: 'day-used-up',
     hint: 'Run it again after midnight UTC, or raise api.max_requests_per_day.',
     exitStatus: EXIT_STATUS.unfinished,

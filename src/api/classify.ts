@@ -1,46 +1,46 @@
 import { STATUS_CODES } from 'node:http'
 import { decodeJson } from '../json.ts'
-import { tellableText } from './server-text.ts'
+import { safeText } from './server-text.ts'
 
-/** What an answer, or its absence, means for the one who asked. Pure, and every text in it may be logged. */
+/** Classifies HTTP responses and failed requests. Pure. Every message may be logged. */
 
 export type RetryCause = 'throttled' | 'server' | 'timeout' | 'transport' | 'garbled' | 'unreachable'
 
 export type Outcome =
   | {
       kind: 'answer'
-      /** Decoded JSON; numbers that no double holds are exact numbers (`exactNumber`). */
+      /** Decoded JSON. Numbers that a double cannot hold are exact numbers (`exactNumber`). */
       value: unknown
       /** Size of the body after decompression. */
       bytes: number
       /** The server's clock from its `Date` header in ms since the epoch, whole seconds. */
       serverTime: number | undefined
     }
-  /** 400, 403, 404 and every other 4xx that a repetition does not cure. The caller knows whether it is expected. */
+  /** 400, 403, 404 and every other 4xx that is not retried. The caller knows whether it is expected. */
   | {
       kind: 'refused'
       status: number
       message: string
       serverTime?: number
-      /** The body is no error of the API's: something else may answer at this address. */
+      /** The body does not have the form of the API's errors: another server may answer at this address. */
       isForeign: boolean
     }
   | {
       kind: 'retry'
       cause: RetryCause
       status?: number
-      /** How long the API asks to wait: 1 ms to 24 h with a 429, to 60 s with anything else; absent when it does not say. */
+      /** The wait that the API asks for: 1 ms to 24 h with a 429, to 60 s with any other status. Absent if it asks for none. */
       waitMs?: number
       message: string
-      /** With a 200: the body is a web page. */
+      /** The status is 200, but the body is a web page. */
       isForeign?: true
     }
   /** 401: the key is missing, invalid, revoked or expired. */
   | { kind: 'unauthorized'; message: string }
-  /** Neither an answer nor cured by asking again: `redirect`, `response-too-large`, `bad-request-setup`. */
+  /** A failure that is not retried: `redirect`, `response-too-large`, `bad-request-setup`. */
   | { kind: 'fault'; message: string; code: string }
 
-/** What came over the wire, the body decompressed. */
+/** An HTTP response with its body decompressed. */
 export interface HttpAnswer {
   status: number
   /** Names in lower case. */
@@ -49,12 +49,11 @@ export interface HttpAnswer {
   bytes: number
 }
 
-/** A rate limit may be one of a day. Any other failure may be over at any moment, whatever its answer says. */
-const LONGEST_WAIT_MS = { throttled: 24 * 3_600_000, other: 60_000 }
+/** A rate limit may be one per day. Any other failure may end at any time, whatever wait the API asks for. */
+const MAX_WAIT_MS = { throttled: 24 * 3_600_000, other: 60_000 }
 
-/** What else the reading of an answer depends on. */
 export interface ReadingContext {
-  /** This machine's clock in ms: dates are measured against it only when the server gives no `Date`. */
+  /** This machine's clock in ms. It is only used when the response has no `Date`. */
   now: number
   /** The API key, which a server may repeat in a message. */
   secret: string
@@ -63,7 +62,7 @@ export interface ReadingContext {
 export function classifyAnswer(answer: HttpAnswer, { now, secret }: ReadingContext): Outcome {
   const { status } = answer
   if (status >= 200 && status < 300) return readAnswer(answer)
-  if (status >= 300 && status < 400) return redirected(status)
+  if (status >= 300 && status < 400) return redirectFault(status)
   const message = serverMessage(answer, secret)
   if (status === 401) return { kind: 'unauthorized', message }
   const cause = retryCause(status)
@@ -87,15 +86,15 @@ function readAnswer({ status, headers, text, bytes }: HttpAnswer): Outcome {
   }
 }
 
-function redirected(status: number): Outcome {
+function redirectFault(status: number): Outcome {
   return {
     kind: 'fault',
     code: 'redirect',
-    message: `The API answered with a redirect (${status}), which is never followed since the key would go with it: check api.base_url`,
+    message: `The API answered with a redirect (${status}). parley does not follow redirects, since they could leak the key: check api.base_url`,
   }
 }
 
-/** Statuses that the same request may not give again. */
+/** 4xx statuses that are retried. */
 const RETRIED_STATUS: Readonly<Record<number, RetryCause>> = {
   408: 'timeout',
   425: 'server',
@@ -106,16 +105,16 @@ function retryCause(status: number): RetryCause | undefined {
   return RETRIED_STATUS[status] ?? (status >= 500 ? 'server' : undefined)
 }
 
-/** What may be told of the error body, or what the status means. */
+/** The safe words of the error body, or the name of the status. */
 function serverMessage({ status, text }: HttpAnswer, secret: string): string {
   const { code, sentences } = errorBody(text)
-  const told = sentences.flatMap(sentence => tellableText(sentence, secret) || [])
-  const toldCode = tellableText(code, secret)
-  const parts = [told.join('; '), toldCode && `(${toldCode})`].filter(part => part !== '')
+  const safeSentences = sentences.flatMap(sentence => safeText(sentence, secret) || [])
+  const safeCode = safeText(code, secret)
+  const parts = [safeSentences.join('; '), safeCode && `(${safeCode})`].filter(part => part !== '')
   return parts.length === 0 ? (STATUS_CODES[status] ?? `HTTP status ${status}`) : parts.join(' ')
 }
 
-/** Whether it has a field of the API's error bodies (spec: Errors). */
+/** Whether the body has a field of the API's errors (spec: Errors). */
 function isApiError(text: string): boolean {
   const { body, sentences } = errorBody(text)
   return sentences.length > 0 || typeof fieldOf(body, 'statusCode') === 'number'
@@ -132,8 +131,8 @@ function errorBody(text: string): { body: unknown; code: string; sentences: read
   const error = fieldOf(body, 'error')
   const code = fieldOf(error, 'code')
   const message = fieldOf(body, 'message') ?? fieldOf(error, 'message')
-  // Validation errors come as a list of sentences.
-  const sentences = (Array.isArray(message) ? message : [message]).slice(0, MOST_SENTENCES)
+  // Validation errors are a list of sentences.
+  const sentences = (Array.isArray(message) ? message : [message]).slice(0, MAX_SENTENCES)
   return {
     body,
     code: typeof code === 'string' ? code : '',
@@ -141,33 +140,33 @@ function errorBody(text: string): { body: unknown; code: string; sentences: read
   }
 }
 
-const MOST_SENTENCES = 3
+const MAX_SENTENCES = 3
 
 function fieldOf(value: unknown, key: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
   return Object.entries(value).find(([name]) => name === key)?.[1]
 }
 
-/** `Retry-After`, and with a 429 also the headers that tell when the limit starts anew. */
+/** The wait that `Retry-After` asks for, or with a 429 also one of the headers with the reset time of the limit. */
 function readWait({ status, headers }: HttpAnswer, now: number): number | undefined {
   const today = serverTime(headers) ?? now
   const readings = [retryAfter(header(headers, 'retry-after'), today)]
   if (status === 429)
     for (const name of RESET_HEADERS) readings.push(secondsOrInstant(header(headers, name), today))
   const wait = readings.find(reading => reading !== undefined && reading > 0)
-  const longest = LONGEST_WAIT_MS[status === 429 ? 'throttled' : 'other']
+  const longest = MAX_WAIT_MS[status === 429 ? 'throttled' : 'other']
   return wait === undefined ? undefined : Math.min(Math.ceil(wait), longest)
 }
 
 const RESET_HEADERS = ['ratelimit-reset', 'x-ratelimit-reset', 'x-rate-limit-reset']
 
-/** Seconds from now or a date; some servers send an instant as a number, as the reset headers have it. */
+/** Seconds from now or a date. Some servers send an instant as a number, as in the reset headers. */
 function retryAfter(text: string, today: number): number | undefined {
   const date = httpDate(text)
   return date === undefined ? secondsOrInstant(text, today) : date - today
 }
 
-/** Seconds from now, or an instant in seconds or milliseconds since the epoch: told apart by size. */
+/** Seconds from now, or an instant in seconds or milliseconds since the epoch. The size of the number decides. */
 function secondsOrInstant(text: string, today: number): number | undefined {
   const value = decimal(text)
   if (value === undefined) return undefined
@@ -188,7 +187,7 @@ function decimal(text: string): number | undefined {
   return /^\d{1,15}(\.\d{1,9})?$/.test(text) ? Number(text) : undefined
 }
 
-/** The three forms of an HTTP date, of which the oldest (asctime) names no zone, and an RFC 3339 instant. */
+/** Parses the three forms of an HTTP date, of which the oldest (asctime) has no zone, and RFC 3339 instants. */
 function httpDate(text: string): number | undefined {
   if (!/^([A-Z][a-z]{2,8},? |\d{4}-\d\d-\d\dT)/.test(text)) return undefined
   const zoned = /(GMT|UTC|Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text} GMT`
@@ -196,7 +195,7 @@ function httpDate(text: string): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-/** What a code of the socket, TLS or HTTP layer means. The texts are ours: an error's own could hold headers. */
+/** The meaning of an error code of the socket, TLS or HTTP layer. The error's own message may contain headers. */
 interface FailureMeaning {
   cause: RetryCause
   message: string
@@ -204,7 +203,7 @@ interface FailureMeaning {
 
 const FAILURES: Readonly<Record<string, FailureMeaning>> = {
   ECONNREFUSED: { cause: 'unreachable', message: 'The API cannot be reached: connection refused' },
-  ENOTFOUND: { cause: 'unreachable', message: 'The API cannot be reached: its host name is not known' },
+  ENOTFOUND: { cause: 'unreachable', message: 'The API cannot be reached: its host name does not resolve' },
   EAI_AGAIN: { cause: 'unreachable', message: 'The API cannot be reached: name resolution failed' },
   EHOSTUNREACH: { cause: 'unreachable', message: 'The API cannot be reached: no route to its host' },
   ENETUNREACH: { cause: 'unreachable', message: 'The API cannot be reached: the network is unreachable' },
@@ -213,17 +212,17 @@ const FAILURES: Readonly<Record<string, FailureMeaning>> = {
     message: 'The API cannot be reached: connecting timed out',
   },
   ETIMEDOUT: { cause: 'unreachable', message: 'The API cannot be reached: connecting timed out' },
-  UND_ERR_HEADERS_TIMEOUT: { cause: 'timeout', message: 'The API did not begin to answer in time' },
+  UND_ERR_HEADERS_TIMEOUT: { cause: 'timeout', message: 'The API did not start to answer in time' },
   UND_ERR_BODY_TIMEOUT: { cause: 'timeout', message: 'The answer stalled' },
   UND_ERR_SOCKET: { cause: 'transport', message: 'The connection was closed before the answer was complete' },
   ECONNRESET: { cause: 'transport', message: 'The connection was reset' },
-  EPIPE: { cause: 'transport', message: 'The connection was closed while asking' },
+  EPIPE: { cause: 'transport', message: 'The connection was closed while the request was sent' },
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: {
     cause: 'garbled',
-    message: 'The answer is shorter or longer than it says',
+    message: 'The length of the answer differs from its Content-Length',
   },
   UND_ERR_HEADERS_OVERFLOW: { cause: 'garbled', message: 'The headers of the answer are too large' },
-  Z_BUF_ERROR: { cause: 'garbled', message: 'The compressed answer is cut off' },
+  Z_BUF_ERROR: { cause: 'garbled', message: 'The compressed answer is incomplete' },
   Z_DATA_ERROR: { cause: 'garbled', message: 'The compressed answer is damaged' },
 }
 
@@ -235,42 +234,42 @@ const FAILURE_FAMILIES: readonly { pattern: RegExp; meaning(code: string): Failu
   },
   {
     pattern: /^HPE_/,
-    meaning: code => ({ cause: 'garbled', message: `What answered does not speak HTTP (${code})` }),
+    meaning: code => ({ cause: 'garbled', message: `The answer is not HTTP (${code})` }),
   },
 ]
 
-/** Classifies a failed attempt by the codes of its error and of that error's causes; nothing else of it is read. */
+/** Classifies a failed attempt by the codes of its error and of the error's causes only. */
 export function classifyFailure(error: unknown): Outcome {
   const code = failureCode(error)
-  if (/^UND_ERR_INVALID_ARG|^ERR_INVALID/.test(code)) return badSetup()
+  if (/^UND_ERR_INVALID_ARG|^ERR_INVALID/.test(code)) return badSetupFault()
   const family = FAILURE_FAMILIES.find(({ pattern }) => pattern.test(code))
   const meaning = FAILURES[code] ?? family?.meaning(code)
   return { kind: 'retry', ...(meaning ?? { cause: 'transport', message: `The request failed (${code})` }) }
 }
 
-/** The whole-request timeout of ours ran out. */
-export function timedOut(timeoutMs: number): Outcome {
+/** `api.timeout_seconds` has passed. */
+export function timeoutOutcome(timeoutMs: number): Outcome {
   return { kind: 'retry', cause: 'timeout', message: `No complete answer within ${timeoutMs / 1000} s` }
 }
 
-export function tooLarge(maxResponseBytes: number): Outcome {
+export function tooLargeFault(maxResponseBytes: number): Outcome {
   return {
     kind: 'fault',
     code: 'response-too-large',
-    message: `The answer is larger than ${maxResponseBytes} bytes: raise api.max_response_bytes if it is right`,
+    message: `The answer is larger than ${maxResponseBytes} bytes: raise api.max_response_bytes if such an answer is expected`,
   }
 }
 
-/** A key, workspace id or path that HTTP cannot carry. */
-function badSetup(): Outcome {
+/** The key, the workspace id or the path has characters that HTTP does not allow. */
+function badSetupFault(): Outcome {
   return {
     kind: 'fault',
     code: 'bad-request-setup',
-    message: 'The request cannot be written as HTTP: check api.key and api.workspace_id for stray characters',
+    message: 'The request cannot be sent as HTTP: check api.key and api.workspace_id for invalid characters',
   }
 }
 
-/** The code of an error or, where it has none, of what caused it: several addresses tried give a list. */
+/** The code of an error, or of its cause. When several addresses were tried, the causes are a list. */
 function failureCode(error: unknown, depth = 0): string {
   if (typeof error !== 'object' || error === null || depth > 5) return 'unknown'
   const known = codeOfKind(error)
@@ -284,7 +283,7 @@ function failureCode(error: unknown, depth = 0): string {
     : 'unknown'
 }
 
-/** A code for errors whose own says too little: a reset within the TLS handshake, and a parser's that has none. */
+/** A code for a reset during the TLS handshake, whose own is too general, and for parser errors, which have none. */
 function codeOfKind(error: object): string | undefined {
   if (!(error instanceof Error)) return undefined
   if (error.message.includes('before secure TLS connection was established')) return 'ERR_TLS_HANDSHAKE'

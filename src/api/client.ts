@@ -9,37 +9,37 @@ import {
   classifyFailure,
   type HttpAnswer,
   type Outcome,
-  timedOut,
-  tooLarge,
+  timeoutOutcome,
+  tooLargeFault,
 } from './classify.ts'
 import { type ApiRequest, pathWithQuery } from './request.ts'
 
-/** Sends one request once and says what came of it: the only user of undici. */
+/** Sends single requests and classifies their outcome. Only this file uses undici. */
 
 export interface ClientOptions {
-  /** Where `/v1` and `/v2` live, with or without a path of its own and a trailing slash. */
+  /** The address under which the API has `/v1` and `/v2`. It may have a path and a trailing slash. */
   baseUrl: string
-  /** Asked for at every request, so that a key that was changed counts at once. */
+  /** Called for every request, so that a changed key takes effect at once. */
   apiKey: () => string
   workspaceId: string
   /** Where the key comes from, for error messages. */
   keySource: string
-  /** For a whole request; connecting has 10 s and the wait for headers 30 s within it. */
+  /** For a whole request. Within it, connecting may take 10 s and the wait for headers 30 s. */
   timeoutMs: number
-  /** Of a body, after decompression. */
+  /** Maximum size of a body after decompression. */
   maxResponseBytes: number
   clock: Clock
-  /** Connections kept at most; requests beyond it wait for one. Default 64. */
+  /** Maximum number of connections. Further requests wait for one. Default 64. */
   maxSockets?: number
 }
 
-/** An outcome with its times: `startedAt` by this machine's clock before sending, in ms since the epoch. */
+/** An outcome with its times. `startedAt` is this machine's clock before sending, in ms since the epoch. */
 export type Sent = Outcome & { startedAt: number; durationMs: number }
 
 export interface Client {
-  /** One attempt. @throws AbortError when the signal ended it, and nothing else. */
+  /** Makes one attempt. @throws only an AbortError, when the signal ends it */
   send(request: ApiRequest, signal: AbortSignal): Promise<Sent>
-  /** Drops every connection; what is in flight ends as a transport failure. */
+  /** Closes every connection. Requests in flight end as transport failures. */
   close(): Promise<void>
   /** For error messages. */
   access: ApiAccess
@@ -67,21 +67,21 @@ export function createClient(options: ClientOptions): Client {
   }
 
   const attempt = async (request: ApiRequest, signal: AbortSignal): Promise<Outcome> => {
-    if (signal.aborted) throw aborted()
+    if (signal.aborted) throw abortError()
     const secret = options.apiKey()
     const limit = startTimeLimit(clock, timeoutMs, signal)
     let exchanged: Exchange
     try {
       exchanged = await exchange(request, secret, limit.signal)
     } catch (error) {
-      if (limit.expired()) return timedOut(timeoutMs)
-      if (signal.aborted) throw aborted()
+      if (limit.expired()) return timeoutOutcome(timeoutMs)
+      if (signal.aborted) throw abortError()
       return classifyFailure(error)
     } finally {
       limit.end()
     }
     const answer = decodeText(exchanged)
-    if (answer === undefined) return tooLarge(maxResponseBytes)
+    if (answer === undefined) return tooLargeFault(maxResponseBytes)
     return classifyAnswer(answer, { now: clock.now(), secret })
   }
 
@@ -118,14 +118,14 @@ function requestHeaders(apiKey: string, workspaceId: string): Record<string, str
   }
 }
 
-/** An answer whose body is bytes; undefined where the body was larger than allowed. */
+/** A response with its body as bytes; undefined where the body is too large. */
 interface Exchange {
   status: number
   headers: HttpAnswer['headers']
   body: Buffer | undefined
 }
 
-/** Of an error only the status counts when its body is too large: undefined means a good answer that is. */
+/** Undefined when the body of a success is too large. The body of an error is dropped then: its status is enough. */
 function decodeText({ status, headers, body }: Exchange): HttpAnswer | undefined {
   if (body !== undefined) return { status, headers, text: body.toString('utf8'), bytes: body.length }
   return status < 300 ? undefined : { status, headers, text: '', bytes: 0 }
@@ -137,7 +137,7 @@ async function readBody(response: Dispatcher.ResponseData, maxBytes: number): Pr
   return gzipped && raw !== undefined && raw.length > 0 ? decompress(raw, maxBytes) : raw
 }
 
-/** Leaving the loop early destroys the body and with it the connection, so the rest is never received. */
+/** Returning early destroys the body and the connection, so that the rest is never received. */
 async function readRaw(
   { body, headers }: Dispatcher.ResponseData,
   maxBytes: number,
@@ -155,7 +155,7 @@ async function readRaw(
 
 const gunzipAsync = promisify(gunzip)
 
-/** Below this a page is unpacked in less time, and far less memory, than handing it to another thread takes. */
+/** Smaller bodies are decompressed on this thread: that takes less time and much less memory than another thread. */
 const SMALL_BODY_BYTES = 64 * 1024
 
 async function decompress(raw: Buffer, maxBytes: number): Promise<Buffer | undefined> {
@@ -169,20 +169,20 @@ async function decompress(raw: Buffer, maxBytes: number): Promise<Buffer | undef
 }
 
 interface TimeLimit {
-  /** Aborted when the time is up or the caller's signal is. */
+  /** Aborted after the timeout, or with the caller's signal. */
   signal: AbortSignal
   expired(): boolean
   end(): void
 }
 
-/** Without a reason of its own every abort makes an exception, also the one that only ends a request's timer. */
+/** A constant reason. Without one, every abort creates an exception, even when it only ends the timer of a request. */
 const OVER = new Error('The request is over')
 
 function startTimeLimit(clock: Clock, timeoutMs: number, outer: AbortSignal): TimeLimit {
   const controller = new AbortController()
   const abort = () => controller.abort(OVER)
   let expired = false
-  // One signal ends any number of requests in flight; Node would take more than ten listeners for a leak.
+  // One signal ends any number of requests. Node would warn of a leak at more than ten listeners.
   setMaxListeners(0, outer)
   outer.addEventListener('abort', abort, { once: true })
   clock.sleep(timeoutMs, controller.signal).then(() => {
@@ -199,6 +199,6 @@ function startTimeLimit(clock: Clock, timeoutMs: number, outer: AbortSignal): Ti
   }
 }
 
-function aborted(): Error {
-  return new DOMException('The request was given up', 'AbortError')
+function abortError(): Error {
+  return new DOMException('The request was aborted', 'AbortError')
 }

@@ -1,23 +1,25 @@
 import { createHash } from 'node:crypto'
 import { RetryError } from '../errors.ts'
 import { exactNumber, isExactNumber } from '../json.ts'
-import { isTellable } from './server-text.ts'
+import { isSafeToken } from './server-text.ts'
 
 /**
- * How lists come in pages (spec: Pagination styles). Pure: an answer and the query that gave it become items and
- * the query parameters of the next page. Who asks for that page, and when, is the scheduler's business.
+ * Reads the pages of lists (spec: Pagination styles). Pure: the answer and the query of its request become items and
+ * the query parameters of the next page.
  */
 
 /**
- * `any`: a list whose shape the spec does not show. `data-list`: a whole list in `data`, in one answer.
- * `single`: one object, bare or in `data`.
+ * - `v2-cursor`, `v1-cursor`, `v1-page`: as in the spec;
+ * - `any`: a list whose shape the spec does not state;
+ * - `data-list`: the whole list in `data`, in one answer;
+ * - `single`: one object, bare or in `data`.
  */
 export type PagingStyle = 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'any' | 'data-list' | 'single'
 
 export interface PagingRules {
-  /** The largest `limit` allowed; undefined where `limit` is not known to be accepted. */
+  /** The largest allowed `limit`; undefined where the API may not accept `limit`. */
   maxLimit: number | undefined
-  /** The query parameter that chooses a page; undefined where it depends on the answer or there is none. */
+  /** The query parameter that selects a page; undefined where it depends on the answer, or there is none. */
   parameter: 'cursor' | 'page' | undefined
 }
 
@@ -31,15 +33,15 @@ export const PAGING: Readonly<Record<PagingStyle, PagingRules>> = {
 }
 
 export interface Page {
-  /** As the API sent them, whatever they are. */
+  /** As sent by the API, not validated. */
   items: readonly unknown[]
-  /** Query parameters to add to the list's own for the next page; null at the end. */
+  /** Query parameters to add for the next page; null at the end. */
   next: Readonly<Record<string, string>> | null
-  /** v2's `end_cursor`, present even on the last page; absent when the API gave none. */
+  /** The `end_cursor` of v2, present even on the last page; absent when the API gave none. */
   checkpoint?: string
-  /** v1 pages only: the API's count of all items. */
+  /** Only for v1 pages: the API's count of all items. */
   totalSize?: number
-  /** Style `any` only: which shape was found. */
+  /** Only for style `any`: the shape that was found. */
   recognised?: 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'bare'
 }
 
@@ -49,7 +51,7 @@ type Fields = Record<string, unknown>
 /**
  * Reads one page of a list.
  * @param sentQuery the whole query of the request that was answered
- * @throws RetryError `broken-envelope` when the answer is no page of that style
+ * @throws RetryError `broken-envelope` when the answer is not a page of that style
  */
 export function readPage(style: PagingStyle, value: unknown, sentQuery: Query): Page {
   return READERS[style](value, sentQuery)
@@ -64,13 +66,13 @@ const READERS: Readonly<Record<PagingStyle, (value: unknown, sent: Query) => Pag
   single: value => ({ items: [readSingle(value, 'either')], next: null }),
 }
 
-/** `has_next_page` alone decides; `end_cursor` is there on the last page too (spec: PageInfo). */
+/** Only `has_next_page` decides whether there is a next page. The last page has an `end_cursor` too (spec: PageInfo). */
 function readV2Cursor(items: readonly unknown[], paging: Fields): Page {
   const more = own(paging, 'has_next_page')
-  if (typeof more !== 'boolean') throw broken('has_next_page as true or false', more)
+  if (typeof more !== 'boolean') throw brokenEnvelope('has_next_page as true or false', more)
   const cursor = cursorText(own(paging, 'end_cursor'), 'end_cursor')
   if (more && cursor === undefined) {
-    throw broken('an end_cursor, since has_next_page is true', own(paging, 'end_cursor'))
+    throw brokenEnvelope('an end_cursor, since has_next_page is true', own(paging, 'end_cursor'))
   }
   return {
     items,
@@ -84,13 +86,13 @@ function readV1Cursor(items: readonly unknown[], paging: Fields): Page {
   return { items, next: cursor === undefined ? null : { cursor } }
 }
 
-/** The page that was asked for counts, not the one the answer claims: so a server that ignores `page` ends too. */
+/** Counts by the requested page, not by the answer's, so that the pass also ends on a server that ignores `page`. */
 function readV1Page(items: readonly unknown[], paging: Fields, sent: Query): Page {
-  const page = Number(sent['page'] ?? count(own(paging, 'page')) ?? 1)
-  const totalSize = count(own(paging, 'total_size'))
-  const limit = count(own(paging, 'limit')) ?? Number(sent['limit'] ?? 0)
+  const page = Number(sent['page'] ?? wholeNumber(own(paging, 'page')) ?? 1)
+  const totalSize = wholeNumber(own(paging, 'total_size'))
+  const limit = wholeNumber(own(paging, 'limit')) ?? Number(sent['limit'] ?? 0)
   const bySize = totalSize !== undefined && limit > 0 ? Math.ceil(totalSize / limit) : undefined
-  const totalPages = count(own(paging, 'total_pages')) ?? bySize
+  const totalPages = wholeNumber(own(paging, 'total_pages')) ?? bySize
   const more = totalPages === undefined ? items.length > 0 : page < totalPages
   return {
     items,
@@ -100,13 +102,13 @@ function readV1Page(items: readonly unknown[], paging: Fields, sent: Query): Pag
 }
 
 /**
- * A list of unknown shape: a bare array, or an object that holds one list (in `data`, in an object in `data`, or
- * under a name of its own) and perhaps one of the three paging objects. Paging that is there but not understood
- * is an error, since half a list must never pass for the whole.
+ * Reads a list of unknown shape: a bare array, or an object with one list (in `data`, in an object in `data`, or under
+ * any other name) and possibly one of the three paging objects. A paging object that is not understood is an error,
+ * since a part of a list must never count as the whole.
  */
 function readAnyList(value: unknown, sent: Query): Page {
   if (Array.isArray(value)) return { items: value, next: null, recognised: 'bare' }
-  if (!isFields(value)) throw broken('a list', value)
+  if (!isFields(value)) throw brokenEnvelope('a list', value)
   const data = own(value, 'data')
   const places = isFields(data) ? [value, data] : [value]
   const items = Array.isArray(data) ? data : onlyList(isFields(data) ? data : value)
@@ -122,7 +124,7 @@ interface RecognisedPaging {
   read(items: readonly unknown[], paging: Fields, sent: Query): Page
 }
 
-/** Which key shows which style, the most telling first. */
+/** The key that identifies each style, the most specific first. */
 const PAGING_KEYS: readonly RecognisedPaging[] = [
   { key: 'has_next_page', recognised: 'v2-cursor', read: readV2Cursor },
   { key: 'next_cursor', recognised: 'v1-cursor', read: readV1Cursor },
@@ -133,11 +135,11 @@ const PAGING_KEYS: readonly RecognisedPaging[] = [
 function recognisePaging(paging: Fields): RecognisedPaging {
   const found = PAGING_KEYS.find(({ key }) => Object.hasOwn(paging, key))
   if (found === undefined)
-    throw broken('has_next_page, next_cursor or total_pages in the paging object', paging)
+    throw brokenEnvelope('has_next_page, next_cursor or total_pages in the paging object', paging)
   return found
 }
 
-/** A paging object, or the place itself when the paging keys stand in it; an empty one is none. */
+/** The paging object, or the place itself when it has a paging key. An empty paging object does not count. */
 function findPaging(places: readonly Fields[]): Fields | undefined {
   for (const place of places) {
     for (const name of PAGING_OBJECTS) {
@@ -154,14 +156,14 @@ const PAGING_OBJECTS = ['page_info', 'pagination']
 function onlyList(place: Fields): readonly unknown[] {
   const lists = Object.values(place).filter(Array.isArray)
   const [list] = lists
-  if (list === undefined || lists.length > 1) throw broken('an object that holds one list', place)
+  if (list === undefined || lists.length > 1) throw brokenEnvelope('an object that holds one list', place)
   return list
 }
 
 /**
  * The object of a single read.
- * @param placement where the spec puts it; `either`: not shown, so a `data` that is an object or array is
- * unwrapped, unless the value itself carries `idKey`; an envelope whose `data` is null holds nothing
+ * @param placement where the spec puts the object. `either`: the spec does not state it. Then `data` is used if it is an
+ *   object or an array, unless the value itself has `idKey`. An envelope whose `data` is null has no object.
  * @throws RetryError `broken-envelope` when there is no object or array at that place
  */
 export function readSingle(
@@ -177,27 +179,27 @@ export function readSingle(
     placement === 'data' || (placement === 'either' && (wrapped || isEmptyEnvelope) && !carriesId)
   const single = isInData ? data : value
   if (isFields(single) || Array.isArray(single)) return single
-  throw broken(placement === 'data' ? 'an object in data' : 'an object', value)
+  throw brokenEnvelope(placement === 'data' ? 'an object in data' : 'an object', value)
 }
 
 /**
- * The list of a read that answers with all of it in `data` (transcripts, playbook results).
- * @throws RetryError `broken-envelope` when there is none
+ * The list of a read that returns all of it in `data` (transcripts, playbook results).
+ * @throws RetryError `broken-envelope` when there is no list
  */
 export function readDataList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : listUnderData(value)
 }
 
 export interface CursorGuard {
-  /** Notes a cursor that is about to be sent. */
+  /** Records a cursor that is about to be sent. */
   sent(cursor: string): void
   /** Whether this pass has sent a cursor before. */
   wasSent(cursor: string): boolean
 }
 
 /**
- * Notices a cursor that comes twice in a pass, which would be a loop. Remembers the last `capacity` cursors by a
- * short digest each (about 5 MB when full).
+ * Detects a cursor that occurs twice in a pass, which would be an endless loop. Keeps a short digest of each of the last
+ * `capacity` cursors (about 5 MB when full).
  */
 export function createCursorGuard(capacity = 100_000): CursorGuard {
   const seen = new Set<string>()
@@ -205,7 +207,7 @@ export function createCursorGuard(capacity = 100_000): CursorGuard {
   return {
     sent(cursor) {
       seen.add(digest(cursor))
-      // A set keeps the order of insertion: its first is the oldest.
+      // A set iterates in the order of insertion, so the first element is the oldest.
       const [oldest] = seen.size > capacity ? seen : []
       if (oldest !== undefined) seen.delete(oldest)
     },
@@ -215,13 +217,13 @@ export function createCursorGuard(capacity = 100_000): CursorGuard {
 
 function listUnderData(value: unknown): readonly unknown[] {
   const data = isFields(value) ? own(value, 'data') : undefined
-  if (!Array.isArray(data)) throw broken('a list in data', value)
+  if (!Array.isArray(data)) throw brokenEnvelope('a list in data', value)
   return data
 }
 
 function pagingUnder(value: unknown, name: 'page_info' | 'pagination'): Fields {
   const paging = isFields(value) ? own(value, name) : undefined
-  if (!isFields(paging)) throw broken(`an object ${name}`, value)
+  if (!isFields(paging)) throw brokenEnvelope(`an object ${name}`, value)
   return paging
 }
 
@@ -231,11 +233,11 @@ function cursorText(value: unknown, name: string): string | undefined {
   if (typeof value === 'string') return value
   if (typeof value === 'number') return String(value)
   const exact = exactNumber(value)
-  if (exact === undefined) throw broken(`${name} as a string`, value)
+  if (exact === undefined) throw brokenEnvelope(`${name} as a string`, value)
   return exact.text
 }
 
-function count(value: unknown): number | undefined {
+function wholeNumber(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : undefined
 }
 
@@ -247,11 +249,11 @@ function own(fields: Fields, key: string): unknown {
   return Object.hasOwn(fields, key) ? fields[key] : undefined
 }
 
-/** Says the kind of what came and the known names among its fields: any other name could be anyone's words. */
-function broken(expected: string, found: unknown): RetryError {
-  return new RetryError(`The answer lacks its envelope: expected ${expected}, found ${describe(found)}`, {
+/** Names the type of the value and its safe field names only: other names may be personal content. */
+function brokenEnvelope(expected: string, found: unknown): RetryError {
+  return new RetryError(`The answer has the wrong form: expected ${expected}, found ${describe(found)}`, {
     code: 'broken-envelope',
-    hint: 'The API or something in front of it answered with something else than its description says.',
+    hint: 'The API, or a proxy in front of it, does not answer as its description states.',
   })
 }
 
@@ -259,6 +261,6 @@ function describe(value: unknown): string {
   if (value === null || value === undefined) return value === null ? 'null' : 'nothing'
   if (Array.isArray(value)) return 'a list'
   if (!isFields(value)) return `a ${isExactNumber(value) ? 'number' : typeof value}`
-  const names = Object.keys(value).filter(isTellable)
+  const names = Object.keys(value).filter(isSafeToken)
   return names.length === 0 ? 'an object' : `an object with ${names.slice(0, 8).join(', ')}`
 }

@@ -3,17 +3,18 @@ import type { RetryCause } from './classify.ts'
 import type { ApiRequest } from './request.ts'
 
 /**
- * Whether the API can be reached. Pure: a state and what was heard give a state, and a state says what may be asked.
+ * Decides whether the API can be reached, and which request may be sent next. Pure: a state and an event give the next
+ * state.
  *
- * - A route works until requests for several things on it failed in a row. Then it rests, with one trial at the end of
- *   each growing wait, until a request on it is answered. Other routes are not touched.
- * - The API answers until requests on different routes failed in a row. Then witnesses (cheap lists) on routes that did
- *   not fail are asked. An answer ends the doubt; when they fail too, the API is away: one trial at the end of each
- *   growing wait, each on another route, until anything is answered.
- * - Access is granted until several requests in a row were refused with 403 or 404 that nothing declares. Then every
- *   witness is asked. An answer ends the doubt; when all are refused, and refused again some time later, access is lost.
- * - The address is the API's until three answers in a row on different routes have a form that is not the API's, and no
- *   answer had its form before. Then another site answers there, and a run that ends waits no longer.
+ * - Route: it works until requests for several things on it failed in a row. Then it rests: one trial after each growing
+ *   wait, until a request on it is answered. Other routes are not affected.
+ * - Silence: it is in doubt when requests on different routes failed in a row. Then witnesses (cheap lists) on other
+ *   routes are requested. An answer ends the doubt. When they fail too, the API is away: one trial after each growing
+ *   wait, each on another route, until any request is answered.
+ * - Access: it is in doubt when several requests in a row got a 403 or 404 that no declaration expects. Then every
+ *   witness is requested. An answer ends the doubt. When all are refused, and refused again later, access is lost.
+ * - Address: it is wrong when three answers in a row on different routes do not have the API's form, and no earlier
+ *   answer had it. Then another site answers there, and a backfill does not wait any longer.
  *
  * Times are monotonic milliseconds.
  */
@@ -27,11 +28,11 @@ export interface Witness {
 
 export interface ReachOptions {
   witnesses: readonly Witness[]
-  /** How long after the first refusals all witnesses must be refused again before lost access is believed. */
+  /** Access is lost when all witnesses are refused again this long after the first refusals. */
   againAfterMs: number
-  /** The API has answered an earlier run, so that refusals may be a fault that passes. Else the first ones count. */
+  /** Whether the API answered an earlier run. Refusals may then be temporary; otherwise the first ones are final. */
   wasAnswered: boolean
-  /** An earlier session ended because access was lost: witnesses are asked before anything else. */
+  /** Whether an earlier session lost access. Witnesses are then requested before anything else. */
   accessWasLost: boolean
 }
 
@@ -43,21 +44,21 @@ export interface Reach {
   readonly routes: ReadonlyMap<string, RouteTrouble>
   readonly silence: Silence | undefined
   readonly refusal: Refusal | undefined
-  /** Undefined once an answer had the form of the API's. */
+  /** Undefined once an answer had the API's form. */
   readonly foreign: ForeignAnswers | undefined
   readonly wasConnected: boolean
 }
 
 export interface RouteTrouble {
-  /** In a row, the requests that were under way when a rest began left out. */
+  /** Failures in a row, without those of requests that were in flight when a rest started. */
   readonly failures: number
-  /** The first different paths that failed, two at most. */
+  /** The first two different paths that failed. */
   readonly paths: readonly string[]
-  /** How many rests in a row; 0 while the route is only suspected. */
+  /** Number of rests in a row; 0 while the route is only in doubt. */
   readonly rests: number
-  /** Infinite while a trial is under way. */
+  /** Infinity while a trial is in flight. */
   readonly restUntil: number
-  /** What the last failure was. */
+  /** The last failure. */
   readonly reason: string
 }
 
@@ -65,16 +66,16 @@ export interface RouteTrouble {
 export interface Silence {
   /** When the first of them was sent. */
   readonly since: number
-  /** Since when there was no HTTP response at all; while the API is away those of a gateway do not count. */
+  /** Time of the last HTTP response. While the API is away, error responses of a gateway do not count. */
   readonly quietSince: number
   readonly failures: number
   readonly routes: ReadonlySet<string>
-  /** All of them failed before the connection was made, which says the same of every route. */
+  /** Whether all of them failed to connect, which concerns every route alike. */
   readonly neverConnected: boolean
-  /** One of them had an HTTP status. */
+  /** Whether one of them had an HTTP status. */
   readonly hasStatus: boolean
   readonly reason: string
-  /** Failures on further routes since the doubt began. */
+  /** Failures on further routes since the doubt started. */
   readonly confirmations: number
   readonly isAway: boolean
   readonly trials: number
@@ -84,10 +85,10 @@ export interface Silence {
 /** Requests refused with 403 or 404 since the last answer. */
 export interface Refusal {
   readonly since: number
-  /** Those that nothing declares, in a row. */
+  /** Refusals in a row that no declaration expects. */
   readonly undeclared: number
   readonly doubtedSince: number | undefined
-  /** By feed: when a witness was refused last, and when it was asked last, whatever came of it. */
+  /** By feed: when a witness was last refused, and when it was last requested with any result. */
   readonly refusedAt: ReadonlyMap<string, number>
   readonly askedAt: ReadonlyMap<string, number>
   readonly trials: number
@@ -98,12 +99,12 @@ export interface Refusal {
 export interface ForeignAnswers {
   readonly answers: number
   readonly routes: ReadonlySet<string>
-  /** One of them was a success. Refusals alone are judged as refusals. */
+  /** Whether one of them was a success. Refusals alone are a matter of access. */
   readonly hasSuccess: boolean
 }
 
 export type Heard =
-  /** 2xx, and every refusal that is not of access, such as 400. */
+  /** 2xx, and every refusal that does not concern access, such as 400. */
   | { kind: 'answered'; at: number; route: string }
   | {
       kind: 'refused'
@@ -121,7 +122,7 @@ export type Heard =
       sentAt: number
       route: string
       feed: string
-      /** Tells the things that a route is asked for apart. A list is one, however its pages are asked for. */
+      /** Identifies what was requested on the route. All pages of a list have the same path. */
       path: string
       cause: Exclude<RetryCause, 'throttled'>
       status: number | undefined
@@ -130,35 +131,35 @@ export type Heard =
       random: () => number
     }
 
-/** What may be asked next. */
+/** Which request may be sent next. */
 export type NextStep =
   | { kind: 'any' }
-  /** This one, alone. */
+  /** Only this witness. */
   | { kind: 'witness'; witness: Witness }
-  /** Anything, alone: no witness is known. */
+  /** One request of any kind, since there is no witness. */
   | { kind: 'trial' }
   | { kind: 'wait'; ms: number }
   /** Access is lost. */
   | { kind: 'lost' }
 
-/** So many failures in a row, and it is not the things that were asked for. */
+/** Failures in a row that put the whole API in doubt. */
 const DOUBTFUL_FAILURES = 5
-/** So many failing witnesses confirm it. */
+/** Failures on further routes that confirm the doubt. */
 const CONFIRMATIONS = 2
 const AWAY: Backoff = { firstMs: 1000, mostMs: 60_000, jitter: 0.5 }
 
-/** So many undeclared refusals in a row. */
+/** Undeclared refusals in a row that put access in doubt. */
 const DOUBTFUL_REFUSALS = 4
 const REFUSED: Backoff = { firstMs: 1000, mostMs: 15_000, jitter: 0.5 }
 
-/** So many failures in a row, and for two different paths: one record or one page of a list may always fail. */
+/** Failures in a row that make a route rest. They must be for two different paths, since a single one may always fail. */
 const ROUTE_FAILURES = 3
 const ROUTE: Backoff = { firstMs: 1000, mostMs: 5 * 60_000, jitter: 0.5 }
 
 /** The first request of all must at least connect within this time. */
 const FIRST_CONNECTION_MS = 10_000
 
-/** So many foreign answers in a row, on as many routes where so many are known. */
+/** Foreign answers in a row that prove another site: each on a different route, if there are that many routes. */
 const FOREIGN_ANSWERS = 3
 const NO_FOREIGN_ANSWERS: ForeignAnswers = { answers: 0, routes: new Set(), hasSuccess: false }
 
@@ -176,13 +177,13 @@ export function startReach(options: ReachOptions, at: number): Reach {
   }
 }
 
-export function heard(before: Reach, event: Heard): Reach {
+export function reachAfter(before: Reach, event: Heard): Reach {
   const reach = { ...before, foreign: foreignAfter(before.foreign, event) }
   switch (event.kind) {
     case 'failed':
       return afterFailure(reach, event)
     case 'throttled':
-      return routeFreed({ ...reach, wasConnected: true, silence: undefined }, event.route, event.at)
+      return withFreedRoute({ ...reach, wasConnected: true, silence: undefined }, event.route, event.at)
     case 'refused':
       return afterRefusal(afterResponse(reach, event.route), event)
     case 'answered':
@@ -190,19 +191,19 @@ export function heard(before: Reach, event: Heard): Reach {
   }
 }
 
-/** A request on this route is about to be sent: on a route that rests it is the only one. */
-export function sending(reach: Reach, route: string): Reach {
+/** The state while a request on this route is in flight. On a resting route it is the only one. */
+export function whileSending(reach: Reach, route: string): Reach {
   const trouble = reach.routes.get(route)
   if (trouble === undefined || trouble.rests === 0) return reach
   return withRoute(reach, route, { ...trouble, restUntil: Number.POSITIVE_INFINITY })
 }
 
-/** Until a request on this route may be sent, in ms; 0 when it may. */
+/** Time in ms until a request on this route may be sent; 0 when it may be sent now. */
 export function restMs({ routes }: Reach, route: string, at: number): number {
   return Math.max(0, (routes.get(route)?.restUntil ?? at) - at)
 }
 
-/** A route that failed again after so many rests is given up by a run that ends. */
+/** Whether a backfill stops trying this route, after `RESTS_OF_A_RUN` rests. */
 export function isGivenUp({ routes }: Reach, route: string): boolean {
   return (routes.get(route)?.rests ?? 0) > RESTS_OF_A_RUN
 }
@@ -216,12 +217,12 @@ export function nextStep(reach: Reach, at: number): NextStep {
   return { kind: 'any' }
 }
 
-/** Whether what is refused now may be believed: not while access as such is in doubt. */
+/** While access is in doubt, the refusal of a single row means nothing. */
 export function isAccessInDoubt({ refusal }: Reach): boolean {
   return refusal?.doubtedSince !== undefined
 }
 
-/** Why the API as a whole cannot be read at present, once that is more than a doubt. */
+/** Why the whole API cannot be read at present. There is none while it is only in doubt. */
 export interface Trouble {
   kind: 'silent' | 'refused'
   since: number
@@ -240,7 +241,7 @@ export function troubleOf({ silence, refusal, witnesses }: Reach): Trouble | und
   return { kind: 'refused', since, nextTrialAt, reason: 'it answers 403 or 404 to everything' }
 }
 
-/** How long a run may still wait for an answer that gives up after so long. What never gives up waits indefinitely. */
+/** How long a run may still wait for an answer, in ms. Infinity for a daemon, which never gives up. */
 export function patienceLeftMs(reach: Reach, giveUpMs: number, at: number): number {
   const { wasConnected, silence } = reach
   if (giveUpMs === Number.POSITIVE_INFINITY) return giveUpMs
@@ -250,15 +251,15 @@ export function patienceLeftMs(reach: Reach, giveUpMs: number, at: number): numb
   return silence.quietSince + patience - at
 }
 
-/** Whether something else than the API answers at its address. */
+/** Whether another site answers at the API's address. */
 export function isAnotherSite({ foreign, witnesses }: Reach): boolean {
   if (!foreign?.hasSuccess) return false
   const known = new Set(witnesses.map(({ request }) => request.route)).size
   return foreign.answers >= FOREIGN_ANSWERS && foreign.routes.size >= Math.min(FOREIGN_ANSWERS, known)
 }
 
-/** A wait that the API or the owner asked for is no silence. */
-export function excused(reach: Reach, ms: number): Reach {
+/** Excludes a wait that the API or the owner asked for from the silence. */
+export function withExcusedWait(reach: Reach, ms: number): Reach {
   const { silence } = reach
   return silence ? { ...reach, silence: { ...silence, quietSince: silence.quietSince + ms } } : reach
 }
@@ -268,7 +269,7 @@ function foreignAfter(before: ForeignAnswers | undefined, event: Heard): Foreign
   if (event.kind === 'throttled') return NO_FOREIGN_ANSWERS
   if (!event.isForeign) {
     if (event.kind === 'refused') return undefined
-    // What fails without an answer tells nothing of its form.
+    // A failure without an answer says nothing about the form of answers.
     return event.status === undefined ? before : NO_FOREIGN_ANSWERS
   }
   return {
@@ -279,7 +280,7 @@ function foreignAfter(before: ForeignAnswers | undefined, event: Heard): Foreign
 }
 
 function afterResponse(reach: Reach, route: string): Reach {
-  // What rested while the API was away did so for no fault of its own.
+  // Routes that rested while the API was away may work, so all rests end.
   const isBack = reach.silence?.isAway === true
   const routes =
     isBack || reach.routes.has(route) ? without(isBack ? new Map() : reach.routes, route) : reach.routes
@@ -287,10 +288,15 @@ function afterResponse(reach: Reach, route: string): Reach {
 }
 
 function afterGrant(reach: Reach, route: string): Reach {
-  return { ...reach, wasAnswered: true, refusal: undefined, witnesses: answeredFirst(reach.witnesses, route) }
+  return {
+    ...reach,
+    wasAnswered: true,
+    refusal: undefined,
+    witnesses: withAnsweredFirst(reach.witnesses, route),
+  }
 }
 
-function answeredFirst(witnesses: readonly Witness[], route: string): readonly Witness[] {
+function withAnsweredFirst(witnesses: readonly Witness[], route: string): readonly Witness[] {
   const index = witnesses.findIndex(({ request }) => request.route === route)
   if (index <= 0) return witnesses
   return [...witnesses.slice(index, index + 1), ...witnesses.slice(0, index), ...witnesses.slice(index + 1)]
@@ -306,11 +312,11 @@ function afterRefusal(reach: Reach, event: Extract<Heard, { kind: 'refused' }>):
     doubtedSince: before.doubtedSince ?? (undeclared >= DOUBTFUL_REFUSALS ? at : undefined),
     refusedAt: new Map([...before.refusedAt, [feed, at]]),
   }
-  return { ...reach, refusal: tried(reach, refusal, { at, feed, random }) }
+  return { ...reach, refusal: withTrial(reach, refusal, { at, feed, random }) }
 }
 
-/** A request was made, whatever came of it: while access is in doubt the next one waits for longer. */
-function tried(
+/** The state after a request with any result. While access is in doubt, the wait before the next trial grows. */
+function withTrial(
   { witnesses }: Reach,
   refusal: Refusal,
   { at, feed, random }: { at: number; feed: string; random: () => number },
@@ -332,11 +338,14 @@ function noRefusal(at: number): Refusal {
   }
 }
 
-/** All are asked at once, and again when it counts; in between one at a time finds out whether it is over. */
+/**
+ * While access is in doubt: every witness is requested at once, and again when its refusal decides. In between, single
+ * trials find out whether access has returned.
+ */
 function stepInRefusal(reach: Reach, refusal: Refusal, at: number): NextStep {
   const { witnesses } = reach
   const { refusedAt, askedAt, nextTrialAt } = refusal
-  const countsFrom = countedFrom(reach, refusal)
+  const countsFrom = decidesFrom(reach, refusal)
   const isRefused = (feed: string) => (refusedAt.get(feed) ?? NEVER) >= countsFrom
   const askedLast = ({ feed }: Witness) => askedAt.get(feed) ?? NEVER
   const [witness] = [...witnesses].sort((one, other) => askedLast(one) - askedLast(other))
@@ -352,8 +361,8 @@ function stepInRefusal(reach: Reach, refusal: Refusal, at: number): NextStep {
 
 const NEVER = Number.NEGATIVE_INFINITY
 
-/** Refusals from then on, by every witness, tell that access is lost. */
-function countedFrom({ options, wasAnswered }: Reach, { doubtedSince }: Refusal): number {
+/** Access is lost when every witness is refused after this time. */
+function decidesFrom({ options, wasAnswered }: Reach, { doubtedSince }: Refusal): number {
   if (!wasAnswered || doubtedSince === undefined) return Number.MIN_SAFE_INTEGER
   return doubtedSince + options.againAfterMs
 }
@@ -367,8 +376,8 @@ function afterFailure(reach: Reach, event: Extract<Heard, { kind: 'failed' }>): 
   return {
     ...reach,
     silence,
-    refusal: reach.refusal && tried(reach, reach.refusal, event),
-    routes: silence.isAway ? reach.routes : troubled(reach.routes, event),
+    refusal: reach.refusal && withTrial(reach, reach.refusal, event),
+    routes: silence.isAway ? reach.routes : routesAfterFailure(reach.routes, event),
     wasConnected: reach.wasConnected || event.cause !== 'unreachable',
   }
 }
@@ -376,7 +385,7 @@ function afterFailure(reach: Reach, event: Extract<Heard, { kind: 'failed' }>): 
 function silenceAfter(reach: Reach, event: Extract<Heard, { kind: 'failed' }>): Silence {
   const { at, sentAt, route, cause, status, message: reason, random } = event
   const before = reach.silence ?? noSilence(sentAt)
-  // What was under way when the last trial was made, or when the API went away, is no further step.
+  // Requests that were in flight when the API went away, or at the last trial, do not count as a trial.
   if (before.isAway && at < before.nextTrialAt) return { ...before, reason }
   const failed: Silence = {
     ...before,
@@ -410,7 +419,7 @@ function noSilence(at: number): Silence {
   }
 }
 
-/** A server error on one route alone is that route's. */
+/** Server errors on a single route only concern that route. */
 function isDoubtful({ isAway, failures, routes, hasStatus }: Silence): boolean {
   return isAway || (failures >= DOUBTFUL_FAILURES && (routes.size > 1 || !hasStatus))
 }
@@ -418,12 +427,14 @@ function isDoubtful({ isAway, failures, routes, hasStatus }: Silence): boolean {
 function isConfirmed(reach: Reach, silence: Silence): boolean {
   if (!isDoubtful(silence)) return false
   return (
-    silence.neverConnected || silence.confirmations >= CONFIRMATIONS || unheard(reach, silence).length === 0
+    silence.neverConnected ||
+    silence.confirmations >= CONFIRMATIONS ||
+    untriedWitnesses(reach, silence).length === 0
   )
 }
 
 /** Witnesses on routes that did not fail. */
-function unheard({ witnesses, routes: troubles }: Reach, { routes }: Silence): readonly Witness[] {
+function untriedWitnesses({ witnesses, routes: troubles }: Reach, { routes }: Silence): readonly Witness[] {
   return witnesses.filter(
     ({ request: { route } }) => !routes.has(route) && (troubles.get(route)?.rests ?? 0) === 0,
   )
@@ -431,20 +442,20 @@ function unheard({ witnesses, routes: troubles }: Reach, { routes }: Silence): r
 
 function stepInSilence(reach: Reach, silence: Silence, at: number): NextStep {
   if (silence.isAway && at < silence.nextTrialAt) return { kind: 'wait', ms: silence.nextTrialAt - at }
-  const [fresh] = unheard(reach, silence)
+  const [fresh] = untriedWitnesses(reach, silence)
   if (fresh) return { kind: 'witness', witness: fresh }
-  // All have failed: in turn, the one that was answered last first.
+  // All have failed: try them in turn, starting with the one that was answered most recently.
   const { witnesses } = reach
   const next = witnesses[(silence.trials - 1) % Math.max(1, witnesses.length)]
   return next ? { kind: 'witness', witness: next } : { kind: 'trial' }
 }
 
-function troubled(
+function routesAfterFailure(
   routes: Reach['routes'],
   { at, route, path, message: reason, random }: Extract<Heard, { kind: 'failed' }>,
 ): Reach['routes'] {
   const before = routes.get(route) ?? { failures: 0, paths: [], rests: 0, restUntil: at, reason }
-  // What was under way when the rest began is no further failure.
+  // Requests that were in flight when the rest started do not count.
   if (at < before.restUntil && before.restUntil !== Number.POSITIVE_INFINITY) return routes
   const failures = before.failures + 1
   const isNew = before.paths.length < 2 && !before.paths.includes(path)
@@ -455,8 +466,8 @@ function troubled(
   return new Map([...routes, [route, { failures, paths, rests, restUntil, reason }]])
 }
 
-/** A trial was refused for its rate, which says nothing of the route: another may follow. */
-function routeFreed(reach: Reach, route: string, at: number): Reach {
+/** A throttled trial says nothing about the route: another trial may follow. */
+function withFreedRoute(reach: Reach, route: string, at: number): Reach {
   const trouble = reach.routes.get(route)
   return trouble?.restUntil === Number.POSITIVE_INFINITY
     ? withRoute(reach, route, { ...trouble, restUntil: at })

@@ -1,18 +1,18 @@
-/** One request as data: what the scheduler counts, the log names and the client sends. */
+/** One request as data. */
 export interface ApiRequest {
   resource: string
-  /** The route template for counting and logs, such as `/v2/messages/{id}`: it never holds an id. */
+  /** The route template for metrics and logs, such as `/v2/messages/{id}`, without ids. */
   route: string
   /** The path below the base URL with a leading slash, its segments already encoded (`fillPath`). */
   path: string
-  /** Not yet encoded; empty values are sent as they are. */
+  /** Not encoded yet. Empty values are sent. */
   query?: Readonly<Record<string, string>>
 }
 
 /**
- * The path of a route template with every `{name}` replaced by its encoded value. Values come from the API and
- * may hold anything: slashes, dot segments and broken surrogates become harmless text.
- * @throws Error when the template names a parameter that is not given.
+ * The route template with every `{name}` replaced by its encoded value. Values come from the API and may be any text:
+ * slashes, dot segments and lone surrogates are encoded or replaced.
+ * @throws Error when a parameter of the template is missing
  */
 export function fillPath(template: string, params: Readonly<Record<string, string>>): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => {
@@ -22,7 +22,7 @@ export function fillPath(template: string, params: Readonly<Record<string, strin
   })
 }
 
-/** The path with its encoded query string, as it stands on the wire below the base URL. */
+/** The path and the encoded query string, relative to the base URL. */
 export function pathWithQuery({ path, query }: Pick<ApiRequest, 'path' | 'query'>): string {
   let text = path
   let separator = '?'
@@ -33,7 +33,7 @@ export function pathWithQuery({ path, query }: Pick<ApiRequest, 'path' | 'query'
   return text
 }
 
-/** Percent-encodes text; half of a surrogate pair, which has no encoding, becomes U+FFFD. */
+/** Percent-encodes text. A lone surrogate, which has no encoding, becomes U+FFFD. */
 function encodeText(text: string): string {
   return encodeURIComponent(text.replace(/[\ud800-\udfff]/gu, '\ufffd'))
 }

@@ -1,26 +1,26 @@
 import { type Backoff, backoffMs } from '../backoff.ts'
 import type { RetryCause } from './classify.ts'
 
-/** How often and how far apart a request is repeated, by what went wrong. Pure; the scheduler waits. */
+/** Decides whether and when a failed request is retried, by the cause of the failure. Pure; the caller waits. */
 
 export interface RetryPolicy {
-  /** Attempts in all, the first included. */
+  /** Total number of attempts, including the first. */
   attempts: number
   backoff: Backoff
 }
 
-const OWN_TROUBLE: RetryPolicy = { attempts: 6, backoff: { firstMs: 500, mostMs: 30_000, jitter: 1 } }
+const SERVER_FAULT: RetryPolicy = { attempts: 6, backoff: { firstMs: 500, mostMs: 30_000, jitter: 1 } }
 
 /**
- * A throttled request is repeated as soon as the governor lets one go: it alone keeps the pause. How long an
- * unreachable API is tried is the caller's to end (`api.give_up_seconds`).
+ * A throttled request has no backoff here, since the governor pauses all requests. For an unreachable API the caller
+ * ends the attempts (`api.give_up_seconds`).
  */
-export const RETRY_POLICIES: Readonly<Record<RetryCause, RetryPolicy>> = {
+const RETRY_POLICIES: Readonly<Record<RetryCause, RetryPolicy>> = {
   throttled: { attempts: Number.POSITIVE_INFINITY, backoff: { firstMs: 0, mostMs: 0, jitter: 0 } },
-  server: OWN_TROUBLE,
-  timeout: OWN_TROUBLE,
-  transport: OWN_TROUBLE,
-  garbled: OWN_TROUBLE,
+  server: SERVER_FAULT,
+  timeout: SERVER_FAULT,
+  transport: SERVER_FAULT,
+  garbled: SERVER_FAULT,
   unreachable: { attempts: Number.POSITIVE_INFINITY, backoff: { firstMs: 500, mostMs: 10_000, jitter: 1 } },
 }
 
@@ -28,15 +28,15 @@ export interface FailedAttempt {
   cause: RetryCause
   /** Attempts made so far: 1 after the first. */
   attempt: number
-  /** What the API asked to wait. */
+  /** The wait that the API asked for. */
   waitMs?: number | undefined
 }
 
 export type RetryDecision = { retry: true; delayMs: number } | { retry: false }
 
 /**
- * Exponential backoff with full jitter, and never before the time that the API asked for (which for a throttled
- * request the governor keeps).
+ * Exponential backoff with full jitter, in addition to the wait that the API asked for. For a throttled request the
+ * governor keeps that wait.
  * @param random a number from 0 up to 1
  */
 export function retryDecision(

@@ -1,12 +1,12 @@
 /**
- * What a log, a status or an error may say of a server's error message. The message may quote anything: the subject of
- * an e-mail, a person's name, a part of the key. So only words of a fixed list pass, and none within quotation marks;
- * everything else becomes an ellipsis. Pure.
+ * The part of a server's error message that may be logged and shown. The message may quote an e-mail's subject, a
+ * person's name or a part of the key. So only words of a fixed list are kept, and none between quotation marks.
+ * Everything else becomes an ellipsis. Pure.
  */
 
 const words = (text: string): readonly string[] => text.trim().split(/\s+/)
 
-/** Words of HTTP, of the API's description and of validation messages. First names of people are left out. */
+/** Words of HTTP, of the API's description and of validation messages. Words that are also first names are left out. */
 const TECHNICAL: ReadonlySet<string> = new Set(
   words(`
     accept acceptable accepted access accessible account action active activities activity allowed api archived
@@ -32,7 +32,7 @@ const TECHNICAL: ReadonlySet<string> = new Set(
   `),
 )
 
-/** These say nothing alone. */
+/** Words that carry no information alone. */
 const JOINING: ReadonlySet<string> = new Set(
   words(`
     a after again all an and any are as at be been before being between but by cannot do does each either equal equals
@@ -43,36 +43,38 @@ const JOINING: ReadonlySet<string> = new Set(
 )
 
 const QUOTED = /["'`´‘’‚‛“”„‟«»‹›].*["'`´‘’‚‛“”„‟«»‹›]/s
-const UNFINISHED_QUOTE = /(?<![\p{L}\p{N}])["'`´‘’‚‛“”„‟«»‹›].*$/su
+const UNCLOSED_QUOTE = /(?<![\p{L}\p{N}])["'`´‘’‚‛“”„‟«»‹›].*$/su
 
 /** A word with the punctuation around it. */
 const TOKEN = /^([([]?)([A-Za-z]+(?:[-_./][A-Za-z]+)*)([)\]]?[.,;:!?]?)$/
 
 const LEFT_OUT = '…'
 
-/** The most that is passed on, in characters. */
-const LONGEST = 200
+/** Maximum length of the text that is kept. */
+const MAX_CHARACTERS = 200
 
 /**
- * What may be told of a server's text, on one line. Empty where nothing of it is known.
- * @param secret the API key, which may happen to consist of known words
+ * The safe part of a server's text, on one line. Empty when the text has no technical word.
+ * @param secret the API key, which could consist of known words
  */
-export function tellableText(text: string, secret: string): string {
-  const blotted = secret === '' ? text : text.replaceAll(secret, LEFT_OUT)
-  const tokens = blotted.replace(QUOTED, LEFT_OUT).replace(UNFINISHED_QUOTE, LEFT_OUT).split(/\s+/)
-  const told = tokens.map(token => (isTellable(token) ? token : LEFT_OUT))
-  if (!told.some(token => tokenWords(token).some(word => TECHNICAL.has(word)))) return ''
-  const line = told.filter((token, at) => token !== LEFT_OUT || told[at - 1] !== LEFT_OUT).join(' ')
-  return line.length > LONGEST ? `${line.slice(0, LONGEST).replace(/ \S*$/, '')} ${LEFT_OUT}` : line
+export function safeText(text: string, secret: string): string {
+  const redacted = secret === '' ? text : text.replaceAll(secret, LEFT_OUT)
+  const tokens = redacted.replace(QUOTED, LEFT_OUT).replace(UNCLOSED_QUOTE, LEFT_OUT).split(/\s+/)
+  const safe = tokens.map(token => (isSafeToken(token) ? token : LEFT_OUT))
+  if (!safe.some(token => tokenWords(token).some(word => TECHNICAL.has(word)))) return ''
+  const line = safe.filter((token, at) => token !== LEFT_OUT || safe[at - 1] !== LEFT_OUT).join(' ')
+  return line.length > MAX_CHARACTERS
+    ? `${line.slice(0, MAX_CHARACTERS).replace(/ \S*$/, '')} ${LEFT_OUT}`
+    : line
 }
 
-/** Whether a word that the server sent, such as a field's name, may be told as it is. */
-export function isTellable(token: string): boolean {
+/** Whether a word that the server sent, such as a field name, may be shown. */
+export function isSafeToken(token: string): boolean {
   const parts = tokenWords(token)
   return parts.length > 0 && parts.every(word => TECHNICAL.has(word) || JOINING.has(word))
 }
 
-/** `X-Api-Key`, `related_id` and `ValidationError` are several words. */
+/** Splits tokens such as `X-Api-Key`, `related_id` and `ValidationError` into words. */
 function tokenWords(token: string): readonly string[] {
   const [, , core = ''] = TOKEN.exec(token) ?? []
   const parts = core.split(/[-_./]|(?<=[a-z])(?=[A-Z])/)

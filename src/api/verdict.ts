@@ -1,10 +1,9 @@
 import type { Outcome } from './classify.ts'
 import type { Sent } from './client.ts'
-import type { PermitResult } from './governor.ts'
+import type { PermitResult } from './governor/governor.ts'
 
-/** What an outcome means beyond the request that it answers: for the governor, and for people. Pure. */
+/** Converts the outcome of a request for the governor and for messages. Pure. */
 
-/** What a request tells the governor. */
 export function permitResult(sent: Sent): PermitResult {
   const { durationMs } = sent
   if (sent.kind !== 'retry') return { kind: 'accepted', durationMs }
@@ -19,7 +18,7 @@ export function failureText({ status, message }: Failed): string {
   return status === undefined ? message : `The API answers ${status}: ${message}`
 }
 
-/** The same within a sentence that says since when the API fails. */
+/** A failed request as part of a sentence about the API. */
 export function failureCause({ status, message }: Failed): string {
   return status === undefined ? message : `HTTP ${status}: ${message}`
 }

@@ -1,64 +1,61 @@
 import { Argument } from 'commander'
+import type { ResourceName } from '../catalog/resource.ts'
 import { isoInstant, systemClock } from '../clock.ts'
 import type { Accepted } from '../engine/deletions/settle.ts'
 import { EXIT_STATUS } from '../errors.ts'
-import type { ResourceName } from '../resource.ts'
-import { type CommandDefinition, settingsFor, settingsIn } from './command.ts'
-import { doOrHandOver, type Order, whoTakesItUp } from './hand-over.ts'
-import { resourceCalled } from './resource-name.ts'
-import { counted, wrap } from './wording.ts'
+import { countText, wrapText } from '../terminal/wording.ts'
+import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
+import { type HandOverOptions, handOverSentence, runOrHandOver } from './hand-over.ts'
+import { parseResourceName } from './resource-name.ts'
 
 export const acceptDeletionsCommand: CommandDefinition = {
   description:
-    'Applies the deletions of one resource that the mass-deletion guard holds back, without waiting for a second complete pass. First make sure that the rows are really gone from the workspace: a key that lost rights looks the same. While another process writes the warehouse, the request is handed over to it: a daemon takes it up within seconds; after a backfill the next one does, or the daemon.',
-  arguments: [new Argument('<resource>', 'its name, as parley status shows it')],
-  settings: settingsIn('database'),
+    'Applies the deletions of one resource that the mass-deletion guard holds back, without waiting for a second complete pass. First check that the rows are really gone from the workspace: an API key that lost rights has the same effect. If another process is writing the warehouse, the request is handed over: a daemon applies it within seconds; during a backfill it waits for the next backfill or daemon.',
+  arguments: [new Argument('<resource>', 'name of the resource, as in parley status')],
+  settings: settingsOfSections('database'),
   options: [],
-  examples: [['parley accept-deletions meetings', 'deletes the meetings that are held back']],
+  examples: [['parley accept-deletions meetings', 'deletes the held-back meetings']],
   async run(context, input) {
-    const resource = resourceCalled(input.args[0] ?? '', 'There is')
-    const { settings } = settingsFor(context, input, { requireApi: false })
+    const resource = parseResourceName(input.args[0] ?? '')
+    const { settings } = loadCommandSettings(context, input, { requireApi: false })
     const { path, mode } = settings.database
-    const { requireWarehouse } = await import('../store/status.ts')
+    const { requireWarehouse } = await import('../store/status/status.ts')
     requireWarehouse(path)
     const order = { path, mode, crmTables: settings.crm.tables, clock: systemClock() }
-    const sentences = await accept(resource, order)
-    context.stdout.write(`${sentences.flatMap(sentence => wrap(sentence, COLUMNS)).join('\n')}\n`)
+    const sentences = await acceptOrHandOver(resource, order)
+    context.stdout.write(`${sentences.flatMap(sentence => wrapText(sentence, COLUMNS)).join('\n')}\n`)
     return EXIT_STATUS.done
   },
 }
 
 const COLUMNS = 100
 
-/** Returns what was done, in sentences. */
-async function accept(resource: ResourceName, order: Order): Promise<string[]> {
+/** Returns the sentences to print. */
+async function acceptOrHandOver(resource: ResourceName, order: HandOverOptions): Promise<string[]> {
   const [{ acceptDeletions }, { isHeldBack }] = await Promise.all([
     import('../engine/deletions/settle.ts'),
-    import('../store/status.ts'),
+    import('../store/status/status.ts'),
   ])
-  if (!isHeldBack(order.path, resource)) return [nothingHeld(resource)]
-  const handled = await doOrHandOver(order, { kind: 'accept-deletions', resource }, store => {
+  if (!isHeldBack(order.path, resource)) return [nothingHeldSentence(resource)]
+  const handled = await runOrHandOver(order, { kind: 'accept-deletions', resource }, store => {
     const counts = { requests: 0, throttled: 0, rowsRead: 0, rowsChanged: 0, rowsDeleted: 0 }
     const now = () => isoInstant(order.clock.now())
     return acceptDeletions({ store, now, counts: () => counts }, resource)
   })
   if ('writer' in handled) {
-    return [
-      `Handed over: the held-back deletions of ${resource} to be applied.`,
-      whoTakesItUp(handled.writer),
-    ]
+    return [`Requested: apply the held-back deletions of ${resource}.`, handOverSentence(handled.writer)]
   }
-  return handled.done ? whatWasDone(resource, handled.done) : [nothingHeld(resource)]
+  return handled.done ? acceptedSentences(resource, handled.done) : [nothingHeldSentence(resource)]
 }
 
-const nothingHeld = (resource: ResourceName) =>
-  `No deletion of ${resource} is held back; nothing was changed.`
+const nothingHeldSentence = (resource: ResourceName) =>
+  `No deletions of ${resource} are held back. Nothing was changed.`
 
-function whatWasDone(resource: ResourceName, { rows, isConfirming }: Accepted): string[] {
-  const rest = isConfirming ? ['A confirming pass is under way: it deletes the rest when it ends.'] : []
+function acceptedSentences(resource: ResourceName, { rows, isConfirming }: Accepted): string[] {
+  const rest = isConfirming ? ['A confirming pass is running and deletes the rest when it ends.'] : []
   return [
-    `Deleted ${counted(rows, 'row')} of ${resource} that were held back.`,
+    `Deleted ${countText(rows, 'held-back row')} of ${resource}.`,
     ...rest,
-    'A row that the API shows again comes back.',
+    'A deleted row that the API lists again becomes live again.',
   ]
 }

@@ -6,20 +6,13 @@ import {
   loadSettings,
   type SettingFlags,
   type SettingsRequest,
-} from '../config.ts'
-import { SETTING_LIST, type SettingKey, settingOf } from '../config-settings.ts'
+} from '../config/config.ts'
+import { SETTING_LIST, type SettingKey, settingNamed } from '../config/settings.ts'
 import type { ExitStatus } from '../errors.ts'
-import type { Keyboard } from './ask-secret.ts'
+import type { Keyboard } from '../terminal/ask-secret.ts'
+import type { Output } from '../terminal/output.ts'
 
-/** The part of a writable stream that commands use. */
-export interface Output {
-  write(text: string): unknown
-  isTTY?: boolean
-  columns?: number
-  rows?: number
-}
-
-/** Everything a command may take from the process that it runs in. */
+/** What a command may use of its process. */
 export interface CommandContext {
   env: Environment
   cwd: string
@@ -27,35 +20,35 @@ export interface CommandContext {
   stdout: Output
   /** Progress and logs. */
   stderr: Output
-  /** Read only where a person is asked something. */
+  /** For questions to a person. */
   stdin: Keyboard
-  /** Aborted by the first SIGTERM or SIGINT; its reason is a StopError of status 75, which a command may throw. */
+  /** Aborted by the first SIGTERM or SIGINT. The reason is a StopError of status 75, which a command may throw. */
   signal: AbortSignal
-  /** Has the listener called on every SIGHUP, which ends the process where nobody listens. */
+  /** Calls the listener on every SIGHUP. Without a listener SIGHUP ends the process. */
   onHangup(listener: () => void): void
-  /** Of this program. */
+  /** The version of parley. */
   version: string
 }
 
 export interface CommandInput<Options extends object> {
-  /** The arguments in order; those that the definition requires are there. */
+  /** The arguments in order; required ones are present. */
   args: readonly string[]
-  /** What commander makes of the definition's own options. */
+  /** The definition's options as parsed by commander. */
   options: Options
   /** The settings given as flags. */
   flags: SettingFlags
 }
 
 /**
- * A command as data and one function. Heavy imports belong inside `run`, so that help stays quick.
- * `run` resolves to the exit status or throws: a StopError ends with its own status, a RetryError or ResourceError
- * with 69, an AbortError after a signal with 75, and anything else is a fault of the program, status 1.
+ * A command: data and one function. Heavy modules are imported inside `run`, so that help is quick.
+ * `run` resolves to the exit status or throws. A StopError gives its own status, a RetryError or ResourceError 69, an
+ * AbortError after a signal 75, and any other error 1.
  */
 export interface CommandDefinition<Options extends object = object> {
   /** The paragraph under the usage line. */
   description: string
   arguments?: readonly Argument[]
-  /** The settings that have a flag here. Any at all bring `--config` with them. */
+  /** The settings with a flag. When there is any, `--config` is added. */
   settings: readonly SettingKey[]
   options: readonly Option[]
   /** Command lines, each with what it does. */
@@ -63,13 +56,13 @@ export interface CommandDefinition<Options extends object = object> {
   run(context: CommandContext, input: CommandInput<Options>): Promise<ExitStatus>
 }
 
-/** The keys of whole sections, such as `api` and `log`. */
-export function settingsIn(...sections: readonly string[]): SettingKey[] {
+/** The keys of all settings in these sections. */
+export function settingsOfSections(...sections: readonly string[]): SettingKey[] {
   return SETTING_LIST.map(([key]) => key).filter(key => sections.includes(key.slice(0, key.indexOf('.'))))
 }
 
-/** Gives commander's command all that the definition says but its action. */
-export function equip(command: Command, definition: CommandDefinition): Command {
+/** Applies the definition to commander's command, except its action. */
+export function configureCommand(command: Command, definition: CommandDefinition): Command {
   command.description(definition.description)
   for (const argument of definition.arguments ?? []) command.addArgument(argument)
   for (const option of definition.options) command.addOption(option)
@@ -85,51 +78,46 @@ export function addSettingFlags(command: Command, keys: readonly SettingKey[]): 
   for (const key of keys) command.addOption(settingOption(key))
 }
 
-/** The flags of these settings as commander found them. */
-export function settingFlags(command: Command, keys: readonly SettingKey[]): SettingFlags {
+/** The values of these settings' flags as parsed by commander. */
+export function flagValues(command: Command, keys: readonly SettingKey[]): SettingFlags {
   const values = command.opts<Record<string, string | undefined>>()
   const flags = keys.map(key => [key, values[settingOption(key).attributeName()]])
   return { ...Object.fromEntries(flags), config: values[CONFIG_OPTION.attributeName()] }
 }
 
-/** Explained by the first sentence of the setting's description. */
+/** Its help is the first sentence of the setting's description. */
 function settingOption(key: SettingKey): Option {
-  const { flag, placeholder, secret, description, default: usual } = settingOf(key)
+  const { flag, placeholder, secret, description, default: usual } = settingNamed(key)
   const meaning = secret
-    ? `A file that holds ${secret}, which no flag takes itself, since others could see it`
+    ? `File that contains ${secret} (no flag takes the value itself, since other users could see it)`
     : description.replace(/\.( .*)?$/s, '').replaceAll('`', '')
   const note = usual === undefined ? key : `${key}, default ${usual}`
   return new Option(`${flag} <${placeholder}>`, `${meaning} (${note})`).helpGroup('Settings:')
 }
 
-/** What is enough to read a warehouse: commands that only do that go on whatever else the settings say. */
-export const READING = {
+/** For commands that only read the warehouse: other wrong settings are warnings. */
+export const DATABASE_ONLY = {
   requireApi: false,
   used: ['database.path'],
 } as const satisfies Partial<SettingsRequest>
 
-/** Loads the settings and says the warnings on standard error. */
-export function settingsFor(
+/** Loads the settings and prints the warnings on standard error. */
+export function loadCommandSettings(
   context: CommandContext,
   input: CommandInput<object>,
   need: { requireApi: true; resourceNames?: readonly string[] },
 ): LoadedSettings<ApiSettings>
-export function settingsFor(
+export function loadCommandSettings(
   context: CommandContext,
   input: CommandInput<object>,
   need: Pick<SettingsRequest, 'requireApi' | 'resourceNames' | 'used'>,
 ): LoadedSettings
-export function settingsFor(
+export function loadCommandSettings(
   { env, cwd, stderr }: CommandContext,
   { flags }: CommandInput<object>,
   need: Pick<SettingsRequest, 'requireApi' | 'resourceNames' | 'used'>,
 ): LoadedSettings {
   const loaded = loadSettings({ flags, env, cwd, ...need })
-  for (const warning of loaded.warnings) stderr.write(`parley: warning: ${warning}\n`)
+  for (const warning of loaded.warnings) stderr.write(`parley: Warning: ${warning}\n`)
   return loaded
-}
-
-/** Whether this stream is a terminal on which colours are welcome. */
-export function mayColour(stream: Output, env: Environment): boolean {
-  return stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb'
 }

@@ -1,11 +1,12 @@
+import { RESOURCE_NAMES } from '../catalog/resource.ts'
 import { EXIT_STATUS } from '../errors.ts'
-import { RESOURCE_NAMES } from '../resource.ts'
-import { type CommandDefinition, mayColour, settingsFor, settingsIn } from './command.ts'
+import { hasColours } from '../terminal/colours.ts'
+import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
 
 export const daemonCommand: CommandDefinition = {
   description:
-    'Keeps the warehouse equal to what the API publishes, for as long as it runs: new things within a poll, late ones, edits and deletions within the interval for their age. It begins on an empty warehouse or on any that an earlier run has left. SIGHUP has it read its settings again.',
-  settings: settingsIn(
+    'Keeps the warehouse in sync with the API until it is stopped. New items arrive with the next poll; late items, edits and deletions within the audit interval for their age. It starts with an empty warehouse or continues an existing one. SIGHUP makes it read the settings again.',
+  settings: settingsOfSections(
     'api',
     'database',
     'sync',
@@ -21,25 +22,22 @@ export const daemonCommand: CommandDefinition = {
   options: [],
   examples: [
     ['parley daemon', 'runs until it is stopped'],
-    [
-      'parley daemon --poll-seconds 10 --listen off',
-      'looks for new things every ten seconds, without a status server',
-    ],
+    ['parley daemon --poll-seconds 10 --listen off', 'polls every ten seconds, without a status server'],
   ],
   async run(context, input) {
     const load = () =>
-      settingsFor(context, input, { requireApi: true, resourceNames: RESOURCE_NAMES }).settings
+      loadCommandSettings(context, input, { requireApi: true, resourceNames: RESOURCE_NAMES }).settings
     const settings = load()
     const [{ runDaemon }, { createLog }, { createServiceManager }, { systemClock }] = await Promise.all([
       import('../daemon/daemon.ts'),
       import('../log.ts'),
-      import('../service-manager.ts'),
+      import('../daemon/service-manager.ts'),
       import('../clock.ts'),
     ])
     const { stderr, env, signal } = context
     const clock = systemClock()
     const logFor = ({ log: { level } }: typeof settings) =>
-      createLog({ level, pretty: stderr.isTTY === true, colour: mayColour(stderr, env) })
+      createLog({ level, pretty: stderr.isTTY === true, colour: hasColours(stderr, env) })
     await runDaemon({
       settings,
       reload: load,

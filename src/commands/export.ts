@@ -1,15 +1,21 @@
 import { resolve } from 'node:path'
 import { Argument, InvalidArgumentError, Option } from 'commander'
 import { systemClock } from '../clock.ts'
-import { instant } from '../config-kinds.ts'
+import { instant } from '../config/kinds.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import type { ExportProgress, ExportSummary, TableSummary } from '../export/export.ts'
-import { jsonLine, onOneLine } from '../harmless.ts'
+import { jsonLine, singleLine } from '../harmless.ts'
 import { sizeText } from '../size-text.ts'
-import { type CommandContext, type CommandDefinition, settingsFor, settingsIn } from './command.ts'
-import { createLiveArea, isLive } from './live-area.ts'
-import { type TableColumn, table } from './table.ts'
-import { counted, duration, wholeNumber } from './wording.ts'
+import { createLiveArea, isRedrawable } from '../terminal/live-area.ts'
+import { type TableColumn, table } from '../terminal/table.ts'
+import { countText, durationText } from '../terminal/wording.ts'
+import { wholeNumber } from '../whole-number.ts'
+import {
+  type CommandContext,
+  type CommandDefinition,
+  loadCommandSettings,
+  settingsOfSections,
+} from './command.ts'
 
 export interface ExportCommandOptions {
   tables?: readonly string[]
@@ -20,40 +26,43 @@ export interface ExportCommandOptions {
 
 export const exportCommand: CommandDefinition<ExportCommandOptions> = {
   description:
-    'Writes the warehouse as Parquet files into a folder, for engines on other machines: a folder for each table, with a folder for each month where rows have a time, and manifest.json, which is written last. All of it is of one instant, and the daemon may go on meanwhile. Run again, it writes only what changed. Deleted rows are written too, with their _deleted_at. It needs no API settings.',
+    'Writes the warehouse as Parquet files for other query engines. Each table has a folder; tables whose rows have a time have a folder for each month in it. manifest.json is written last. All files show the same instant, and the daemon may keep writing. A later export into the same folder writes only what changed. Deleted rows are included, with their _deleted_at. Needs no API settings.',
   arguments: [
-    new Argument('<format>', 'of the files').choices(['parquet']),
-    new Argument('<folder>', 'empty, not there yet, or with an earlier export'),
+    new Argument('<format>', 'format of the files').choices(['parquet']),
+    new Argument('<folder>', 'new or empty folder, or one with an earlier export'),
   ],
-  settings: settingsIn('database'),
+  settings: settingsOfSections('database'),
   options: [
-    new Option('--tables <names>', 'only these tables (names or folders), separated by commas').argParser(
-      namesIn,
-    ),
+    new Option(
+      '--tables <names>',
+      'only these tables (names of tables or folders), separated by commas',
+    ).argParser(parseTableNames),
     new Option(
       '--since <instant>',
-      'of tables with months only those from this UTC day or instant on; the others stay as they are',
-    ).argParser(instantIn),
-    new Option('--full', 'write everything anew, whatever is there'),
+      'write only months from this UTC day or RFC 3339 instant on; earlier months stay as they are',
+    ).argParser(parseInstant),
+    new Option('--full', 'write all files again, also unchanged ones'),
     new Option('--json', 'print one JSON summary on standard output'),
   ],
   examples: [
-    ['parley export parquet /data/parley', 'everything the first time, then what changed'],
+    ['parley export parquet /data/parley', 'everything the first time, later only changes'],
     [
       'parley export parquet /data/parley --tables messages,meetings --since 2026-01-01',
-      'only two tables, and of them this year',
+      'two tables, this year only',
     ],
   ],
   async run(context, input) {
-    const { settings } = settingsFor(context, input, { requireApi: false })
+    const { settings } = loadCommandSettings(context, input, { requireApi: false })
     const [
-      { openDatabase, databaseError },
+      { openDatabase },
+      { databaseError },
       { requireWarehouse },
       { openTarget, targetError },
       { exportWarehouse },
     ] = await Promise.all([
-      import('../store/open.ts'),
-      import('../store/status.ts'),
+      import('../store/database/open.ts'),
+      import('../store/database/faults.ts'),
+      import('../store/status/status.ts'),
       import('../export/target.ts'),
       import('../export/export.ts'),
     ])
@@ -65,7 +74,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
     const { mode } = settings.database
     const began = clock.elapsed()
     const db = openDatabase({ path, readonly: true })
-    const progress = createProgress(context, () => clock.elapsed())
+    const progress = createProgressView(context, () => clock.elapsed())
     try {
       const target = openTarget(folder, mode, clock)
       try {
@@ -86,7 +95,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
         context.stdout.write(
           json
             ? jsonLine({ folder, ...summary, duration_ms: durationMs })
-            : `${forPeople(folder, summary, durationMs)}\n`,
+            : `${summaryText(folder, summary, durationMs)}\n`,
         )
         return EXIT_STATUS.done
       } finally {
@@ -101,38 +110,38 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
   },
 }
 
-function namesIn(text: string): readonly string[] {
+function parseTableNames(text: string): readonly string[] {
   const names = text
     .split(',')
     .map(name => name.trim())
     .filter(name => name !== '')
-  if (names.length === 0) throw new InvalidArgumentError('Expected names of tables, separated by commas.')
+  if (names.length === 0) throw new InvalidArgumentError('Expected table names, separated by commas.')
   return names
 }
 
-function instantIn(text: string): string {
+function parseInstant(text: string): string {
   const found = instant.read(text, { cwd: '.' })
   if (found === undefined) throw new InvalidArgumentError(`Expected ${instant.allowed()}.`)
   return found
 }
 
-interface Progress {
+interface ExportProgressView {
   show(progress: ExportProgress): void
   end(): void
 }
 
-/** Between two pictures on a terminal, and between two lines elsewhere. */
-const PICTURE_MS = 200
+/** Time between two updates on a terminal, and between two lines of other output. */
+const REDRAW_MS = 200
 const LINE_MS = 30_000
 
-function createProgress({ stderr, env }: CommandContext, elapsed: () => number): Progress {
-  const area = isLive(stderr, env) ? createLiveArea(stderr) : undefined
+function createProgressView({ stderr, env }: CommandContext, elapsed: () => number): ExportProgressView {
+  const area = isRedrawable(stderr, env) ? createLiveArea(stderr) : undefined
   let shownAt = elapsed()
   return {
     show({ table: name, done, tables, rows }) {
-      if (elapsed() - shownAt < (area ? PICTURE_MS : LINE_MS)) return
+      if (elapsed() - shownAt < (area ? REDRAW_MS : LINE_MS)) return
       shownAt = elapsed()
-      const line = `${cut(name)}: ${counted(rows, 'row')} read, ${done} of ${counted(tables, 'table')} done`
+      const line = `${shortName(name)}: ${countText(rows, 'row')} read, ${done} of ${countText(tables, 'table')} done`
       if (area) area.draw([line])
       else stderr.write(`${line}\n`)
     },
@@ -141,33 +150,35 @@ function createProgress({ stderr, env }: CommandContext, elapsed: () => number):
 }
 
 const COLUMNS: readonly TableColumn<TableSummary>[] = [
-  { title: 'table', cell: row => cut(row.table) },
+  { title: 'table', cell: row => shortName(row.table) },
   { title: 'rows', align: 'right', cell: row => wholeNumber(row.rows) },
   { title: 'size', align: 'right', cell: row => sizeText(row.bytes) },
   { title: 'files', align: 'right', cell: row => wholeNumber(row.files) },
   { title: 'written', align: 'right', cell: row => wholeNumber(row.files_written) },
 ]
 
-/** Objects of a CRM may have names of any length. */
-const MOST_LETTERS = 40
+/** CRM objects may have names of any length. */
+const MAX_NAME_LENGTH = 40
 
-function cut(name: string): string {
-  const letters = [...onOneLine(name)]
-  return letters.length > MOST_LETTERS ? `${letters.slice(0, MOST_LETTERS - 1).join('')}…` : letters.join('')
+function shortName(name: string): string {
+  const letters = [...singleLine(name)]
+  return letters.length > MAX_NAME_LENGTH
+    ? `${letters.slice(0, MAX_NAME_LENGTH - 1).join('')}…`
+    : letters.join('')
 }
 
-function forPeople(folder: string, summary: ExportSummary, durationMs: number): string {
+function summaryText(folder: string, summary: ExportSummary, durationMs: number): string {
   const sum = (of: (row: TableSummary) => number) => summary.tables.reduce((total, row) => total + of(row), 0)
   const files = sum(row => row.files)
   const written = sum(row => row.files_written)
-  const removed = summary.files_removed === 0 ? '' : ` ${counted(summary.files_removed, 'file')} removed.`
+  const removed = summary.files_removed === 0 ? '' : ` Removed ${countText(summary.files_removed, 'file')}.`
   return [
     ...table(COLUMNS, summary.tables),
     '',
-    `${folder} is as of ${summary.exported_at}: ${counted(
+    `${folder} shows the warehouse as of ${summary.exported_at}: ${countText(
       sum(row => row.rows),
       'row',
-    )}, ${sizeText(sum(row => row.bytes))} in ${counted(files, 'file')}.`,
-    `${wholeNumber(written)} of them written (${sizeText(sum(row => row.bytes_written))}) in ${duration(durationMs)}.${removed}`,
+    )}, ${sizeText(sum(row => row.bytes))} in ${countText(files, 'file')}.`,
+    `Wrote ${wholeNumber(written)} of them (${sizeText(sum(row => row.bytes_written))}) in ${durationText(durationMs)}.${removed}`,
   ].join('\n')
 }

@@ -1,36 +1,36 @@
 import type { Clock } from '../clock.ts'
 import { StopError } from '../errors.ts'
-import type { Writer } from '../store/lock.ts'
-import type { Wish } from '../store/requests.ts'
+import type { Writer } from '../store/file/lock.ts'
 import type { Store } from '../store/store.ts'
+import type { Wish } from '../store/sync/requests.ts'
 
-export interface Order {
+export interface HandOverOptions {
   path: string
   mode: number
   crmTables: boolean
   clock: Clock
 }
 
-/** `writer`: the process that will do it, as far as it is known. */
-export type Handled<T> = { done: T } | { writer: Writer | undefined }
+/** `done`: the work ran here. `writer`: the process that will do it; undefined when it is not known. */
+export type HandOverResult<T> = { done: T } | { writer: Writer | undefined }
 
-/** Works in a transaction where no process writes the warehouse, else leaves the wish for the one that does. */
-export async function doOrHandOver<T>(
-  order: Order,
+/** Runs the work in a transaction. If another process is writing the warehouse, stores the request for it instead. */
+export async function runOrHandOver<T>(
+  order: HandOverOptions,
   wish: Wish,
   work: (store: Store) => T,
-): Promise<Handled<T>> {
+): Promise<HandOverResult<T>> {
   try {
-    return { done: await doHere(order, wish, work) }
+    return { done: await runHere(order, wish, work) }
   } catch (error) {
     const isHeld = error instanceof StopError && error.code === 'database-locked'
     if (!isHeld) throw error
-    const { askWriter } = await import('../store/requests.ts')
+    const { askWriter } = await import('../store/sync/requests.ts')
     return { writer: await askWriter(order.path, wish, order.clock) }
   }
 }
 
-async function doHere<T>(order: Order, { kind }: Wish, work: (store: Store) => T): Promise<T> {
+async function runHere<T>(order: HandOverOptions, { kind }: Wish, work: (store: Store) => T): Promise<T> {
   const { openStoreInTurn } = await import('../store/store.ts')
   const store = await openStoreInTurn({ ...order, command: kind, pid: process.pid })
   try {
@@ -40,13 +40,13 @@ async function doHere<T>(order: Order, { kind }: Wish, work: (store: Store) => T
   }
 }
 
-/** Who writes the warehouse, and when it takes up what was handed over. */
-export function whoTakesItUp(writer: Writer | undefined): string {
+/** Which process writes the warehouse, and when the request will be done. */
+export function handOverSentence(writer: Writer | undefined): string {
   const who = writer === undefined ? 'another process' : `process ${writer.pid} (parley ${writer.command})`
   const since = writer === undefined ? '' : ` since ${writer.since}`
   const next =
     writer?.command === 'daemon'
-      ? 'It takes this up within seconds; when it is waiting or paused, once it goes on (see parley status).'
-      : 'It goes on as it began: the next parley backfill does this first, or the daemon when it is started.'
-  return `The warehouse has been written by ${who}${since}. ${next}`
+      ? 'It applies the request within seconds, or as soon as it resumes if it is waiting or paused (see parley status).'
+      : 'The next parley backfill or daemon applies the request first.'
+  return `The warehouse is being written by ${who}${since}. ${next}`
 }

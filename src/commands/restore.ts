@@ -4,9 +4,9 @@ import { systemClock } from '../clock.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import { jsonLine } from '../harmless.ts'
 import { sizeText } from '../size-text.ts'
-import type { Restored } from '../store/restore.ts'
-import { type CommandDefinition, settingsFor, settingsIn } from './command.ts'
-import { duration } from './wording.ts'
+import type { Restored } from '../store/restore/restore.ts'
+import { durationText } from '../terminal/wording.ts'
+import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
 
 export interface RestoreOptions {
   json?: boolean
@@ -14,20 +14,20 @@ export interface RestoreOptions {
 
 export const restoreCommand: CommandDefinition<RestoreOptions> = {
   description:
-    'Puts a snapshot, or another whole copy of a warehouse, in the place of the database. Stop the daemon first: while a process uses the database, nothing is done. The copy is checked before it gets the name, and stays as it is; the database from before is kept under another name. A copy of another workspace or of a newer version is refused. The next backfill, or the daemon, reads what has changed since the copy was made.',
-  arguments: [new Argument('<file>', 'the copy')],
-  settings: [...settingsIn('database'), 'api.workspace_id'],
+    'Replaces the database with a snapshot or another complete copy of a warehouse. Stop the daemon first: while another process uses the database, restore changes nothing. The copy is verified first and is not changed. The old database is kept under another name. A copy of another workspace or of a newer version is refused. The next backfill or daemon reads what has changed since the copy was made.',
+  arguments: [new Argument('<file>', 'the snapshot or copy')],
+  settings: [...settingsOfSections('database'), 'api.workspace_id'],
   options: [new Option('--json', 'print one JSON object on standard output')],
   examples: [
     ['parley restore monday.db', 'goes back to Monday'],
     [
       'parley restore /backup/acme.db --database /var/lib/parley/acme/parley.db --json',
-      'says for programs what was done',
+      'prints the result as JSON',
     ],
   ],
   async run({ cwd, signal, ...context }, input) {
-    const { settings } = settingsFor({ cwd, signal, ...context }, input, { requireApi: false })
-    const { restoreDatabase } = await import('../store/restore.ts')
+    const { settings } = loadCommandSettings({ cwd, signal, ...context }, input, { requireApi: false })
+    const { restoreDatabase } = await import('../store/restore/restore.ts')
     const { path: database, mode } = settings.database
     const { workspaceId: id, baseUrl = '' } = settings.api
     const file = input.args[0] ?? ''
@@ -40,37 +40,37 @@ export const restoreCommand: CommandDefinition<RestoreOptions> = {
       pid: process.pid,
       signal,
     })
-    const { completeAsOf } = await import('../store/snapshot.ts')
+    const { completeAsOf } = await import('../store/snapshot/snapshot.ts')
     const at = completeAsOf(restored.resources)
     const text = input.options.json
-      ? jsonLine(forPrograms(restored, file, at))
-      : forPeople(restored, file, at)
+      ? jsonLine(restoredJson(restored, file, at))
+      : restoredText(restored, file, at)
     context.stdout.write(text)
     return EXIT_STATUS.done
   },
 }
 
-function forPeople(
+function restoredText(
   { database, bytes, durationMs, workspace, keptAs }: Restored,
   file: string,
   at: string | null,
 ) {
-  const kept = `The database from before is ${keptAs}: remove it when all is well.`
+  const kept = `The old database is kept as ${keptAs}. Remove it when you no longer need it.`
   return [
-    `Restored ${database} from ${file}: ${sizeText(bytes)} in ${duration(durationMs)}.`,
-    ...(workspace === undefined ? [] : [`It holds workspace ${workspace.id}.`]),
+    `Restored ${database} from ${file}: ${sizeText(bytes)} in ${durationText(durationMs)}.`,
+    ...(workspace === undefined ? [] : [`Workspace: ${workspace.id}.`]),
     at === null
-      ? 'It was not read completely before it was copied.'
-      : `All that was published before ${at} is in it.`,
+      ? 'The first complete read had not finished when the copy was made.'
+      : `Complete as of ${at}.`,
     ...(keptAs === undefined ? [] : [kept]),
-    'Next: parley backfill, or the daemon once it is started, reads what has changed since.',
+    'Next: run parley backfill or start the daemon to read what has changed since.',
   ]
     .map(line => `${line}\n`)
     .join('')
 }
 
-/** Names as in the warehouse's own tables. */
-function forPrograms(
+/** The keys match the column names of the warehouse. */
+function restoredJson(
   { database, bytes, durationMs, workspace, keptAs }: Restored,
   file: string,
   at: string | null,

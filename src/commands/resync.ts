@@ -1,71 +1,71 @@
 import { Argument } from 'commander'
+import type { ResourceName } from '../catalog/resource.ts'
 import { isoInstant, systemClock } from '../clock.ts'
 import { EXIT_STATUS } from '../errors.ts'
-import type { ResourceName } from '../resource.ts'
-import type { Marked } from '../store/resync.ts'
-import { type CommandDefinition, settingsFor, settingsIn } from './command.ts'
-import { doOrHandOver, type Order, whoTakesItUp } from './hand-over.ts'
-import { resourceCalled } from './resource-name.ts'
-import { counted, wrap } from './wording.ts'
+import type { Marked } from '../store/sync/resync.ts'
+import { countText, wrapText } from '../terminal/wording.ts'
+import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
+import { type HandOverOptions, handOverSentence, runOrHandOver } from './hand-over.ts'
+import { parseResourceName } from './resource-name.ts'
 
 export const resyncCommand: CommandDefinition = {
   description:
-    'Marks one resource to be read again from the start by the next backfill or by the daemon, together with the parts that have no list of their own: the texts of messages; the transcripts and playbook results of meetings; the meetings of collections; the links of CRM records. No row is dropped. While another process writes the warehouse, the wish is handed over to it: a daemon takes it up within seconds; after a backfill the next one does, or the daemon.',
-  arguments: [new Argument('<resource>', 'its name, as parley status shows it')],
-  settings: settingsIn('database'),
+    'Marks one resource to be read again from the start by the next backfill or daemon. Its parts without a list are read again too: message texts; transcripts and playbook results of meetings; meetings of collections; links of CRM records. No row is deleted first. If another process is writing the warehouse, the request is handed over: a daemon applies it within seconds; during a backfill it waits for the next backfill or daemon.',
+  arguments: [new Argument('<resource>', 'name of the resource, as in parley status')],
+  settings: settingsOfSections('database'),
   options: [],
   examples: [
-    ['parley resync meetings', 'meetings, their transcripts and results are read again'],
-    ['parley resync message_bodies', 'the text of every message is read again, one request each'],
+    ['parley resync meetings', 'reads meetings, transcripts and playbook results again'],
+    ['parley resync message_bodies', 'reads the text of every message again, with one request each'],
   ],
   async run(context, input) {
-    const resource = resourceCalled(input.args[0] ?? '', 'There is')
-    const { settings } = settingsFor(context, input, { requireApi: false })
+    const resource = parseResourceName(input.args[0] ?? '')
+    const { settings } = loadCommandSettings(context, input, { requireApi: false })
     const { path, mode } = settings.database
     const crmTables = settings.crm.tables
-    const { requireWarehouse } = await import('../store/status.ts')
+    const { requireWarehouse } = await import('../store/status/status.ts')
     requireWarehouse(path)
     const sentences = await resync(resource, { path, mode, crmTables, clock: systemClock() })
-    context.stdout.write(`${sentences.flatMap(sentence => wrap(sentence, COLUMNS)).join('\n')}\n`)
+    context.stdout.write(`${sentences.flatMap(sentence => wrapText(sentence, COLUMNS)).join('\n')}\n`)
     return EXIT_STATUS.done
   },
 }
 
 const COLUMNS = 100
 
-/** Returns what was done, in sentences. */
-async function resync(resource: ResourceName, order: Order): Promise<string[]> {
-  const { markForResync, withParts } = await import('../store/resync.ts')
+/** Returns the sentences to print. */
+async function resync(resource: ResourceName, order: HandOverOptions): Promise<string[]> {
+  const { markForResync, withParts } = await import('../store/sync/resync.ts')
   const names = withParts(resource)
-  const handled = await doOrHandOver(order, { kind: 'resync', resource }, store =>
+  const handled = await runOrHandOver(order, { kind: 'resync', resource }, store =>
     markForResync(store, names, isoInstant(order.clock.now())),
   )
-  if ('done' in handled) return whatHappensNext(resource, handled.done)
+  if ('done' in handled) return markedSentences(resource, handled.done)
   return [
-    `Handed over: ${among(resource, names)} to be read again from the start.`,
-    whoTakesItUp(handled.writer),
-    NOTHING_LOST,
+    `Requested: read ${resourcesText(resource, names)} again from the start.`,
+    handOverSentence(handled.writer),
+    NO_ROW_DROPPED,
   ]
 }
 
-/** `meetings and with it transcripts and playbook_results,` */
-function among(resource: ResourceName, names: readonly ResourceName[]): string {
+/** `meetings with transcripts and playbook_results` */
+function resourcesText(resource: ResourceName, names: readonly ResourceName[]): string {
   const others = names.filter(name => name !== resource)
-  return others.length === 0 ? resource : `${resource} and with it ${others.join(' and ')},`
+  return others.length === 0 ? resource : `${resource} with ${others.join(' and ')}`
 }
 
-const NOTHING_LOST = 'No row was dropped: each stays as it is until the API tells something else.'
+const NO_ROW_DROPPED = 'No row was deleted: each row stays until the API returns other data.'
 
-function whatHappensNext(resource: ResourceName, marked: readonly Marked[]): string[] {
+function markedSentences(resource: ResourceName, marked: readonly Marked[]): string[] {
   const names = marked.map(one => one.resource)
   const reads = marked.reduce((sum, one) => sum + one.reads, 0)
-  const singly =
+  const itemReads =
     reads === 0
       ? ''
-      : ` What had been read one by one comes to ${counted(reads, 'request')}, besides the pages of the lists.`
+      : ` Single items take ${countText(reads, 'request')}, in addition to the pages of the lists.`
   return [
-    `Marked ${among(resource, names)} to be read again from the start.`,
-    NOTHING_LOST,
-    `Next: parley backfill reads it all again (parley backfill --only ${names.join(',')} reads nothing else but what these need); a daemon does so when it is started or goes on.${singly}`,
+    `Marked ${resourcesText(resource, names)} to be read again from the start.`,
+    NO_ROW_DROPPED,
+    `Next: run parley backfill, or parley backfill --only ${names.join(',')} to read only these and their parents. A daemon reads them when it starts or resumes.${itemReads}`,
   ]
 }

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { InvalidArgumentError, Option } from 'commander'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { jsonLine } from '../harmless.ts'
-import { FAULT_KINDS, type Fault } from '../simulator/faults.ts'
-import type { LimitModel, LimitRule } from '../simulator/limits.ts'
-import { ENVELOPES, type Envelope } from '../simulator/paging.ts'
+import { FAULT_KINDS, type Fault } from '../simulator/faults/faults.ts'
+import type { LimitModel, LimitRule } from '../simulator/faults/limits.ts'
+import { ENVELOPES, type Envelope } from '../simulator/http/paging.ts'
 import type { Simulator, SimulatorOptions } from '../simulator/server.ts'
 import type { CommandDefinition } from './command.ts'
 
@@ -49,10 +49,10 @@ interface Flags {
   json?: boolean
 }
 
-/** Serves a made-up workspace until the first signal, and then ends with 0: it has nothing to finish. */
+/** Serves a simulated workspace until the first signal, then exits with 0. */
 export const simulateCommand: CommandDefinition<Flags> = {
   description:
-    'Serves the whole API from a made-up workspace, for trying parley out and for tests. The same seed and sizes give the same answers. Where it listens is said on standard output as soon as it does.',
+    'Serves the whole API from a simulated workspace, for trials and tests. The same seed and sizes give the same responses. When the server listens, its address is printed on standard output.',
   settings: [],
   options: [...serviceOptions(), ...sizeOptions(), ...behaviourOptions()],
   examples: [
@@ -68,7 +68,7 @@ export const simulateCommand: CommandDefinition<Flags> = {
   ],
 
   async run({ stdout, stderr, signal }, { options }) {
-    stderr.write(`Making up a workspace with ${options.messages ?? 2_000} messages\n`)
+    stderr.write(`Generating a workspace with ${options.messages ?? 2_000} messages\n`)
     const simulator = await start(options)
     const ready = { url: simulator.url, key: simulator.apiKey, workspace_id: simulator.workspaceId }
     stdout.write(
@@ -77,7 +77,7 @@ export const simulateCommand: CommandDefinition<Flags> = {
         : `url ${ready.url}\nkey ${ready.key}\nworkspace ${ready.workspace_id}\n`,
     )
     if (!signal.aborted) await once(signal, 'abort')
-    stderr.write(`Closing after ${simulator.requests.total()} requests\n`)
+    stderr.write(`Stopping after ${simulator.requests.total()} requests\n`)
     await simulator.close()
     return EXIT_STATUS.done
   },
@@ -85,10 +85,10 @@ export const simulateCommand: CommandDefinition<Flags> = {
 
 function serviceOptions(): Option[] {
   return [
-    number('--port <number>', 'port on 127.0.0.1; 0 takes any free one').default(8765),
-    new Option('--key <key>', 'the API key that is accepted').default('demo-key'),
-    new Option('--workspace <id>', 'the workspace id that is accepted').default('demo-workspace'),
-    new Option('--json', 'say where it listens as one line of JSON'),
+    numberOption('--port <number>', 'port on 127.0.0.1; 0 for any free port').default(8765),
+    new Option('--key <key>', 'the accepted API key').default('demo-key'),
+    new Option('--workspace <id>', 'the accepted workspace id').default('demo-workspace'),
+    new Option('--json', 'print the address as one line of JSON'),
     new Option(
       '--control',
       'also serve, without a key: GET /_simulator/truth (counts) and /_simulator/truth/KIND (every item as a line of JSON), GET and DELETE /_simulator/requests, POST /_simulator/changes, faults, limit and key',
@@ -98,38 +98,38 @@ function serviceOptions(): Option[] {
 
 function sizeOptions(): Option[] {
   return [
-    number('--seed <number>', 'another seed, another workspace').default(1),
-    number('--messages <count>', 'messages, each with an activity (default 2000)'),
-    number('--meetings <count>', 'meetings (default 120)'),
-    number('--deals <count>', 'deals (default 80)'),
-    number('--companies <count>', 'companies (default by the number of deals)'),
-    number('--contacts <count>', 'contacts (default three for each company)'),
-    number('--members <count>', 'members, one in nine inactive (default 20)'),
-    number('--teams <count>', 'teams (default 5)'),
-    number('--collections <count>', 'collections of meetings (default 14)'),
-    number('--playbooks <count>', 'playbooks, one in three inactive (default 6)'),
-    number('--access-logs <count>', 'entries of the access log (default 1500)'),
-    number('--custom-records <count>', 'records of each custom object (default 40)'),
-    number('--transcript-turns <count>', 'turns in the longest transcripts (default 80)'),
-    number('--history-days <days>', 'how far the history goes back (default 730)'),
-    new Option('--tidy', 'leave out hostile names and values'),
+    numberOption('--seed <number>', 'seed of the generated data').default(1),
+    numberOption('--messages <count>', 'messages, each with an activity (default 2000)'),
+    numberOption('--meetings <count>', 'meetings (default 120)'),
+    numberOption('--deals <count>', 'deals (default 80)'),
+    numberOption('--companies <count>', 'companies (default by the number of deals)'),
+    numberOption('--contacts <count>', 'contacts (default three for each company)'),
+    numberOption('--members <count>', 'members, one in nine inactive (default 20)'),
+    numberOption('--teams <count>', 'teams (default 5)'),
+    numberOption('--collections <count>', 'collections of meetings (default 14)'),
+    numberOption('--playbooks <count>', 'playbooks, one in three inactive (default 6)'),
+    numberOption('--access-logs <count>', 'entries of the access log (default 1500)'),
+    numberOption('--custom-records <count>', 'records of each custom object (default 40)'),
+    numberOption('--transcript-turns <count>', 'turns in the longest transcripts (default 80)'),
+    numberOption('--history-days <days>', 'length of the history (default 730)'),
+    new Option('--tidy', 'generate no hostile names and values'),
     new Option(
       '--now <instant>',
-      'where the history ends: RFC 3339 or "real" (default 2026-06-30T12:00:00Z)',
+      'end of the history: an RFC 3339 instant or "real" (default 2026-06-30T12:00:00Z)',
     ),
   ].map(option => option.helpGroup('Workspace:'))
 }
 
 function behaviourOptions(): Option[] {
   const shape = (flags: string, what: string): Option =>
-    new Option(flags, `how ${what} comes, which the API's description leaves open`).choices(ENVELOPES)
+    new Option(flags, `format of ${what}, which the API's description leaves open`).choices(ENVELOPES)
   return [
-    number('--latency <ms>', 'wait before every answer').default(0),
+    numberOption('--latency <ms>', 'delay of every response').default(0),
     new Option(
       '--limit <model>',
       'rate limit: token-bucket:RATE,BURST fixed-window:COUNT,MS sliding-window:COUNT,MS or concurrency:MAX',
-    ).argParser(limitRule),
-    new Option('--hint <kind>', 'how a 429 says when to come back')
+    ).argParser(parseLimitRule),
+    new Option('--hint <kind>', 'header of a 429 response that gives the wait')
       .choices(['retry-after-seconds', 'retry-after-date', 'none'])
       .default('retry-after-seconds'),
     new Option('--rate-headers', 'send RateLimit-* headers'),
@@ -137,7 +137,7 @@ function behaviourOptions(): Option[] {
       '--fault <fault>',
       `KIND[:PROBABILITY[:STATUS]] or a JSON object as for POST /_simulator/faults; may be given several times; kinds: ${FAULT_KINDS.join(', ')}`,
     )
-      .argParser(faultOf)
+      .argParser(parseFault)
       .default([], 'none'),
     shape('--meeting-list <envelope>', 'the meeting list'),
     shape('--playbook-list <envelope>', 'the playbook list'),
@@ -146,30 +146,36 @@ function behaviourOptions(): Option[] {
       'meeting_id',
       'id',
     ]),
-    new Option('--unstated-single <shape>', 'single reads of unstated shape').choices(['bare', 'data']),
-    new Option('--unready-results <answer>', 'playbook results while the overview is not ready').choices([
-      'empty',
-      'not-found',
+    new Option('--unstated-single <shape>', 'format of single reads that the API leaves open').choices([
+      'bare',
+      'data',
     ]),
-    new Option('--access-log-end-parameter <name>', 'name of the end of the access log period (default to)'),
-    number('--overviews-after <ms>', 'unready overviews become ready so long after the start'),
+    new Option(
+      '--unready-results <answer>',
+      'response for playbook results while the overview is not ready',
+    ).choices(['empty', 'not-found']),
+    new Option(
+      '--access-log-end-parameter <name>',
+      'name of the parameter that ends an access log period (default to)',
+    ),
+    numberOption('--overviews-after <ms>', 'time after the start when unready overviews become ready'),
     new Option('--no-security', 'a workspace without the access log'),
     new Option('--no-bot', 'a workspace without a bot definition'),
     new Option('--no-integrations', 'a workspace without integrations'),
-    new Option('--log-requests', "put the simulator's own requests into its access log"),
+    new Option('--log-requests', 'write the requests that the simulator serves to its access log'),
   ].map(option => option.helpGroup('Behaviour:'))
 }
 
-function number(flags: string, description: string): Option {
-  return new Option(flags, description).argParser(whole)
+function numberOption(flags: string, description: string): Option {
+  return new Option(flags, description).argParser(parseWholeNumber)
 }
 
-function whole(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('expected a whole number, 0 or more')
+function parseWholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Expected a whole number, 0 or more.')
   return Number(text)
 }
 
-function limitRule(text: string): LimitRule {
+function parseLimitRule(text: string): LimitRule {
   const [kind = '', numbers = ''] = text.split(':')
   const [a = Number.NaN, b = Number.NaN] = numbers.split(',').map(Number)
   const isSet = (...values: number[]): boolean => values.every(value => value > 0)
@@ -177,26 +183,26 @@ function limitRule(text: string): LimitRule {
   if ((kind === 'fixed-window' || kind === 'sliding-window') && isSet(a, b))
     return { kind, count: a, windowMs: b }
   if (kind === 'concurrency' && isSet(a)) return { kind, max: a }
-  throw new InvalidArgumentError('expected a model with its numbers, such as token-bucket:50,100')
+  throw new InvalidArgumentError('Expected a model with its numbers, such as token-bucket:50,100.')
 }
 
-function faultOf(text: string, before: Fault[]): Fault[] {
-  const given: Partial<Fault> = text.startsWith('{') ? parseJson(text) : shortFault(text)
+function parseFault(text: string, before: Fault[]): Fault[] {
+  const given: Partial<Fault> = text.startsWith('{') ? parseJson(text) : parseShortFault(text)
   const kind = FAULT_KINDS.find(each => each === given.kind)
   const probability = given.probability ?? 1
-  if (kind === undefined) throw new InvalidArgumentError(`expected one of ${FAULT_KINDS.join(', ')}`)
+  if (kind === undefined) throw new InvalidArgumentError(`Expected one of ${FAULT_KINDS.join(', ')}.`)
   if (!(probability >= 0 && probability <= 1))
-    throw new InvalidArgumentError('expected a probability from 0 to 1')
+    throw new InvalidArgumentError('Expected a probability from 0 to 1.')
   return [...before, { ...given, kind, probability }]
 }
 
-function shortFault(text: string): Partial<Fault> {
+function parseShortFault(text: string): Partial<Fault> {
   const [name, probability, status] = text.split(':')
   const kind = FAULT_KINDS.find(each => each === name)
   return {
     ...(kind && { kind }),
     ...(probability !== undefined && { probability: Number(probability) }),
-    ...(status !== undefined && { status: whole(status) }),
+    ...(status !== undefined && { status: parseWholeNumber(status) }),
   }
 }
 
@@ -204,11 +210,11 @@ function parseJson(text: string): Partial<Fault> {
   try {
     return JSON.parse(text)
   } catch {
-    throw new InvalidArgumentError('expected a JSON object')
+    throw new InvalidArgumentError('Expected a JSON object.')
   }
 }
 
-function optionsOf(flags: Flags): SimulatorOptions {
+function simulatorOptions(flags: Flags): SimulatorOptions {
   const { key, workspace, latency, limit, hint, fault, security, bot, overviewsAfter, ...same } = flags
   const { meetingList, playbookList, objectList, meetingListId, unstatedSingle, unreadyResults } = flags
   const envelopes = { meetingList, playbookList, objectList, meetingListId, unstatedSingle, unreadyResults }
@@ -230,20 +236,20 @@ function optionsOf(flags: Flags): SimulatorOptions {
 async function start(flags: Flags): Promise<Simulator> {
   const { startSimulator } = await import('../simulator/server.ts')
   try {
-    return await startSimulator(optionsOf(flags))
+    return await startSimulator(simulatorOptions(flags))
   } catch (cause) {
     const isPort = cause instanceof Error && 'code' in cause
-    throw new StopError(isPort ? `cannot listen on port ${flags.port}` : messageOf(cause), {
+    throw new StopError(isPort ? `Cannot listen on port ${flags.port}` : messageOf(cause), {
       code: 'simulator-not-started',
       exitStatus: EXIT_STATUS.usage,
       hint: isPort
-        ? 'give another --port, or 0 for any free one'
-        : 'parley simulate --help says what is expected',
+        ? 'Choose another --port, or 0 for any free port.'
+        : 'Run parley simulate --help for the options.',
       cause,
     })
   }
 }
 
 function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : 'the simulator could not start'
+  return cause instanceof Error ? cause.message : 'The simulator could not start'
 }

@@ -1,15 +1,20 @@
 import { resolve, sep } from 'node:path'
 import { Argument, Option } from 'commander'
 import { systemClock } from '../clock.ts'
-import type { Settings } from '../config.ts'
+import type { Settings } from '../config/config.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import { jsonLine } from '../harmless.ts'
 import { sizeText } from '../size-text.ts'
 import type { Workspace } from '../store/database/workspace.ts'
-import type { Snapshot } from '../store/snapshot.ts'
-import type { Removal } from '../store/snapshot-target.ts'
-import { type CommandContext, type CommandDefinition, settingsFor, settingsIn } from './command.ts'
-import { duration } from './wording.ts'
+import type { Snapshot } from '../store/snapshot/snapshot.ts'
+import type { Removal } from '../store/snapshot/target.ts'
+import { durationText } from '../terminal/wording.ts'
+import {
+  type CommandContext,
+  type CommandDefinition,
+  loadCommandSettings,
+  settingsOfSections,
+} from './command.ts'
 
 export interface SnapshotOptions {
   json?: boolean
@@ -17,44 +22,45 @@ export interface SnapshotOptions {
 
 export const snapshotCommand: CommandDefinition<SnapshotOptions> = {
   description:
-    'Copies the warehouse as it is at this moment to one file that opens anywhere and needs no other beside it, whether the daemon runs or not; nobody is held up by it. The copy is checked before it gets its name, so that FILE is always whole; an earlier snapshot of that name is replaced, and nothing else is. Without FILE it joins those that the daemon keeps, of which the newest of this warehouse stay: snapshot.every in the settings has the daemon make them. A copy keeps what is erased from the warehouse later on.',
-  arguments: [new Argument('[file]', 'where it goes')],
-  settings: [...settingsIn('database'), 'snapshot.keep', 'snapshot.folder'],
+    'Copies the current state of the warehouse to one self-contained file. The daemon may run and is not delayed. The copy is verified before it gets its name, so FILE is always complete. An earlier snapshot of that name is replaced; any other file is not. Without FILE the snapshot goes to the snapshot folder, which keeps the newest of this warehouse (snapshot.keep). Set snapshot.every to make the daemon take snapshots. A snapshot still contains what is erased from the warehouse later.',
+  arguments: [new Argument('[file]', 'file to write')],
+  settings: [...settingsOfSections('database'), 'snapshot.keep', 'snapshot.folder'],
   options: [new Option('--json', 'print one JSON object on standard output')],
   examples: [
-    ['parley snapshot monday.db', 'a copy to hand on'],
-    [
-      'parley snapshot --database /var/lib/parley/acme.db /srv/acme.db --json',
-      'says for programs what is in it',
-    ],
-    ['parley snapshot', 'one more in the folder of those that are kept'],
+    ['parley snapshot monday.db', 'writes a copy to monday.db'],
+    ['parley snapshot --database /var/lib/parley/acme.db /srv/acme.db --json', 'prints the result as JSON'],
+    ['parley snapshot', 'adds a snapshot to the snapshot folder'],
   ],
   async run(context, input) {
-    const { settings } = settingsFor(context, input, { requireApi: false })
-    const made = await make(context, settings, input.args[0])
-    const text = input.options.json ? jsonLine(await forPrograms(made)) : await forPeople(made)
+    const { settings } = loadCommandSettings(context, input, { requireApi: false })
+    const made = await takeSnapshot(context, settings, input.args[0])
+    const text = input.options.json ? jsonLine(await snapshotJson(made)) : await snapshotText(made)
     context.stdout.write(text)
     return EXIT_STATUS.done
   },
 }
 
-interface Made extends Snapshot, Removal {
+interface TakenSnapshot extends Snapshot, Removal {
   database: string
   workspace: Workspace | null
-  /** Of the copy, as the user named it. */
+  /** The path of the copy as the user gave it. */
   name: string
 }
 
-async function make({ cwd, signal }: CommandContext, settings: Settings, file?: string): Promise<Made> {
+async function takeSnapshot(
+  { cwd, signal }: CommandContext,
+  settings: Settings,
+  file?: string,
+): Promise<TakenSnapshot> {
   const [{ makeSnapshot }, { keepSnapshot }, { workspaceOf }, { openDatabase }] = await Promise.all([
-    import('../store/snapshot.ts'),
-    import('../store/kept-snapshots.ts'),
+    import('../store/snapshot/snapshot.ts'),
+    import('../store/snapshot/kept.ts'),
     import('../store/database/workspace.ts'),
-    import('../store/open.ts'),
+    import('../store/database/open.ts'),
   ])
   const { path: database, mode } = settings.database
   const clock = systemClock()
-  const whose = (path: string): Workspace | null => {
+  const readWorkspace = (path: string): Workspace | null => {
     const db = openDatabase({ path, readonly: true })
     try {
       return workspaceOf(db) ?? null
@@ -64,46 +70,47 @@ async function make({ cwd, signal }: CommandContext, settings: Settings, file?: 
   }
   const options = { database, mode, clock, signal }
   if (file !== undefined) {
-    const made = await makeSnapshot({ ...options, file: inFolder(cwd, file) })
-    return { ...made, database, workspace: whose(database), name: file, removed: [], stuck: [] }
+    const made = await makeSnapshot({ ...options, file: absolutePath(cwd, file) })
+    return { ...made, database, workspace: readWorkspace(database), name: file, removed: [], stuck: [] }
   }
   const made = await keepSnapshot(options, settings.snapshot)
-  return { ...made, database, workspace: whose(database), name: made.path }
+  return { ...made, database, workspace: readWorkspace(database), name: made.path }
 }
 
-/** A slash at its end, which says that a folder is meant, stays. */
-const inFolder = (cwd: string, file: string): string => resolve(cwd, file) + (file.endsWith(sep) ? sep : '')
+/** Keeps a slash at the end, which marks a folder. */
+const absolutePath = (cwd: string, file: string): string =>
+  resolve(cwd, file) + (file.endsWith(sep) ? sep : '')
 
-async function forPeople({
+async function snapshotText({
   name,
   bytes: size,
   durationMs,
   resources,
   workspace,
   ...others
-}: Made): Promise<string> {
-  const { completeAsOf } = await import('../store/snapshot.ts')
+}: TakenSnapshot): Promise<string> {
+  const { completeAsOf } = await import('../store/snapshot/snapshot.ts')
   const at = completeAsOf(resources)
   const unread = resources.filter(one => one.state !== 'unavailable' && one.complete_as_of === null)
   const holds =
     at === null
-      ? `Not read completely before it was made: ${unread.map(({ resource }) => resource).join(', ')}.`
-      : `All that was published before ${at} is in it.`
+      ? `First complete read not finished: ${unread.map(({ resource }) => resource).join(', ')}.`
+      : `Complete as of ${at}.`
   return [
-    `Wrote ${name}: ${sizeText(size)} in ${duration(durationMs)}.`,
-    ...(workspace === null ? [] : [`It holds workspace ${workspace.id}.`]),
+    `Wrote ${name}: ${sizeText(size)} in ${durationText(durationMs)}.`,
+    ...(workspace === null ? [] : [`Workspace: ${workspace.id}.`]),
     holds,
     ...others.removed.map(old => `Removed ${old}.`),
-    ...others.stuck.map(old => `Could not remove ${old}: see who may write there.`),
+    ...others.stuck.map(old => `Failed to remove ${old}: check the permissions of its folder.`),
   ]
     .map(line => `${line}\n`)
     .join('')
 }
 
-/** Names as in the warehouse's own tables. */
-async function forPrograms(made: Made) {
+/** The keys match the column names of the warehouse. */
+async function snapshotJson(made: TakenSnapshot) {
   const { path, bytes: size, durationMs, database, workspace, begunAt, resources, removed, stuck } = made
-  const { completeAsOf } = await import('../store/snapshot.ts')
+  const { completeAsOf } = await import('../store/snapshot/snapshot.ts')
   return {
     path,
     bytes: size,

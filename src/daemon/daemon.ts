@@ -1,92 +1,97 @@
-import { type App, openApp, whatRuns } from '../app.ts'
-import { withParents } from '../catalog.ts'
+import { type App, openApp, startFields } from '../app.ts'
+import { withParents } from '../catalog/catalog.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../catalog/resource.ts'
 import type { Clock } from '../clock.ts'
-import type { ApiSettings } from '../config.ts'
-import { type SettingKey, settingOf } from '../config-settings.ts'
-import type { Unreachable } from '../engine/reachability.ts'
+import type { ApiSettings } from '../config/config.ts'
+import { type SettingKey, settingNamed } from '../config/settings.ts'
+import type { Unreachable } from '../engine/scheduler/reachability.ts'
 import type { Shift, ShiftObserver } from '../engine/shift.ts'
 import { EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError, reasonOf, StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
-import { RESOURCE_NAMES, type ResourceName } from '../resource.ts'
 import { rebuildLarge } from '../retention/maintain.ts'
 import { createMetrics } from '../server/metrics.ts'
 import type { Nudge } from '../server/nudge.ts'
 import { startStatusServer } from '../server/server.ts'
-import type { ServiceManager } from '../service-manager.ts'
-import { requireStillThere } from '../store/database/file-identity.ts'
 import { refuseOtherWorkspaceAt } from '../store/database/workspace-check.ts'
-import { type HeldLock, lockDatabase } from '../store/lock.ts'
-import { truePath } from '../store/open.ts'
-import { META, type UnreachableNote } from '../store/state.ts'
-import type { DaemonState } from '../store/status-report.ts'
+import { requireStillThere } from '../store/file/identity.ts'
+import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
+import { truePath } from '../store/file/names.ts'
+import type { DaemonState } from '../store/status/report.ts'
+import { META } from '../store/sync/meta.ts'
+import type { UnreachableNote } from '../store/sync/state.ts'
 import { type Duties, startDuties } from './duties.ts'
-import { createTold } from './figures.ts'
+import { createReportSources } from './figures.ts'
 import { livenessAfter } from './liveness.ts'
 import { readsFor } from './nudged.ts'
 import { isAccessLost, recoveryFrom, type ShiftEnd } from './recovery.ts'
+import type { ServiceManager } from './service-manager.ts'
 import { changedSettings } from './settings-changes.ts'
-import { running, stopped, waiting } from './state.ts'
+import { runningState, stoppedState, waitingState } from './state.ts'
 
 /**
- * The long-running process: one shift after the other, until it is told to stop or cannot go on. Between two shifts
- * everything is closed, so that a changed key, other settings or a mended disk count from the next one on. Only the
- * lock is kept: while the daemon waits, no backfill takes its place.
+ * The daemon: a sequence of shifts, until a signal stops it or an error cannot be recovered from.
+ *
+ * Between two shifts everything is closed but the database's lock and the status server. The next shift therefore sees
+ * a changed key, other settings or a repaired disk. The lock is kept so that no backfill starts while the daemon waits.
+ *
+ * The states are those of `DaemonState`: `running` during a shift, `waiting` between a recoverable error and the next
+ * shift, `stopped` at the end. `recoveryFrom` decides between `waiting` and `stopped`.
  */
 
 export interface DaemonParts {
   settings: ApiSettings
   /** Reads the settings again. @throws StopError (78) */
   reload(): ApiSettings
-  /** Calls the listener whenever the settings are to be read again. */
+  /** Registers a listener for requests to reload the settings. */
   onReload(listener: () => void): void
   createLog(settings: ApiSettings): Promise<Log>
   serviceManager: ServiceManager
   clock: Clock
   pid: number
   version: string
-  /** Ends it. */
+  /** Stops the daemon. */
   stop: AbortSignal
 }
 
-/** What is under way may finish for so long. */
+/** How long requests in flight may take to finish after a stop. */
 const GRACE_MS = 10_000
 
-/** What the parts that outlive a shift may know of the present one. */
-interface Present {
+/** The current shift, as the parts that outlive a shift see it. */
+interface CurrentState {
   settings: ApiSettings
   state: DaemonState
   app?: App
   shift?: Shift
 }
 
-/** @throws StopError when it cannot begin */
+/** Runs until `stop`. @throws StopError on an error that it cannot recover from */
 export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
   const { clock, serviceManager, stop } = parts
-  const present: Present = { settings: parts.settings, state: running(clock) }
-  const reloads = createReloads(parts, present)
-  let log = await parts.createLog(present.settings)
+  const current: CurrentState = { settings: parts.settings, state: runningState(clock) }
+  const reloads = createReloads(parts, current)
+  let log = await parts.createLog(current.settings)
   const lock = createLockKeeper(clock)
-  let served: Served | undefined
+  let served: RunningServer | undefined
   const opened = new Set<string>()
-  serviceManager.watchdog(() => liveness(present) === true)
-  let hadBegun = false
+  serviceManager.watchdog(() => liveness(current) === true)
+  let hasStarted = false
   let wasAnsweredBefore = false
   let timesLost = 0
   try {
-    // First of all: where another process has the lock, nothing else that it has is missed.
-    lock.on(present.settings.database)
-    served = await serve(parts, present, log)
+    // The lock comes first: when another process holds it, that is the error to report, and not a taken port.
+    lock.on(current.settings.database)
+    served = await startServer(parts, current, log)
     const { settings, version, pid } = parts
     const resources = chosenResources(settings)
     log.info('The daemon starts', {
-      ...whatRuns({ settings, version, pid, resources }),
+      ...startFields({ settings, version, pid, resources }),
       address: served.address ?? 'off',
     })
     while (!stop.aborted) {
-      log = await parts.createLog(present.settings)
-      const end = await workShift({
+      log = await parts.createLog(current.settings)
+      const end = await runShift({
         parts,
-        present,
+        current,
         log,
         lock,
         opened,
@@ -95,17 +100,17 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
         next: reloads.next(),
         before: { wasAnsweredBefore, timesLost },
       })
-      hadBegun ||= end.hadBegun
+      hasStarted ||= end.hasStarted
       timesLost = end.timesLost
       if (end.error === undefined) {
         if (!stop.aborted) reloads.take(log)
         continue
       }
-      const recovery = recoveryFrom({ ...end, error: end.error, hadBegun })
+      const recovery = recoveryFrom({ ...end, error: end.error, hasStarted })
       wasAnsweredBefore ||= end.wasAnswered || end.wasAnsweredBefore
       if (recovery.kind === 'end') throw end.error
-      present.state = waiting(clock, recovery.reason, recovery.ms)
-      // Also where it was reloading, which systemd takes to last until it is told that all is ready.
+      current.state = waitingState(clock, recovery.reason, recovery.ms)
+      // After `reloading` too: systemd considers the reload unfinished until it gets `ready`.
       serviceManager.ready(`waiting: ${recovery.reason}`)
       log.error('The daemon waits and tries again', {
         reason: recovery.reason,
@@ -133,25 +138,25 @@ const ENDS = 'The daemon ends'
 
 interface ShiftWork {
   parts: DaemonParts
-  present: Present
+  current: CurrentState
   log: Log
   lock: LockKeeper
   observer: ShiftObserver
-  /** Databases that this process has opened: one that is gone is waited for, and not made again. */
+  /** Databases that this process has opened. When one disappears, the daemon waits for it and does not create it. */
   opened: Set<string>
   onTransaction(ms: number): void
-  /** Aborted when a new shift is to begin. */
+  /** Aborted when the settings are to be reloaded, which needs a new shift. */
   next: AbortSignal
-  /** What the shifts before have met. */
+  /** Results of the earlier shifts. */
   before: Pick<ShiftEnd, 'wasAnsweredBefore' | 'timesLost'>
 }
 
-type Ended = Omit<ShiftEnd, 'error'> & { error?: unknown }
+type ShiftResult = Omit<ShiftEnd, 'error'> & { error?: unknown }
 
-/** One shift from its opening to its close. */
-async function workShift({
+/** Opens the database, runs one shift and closes everything. Errors are returned, not thrown. */
+async function runShift({
   parts,
-  present,
+  current,
   log,
   lock,
   opened,
@@ -159,9 +164,9 @@ async function workShift({
   onTransaction,
   next,
   before,
-}: ShiftWork): Promise<Ended> {
+}: ShiftWork): Promise<ShiftResult> {
   const { clock, serviceManager, pid, stop } = parts
-  const { settings } = present
+  const { settings } = current
   const asked = new AbortController()
   const soft = AbortSignal.any([stop, next, asked.signal])
   const hard = afterGrace(clock, soft)
@@ -173,7 +178,7 @@ async function workShift({
     app = await openApp({ settings, log, command: 'daemon', pid, held, soft, hard, onTransaction })
     opened.add(path)
   } catch (error) {
-    return { error, hadBegun: false, wasAnswered: false, ...before }
+    return { error, hasStarted: false, wasAnswered: false, ...before }
   }
   const wasAnsweredBefore = before.wasAnsweredBefore || app.store.state.wasEverAnswered()
   const wasLost = before.timesLost > 0
@@ -181,16 +186,16 @@ async function workShift({
     observer,
     access: { wasAnswered: wasAnsweredBefore && !wasLost, wasLost },
   })
-  Object.assign(present, { app, shift })
-  if (present.state.state !== 'running') present.state = running(clock)
+  Object.assign(current, { app, shift })
+  if (current.state.state !== 'running') current.state = runningState(clock)
   const note = (state: DaemonState) =>
     app.store.transaction(() => app.store.state.setMeta(META.daemonState, JSON.stringify(state)))
   let duties: Duties | undefined
   let error: unknown
   try {
-    await note(present.state)
+    await note(current.state)
     serviceManager.ready('running')
-    // Nothing else is under way yet, and nothing could be written meanwhile.
+    // Before the shift starts, since a rebuild blocks all writes.
     await rebuildLarge({ store: app.store, clock, log, settings, signal: soft })
     const { serverTime } = shift
     duties = startDuties({ app, settings, log, signal: soft, serverTime, endShift: () => asked.abort() })
@@ -202,20 +207,20 @@ async function workShift({
   await duties?.ended
   const wasAnswered = shift.progress().accepted > 0
   const timesLost = isAccessLost(error) ? (wasAnswered ? 1 : before.timesLost + 1) : 0
-  const end = { error, hadBegun: true, wasAnswered, wasAnsweredBefore, timesLost }
+  const end = { error, hasStarted: true, wasAnswered, wasAnsweredBefore, timesLost }
   const after = stateAfter(clock, end, stop)
-  const lost = lostAccess(after, end, chosenResources(settings))
-  // On a disk that is full it cannot be noted; the log and the status server say it.
+  const lost = accessLossNote(after, end, chosenResources(settings))
+  // On a full disk neither can be stored. The log and the status server have them as well.
   if (after) await note(after).catch(() => undefined)
   if (lost) await app.store.transaction(() => app.store.state.noteUnreachable(lost)).catch(() => undefined)
-  delete present.app
-  delete present.shift
+  delete current.app
+  delete current.shift
   await app.close()
   return end
 }
 
 interface LockKeeper {
-  /** The lock of this database, taken unless it is held already. @throws StopError (75) */
+  /** Takes the lock of this database unless it is held already. @throws StopError (75) */
   on(database: ApiSettings['database']): HeldLock
   release(): void
 }
@@ -239,10 +244,10 @@ function createLockKeeper(clock: Clock): LockKeeper {
   }
 }
 
-/** What `sync_status` says while the daemon waits for a key or for access. */
-function lostAccess(
+/** The note for `sync_status` while the daemon waits for a key or for access; undefined in all other cases. */
+function accessLossNote(
   state: DaemonState | undefined,
-  { error }: Ended,
+  { error }: ShiftResult,
   resources: readonly ResourceName[],
 ): UnreachableNote | undefined {
   const isRefused = error instanceof StopError && error.exitStatus === EXIT_STATUS.refused
@@ -251,19 +256,21 @@ function lostAccess(
   return { kind: 'refused', reason: reason ?? error.message, since, next_try_at: until, resources }
 }
 
-/** What others read of the daemon between two shifts; undefined where the next follows at once. */
+/** The daemon's state after a shift; undefined when the next shift starts at once. */
 function stateAfter(clock: Clock, end: ShiftEnd, stop: AbortSignal): DaemonState | undefined {
-  if (stop.aborted) return stopped(clock)
+  if (stop.aborted) return stoppedState(clock)
   if (end.error === undefined) return undefined
   const recovery = recoveryFrom(end)
-  return recovery.kind === 'wait' ? waiting(clock, recovery.reason, recovery.ms) : stopped(clock, end.error)
+  return recovery.kind === 'wait'
+    ? waitingState(clock, recovery.reason, recovery.ms)
+    : stoppedState(clock, end.error)
 }
 
 function chosenResources({ sync }: ApiSettings): readonly ResourceName[] {
   return withParents(RESOURCE_NAMES.filter(name => sync.resources?.includes(name) ?? true))
 }
 
-/** Aborted some time after the signal. */
+/** A signal that aborts `GRACE_MS` after the given one. */
 function afterGrace(clock: Clock, signal: AbortSignal): AbortSignal {
   const hard = new AbortController()
   const begin = () => void clock.sleep(GRACE_MS).then(() => hard.abort())
@@ -272,78 +279,80 @@ function afterGrace(clock: Clock, signal: AbortSignal): AbortSignal {
   return hard.signal
 }
 
-/** These count from the next start on. */
+/** Settings that take effect only when the process starts. */
 const NEEDS_RESTART: readonly SettingKey[] = ['http.listen', 'http.nudge_secret']
 
-function createReloads({ reload, onReload, serviceManager }: DaemonParts, present: Present) {
-  let wanted = new AbortController()
+function createReloads({ reload, onReload, serviceManager }: DaemonParts, current: CurrentState) {
+  let requested = new AbortController()
   onReload(() => {
     serviceManager.reloading()
-    wanted.abort()
+    requested.abort()
   })
   return {
-    /** Aborted when the settings are to be read again. */
-    next: () => wanted.signal,
-    /** Reads the settings again, be it that they were said to have changed or that something is mended with them. */
+    /** Aborted when a reload is requested. */
+    next: () => requested.signal,
+    /** Reloads the settings, on request or because they may have been corrected after an error. */
     take(log: Log) {
-      const isAsked = wanted.signal.aborted
-      wanted = new AbortController()
+      const isRequested = requested.signal.aborted
+      requested = new AbortController()
       try {
         const fresh = reload()
         const { workspaceId: id, baseUrl } = fresh.api
         refuseOtherWorkspaceAt(fresh.database.path, { id, baseUrl })
-        const changed = changedSettings(present.settings, fresh)
-        present.settings = fresh
+        const changed = changedSettings(current.settings, fresh)
+        current.settings = fresh
         for (const setting of changed) {
-          const late = NEEDS_RESTART.includes(setting)
-          const shown = settingOf(setting).secret
+          const needsRestart = NEEDS_RESTART.includes(setting)
+          const effect = settingNamed(setting).secret
             ? undefined
-            : late
-              ? 'counts after a restart'
-              : 'counts from now on'
-          log.info('A setting has changed', { setting, ...(shown === undefined ? {} : { reason: shown }) })
+            : needsRestart
+              ? 'takes effect after a restart'
+              : 'takes effect now'
+          log.info('A setting has changed', { setting, ...(effect === undefined ? {} : { reason: effect }) })
         }
-        if (isAsked && changed.length === 0) log.info('The settings were read again; none has changed')
+        if (isRequested && changed.length === 0) log.info('The settings were reloaded; none has changed')
       } catch (error) {
         if (!(error instanceof ParleyError)) throw error
-        log.error('The settings were read again and are wrong; the old ones stay', { error })
+        log.error('The reloaded settings are wrong; the old ones stay', { error })
       }
     },
   }
 }
 
-interface Served {
-  /** Where the status server listens; undefined where it does not. */
+interface RunningServer {
+  /** Undefined where the status server does not listen. */
   address: string | undefined
   observer: ShiftObserver
   onTransaction(ms: number): void
   close(): Promise<void>
 }
 
-/** What goes on whatever the shift: the status server and the metrics. */
-async function serve({ clock, version }: DaemonParts, present: Present, log: Log): Promise<Served> {
-  const told = createTold(present, { clock, version })
-  const metrics = createMetrics({ clock, sources: told.metrics })
+/** Starts the status server and the metrics, which outlive the shifts. */
+async function startServer(
+  { clock, version }: DaemonParts,
+  current: CurrentState,
+  log: Log,
+): Promise<RunningServer> {
+  const sources = createReportSources(current, { clock, version })
+  const metrics = createMetrics({ clock, sources: sources.metrics })
   const nudge = (hint: Nudge) => {
-    present.shift
-      ?.hurry(readsFor(hint))
-      .catch(error => log.warn('A webhook could not be followed', { error }))
+    current.shift?.hurry(readsFor(hint)).catch(error => log.warn('Failed to process a webhook', { error }))
   }
   const server = await startStatusServer({
-    listen: present.settings.http.listen,
-    nudgeSecret: present.settings.http.nudgeSecret,
+    listen: current.settings.http.listen,
+    nudgeSecret: current.settings.http.nudgeSecret,
     log,
     clock,
     metrics,
-    live: () => liveness(present),
-    ready: () => notReady(present),
-    status: told.status,
+    live: () => liveness(current),
+    ready: () => readinessProblem(current),
+    status: sources.status,
     nudge,
   })
   return {
     address: server.address,
-    observer: { sent: metrics.sent, passed: metrics.passed },
-    onTransaction: metrics.transacted,
+    observer: { sent: metrics.recordRequest, passed: metrics.recordPass },
+    onTransaction: metrics.recordTransaction,
     async close() {
       await server.close()
       metrics.close()
@@ -354,16 +363,17 @@ async function serve({ clock, version }: DaemonParts, present: Present, log: Log
 const TROUBLES: Readonly<Record<Unreachable['kind'], string>> = {
   silent: 'the API does not answer',
   refused: 'the API grants no access',
-  'asked-to-wait': 'the API is not asked',
+  'asked-to-wait': 'the API asked for a pause',
 }
 
-function liveness({ app }: Present): true | string {
+function liveness({ app }: CurrentState): true | string {
   return livenessAfter(app?.store.transaction.stuckMs() ?? 0)
 }
 
-function notReady({ state, shift }: Present): string | undefined {
-  if (state.state !== 'running') return state.reason ?? state.state
+function readinessProblem({ state, shift }: CurrentState): string | undefined {
+  if (state.state !== 'running')
+    return [`${state.state} since ${state.since}`, state.reason].filter(text => text !== null).join(': ')
   const trouble = shift?.progress().trouble()
   if (trouble) return `${TROUBLES[trouble.kind]}: ${trouble.reason}`
-  return shift ? undefined : 'the next shift is about to begin'
+  return shift ? undefined : 'the next shift is starting'
 }

@@ -1,26 +1,27 @@
 import type { App } from '../app.ts'
 import type { Clock } from '../clock.ts'
-import type { ApiSettings } from '../config.ts'
+import type { ApiSettings } from '../config/config.ts'
 import { createClockFollower, noteClock } from '../engine/clock-follower.ts'
 import type { Log } from '../log.ts'
+import { isMaintenanceDue } from '../retention/maintain.ts'
 import { maintainNightly } from './nightly.ts'
-import { type KeepingDeps, keepSearch } from './search-keeping.ts'
+import { maintainSearch, type SearchDeps } from './search-keeping.ts'
 import { makeSnapshots } from './snapshots.ts'
 
-/** What is done beside the reading while a shift lasts. */
+/** The background work of a shift: maintenance, snapshots, search indices, other processes' requests. */
 export interface Duties {
-  /** Resolves when all of them have ended, after the signal. */
+  /** Resolves when all of it has ended, after the signal. */
   ended: Promise<void>
 }
 
 export interface DutiesDeps {
-  app: Pick<App, 'clock' | 'store' | 'keepLearned'>
-  settings: Pick<ApiSettings, 'database' | 'retention' | 'search' | 'snapshot'> & KeepingDeps['settings']
+  app: Pick<App, 'clock' | 'store' | 'saveLearned'>
+  settings: Pick<ApiSettings, 'database' | 'retention' | 'search' | 'snapshot'> & SearchDeps['settings']
   log: Log
   signal: AbortSignal
-  /** The API's clock, in ms since the epoch; undefined before the first answer. */
+  /** The API's clock in ms since the epoch; undefined before the first response. */
   serverTime(): number | undefined
-  /** Ends the shift, so that what was asked for is done before the next. */
+  /** Ends the shift, so that requests of other processes are handled before the next. */
   endShift(): void
 }
 
@@ -29,33 +30,42 @@ const LISTEN_MS = 1000
 
 export function startDuties({ app, settings, signal, log, serverTime, endShift }: DutiesDeps): Duties {
   const { clock, store } = app
-  /** Another process has asked for something: it is done between two shifts, when nothing is under way. */
+  /** Requests of other processes are handled between two shifts, when nothing is in progress. */
   const listen = async () => {
     if (store.requests.changedByOthers() && store.requests.open().length > 0) endShift()
   }
-  /** What fails, as on a disk that is full for a while, is done when it is due the next time. */
-  const lasting = (work: () => Promise<unknown>) => async () => {
+  /** A failure, as on a full disk, is logged. The work is tried again when it is next due. */
+  const loggingFailures = (work: () => Promise<unknown>) => async () => {
     try {
       await work()
     } catch (error) {
-      log.warn('A duty of the daemon has failed; it is tried again when it is next due', { error })
+      log.warn('Background work failed; it is tried again when it is next due', { error })
     }
   }
   const followClock = createClockFollower(app)
   const duties = [
     followClock()
       .then(() => noteClock(app))
-      // On a disk that is full no due time can be noted either.
+      // This fails on a full disk. `sleep` below tries again every second.
       .catch(() => undefined),
     every(clock, LISTEN_MS, signal, followClock),
-    every(clock, KEEP_LEARNED_MS, signal, lasting(app.keepLearned)),
+    every(clock, KEEP_LEARNED_MS, signal, loggingFailures(app.saveLearned)),
     every(clock, LISTEN_MS, signal, listen),
     maintainNightly({ store, clock, log, settings, signal }, { serverTime, endShift }),
-    makeSnapshots({ store, clock, log, settings, signal }),
-    keepSearch({ store, clock, log, settings, signal }),
+    makeSnapshots({
+      store,
+      clock,
+      log,
+      settings,
+      signal,
+      isMaintenanceDue: () => isMaintenanceDue({ store, clock }),
+    }),
+    maintainSearch({ store, clock, log, settings, signal }),
   ]
   const ended = Promise.all(
-    duties.map(duty => duty.catch(error => log.warn('A duty of the daemon has ended', { error }))),
+    duties.map(duty =>
+      duty.catch(error => log.warn('Background work ended until the next shift', { error })),
+    ),
   )
   return { ended: ended.then(() => undefined) }
 }

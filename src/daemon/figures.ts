@@ -1,64 +1,67 @@
 import { resolve } from 'node:path'
 import type { App } from '../app.ts'
 import type { Clock } from '../clock.ts'
-import type { ApiSettings } from '../config.ts'
+import type { ApiSettings } from '../config/config.ts'
 import type { Shift } from '../engine/shift.ts'
 import type { MetricSources } from '../server/metrics.ts'
-import { META } from '../store/state.ts'
-import { databaseSizes } from '../store/status.ts'
 import {
   type DaemonState,
   readStatusReport,
   type SnapshotReport,
   type StatusReport,
-} from '../store/status-report.ts'
-import { createStatusRows } from '../store/status-thread.ts'
-import { createKeptReading } from './kept-reading.ts'
+} from '../store/status/report.ts'
+import { databaseSizes } from '../store/status/status.ts'
+import { createStatusRows } from '../store/status/thread.ts'
+import { META } from '../store/sync/meta.ts'
+import { createCachedReading } from './kept-reading.ts'
 
-/** What the status server tells of the present shift and of the warehouse. */
-export interface FiguresOf {
+/** The current shift, as the status server reads it. */
+export interface CurrentState {
   settings: ApiSettings
   state: DaemonState
-  /** Not there between two shifts. */
+  /** Undefined between two shifts. */
   app?: App
   shift?: Shift
 }
 
-export interface Told {
+export interface ReportSources {
   metrics: MetricSources
-  /** What `parley status --json` prints; its rows may be a few seconds old. */
+  /** What `parley status --json` prints. Its rows may be a few seconds old. */
   status(): Promise<StatusReport>
 }
 
-export function createTold(present: FiguresOf, { clock, version }: { clock: Clock; version: string }): Told {
+export function createReportSources(
+  current: CurrentState,
+  { clock, version }: { clock: Clock; version: string },
+): ReportSources {
   const statusRows = createStatusRows({ clock })
-  const path = () => resolve(present.settings.database.path)
-  const report = createKeptReading(async (of: string) => {
-    const rows = await statusRows.of(of)
-    const { app } = present
+  const path = () => resolve(current.settings.database.path)
+  const report = createCachedReading(async (of: string) => {
+    const rows = await statusRows.read(of)
+    const { app } = current
     return readStatusReport({
       path: of,
       now: clock.now(),
-      daemon: present.state,
+      daemon: current.state,
       ...(app && { db: app.store.db }),
       ...(rows && { rows }),
     })
   }, clock)
-  const status = async (): Promise<StatusReport> => ({ ...(await report(path())), daemon: present.state })
+  const status = async (): Promise<StatusReport> => ({ ...(await report(path())), daemon: current.state })
   return {
     status,
     metrics: {
       version,
-      workspace: () => ({ id: present.settings.api.workspaceId, baseUrl: present.settings.api.baseUrl }),
-      serverNow: () => present.shift?.serverNow() ?? clock.now(),
-      rate: () => present.app?.governor.state(),
+      workspace: () => ({ id: current.settings.api.workspaceId, baseUrl: current.settings.api.baseUrl }),
+      serverNow: () => current.shift?.serverNow() ?? clock.now(),
+      rate: () => current.app?.governor.state(),
       database: () => databaseSizes(path()),
       snapshot: () => {
-        const noted = present.app?.store.state.meta(META.snapshots)
+        const noted = current.app?.store.state.meta(META.snapshots)
         return noted === undefined ? undefined : ((JSON.parse(noted) as SnapshotReport | null) ?? undefined)
       },
       resources: async () => (await status()).resources,
-      backlog: () => present.shift?.backlog(),
+      backlog: () => current.shift?.backlog(),
     },
   }
 }

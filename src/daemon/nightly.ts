@@ -1,26 +1,26 @@
-import { clean, type Due, dueNow, type MaintainDeps, maintain, rebuildNow } from '../retention/maintain.ts'
+import { clean, type Due, dueNow, dueRebuild, type MaintainDeps, maintain } from '../retention/maintain.ts'
 
-export interface Surroundings {
-  /** The API's clock, in ms since the epoch; undefined before the first answer. */
+export interface ShiftControl {
+  /** The API's clock in ms since the epoch; undefined before the first response. */
   serverTime(): number | undefined
-  /** Ends the shift: a large database is written anew before the next. */
+  /** Ends the shift, so that a large database is rebuilt before the next. */
   endShift(): void
 }
 
-/** A timer does not run while the machine sleeps, so the clock is looked at, and not waited for. */
+/** How often the clock is checked. One long timer would be late after the machine was suspended. */
 const LOOK_MS = 1000
-/** After a failure, as on a disk that is full, and while a reader keeps the log. */
-const AGAIN_MS = 10 * 60_000
-/** An API that has not answered for so long keeps the maintenance waiting for long. */
+/** After maintenance or cleaning, failed or not: the disk may be full, or a reader may still need the `-wal`. */
+const RETRY_MS = 10 * 60_000
+/** How long to wait for the API's clock before a warning is logged. */
 const PATIENCE_MS = 3_600_000
 
-/** Does the maintenance each night, and at once where a night was missed; until the signal. */
+/** Runs maintenance every night until the signal; at once where a night was missed. */
 export async function maintainNightly(
   deps: MaintainDeps,
-  { serverTime, endShift }: Surroundings,
+  { serverTime, endShift }: ShiftControl,
 ): Promise<void> {
   const { clock, log, signal } = deps
-  const warn = createWarning(deps)
+  const warn = createDelayWarning(deps)
   const work: Readonly<Record<Due, () => Promise<void>>> = {
     maintenance: () => maintain(deps),
     cleaning: () => clean(deps),
@@ -33,27 +33,27 @@ export async function maintainNightly(
     try {
       const due = dueNow(deps, serverTime())
       await work[due]()
-      if (due === 'cleaning' || due === 'maintenance') waitMs = AGAIN_MS
-      if (rebuildNow(deps) === 'on-disk') endShift()
+      if (due === 'cleaning' || due === 'maintenance') waitMs = RETRY_MS
+      if (dueRebuild(deps) === 'on-disk') endShift()
     } catch (error) {
-      log.warn('A duty of the daemon has failed; it is tried again in ten minutes', { error })
-      waitMs = AGAIN_MS
+      log.warn('Maintenance failed; it is tried again in ten minutes', { error })
+      waitMs = RETRY_MS
     }
     await clock.sleep(waitMs, signal)
   }
 }
 
-/** Once, or the log would repeat it with every look. */
-function createWarning({ clock, log }: MaintainDeps): (due: 'apart' | 'unknown') => void {
+/** Logs a delay only once per shift. */
+function createDelayWarning({ clock, log }: MaintainDeps): (due: 'apart' | 'unknown') => void {
   const began = clock.elapsed()
-  let isTold = false
+  let isLogged = false
   return due => {
-    if (isTold || (due === 'unknown' && clock.elapsed() - began < PATIENCE_MS)) return
-    isTold = true
+    if (isLogged || (due === 'unknown' && clock.elapsed() - began < PATIENCE_MS)) return
+    isLogged = true
     const reason =
       due === 'apart'
-        ? 'the clock of this machine differs from that of the API by more than a day'
-        : 'the API has not answered, so that this machine’s clock cannot be checked'
-    log.warn('Maintenance is due and waits: nothing is erased while the clock may be wrong', { reason })
+        ? "this machine's clock and the API's differ by more than a day: correct this machine's clock"
+        : "the API has not answered, so this machine's clock cannot be checked"
+    log.warn('Maintenance is delayed: nothing is purged while the clock may be wrong', { reason })
   }
 }

@@ -1,8 +1,8 @@
+import { isUuid } from '../engine/parse/uuid.ts'
 import type { Wanted } from '../engine/shift.ts'
-import { isUuid } from '../engine/uuid.ts'
 import type { Nudge } from '../server/nudge.ts'
 
-/** What is read because of a webhook: it only says where to look, and the API says what is there. Pure. */
+/** The lists and keys to read because of a webhook. The data itself always comes from the API. Pure. */
 export function readsFor({ meetings, playbooks, records, activities }: Nudge): Wanted {
   return {
     lists: activities ? ['activities.list'] : [],

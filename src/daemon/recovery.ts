@@ -1,7 +1,7 @@
 import { longestBackoffMs } from '../backoff.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 
-/** What the daemon does when a shift could not go on. Pure. */
+/** What the daemon does after a shift failed. */
 export type Recovery =
   | { kind: 'wait'; ms: number; reason: string }
   /** The error ends the daemon. */
@@ -9,38 +9,44 @@ export type Recovery =
 
 export interface ShiftEnd {
   error: unknown
-  /** True when an earlier shift, or this one, had begun its work. */
-  hadBegun: boolean
-  /** True when the API had taken the key in this shift. */
+  /** Whether this or an earlier shift opened the database. */
+  hasStarted: boolean
+  /** Whether the API accepted the key in this shift. */
   wasAnswered: boolean
-  /** True when the API had answered an earlier shift or run on this warehouse. */
+  /** Whether the API answered an earlier shift or run on this warehouse. */
   wasAnsweredBefore: boolean
-  /** How many shifts in a row access was lost in, this one included. */
+  /** Number of consecutive shifts that lost access, including this one. */
   timesLost: number
 }
 
 const MINUTE_MS = 60_000
 
-/** Access may come back at any moment, and each try costs a request for each list. */
-const LOST = { firstMs: MINUTE_MS, mostMs: 60 * MINUTE_MS }
+/** Access may return at any time, and each attempt costs one request per list. */
+const LOST_ACCESS_WAIT = { firstMs: MINUTE_MS, mostMs: 60 * MINUTE_MS }
 
+/** Pure. */
 export function recoveryFrom(end: ShiftEnd): Recovery {
-  const { error, hadBegun, wasAnswered } = end
+  const { error, hasStarted: hadBegun, wasAnswered } = end
   if (!(error instanceof StopError)) return { kind: 'end' }
   const wait = (reason: string, ms = MINUTE_MS): Recovery => ({ kind: 'wait', ms, reason })
-  // A key that the API took a moment ago may have been changed: the new one is read, and tried once.
-  if (error.code === 'unauthorized') return wasAnswered ? wait('the API refuses the key') : { kind: 'end' }
+  // The key was accepted in this shift, so it may have been replaced: the new key is read and tried once.
+  if (error.code === 'unauthorized') return wasAnswered ? wait(messageWithHint(error)) : { kind: 'end' }
   if (isAccessLost(error)) {
     if (!wasAnswered && !end.wasAnsweredBefore) return { kind: 'end' }
-    return wait('the API answers 403 or 404 to everything', longestBackoffMs(LOST, end.timesLost))
+    return wait(messageWithHint(error), longestBackoffMs(LOST_ACCESS_WAIT, end.timesLost))
   }
-  // Another file may have been put in the place of the database.
+  // Someone may have replaced the database file by that of another workspace, and may put it back.
   const isOther = error.code === 'other-workspace'
-  const isMendable =
+  const isRecoverable =
     isOther ||
     error.exitStatus === EXIT_STATUS.databaseUnavailable ||
     error.exitStatus === EXIT_STATUS.unfinished
-  return isMendable && hadBegun ? wait(error.message) : { kind: 'end' }
+  return isRecoverable && hadBegun ? wait(error.message) : { kind: 'end' }
+}
+
+/** Includes the hint, since `parley status` and `/readyz` only show the reason, and only a person can end this wait. */
+function messageWithHint({ message, hint }: StopError): string {
+  return hint === undefined ? message : `${message}. ${hint}`
 }
 
 export function isAccessLost(error: unknown): boolean {

@@ -1,17 +1,17 @@
+import type { ResourceName } from '../catalog/resource.ts'
 import type { Clock } from '../clock.ts'
-import type { ApiSettings } from '../config.ts'
+import type { ApiSettings } from '../config/config.ts'
 import type { Log } from '../log.ts'
-import type { ResourceName } from '../resource.ts'
 import { SEARCH_PIECE } from '../retention/maintain.ts'
-import { createSearch } from '../store/search.ts'
-import { buildSearch } from '../store/search-build.ts'
+import { buildSearch } from '../store/search/build.ts'
+import { createSearch } from '../store/search/search.ts'
 import type { Store } from '../store/store.ts'
 
-/** Most new e-mails have their text by then, so that they are taken in once and not twice. */
-const TAKE_IN_MS = 30_000
-const LOADED_YET_MS = 1000
+/** Long enough for most new e-mails to get their text, so that they are indexed once and not twice. */
+const UPDATE_MS = 30_000
+const LOADED_CHECK_MS = 1000
 
-export interface KeepingDeps {
+export interface SearchDeps {
   store: Store
   clock: Clock
   log: Log
@@ -20,33 +20,33 @@ export interface KeepingDeps {
 }
 
 /**
- * Makes the full-text indices beside the reading, once what they are made of was read to its end for the first time,
- * and takes in now and then what has come since; or drops them, where they are not wanted.
+ * Builds the full-text indices once their resources are complete for the first time, and updates them every 30 s.
+ * Drops them where `search.enabled` is off.
  */
-export async function keepSearch({ store, clock, log, settings, signal }: KeepingDeps): Promise<void> {
+export async function maintainSearch({ store, clock, log, settings, signal }: SearchDeps): Promise<void> {
   const isWanted = settings.search.enabled
   const search = createSearch(store)
-  const hadAny = search.isBegun()
-  let isTold = false
-  const keep = async (): Promise<boolean> => {
-    if (isWanted && !search.isBegun() && !isLoaded(store, settings.sync)) return false
+  const hadAny = search.exists()
+  let isLogged = false
+  const update = async (): Promise<boolean> => {
+    if (isWanted && !search.exists() && !isLoaded(store, settings.sync)) return false
     const began = clock.elapsed()
     const { complete } = await buildSearch({ store, clock, isWanted, signal, ...SEARCH_PIECE })
-    if (complete && !isTold && hadAny !== isWanted) {
-      const said = isWanted ? 'The full-text indices are made' : 'The full-text indices are dropped'
-      log.info(said, { duration_ms: Math.round(clock.elapsed() - began) })
+    if (complete && !isLogged && hadAny !== isWanted) {
+      const message = isWanted ? 'The full-text indices are built' : 'The full-text indices are dropped'
+      log.info(message, { duration_ms: Math.round(clock.elapsed() - began) })
     }
-    isTold ||= complete
+    isLogged ||= complete
     return complete
   }
   while (!signal.aborted) {
-    let waitMs = TAKE_IN_MS
+    let waitMs = UPDATE_MS
     try {
-      if ((await keep()) && !isWanted) return
-      if (!search.isBegun()) waitMs = LOADED_YET_MS
+      if ((await update()) && !isWanted) return
+      if (!search.exists()) waitMs = LOADED_CHECK_MS
     } catch (error) {
-      // The disk may be full, or another program may write for long.
-      log.warn('The full-text indices cannot be written; this is tried again', { error })
+      // The disk may be full, or another program may hold a write transaction.
+      log.warn('The full-text indices cannot be written; parley tries again', { error })
     }
     await clock.sleep(waitMs, signal)
   }
@@ -54,8 +54,8 @@ export async function keepSearch({ store, clock, log, settings, signal }: Keepin
 
 const INDEXED: readonly ResourceName[] = ['messages', 'message_bodies', 'meetings', 'transcripts']
 
-/** A resource that cannot be read is not waited for. */
-function isLoaded({ state }: Store, { resources }: KeepingDeps['settings']['sync']): boolean {
+/** Whether every indexed resource is complete, or cannot be read at the moment. */
+function isLoaded({ state }: Store, { resources }: SearchDeps['settings']['sync']): boolean {
   return INDEXED.filter(name => resources?.includes(name) ?? true)
     .map(state.get)
     .every(one => (one.firstCompleteAt ?? one.failingSince ?? one.unavailableSince) !== null)

@@ -1,7 +1,7 @@
-import type { Settings } from '../config.ts'
-import { SETTING_LIST, type SettingKey } from '../config-settings.ts'
+import type { Settings } from '../config/config.ts'
+import { SETTING_LIST, type SettingKey } from '../config/settings.ts'
 
-/** Which settings have another value than before. Secrets are compared too, and only named. Pure. */
+/** The keys of all settings whose value differs, including secrets. Pure. */
 export function changedSettings(before: Settings, after: Settings): SettingKey[] {
   return SETTING_LIST.map(([key]) => key).filter(key => settingIn(before, key) !== settingIn(after, key))
 }

@@ -1,13 +1,13 @@
 import { type Clock, isoInstant } from '../clock.ts'
-import type { Settings } from '../config.ts'
+import type { Settings } from '../config/config.ts'
 import { ParleyError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { nextOccurrence } from '../retention/calendar.ts'
 import { noteSnapshotFolder } from '../retention/old-copies.ts'
-import { type Keeping, keepSnapshot, keptSnapshots } from '../store/kept-snapshots.ts'
-import { META } from '../store/state.ts'
-import type { SnapshotReport } from '../store/status-report.ts'
+import { type KeepOptions, keepSnapshot, keptSnapshots } from '../store/snapshot/kept.ts'
+import type { SnapshotReport } from '../store/status/report.ts'
 import type { Store } from '../store/store.ts'
+import { META } from '../store/sync/meta.ts'
 
 type SnapshotSettings = Pick<Settings, 'database' | 'snapshot'>
 
@@ -17,48 +17,70 @@ export interface SnapshotDuty {
   log: Log
   settings: SnapshotSettings
   signal: AbortSignal
-  /** What the process that makes them runs. */
+  isMaintenanceDue(): boolean
+  /** The program of the child process that makes snapshots. */
   program?: URL
-  owners?: Keeping['owners']
+  owners?: KeepOptions['owners']
 }
 
-/** So often at least it looks whether the clock was set, in ms. */
+/** How often the clock is checked, in case it was set. */
 const LOOK_MS = 60_000
+/** How often a snapshot that waits for maintenance checks whether that has finished. */
+const HELD_LOOK_MS = 1000
+/**
+ * How long a snapshot waits for maintenance that is due. Maintenance cannot run when the disk is full, the API does not
+ * answer or the clock is wrong. A backup that still holds content to be purged is then better than none.
+ */
+const MAX_HOLD_MS = 3_600_000
 
 /**
- * Makes snapshots by the owner's calendar until the signal; at once where there is none, or one was missed since the
- * newest. What goes wrong is said, and the next comes as planned.
+ * Makes snapshots on the schedule of `snapshot.every` until the signal; at once where there is none yet, or where one
+ * was missed. Maintenance that is due goes first: a snapshot made before it would keep the content that it purges for
+ * another term. A failure is logged, and the next snapshot is made as scheduled.
  */
 export async function makeSnapshots(duty: SnapshotDuty): Promise<void> {
   const { clock, settings, signal } = duty
   const { every } = settings.snapshot
-  if (every === undefined) return forget(duty.store)
-  const newest = await newestOf(duty)
+  if (every === undefined) return clearReport(duty.store)
+  const newest = await newestSnapshot(duty)
   const isPossible = nextOccurrence(every, clock.now()) < Number.POSITIVE_INFINITY
   let due = newest === undefined && isPossible ? clock.now() : nextOccurrence(every, newest ?? clock.now())
+  const maintenanceHolds = createHold(duty)
+  let waitMs = due - clock.now()
   while (due < Number.POSITIVE_INFINITY) {
-    await clock.sleep(Math.min(due - clock.now(), LOOK_MS), signal)
+    await clock.sleep(Math.min(waitMs, LOOK_MS), signal)
     if (signal.aborted) return
+    const isHeld = maintenanceHolds()
     const isDue = clock.now() >= due
-    if (isDue) await makeOne(duty)
+    if (isDue && !isHeld) await makeSnapshot(duty)
     const next = nextOccurrence(every, clock.now())
-    // Sooner than was planned: the clock was set back.
-    due = isDue ? next : Math.min(due, next)
+    // The next occurrence is earlier than planned when the clock was set back.
+    due = isDue && !isHeld ? next : Math.min(due, next)
+    waitMs = isDue && isHeld ? HELD_LOOK_MS : due - clock.now()
   }
 }
 
-/** Those of the time to come were made before the clock was set back. */
-async function newestOf({ clock, settings }: SnapshotDuty): Promise<number | undefined> {
+/** Call it at every check: the time of the hold counts from the first check at which maintenance is due. */
+function createHold({ clock, isMaintenanceDue }: SnapshotDuty): () => boolean {
+  let since: number | undefined
+  return () => {
+    since = isMaintenanceDue() ? (since ?? clock.elapsed()) : undefined
+    return since !== undefined && clock.elapsed() - since < MAX_HOLD_MS
+  }
+}
+
+/** When the newest snapshot was made. One from the future, made before the clock was set back, counts as made now. */
+async function newestSnapshot({ clock, settings }: SnapshotDuty): Promise<number | undefined> {
   const { database, snapshot } = settings
   const [newest] = await keptSnapshots(database.path, snapshot.folder, clock.now())
   return newest && Math.min(newest.at, clock.now())
 }
 
-function warnOf(stuck: readonly string[], log: Log): void {
+function warnAboutStuck(stuck: readonly string[], log: Log): void {
   for (const path of stuck) log.warn('An old snapshot could not be removed', { path })
 }
 
-async function makeOne({
+async function makeSnapshot({
   store,
   clock,
   log,
@@ -75,35 +97,35 @@ async function makeOne({
       { folder: snapshot.folder, keep: snapshot.keep, ...(owners && { owners }) },
     )
     const { path, bytes, begunAt, removed, stuck } = made
-    log.info('A snapshot was made', { path, bytes, duration_ms: Math.round(made.durationMs) })
-    for (const old of removed) log.info('A snapshot beyond those that are kept was removed', { path: old })
-    warnOf(stuck, log)
-    await note(store, { made_at: begunAt, path, bytes, failed_at: null, reason: null })
+    log.info('A snapshot was created', { path, bytes, duration_ms: Math.round(made.durationMs) })
+    for (const old of removed)
+      log.info('An old snapshot was removed: snapshot.keep is reached', { path: old })
+    warnAboutStuck(stuck, log)
+    await saveReport(store, { made_at: begunAt, path, bytes, failed_at: null, reason: null })
   } catch (error) {
     if (signal.aborted) return
-    log.warn('A snapshot could not be made; the next one comes as planned', { error })
-    const reason =
-      error instanceof ParleyError ? `${error.message}.` : 'a fault of the program; the log has it.'
-    await note(store, { ...noted(store), failed_at: isoInstant(clock.now()), reason })
+    log.warn('A snapshot failed; the next one is made as scheduled', { error })
+    const reason = error instanceof ParleyError ? `${error.message}.` : 'a fault of the program; see the log.'
+    await saveReport(store, { ...lastReport(store), failed_at: isoInstant(clock.now()), reason })
   }
 }
 
 const NEVER_MADE: SnapshotReport = { made_at: null, path: null, bytes: null, failed_at: null, reason: null }
 
-function noted({ state }: SnapshotDuty['store']): SnapshotReport {
+function lastReport({ state }: SnapshotDuty['store']): SnapshotReport {
   const text = state.meta(META.snapshots)
   return text === undefined ? NEVER_MADE : ((JSON.parse(text) as SnapshotReport | null) ?? NEVER_MADE)
 }
 
-/** Where none is to be made any more, nobody is to be told for ever that the last is old, or that it failed. */
-async function forget(store: SnapshotDuty['store']): Promise<void> {
-  if (noted(store) !== NEVER_MADE) await note(store, null)
+/** Once snapshots are off, the status no longer shows that the last one is old or has failed. */
+async function clearReport(store: SnapshotDuty['store']): Promise<void> {
+  if (lastReport(store) !== NEVER_MADE) await saveReport(store, null)
 }
 
-async function note(store: SnapshotDuty['store'], report: SnapshotReport | null): Promise<void> {
+async function saveReport(store: SnapshotDuty['store'], report: SnapshotReport | null): Promise<void> {
   try {
     await store.transaction(() => store.state.setMeta(META.snapshots, JSON.stringify(report)))
   } catch {
-    // On a disk that is full it cannot be noted; the log has it.
+    // On a full disk it cannot be stored. The log has it as well.
   }
 }

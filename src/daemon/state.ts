@@ -1,15 +1,15 @@
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, exitStatusOf, reasonOf } from '../errors.ts'
-import type { DaemonState } from '../store/status-report.ts'
+import type { DaemonState } from '../store/status/report.ts'
 
-/** What the daemon says of itself. */
+/** The states of the daemon, as it stores them for `parley status`. */
 
-export function running(clock: Clock): DaemonState {
+export function runningState(clock: Clock): DaemonState {
   return { state: 'running', reason: null, since: isoInstant(clock.now()), until: null }
 }
 
-/** @param error what ended it; undefined where it was asked to stop */
-export function stopped(clock: Clock, error?: unknown): DaemonState {
+/** @param error the error that ended the daemon; undefined after a signal */
+export function stoppedState(clock: Clock, error?: unknown): DaemonState {
   const end =
     error === undefined
       ? { reason: null, exit_status: EXIT_STATUS.done }
@@ -17,6 +17,6 @@ export function stopped(clock: Clock, error?: unknown): DaemonState {
   return { state: 'stopped', ...end, since: isoInstant(clock.now()), until: null }
 }
 
-export function waiting(clock: Clock, reason: string, ms: number): DaemonState {
+export function waitingState(clock: Clock, reason: string, ms: number): DaemonState {
   return { state: 'waiting', reason, since: isoInstant(clock.now()), until: isoInstant(clock.now() + ms) }
 }

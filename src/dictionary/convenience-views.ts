@@ -1,4 +1,4 @@
-import { type DescribedTable, described, type Line, MISSING } from './described.ts'
+import { type DescribedTable, type Line, MISSING, tableFromLines } from './described.ts'
 
 const DEAL: Line = [
   'text',
@@ -14,30 +14,30 @@ const DEAL: Line = [
 const STAGE_ID = 'f5d4b9e7-30b1-4280-8e6d-81a24d5e6f70'
 const INSTANT = '2026-03-04T05:06:07.123Z'
 
-/** What a change has and an activity has not, and the other way round. */
-const NO_CHANGE = 'It is no change of a field.'
-const NO_ACTIVITY = 'It is a change that parley saw, and no activity.'
-const NO_MEMBER = 'The system caused it, the member is not known, or it is a change that parley saw.'
+const NO_CHANGE = 'The row is not a field change.'
+const NO_ACTIVITY = 'The row is a field change that parley observed, not an activity.'
+const NO_MEMBER =
+  'The actor is the system, the member is not known, or the row is a field change that parley observed.'
 
 const DEAL_VIEWS: readonly DescribedTable[] = [
-  described(
+  tableFromLines(
     {
       name: 'deal_timeline',
       form: 'view',
       area: 'crm',
       about:
-        'What happened around a deal, to be ordered by `at`: its activities, each e-mail once, and the changes that parley saw. Ask for one deal.',
+        'The history of a deal: its activities, each e-mail once, and the field changes that parley observed. Order by `at`, and always select one deal.',
     },
     {
       deal_id: DEAL,
       at: [
         'timestamp',
-        'When it happened, or when parley saw the change.',
+        'When it happened, or when parley observed the change.',
         { nullMeaning: MISSING, example: INSTANT },
       ],
       kind: [
         'text',
-        '`meeting`, `message`, `activity` (another one) or `change` (of a field).',
+        '`meeting`, `message`, `activity` (any other activity) or `change` (of a field).',
         { example: 'meeting' },
       ],
       type: [
@@ -49,7 +49,7 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
         'text',
         'Title of the meeting, subject of the e-mail, or label of the field.',
         {
-          nullMeaning: 'It has none, it is not known yet, or the meeting is withheld.',
+          nullMeaning: 'There is no title, it has not been read yet, or the meeting is withheld.',
           example: 'First call',
         },
       ],
@@ -74,7 +74,7 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       ],
       source_id: [
         'text',
-        'What it is about: `meetings.id` of a meeting, `message_copies.id` of a message, `crm_records.id` of a change. Whose it is for another activity the API does not state.',
+        'Id of the source: `meetings.id` of a meeting, `message_copies.id` of a message, `crm_records.id` of a change. For other activities the API does not state what it identifies.',
         {
           source: 'source_id',
           nullMeaning: MISSING,
@@ -94,43 +94,43 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       ],
       old_value: [
         'json',
-        'What it was, as JSON.',
+        'Previous value, as JSON.',
         {
           source: 'fields.*',
-          nullMeaning: 'It is no change of a field, or the field was absent.',
+          nullMeaning: 'The row is not a field change, or the field was absent.',
           example: '1000000',
         },
       ],
       new_value: [
         'json',
-        'What it is since then, as JSON.',
+        'New value, as JSON.',
         {
           source: 'fields.*',
-          nullMeaning: 'It is no change of a field, or the field is absent.',
+          nullMeaning: 'The row is not a field change, or the field is absent.',
           example: '1200000',
         },
       ],
     },
   ),
-  described(
+  tableFromLines(
     {
       name: 'deal_stage_history',
       form: 'view',
       area: 'crm',
       about:
-        'One row per stay of a deal in a stage. Moves are known since parley read the deal for the first time: the stay before the first of them has no beginning. Empty while the fields of the deals are not known.',
+        'One row per stay of a deal in a stage. Stage changes are known from the first time parley read the deal, so the first known stay has no start. Empty until the fields of deals have been read.',
     },
     {
       deal_id: DEAL,
       from_stage_id: [
         'text',
-        'Stage it came from (`crm_records.id`).',
-        { source: 'fields.stage_id', nullMeaning: 'It is the first stay that is known.', example: STAGE_ID },
+        'Previous stage (`crm_records.id`).',
+        { source: 'fields.stage_id', nullMeaning: 'This is the first known stay.', example: STAGE_ID },
       ],
       from_stage: [
         'text',
-        'Name of that stage.',
-        { nullMeaning: 'It is the first stay, or the stage is not known.', example: 'Discovery' },
+        'Name of the previous stage.',
+        { nullMeaning: 'This is the first known stay, or the stage is not known.', example: 'Discovery' },
       ],
       stage_id: [
         'text',
@@ -140,39 +140,39 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       stage: ['text', 'Name of the stage.', { nullMeaning: 'The stage is not known.', example: 'Proposal' }],
       entered_at: [
         'timestamp',
-        'When parley saw it enter the stage.',
-        { nullMeaning: 'It was there when parley first read it.', example: INSTANT },
+        'When parley observed the deal entering the stage.',
+        { nullMeaning: 'The deal was in this stage when parley first read it.', example: INSTANT },
       ],
       left_at: [
         'timestamp',
-        'When parley saw it leave.',
-        { nullMeaning: 'It is still there.', example: INSTANT },
+        'When parley observed the deal leaving the stage.',
+        { nullMeaning: 'The deal is still in this stage.', example: INSTANT },
       ],
       known_from: [
         'timestamp',
-        'Since when the stay is known: `entered_at`, or when the deal was first stored.',
+        'Start of the known part of the stay: `entered_at`, or when the deal was first stored.',
         { isKey: true, example: INSTANT },
       ],
       is_current: ['boolean', '1 for the stage that the deal is in now.', { example: '1' }],
       days: [
         'real',
-        'How long it stayed, as far as it is known; until now where it is still there.',
+        'Length of the known part of the stay. The current stay counts until now.',
         { unit: 'days', example: '12.5' },
       ],
     },
   ),
 ]
 
-/** Views over the tables of resources that spare analysts work. A view without its entry here fails a test. */
+/** Views for convenience over the tables of resources. A test fails where such a view is not described here. */
 export const CONVENIENCE_VIEWS: readonly DescribedTable[] = [
   ...DEAL_VIEWS,
-  described(
+  tableFromLines(
     {
       name: 'transcript_words',
       form: 'view',
       area: 'meetings',
       about:
-        'One row per spoken word, unfolded from `transcript_entries.words`. It holds millions of rows in a large warehouse: always ask for one meeting.',
+        'One row per spoken word, from `transcript_entries.words`. A large warehouse has millions of rows here: always select one meeting.',
     },
     {
       meeting_id: [
@@ -193,12 +193,12 @@ export const CONVENIENCE_VIEWS: readonly DescribedTable[] = [
       text: ['text', 'The word.', { source: '[].words[].text', nullMeaning: MISSING, example: 'Good' }],
       start_time: [
         'real',
-        'When it begins, as the API sent it.',
+        'Start of the word, as sent by the API.',
         { source: '[].words[].start_time', unit: 'not stated', nullMeaning: MISSING, example: '1.25' },
       ],
       end_time: [
         'real',
-        'When it ends, as the API sent it.',
+        'End of the word, as sent by the API.',
         { source: '[].words[].end_time', unit: 'not stated', nullMeaning: MISSING, example: '1.5' },
       ],
     },

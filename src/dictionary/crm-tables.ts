@@ -7,21 +7,21 @@ import {
   NEVER_NULL,
 } from './described.ts'
 
-/** The typed tables of a workspace's CRM objects and the views over them, described by the workspace's own metadata. */
+/** Descriptions of the typed CRM tables and their views, from the workspace's own metadata. */
 
-export interface CrmObjectTold {
+export interface CrmObjectDescription {
   /** API name, such as `deal`. */
   name: string
-  /** What people see. */
+  /** Display name. */
   label: string | null
   table: string
   liveView: string
   labelledView: string
   /** In the order of the table's columns. */
-  fields: readonly CrmFieldTold[]
+  fields: readonly CrmFieldDescription[]
 }
 
-export interface CrmFieldTold {
+export interface CrmFieldDescription {
   name: string
   label: string | null
   /** Type as the API names it. */
@@ -29,55 +29,55 @@ export interface CrmFieldTold {
   kind: DescribedKind
   column: string
   /** Name of the column in the labelled view. */
-  shown: string
-  /** Whether its value is the id of something else. */
+  labelledColumn: string
+  /** Whether the value is the id of another row. */
   isRelation: boolean
-  /** `table.column`: what a relation's value names. */
+  /** `table.column` of the rows that a relation's value identifies. */
   refersTo: readonly string[]
 }
 
-/** Three for each object: the table, its live rows, and these under the names that people see. Pure. */
-export function crmTables(object: CrmObjectTold): DescribedTable[] {
+/** Three descriptions for each object: the typed table, its live view and its labelled view. Pure. */
+export function crmTables(object: CrmObjectDescription): DescribedTable[] {
   const { name, label, table, liveView, labelledView, fields } = object
-  const what = `Records of the CRM object \`${name}\`${label === null || label === name ? '' : ` (${label})`}`
+  const subject = `Records of the CRM object \`${name}\`${label === null || label === name ? '' : ` (${label})`}`
   const general = { area: 'crm', sortable: ['id'] } as const
   const columns = fields.map(fieldColumn)
   const live = [ID, ...columns, ...TIMES]
-  const labelled = fields.map(field => ({ ...labelledColumn(field), name: field.shown }))
+  const labelled = fields.map(field => ({ ...labelledColumn(field), name: field.labelledColumn }))
   return [
     {
       ...general,
       name: table,
       form: 'table',
-      about: `${what}, a column for each field. A value that does not fit its column is in \`crm_records.fields\` alone.`,
+      about: `${subject}, with a column for each field. A value that does not fit its column is only in \`crm_records.fields\`.`,
       columns: [...live, DELETED],
     },
-    { ...general, name: liveView, form: 'view', about: `Live rows only. ${what}.`, columns: live },
+    { ...general, name: liveView, form: 'view', about: `Live rows only. ${subject}.`, columns: live },
     {
       ...general,
       name: labelledView,
       form: 'view',
-      about: `Live rows only, as people see them: the names of fields, and of what they point at. ${what}.`,
+      about: `Live rows only, with display names: those of fields as column names, those of related rows in place of ids. ${subject}.`,
       columns: [ID, ...labelled, ...TIMES],
     },
   ]
 }
 
-/** In place of an id stands the name of what it points at. */
-function labelledColumn(field: CrmFieldTold): DescribedColumn {
+/** A relation shows the name of the related row in place of its id. */
+function labelledColumn(field: CrmFieldDescription): DescribedColumn {
   if (!field.isRelation) return fieldColumn(field)
   const { about, ...column } = fieldColumn({ ...field, refersTo: [] })
-  return { ...column, about: `${about} Name of what it points at; the id where no name is known.` }
+  return { ...column, about: `${about} Name of the related row, or its id where no name is known.` }
 }
 
-function fieldColumn(field: CrmFieldTold): DescribedColumn {
+function fieldColumn(field: CrmFieldDescription): DescribedColumn {
   const { label, type, kind, refersTo } = field
-  const said = [
+  const sentences = [
     `${label ?? field.name}.`,
     ...(type === null ? [] : [`The CRM’s type: ${type}.`]),
-    ...(kind === 'any' ? ['A number; text where it has more digits than a number keeps.'] : []),
-    ...(kind === 'timestamp' ? ['As it was sent where that is no date-time.'] : []),
-    ...(kind === 'date' ? ['As it was sent where that is no day.'] : []),
+    ...(kind === 'any' ? ['A number, or text where a number would lose digits.'] : []),
+    ...(kind === 'timestamp' ? ['A value that is not a date-time is stored as sent.'] : []),
+    ...(kind === 'date' ? ['A value that is not a date is stored as sent.'] : []),
     ...refersTo.map(target => `Points at \`${target}\`.`),
   ]
   return {
@@ -85,7 +85,7 @@ function fieldColumn(field: CrmFieldTold): DescribedColumn {
     name: field.column,
     kind,
     mayMisfit: kind !== 'text',
-    about: said.join(' '),
+    about: sentences.join(' '),
     nullMeaning: MISSING_OR_MISFIT,
     source: `fields.${field.name}`,
     unit: kind === 'any' ? 'not stated' : null,
@@ -121,11 +121,11 @@ const timeColumn = (name: string, about: string): DescribedColumn => ({
 
 const TIMES: readonly DescribedColumn[] = [
   timeColumn('created_at', 'When the record was created.'),
-  timeColumn('updated_at', 'When it was last changed.'),
+  timeColumn('updated_at', 'When the record was last changed.'),
 ]
 
 const DELETED: DescribedColumn = {
-  ...timeColumn('_deleted_at', 'When its absence was confirmed.'),
-  nullMeaning: 'It is live.',
+  ...timeColumn('_deleted_at', 'When the deletion of the record was confirmed.'),
+  nullMeaning: 'The row is live.',
   source: null,
 }

@@ -1,6 +1,6 @@
-import type { ColumnKind } from '../resource.ts'
+import type { ColumnKind } from '../catalog/resource.ts'
 
-/** A table or view of the warehouse as analysts are told of it, and how each of its facts is worded. Pure. */
+/** The description of a table or view for analysts, and the wording of its facts. Pure. */
 
 export type DescribedKind = ColumnKind | 'any'
 
@@ -12,35 +12,35 @@ export interface DescribedColumn {
   about: string
   /** What NULL means, as a sentence. */
   nullMeaning: string
-  /** That it means the same in most columns of its table, which says it of itself. */
-  nullIsTold?: true
-  /** People type these values into a CRM: a value may not fit the kind. */
+  /** Set where `nullMeaning` is the table's `nullMeans`: the table's own description explains it. */
+  nullMeaningIsTables?: true
+  /** Values of CRM fields may not fit the kind, since people type them. */
   mayMisfit?: boolean
-  /** Field of the API that the value comes from, with `[]` for every list on the way; null for parley's own. */
+  /** The API field that the value comes from, with `[]` after each list in its path; null for values that parley sets. */
   source: string | null
-  /** Null where the value is no quantity; `not stated` where the API does not say. */
+  /** Null where the value is not a quantity; `not stated` where the API does not state it. */
   unit: string | null
-  /** A made-up value as it is stored. */
+  /** A made-up value in its stored form. */
   example: string | null
-  /** `table.column`: whose rows the value names. */
+  /** `table.column` of the rows that the value identifies. */
   refersTo: readonly string[]
 }
 
-/** The part of the warehouse that a table belongs to. */
+/** The topic that a table belongs to. */
 export type Area = 'people' | 'timeline' | 'mail' | 'meetings' | 'crm' | 'service' | 'sync' | 'dictionary'
 
 export interface DescribedTable {
   name: string
   form: 'table' | 'view'
   area: Area
-  /** What a row is, as a sentence. */
+  /** What one row is, as a sentence. */
   about: string
   columns: readonly DescribedColumn[]
-  /** Columns that are cheap to sort by: those that lead a key or an index. */
+  /** Columns that are cheap to sort by: the first column of the key and of each index. */
   sortable: readonly string[]
-  /** The column by which the newest rows are found first. */
+  /** The column to sort by, descending, for the newest rows first. */
   newestBy?: string
-  /** The column that names a row to people. */
+  /** The column with the display name of a row. */
   label?: string
 }
 
@@ -48,55 +48,55 @@ export const NEVER_NULL = 'Never NULL.'
 export const MISSING = 'The API sent null or nothing.'
 
 export const MISSING_OR_MISFIT =
-  'The API sent null or nothing, or a value that does not fit; that one is in `crm_records.fields`.'
+  'The API sent null or nothing, or a value that does not fit the column and is only in `crm_records.fields`.'
 
-/** Meanings of NULL that hold for so many columns that they are told once. */
-const USUAL: readonly string[] = [NEVER_NULL, MISSING, orErased(MISSING), MISSING_OR_MISFIT]
+/** Meanings of NULL that most columns have. They are explained once, not for each column. */
+const USUAL: readonly string[] = [NEVER_NULL, MISSING, orPurged(MISSING), MISSING_OR_MISFIT]
 
-/** Ends with a full stop, as most are declared. */
+/** The text with a full stop, unless it already ends a sentence. */
 export function sentence(text: string): string {
   return /[.!?…]$/.test(text) ? text : `${text}.`
 }
 
-/** For what people wrote or said, and rows that may have been withdrawn a while ago. */
-export function orErased(nullMeaning: string): string {
-  return `${nullMeaning.replace(/\.$/, '')}, or it was erased after its withdrawal.`
+/** The meaning of NULL in a column whose content is purged some time after the row is deleted or withheld. */
+export function orPurged(nullMeaning: string): string {
+  return `${nullMeaning.replace(/\.$/, '')}, or the value was purged.`
 }
 
-/** What a column means, and whose rows it names where that is not said in so many words. */
+/** What a column means, and which columns it joins where `about` does not name them. */
 export function meaning({ about, refersTo }: DescribedColumn): string {
-  const unsaid = refersTo.map(target => `\`${target}\``).filter(target => !about.includes(target))
-  return unsaid.length === 0 ? sentence(about) : `${sentence(about)} Joins ${unsaid.join(' or ')}.`
+  const unnamed = refersTo.map(target => `\`${target}\``).filter(target => !about.includes(target))
+  return unnamed.length === 0 ? sentence(about) : `${sentence(about)} Joins ${unnamed.join(' or ')}.`
 }
 
-/** That, its unit, and what NULL means where that is not what it usually does: one paragraph. */
+/** The meaning, the unit, and the meaning of NULL unless it is a usual one: one paragraph. */
 export function fullMeaning(column: DescribedColumn): string {
-  const { unit, nullMeaning, nullIsTold } = column
+  const { unit, nullMeaning, nullMeaningIsTables } = column
   const parts = [meaning(column)]
   if (unit !== null) parts.push(`Unit: ${unit}.`)
-  if (!nullIsTold && !USUAL.includes(nullMeaning)) parts.push(`NULL: ${lowerFirst(nullMeaning)}`)
+  if (!nullMeaningIsTables && !USUAL.includes(nullMeaning)) parts.push(`NULL: ${lowerFirst(nullMeaning)}`)
   return parts.join(' ')
 }
 
-/** What follows a colon begins small, but for what is all capitals. */
+/** A sentence as it follows a colon. A first word in capitals, such as `API`, stays. */
 function lowerFirst(text: string): string {
   return /^[A-Z][a-z ]/.test(text) ? `${text.charAt(0).toLowerCase()}${text.slice(1)}` : text
 }
 
-/** Ends where it should, whatever the text holds. */
+/** An SQL comment. The text cannot end it early. */
 export function sqlComment(text: string): string {
   return `/* ${text.replaceAll('*/', '* /').replace(/\s+/g, ' ')} */`
 }
 
-/** What is said of a column by hand, where no declaration has it: `[kind, about]`, and what else there is to say. */
+/** The description of a column that no resource declares. */
 export type Line = readonly [
   kind: DescribedKind,
   about: string,
   more?: Partial<Omit<DescribedColumn, 'name'>>,
 ]
 
-/** A table or view described by hand. */
-export function described(
+/** The description of a table or view that no resource declares. */
+export function tableFromLines(
   table: Omit<DescribedTable, 'columns' | 'sortable'> & Partial<Pick<DescribedTable, 'sortable'>>,
   lines: Readonly<Record<string, Line>>,
 ): DescribedTable {

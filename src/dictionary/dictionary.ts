@@ -5,27 +5,23 @@ import { liveViews, resourceTables } from './resource-tables.ts'
 import { DICTIONARY_TABLE, QUESTIONS_TABLE, SYNC_TABLES } from './sync-tables.ts'
 
 /**
- * Every table and view that analysts may query, described: the one source of the table `data_dictionary`, of the
- * comments in the schema, of `drizzle/README.md` and of `parley schema`. What a workspace's own metadata makes,
- * the typed CRM tables, comes on top.
+ * Descriptions of every table and view that analysts may query: the source of the table `data_dictionary`, of the
+ * comments in the schema, of `drizzle/README.md` and of `parley schema`. The typed CRM tables are not among them, since
+ * they depend on the workspace's metadata.
  */
-export const DICTIONARY: readonly DescribedTable[] = describeAll()
+export const DICTIONARY: readonly DescribedTable[] = [
+  ...resourceTables(),
+  ...CONVENIENCE_VIEWS,
+  ...SYNC_TABLES,
+  DICTIONARY_TABLE,
+  QUESTIONS_TABLE,
+  ...liveViews(),
+]
 
 const BY_NAME: ReadonlyMap<string, DescribedTable> = new Map(DICTIONARY.map(table => [table.name, table]))
 
 export function describedTable(name: string): DescribedTable | undefined {
   return BY_NAME.get(name)
-}
-
-function describeAll(): DescribedTable[] {
-  return [
-    ...resourceTables(),
-    ...CONVENIENCE_VIEWS,
-    ...SYNC_TABLES,
-    DICTIONARY_TABLE,
-    QUESTIONS_TABLE,
-    ...liveViews(),
-  ]
 }
 
 /** A row of `data_dictionary`, in the order of its columns. */

@@ -1,13 +1,13 @@
 import type { DescribedKind, DescribedTable } from './described.ts'
 
 /**
- * A question's statement for DuckDB, made of the one for SQLite. Each table that it reads is put before it under the
- * same name, with times, days, booleans and JSON in the form that SQLite has them, so that both statements compare and
- * cut the same values. What is left are functions and words that DuckDB spells in another way. Pure.
+ * Translates a question's statement from SQLite to DuckDB. For each table that the statement reads, a common table
+ * expression of the same name gives timestamps, dates, booleans and JSON in SQLite's form, so that both statements
+ * compare and cut the same values. Functions and keywords that DuckDB spells differently are replaced. Pure.
  */
 export function duckdbSql(sql: string, tables: readonly DescribedTable[]): string {
   const at = sql.search(/^WITH /m)
-  const body = respelled(withoutIndex(sql.slice(at)))
+  const body = inDuckdbSpelling(withoutIndex(sql.slice(at)))
   const read = new Set([...body.matchAll(/(?:\bFROM|\bJOIN|,)\s+(\w+)/g)].map(([, name]) => name))
   const words = new Set(body.match(/\w+/g))
   const forms = tables.filter(({ name }) => read.has(name)).map(table => formOf(table, words))
@@ -16,7 +16,7 @@ export function duckdbSql(sql: string, tables: readonly DescribedTable[]): strin
 
 // ------------------------------------------------------------------------------------------------ tables
 
-/** Under its own name, with the columns that the statement names in SQLite's form. */
+/** A common table expression with the table's name and with the columns that the statement uses in SQLite's form. */
 function formOf({ name, columns }: DescribedTable, words: ReadonlySet<string>): string {
   const replaced = columns.flatMap(({ name: column, kind }) => {
     const form = FORMS[kind]
@@ -35,7 +35,7 @@ const FORMS: Readonly<Partial<Record<DescribedKind, (column: string) => string>>
   json: column => `CAST(${column} AS JSON)`,
 }
 
-/** The full-text index is SQLite's: without it every transcript is read. */
+/** Removes the use of the full-text index, which only SQLite has. The statement then reads every transcript. */
 function withoutIndex(body: string): string {
   return body
     .replace(/ {2}SELECT [^;]*?JOIN search_transcripts [^;]*?UNION ALL\n/, '')
@@ -44,7 +44,7 @@ function withoutIndex(body: string): string {
 
 // ------------------------------------------------------------------------------------------------ words
 
-function respelled(body: string): string {
+function inDuckdbSpelling(body: string): string {
   const called = Object.entries(CALLS).reduce((text, [name, call]) => withCalls(text, name, call), body)
   return WORDS.reduce((text, [from, to]) => text.replace(from, to), called)
 }
@@ -52,19 +52,19 @@ function respelled(body: string): string {
 const WORDS: readonly (readonly [RegExp, string])[] = [
   [/\bCROSS JOIN (\w+(?: \w+)?)(\s+)ON\b/g, 'JOIN $1$2ON'],
   [/\bIS NOT 1\b/g, 'IS DISTINCT FROM 1'],
-  // Both compare small letters and capitals alike.
+  // SQLite's LIKE ignores case, as ILIKE does.
   [/\bLIKE\b/g, 'ILIKE'],
-  // Of two whole numbers, as in SQLite.
+  // SQLite divides integers without a remainder, as // does.
   [/\) \/ (\d+)\b/g, ') // $1'],
   [/\bSELECT value FROM/g, "SELECT value ->> '$$' FROM"],
   [/\b(json_type\([\w.]+\)) = 'text'/g, "$1 = 'VARCHAR'"],
-  // There it binds less than a comparison does.
+  // In DuckDB ->> binds weaker than a comparison.
   [/\b[\w.]+ ->> (?:[\w.]+|'[^']*')/g, '($&)'],
 ]
 
 type Call = (args: readonly string[], whole: string) => string
 
-/** Each call of a function, its arguments first. */
+/** The text with each call of the function replaced, innermost calls first. */
 function withCalls(text: string, name: string, call: Call): string {
   const begin = text.search(new RegExp(`\\b${name}\\(`))
   if (begin < 0) return text
@@ -75,7 +75,7 @@ function withCalls(text: string, name: string, call: Call): string {
   return `${text.slice(0, begin)}${made}${withCalls(text.slice(end), name, call)}`
 }
 
-/** The arguments between the bracket at `open` and the one that closes it, and where that ends. */
+/** The arguments of the call whose opening parenthesis is at `open`, and the offset after its closing parenthesis. */
 function callAt(text: string, open: number): { end: number; args: string[] } {
   const args: string[] = []
   let depth = 0
@@ -90,7 +90,7 @@ function callAt(text: string, open: number): { end: number; args: string[] } {
     }
     if (depth === 0) return { end: at + 1, args }
   }
-  throw new RangeError('a call in a question is not closed')
+  throw new RangeError('A question has a call without a closing parenthesis')
 }
 
 const NOW = "(now() AT TIME ZONE 'UTC')"
@@ -99,7 +99,8 @@ const timeOf = (argument: string): string => (argument === "'now'" ? NOW : `CAST
 const CALLS: Readonly<Record<string, Call>> = {
   strftime: ([format = '', time = ''], whole) =>
     FORMATS[format] === undefined ? whole : FORMATS[format](timeOf(time)),
-  date: ([time = '', ...modifiers]) => `strftime(${modifiers.reduce(shifted, timeOf(time))}, '%Y-%m-%d')`,
+  date: ([time = '', ...modifiers]) =>
+    `strftime(${modifiers.reduce(timeShiftedBy, timeOf(time))}, '%Y-%m-%d')`,
   julianday: ([time = '']) => `julian(${timeOf(time)})`,
   iif: args => `if(${args.join(', ')})`,
   max: ([...args], whole) => (args.length === 2 ? `greatest(${args.join(', ')})` : whole),
@@ -110,7 +111,7 @@ const FORMATS: Readonly<Record<string, (time: string) => string>> = {
   "'%m'": time => `month(${time})`,
 }
 
-function shifted(time: string, modifier: string): string {
+function timeShiftedBy(time: string, modifier: string): string {
   if (modifier === "'start of month'") return `date_trunc('month', ${time})`
   return `${time} + CAST(${modifier.replace(/^'\+/, "'")} AS INTERVAL)`
 }

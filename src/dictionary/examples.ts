@@ -1,16 +1,16 @@
-import { type PlacedTable, resourceNamed, TABLES } from '../catalog.ts'
+import { type PlacedTable, resourceNamed, TABLES } from '../catalog/catalog.ts'
+import type { Child, Column } from '../catalog/resource.ts'
 import { canonicalInstant } from '../instant.ts'
-import type { Child, Column } from '../resource.ts'
 
-/** Where a column's value stands in the API's payloads, and what it is in the made-up ones of the declarations. */
+/** The path of a column in the API's payloads, and its value in the made-up example payloads of the declarations. */
 
-/** As it is stored, as text; null where no example payload shows it. Never anything that was read. */
+/** The example in its stored form, as text; null where no example payload has the value. */
 export function exampleOf(placed: PlacedTable, name: string): string | null {
   const column = columnOf(placed, name)
   if (column.example !== undefined) return column.example
   const { source } = column
   if (source.from === 'position') return '0'
-  if (source.from === 'parent') return ofOwner(placed, owner => exampleOf(owner, source.column))
+  if (source.from === 'parent') return valueOfOwner(placed, owner => exampleOf(owner, source.column))
   const path = source.from === 'parley' ? undefined : source.path
   if (path === undefined) return null
   const value = rowsOf(placed)
@@ -19,21 +19,21 @@ export function exampleOf(placed: PlacedTable, name: string): string | null {
   return value === undefined ? null : asStored(value, column)
 }
 
-/** Names joined by dots, `[]` after every list on the way; null for what parley fills of its own. */
+/** The API field: names joined by dots, `[]` after each list in the path; null for values that parley sets. */
 export function sourceOf(placed: PlacedTable, name: string): string | null {
   const { apiField, source } = columnOf(placed, name)
   if (apiField !== undefined) return apiField
   const list = listPath(placed)
   if (source.from === 'position') return list
-  if (source.from === 'parent') return ofOwner(placed, owner => sourceOf(owner, source.column))
+  if (source.from === 'parent') return valueOfOwner(placed, owner => sourceOf(owner, source.column))
   if (source.from === 'parley' || source.path === undefined) return null
   if (childIn(placed)?.items === 'scalar') return list
   return [...(placed.table.kind === 'child' ? [list] : []), ...source.path].join('.')
 }
 
-/** The table that a child's rows hang on, whichever list told of them. */
-export function ownerOf({ table, above }: PlacedTable): string | undefined {
-  return above?.name ?? table.livesWith?.table
+/** The table that the rows belong to: the parent, or the table in `livesWith`. */
+export function ownerOf({ table, parent }: PlacedTable): string | undefined {
+  return parent?.name ?? table.livesWith?.table
 }
 
 function columnOf({ table }: PlacedTable, name: string): Column {
@@ -42,28 +42,28 @@ function columnOf({ table }: PlacedTable, name: string): Column {
   return column
 }
 
-function ofOwner(placed: PlacedTable, tell: (owner: PlacedTable) => string | null): string | null {
+function valueOfOwner(placed: PlacedTable, read: (owner: PlacedTable) => string | null): string | null {
   const owner = TABLES.get(ownerOf(placed) ?? '')
-  return owner ? tell(owner) : null
+  return owner ? read(owner) : null
 }
 
-function childIn({ table, above }: PlacedTable): Child | undefined {
-  return above?.children.find(child => child.table.name === table.name)
+function childIn({ table, parent }: PlacedTable): Child | undefined {
+  return parent?.children.find(child => child.table.name === table.name)
 }
 
-/** `attendees[].teams[]` for what is two lists deep, `[]` for an answer that is a list itself. */
+/** Such as `attendees[].teams[]` for a list in a list; `[]` where the answer itself is the list. */
 function listPath(placed: PlacedTable): string {
-  const above = placed.above && TABLES.get(placed.above.name)
+  const parent = placed.parent && TABLES.get(placed.parent.name)
   const own = `${childIn(placed)?.list.join('.') ?? ''}[]`
-  return above?.above ? `${listPath(above)}.${own}` : own
+  return parent?.parent ? `${listPath(parent)}.${own}` : own
 }
 
-/** Rows of a table in the example payloads of its resource. */
+/** The table's rows in the example payloads of its resource. */
 function rowsOf(placed: PlacedTable): readonly unknown[] {
-  const above = placed.above && TABLES.get(placed.above.name)
-  if (!above) return Object.values(resourceNamed(placed.resource).example)
+  const parent = placed.parent && TABLES.get(placed.parent.name)
+  if (!parent) return Object.values(resourceNamed(placed.resource).example)
   const child = childIn(placed)
-  const items = rowsOf(above)
+  const items = rowsOf(parent)
     .map(row => valueAt(row, child?.list ?? []))
     .flatMap(list => (Array.isArray(list) ? (list as unknown[]) : []))
   return child?.items === 'scalar' ? items.map(value => ({ value })) : items

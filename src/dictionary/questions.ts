@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 /**
- * The questions that come with parley: files of `drizzle/questions`. A file begins with its question as a comment, says
- * what its parameters mean, and holds one statement, whose first common table expression has the parameters.
+ * A question that comes with parley: a file in `drizzle/questions`. The file starts with comments, first the question
+ * and then the meaning of each parameter. One statement follows; its first common table expression is `parameters`.
  */
 export interface Question {
   name: string
@@ -15,18 +15,18 @@ export interface Question {
 
 export interface Parameter {
   name: string
-  /** The SQL expression that it has in the file. */
+  /** Its SQL expression in the file. */
   value: string
-  /** What it means; several parameters may share one sentence. */
+  /** What it means. Several parameters may share one sentence. */
   about: string
 }
 
-/** In the package and in a clone alike, next to `src` and `dist`. */
+/** Next to `src` and `dist`, in the package as well as in a clone. */
 const FOLDER = new URL('../../drizzle/questions/', import.meta.url)
 
 const ENDING = '.sql'
 
-/** All of them, in the order of their names. */
+/** Reads all questions, ordered by name. */
 export function readQuestions(): Question[] {
   return readdirSync(FOLDER)
     .filter(file => file.endsWith(ENDING))
@@ -50,7 +50,7 @@ export function questionOf(name: string, sql: string): Question {
     }),
   )
   const [, block = ''] = PARAMETERS.exec(sql) ?? []
-  // A comma at the end of a line of this depth stands between two parameters.
+  // A comma at the end of a line with this indentation separates two parameters.
   const parameters = block.split(/,\n {4}(?! )/).flatMap(item => {
     const [, value, parameter] = /^(.*) AS (\w+)$/s.exec(item) ?? []
     if (value === undefined || parameter === undefined) return []

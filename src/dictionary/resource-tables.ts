@@ -1,16 +1,16 @@
-import { CATALOG, type PlacedTable, TABLES } from '../catalog.ts'
-import type { Column, ResourceName, Table } from '../resource.ts'
+import { CATALOG, type PlacedTable, TABLES } from '../catalog/catalog.ts'
+import type { Column, ResourceName, Table } from '../catalog/resource.ts'
 import {
   type Area,
   type DescribedColumn,
   type DescribedTable,
   MISSING,
   NEVER_NULL,
-  orErased,
+  orPurged,
 } from './described.ts'
 import { exampleOf, ownerOf, sourceOf } from './examples.ts'
 
-/** The tables of the resources and their `live_` views, as their declarations describe them. */
+/** Descriptions of the tables of all resources and of their `live_` views, derived from the declarations. */
 
 const AREAS: Readonly<Record<ResourceName, Area>> = {
   members: 'people',
@@ -36,12 +36,12 @@ const INSTANT = '2026-03-04T05:06:07.123Z'
 
 type General = Omit<DescribedColumn, 'name' | 'isKey' | 'source' | 'unit' | 'refersTo'>
 
-/** Columns that tables have by their kind alone. */
-export const GENERAL_COLUMNS = {
+/** Columns that a table has because of its kind or its storage, without declaring them. */
+const GENERAL_COLUMNS = {
   _id: {
     kind: 'integer',
     about:
-      'Internal: number of the row, which other parts of the file point at. It changes when the file is made anew.',
+      'Internal: number of the row, used by other tables of the file. It changes when the file is rebuilt.',
     nullMeaning: NEVER_NULL,
     example: '17',
   },
@@ -54,28 +54,28 @@ export const GENERAL_COLUMNS = {
   _synced_at: {
     kind: 'timestamp',
     about:
-      'When what is stored of it last changed, also by a text that was read later; a row that did not change is not rewritten.',
+      'When the stored content last changed, including a text that was read later. A row that did not change is not rewritten.',
     nullMeaning: NEVER_NULL,
     example: INSTANT,
   },
   _changed_at: {
     kind: 'timestamp',
     about:
-      'When a value of it was last replaced by another or taken away. What completes the row is no change: a value where there was none, a text that is read for the first time.',
-    nullMeaning: 'None ever was.',
+      'When a value was last replaced or removed. A first value, such as a text that is read for the first time, completes the row and does not count.',
+    nullMeaning: 'No value was ever replaced or removed.',
     example: INSTANT,
   },
   _deleted_at: {
     kind: 'timestamp',
-    about: 'When its absence was confirmed: the API publishes it no longer.',
-    nullMeaning: 'It is live.',
+    about: 'When the deletion was confirmed: the API no longer publishes the row.',
+    nullMeaning: 'The row is live.',
     example: INSTANT,
   },
   _extra: {
     kind: 'json',
     about:
       'JSON object of fields that the API sent and that have no column here, and of values that do not fit their column.',
-    nullMeaning: 'There are none, or they were erased after the withdrawal.',
+    nullMeaning: 'There are none, or they were purged.',
     example: '{"new_field":"x"}',
   },
 } satisfies Readonly<Record<string, General>>
@@ -83,14 +83,14 @@ export const GENERAL_COLUMNS = {
 type GeneralName = keyof typeof GENERAL_COLUMNS
 
 export function resourceTables(): DescribedTable[] {
-  return [...TABLES.values()].map(placed => describe(placed, { mayBeErased: true }))
+  return [...TABLES.values()].map(placed => tableDescription(placed, { mayBePurged: true }))
 }
 
-/** Every table has one: without what was withdrawn and without the underscore columns. */
+/** Every table has a live view: without deleted rows and without the underscore columns. */
 export function liveViews(): DescribedTable[] {
-  // What is withheld is erased like what was withdrawn, and its row is live.
+  // The content of a withheld row is purged like that of a deleted row, and a withheld row is live.
   return [...TABLES.values()].map(placed =>
-    liveViewOf(describe(placed, { mayBeErased: placed.table.openWhen !== undefined })),
+    liveViewOf(tableDescription(placed, { mayBePurged: placed.table.openWhen !== undefined })),
   )
 }
 
@@ -106,8 +106,8 @@ function liveViewOf(table: DescribedTable): DescribedTable {
   }
 }
 
-/** What it means for rows that they are in this table: how they come and go. */
-export function kindOf(placed: PlacedTable): string {
+/** How the rows of a table come and go, in a word or two for the documentation. */
+export function rowLifecycle(placed: PlacedTable): string {
   const { table } = placed
   if (table.kind === 'entity') return 'Entity'
   if (CATALOG.some(({ history }) => history?.into === table.name)) return 'History'
@@ -117,12 +117,12 @@ export function kindOf(placed: PlacedTable): string {
   return owner === undefined ? 'Child' : `Child of \`${owner}\``
 }
 
-interface Fate {
-  /** Whether rows are there whose content was erased. */
-  mayBeErased: boolean
+interface Contents {
+  /** Whether the table or view has rows whose content was purged. */
+  mayBePurged: boolean
 }
 
-function describe(placed: PlacedTable, fate: Fate): DescribedTable {
+function tableDescription(placed: PlacedTable, contents: Contents): DescribedTable {
   const { table, resource } = placed
   const before = table.storage === 'rowid' ? (['_id'] as const) : []
   const after = afterColumns(table)
@@ -136,9 +136,11 @@ function describe(placed: PlacedTable, fate: Fate): DescribedTable {
     area: AREAS[resource],
     about: table.about,
     columns: [
-      ...before.map(general),
-      ...Object.entries(table.columns).map(([name, column]) => declared(placed, name, column, fate)),
-      ...after.map(general),
+      ...before.map(generalColumn),
+      ...Object.entries(table.columns).map(([name, column]) =>
+        declaredColumn(placed, name, column, contents),
+      ),
+      ...after.map(generalColumn),
     ],
     sortable: [...new Set([table.key[0] ?? '', ...table.indices.map(leading)])],
     ...(newestBy === undefined ? {} : { newestBy }),
@@ -155,18 +157,25 @@ function afterColumns(table: Table): readonly GeneralName[] {
   return table.kind === 'child' ? ['_extra'] : []
 }
 
-function general(name: GeneralName): DescribedColumn {
+function generalColumn(name: GeneralName): DescribedColumn {
   return { name, isKey: false, source: null, unit: null, refersTo: [], ...GENERAL_COLUMNS[name] }
 }
 
-function declared(placed: PlacedTable, name: string, column: Column, fate: Fate): DescribedColumn {
+function declaredColumn(
+  placed: PlacedTable,
+  name: string,
+  column: Column,
+  contents: Contents,
+): DescribedColumn {
   return {
     name,
     kind: column.kind,
     isKey: placed.table.key.includes(name),
     about: column.about,
-    nullMeaning: nullMeaningOf(placed.table, column, fate),
-    ...(placed.table.nullMeans !== undefined && column.nullMeans === undefined ? { nullIsTold: true } : {}),
+    nullMeaning: nullMeaningOf(placed.table, column, contents),
+    ...(placed.table.nullMeans !== undefined && column.nullMeans === undefined
+      ? { nullMeaningIsTables: true }
+      : {}),
     source: sourceOf(placed, name),
     unit: column.unit ?? null,
     example: exampleOf(placed, name),
@@ -174,13 +183,17 @@ function declared(placed: PlacedTable, name: string, column: Column, fate: Fate)
   }
 }
 
-function nullMeaningOf(table: Table, { notNull, nullMeans, content }: Column, { mayBeErased }: Fate): string {
+function nullMeaningOf(
+  table: Table,
+  { notNull, nullMeans, content }: Column,
+  { mayBePurged }: Contents,
+): string {
   if (notNull) return NEVER_NULL
-  const said = nullMeans ?? table.nullMeans ?? MISSING
-  // Of a table that is content in itself whole rows are erased.
-  return content && !table.content && mayBeErased ? orErased(said) : said
+  const stated = nullMeans ?? table.nullMeans ?? MISSING
+  // A table that is content as a whole loses rows, not values.
+  return content && !table.content && mayBePurged ? orPurged(stated) : stated
 }
 
-function referenceToOwner({ above }: PlacedTable, { source }: Column): string[] {
-  return above && source.from === 'parent' ? [`${above.name}.${source.column}`] : []
+function referenceToOwner({ parent }: PlacedTable, { source }: Column): string[] {
+  return parent && source.from === 'parent' ? [`${parent.name}.${source.column}`] : []
 }

@@ -1,6 +1,6 @@
 import { type Clock, isoInstant } from '../clock.ts'
-import { META } from '../store/state.ts'
 import type { Store } from '../store/store.ts'
+import { META } from '../store/sync/meta.ts'
 
 /**
  * Due times are noted by this machine's clock. When that was ahead and is set back, they move back with it: else nothing

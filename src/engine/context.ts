@@ -1,22 +1,23 @@
-import { CATALOG, tableNamed } from '../catalog.ts'
+import { tableNamed } from '../catalog/catalog.ts'
+import type { ResourceName } from '../catalog/resource.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import type { ParleyError } from '../errors.ts'
-import { harmless } from '../harmless.ts'
+import { safeText } from '../harmless.ts'
 import type { Log } from '../log.ts'
-import type { Cause, PointCause, ResourceName } from '../resource.ts'
-import type { Cell, ParsedItem } from '../row.ts'
-import type { RunCounts } from '../store/runs.ts'
-import { META } from '../store/state.ts'
-import type { Store, StoredItem, WriteOptions } from '../store/store.ts'
-import type { Agenda } from './agenda.ts'
-import { feedNamed, followPoints } from './changes.ts'
+import type { Store } from '../store/store.ts'
+import { META } from '../store/sync/meta.ts'
+import type { RunCounts } from '../store/sync/runs.ts'
 import { createDoubts, type Doubts } from './deletions/doubts.ts'
-import { createDriftLog } from './drift.ts'
-import { createFailureLog, type FailureLines } from './failure-log.ts'
-import type { Holds } from './holds.ts'
-import { scaled } from './intervals.ts'
-import type { Lane } from './job.ts'
-import { compileParser, type ItemParser, type ParseReport } from './parse.ts'
+import type { FeedName } from './feeds.ts'
+import type { EngineOptions } from './options.ts'
+import { createDriftLog } from './parse/drift.ts'
+import { compileParser, type ItemParser } from './parse/parse.ts'
+import type { ParseReport } from './parse/report.ts'
+import type { Agenda } from './schedule/agenda.ts'
+import type { Holds } from './schedule/holds.ts'
+import { scaled } from './schedule/intervals.ts'
+import { createFailureLog, type FailureLines } from './scheduler/failure-log.ts'
+import { createUrgent, type Urgent } from './scheduler/urgent.ts'
 import { createServerClock, type ServerClock } from './server-clock.ts'
 
 /** What the sync modes share: the store, what falls due, what cannot go on, and what each resource's run has done. */
@@ -45,14 +46,6 @@ export interface EngineContext {
   parser(table: string): ItemParser
   /** Where a parser tells of drift and rejects; `scope` is the list or record that was read. */
   report(feed: FeedName, scope: string): ParseReport
-  /** Stores rows and writes the tasks that they cause; counts them. */
-  write(
-    feed: FeedName,
-    table: string,
-    items: readonly ParsedItem[],
-    options: WriteOptions,
-    causes?: readonly (Cause | PointCause)[],
-  ): StoredItem[]
   /** A part of the feed could not be read. The first reason of a run is the one that is shown. */
   fail(feed: FeedName, error: ParleyError, lines?: FailureLines): void
   /** The feed, or one scope of it, cannot go on for now. */
@@ -63,12 +56,7 @@ export interface EngineContext {
   unavailability(resource: ResourceName): string | undefined
   /** Lists that are wanted at once, whenever they would fall due. */
   wishes: Set<string>
-  /** Keys that an answer in the head lane has just told of, by the item feed that reads them. */
-  urgent: Map<string, Set<string>>
-  /** Has a key read next where the answer that is applied came in the head lane. */
-  urge(feed: string, key: string): void
-  /** Says in which lane the answers are that are applied within `work`. */
-  inLane<T>(lane: Lane, work: () => T): T
+  urgent: Urgent
   now(): string
   /** An instant that lies so far ahead, with intervals scaled by the owner. */
   after(ms: number): string
@@ -85,20 +73,6 @@ export interface RoundOptions {
   at?: string
   /** Every list is read once more, to confirm what the mass-deletion guard held back. */
   confirming?: boolean
-}
-
-export interface FeedName {
-  resource: ResourceName
-  /** `resource.feed` */
-  feed: string
-}
-
-export interface EngineOptions {
-  /** Only what happened since then is asked for. */
-  since: string | null
-  intervalScale: number
-  accessLogEndParameter: string
-  words: boolean
 }
 
 export interface ContextDeps {
@@ -122,7 +96,6 @@ export function createContext(deps: ContextDeps): EngineContext {
   const parsers = new Map<string, ItemParser>()
   const runs = new Map<ResourceName, RunRecord>()
   const rounds = createRounds(store)
-  const urgent = createUrgent()
   const failureLog = createFailureLog(log)
   const server = createServerClock(clock, log)
   const now = () => isoInstant(clock.now())
@@ -146,9 +119,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     isFinished: deps.isFinished,
     now,
     wishes: new Set<string>(),
-    urgent: urgent.keys,
-    inLane: urgent.inLane,
-    urge: urgent.caused,
+    urgent: createUrgent(),
     round: rounds.number,
     wasComplete: store.state.wasComplete,
     isConfirming: rounds.isConfirming,
@@ -173,7 +144,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     failure: (resource: ResourceName) => run(resource).failure,
     unavailability: holds.reason,
     setAside({ resource, feed }: FeedName, why: string, { scope = '', wasOffered = false } = {}) {
-      const reason = harmless(why)
+      const reason = safeText(why)
       if (holds.reason(resource) === undefined) {
         const isNoted = store.state.get(resource).reason === reason
         const say = isNoted ? log.debug : log.info
@@ -193,22 +164,6 @@ export function createContext(deps: ContextDeps): EngineContext {
       // Due again when the hold is over, also where it was only taken to be due: until then it stays failing.
       if (scope === '') base.wishes.add(feed.feed)
       context.fail(feed, error)
-    },
-    write({ resource }, table, items, writeOptions, causes = []) {
-      const stored = store.write(table, items, writeOptions)
-      const tally = context.counts(resource)
-      tally.rowsRead += items.length
-      for (const entry of stored) {
-        if (entry.written.status === 'unchanged') continue
-        tally.rowsChanged += 1
-        urgent.stored(table, entry)
-        if (entry.written.isExtraAlone) continue
-        for (const cause of causes) {
-          if ('points' in cause) followPoints(context, cause, table, entry)
-          else followCause(store, cause, table, entry, now(), urgent.caused)
-        }
-      }
-      return stored
     },
   }
   const agenda = deps.agenda(context)
@@ -254,82 +209,4 @@ function createReports(store: Store, log: Log, now: () => string): EngineContext
       store.rejects.note({ resource, feed, scope: scope === '' ? within : scope, item, reason }, now())
     },
   })
-}
-
-/** Feeds that read rows of a table one by one, by that table's name. */
-const READS_ROWS_OF: ReadonlyMap<string, string> = new Map(
-  CATALOG.flatMap(({ name, feeds }) =>
-    Object.entries(feeds).flatMap(([feed, declared]) =>
-      declared.mode === 'item' && declared.pending
-        ? [[declared.pending.table, `${name}.${feed}`] as const]
-        : [],
-    ),
-  ),
-)
-
-/** Of one feed; beyond it they have no turn before the others. */
-const MOST_URGENT = 1000
-
-/**
- * What the newest end has just told of is read before all that waits. Kept in memory: each key also stands in the
- * database as a task or as a pending row, so that a restart loses only its turn.
- */
-function createUrgent() {
-  const keys = new Map<string, Set<string>>()
-  let lane: Lane | undefined
-  const add = (feed: string, key: string) => {
-    const known = keys.get(feed) ?? new Set()
-    if (known.size < MOST_URGENT) keys.set(feed, known.add(key))
-  }
-  return {
-    keys,
-    inLane<T>(which: Lane, work: () => T): T {
-      lane = which
-      try {
-        return work()
-      } finally {
-        lane = undefined
-      }
-    },
-    caused(feed: string, key: string) {
-      if (lane === 'head') add(feed, key)
-    },
-    stored(table: string, { item, written }: StoredItem) {
-      const feed = READS_ROWS_OF.get(table)
-      if (lane !== 'head' || feed === undefined || written.status !== 'inserted') return
-      const [key] = item.cells
-      if (typeof key === 'string') add(feed, key)
-    },
-  }
-}
-
-function isDoubted({ rowState, suspicions }: Store, feed: string, key: string): boolean {
-  const row = { table: feedNamed(feed).feed.table, scope: '', key }
-  const state = rowState(row)
-  return state === 'withheld' || state === 'deleted' || suspicions.find(row) !== undefined
-}
-
-function followCause(
-  store: Store,
-  cause: Cause,
-  table: string,
-  { item, written }: StoredItem,
-  now: string,
-  caused: (feed: string, key: string) => void,
-): void {
-  if (written.status === 'unchanged' || !cause.on.includes(written.status)) return
-  const columns = Object.entries(tableNamed(table).columns)
-  const cell = (name: string): Cell => {
-    const index = columns.findIndex(([column]) => column === name)
-    const ours = columns[index]?.[1].source.from === 'parley'
-    return item.cells[index] ?? (ours ? written.before?.[index] : null) ?? null
-  }
-  const met = Object.entries(cause.when ?? {}).every(([name, values]) => values.includes(String(cell(name))))
-  const key = cell(cause.key)
-  if (!met || typeof key !== 'string' || key === '') return
-  const sortAt = cause.sort === undefined ? null : (cell(cause.sort) as string | null)
-  // A row that is suspected, withheld or deleted is shown again by what names it.
-  const how = cause.how === 'add' && isDoubted(store, cause.feed, key) ? 'demand' : cause.how
-  store.tasks[how]({ feed: cause.feed, key, sortAt, dueAt: now })
-  caused(cause.feed, key)
 }

@@ -1,5 +1,5 @@
-import type { RequestKind } from '../store/requests.ts'
-import { markForResync, withParts } from '../store/resync.ts'
+import type { RequestKind } from '../store/sync/requests.ts'
+import { markForResync, withParts } from '../store/sync/resync.ts'
 import type { EngineContext } from './context.ts'
 import { acceptDeletions } from './deletions/settle.ts'
 

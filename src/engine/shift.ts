@@ -1,23 +1,24 @@
 import type { Client, Sent } from '../api/client.ts'
-import type { Governor } from '../api/governor.ts'
-import { CATALOG } from '../catalog.ts'
+import type { Governor } from '../api/governor/governor.ts'
+import { CATALOG } from '../catalog/catalog.ts'
+import type { Resource, ResourceName } from '../catalog/resource.ts'
 import type { Clock } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
-import type { Resource, ResourceName } from '../resource.ts'
 import type { Store } from '../store/store.ts'
-import { byTime } from './agenda.ts'
-import { createContext, type EngineContext, type EngineOptions } from './context.ts'
+import { createContext, type EngineContext } from './context.ts'
 import { settleDeletions } from './deletions/settle.ts'
-import { holdForAWhile } from './holds.ts'
-import { DAY, HOUR, MINUTE, scaled } from './intervals.ts'
-import type { Job, Lane, Source } from './job.ts'
-import { noteLateness } from './lateness.ts'
-import { type Backlog, dueNow, nextDue, noteNextDue } from './next-due.ts'
-import { noProgress, type SchedulerProgress } from './progress.ts'
+import type { EngineOptions } from './options.ts'
 import { takeUpRequests } from './requests.ts'
-import { type QuietOutcome, settleRun } from './rounds.ts'
-import { type AccessBefore, createScheduler, type Scheduler } from './scheduler.ts'
+import { byTime } from './schedule/by-time.ts'
+import { holdForAWhile } from './schedule/holds.ts'
+import { DAY, HOUR, MINUTE, scaled } from './schedule/intervals.ts'
+import { noteLateness } from './schedule/lateness.ts'
+import { type Backlog, dueNow, nextDue, noteNextDue } from './schedule/next-due.ts'
+import { type QuietOutcome, settleRun } from './schedule/rounds.ts'
+import type { Job, Lane, Source } from './scheduler/job.ts'
+import { noProgress, type SchedulerProgress } from './scheduler/progress.ts'
+import { type AccessBefore, createScheduler, type Scheduler } from './scheduler/scheduler.ts'
 import { createSources } from './sources.ts'
 
 /**
@@ -205,12 +206,26 @@ export function createShift(deps: ShiftDeps): Shift {
     }
   }
 
-  /** Looks now and then whether every list is read on schedule, also while nothing else happens. */
+  /**
+   * Runs and rounds end with a job. Where a plan asks for nothing there is none: the run stays open, and a resource
+   * whose parents are complete and of which there is nothing to read would never be complete.
+   */
+  const endWithoutJob = (resource: Resource) => {
+    const { name, parents } = resource
+    const isReady = !context.wasComplete(name) && parents.every(context.wasComplete) && isQuiet(name)
+    if (openRuns.has(name)) endQuietRun(name)
+    else if (isReady) settle(resource)
+  }
+
+  /** Checks at intervals whether every list is read on schedule, also while nothing else happens. */
   const watchSchedule = async (until: AbortSignal) => {
     for (;;) {
-      await clock.sleep(LOOK_MS, until)
+      await clock.sleep(scaled(LOOK_MS, options), until)
       if (until.aborted) return
-      await store.transaction(() => noteLateness(context, chosen))
+      await store.transaction(() => {
+        for (const resource of chosen) endWithoutJob(resource)
+        noteLateness(context, chosen)
+      })
     }
   }
 
@@ -231,7 +246,7 @@ export function createShift(deps: ShiftDeps): Shift {
         for (const list of lists) context.wishes.add(list)
         for (const { feed, scope = '', key } of keys) {
           store.tasks.demand({ feed, scope, key, dueAt: context.now() })
-          if (scope === '') context.inLane('head', () => context.urge(feed, key))
+          if (scope === '') context.urgent.inLane('head', () => context.urgent.caused(feed, key))
         }
       })
     },
@@ -285,7 +300,7 @@ export function createShift(deps: ShiftDeps): Shift {
 
 const LONGEST_TICK_MS = 1000
 
-/** How often it is looked whether every list is read on schedule. */
+/** How often the schedule is checked, and whether a run or a round has ended. Scaled by the owner. */
 const LOOK_MS = MINUTE
 
 /** What a request came to, as metrics call it. */

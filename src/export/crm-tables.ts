@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { type CrmForm, exactNames, formOf } from '../store/crm-columns.ts'
-import type { Sqlite } from '../store/open.ts'
-import { quote } from '../store/sql.ts'
+import { type CrmForm, exactNames, formOf } from '../store/crm/columns.ts'
+import type { Sqlite } from '../store/database/connection.ts'
+import { quote } from '../store/database/sql.ts'
 import type { ExportKind } from './parquet-types.ts'
 import type { ExportColumn, ExportTable } from './tables.ts'
 
-/** The typed tables of the workspace's CRM objects: which there are is known to the database alone. */
+/** The typed tables of the workspace's CRM objects. They depend on its metadata, so they are read from the database. */
 
 interface TypedField {
   table_name: string
@@ -40,7 +40,7 @@ export function crmTables(db: Sqlite): ExportTable[] {
 
 const RECORD_TIMES = ['created_at', 'updated_at', '_deleted_at']
 
-/** By the metadata alone: were a type chosen by the values, it would change from one export to the next. */
+/** Types come from the CRM's metadata only. Types derived from the values would change from one export to the next. */
 function columnsOf(db: Sqlite, table: string, own: ReadonlyMap<string, TypedField>): ExportColumn[] {
   const names = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[]
   const columns = names.map((name): ExportColumn => {
@@ -64,11 +64,11 @@ const KINDS: Readonly<Record<CrmForm, ExportKind>> = {
   date: 'day',
 }
 
-/** Objects are named by people: what is no plain letter or digit is left out, and the name's digest tells them apart. */
-export function folderOf(table: string): string {
-  const plain = table.replaceAll(/[^A-Za-z0-9_]+/g, '_').slice(0, MOST_LETTERS)
+/** People name CRM objects. Other characters than ASCII letters and digits are replaced, and a digest keeps names unique. */
+function folderOf(table: string): string {
+  const plain = table.replaceAll(/[^A-Za-z0-9_]+/g, '_').slice(0, MAX_NAME_LENGTH)
   if (plain === table) return table
   return `${plain}-${createHash('sha256').update(table).digest('hex').slice(0, 8)}`
 }
 
-const MOST_LETTERS = 100
+const MAX_NAME_LENGTH = 100

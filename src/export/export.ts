@@ -1,10 +1,10 @@
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { nearest } from '../nearest.ts'
+import { nearestName } from '../nearest.ts'
+import type { Sqlite } from '../store/database/connection.ts'
 import { workspaceOf } from '../store/database/workspace.ts'
-import { appliedMigrations, newestMigration } from '../store/migrate.ts'
-import type { Sqlite } from '../store/open.ts'
-import { nothingThere, readStatus } from '../store/status.ts'
+import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
+import { noWarehouseError, readStatus } from '../store/status/status.ts'
 import { crmTables } from './crm-tables.ts'
 import {
   FORMAT,
@@ -17,20 +17,20 @@ import { exportTable, type TableOutcome, type TableWork } from './table-export.t
 import { declaredTables, type ExportTable } from './tables.ts'
 import { type Target, targetError } from './target.ts'
 
-/** Writes the warehouse, as it is at one instant, as Parquet files beside a manifest. */
+/** Exports the warehouse as of one instant: Parquet files and a manifest. */
 
 export interface ExportOptions {
-  /** Opened for reading. */
+  /** Opened read-only. */
   db: Sqlite
   target: Target
   clock: Clock
-  /** Of the files. */
+  /** File mode. */
   mode: number
-  /** Of this program. */
+  /** Version of this program. */
   version: string
-  /** Names of tables, or of their folders; all of them where undefined. */
+  /** Names of tables or of their folders. Default: all. */
   tables?: readonly string[] | undefined
-  /** An instant: partitions of months before its own are not touched. */
+  /** An instant: partitions of earlier months are not touched. */
   since?: string | undefined
   full: boolean
   signal: AbortSignal
@@ -41,7 +41,7 @@ export interface ExportProgress {
   table: string
   done: number
   tables: number
-  /** Rows read so far, those that only had to be compared among them. */
+  /** Rows read so far, including rows that were only compared. */
   rows: number
 }
 
@@ -53,11 +53,11 @@ export interface ExportSummary {
 
 export interface TableSummary {
   table: string
-  /** What the table consists of now. */
+  /** The whole table after this export. */
   rows: number
   bytes: number
   files: number
-  /** Of these, what this export wrote. */
+  /** The part that this export wrote. */
   files_written: number
   rows_written: number
   bytes_written: number
@@ -67,7 +67,7 @@ export interface TableSummary {
 export async function exportWarehouse(options: ExportOptions): Promise<ExportSummary> {
   const { db, target } = options
   requireCurrent(db)
-  // What has to be sorted may be larger than the memory.
+  // Sorting may need more space than there is memory.
   db.pragma('temp_store = FILE')
   db.exec('BEGIN')
   try {
@@ -75,18 +75,18 @@ export async function exportWarehouse(options: ExportOptions): Promise<ExportSum
   } catch (error) {
     throw targetError(error, target.path)
   } finally {
-    // Some errors have ended it already.
+    // Some errors end the transaction.
     if (db.inTransaction) db.exec('ROLLBACK')
   }
 }
 
 function requireCurrent(db: Sqlite): void {
   const newest = appliedMigrations(db).at(-1)
-  if (newest === undefined) throw nothingThere(db.name)
+  if (newest === undefined) throw noWarehouseError(db.name)
   if (newest >= newestMigration()) return
-  throw new StopError(`${db.name} was made by an older version of parley`, {
+  throw new StopError(`${db.name} is from an older version of parley`, {
     code: 'database-older',
-    hint: 'parley backfill or the daemon brings it up to date; then export again.',
+    hint: 'Run parley backfill or the daemon, which migrate it; then export again.',
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
 }
@@ -108,17 +108,17 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
   const stale: string[] = []
   const written: (readonly [ManifestTable, TableOutcome])[] = []
   for (const [done, table] of chosen.entries()) {
-    const work = workOn(options, { table: table.name, done, tables: chosen.length })
+    const work = tableWork(options, { table: table.name, done, tables: chosen.length })
     const outcome = await exportTable(work, table)
     const files = outcome.files.map(file => ({
       ...file,
-      exportedAt: isUntouched(outcome, file.path) ? notedAt(earlier, file.path) : exportedAt,
+      exportedAt: isUntouched(outcome, file.path) ? earlierExportedAt(earlier, file.path) : exportedAt,
     }))
     written.push([manifestTable({ table, files }, exportedAt, resources), outcome])
     stale.push(...outcome.stale)
   }
-  if (!options.tables) stale.push(...vanished(target, all))
-  target.settle()
+  if (!options.tables) stale.push(...filesOfUnknownTables(target, all))
+  target.syncFolders()
   const manifest: Manifest = {
     format: FORMAT,
     parley: options.version,
@@ -126,7 +126,7 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
     schema_version: appliedMigrations(db).length,
     exported_at: exportedAt,
     resources,
-    tables: merged(
+    tables: mergedTables(
       all,
       earlier,
       written.map(([table]) => table),
@@ -147,25 +147,25 @@ function chosenTables(
   names: readonly string[] | undefined,
 ): readonly ExportTable[] {
   if (!names) return all
-  const chosen = names.map(name => tableCalled(name, all))
+  const chosen = names.map(name => tableNamed(name, all))
   return all.filter(table => chosen.includes(table))
 }
 
-/** By its folder too: names of CRM objects may have commas in them, or what nobody can type. */
-function tableCalled(name: string, all: readonly ExportTable[]): ExportTable {
+/** Accepts the folder's name too, since names of CRM objects may have commas or characters that are hard to type. */
+function tableNamed(name: string, all: readonly ExportTable[]): ExportTable {
   const plain = name.toLowerCase()
   const found = all.find(table => [table.name, table.folder].some(own => own.toLowerCase() === plain))
   if (found) return found
   const known = all.map(({ folder }) => folder)
-  const guess = nearest(name, known)
-  throw new StopError(`There is no table ${JSON.stringify(name)} to export`, {
+  const guess = nearestName(name, known)
+  throw new StopError(`Unknown table ${JSON.stringify(name)}`, {
     code: 'unknown-table',
     hint: `${guess === undefined ? '' : `Did you mean ${guess}? `}The tables are ${known.join(', ')}.`,
     exitStatus: EXIT_STATUS.usage,
   })
 }
 
-function workOn(options: ExportOptions, where: Omit<ExportProgress, 'rows'>): TableWork {
+function tableWork(options: ExportOptions, where: Omit<ExportProgress, 'rows'>): TableWork {
   let rows = 0
   return {
     db: options.db,
@@ -186,12 +186,12 @@ function workOn(options: ExportOptions, where: Omit<ExportProgress, 'rows'>): Ta
 const isUntouched = ({ written, verified }: TableOutcome, path: string): boolean =>
   !written.has(path) && !verified.has(path)
 
-function notedAt(tables: readonly ManifestTable[], path: string): string | null {
+function earlierExportedAt(tables: readonly ManifestTable[], path: string): string | null {
   return tables.flatMap(({ files }) => files).find(file => file.path === path)?.exported_at ?? null
 }
 
-/** Files of tables that are no more, such as those of CRM objects that went away, be it long ago. */
-function vanished(target: Target, all: readonly ExportTable[]): string[] {
+/** Files of tables that no longer exist, such as those of deleted CRM objects. */
+function filesOfUnknownTables(target: Target, all: readonly ExportTable[]): string[] {
   const known = new Set(all.map(({ folder }) => folder))
   return target
     .folders()
@@ -199,8 +199,8 @@ function vanished(target: Target, all: readonly ExportTable[]): string[] {
     .flatMap(folder => target.files(folder).map(({ path }) => path))
 }
 
-/** Tables that were left out stay as the export before left them. */
-function merged(
+/** Tables that this export left out keep their entry in the earlier manifest. */
+function mergedTables(
   all: readonly ExportTable[],
   earlier: readonly ManifestTable[],
   written: readonly ManifestTable[],

@@ -4,8 +4,8 @@ import { PARQUET_TYPES, type StoredCell } from './parquet-types.ts'
 import type { ExportColumn } from './tables.ts'
 
 /**
- * What tells whether a file still says what the database says: a digest of every cell of its rows, in their order.
- * Nothing less would do, since what is erased, or a transcript that is read again, moves no time stamp.
+ * A digest of every cell of a file's rows, in order. It shows whether the file is still equal to the database.
+ * Timestamps would not: neither a purge nor a transcript that is read again changes one.
  */
 export interface Fingerprint {
   add(cells: readonly StoredCell[]): void
@@ -14,11 +14,11 @@ export interface Fingerprint {
   value(): string
 }
 
-/** Raised whenever the same rows are to be written in another way. */
+/** Version of the file layout. Raise it when the same rows have to be written differently. */
 const LAYOUT = 1
 
-/** Characters that are gathered before they are hashed: each hashing has a price of its own. */
-const GATHERED = 1 << 16
+/** Characters to collect before they are hashed, since each call of `update` has a fixed cost. */
+const HASH_CHARACTERS = 1 << 16
 
 export function createFingerprint(columns: readonly ExportColumn[]): Fingerprint {
   const hash = createHash('sha256')
@@ -29,8 +29,8 @@ export function createFingerprint(columns: readonly ExportColumn[]): Fingerprint
   return {
     add(cells) {
       rows += 1
-      for (const cell of cells) text += written(cell)
-      if (text.length < GATHERED) return
+      for (const cell of cells) text += cellText(cell)
+      if (text.length < HASH_CHARACTERS) return
       hash.update(text)
       text = ''
     },
@@ -39,8 +39,8 @@ export function createFingerprint(columns: readonly ExportColumn[]): Fingerprint
   }
 }
 
-/** No two rows of cells give the same text: each says its type, and a text its length. */
-function written(cell: StoredCell): string {
+/** Includes the type, and the length of a text, so that different rows never give the same input to the digest. */
+function cellText(cell: StoredCell): string {
   if (cell === null) return '-'
   if (typeof cell === 'string') return `${cell.length}:${cell}`
   return typeof cell === 'bigint' ? `i${cell};` : `r${cell};`
@@ -52,11 +52,11 @@ export interface Mark {
 }
 
 export interface FileMark extends Mark {
-  /** Of the table that the file was written for: a copy that lies elsewhere tells itself by it. */
+  /** Folder of the table that the file was written for. A file that was copied to another folder is recognised by it. */
   folder: string
 }
 
-/** Under this name a file's own mark stands in its footer. */
+/** The key of the mark in the metadata of the file's footer. */
 export const MARK_KEY = 'parley.fingerprint'
 
 export const markText = ({ folder, fingerprint, rows }: FileMark): string =>
@@ -64,17 +64,17 @@ export const markText = ({ folder, fingerprint, rows }: FileMark): string =>
 
 const MARKS = /parley\.fingerprint.{1,4}<([\w-]+):([0-9a-f]{32}):(\d+)>/gs
 
-/** Of a whole Parquet file that parley wrote, with its length in bytes; undefined for every other file. */
+/** The mark of a complete Parquet file that parley wrote, and the file's size; undefined for any other file. */
 export function readMark(path: string): (FileMark & { bytes: number }) | undefined {
   const file = openSync(path, 'r')
   try {
     const bytes = fstatSync(file).size
-    const end = bytesAt(file, bytes - ENDING, ENDING)
-    if (bytes < 2 * ENDING || end.toString('latin1', 4) !== 'PAR1') return undefined
+    const end = bytesAt(file, bytes - TRAILER_BYTES, TRAILER_BYTES)
+    if (bytes < 2 * TRAILER_BYTES || end.toString('latin1', 4) !== 'PAR1') return undefined
     const length = end.readUInt32LE(0)
-    if (length > bytes - ENDING) return undefined
-    const footer = bytesAt(file, bytes - ENDING - length, length).toString('latin1')
-    // The last one: names of columns and values stand in the footer too, before it, and may look like marks.
+    if (length > bytes - TRAILER_BYTES) return undefined
+    const footer = bytesAt(file, bytes - TRAILER_BYTES - length, length).toString('latin1')
+    // The last match: the footer also has column names and values, which come earlier and may look like a mark.
     const [, folder, fingerprint, rows] = [...footer.matchAll(MARKS)].at(-1) ?? []
     if (folder === undefined || fingerprint === undefined) return undefined
     return { folder, fingerprint, rows: Number(rows), bytes }
@@ -83,8 +83,8 @@ export function readMark(path: string): (FileMark & { bytes: number }) | undefin
   }
 }
 
-/** A Parquet file ends with the length of its footer in four bytes, and `PAR1`. */
-const ENDING = 8
+/** A Parquet file ends with the length of its footer in four bytes, followed by `PAR1`. */
+const TRAILER_BYTES = 8
 
 function bytesAt(file: number, position: number, length: number): Buffer {
   const buffer = Buffer.alloc(length)

@@ -1,23 +1,31 @@
-import type { ResourceName } from '../resource.ts'
+import type { ResourceName } from '../catalog/resource.ts'
 import type { Workspace } from '../store/database/workspace.ts'
-import type { StatusRow } from '../store/status.ts'
+import type { StatusRow } from '../store/status/status.ts'
+import type { Mark } from './fingerprint.ts'
 import { PARQUET_TYPES } from './parquet-types.ts'
 import type { ExportTable } from './tables.ts'
-import type { TargetFile } from './target.ts'
+
+export interface TargetFile extends Mark {
+  /** Relative to the target, with `/`. */
+  path: string
+  /** `YYYY-MM`; null for rows without a time, undefined where the table has no partitions. */
+  month: string | null | undefined
+  bytes: number
+}
 
 export const FORMAT = 'parley-parquet-1'
 
-/** `manifest.json`: what an export consists of. Whoever reads the files that it names has whole tables. Pure. */
+/** `manifest.json`: the files of an export. The files that it lists are complete tables. */
 export interface Manifest {
   format: typeof FORMAT
   parley: string
-  /** Whose rows they are; null for an empty warehouse. */
+  /** Null for an empty warehouse. */
   workspace: Workspace | null
-  /** How many migrations the warehouse has had. */
+  /** Number of migrations that were applied to the warehouse. */
   schema_version: number
-  /** The instant whose state the newest files have; each file says its own. */
+  /** The instant of this export. A file may be from an earlier one and has its own. */
   exported_at: string
-  /** In the order of the catalogue: how true the warehouse was to the API at that instant. */
+  /** State of the resources at that instant, in the order of the catalogue. */
   resources: readonly ManifestResource[]
   tables: readonly ManifestTable[]
 }
@@ -28,7 +36,7 @@ export interface ManifestTable {
   table: string
   folder: string
   resource: ResourceName | null
-  /** The column by whose month its files are laid out; null for a table of one file. */
+  /** The column whose month determines the file; null for a table with a single file. */
   partitioned_by: string | null
   exported_at: string
   fresh_as_of: string | null
@@ -46,7 +54,7 @@ export interface ManifestFile {
   rows: number
   bytes: number
   fingerprint: string
-  /** The instant at which it was written, or last found to say what the warehouse says; null where nobody noted it. */
+  /** When the file was written, or last compared equal to the warehouse; null where no manifest has it. */
   exported_at: string | null
 }
 
@@ -88,7 +96,7 @@ export function manifestTable(
   }
 }
 
-/** Whether it is one of this format. Of another, every file counts by what it says itself. */
+/** Whether the value is a manifest of this format. Without one, the files are recognised by their own marks. */
 export function isManifest(value: unknown): value is Manifest {
   return (
     typeof value === 'object' &&

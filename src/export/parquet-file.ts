@@ -5,13 +5,13 @@ import { createFingerprint, MARK_KEY, type Mark, markText } from './fingerprint.
 import { PARQUET_TYPES, type ParquetCell, parquetSchema, type StoredCell } from './parquet-types.ts'
 import { type ExportTable, sourcesOf } from './tables.ts'
 
-/** One Parquet file in the making. It holds no more than one row group in memory. */
+/** A Parquet file that is being written. It keeps at most one row group in memory. */
 export interface ParquetFile {
-  /** Takes the cells of `sourcesOf` the table's columns. */
+  /** Adds a row. The cells are in the order of `sourcesOf` the table's columns. */
   add(cells: readonly StoredCell[]): void
-  /** Writes the rest and its mark, so that all of it is on the disk. */
+  /** Writes the last row group, the mark and the footer, and syncs the file to the disk. */
   finish(): Mark & { bytes: number }
-  /** Leaves it as it is. */
+  /** Closes the incomplete file without removing it. */
   abandon(): void
 }
 
@@ -22,13 +22,13 @@ export interface ParquetFileOptions {
   createdBy: string
 }
 
-/** A row group ends after so many rows, or when its cells come to so many characters. */
+/** A row group ends at this number of rows or of characters. */
 const GROUP_ROWS = 20_000
 const GROUP_CHARACTERS = 4_000_000
-/** Of one column: less, and what is kept in memory of each for the footer would come to more than the cells. */
+/** Lower bound of characters per column. In smaller row groups the footer's data would need more memory than the cells. */
 const COLUMN_CHARACTERS = 8_000
 
-/** What a cell costs in memory. */
+/** Approximate memory of a cell, in characters. */
 function charactersOf(cell: StoredCell): number {
   if (typeof cell === 'string') return cell.length
   return cell === null ? 2 : 8
@@ -51,7 +51,7 @@ export function createParquetFile({ path, mode, table, createdBy }: ParquetFileO
     kvMetadata,
     createdBy,
   })
-  const mostCharacters = Math.max(GROUP_CHARACTERS, columns.length * COLUMN_CHARACTERS)
+  const maxCharacters = Math.max(GROUP_CHARACTERS, columns.length * COLUMN_CHARACTERS)
   let group: ParquetCell[][] = columns.map(() => [])
   let rows = 0
   let characters = 0
@@ -66,7 +66,7 @@ export function createParquetFile({ path, mode, table, createdBy }: ParquetFileO
   const columnData = (data: ParquetCell[], index: number): ColumnSource => ({
     name: columns[index]?.name ?? '',
     data,
-    ...WAYS[columns[index]?.kind ?? 'text'],
+    ...COLUMN_OPTIONS[columns[index]?.kind ?? 'text'],
     ...(data.some(isLong) ? { statistics: false } : {}),
   })
 
@@ -76,12 +76,12 @@ export function createParquetFile({ path, mode, table, createdBy }: ParquetFileO
       for (const [index, { name, place, convert, mayMisfit }] of read.entries()) {
         const cell = cells[place] ?? null
         const value = cell === null ? null : convert(cell)
-        if (value === undefined && !mayMisfit) throw unfit(table.name, name)
+        if (value === undefined && !mayMisfit) throw misfitError(table.name, name)
         group[index]?.push(value ?? null)
         characters += charactersOf(cell)
       }
       rows += 1
-      if (rows >= GROUP_ROWS || characters >= mostCharacters) flush()
+      if (rows >= GROUP_ROWS || characters >= maxCharacters) flush()
     },
     finish() {
       flush()
@@ -94,41 +94,38 @@ export function createParquetFile({ path, mode, table, createdBy }: ParquetFileO
   }
 }
 
-/** The least and the greatest text of every row group are kept until the file ends. */
-const LONG = 1000
+/** Longest text for statistics: the minimum and maximum of every row group stay in memory until the file ends. */
+const MAX_STATISTICS_LENGTH = 1000
 
-const isLong = (cell: ParquetCell): boolean => typeof cell === 'string' && cell.length > LONG
+const isLong = (cell: ParquetCell): boolean => typeof cell === 'string' && cell.length > MAX_STATISTICS_LENGTH
 
-/**
- * Some readers know booleans only as plain bits. The least and the greatest of JSON texts help nobody, and would
- * stand in the footer.
- */
-const WAYS: Readonly<Partial<Record<string, Partial<ColumnSource>>>> = {
+/** Some readers only support plain booleans. Minimum and maximum of JSON texts are useless and would fill the footer. */
+const COLUMN_OPTIONS: Readonly<Partial<Record<string, Partial<ColumnSource>>>> = {
   boolean: { encoding: 'PLAIN' },
   json: { statistics: false },
 }
 
-function unfit(table: string, column: string): StopError {
-  return new StopError(`${table}.${column} holds a value that is not of its type`, {
+function misfitError(table: string, column: string): StopError {
+  return new StopError(`${table}.${column} has a value that does not fit its type`, {
     code: 'export-unfit',
-    hint: 'parley writes no such value: look for who else wrote to the database, or leave the table out with --tables.',
+    hint: 'parley does not write such values: check which other program wrote to the database, or use --tables to leave this table out.',
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
 }
 
-/** Bytes that are gathered before they are written. */
-const CHUNK = 1 << 20
+/** Bytes to collect before they are written to the file. */
+const CHUNK_BYTES = 1 << 20
 
 interface OpenFile {
   writer: ByteWriter
-  /** Returns its length. */
+  /** Syncs and closes the file. Returns its size in bytes. */
   close(): number
   abandon(): void
 }
 
 function openFile(path: string, mode: number): OpenFile {
   const handle = openSync(path, 'w', mode)
-  const writer = new ByteWriter(CHUNK)
+  const writer = new ByteWriter(CHUNK_BYTES)
   let isOpen = true
   const grow = writer.ensure.bind(writer)
   const drain = () => {
@@ -140,9 +137,9 @@ function openFile(path: string, mode: number): OpenFile {
     if (isOpen) closeSync(handle)
     isOpen = false
   }
-  // What is written is never gone back to, so that it need not be kept.
+  // The writer of the library keeps the whole file. It never goes back, so the buffer is written out when it is full.
   writer.ensure = size => {
-    if (writer.index > 0 && writer.index + size > CHUNK) drain()
+    if (writer.index > 0 && writer.index + size > CHUNK_BYTES) drain()
     grow(size)
   }
   writer.finish = drain

@@ -1,33 +1,35 @@
 import type { SchemaElement } from 'hyparquet-writer'
+import type { ColumnKind } from '../catalog/resource.ts'
 import { canonicalInstant, isDay } from '../instant.ts'
-import type { ColumnKind } from '../resource.ts'
-import { NUMBER } from '../store/crm-columns.ts'
-import type { ExportColumn } from './tables.ts'
+import { NUMBER } from '../store/crm/columns.ts'
 
-/** How each kind of column stands in a Parquet file. Pure. */
+/** The Parquet type of each kind of column. Pure. */
 
 /**
- * What a column holds. The last four are for values that people type into a CRM: a number as the nearest double, every
- * digit of a number that no double keeps, an instant among other texts, and a day whatever time of day follows it.
+ * The last four kinds are for values that people type into a CRM:
+ * - `number`: the nearest double;
+ * - `digits`: all digits of a number that a double would not keep, as text;
+ * - `instant`: a date-time; any other text does not fit;
+ * - `day`: a date, optionally followed by a time of day, which is ignored.
  */
 export type ExportKind = ColumnKind | 'number' | 'digits' | 'instant' | 'day'
 
-/** As the database gives it: every whole number is a bigint, so that none loses a digit. */
+/** A cell as SQLite returns it. Every integer is a bigint, so that no digit is lost. */
 export type StoredCell = string | number | bigint | null
 
 export type ParquetCell = string | number | bigint | boolean | null
 
 export interface ParquetType {
-  /** What the manifest calls it. */
+  /** Name of the type in the manifest. */
   name: string
   element: Omit<SchemaElement, 'name'>
-  /** Undefined for what is no value of this type. */
+  /** Undefined when the value does not fit the type. */
   convert(cell: string | number | bigint): ParquetCell | undefined
 }
 
 /**
- * Old and new annotations stand side by side, since readers look for one or the other. JSON is plain text: some
- * readers take columns annotated as JSON for bytes.
+ * Has both the old and the new annotation, since readers support one or the other. JSON columns are plain strings too:
+ * some readers treat columns annotated as JSON as bytes.
  */
 const STRING: ParquetType = {
   name: 'STRING',
@@ -74,7 +76,7 @@ export const PARQUET_TYPES: Readonly<Record<ExportKind, ParquetType>> = {
   },
   digits: {
     ...STRING,
-    // The warehouse has as text what no double keeps.
+    // The warehouse stores a number as text when a double would lose digits.
     convert: cell => (typeof cell === 'string' && NUMBER.test(cell) ? cell : undefined),
   },
   boolean: {
@@ -110,8 +112,8 @@ const DAY = /^\d{4}-\d{2}-\d{2}(?:[T ]|$)/
 
 const finite = (value: number): number | undefined => (Number.isFinite(value) ? value : undefined)
 
-/** Every column may be empty: what is never NULL today may be so for a reader of tomorrow's files. */
-export function parquetSchema(columns: readonly ExportColumn[]): SchemaElement[] {
+/** Every column is optional, so that the schema stays the same when a column becomes nullable. */
+export function parquetSchema(columns: readonly { name: string; kind: ExportKind }[]): SchemaElement[] {
   const elements = columns.map(
     ({ name, kind }): SchemaElement => ({
       name,

@@ -1,18 +1,18 @@
-import type { Sqlite } from '../store/open.ts'
-import { quote } from '../store/sql.ts'
+import type { Sqlite } from '../store/database/connection.ts'
+import { quote } from '../store/database/sql.ts'
 import type { StoredCell } from './parquet-types.ts'
 import { type ExportTable, sourcesOf } from './tables.ts'
 
 /** Reads the rows of a table partition by partition. */
 export interface RowReader {
   /**
-   * Rows with a time, the earliest first, or those of a table without times; `from` and `to` are months, both
-   * included. After its cells each row has its month, null where the table has no time.
+   * Rows with a time, earliest first; all rows of a table without a time. `from` and `to` are months, both inclusive.
+   * The last cell of each row is its month, or null where the table has no time.
    */
-  timed(range: MonthRange): Iterable<StoredCell[]>
-  /** Rows without a time, each with a null after its cells. */
-  timeless(): Iterable<StoredCell[]>
-  /** Of the whole table. */
+  withTime(range: MonthRange): Iterable<StoredCell[]>
+  /** Rows whose time is NULL. The last cell of each row is null. */
+  withoutTime(): Iterable<StoredCell[]>
+  /** Number of rows of the whole table. */
   count(): number
 }
 
@@ -21,18 +21,18 @@ export interface MonthRange {
   to?: string | undefined
 }
 
-/** Later than every instant of the month, and earlier than those of the next. */
+/** A text that sorts after every instant of the month and before those of the next. */
 const afterMonth = (month: string): string => `${month}~`
 
 export interface RowQueries {
-  /** Bound to the first instant of the range and to the first after it where the table has a time. */
-  timed: string
+  /** Parameters, where the table has a time: the first instant of the range and the first after it. */
+  withTime: string
   /** Undefined where the table has no time. */
-  timeless: string | undefined
+  withoutTime: string | undefined
   count: string
 }
 
-/** Pure. The cells of a row are those of `sourcesOf` its columns; after them comes its month. */
+/** Each row has the cells of `sourcesOf` its columns, and then its month. Pure. */
 export function rowQueries({ name, columns, rows }: ExportTable): RowQueries {
   const { time, from, order } = rows
   const cells = sourcesOf(columns)
@@ -40,18 +40,18 @@ export function rowQueries({ name, columns, rows }: ExportTable): RowQueries {
     .join(', ')
   const count = `SELECT count(*) FROM ${quote(name)}`
   if (!time)
-    return { timed: `SELECT ${cells}, NULL FROM ${from} ORDER BY ${order}`, timeless: undefined, count }
+    return { withTime: `SELECT ${cells}, NULL FROM ${from} ORDER BY ${order}`, withoutTime: undefined, count }
   return {
-    timed: `SELECT ${cells}, substr(${time.sql}, 1, 7) FROM ${from}
+    withTime: `SELECT ${cells}, substr(${time.sql}, 1, 7) FROM ${from}
       WHERE ${time.sql} >= ? AND ${time.sql} < ? ORDER BY ${order}`,
-    timeless: `SELECT ${cells}, NULL FROM ${time.fromAll} WHERE ${time.sql} IS NULL`,
+    withoutTime: `SELECT ${cells}, NULL FROM ${time.fromAll} WHERE ${time.sql} IS NULL`,
     count,
   }
 }
 
 export function createRowReader(db: Sqlite, table: ExportTable): RowReader {
   const { time } = table.rows
-  const { timed, timeless, count } = rowQueries(table)
+  const { withTime: timed, withoutTime: timeless, count } = rowQueries(table)
   const read = (sql: string, ...bound: string[]) =>
     db
       .prepare<unknown[]>(sql)
@@ -59,9 +59,9 @@ export function createRowReader(db: Sqlite, table: ExportTable): RowReader {
       .safeIntegers()
       .iterate(...bound) as Iterable<StoredCell[]>
   return {
-    timed: ({ from = '', to }) =>
+    withTime: ({ from = '', to }) =>
       time ? read(timed, from, to === undefined ? '~' : afterMonth(to)) : read(timed),
-    timeless: () => (timeless === undefined ? [] : read(timeless)),
+    withoutTime: () => (timeless === undefined ? [] : read(timeless)),
     count: () => db.prepare(count).pluck().get() as number,
   }
 }

@@ -1,38 +1,40 @@
 import type { Clock } from '../clock.ts'
-import type { Sqlite } from '../store/open.ts'
+import type { Sqlite } from '../store/database/connection.ts'
 import { createFingerprint, type Mark } from './fingerprint.ts'
+import type { TargetFile } from './manifest.ts'
 import { createParquetFile } from './parquet-file.ts'
 import type { StoredCell } from './parquet-types.ts'
 import { createRowReader, type MonthRange, type RowReader } from './rows.ts'
 import type { ExportTable } from './tables.ts'
-import { partOf, type Target, type TargetFile } from './target.ts'
+import { filePath, type Target } from './target.ts'
 
-/** Brings the files of one table up to date with the rows of one instant. */
+/** Updates the files of one table to the rows of one instant. Only partitions that differ are written. */
 
 export interface TableWork {
   db: Sqlite
   target: Target
   clock: Clock
-  /** Of files. */
+  /** File mode. */
   mode: number
   createdBy: string
   /** Partitions of earlier months are neither read nor touched. */
   sinceMonth: string | undefined
-  /** Everything is written, whatever stands there. */
+  /** Writes every partition without comparing. */
   full: boolean
-  /** Ends it between two rows: its reason is thrown. */
+  /** Stops between two rows and throws the signal's reason. */
   signal: AbortSignal
-  /** Told now and then how many rows were read since it was told last. */
+  /** Called from time to time with the number of rows read since the last call. */
   onRows(rows: number): void
 }
 
 export interface TableOutcome {
-  /** All that the table now consists of, the earliest month first. */
+  /** All files of the table, earliest month first. */
   files: readonly TargetFile[]
-  /** Of these, what was written, what was found to be true, and what was not looked at. */
+  /** Paths of the files that were written. */
   written: ReadonlySet<string>
+  /** Paths of the files that compared equal. Files in neither set were not checked. */
   verified: ReadonlySet<string>
-  /** What is no part of the table any more, and is to be removed once the manifest says so. */
+  /** Paths of files that are no longer part of the table. They are removed after the manifest is written. */
   stale: readonly string[]
 }
 
@@ -41,24 +43,24 @@ type Partition = string | null | undefined
 
 export async function exportTable(work: TableWork, table: ExportTable): Promise<TableOutcome> {
   const { target, full, signal } = work
-  // Signals arrive between two turns of the event loop only.
+  // Signals only arrive between two turns of the event loop.
   await nextTurn()
   if (signal.aborted) throw signal.reason
   const sinceMonth = table.rows.time ? work.sinceMonth : undefined
   const present = target.files(table.folder)
-  const isOurs = ({ month }: TargetFile) =>
+  const isInRange = ({ month }: TargetFile) =>
     sinceMonth === undefined || (typeof month === 'string' && month >= sinceMonth)
-  const before = new Map(present.filter(isOurs).map(file => [file.month, file]))
-  const untouched = present.filter(file => !isOurs(file))
+  const before = new Map(present.filter(isInRange).map(file => [file.month, file]))
+  const untouched = present.filter(file => !isInRange(file))
   const reading = { ...work, table, sinceMonth, reader: createRowReader(work.db, table) }
 
   const kept = new Map<Partition, TargetFile>()
   const written = new Map<Partition, TargetFile>()
   if (full || present.length === 0) {
     for (const file of await writeEverything(reading)) written.set(file.month, file)
-    if (written.size + untouched.length === 0) written.set(null, await writeTimeless(reading))
+    if (written.size + untouched.length === 0) written.set(null, await writeRowsWithoutTime(reading))
   } else {
-    const { unchanged, changed } = compared(await survey(reading, untouched.length > 0), before)
+    const { unchanged, changed } = comparison(await currentMarks(reading, untouched.length > 0), before)
     for (const file of unchanged) kept.set(file.month, file)
     for (const file of await writeChanged(reading, changed)) written.set(file.month, file)
   }
@@ -82,13 +84,13 @@ async function writeEverything(reading: Reading): Promise<TargetFile[]> {
   const { reader, sinceMonth } = reading
   const files = await writeRows(reading, { from: sinceMonth })
   if (!reading.table.rows.time || sinceMonth !== undefined) return files
-  return rowsOf(files) < reader.count() ? [...files, await writeTimeless(reading)] : files
+  return rowsOf(files) < reader.count() ? [...files, await writeRowsWithoutTime(reading)] : files
 }
 
 const rowsOf = (marks: Iterable<Mark>): number => [...marks].reduce((sum, { rows }) => sum + rows, 0)
 
-/** What each partition would have to say. A table without rows has one that is empty, so that readers find it. */
-async function survey(reading: Reading, hasOthers: boolean): Promise<Map<Partition, Mark>> {
+/** The mark that each partition should have. A table without rows has one empty partition, so that readers find it. */
+async function currentMarks(reading: Reading, hasOthers: boolean): Promise<Map<Partition, Mark>> {
   const { reader, sinceMonth, table } = reading
   const digest = () => {
     const fingerprint = createFingerprint(table.columns)
@@ -98,19 +100,19 @@ async function survey(reading: Reading, hasOthers: boolean): Promise<Map<Partiti
       abandon: () => undefined,
     }
   }
-  const marks = await intoPartitions(reading, reader.timed({ from: sinceMonth }), digest)
+  const marks = await writePartitions(reading, reader.withTime({ from: sinceMonth }), digest)
   const { time } = table.rows
   if (!time && marks.size === 0) marks.set(undefined, digest().finish())
   const mayLackSome = time && sinceMonth === undefined
   if (mayLackSome && (marks.size === 0 || rowsOf(marks.values()) < reader.count())) {
-    const timeless = await intoPartitions(reading, reader.timeless(), digest)
+    const timeless = await writePartitions(reading, reader.withoutTime(), digest)
     marks.set(null, timeless.get(null) ?? digest().finish())
   }
   if (marks.size === 0 && !hasOthers) marks.set(null, digest().finish())
   return marks
 }
 
-function compared(marks: ReadonlyMap<Partition, Mark>, before: ReadonlyMap<Partition, TargetFile>) {
+function comparison(marks: ReadonlyMap<Partition, Mark>, before: ReadonlyMap<Partition, TargetFile>) {
   const unchanged: TargetFile[] = []
   const changed: Partition[] = []
   for (const [month, mark] of marks) {
@@ -121,7 +123,7 @@ function compared(marks: ReadonlyMap<Partition, Mark>, before: ReadonlyMap<Parti
   return { unchanged, changed: { months: changed, all: [...marks.keys()] } }
 }
 
-/** Changed months that follow upon each other are read in one go. */
+/** Consecutive changed months are read by one query. */
 async function writeChanged(
   reading: Reading,
   { months, all }: { months: readonly Partition[]; all: readonly Partition[] },
@@ -129,11 +131,11 @@ async function writeChanged(
   const files: TargetFile[] = []
   for (const range of rangesOf(months, all)) files.push(...(await writeRows(reading, range)))
   if (months.includes(undefined)) files.push(...(await writeRows(reading, {})))
-  if (months.includes(null)) files.push(await writeTimeless(reading))
+  if (months.includes(null)) files.push(await writeRowsWithoutTime(reading))
   return files
 }
 
-/** Pure. `all` is in the order of time. */
+/** `all` is in the order of time. Pure. */
 export function rangesOf(months: readonly Partition[], all: readonly Partition[]): Required<MonthRange>[] {
   const ranges: { from: string; to: string }[] = []
   let last: { from: string; to: string } | undefined
@@ -148,17 +150,17 @@ export function rangesOf(months: readonly Partition[], all: readonly Partition[]
   return ranges
 }
 
-/** One file for each month that has rows; for a table without times one file, be it empty. */
+/** One file per month with rows. A table without a time gets exactly one file, which may be empty. */
 async function writeRows(reading: Reading, range: MonthRange): Promise<TargetFile[]> {
   const open = (month: Partition) => fileFor(reading, month)
-  const files = await intoPartitions(reading, reading.reader.timed(range), open)
+  const files = await writePartitions(reading, reading.reader.withTime(range), open)
   if (!reading.table.rows.time && files.size === 0) return [open(undefined).finish()]
   return [...files.values()]
 }
 
-async function writeTimeless(reading: Reading): Promise<TargetFile> {
+async function writeRowsWithoutTime(reading: Reading): Promise<TargetFile> {
   const open = (month: Partition) => fileFor(reading, month)
-  const files = await intoPartitions(reading, reading.reader.timeless(), open)
+  const files = await writePartitions(reading, reading.reader.withoutTime(), open)
   return files.get(null) ?? open(null).finish()
 }
 
@@ -169,8 +171,8 @@ interface Sink<Result> {
 }
 
 function fileFor({ target, table, mode, createdBy }: Reading, month: Partition): Sink<TargetFile> {
-  const path = partOf(table.folder, month)
-  const file = createParquetFile({ path: target.beside(path), mode, table, createdBy })
+  const path = filePath(table.folder, month)
+  const file = createParquetFile({ path: target.prepare(path), mode, table, createdBy })
   return {
     add: file.add,
     finish() {
@@ -185,14 +187,14 @@ function fileFor({ target, table, mode, createdBy }: Reading, month: Partition):
   }
 }
 
-/** Rows between two looks at the clock, and how long the event loop is held at most where rows are small. */
-const LOOK_ROWS = 500
+/** The clock is checked after this number of rows, and the event loop gets a turn when `TURN_MS` have passed. */
+const CHECK_ROWS = 500
 const TURN_MS = 50
 
 const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 
-/** Each partition's rows come one after the other; the last cell of a row says which it is of. */
-async function intoPartitions<Result>(
+/** Writes rows to one sink per partition. The rows of a partition are consecutive; the last cell of a row is its month. */
+async function writePartitions<Result>(
   { table, clock, signal, onRows }: Reading,
   rows: Iterable<StoredCell[]>,
   open: (month: Partition) => Sink<Result>,
@@ -211,7 +213,7 @@ async function intoPartitions<Result>(
       }
       current.sink.add(row)
       read += 1
-      if (read % LOOK_ROWS !== 0 || clock.elapsed() - turnedAt < TURN_MS) continue
+      if (read % CHECK_ROWS !== 0 || clock.elapsed() - turnedAt < TURN_MS) continue
       onRows(read)
       read = 0
       await nextTurn()

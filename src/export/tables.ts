@@ -1,30 +1,30 @@
-import { type PlacedTable, TABLES } from '../catalog.ts'
-import type { ColumnKind, LivesWith, ResourceName } from '../resource.ts'
-import { quote } from '../store/sql.ts'
+import { type PlacedTable, TABLES } from '../catalog/catalog.ts'
+import type { ColumnKind, LivesWith, ResourceName } from '../catalog/resource.ts'
+import { quote } from '../store/database/sql.ts'
 import type { ExportKind } from './parquet-types.ts'
 
-/** What is exported and from where, as the declarations say. Pure. */
+/** The exported tables, derived from the declarations. Pure. */
 
 export interface ExportColumn {
   name: string
   kind: ExportKind
-  /** The warehouse's column, where that has another name. */
+  /** The warehouse's column. Default: `name`. */
   source?: string
   /** A value that does not fit the kind is exported as NULL; in any other column it is an error. */
   mayMisfit?: boolean
 }
 
-/** The warehouse's columns that are read, each once: SQLite has a limit for the columns of a result. */
+/** The warehouse's columns to read, without duplicates, since SQLite limits the number of columns of a result. */
 export function sourcesOf(columns: readonly ExportColumn[]): string[] {
   return [...new Set(columns.map(({ name, source }) => source ?? name))]
 }
 
 export interface ExportTable {
-  /** Of the table or view in the warehouse. */
+  /** Name of the table or view in the warehouse. */
   name: string
-  /** Below the target; readers find the table by it. */
+  /** Folder in the target, which is the table's name for readers. */
   folder: string
-  /** Whose freshness is the table's; null for what parley says of itself. */
+  /** The resource that determines the table's freshness; null for the sync state and the dictionary. */
   resource: ResourceName | null
   columns: readonly ExportColumn[]
   rows: RowSource
@@ -32,24 +32,24 @@ export interface ExportTable {
 
 /** How the rows are read: SQL in which the exported table is called `t`. */
 export interface RowSource {
-  /** Of the rows that have a time; of all rows where the table has no time. */
+  /** FROM clause for the rows that have a time; for all rows where the table has no time. */
   from: string
   order: string
   time?: Time
 }
 
 export interface Time {
-  /** For people: the column, with its table where that is another one. */
+  /** The column's name for the manifest, with its table where that is another one. */
   column: string
-  /** The expression by whose month rows are put into partitions. */
+  /** SQL expression of the time. Its month is the partition. */
   sql: string
-  /** Of all rows, those without a time among them, which are where `sql` is NULL. */
+  /** FROM clause for all rows, including those whose time is NULL. */
   fromAll: string
 }
 
 /**
- * When the rows of a table happened. `crm_records` is not among them: its times change with each change of a record,
- * so that rows would wander between partitions.
+ * The event time by table. `crm_records` has none: its times change whenever a record changes, so rows would move
+ * between partitions.
  */
 const TIMES: Readonly<Record<string, string>> = {
   activities: 'occurred_at',
@@ -61,7 +61,7 @@ const TIMES: Readonly<Record<string, string>> = {
   access_logs: 'occurred_at',
 }
 
-/** The tables of the warehouse contract but those that depend on the workspace. */
+/** All exported tables except the typed CRM tables, which depend on the workspace. */
 export function declaredTables(): readonly ExportTable[] {
   return [...[...TABLES.values()].map(declaredTable), ...SYNC_TABLES]
 }
@@ -94,7 +94,7 @@ const ENTITY_COLUMNS: readonly ExportColumn[] = [
 
 const EXTRA: ExportColumn = { name: '_extra', kind: 'json' }
 
-/** Rows in the order of their own time, or of the row's that they belong to: a transcript lies with its meeting. */
+/** Rows are ordered by their own time, or by that of the row they belong to: a transcript is in its meeting's month. */
 function timeOf(placed: PlacedTable): RowSource | undefined {
   const { table } = placed
   const own = TIMES[table.name]
@@ -105,7 +105,7 @@ function timeOf(placed: PlacedTable): RowSource | undefined {
   const on = Object.entries(owner.on).map(([mine, other]) => `p.${quote(other)} = t.${quote(mine)}`)
   const sql = `p.${quote(theirs)}`
   return {
-    // The owners' index on their time gives the order; their rows are found by the key.
+    // CROSS JOIN makes SQLite read the owners by their time index, which gives the order, and look up rows by key.
     from: `${quote(owner.table)} p CROSS JOIN ${quote(table.name)} t ON ${on.join(' AND ')}`,
     order: sql,
     time: {
@@ -131,19 +131,19 @@ function ownerOf({ table, root }: PlacedTable): LivesWith | undefined {
 const columnsOf = (kind: ColumnKind, ...names: readonly string[]): ExportColumn[] =>
   names.map(name => ({ name, kind }))
 
-interface Plain {
+interface PlainTable {
   name: string
   columns: readonly ExportColumn[]
   order: string
   time?: string
 }
 
-function plainTable({ name, columns, order, time }: Plain): ExportTable {
+function plainTable({ name, columns, order, time }: PlainTable): ExportTable {
   const rows = time === undefined ? { from: `${name} t`, order } : byOwnTime(name, time)
   return { name, folder: name, resource: null, columns, rows }
 }
 
-/** What people may ask about the state of the warehouse (WAREHOUSE: Sync state), and what every column means. */
+/** The public sync state, the data dictionary and the questions. */
 const SYNC_TABLES: readonly ExportTable[] = [
   plainTable({
     name: 'sync_status',

@@ -16,59 +16,52 @@ import {
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { type HeldLock, lockDatabase } from '../store/lock.ts'
-import { isReadOnly } from '../store/open.ts'
-import { type Mark, readMark } from './fingerprint.ts'
-import { isManifest, type Manifest } from './manifest.ts'
+import { isReadOnly } from '../store/database/faults.ts'
+import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
+import { readMark } from './fingerprint.ts'
+import { isManifest, type Manifest, type TargetFile } from './manifest.ts'
 
-/** The folder that is exported to: what of it is ours, and how it changes. */
+/** The folder of an export. Files are written under a temporary name and then renamed. */
 export interface Target {
   path: string
-  /** Everything there that could be the folder of a table. */
+  /** All readable folders in it, whether or not parley created them. */
   folders(): string[]
-  /** What parley wrote for this table and stands there still. Removes what a crash has left half done. */
+  /** Complete files that parley wrote for this table. Removes incomplete files of a crash. */
   files(folder: string): TargetFile[]
-  /** Where a file is made before it is put in its place; its folder is there then. */
-  beside(file: string): string
-  /** Puts what was made beside it in the place of a file, at once. */
+  /** Creates the folder of a file. Returns the temporary path to write to. */
+  prepare(file: string): string
+  /** Atomically moves the temporary file to its place. */
   replace(file: string): void
-  /** Removes what was made beside it. */
+  /** Removes the temporary file. */
   discard(file: string): void
   remove(file: string): void
-  /** What was put in place stays there, whatever happens to the machine. */
-  settle(): void
-  /** Undefined where there is none that can be read. */
+  /** Syncs changed folders to the disk, so that replaced files survive a crash of the machine. */
+  syncFolders(): void
+  /** Undefined where there is no readable manifest. */
   readManifest(): Manifest | undefined
   writeManifest(text: string): void
   close(): void
 }
 
-export interface TargetFile extends Mark {
-  /** From the target, with `/`. */
-  path: string
-  /** `YYYY-MM`; null for rows without a time, undefined where the table has no partitions. */
-  month: string | null | undefined
-  bytes: number
-}
-
-/** Rows without a time: so Hive, Spark, Trino and DuckDB call a partition whose key is NULL. */
+/** The partition of rows without a time, by the name that Hive, Spark, Trino and DuckDB use for a NULL key. */
 const NO_MONTH = '__HIVE_DEFAULT_PARTITION__'
 
 const PART = 'part-00000.parquet'
 const MANIFEST = 'manifest.json'
-/** Its lock says that the folder is ours, and keeps a second export out. */
-const LOCKED = '.parley-export'
-const LOCK = `${LOCKED}-lock`
+/** The lock of this name marks the folder as an export of parley and keeps a second export out. */
+const LOCKED_NAME = '.parley-export'
+const LOCK = `${LOCKED_NAME}-lock`
 
-export function partOf(folder: string, month: string | null | undefined): string {
+export function filePath(folder: string, month: string | null | undefined): string {
   return month === undefined ? `${folder}/${PART}` : `${folder}/month=${month ?? NO_MONTH}/${PART}`
 }
 
-const unfinished = (file: string): string => join(dirname(file), `.${basename(file)}.tmp`)
+const temporaryName = (file: string): string => join(dirname(file), `.${basename(file)}.tmp`)
 
 /**
- * @param mode of files; folders can be looked into by whoever may read these
- * @throws StopError 64 when it is no folder of ours, 73 when it cannot be used, 75 when another export is at work
+ * @param mode file mode. Users who may read the files may also enter the folders.
+ * @throws StopError 64 when the folder is not an export of parley, 73 when it cannot be used, 75 when another export is
+ *   running
  */
 export function openTarget(path: string, mode: number, clock: Clock): Target {
   const lock = lockFolder(path, mode, clock)
@@ -78,29 +71,29 @@ export function openTarget(path: string, mode: number, clock: Clock): Target {
     path,
     folders: () => readdirSync(path).filter(name => isOpenFolder(join(path, name))),
     files: folder => filesIn(path, folder),
-    beside(file) {
+    prepare(file) {
       const folder = dirname(join(path, file))
       for (const missing of [dirname(folder), folder]) makeFolder(missing, mode)
-      return unfinished(join(path, file))
+      return temporaryName(join(path, file))
     },
     replace(file) {
       const place = join(path, file)
-      renameSync(unfinished(place), place)
+      renameSync(temporaryName(place), place)
       touched.add(dirname(place)).add(dirname(dirname(place)))
     },
-    discard: file => removeWithin(path, unfinished(join(path, file))),
+    discard: file => removeWithin(path, temporaryName(join(path, file))),
     remove: file => removeWithin(path, join(path, file)),
-    settle() {
+    syncFolders() {
       for (const folder of touched) if (existsSync(folder)) sync(folder)
       touched.clear()
     },
     readManifest: () => readManifest(path),
     writeManifest(text) {
       const file = join(path, MANIFEST)
-      writeFileSync(unfinished(file), text, { mode })
-      chmodSync(unfinished(file), mode)
-      sync(unfinished(file))
-      renameSync(unfinished(file), file)
+      writeFileSync(temporaryName(file), text, { mode })
+      chmodSync(temporaryName(file), mode)
+      sync(temporaryName(file))
+      renameSync(temporaryName(file), file)
       sync(path)
     },
     close: () => lock.release(),
@@ -114,8 +107,8 @@ function filesIn(path: string, folder: string): TargetFile[] {
     return month === undefined ? [] : [month === NO_MONTH ? null : month]
   })
   return [undefined, ...months].flatMap(month => {
-    const file = partOf(folder, month)
-    if (existsSync(unfinished(join(path, file)))) removeWithin(path, unfinished(join(path, file)))
+    const file = filePath(folder, month)
+    if (existsSync(temporaryName(join(path, file)))) removeWithin(path, temporaryName(join(path, file)))
     const mark = existsSync(join(path, file)) ? readMark(join(path, file)) : undefined
     if (mark?.folder !== folder) return []
     const { fingerprint, rows, bytes } = mark
@@ -123,7 +116,7 @@ function filesIn(path: string, folder: string): TargetFile[] {
   })
 }
 
-/** What others have put beside ours may be closed to us. */
+/** Folders of other programs may not be readable. */
 function isOpenFolder(path: string): boolean {
   try {
     readdirSync(path)
@@ -138,33 +131,33 @@ function readManifest(path: string): Manifest | undefined {
     const manifest: unknown = JSON.parse(readFileSync(join(path, MANIFEST), 'utf8'))
     return isManifest(manifest) ? manifest : undefined
   } catch {
-    // Every file says of itself what it is; only when it was found to be true is lost.
+    // The files have their own marks. Only their `exported_at` is lost.
     return undefined
   }
 }
 
-/** One that was there before keeps its mode. */
+/** An existing folder keeps its mode. */
 function makeFolder(path: string, mode: number): void {
   if (existsSync(path)) {
     if (statSync(path).isDirectory()) return
     throw new StopError(`${path} is not a folder`, {
       code: 'export-no-folder',
-      hint: 'Name a folder that is empty, is not there yet, or holds an earlier export.',
+      hint: 'Name a folder that is empty, does not exist yet, or has an earlier export.',
       exitStatus: EXIT_STATUS.usage,
     })
   }
   mkdirSync(path, { recursive: true })
-  // Whoever may read files may also look into folders.
+  // Users who may read the files may also enter the folders.
   chmodSync(path, mode | ((mode & 0o444) >> 2))
 }
 
 function refuseForeign(path: string): void {
   const inside = readdirSync(path)
-  // A copy of an export may come without the lock, and many programs call a file of theirs manifest.json.
+  // A copied export may lack the lock. Other programs also write a manifest.json, so its content is checked.
   if (inside.length === 0 || inside.includes(LOCK) || readManifest(path)) return
-  throw new StopError(`${path} holds files that are not of an export of parley`, {
+  throw new StopError(`${path} has files that are not from an export of parley`, {
     code: 'export-foreign',
-    hint: 'Name a folder that is empty, is not there yet, or holds an earlier export; this one was not touched.',
+    hint: 'Name a folder that is empty, does not exist yet, or has an earlier export; this one was not changed.',
     exitStatus: EXIT_STATUS.usage,
   })
 }
@@ -173,7 +166,7 @@ function lockFolder(path: string, mode: number, clock: Clock): HeldLock {
   try {
     makeFolder(path, mode)
     refuseForeign(path)
-    return lockDatabase(join(path, LOCKED), clock, mode)
+    return lockDatabase(join(path, LOCKED_NAME), clock, mode)
   } catch (error) {
     if (!(error instanceof StopError)) throw targetError(error, path)
     if (error.code === 'database-unavailable') throw targetError(error.cause, path)
@@ -186,14 +179,14 @@ function lockFolder(path: string, mode: number, clock: Clock): HeldLock {
   }
 }
 
-/** With the folders of table and month where nothing else is in them. */
+/** Removes a file, and the folders of its month and table if they are empty then. */
 function removeWithin(path: string, place: string): void {
   rmSync(place, { force: true })
   removeIfEmpty(dirname(place))
   if (dirname(dirname(place)) !== path) removeIfEmpty(dirname(dirname(place)))
 }
 
-/** What others have put beside our files keeps the folder. */
+/** A folder with files of other programs stays. */
 function removeIfEmpty(folder: string): void {
   if (existsSync(folder) && readdirSync(folder).length === 0) rmdirSync(folder)
 }
@@ -207,17 +200,17 @@ function sync(path: string): void {
   }
 }
 
-/** What each error of the file system means for a person. */
+/** Message and hint by error code of the file system. */
 const FAULTS: readonly { codes: readonly string[]; says: string; hint: string }[] = [
   {
     codes: ['ENOSPC', 'EDQUOT', 'EFBIG'],
     says: 'the disk is full',
-    hint: 'Free some space and run it again: it goes on where it stopped, and the manifest still tells of the export before.',
+    hint: 'Free some space and export again: it continues where it stopped. The manifest is still that of the earlier export.',
   },
   {
     codes: ['EROFS'],
     says: 'its file system is read-only',
-    hint: 'Mount it for writing, or name another folder.',
+    hint: 'Mount it read-write, or name another folder.',
   },
   {
     codes: ['EACCES', 'EPERM', 'SQLITE_CANTOPEN'],
@@ -226,17 +219,17 @@ const FAULTS: readonly { codes: readonly string[]; says: string; hint: string }[
   },
   {
     codes: ['ENOTDIR', 'EISDIR', 'EEXIST', 'ENOTEMPTY', 'ENOENT', 'ENAMETOOLONG'],
-    says: 'something else is where a folder or a file has to be',
-    hint: 'Look at what lies there, or name another folder.',
+    says: 'another file or folder is in the way',
+    hint: 'Check what is in the folder, or name another folder.',
   },
   { codes: ['EIO'], says: 'reading or writing failed', hint: 'Check the disk.' },
 ]
 
-/** Errors of the file system as a StopError (73); every other error as it is. */
+/** A file system error becomes a StopError (73). Any other error is returned unchanged. */
 export function targetError(error: unknown, path: string): unknown {
   if (error instanceof StopError || !(error instanceof Error) || !('code' in error)) return error
   const found = String(error.code)
-  const code = found === 'SQLITE_CANTOPEN' && isReadOnly(join(path, LOCKED)) ? 'EROFS' : found
+  const code = found === 'SQLITE_CANTOPEN' && isReadOnly(join(path, LOCKED_NAME)) ? 'EROFS' : found
   const fault = FAULTS.find(({ codes }) => codes.includes(code))
   if (!fault) return error
   return new StopError(`Cannot export to ${path}: ${fault.says} (${code})`, {

@@ -1,23 +1,23 @@
-import { entity, integer, own, resource, text, timestamp } from '../resource.ts'
+import { entity, integer, own, resource, text, timestamp } from '../catalog/resource.ts'
 
 const accessLogs = entity('access_logs', {
   about:
-    "The workspace's own use of the API. Entries that the API no longer lists stay; what it could not capture is NULL.",
-  nullMeans: 'The API could not capture it, or the entry is an old one.',
+    "The workspace's own API requests. Entries that the API no longer lists are kept. A value that the API could not capture is NULL.",
+  nullMeans: 'The API could not capture it, or it is an older entry.',
   key: ['id'],
   columns: {
-    id: own('text', 'Ours: a digest of all fields and of the number among entries alike in every field.', {
+    id: own('text', 'Set by parley: a digest of all fields and of a number that counts identical entries.', {
       example: '1f0a9c…',
     }),
     occurred_at: timestamp('When the request was made.'),
     operation: text('Display name of the operation.'),
     method: text('HTTP method.'),
-    route: text('Path with its parameters by name.'),
-    path: text('Path as it was asked for.'),
+    route: text('Path template, with parameter names.'),
+    path: text('Path as requested.'),
     status_code: integer('HTTP status.'),
-    duration_ms: integer('How long it took.', { unit: 'milliseconds' }),
-    response_size_bytes: integer('Size of the answer.', { unit: 'bytes' }),
-    api_key_suffix: text('Last characters of the key that was used.'),
+    duration_ms: integer('How long the request took.', { unit: 'milliseconds' }),
+    response_size_bytes: integer('Size of the response.', { unit: 'bytes' }),
+    api_key_suffix: text('Last characters of the API key.'),
     completion: text('How the request ended. The API does not state its values.'),
   },
   indices: { by_time: { on: ['occurred_at DESC', '_deleted_at'] } },
@@ -25,7 +25,7 @@ const accessLogs = entity('access_logs', {
 
 export const accessLogsResource = resource({
   name: 'access_logs',
-  about: 'The access log of the API itself',
+  about: 'The access log of the API',
   parents: [],
   tables: [accessLogs],
   feeds: {

@@ -1,4 +1,4 @@
-import { child, entity, parent, resource, text, timestamp } from '../resource.ts'
+import { child, entity, parent, resource, text, timestamp } from '../catalog/resource.ts'
 
 const activityLinks = child('activity_links', {
   about: 'The public company, contact and deal records that an activity belongs to.',
@@ -16,7 +16,7 @@ const activityLinks = child('activity_links', {
 })
 
 const activities = entity('activities', {
-  about: 'The unified timeline: meetings, messages and changes of CRM objects.',
+  about: 'The timeline of the workspace: meetings, messages and changes to CRM records.',
   key: ['id'],
   storage: 'rowid',
   columns: {
@@ -24,7 +24,7 @@ const activities = entity('activities', {
     type: text('Kind of activity; the API does not state its values.'),
     source_type: text('`MEETING`, `MESSAGE` or `OBJECT_CHANGE_EVENT`.'),
     source_id: text(
-      'Id of the originating record: `meetings.id` for MEETING, `message_copies.id` for MESSAGE. Whose it is for OBJECT_CHANGE_EVENT the API does not state.',
+      'Id of the originating record: `meetings.id` for MEETING, `message_copies.id` for MESSAGE. For OBJECT_CHANGE_EVENT the API does not state what it identifies.',
       { refersTo: ['meetings.id', 'message_copies.id'] },
     ),
     occurred_at: timestamp('When it happened.'),
@@ -35,7 +35,7 @@ const activities = entity('activities', {
     actor_kind: text('`member` or `system`.', { from: 'actor.kind', nullMeans: 'The API gives no actor.' }),
     actor_id: text('`members.id` when the actor is a member.', {
       from: 'actor.id',
-      nullMeans: 'The system caused it, or the member could not be resolved.',
+      nullMeans: 'The actor is the system, or the API could not resolve the member.',
       refersTo: ['members.id'],
     }),
   },
@@ -47,8 +47,8 @@ const activities = entity('activities', {
   mergesExtra: true,
 })
 
-/** What the links of an activity name, as columns of `activity_links`. */
-const NAMED = { child: 'activity_links', object: 'context_type', key: 'context_id' }
+/** The CRM records that an activity links to. */
+const LINKED_RECORDS = { child: 'activity_links', object: 'context_type', key: 'context_id' }
 
 export const activitiesResource = resource({
   name: 'activities',
@@ -74,14 +74,14 @@ export const activitiesResource = resource({
         {
           on: ['inserted', 'changed', 'revived'],
           when: { source_type: ['OBJECT_CHANGE_EVENT'] },
-          points: { ...NAMED, prefer: { origin: 'DIRECT' } },
+          points: { ...LINKED_RECORDS, prefer: { origin: 'DIRECT' } },
           at: 'occurred_at',
           feed: 'crm_records.list',
         },
         {
-          // Most are between those who are known to belong together, and tell nothing new of that.
+          // Most activities link records that are already stored as associated: these need no request.
           on: ['inserted', 'changed', 'revived'],
-          points: { ...NAMED, strangers: true },
+          points: { ...LINKED_RECORDS, unpairedOnly: true },
           at: 'occurred_at',
           feed: 'crm_record_links.read',
         },

@@ -1,17 +1,30 @@
-import { boolean, child, entity, json, NOT_STATED, own, position, real, resource, text } from '../resource.ts'
+import {
+  boolean,
+  child,
+  entity,
+  json,
+  NOT_STATED,
+  own,
+  position,
+  real,
+  resource,
+  text,
+} from '../catalog/resource.ts'
 
 const hints = child('bot_transcription_hints', {
   content: true,
-  about: 'Words that the transcription is told to expect.',
+  about: 'Words that the transcription should recognise.',
   list: 'transcription_hints',
   key: ['position'],
   columns: {
     position: position(),
-    hint: text('Word that it is to know.'),
-    intensity: real('How strongly it is expected.', { unit: NOT_STATED }),
+    hint: text('The word.'),
+    intensity: real('How strongly the transcription should expect the word.', { unit: NOT_STATED }),
     language: text('Language code.'),
-    pronunciations: json('How it is pronounced.'),
-    replacements: json('Words that replace it or that it replaces: the API does not say which.'),
+    pronunciations: json('Pronunciations of the word.'),
+    replacements: json(
+      'Replacements. The API does not state whether they replace the word or it replaces them.',
+    ),
   },
 })
 
@@ -21,11 +34,13 @@ const bot = entity('bot_definition', {
   columns: {
     id: own('integer', 'Always 1.', { example: '1' }),
     name: text('Name of the bot.', { content: true }),
-    message_on_join_active: boolean('1 when it greets on joining.', { from: 'message_on_join.active' }),
-    message_on_join_frequency: text('How often it greets. The API does not state its values.', {
+    message_on_join_active: boolean('1 when the bot posts a message on joining a meeting.', {
+      from: 'message_on_join.active',
+    }),
+    message_on_join_frequency: text('How often it posts the message. The API does not state its values.', {
       from: 'message_on_join.frequency',
     }),
-    message_on_join_message: text('What it says.', { from: 'message_on_join.message', content: true }),
+    message_on_join_message: text('The message.', { from: 'message_on_join.message', content: true }),
   },
   children: [hints],
 })

@@ -1,15 +1,15 @@
-import { link, requested, resource } from '../resource.ts'
+import { link, requestKey, resource } from '../catalog/resource.ts'
 
 const collectionMeetings = link('collection_meetings', {
-  about: 'Which meetings a collection holds, as the meeting list filtered by `collection_id` tells.',
+  about: 'The meetings of each collection, from the meeting list filtered by `collection_id`.',
   key: ['collection_id', 'meeting_id'],
   columns: {
-    collection_id: requested('Collection.', {
+    collection_id: requestKey('Collection.', {
       refersTo: ['collections.id'],
       apiField: 'collection_id',
       example: 'col_1',
     }),
-    meeting_id: requested('Meeting.', {
+    meeting_id: requestKey('Meeting.', {
       refersTo: ['meetings.id'],
       apiField: 'meeting_id',
       example: 'mtg_1',
@@ -33,7 +33,7 @@ export const collectionMeetingsResource = resource({
       keyFields: ['meeting_id', 'id'],
       scope: { table: 'collections', column: 'id' },
       evidence: { by: 'list' },
-      // A collection that went away while its meetings were being asked for.
+      // The collection was deleted while its meetings were being read.
       expected: { 404: 'absent' },
     },
   },

@@ -1,4 +1,4 @@
-import { entity, resource, text, timestamp } from '../resource.ts'
+import { entity, resource, text, timestamp } from '../catalog/resource.ts'
 
 const collections = entity('collections', {
   about: 'Published, active collections of meetings.',
@@ -6,8 +6,8 @@ const collections = entity('collections', {
   columns: {
     id: text('Collection id.'),
     name: text('Name of the collection.', { content: true }),
-    description: text('What people wrote about it.', { content: true }),
-    visibility: text('Visibility as the API names it.'),
+    description: text('Description of the collection.', { content: true }),
+    visibility: text('Visibility. The API does not state its values.'),
     created_at: timestamp('When it was created.'),
     updated_at: timestamp('When it was last changed.'),
   },

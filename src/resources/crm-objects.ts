@@ -1,4 +1,4 @@
-import { boolean, child, entity, json, own, parent, position, resource, text } from '../resource.ts'
+import { boolean, child, entity, json, own, parent, position, resource, text } from '../catalog/resource.ts'
 
 const fields = child('crm_fields', {
   about: 'The fields of each CRM object.',
@@ -6,49 +6,49 @@ const fields = child('crm_fields', {
   key: ['object', 'name'],
   columns: {
     object: parent('name', 'text', 'Object (`crm_objects.name`).'),
-    name: text("Field name: a key of `crm_records.fields`, as the CRM's administrators chose it."),
+    name: text("Field name: a key of `crm_records.fields`, chosen by the CRM's administrators."),
     position: position(),
-    label: text('Name that people see.', { content: true }),
-    type: text('Type as the API names it.'),
-    is_nullable: boolean('1 when a record may have none.'),
-    is_unique: boolean('1 when no two records have the same.'),
+    label: text('Display name.', { content: true }),
+    type: text('Type. The API does not state its values.'),
+    is_nullable: boolean('1 when a record may have no value.'),
+    is_unique: boolean('1 when no two records may have the same value.'),
     is_custom: boolean('1 for a field that the workspace added, 0 for a standard one.'),
     is_active: boolean('1 while in use.'),
     options: json('Choices and other settings, free-form.', { content: true, example: '["New","Renewal"]' }),
     relation_type: text('`MANY_TO_ONE` for a field that points at another record.', {
       from: 'relation.type',
-      nullMeans: 'It points at nothing.',
+      nullMeans: 'The field is not a relation.',
     }),
-    relation_target_object: text('Object that it points at.', {
+    relation_target_object: text('CRM object that the field points at.', {
       from: 'relation.target_object',
-      nullMeans: 'It points at no object of the CRM.',
+      nullMeans: 'The field does not point at a CRM object.',
       refersTo: ['crm_objects.name'],
       example: 'stage',
     }),
-    relation_target_resource: text('Resource of the API that it points at, such as `members`.', {
+    relation_target_resource: text('Resource of the API that the field points at, such as `members`.', {
       from: 'relation.target_resource',
-      nullMeans: 'It points at no other resource.',
+      nullMeans: 'The field does not point at another resource.',
     }),
-    column_name: own('text', 'Column of the typed table (`crm_objects.table_name`) that holds it.', {
-      nullMeans: 'It has none (yet), and is in `crm_records.fields` alone.',
+    column_name: own('text', 'Column of the field in the typed table (`crm_objects.table_name`).', {
+      nullMeans: 'The field has no column, or none yet. Its values are in `crm_records.fields`.',
       example: 'owner_id',
     }),
   },
 })
 
 const objects = entity('crm_objects', {
-  about: 'The CRM objects of the workspace, and the typed table of each.',
+  about: 'The CRM objects of the workspace, and their typed tables.',
   key: ['name'],
   cascades: [{ table: 'crm_records', on: { object: 'name' }, effect: 'tombstone' }],
   columns: {
     name: text('API name, such as `deal`.'),
     name_plural: text('API name in the plural.'),
-    label: text('Name that people see.', { content: true }),
-    label_plural: text('That name in the plural.', { content: true }),
+    label: text('Display name.', { content: true }),
+    label_plural: text('Display name in the plural.', { content: true }),
     is_custom: boolean('1 for an object that the workspace added, 0 for a standard one.'),
     is_active: boolean('1 while in use.'),
-    table_name: own('text', 'Typed table of its records, such as `crm_deal`.', {
-      nullMeans: 'It has none yet, or `crm.tables` is off.',
+    table_name: own('text', "Typed table of the object's records, such as `crm_deal`.", {
+      nullMeans: 'The object has no typed table yet, or `crm.tables` is off.',
       example: 'crm_deal',
     }),
   },
@@ -67,7 +67,7 @@ export const crmObjectsResource = resource({
       table: 'crm_objects',
       lists: 'keys',
       keyFields: ['name'],
-      // Companies and contacts are linked to everything, yet the list need not name them.
+      // Activities and deals refer to companies and contacts, but the API may leave both out of this list.
       always: ['company', 'contact'],
       evidence: { by: 'detail' },
     },

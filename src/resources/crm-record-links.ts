@@ -1,7 +1,8 @@
-import { link, own, resource } from '../resource.ts'
+import { link, own, resource } from '../catalog/resource.ts'
 
 const links = link('crm_record_links', {
-  about: 'Which records belong together: deal–company, deal–contact, company–contact, each pair once.',
+  about:
+    'Associations of CRM records: deal–company, deal–contact and company–contact. Each pair is stored once, in that direction.',
   key: ['object', 'record_id', 'related_object', 'related_id'],
   columns: {
     object: own('text', '`deal` or `company`.', { example: 'deal' }),
@@ -21,7 +22,7 @@ const links = link('crm_record_links', {
 
 export const crmRecordLinksResource = resource({
   name: 'crm_record_links',
-  about: 'Links between deals, companies and contacts',
+  about: 'Associations of deals, companies and contacts',
   parents: ['crm_records'],
   tables: [links],
   feeds: {

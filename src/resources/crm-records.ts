@@ -1,7 +1,7 @@
-import { entity, json, link, own, requested, resource, text, timestamp } from '../resource.ts'
+import { entity, json, link, own, requestKey, resource, text, timestamp } from '../catalog/resource.ts'
 
 const records = entity('crm_records', {
-  about: 'Deals, companies, contacts and every other CRM record that is published to the workspace.',
+  about: 'Deals, companies, contacts and all other CRM records that are published to the workspace.',
   key: ['object', 'id'],
   cascades: [
     { table: 'crm_record_links', on: { object: 'object', record_id: 'id' }, effect: 'remove' },
@@ -9,10 +9,12 @@ const records = entity('crm_records', {
   ],
   storage: 'rowid',
   columns: {
-    object: requested('Object (`crm_objects.name`).', { from: 'object', refersTo: ['crm_objects.name'] }),
+    object: requestKey('Object (`crm_objects.name`).', { from: 'object', refersTo: ['crm_objects.name'] }),
     id: text('Record id.'),
     visibility: text('`workspace` for everything that the API lists.'),
-    fields: json('Field values by field name, every digit as the API wrote it.', { content: true }),
+    fields: json('Field values by field name. Numbers keep every digit that the API sent.', {
+      content: true,
+    }),
     created_at: timestamp('When it was created.'),
     updated_at: timestamp('When it was last changed.'),
     created_by_kind: text('`member`, or another kind.', { from: 'created_by.kind' }),
@@ -24,7 +26,7 @@ const records = entity('crm_records', {
 })
 
 const changes = link('crm_record_changes', {
-  about: 'What parley saw change in a record from one reading to the next. It only grows.',
+  about: 'Changes of field values that parley observed between two reads of a record. Rows are only added.',
   key: ['object', 'record_id', 'field', 'observed_at'],
   livesWith: { table: 'crm_records', on: { object: 'object', record_id: 'id' } },
   columns: {
@@ -38,13 +40,13 @@ const changes = link('crm_record_changes', {
       example: 'stage_id',
     }),
     observed_at: own('timestamp', 'When parley read the new value.', { example: '2026-03-04T05:06:07.123Z' }),
-    old_value: own('json', 'What it was, as JSON: a null of the API is the text `null`.', {
+    old_value: own('json', 'Previous value, as JSON. A null that the API sent is the text `null`.', {
       content: true,
       nullMeans: 'The field was absent.',
       apiField: 'fields.*',
       example: '1000000',
     }),
-    new_value: own('json', 'What it is since then, as JSON: a null of the API is the text `null`.', {
+    new_value: own('json', 'New value, as JSON. A null that the API sent is the text `null`.', {
       content: true,
       nullMeans: 'The field is absent.',
       apiField: 'fields.*',
@@ -66,7 +68,7 @@ export const crmRecordsResource = resource({
       table: 'crm_records',
       lists: 'rows',
       keyFields: ['id'],
-      // Companies and contacts are linked to everything, yet the object list need not name them.
+      // Activities and deals refer to companies and contacts, but the API may leave both out of the object list.
       scope: { table: 'crm_objects', column: 'name', always: ['company', 'contact'] },
       evidence: { by: 'ids', path: '/v2/objects/{scope}/records' },
       changes: {

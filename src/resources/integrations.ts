@@ -1,11 +1,12 @@
-import { entity, own, resource } from '../resource.ts'
+import { entity, own, resource } from '../catalog/resource.ts'
 
 const integrations = entity('integrations', {
-  about: 'Workspace-level integrations. The API does not show their shape, so the document is kept whole.',
+  about:
+    'Integrations of the workspace. The API does not state their shape, so the whole document is stored.',
   key: ['id'],
   columns: {
     id: own('integer', 'Always 1.', { example: '1' }),
-    document: own('json', 'As the API sent it.', {
+    document: own('json', 'The document as sent by the API.', {
       content: true,
       nullMeans: 'The API sent null.',
       example: '{"crm":{"provider":"salesforce"}}',

@@ -13,7 +13,7 @@ import {
   resource,
   text,
   timestamp,
-} from '../resource.ts'
+} from '../catalog/resource.ts'
 
 const meetingId = parent('id', 'text', 'Meeting.')
 
@@ -43,18 +43,18 @@ const attendeeTeams = child('meeting_attendee_teams', {
 
 const attendees = child('meeting_attendees', {
   content: true,
-  about: 'Who took part.',
+  about: 'People who took part in the meeting.',
   list: 'attendees',
   key: ['meeting_id', 'position'],
   columns: {
     meeting_id: meetingId,
     position: position(),
     name: text('Name of the person.', { from: 'attendee_user_name' }),
-    email: text('Mail address.', { from: 'attendee_user_email' }),
+    email: text('E-mail address.', { from: 'attendee_user_email' }),
     is_workspace_member: boolean('1 for members of the workspace.'),
-    is_internal: boolean('1 for people of our side.'),
+    is_internal: boolean("1 for people of the workspace's organisation."),
     contact_id: text('CRM contact (`crm_records.id`).', {
-      nullMeans: 'The API knows none.',
+      nullMeans: 'The API gave no contact.',
       refersTo: ['crm_records.id'],
       example: 'e4c3a8d6-2fa0-4179-9d5c-70913c4d5e6f',
     }),
@@ -70,10 +70,10 @@ const crmRecords = child('meeting_crm_records', {
   columns: {
     meeting_id: meetingId,
     position: position(),
-    record_id: text('Id in the CRM itself; the API does not say that it is a `crm_records.id`.'),
+    record_id: text('Id in the CRM itself. The API does not state that it is a `crm_records.id`.'),
     record_name: text('Name of the record.', { content: true }),
-    record_url: text('Where the CRM shows the record.', { content: true }),
-    record_object_type: text('What the CRM calls its kind, such as `Opportunity`.'),
+    record_url: text('Link to the record in the CRM.', { content: true }),
+    record_object_type: text('Type of the record in the CRM, such as `Opportunity`.'),
   },
 })
 
@@ -84,20 +84,20 @@ const relatedObjects = child('meeting_related_objects', {
   columns: {
     meeting_id: meetingId,
     position: position(),
-    object_type: text('Kind of the object, such as `company`.'),
+    object_type: text('Type of the object, such as `company`.'),
     object_id: text('Id of the object (`crm_records.id`).', { refersTo: ['crm_records.id'] }),
     display_name: text('Name of the object.', { content: true }),
-    is_internal: boolean('1 for an object of our side.', { from: 'fields.is_internal' }),
-    company_ids: json('Ids of the companies it belongs to.', { from: 'fields.company_ids' }),
-    crm_record_id: text('Id of the CRM’s own record of it, as in `meeting_crm_records`.', {
+    is_internal: boolean("1 for an object of the workspace's organisation.", { from: 'fields.is_internal' }),
+    company_ids: json('Ids of the companies that the object belongs to.', { from: 'fields.company_ids' }),
+    crm_record_id: text('Id of the record in the CRM itself, as in `meeting_crm_records`.', {
       from: 'sync_crm_object.record_id',
     }),
     crm_record_name: text('Name of that record.', { from: 'sync_crm_object.record_name', content: true }),
-    crm_record_url: text('Where the CRM shows that record.', {
+    crm_record_url: text('Link to that record in the CRM.', {
       from: 'sync_crm_object.record_url',
       content: true,
     }),
-    crm_record_object_type: text('What the CRM calls its kind, such as `Account`.', {
+    crm_record_object_type: text('Type of that record in the CRM, such as `Account`.', {
       from: 'sync_crm_object.record_object_type',
     }),
   },
@@ -113,13 +113,13 @@ const speakers = child('meeting_speakers', {
     meeting_id: meetingId,
     position: position(),
     speaker_name: text('Name of the person.'),
-    speaker_ratio: real('Share of the talking.', { unit: NOT_STATED }),
+    speaker_ratio: real('Share of the talking time.', { unit: NOT_STATED }),
   },
 })
 
 const chapterItems = child('meeting_chapter_items', {
   content: true,
-  about: 'The points of a summary’s chapter.',
+  about: 'The points of each summary chapter.',
   list: 'chapter_items',
   key: ['meeting_id', 'chapter_position', 'position'],
   columns: {
@@ -127,7 +127,7 @@ const chapterItems = child('meeting_chapter_items', {
     chapter_position: parent('position', 'integer', 'Chapter (`meeting_chapters.position`).'),
     position: position(),
     item: text('The point, as a sentence.'),
-    time: integer('Where in the meeting it came up.', { unit: NOT_STATED }),
+    time: integer('Position of the point in the meeting.', { unit: NOT_STATED }),
   },
 })
 
@@ -146,50 +146,52 @@ const chapters = child('meeting_chapters', {
 
 const actionItems = child('meeting_action_items', {
   content: true,
-  about: 'What was agreed to be done.',
+  about: 'Tasks that were agreed on in the meeting.',
   list: 'action_items',
   key: ['meeting_id', 'id'],
   columns: {
     meeting_id: meetingId,
     id: text('Action item id.'),
     position: position(),
-    text: text('What is to be done.'),
-    detail: text('More about it.'),
-    due_date: date('Day by which it is to be done.'),
-    time: integer('Where in the meeting it was said.', { unit: NOT_STATED }),
-    completed: boolean('1 when done.'),
+    text: text('The task.'),
+    detail: text('Details of the task.'),
+    due_date: date('Due date.'),
+    time: integer('Position of the action item in the meeting.', { unit: NOT_STATED }),
+    completed: boolean('1 when completed.'),
   },
 })
 
 const meetings = entity('meetings', {
   about:
-    'Recorded meetings. Of one that is withheld (`access`) only what was known before is here, which may be its id alone.',
+    'Recorded meetings. A meeting that the API withholds (`access`) has only the values that were read before, possibly only its id.',
   nullMeans: 'The API sent null or nothing, or no detail of the meeting (`access`).',
-  cascades: [{ table: 'playbook_results', on: { meeting_id: 'id' }, effect: 'tombstone', keepsOut: true }],
+  cascades: [
+    { table: 'playbook_results', on: { meeting_id: 'id' }, effect: 'tombstone', blocksInserts: true },
+  ],
   openWhen: "access = 'open'",
   key: ['id'],
   storage: 'rowid',
   columns: {
     id: text('Meeting id.', { from: 'meeting_id' }),
     url: text('Link to the meeting in the product.', { from: 'service_meeting_url', content: true }),
-    workspace_id: text('Workspace, the same in every row.'),
+    workspace_id: text('Id of the workspace; the same in every row.'),
     title: text('Title.', { content: true }),
     platform: text('Conferencing platform.'),
-    start_time: timestamp('When it began.'),
-    end_time: timestamp('When it ended.'),
+    start_time: timestamp('When the meeting started.'),
+    end_time: timestamp('When the meeting ended.'),
     recording_duration: integer('Length of the recording.', { unit: NOT_STATED }),
-    base_type: text('Kind of meeting. The API does not state its values.'),
-    recording_source: text('Where the recording comes from. The API does not state its values.'),
+    base_type: text('Type of meeting. The API does not state its values.'),
+    recording_source: text('Source of the recording. The API does not state its values.'),
     overview_status: text(
-      'State of summaries and action items; `COMPLETED` when they are there. The API does not state its other values.',
+      'State of summaries and action items: `COMPLETED` when they are ready. The API does not state its other values.',
     ),
-    crm_type: text('Kind of linked CRM. The API does not state its values.'),
+    crm_type: text('Type of the linked CRM. The API does not state its values.'),
     meeting_type_name: text('Type of meeting as the workspace names it.', { content: true }),
     transcript_languages: json('Language codes of the transcript.', { from: 'transcript_config.languages' }),
     owner_name: text('Name of the owner.', { from: 'meeting_owner.name', content: true }),
-    owner_email: text('Mail address of the owner.', { from: 'meeting_owner.email', content: true }),
+    owner_email: text('E-mail address of the owner.', { from: 'meeting_owner.email', content: true }),
     access: own('text', '`open`, or `withheld` when the API answers 403.', {
-      nullMeans: 'Its detail was not read yet.',
+      nullMeans: 'Its detail has not been read yet.',
       example: 'open',
     }),
     transcript_state: own(
@@ -213,7 +215,7 @@ const meetings = entity('meetings', {
 export const meetingsResource = resource({
   name: 'meetings',
   about: 'Meetings with attendees, summaries, action items and CRM links',
-  // Meetings are known from their activities at once, and from the list where no public CRM record is linked.
+  // An activity reveals its meeting at once. The list has the meetings without a public CRM record, which have no activity.
   parents: ['activities'],
   tables: [meetings],
   feeds: {
@@ -224,8 +226,8 @@ export const meetingsResource = resource({
       lists: 'keys',
       keyFields: ['meeting_id', 'id'],
       timeField: 'start_time',
-      // Meetings without a public CRM record are told of by nothing else.
-      every: 3_600_000,
+      // Only this list has the meetings without a public CRM record.
+      intervalMs: 3_600_000,
       evidence: { by: 'detail' },
     },
     detail: {

@@ -1,12 +1,12 @@
-import { entity, resource, text } from '../resource.ts'
+import { entity, resource, text } from '../catalog/resource.ts'
 
 const members = entity('members', {
-  about: 'People of the workspace. The API lists only active ones.',
+  about: 'Members of the workspace. The API lists only active members.',
   key: ['id'],
   columns: {
     id: text('Member id; `activities.actor_id` and `team_members.member_id` point here.'),
     name: text('Display name.', { content: true }),
-    email: text('Mail address.', { content: true }),
+    email: text('E-mail address.', { content: true }),
     role: text('Role in the workspace; the API does not state its values.'),
   },
 })

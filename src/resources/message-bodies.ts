@@ -1,8 +1,8 @@
-import { resource } from '../resource.ts'
+import { resource } from '../catalog/resource.ts'
 
 export const messageBodiesResource = resource({
   name: 'message_bodies',
-  about: 'The text of each e-mail, read in canonical order until a copy gives one',
+  about: 'The text of each e-mail; its copies are read in canonical order until one has a text',
   parents: ['messages'],
   tables: [],
   feeds: {
@@ -16,7 +16,7 @@ export const messageBodiesResource = resource({
         key: 'id',
         where: '_text_due = 1 AND _deleted_at IS NULL',
         time: 'received_at',
-        behind: 'messages',
+        afterListOf: 'messages',
       },
       everyRound: false,
       boundBySince: true,

@@ -10,21 +10,24 @@ import {
   type SourceRow,
   text,
   timestamp,
-} from '../resource.ts'
+} from '../catalog/resource.ts'
+
+const NEVER = 'It does not occur.'
+const NO_COPY = 'No copy has a value.'
 
 const participants = child('message_copy_participants', {
   content: true,
-  about: 'Senders and receivers of each copy, in the order of the API: FROM, TO, CC, BCC, then by address.',
+  about: 'Senders and recipients of each copy, in the order of the API: FROM, TO, CC, BCC, then by address.',
   list: 'participants',
   key: ['message_id', 'position'],
   columns: {
     message_id: parent('id', 'text', 'Copy (`message_copies.id`).'),
     position: position(),
     role: text('`FROM`, `TO`, `CC` or `BCC`.'),
-    handle: text('Mail address.'),
-    display_name: text('Name as written in the mail.'),
+    handle: text('E-mail address.'),
+    display_name: text('Name as written in the e-mail.'),
     contact_id: text('CRM contact (`crm_records.id`).', {
-      nullMeans: 'The API knows none.',
+      nullMeans: 'The API gave no contact.',
       refersTo: ['crm_records.id'],
       example: 'e4c3a8d6-2fa0-4179-9d5c-70913c4d5e6f',
     }),
@@ -33,27 +36,27 @@ const participants = child('message_copy_participants', {
 
 const messageCopies = entity('message_copies', {
   about:
-    'Every copy of every e-mail, one for each mailbox it was imported from. The text stands in `messages`.',
+    'Every copy of every e-mail: one for each mailbox that it was imported from. The text is in `messages`.',
   key: ['id'],
   storage: 'rowid',
   columns: {
     id: text("The API's message id; `activities.source_id` of a MESSAGE activity points here."),
     header_message_id: text(
-      'RFC 5322 Message-ID as the API sent it; may be NULL or empty. Join `messages` by `mail_id`.',
+      'RFC 5322 Message-ID as sent by the API; may be NULL or empty. Join `messages` by `mail_id`.',
     ),
-    thread_id: text('Thread; e-mails of one conversation have the same.', {
+    thread_id: text('Thread: e-mails of one conversation have the same id.', {
       nullMeans: 'The API could not obtain it.',
     }),
     subject: text('Subject line.', {
       content: true,
-      nullMeans: 'The share settings hide it or it is empty (the API does not tell which).',
+      nullMeans: 'The share settings hide it, or it is empty. The API does not state which.',
     }),
-    received_at: timestamp('When it was sent or received.'),
+    received_at: timestamp('When the e-mail was sent or received.'),
     is_internal: boolean('1 when every FROM, TO and CC is a member.'),
     is_group_email: boolean('1 for mailing lists and group addresses.'),
     text_state: own(
       'text',
-      'Of this copy alone: `pending` (not read, and never read where another copy gave the text), `present`, `empty` (read, and null) or `gone` (404). Ask `messages`.',
+      'State of the text of this copy: `pending` (not read; final when another copy gave the text), `present`, `empty` (read, and null) or `gone` (404). For the e-mail use `messages.text_state`.',
       {
         notNull: true,
         default: "'pending'",
@@ -61,22 +64,22 @@ const messageCopies = entity('message_copies', {
         whenErased: "'pending'",
       },
     ),
-    // Most e-mails have one copy, so a new one is next to be read unless the merge finds otherwise.
+    // Most e-mails have one copy, so a new copy is due by default. The merge clears it where another copy comes first.
     _text_due: own(
       'integer',
-      'Internal: 1 while this copy is the next of its e-mail to have its text read.',
+      'Internal: 1 while this is the copy of its e-mail whose text is to be read next.',
       {
         default: '1',
-        nullMeans: 'Its text is not next to be read.',
+        nullMeans: 'The text of this copy is not to be read next.',
         example: '1',
       },
     ),
     mail_id: own(
       'text',
-      'E-mail that this is a copy of (`messages.header_message_id`): `header_message_id`, or `id:` and the copy’s id where that is NULL or empty.',
+      'E-mail that this is a copy of (`messages.header_message_id`): `header_message_id`, or `id:` followed by the copy’s id where that is NULL or empty.',
       {
         computed: "coalesce(nullif(header_message_id, ''), 'id:' || id)",
-        nullMeans: 'It does not occur.',
+        nullMeans: NEVER,
         refersTo: ['messages.header_message_id'],
         example: '<CAF1=abc@mail.example.com>',
       },
@@ -88,22 +91,23 @@ const messageCopies = entity('message_copies', {
     text_due: { on: ['received_at DESC'], where: '_text_due = 1' },
   },
   children: [participants],
-  taken: ['text'],
+  feedFields: ['text'],
   mergesExtra: true,
 })
-
-const NEVER = 'It does not occur.'
-const NO_COPY = 'No copy has it.'
 
 const messages = entity('messages', {
   about: 'One row per e-mail: its live copies merged.',
   key: ['header_message_id'],
   storage: 'rowid',
   columns: {
-    header_message_id: own('text', 'RFC 5322 Message-ID, or `id:` and the message id where it has none.', {
-      apiField: 'header_message_id',
-      example: '<CAF1=abc@mail.example.com>',
-    }),
+    header_message_id: own(
+      'text',
+      'RFC 5322 Message-ID, or `id:` followed by the message id where it has none.',
+      {
+        apiField: 'header_message_id',
+        example: '<CAF1=abc@mail.example.com>',
+      },
+    ),
     id: own('text', 'Id of the canonical copy: earliest `received_at`, then smallest id.', {
       nullMeans: NEVER,
       refersTo: ['message_copies.id'],
@@ -111,18 +115,18 @@ const messages = entity('messages', {
       example: '5d1c7f8e-2b1a-4f0c-8d3e-9a0b1c2d3e4f',
     }),
     copy_count: own('integer', 'Number of live copies.', { unit: 'copies', nullMeans: NEVER, example: '2' }),
-    thread_id: own('text', 'Thread; e-mails of one conversation have the same.', {
+    thread_id: own('text', 'Thread: e-mails of one conversation have the same id.', {
       nullMeans: NO_COPY,
       apiField: 'thread_id',
       example: 'thr_1',
     }),
-    subject: own('text', 'Subject of the first copy that shows one.', {
+    subject: own('text', 'Subject of the first copy that has one.', {
       content: true,
-      nullMeans: 'The share settings hide it in every copy or it is empty (the API does not tell which).',
+      nullMeans: 'The share settings hide it in every copy, or it is empty. The API does not state which.',
       apiField: 'subject',
       example: 'お見積りの件',
     }),
-    received_at: own('timestamp', 'When it was sent or received.', {
+    received_at: own('timestamp', 'When the e-mail was sent or received.', {
       nullMeans: NO_COPY,
       apiField: 'received_at',
       example: '2026-03-04T05:06:07.123Z',
@@ -137,7 +141,7 @@ const messages = entity('messages', {
       apiField: 'is_group_email',
       example: '0',
     }),
-    text: own('text', 'Full plain text of the first copy that gives one.', {
+    text: own('text', 'Full plain text of the first copy that has one.', {
       content: true,
       nullMeans: '`text_state` says why.',
       apiField: 'text',
@@ -145,21 +149,21 @@ const messages = entity('messages', {
     }),
     text_state: own(
       'text',
-      '`present` where the text is known, else the canonical copy’s: `pending`, `empty` (hidden or really empty) or `gone`.',
+      '`present` when the text is known, otherwise the state of the canonical copy: `pending`, `empty` (hidden or really empty) or `gone`.',
       {
         nullMeans: NEVER,
         example: 'present',
         whenErased: "'pending'",
       },
     ),
-    _text_from: own('integer', 'Internal: rowid of the copy that gave the text.', {
+    _text_from: own('integer', 'Internal: rowid of the copy that the text was read from.', {
       nullMeans: 'No text is known.',
       example: '17',
       whenErased: 'NULL',
     }),
   },
   indices: {
-    // Covers the counts of sync_status and sync_coverage, which must not read a million texts.
+    // A covering index for the counts of sync_status and sync_coverage, which must not read a million texts.
     by_time: { on: ['received_at DESC', 'text_state', '_deleted_at'] },
     by_thread: { on: ['thread_id', 'received_at'] },
   },
@@ -168,7 +172,7 @@ const messages = entity('messages', {
 const messageParticipants = link('message_participants', {
   content: true,
   about:
-    'Senders and receivers of each live e-mail: the union over its live copies by role and address. Those of a deleted e-mail are only in `message_copy_participants`.',
+    'Senders and recipients of each live e-mail: the union of its live copies by role and address. Those of a deleted e-mail are only in `message_copy_participants`.',
   key: ['header_message_id', 'role', 'handle'],
   livesWith: { table: 'messages', on: { header_message_id: 'header_message_id' } },
   columns: {
@@ -181,17 +185,17 @@ const messageParticipants = link('message_participants', {
       apiField: 'participants[].role',
       example: 'FROM',
     }),
-    handle: own('text', 'Mail address.', {
+    handle: own('text', 'E-mail address.', {
       apiField: 'participants[].handle',
       example: 'aiko@example.com',
     }),
-    display_name: own('text', 'Name from the first copy that shows one.', {
-      nullMeans: 'No copy shows one.',
+    display_name: own('text', 'Name from the first copy that has one.', {
+      nullMeans: 'No copy has a name.',
       apiField: 'participants[].display_name',
       example: 'Aiko Tanaka',
     }),
-    contact_id: own('text', 'CRM contact (`crm_records.id`), from the first copy that knows it.', {
-      nullMeans: 'No copy knows one.',
+    contact_id: own('text', 'CRM contact (`crm_records.id`) from the first copy that has one.', {
+      nullMeans: 'No copy has a contact.',
       refersTo: ['crm_records.id'],
       apiField: 'participants[].contact_id',
       example: 'e4c3a8d6-2fa0-4179-9d5c-70913c4d5e6f',
@@ -201,7 +205,7 @@ const messageParticipants = link('message_participants', {
 
 const MERGED = ['thread_id', 'subject', 'received_at', 'is_internal', 'is_group_email'] as const
 
-/** A field that the canonical copy has as null is taken from the next copy that has it. */
+/** Each field comes from the first copy, in canonical order, in which it is not null. */
 function merge(copies: readonly SourceRow[]) {
   const firstKnown = (column: string) => copies.find(copy => copy[column] != null)?.[column] ?? null
   return {
@@ -213,20 +217,20 @@ function merge(copies: readonly SourceRow[]) {
 
 export const messagesResource = resource({
   name: 'messages',
-  about: 'E-mails, all their copies, and the merge of these',
+  about: 'E-mails: every copy, and one merged row per e-mail',
   parents: [],
   tables: [messageCopies, messages, messageParticipants],
   derivation: {
     from: 'message_copies',
     into: 'messages',
     groupBy: 'mail_id',
-    // An empty or missing header id never merges two messages.
+    // Messages without a header_message_id are never merged.
     groupOf: cell => String(cell('header_message_id') || `id:${cell('id')}`),
     parts: { from: 'message_copy_participants', into: 'message_participants' },
     time: 'received_at',
     key: 'id',
     merge,
-    aboutMerge: ['id', 'copy_count'],
+    mergeMetadata: ['id', 'copy_count'],
   },
   feeds: {
     list: {

@@ -1,17 +1,17 @@
-import { child, entity, parent, requested, resource, text, timestamp } from '../resource.ts'
+import { child, entity, parent, requestKey, resource, text, timestamp } from '../catalog/resource.ts'
 
 const talkPointResults = child('talk_point_results', {
   content: true,
-  about: 'The answer to each of a playbook’s questions.',
+  about: 'The answers to the questions of a playbook.',
   list: 'talk_point_results',
   key: ['playbook_result_id', 'id'],
   columns: {
     playbook_result_id: parent('id', 'text', 'Result.'),
     id: text('Id of the answer.'),
     talk_point_id: text('Question (`playbook_talk_points.id`).', { refersTo: ['playbook_talk_points.id'] }),
-    question: text('The question as it was asked.'),
-    answer: text('What the meeting says to it.'),
-    created_at: timestamp('When it was answered.'),
+    question: text('The question at that time.'),
+    answer: text('The answer from the meeting.'),
+    created_at: timestamp('When the answer was created.'),
   },
 })
 
@@ -20,10 +20,10 @@ const playbookResults = entity('playbook_results', {
   key: ['id'],
   columns: {
     id: text('Result id.'),
-    meeting_id: requested('Meeting.', { from: 'meeting_id', refersTo: ['meetings.id'], example: 'mtg_1' }),
+    meeting_id: requestKey('Meeting.', { from: 'meeting_id', refersTo: ['meetings.id'], example: 'mtg_1' }),
     playbook_id: text('Playbook.', { refersTo: ['playbooks.id'] }),
     playbook_name: text('Name of the playbook at that time.', { content: true }),
-    created_at: timestamp('When it was made.'),
+    created_at: timestamp('When the result was created.'),
   },
   children: [talkPointResults],
   indices: { by_meeting: { on: ['meeting_id'] } },

@@ -1,4 +1,14 @@
-import { boolean, child, entity, integer, own, parent, resource, text, timestamp } from '../resource.ts'
+import {
+  boolean,
+  child,
+  entity,
+  integer,
+  own,
+  parent,
+  resource,
+  text,
+  timestamp,
+} from '../catalog/resource.ts'
 
 const talkPoints = child('playbook_talk_points', {
   about: 'The questions of a playbook.',
@@ -8,26 +18,28 @@ const talkPoints = child('playbook_talk_points', {
     playbook_id: parent('id', 'text', 'Playbook.'),
     id: text('Question id.'),
     question: text('The question.', { content: true }),
-    description: text('What is meant by the question.', { content: true }),
-    order: integer('Place within the playbook.'),
-    target: text('What it is asked of. The API does not state its values.'),
-    data_type: text('Kind of answer. The API does not state its values.'),
-    format_style: text('Form of the answer. The API does not state its values.'),
-    character_limit: integer('Longest answer.', { unit: 'characters' }),
+    description: text('Explanation of the question.', { content: true }),
+    order: integer('Position of the question within the playbook.'),
+    target: text('What the question is asked about. The API does not state its values.'),
+    data_type: text('Type of the answer. The API does not state its values.'),
+    format_style: text('Format of the answer. The API does not state its values.'),
+    character_limit: integer('Maximum length of the answer.', { unit: 'characters' }),
   },
 })
 
 const playbooks = entity('playbooks', {
-  about: 'Question templates that are run against meetings.',
+  about: 'Templates of questions that are answered for meetings.',
   key: ['id'],
   columns: {
     id: text('Playbook id.'),
     name: text('Name of the playbook.', { content: true }),
-    active: boolean('1 while it is in use. The list shows only these; inactive ones stay readable.'),
+    active: boolean(
+      '1 while in use. The API lists only active playbooks, but inactive ones can still be read.',
+    ),
     updated_at: timestamp('When it was last changed.'),
-    execution_setting: own('json', 'When it runs by itself, as the API sent it.', {
+    execution_setting: own('json', 'When the playbook runs automatically, as sent by the API.', {
       content: true,
-      nullMeans: 'It was not read yet, or the API gives none.',
+      nullMeans: 'It has not been read yet, or the API has none.',
       example: '{"mode":"AUTO"}',
     }),
   },

@@ -1,13 +1,13 @@
-import { child, entity, parent, resource, text } from '../resource.ts'
+import { child, entity, parent, resource, text } from '../catalog/resource.ts'
 
 const teamMembers = child('team_members', {
-  about: 'Which members belong to which team.',
+  about: 'The members of each team.',
   list: 'member_ids',
   items: 'scalar',
   key: ['team_id', 'member_id'],
   columns: {
     team_id: parent('id', 'text', 'Team.'),
-    member_id: text('Member; may be one who is no longer listed.', {
+    member_id: text('Member. May be a former member, who is on no list any more.', {
       from: 'value',
       refersTo: ['members.id'],
     }),
@@ -24,7 +24,7 @@ const teams = entity('teams', {
 
 export const teamsResource = resource({
   name: 'teams',
-  about: 'Teams and who is in them',
+  about: 'Teams and their members',
   parents: [],
   tables: [teams],
   feeds: {

@@ -1,4 +1,4 @@
-import { child, NOT_STATED, parent, position, real, resource, text, tuples } from '../resource.ts'
+import { child, NOT_STATED, parent, position, real, resource, text, tuples } from '../catalog/resource.ts'
 
 const entries = child('transcript_entries', {
   content: true,
@@ -10,19 +10,19 @@ const entries = child('transcript_entries', {
   columns: {
     meeting_id: parent('id', 'text', 'Meeting.', { refersTo: ['meetings.id'] }),
     position: position(),
-    speaker_id: text('Tells the speakers of one meeting apart.'),
+    speaker_id: text('Id of the speaker within the meeting.'),
     speaker_name: text('Name of the speaker.'),
     contact_id: text('CRM contact (`crm_records.id`).', {
-      nullMeans: 'The API knows none.',
+      nullMeans: 'The API gave no contact.',
       refersTo: ['crm_records.id'],
       example: 'e4c3a8d6-2fa0-4179-9d5c-70913c4d5e6f',
     }),
     text: text('What was said.'),
-    elapsed_seconds: real('When it was said, since the start.', { unit: 'seconds' }),
+    elapsed_seconds: real('When it was said, counted from the start.', { unit: 'seconds' }),
     words: tuples(
       'Array of `[text, start_time, end_time]`; see the view `transcript_words`.',
       ['text', 'start_time', 'end_time'],
-      { unit: NOT_STATED, nullMeans: 'The API gave none, or `transcripts.words` is off.' },
+      { unit: NOT_STATED, nullMeans: 'The API gave no words, or `transcripts.words` is off.' },
     ),
   },
 })

@@ -1,15 +1,15 @@
 import { Cron } from 'croner'
 
 /**
- * Work that goes by the calendar, in the machine's time zone: the only user of croner. Everything that has to do
- * with the API goes by intervals instead, which the owner can scale.
+ * Calendar work, in the machine's time zone. Only this file uses croner. Work that involves the API is scheduled by
+ * intervals instead, which `sync.interval_scale` multiplies.
  */
 export const CALENDAR = {
-  /** Erasing, pruning and tidying of the file: when few people ask it anything. */
+  /** Purging, pruning and optimizing, at a time of night with few queries. */
   maintenance: '17 3 * * *',
 } as const
 
-/** When an entry of the calendar is next to be done, in ms since the epoch. Pure but for the time zone. */
+/** The next occurrence after an instant, both in ms since the epoch; Infinity when there is none. */
 export function nextOccurrence(pattern: string, after: number): number {
   const next = new Cron(pattern).nextRun(new Date(after))
   return next?.getTime() ?? Number.POSITIVE_INFINITY

@@ -1,12 +1,13 @@
-import { isOurs } from '../store/copy-owners.ts'
+import { isOurs } from '../store/snapshot/copy-owners.ts'
 
 /**
- * What is due, and what may be destroyed, given the clocks and the notes in the database. Everything here is pure.
+ * Decides which maintenance is due and which copies may be removed, from the clocks and from what is stored in the
+ * database. All functions are pure.
  *
- * One rule stands above all others: nothing is destroyed on the word of one clock. This machine's clock may be wrong by
- * years after a flat battery or before NTP, so whatever removes content waits until the API has told its own time and
- * both agree. Instants that were noted under a wrong clock are recognised because they contradict an instant that was
- * noted under a right one; their age is then counted from the first look under a right clock.
+ * The rule: nothing is destroyed because of one clock. This machine's clock may be wrong by years, after a flat battery
+ * or before NTP. So everything that removes content waits until the API's clock is known and both agree within a day.
+ * An instant that was recorded under a wrong clock is recognised when it contradicts an instant that was recorded under
+ * a right one. Its age is then counted from the first check under a right clock.
  */
 
 export const DAY_MS = 86_400_000
@@ -14,23 +15,23 @@ export const DAY_MS = 86_400_000
 /** Both in ms since the epoch. */
 export interface Clocks {
   machine: number
-  /** As the API's answers tell it; undefined before the first answer. */
+  /** The API's clock, from the `Date` header of its responses; undefined before the first response. */
   server: number | undefined
 }
 
 export type ClockTrust = 'agreed' | 'unknown' | 'apart'
 
-/** Retention is counted in days, so a difference below one changes nothing that matters. */
+/** Retention is counted in days, so a smaller difference does not matter. */
 const AGREED_WITHIN_MS = DAY_MS
 
-export function trustIn({ machine, server }: Clocks): ClockTrust {
+export function clockTrust({ machine, server }: Clocks): ClockTrust {
   if (server === undefined) return 'unknown'
   return Math.abs(machine - server) <= AGREED_WITHIN_MS ? 'agreed' : 'apart'
 }
 
 /**
- * Whether calendar work is due: at its next occurrence after it was last done, and at once where it never was. A note
- * from the future was made under a wrong clock and counts as none.
+ * Whether calendar work is due: at the next occurrence after it was last done, or now if it never was. A `doneAt` in the
+ * future was recorded under a wrong clock and is ignored.
  * @param doneAt in ms since the epoch
  * @param next the next occurrence after an instant
  */
@@ -38,114 +39,121 @@ export function isMissed(doneAt: number | undefined, now: number, next: (after: 
   return doneAt === undefined || doneAt > now || next(doneAt) <= now
 }
 
-/** A whole copy of the warehouse that parley made: a kept snapshot, or the copy before an upgrade. */
+/** A copy of the whole warehouse that parley made: a kept snapshot, or the copy from before an upgrade or a restore. */
 export interface Copy {
   path: string
-  /** The instant in its name, if its kind has one. All instants are in ms since the epoch. */
+  /** The instant in its file name, if this kind of copy has one. All instants are in ms since the epoch. */
   namedAt: number | undefined
   modifiedAt: number
-  /** Undefined where the file is damaged or was made by a version that noted none. */
+  /** Identity of the warehouse. Undefined where the file is damaged, or a version without identities made it. */
   identity: string | undefined
   /**
-   * When the last maintenance before it ended. That was under a right clock, so the copy is not older. Undefined also
-   * before the first one.
+   * When the last maintenance before the copy ended. Maintenance only runs under a right clock, so the copy is not
+   * older. Undefined before the first maintenance.
    */
   maintainedAt: number | undefined
-  /** True in the folder that is named after this database and holds nothing else. */
+  /** True in the folder that is named after this database and is only for its snapshots. */
   isInOwnFolder: boolean
-  /** A snapshot can be the last backup that there is. The copy before an upgrade is not meant as one. */
+  /** A snapshot may be the owner's only backup. The other copies are not meant as backups. */
   isSnapshot: boolean
 }
 
 export interface CopyRules {
-  /** By a clock that was found to agree with the API's. */
+  /** By a clock that agrees with the API's. */
   now: number
   /** The identity of this warehouse. */
   identity: string | undefined
-  /** Copies made before it hold what has been erased since; undefined where nothing is ever erased. */
+  /** Copies from before this instant are too old; undefined where content is never purged. */
   before: number | undefined
-  /** When content was last erased from the warehouse. */
+  /** When content was last purged from the warehouse. */
   erasedAt: number | undefined
-  /** When its first maintenance ended; undefined where that was not noted. */
+  /** When the first maintenance of the warehouse ended; undefined where that was not recorded. */
   firstMaintainedAt: number | undefined
 }
 
-/** `recount`: its age cannot be known, and is counted from now. `ask`: it is old, and may be of this warehouse. */
+/**
+ * - `recount`: the copy's age cannot be known; it is counted from now.
+ * - `ask`: the copy is old and may be of this warehouse; the operator has to decide.
+ */
 export type Fate = 'keep' | 'remove' | 'recount' | 'ask'
 
-/** What happens to each of these copies, in their order. */
+/** The fate of each copy, in the order of `copies`. */
 export function fatesOf(copies: readonly Copy[], rules: CopyRules): Fate[] {
   const { now, before, erasedAt, firstMaintainedAt = 0 } = rules
-  const born = copies.map(copy => {
-    const at = bornAt(copy, now)
-    // Made before any clock was known to be right, it may be younger than it says.
+  const created = copies.map(copy => {
+    const at = createdAt(copy, now)
+    // A copy from before the first maintenance may have been made under a clock that was behind.
     return at === undefined || copy.maintainedAt !== undefined ? at : Math.max(at, firstMaintainedAt)
   })
   const ours = copies.map(copy => isOurs(copy, rules.identity))
   const newest = Math.max(
-    ...copies.map((copy, at) => (copy.isSnapshot && ours[at] ? (born[at] ?? now) : Number.NEGATIVE_INFINITY)),
+    ...copies.map((copy, at) =>
+      copy.isSnapshot && ours[at] ? (created[at] ?? now) : Number.NEGATIVE_INFINITY,
+    ),
   )
   return copies.map((copy, at): Fate => {
-    const age = born[at]
+    const since = created[at]
     if (before === undefined) return 'keep'
-    if (!ours[at]) return copy.identity === undefined && age !== undefined && age < before ? 'ask' : 'keep'
-    if (age === undefined) return 'recount'
-    if (age >= before) return 'keep'
-    // The last backup does not go by its age alone, but by what it still holds.
-    const isLast = copy.isSnapshot && age === newest
-    const mayHoldErased = erasedAt !== undefined && erasedAt > madeAfter(copy, now) - AGREED_WITHIN_MS
-    return isLast && !mayHoldErased ? 'keep' : 'remove'
+    if (!ours[at])
+      return copy.identity === undefined && since !== undefined && since < before ? 'ask' : 'keep'
+    if (since === undefined) return 'recount'
+    if (since >= before) return 'keep'
+    // The only backup is removed when it may hold purged content, but not because of its age alone.
+    const isNewest = copy.isSnapshot && since === newest
+    const mayHoldPurged = erasedAt !== undefined && erasedAt > createdNotBefore(copy, now) - AGREED_WITHIN_MS
+    return isNewest && !mayHoldPurged ? 'keep' : 'remove'
   })
 }
 
-/** A file system may keep time a little differently. */
-const SLACK_MS = 60_000
+/** File systems round timestamps, and a network file system has a clock of its own. */
+const TOLERANCE_MS = 60_000
 
-/** From when a copy's age counts, or undefined where neither its name nor its file can be right. */
-function bornAt(copy: Copy, now: number): number | undefined {
+/** When the copy was made; undefined where neither its name nor its file time is possible. */
+function createdAt(copy: Copy, now: number): number | undefined {
   const { modifiedAt } = copy
-  return trueName(copy, now) ?? (isPossible(modifiedAt, copy, now) ? modifiedAt : undefined)
+  return plausibleNameTime(copy, now) ?? (isPossible(modifiedAt, copy, now) ? modifiedAt : undefined)
 }
 
-/** An instant before which it was certainly not made: its file's time may be that of a recount. */
-const madeAfter = (copy: Copy, now: number): number => trueName(copy, now) ?? copy.maintainedAt ?? 0
+/** An instant before which the copy was certainly not made. Its file time does not count: a recount changes it. */
+const createdNotBefore = (copy: Copy, now: number): number =>
+  plausibleNameTime(copy, now) ?? copy.maintainedAt ?? 0
 
-/** The instant in its name, unless it was made under a wrong clock: it is named before it is written. */
-function trueName(copy: Copy, now: number): number | undefined {
+/** The instant in the file name, unless the clock was wrong. The name is older than the file's last change. */
+function plausibleNameTime(copy: Copy, now: number): number | undefined {
   const { namedAt, modifiedAt } = copy
-  if (namedAt === undefined || namedAt > modifiedAt + SLACK_MS) return undefined
+  if (namedAt === undefined || namedAt > modifiedAt + TOLERANCE_MS) return undefined
   return isPossible(namedAt, copy, now) ? namedAt : undefined
 }
 
 function isPossible(at: number, { maintainedAt = 0 }: Copy, now: number): boolean {
-  return at <= now + SLACK_MS && at >= maintainedAt - SLACK_MS
+  return at <= now + TOLERANCE_MS && at >= maintainedAt - TOLERANCE_MS
 }
 
-/** How the database's file is written anew, so that no piece of what was erased is left between its rows. */
+/** How the database file is rebuilt, so that its free space holds no remains of purged content. */
 export type Rebuild =
-  /** At once, in memory: it takes a moment. */
+  /** In memory, at once: it takes a moment. */
   | 'in-memory'
-  /** On the disk, when nothing else is under way: nobody can write meanwhile. */
+  /** On the disk, between two shifts: it blocks all writes. */
   | 'on-disk'
   | 'none'
 
 export interface RebuildState {
-  /** Of the database. */
+  /** Size of the database. */
   bytes: number
-  /** False once the file was written anew after the last erasure. */
-  holdsPieces: boolean
-  /** When a rebuild on the disk was last begun, in ms since the epoch. */
+  /** Whether content was purged since the file was last rebuilt. */
+  hasRemains: boolean
+  /** When a rebuild on the disk was last started, in ms since the epoch. */
   triedAt: number | undefined
   now: number
 }
 
 const IN_MEMORY_UP_TO_BYTES = 32 * 1024 ** 2
-/** Beyond it a rebuild would hold up all writing for minutes. */
+/** A rebuild of a larger file would block all writes for many minutes. */
 export const ON_DISK_UP_TO_BYTES = 8 * 1024 ** 3
 const ON_DISK_EVERY_MS = 7 * DAY_MS
 
-export function rebuildOf({ bytes, holdsPieces, triedAt, now }: RebuildState): Rebuild {
-  if (!holdsPieces) return 'none'
+export function rebuildFor({ bytes, hasRemains, triedAt, now }: RebuildState): Rebuild {
+  if (!hasRemains) return 'none'
   if (bytes <= IN_MEMORY_UP_TO_BYTES) return 'in-memory'
   const isRecent = triedAt !== undefined && triedAt <= now && now - triedAt < ON_DISK_EVERY_MS
   return bytes > ON_DISK_UP_TO_BYTES || isRecent ? 'none' : 'on-disk'

@@ -1,59 +1,59 @@
 import { stat, utimes } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import type { Settings } from '../config.ts'
+import type { Settings } from '../config/config.ts'
 import type { Log } from '../log.ts'
-import { copiesOf, removeUnfinishedCopies } from '../store/backup.ts'
-import { ownersOf } from '../store/copy-owners.ts'
-import { folderBeside, isNamed, isOwnFolder, keptSnapshots } from '../store/kept-snapshots.ts'
-import { keptByRestores } from '../store/restore-swap.ts'
-import { removeAbandoned, removeFiles, removeParts } from '../store/snapshot-target.ts'
-import { META } from '../store/state.ts'
+import { copiesOf, removeUnfinishedCopies } from '../store/migrations/backup.ts'
+import { keptByRestores } from '../store/restore/swap.ts'
+import { ownersOf } from '../store/snapshot/copy-owners.ts'
+import { defaultSnapshotFolder, isOwnFolder, isSnapshotName, keptSnapshots } from '../store/snapshot/kept.ts'
+import { removeAbandoned, removeFiles, removePartials } from '../store/snapshot/target.ts'
 import type { Store } from '../store/store.ts'
+import { META } from '../store/sync/meta.ts'
 import { type Copy, type CopyRules, fatesOf } from './decisions.ts'
 
-/** Whole copies of the warehouse that parley made itself, which keep what is erased from it later. */
+/** Removes old copies of the warehouse that parley made, since they hold content that is purged later. */
 
 export interface OldCopiesDeps {
   store: Pick<Store, 'db' | 'state' | 'transaction'>
   log: Log
   settings: Pick<Settings, 'database' | 'snapshot'>
   signal: AbortSignal
-  owners?: typeof ownersOf
+  readOwners?: typeof ownersOf
 }
 
 /**
- * Removes what is too old of this warehouse's copies, whether any are made now or not, and what processes that were
- * killed have left unfinished. Call it only while this machine's clock is known to be right.
- * @returns how many files were removed
+ * Removes copies of this warehouse that are too old, even when snapshots are off now, and unfinished copies of killed
+ * processes. Call it only while this machine's clock is known to be right.
+ * @returns the number of removed files
  */
 export async function removeOldCopies(
   deps: OldCopiesDeps,
   { now, before }: Pick<CopyRules, 'now' | 'before'>,
 ): Promise<number> {
-  const { store, log, settings, signal, owners = ownersOf } = deps
-  // Snapshots are named after the path in the settings, also where that is a link to the file.
+  const { store, log, settings, signal, readOwners = ownersOf } = deps
+  // Snapshots are named after the path in the settings, even where that is a link to the file.
   const database = resolve(settings.database.path)
   const folders = await noteSnapshotFolder(deps)
   let count = 0
-  const tell = (removed: readonly string[], what: string) => {
+  const logRemoved = (removed: readonly string[], what: string) => {
     for (const path of removed) log.info(what, { path })
     count += removed.length
   }
   removeUnfinishedCopies(store.db.name)
-  removeParts(store.db.name)
+  removePartials(store.db.name)
   for (const folder of folders) {
     const name = basename(database)
-    const parts = await removeAbandoned(join(folder, name), one => isNamed(database, one), now)
-    tell(parts, 'An unfinished snapshot was removed')
+    const parts = await removeAbandoned(join(folder, name), one => isSnapshotName(database, one), now)
+    logRemoved(parts, 'An unfinished snapshot was removed')
   }
-  const found = await copiesIn(store.db.name, database, folders)
+  const found = await findCopies(store.db.name, database, folders)
   if (before === undefined || found.length === 0 || signal.aborted) return count
-  const said = await owners(
+  const owners = await readOwners(
     found.map(({ path }) => path),
     signal,
   )
   const copies = found.map((copy, at): Copy => {
-    const { identity, maintainedAt } = said[at] ?? {}
+    const { identity, maintainedAt } = owners[at] ?? {}
     return { ...copy, identity, maintainedAt: instantOf(maintainedAt) }
   })
   const { state } = store
@@ -64,19 +64,19 @@ export async function removeOldCopies(
     erasedAt: instantOf(state.meta(META.erasedAt)),
     firstMaintainedAt: instantOf(state.meta(META.firstMaintainedAt)),
   })
-  const having = (fate: string) => copies.flatMap(({ path }, at) => (fates[at] === fate ? [path] : []))
-  const { removed, stuck } = await removeFiles(having('remove'))
-  tell(removed, 'A copy of the warehouse was removed, since it may hold what has been erased')
+  const pathsWith = (fate: string) => copies.flatMap(({ path }, at) => (fates[at] === fate ? [path] : []))
+  const { removed, stuck } = await removeFiles(pathsWith('remove'))
+  logRemoved(removed, 'An old copy of the warehouse was removed: it may hold content that has been purged')
   for (const path of stuck) log.warn('An old copy of the warehouse could not be removed', { path })
-  for (const path of having('ask'))
-    log.warn('An old snapshot does not say of which warehouse it is; if it is of this one, remove it', {
+  for (const path of pathsWith('ask'))
+    log.warn('An old snapshot has no identity; remove it if it is of this warehouse', {
       path,
     })
-  for (const path of having('recount')) await countFromNow(path, now, log)
+  for (const path of pathsWith('recount')) await resetAge(path, now, log)
   return count
 }
 
-/** Notes the present folder of snapshots, and returns all that were noted since the database lies where it lies. */
+/** Records the current snapshot folder, and returns all that were recorded since the database has its current path. */
 export async function noteSnapshotFolder({
   store: { state, transaction },
   settings: {
@@ -86,9 +86,12 @@ export async function noteSnapshotFolder({
 }: Pick<OldCopiesDeps, 'store' | 'settings'>): Promise<string[]> {
   const database = resolve(path)
   const noted = JSON.parse(state.meta(META.snapshotFolders) ?? 'null') as SnapshotFolders | null
-  // A database that was moved or copied has left its snapshots to whoever is now at the earlier place.
+  // After the database was moved or copied, the snapshots at the earlier path belong to the database that is there now.
   const earlier = noted?.database === database ? noted.folders : []
-  const present = [folderBeside(database), ...(snapshot.folder === undefined ? [] : [snapshot.folder])]
+  const present = [
+    defaultSnapshotFolder(database),
+    ...(snapshot.folder === undefined ? [] : [snapshot.folder]),
+  ]
   const folders = [...new Set([...earlier, ...present.map(folder => resolve(folder))])]
   if (folders.length > earlier.length) {
     await transaction(() => state.setMeta(META.snapshotFolders, JSON.stringify({ database, folders })))
@@ -96,7 +99,7 @@ export async function noteSnapshotFolder({
   return folders
 }
 
-/** Earlier folders stay noted: one that is missing today may be on a disk that is not mounted. */
+/** Earlier folders stay recorded: a folder that is missing today may be on a disk that is not mounted. */
 interface SnapshotFolders {
   database: string
   folders: string[]
@@ -104,7 +107,7 @@ interface SnapshotFolders {
 
 type FoundCopy = Omit<Copy, 'identity' | 'maintainedAt'>
 
-async function copiesIn(file: string, database: string, folders: readonly string[]): Promise<FoundCopy[]> {
+async function findCopies(file: string, database: string, folders: readonly string[]): Promise<FoundCopy[]> {
   const beside = [...copiesOf(file), ...keptByRestores(file)].map(path => ({
     path,
     namedAt: undefined,
@@ -124,7 +127,7 @@ async function copiesIn(file: string, database: string, folders: readonly string
       try {
         return [{ ...copy, modifiedAt: (await stat(copy.path)).mtimeMs }]
       } catch {
-        // It has gone meanwhile.
+        // The file was removed in the meantime.
         return []
       }
     }),
@@ -132,11 +135,14 @@ async function copiesIn(file: string, database: string, folders: readonly string
   return dated.flat()
 }
 
-async function countFromNow(path: string, now: number, log: Log): Promise<void> {
+async function resetAge(path: string, now: number, log: Log): Promise<void> {
   try {
     await utimes(path, now / 1000, now / 1000)
   } catch (error) {
-    log.warn('The age of a copy of the warehouse is not known and cannot be noted', { path, error })
+    log.warn('The age of a copy of the warehouse is not known, and its file time could not be set', {
+      path,
+      error,
+    })
   }
 }
 

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts'
 
-/** How many times something may happen: so often in a second, and so often at once after a pause. */
+/** A token bucket: limits how often something may happen per second, with a burst after a pause. */
 export interface Allowance {
-  /** True when it may happen now, which is then counted. */
+  /** Takes one token. False when none is left. */
   take(): boolean
 }
 

@@ -1,9 +1,9 @@
-import type { GovernorState } from '../api/governor.ts'
-import type { StatusRow } from '../store/status.ts'
-import type { SnapshotReport } from '../store/status-report.ts'
+import type { GovernorState } from '../api/governor/governor.ts'
+import type { SnapshotReport } from '../store/status/report.ts'
+import type { StatusRow } from '../store/status/status.ts'
 import type { LoopDelay } from './loop-delay.ts'
 
-/** The values that are read when the metrics are asked for, as a table. */
+/** The gauges of `/metrics`. Their values are read at each scrape. */
 
 export type RateFigures = Pick<GovernorState, 'ratePerSecond' | 'concurrency' | 'inFlight' | 'pausedUntil'>
 
@@ -21,7 +21,7 @@ export interface WorkspaceFigures {
 
 export type SnapshotFigures = Pick<SnapshotReport, 'made_at' | 'failed_at'>
 
-/** What a scrape knows. What cannot be had at the moment is undefined, and its gauges have no value. */
+/** The values of one scrape. A value that is undefined could not be read; its gauges have no value then. */
 export interface Figures {
   version: string
   workspace: WorkspaceFigures | undefined
@@ -29,11 +29,11 @@ export interface Figures {
   now: number
   serverNow: number
   rate: RateFigures | undefined
-  /** What waits to be asked for, by lane. */
+  /** Number of waiting requests by lane. */
   backlog: Readonly<Record<string, number>> | undefined
   resources: readonly ResourceFigures[] | undefined
   database: DatabaseFigures | undefined
-  /** Undefined as long as none was to be made. */
+  /** Undefined where no snapshot was ever scheduled. */
   snapshot: SnapshotFigures | undefined
   loopDelay: LoopDelay
   residentBytes: number
@@ -58,10 +58,10 @@ const STATES = [
 
 const secondsUntil = (ms: number, now: number): number => Math.max(0, ms - now) / 1000
 
-const ofRate = (value: (rate: RateFigures, figures: Figures) => number) => (figures: Figures) =>
+const fromRate = (value: (rate: RateFigures, figures: Figures) => number) => (figures: Figures) =>
   figures.rate === undefined ? [] : [[value(figures.rate, figures)] as const]
 
-const ofDatabase = (value: (database: DatabaseFigures) => number) => (figures: Figures) =>
+const fromDatabase = (value: (database: DatabaseFigures) => number) => (figures: Figures) =>
   figures.database === undefined ? [] : [[value(figures.database)] as const]
 
 const perResource = (value: (row: ResourceFigures, figures: Figures) => number) => (figures: Figures) =>
@@ -70,31 +70,31 @@ const perResource = (value: (row: ResourceFigures, figures: Figures) => number) 
 export const GAUGES: readonly GaugeDefinition[] = [
   {
     name: 'parley_rate_requests_per_second',
-    help: 'Requests per second that the API allows, as far as learned.',
+    help: 'Current rate limit of requests to the API, as learned.',
     labels: [],
-    values: ofRate(({ ratePerSecond }) => ratePerSecond),
+    values: fromRate(({ ratePerSecond }) => ratePerSecond),
   },
   {
     name: 'parley_concurrency',
-    help: 'Requests at the same time that the API allows, as far as learned.',
+    help: 'Current limit of requests in flight, as learned.',
     labels: [],
-    values: ofRate(({ concurrency }) => concurrency),
+    values: fromRate(({ concurrency }) => concurrency),
   },
   {
     name: 'parley_in_flight_requests',
-    help: 'Requests that wait for their answer.',
+    help: 'Requests in flight.',
     labels: [],
-    values: ofRate(({ inFlight }) => inFlight),
+    values: fromRate(({ inFlight }) => inFlight),
   },
   {
     name: 'parley_paused_seconds',
-    help: 'Seconds until requests may go again; 0 when they may.',
+    help: 'Seconds until requests are sent again; 0 when they are not paused.',
     labels: [],
-    values: ofRate(({ pausedUntil = 0 }, { now }) => secondsUntil(pausedUntil, now)),
+    values: fromRate(({ pausedUntil = 0 }, { now }) => secondsUntil(pausedUntil, now)),
   },
   {
     name: 'parley_lane_backlog',
-    help: 'What waits to be asked for.',
+    help: 'Requests that are waiting to be sent.',
     labels: ['lane'],
     values: ({ backlog = {} }) => Object.entries(backlog).map(([lane, waiting]) => [waiting, { lane }]),
   },
@@ -106,7 +106,7 @@ export const GAUGES: readonly GaugeDefinition[] = [
   },
   {
     name: 'parley_fresh_seconds',
-    help: 'Age of the newest end: seconds since its last complete read began. Without a value before the first.',
+    help: 'Seconds since the last complete read of the newest end started. No value before the first.',
     labels: ['resource'],
     values: ({ resources = [], serverNow }) =>
       resources.flatMap(({ resource, fresh_as_of: at }) =>
@@ -115,7 +115,7 @@ export const GAUGES: readonly GaugeDefinition[] = [
   },
   {
     name: 'parley_resource_state',
-    help: '1 for the state that a resource is in, 0 for the others.',
+    help: '1 for the current state of the resource, 0 for the others.',
     labels: ['resource', 'state'],
     values: ({ resources = [] }) =>
       resources.flatMap(row =>
@@ -124,7 +124,7 @@ export const GAUGES: readonly GaugeDefinition[] = [
   },
   {
     name: 'parley_rejects',
-    help: 'Items of the API that could not be stored and wait in sync_rejects.',
+    help: 'Items of the API that could not be stored; see sync_rejects.',
     labels: ['resource'],
     values: perResource(row => row.rejected),
   },
@@ -132,17 +132,17 @@ export const GAUGES: readonly GaugeDefinition[] = [
     name: 'parley_wal_bytes',
     help: "Size of the database's write-ahead log.",
     labels: [],
-    values: ofDatabase(({ walBytes }) => walBytes),
+    values: fromDatabase(({ walBytes }) => walBytes),
   },
   {
     name: 'parley_database_bytes',
     help: 'Size of the database without its write-ahead log.',
     labels: [],
-    values: ofDatabase(({ bytes }) => bytes),
+    values: fromDatabase(({ bytes }) => bytes),
   },
   {
     name: 'parley_snapshot_age_seconds',
-    help: "Seconds since the daemon's newest snapshot was begun. Without a value before the first.",
+    help: "Seconds since the daemon's newest snapshot was started. No value before the first.",
     labels: [],
     values: ({ snapshot, now }) => {
       const at = snapshot?.made_at ?? null
@@ -151,13 +151,13 @@ export const GAUGES: readonly GaugeDefinition[] = [
   },
   {
     name: 'parley_snapshot_failed',
-    help: '1 when the last snapshot could not be made, else 0. Without a value before the first.',
+    help: '1 when the last snapshot failed, else 0. No value before the first.',
     labels: [],
     values: ({ snapshot }) => (snapshot === undefined ? [] : [[snapshot.failed_at === null ? 0 : 1]]),
   },
   {
     name: 'parley_event_loop_delay_seconds',
-    help: 'How late the process got to its timers since the last scrape; quantile 1 is the longest.',
+    help: 'Delay of timers since the last scrape; quantile 1 is the maximum.',
     labels: ['quantile'],
     values: ({ loopDelay: { p50, p99, max } }) => [
       [p50, { quantile: '0.5' }],
@@ -173,14 +173,14 @@ export const GAUGES: readonly GaugeDefinition[] = [
   },
   {
     name: 'parley_workspace_info',
-    help: 'Always 1; the workspace that is read, and where, are in the labels.',
+    help: 'Always 1; the labels name the workspace and the base URL of its API.',
     labels: ['workspace_id', 'base_url'],
     values: ({ workspace }) =>
       workspace === undefined ? [] : [[1, { workspace_id: workspace.id, base_url: workspace.baseUrl }]],
   },
   {
     name: 'parley_build_info',
-    help: 'Always 1; the version is in the label.',
+    help: 'Always 1; the label has the version.',
     labels: ['version'],
     values: ({ version }) => [[1, { version }]],
   },

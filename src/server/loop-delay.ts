@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
-/** How much later than due the process got to its timers, in seconds. */
+/** Delay of timers past their due time, in seconds. */
 export interface LoopDelay {
   p50: number
   p99: number
@@ -8,7 +8,7 @@ export interface LoopDelay {
 }
 
 export interface LoopDelayMonitor {
-  /** Since the last time this was asked, what has held up the process in this very turn included. */
+  /** The delays since the last call, including the current turn of the event loop. */
   take(): Promise<LoopDelay>
   stop(): void
 }
@@ -18,11 +18,11 @@ const RESOLUTION_MS = 20
 export function startLoopDelayMonitor(): LoopDelayMonitor {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   histogram.enable()
-  // What is measured is the time from one timer to the next, the time that is meant to be between them included.
+  // The histogram has the time between two timers, which includes the resolution itself.
   const delay = (ns: number) => (histogram.count === 0 ? 0 : Math.max(0, ns / 1e6 - RESOLUTION_MS) / 1000)
   return {
     async take() {
-      await timersPassed()
+      await letTimersRun()
       const taken = {
         p50: delay(histogram.percentile(50)),
         p99: delay(histogram.percentile(99)),
@@ -35,8 +35,8 @@ export function startLoopDelayMonitor(): LoopDelayMonitor {
   }
 }
 
-/** A timer that is overdue is only noted when it has its turn, and what is not noted yet a reset forgets. */
-async function timersPassed(): Promise<void> {
+/** An overdue timer is only recorded when it runs. A reset before that would lose it. */
+async function letTimersRun(): Promise<void> {
   await new Promise(setImmediate)
   await new Promise(setImmediate)
 }

@@ -13,18 +13,18 @@ import {
 import { startLoopDelayMonitor } from './loop-delay.ts'
 import { NUDGE_KINDS, type NudgeKind } from './nudge.ts'
 
-/** What the daemon tells of itself to Prometheus: the only user of prom-client. */
+/** The daemon's metrics in the format of Prometheus. Only this file uses prom-client. */
 export interface Metrics {
-  /** A request got its answer, or none. */
-  sent(request: SentRequest): void
+  /** A request got its response, or failed. */
+  recordRequest(request: SentRequest): void
   /** A pass ended. */
-  passed(pass: EndedPass): void
-  /** A transaction held the event loop for so long, be it committed or not. */
-  transacted(durationMs: number): void
-  nudged(kind: NudgeKind): void
-  /** A nudge was not taken. */
-  refused(reason: NudgeRefusal): void
-  /** All of it in the text format, which is of this content type. */
+  recordPass(pass: EndedPass): void
+  /** A transaction, committed or rolled back, blocked the event loop for this time. */
+  recordTransaction(durationMs: number): void
+  recordNudge(kind: NudgeKind): void
+  /** A webhook was refused. */
+  recordRefusedNudge(reason: NudgeRefusal): void
+  /** All metrics in Prometheus' text format, of type `contentType`. */
   text(): Promise<string>
   readonly contentType: string
   close(): void
@@ -42,26 +42,26 @@ export interface SentRequest {
 export interface EndedPass {
   resource: string
   lane: string
-  /** One of few words, such as `done`. */
+  /** One of a few words, such as `done`. */
   outcome: string
 }
 
 export type NudgeRefusal = (typeof NUDGE_REFUSALS)[number]
 
 /**
- * Where the values of the moment come from, asked at each scrape. They may throw while there is nothing to be had:
- * the values are then left out of that scrape.
+ * The sources of the gauges, read at each scrape. A source that throws is counted as missing, and the scrape has no
+ * value for it.
  */
 export interface MetricSources {
   version: string
   workspace(): WorkspaceFigures | undefined
-  /** The server's clock in ms since the epoch, as far as it is known: what freshness is measured by. */
+  /** The API server's clock in ms since the epoch: freshness is measured by it. */
   serverNow(): number
-  /** Undefined while no request can be made. */
+  /** Undefined between two shifts. */
   rate(): RateFigures | undefined
   database(): DatabaseFigures | undefined
   snapshot(): SnapshotFigures | undefined
-  /** These two count rows, and so are asked every 15 s at most. */
+  /** Both count rows, and so are read every 15 s at most. */
   resources(): Awaitable<readonly ResourceFigures[] | undefined>
   backlog(): Readonly<Record<string, number>> | undefined
 }
@@ -75,12 +75,12 @@ export interface MetricsOptions {
 
 const NUDGE_REFUSALS = ['wrong-secret', 'too-many', 'bad-body'] as const
 
-const COUNTED_MS = 15_000
+const COUNTS_CACHE_MS = 15_000
 
-/** From a quick answer on a good line to the longest that a request may take by default. */
+/** In seconds: from a quick response to the default of `api.timeout_seconds`. */
 const DURATION_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-/** From a row to what would be felt; a page is meant to take 0.05 at most. */
+/** In seconds: from a single row to a noticeable pause. A page should take 0.05 at most. */
 const TRANSACTION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 
 export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
@@ -94,7 +94,7 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
       try {
         return await read()
       } catch {
-        // Why is said where the database or the API is used; a scrape only tells that the part is missing.
+        // The error is logged where the database or the API is used. A scrape only counts that the part is missing.
         counters.missing.inc({ part })
         return undefined
       }
@@ -103,20 +103,20 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
   const rate = attempt('rate', sources.rate)
   const database = attempt('database', sources.database)
   const snapshot = attempt('snapshot', sources.snapshot)
-  const resources = keep(attempt('resources', sources.resources), COUNTED_MS, clock)
-  const backlog = keep(attempt('backlog', sources.backlog), COUNTED_MS, clock)
+  const resources = cached(attempt('resources', sources.resources), COUNTS_CACHE_MS, clock)
+  const backlog = cached(attempt('backlog', sources.backlog), COUNTS_CACHE_MS, clock)
 
   return {
-    sent({ route, lane, status, durationMs }) {
+    recordRequest({ route, lane, status, durationMs }) {
       counters.requests.inc({ route, status })
       counters.laneRequests.inc({ lane })
       counters.durations.observe({ route }, durationMs / 1000)
       if (status === 429) counters.throttled.inc()
     },
-    passed: ({ resource, lane, outcome }) => counters.passes.inc({ resource, lane, outcome }),
-    transacted: durationMs => counters.transactions.observe(durationMs / 1000),
-    nudged: kind => counters.nudges.inc({ kind }),
-    refused: reason => counters.refusedNudges.inc({ reason }),
+    recordPass: ({ resource, lane, outcome }) => counters.passes.inc({ resource, lane, outcome }),
+    recordTransaction: durationMs => counters.transactions.observe(durationMs / 1000),
+    recordNudge: kind => counters.nudges.inc({ kind }),
+    recordRefusedNudge: reason => counters.refusedNudges.inc({ reason }),
     async text() {
       const now = clock.now()
       const figures: Figures = {
@@ -144,55 +144,50 @@ function createCounters(registry: Registry) {
   const counter = <const Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
     new Counter({ name, help, labelNames, registers: [registry] })
   const counters = {
-    requests: counter('parley_requests_total', 'Requests to the API, by what came of them.', [
-      'route',
-      'status',
-    ]),
+    requests: counter('parley_requests_total', 'Requests to the API, by outcome.', ['route', 'status']),
     laneRequests: counter('parley_lane_requests_total', 'Requests to the API, by lane.', ['lane']),
     durations: new Histogram({
       name: 'parley_request_duration_seconds',
-      help: 'Time from sending a request to the end of its answer.',
+      help: 'Time from sending a request to the end of its response.',
       labelNames: ['route'],
       buckets: DURATION_BUCKETS,
       registers: [registry],
     }),
     transactions: new Histogram({
       name: 'parley_transaction_duration_seconds',
-      help: 'Time for which one transaction of the database held up everything else.',
+      help: 'Time for which one database transaction blocked the event loop.',
       buckets: TRANSACTION_BUCKETS,
       registers: [registry],
     }),
     throttled: counter('parley_throttled_total', 'Requests that the API refused as too many (429).', []),
-    passes: counter('parley_passes_total', 'Passes, by how they ended.', ['resource', 'lane', 'outcome']),
-    nudges: counter('parley_nudges_total', 'Webhooks that were taken.', ['kind']),
-    refusedNudges: counter('parley_nudges_refused_total', 'Webhooks that were not taken.', ['reason']),
-    missing: counter('parley_scrape_missing_total', 'Times that a part of these values could not be had.', [
-      'part',
-    ]),
+    passes: counter('parley_passes_total', 'Passes, by outcome.', ['resource', 'lane', 'outcome']),
+    nudges: counter('parley_nudges_total', 'Webhooks that were accepted.', ['kind']),
+    refusedNudges: counter('parley_nudges_refused_total', 'Webhooks that were refused.', ['reason']),
+    missing: counter('parley_scrape_missing_total', 'Failed reads of a part of these values.', ['part']),
   }
-  // What never happened is 0 and not unknown, so that the first time is a change.
+  // Start at 0, so that the first event shows as an increase.
   for (const kind of NUDGE_KINDS) counters.nudges.inc({ kind }, 0)
   for (const reason of NUDGE_REFUSALS) counters.refusedNudges.inc({ reason }, 0)
   return counters
 }
 
-/** Gives what sets the gauge anew; labels that no longer occur are gone. */
+/** Returns the function that sets the gauge. It also removes labels that no longer occur. */
 function createGauge({ name, help, labels, values }: GaugeDefinition, registry: Registry) {
   const gauge = new Gauge({ name, help, labelNames: labels, registers: [registry] })
   return (figures: Figures): void => {
     gauge.reset()
-    // Without labels, a reset gauge would say 0 where nothing is known.
+    // A reset gauge without labels would report 0 where the value is not known.
     if (labels.length === 0) gauge.remove()
     for (const [value, of = {}] of values(figures)) gauge.set(of, value)
   }
 }
 
-/** Reads again only what was read longer ago than that, be it a value or nothing. */
-function keep<T>(read: () => T, ms: number, clock: Clock): () => T {
-  let kept: { value: T; at: number } | undefined
+/** Caches the result of `read`, including undefined, for `ms`. */
+function cached<T>(read: () => T, ms: number, clock: Clock): () => T {
+  let last: { value: T; at: number } | undefined
   return () => {
     const now = clock.elapsed()
-    if (kept === undefined || now - kept.at >= ms) kept = { value: read(), at: now }
-    return kept.value
+    if (last === undefined || now - last.at >= ms) last = { value: read(), at: now }
+    return last.value
   }
 }

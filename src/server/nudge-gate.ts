@@ -2,9 +2,9 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { createAllowance } from './allowance.ts'
 
-/** Decides who may nudge, before anything else of the request is looked at. */
+/** Decides whether a webhook is accepted, before its body is read. */
 export interface NudgeGate {
-  /** @param given what the request gave as its secret */
+  /** @param given the secret in the request */
   admit(given: string | undefined): 'admitted' | 'wrong-secret' | 'too-many'
 }
 
@@ -12,17 +12,17 @@ const REQUESTS = { perSecond: 10, burst: 50 }
 
 export function createNudgeGate(secret: string, clock: Clock): NudgeGate {
   const wanted = digest(secret)
-  // Two allowances, or whoever guesses at the secret would use up that of the one who knows it.
-  const known = createAllowance({ ...REQUESTS, clock })
-  const strangers = createAllowance({ ...REQUESTS, clock })
+  // Two allowances, so that guesses at the secret do not use up the allowance of the right sender.
+  const withSecret = createAllowance({ ...REQUESTS, clock })
+  const withoutSecret = createAllowance({ ...REQUESTS, clock })
   return {
     admit(given) {
       const isRight = timingSafeEqual(digest(given ?? ''), wanted)
-      if (!(isRight ? known : strangers).take()) return 'too-many'
+      if (!(isRight ? withSecret : withoutSecret).take()) return 'too-many'
       return isRight ? 'admitted' : 'wrong-secret'
     },
   }
 }
 
-/** Of one length whatever is given, so that comparing tells nothing of the length either. */
+/** Digests have one length, so that the comparison does not reveal the secret's length. */
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -1,12 +1,12 @@
 /**
- * Reads a webhook of the product for what it hints at. It comes from a stranger and its envelope is not described
- * (specification: Events), so nothing is expected of its shape, nothing in it is data, and all work on it is bounded.
+ * Reads which rows a webhook of the product is about. The sender is not trusted, and the API's description does not
+ * give the envelope (section Events). So any JSON is accepted, nothing in it is stored, and all work on it is bounded.
  */
 
-/** What a webhook says is worth reading now. */
+/** The rows and lists that a webhook suggests to read now. */
 export interface Nudge {
   kind: NudgeKind
-  /** Ids as they stood there: 1 to 200 printable ASCII characters, none twice, at most 100 in all three lists together. */
+  /** Ids as sent: 1 to 200 printable ASCII characters, no duplicates, at most 100 in all three lists together. */
   meetings: string[]
   playbooks: string[]
   /** `object` in lower case, such as `deal`. */
@@ -15,7 +15,7 @@ export interface Nudge {
   activities: boolean
 }
 
-/** The specification names four kinds and the family `record.activity_link.*`, but none of its members. */
+/** The API's description names four kinds, and the family `record.activity_link.*` without its members. */
 export const NUDGE_KINDS = [
   'meeting.completed.beta',
   'playbook.generated.beta',
@@ -29,10 +29,10 @@ export type NudgeKind = (typeof NUDGE_KINDS)[number]
 
 interface KindRule {
   kind: NudgeKind
-  /** Also without the suffix of the beta, which is to end some day. */
+  /** Matches with and without `.beta`, since the API may drop the suffix. */
   pattern: RegExp
   activities: boolean
-  /** What a bare `id` in the envelope's payload is the id of. */
+  /** What a plain `id` field in the envelope's payload identifies. */
   payload?: Thing
 }
 
@@ -55,13 +55,13 @@ const KIND_RULES: readonly KindRule[] = [
 ]
 const UNKNOWN: KindRule = { kind: 'unknown', pattern: /^/, activities: false }
 
-/** Where the kind may stand: in these fields, at the top or in one of the payload's places. */
+/** Fields that may hold the kind, at the top or in one of the fields that may hold the payload. */
 const KIND_FIELDS = ['type', 'event', 'event_type', 'event_name', 'name', 'kind', 'topic', 'eventType']
 const PAYLOAD_NAMES = ['data', 'payload', 'event', 'object', 'resource']
 
 type Thing = 'meeting' | 'playbook' | 'activity' | 'company' | 'contact' | 'deal' | 'other'
 
-/** Names of things in the singular and the plural, as they stand in field names and as values of `…_type`. */
+/** Names of things, singular and plural, as they occur in field names and in values of `…_type`. */
 const THINGS: ReadonlyMap<string, Thing> = new Map<string, Thing>([
   ['meeting', 'meeting'],
   ['meetings', 'meeting'],
@@ -83,14 +83,14 @@ const THINGS: ReadonlyMap<string, Thing> = new Map<string, Thing>([
   ),
 ])
 
-/** `meeting_id` and `meeting_ids`, and so for every other. A table, since a name may be as long as the body. */
+/** `meeting_id`, `meeting_ids` and so on. A map, since a pattern would scan names that may be as long as the body. */
 const ID_FIELDS: ReadonlyMap<string, Thing> = new Map(
   [...THINGS].flatMap(([name, thing]) => [`${name}_id`, `${name}_ids`].map(field => [field, thing] as const)),
 )
 
 /**
- * An id beside the field that says what it is of. `record_id` with `record_object_type` is none of them: it is an id
- * of the CRM behind the product, which the API does not know.
+ * Pairs of an id field and the field with its type. `record_id` with `record_object_type` is not one of them: it is an
+ * id of the CRM behind the product, and the API cannot look it up.
  */
 const PAIRS = [
   ['object_id', 'object_type'],
@@ -101,20 +101,20 @@ const PAIRS = [
   ['id', 'object'],
 ] as const
 
-const MOST_IDS = 100
-const MOST_NODES = 5_000
-const MOST_DEPTH = 10
+const MAX_IDS = 100
+const MAX_NODES = 5_000
+const MAX_DEPTH = 10
 const ID = /^[\x21-\x7e]{1,200}$/
 const OBJECT = /^[a-z][a-z0-9_-]{0,99}$/
 
-/** Never throws, whatever the JSON is. The ids that stand nearest to the top are taken first. */
+/** Never throws, whatever the JSON is. Walks breadth-first, so that ids near the top win when there are too many. */
 export function readNudge(body: unknown): Nudge {
   const rule = findRule(body)
   const found = createFindings(rule.activities)
   const nodes: Node[] = [{ value: body, name: '', depth: 0 }]
-  for (let at = 0; at < nodes.length && !found.full(); at += 1) {
+  for (let at = 0; at < nodes.length && !found.isFull(); at += 1) {
     const node = nodes[at]
-    if (node !== undefined) look(node, rule, nodes, found)
+    if (node !== undefined) visitNode(node, rule, nodes, found)
   }
   return { kind: rule.kind, ...found.all() }
 }
@@ -134,31 +134,31 @@ const fieldOf = (value: unknown, name: string): unknown => (isObject(value) ? va
 
 interface Node {
   value: unknown
-  /** Of the field in which it stands; the items of a list have the name of the list. */
+  /** Name of the field that holds the value. The items of a list have the name of the list. */
   name: string
   depth: number
 }
 
-/** Takes the ids of one node and puts what is in it at the end of the nodes, as far as these may grow. */
-function look({ value, name, depth }: Node, rule: KindRule, nodes: Node[], found: Findings): void {
+/** Collects the ids of one node and appends its children to `nodes`, up to the limits. */
+function visitNode({ value, name, depth }: Node, rule: KindRule, nodes: Node[], found: Findings): void {
   const add = (child: unknown, childName: string) => {
-    if (depth < MOST_DEPTH && nodes.length < MOST_NODES)
+    if (depth < MAX_DEPTH && nodes.length < MAX_NODES)
       nodes.push({ value: child, name: childName, depth: depth + 1 })
   }
   if (typeof value === 'string') {
     const thing = ID_FIELDS.get(name)
-    if (thing !== undefined) found.note(thing, value)
+    if (thing !== undefined) found.add(thing, value)
   } else if (Array.isArray(value)) {
-    for (const item of value.slice(0, MOST_NODES)) add(item, name)
+    for (const item of value.slice(0, MAX_NODES)) add(item, name)
   } else if (isObject(value)) {
     const fields = Object.entries(value).map(([key, child]) => [snakeCase(key), child] as const)
     for (const [key, child] of fields) add(child, key)
-    lookTogether(new Map(fields), { name, isTop: depth === 0 }, rule, found)
+    visitFields(new Map(fields), { name, isTop: depth === 0 }, rule, found)
   }
 }
 
-/** Takes the ids that say what they are of only together with another field or with where they stand. */
-function lookTogether(
+/** Collects the ids whose type is given by another field, or by the name of the field that holds the object. */
+function visitFields(
   fields: ReadonlyMap<string, unknown>,
   { name, isTop }: { name: string; isTop: boolean },
   rule: KindRule,
@@ -166,55 +166,55 @@ function lookTogether(
 ): void {
   for (const [idField, typeField] of PAIRS) {
     const type = fields.get(typeField)
-    // At the top it is the id of the webhook itself.
-    if (typeof type === 'string' && !(isTop && idField === 'id')) found.noteTyped(type, fields.get(idField))
+    // An `id` at the top is the id of the webhook itself.
+    if (typeof type === 'string' && !(isTop && idField === 'id')) found.addTyped(type, fields.get(idField))
   }
   const thing = THINGS.get(name) ?? (PAYLOAD_NAMES.includes(name) ? rule.payload : undefined)
-  if (thing !== undefined) found.note(thing, fields.get('id'))
+  if (thing !== undefined) found.add(thing, fields.get('id'))
 }
 
-/** `meetingId` is `meeting_id`. */
+/** `meetingId` becomes `meeting_id`. */
 const snakeCase = (name: string): string =>
   name.replace(/[a-z0-9][A-Z]/g, ([before, capital]) => `${before}_${capital}`).toLowerCase()
 
 interface Findings {
-  note(thing: Thing, id: unknown): void
-  noteTyped(type: string, id: unknown): void
-  full(): boolean
+  add(thing: Thing, id: unknown): void
+  addTyped(type: string, id: unknown): void
+  isFull(): boolean
   all(): Omit<Nudge, 'kind'>
 }
 
-function createFindings(activitiesToBeginWith: boolean): Findings {
+function createFindings(initialActivities: boolean): Findings {
   const meetings = new Set<string>()
   const playbooks = new Set<string>()
   const records = new Map<string, { object: string; id: string }>()
-  let activities = activitiesToBeginWith
-  const full = () => meetings.size + playbooks.size + records.size >= MOST_IDS
-  const noteRecord = (object: string, id: string) => records.set(`${object} ${id}`, { object, id })
-  const takers: Readonly<Record<Thing, (id: string) => unknown>> = {
+  let activities = initialActivities
+  const full = () => meetings.size + playbooks.size + records.size >= MAX_IDS
+  const addRecord = (object: string, id: string) => records.set(`${object} ${id}`, { object, id })
+  const adders: Readonly<Record<Thing, (id: string) => unknown>> = {
     meeting: id => meetings.add(id),
     playbook: id => playbooks.add(id),
     activity: () => {
       activities = true
     },
-    company: id => noteRecord('company', id),
-    contact: id => noteRecord('contact', id),
-    deal: id => noteRecord('deal', id),
+    company: id => addRecord('company', id),
+    contact: id => addRecord('contact', id),
+    deal: id => addRecord('deal', id),
     other: () => undefined,
   }
   const isId = (id: unknown): id is string => typeof id === 'string' && ID.test(id) && !full()
   return {
-    note: (thing, id) => {
-      if (isId(id)) takers[thing](id)
+    add: (thing, id) => {
+      if (isId(id)) adders[thing](id)
     },
-    noteTyped: (type, id) => {
+    addTyped: (type, id) => {
       const object = type.toLowerCase()
       const thing = THINGS.get(object)
       if (!isId(id)) return
-      if (thing !== undefined) takers[thing](id)
-      else if (OBJECT.test(object)) noteRecord(object, id)
+      if (thing !== undefined) adders[thing](id)
+      else if (OBJECT.test(object)) addRecord(object, id)
     },
-    full,
+    isFull: full,
     all: () => ({
       meetings: [...meetings],
       playbooks: [...playbooks],

@@ -7,20 +7,20 @@ import type { Metrics } from './metrics.ts'
 import { type Nudge, readNudge } from './nudge.ts'
 import { createNudgeGate } from './nudge-gate.ts'
 
-/** What the status server answers, and to whom. */
+/** What the status server's routes need. */
 export interface Answers {
-  /** Without it there is no `/nudge`. */
+  /** Undefined: there is no `/nudge`. */
   nudgeSecret: string | undefined
   log: Log
   clock: Clock
-  metrics: Pick<Metrics, 'text' | 'contentType' | 'nudged' | 'refused'>
-  /** True while the process gets on with its work, else why not, in words for an operator. */
+  metrics: Pick<Metrics, 'text' | 'contentType' | 'recordNudge' | 'recordRefusedNudge'>
+  /** True while the process makes progress, else the reason for the operator. */
   live(): true | string
-  /** Undefined while the warehouse is true to the API, else why not. */
+  /** Undefined while the warehouse follows the API, else the reason for the operator. */
   ready(): string | undefined
   /** What `parley status --json` prints, or a promise of it. */
   status(): unknown
-  /** Called for every webhook that was taken. It is to return at once, and do later what follows. */
+  /** Called for every accepted webhook. Must return at once and do its work later. */
   nudge(nudge: Nudge): void
 }
 
@@ -30,37 +30,40 @@ type Read = (reply: FastifyReply) => Promise<FastifyReply>
 const NUDGE_PATH = /^\/nudge(\/[^/]*)?$/
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json(?:;|$)/
 
-/** What is wrong with a webhook, by the status that says so. */
+/** Error messages for a webhook's body, by HTTP status. */
 const BAD_BODIES: Readonly<Record<number, string>> = {
   400: 'Expected a body of valid JSON',
   413: 'Expected a body of at most 64 KiB',
   415: 'Expected a body of the content type application/json',
 }
 
-/** The log and the answers never repeat a path, since a path may hold the secret. */
+/** Neither the log nor a response repeats the path of a request: it may contain the secret. */
 export function addRoutes(app: FastifyInstance, answers: Answers): void {
-  const reads = readsOf(answers)
-  // Bodies are read where nudges are taken and nowhere else.
+  const reads = readHandlers(answers)
+  // Only the nudge routes read a body.
   app.removeAllContentTypeParsers()
   app.setErrorHandler((error, request, reply) => {
-    // Says what keeps the daemon from its database, as /readyz does, and is in the log already.
+    // The database is not available. The daemon has logged it, and /readyz gives the same reason.
     if (error instanceof StopError) return refuse(reply, 503, error.message)
-    answers.log.error('The status server could not answer', { route: request.routeOptions.url, error })
-    return refuse(reply, 500, 'The daemon could not answer; its log says why')
+    answers.log.error('The status server failed to answer a request', {
+      route: request.routeOptions.url,
+      error,
+    })
+    return refuse(reply, 500, 'Internal error; see the log of the daemon')
   })
   for (const [path, read] of Object.entries(reads)) app.get(path, (_, reply) => read(reply))
   const { nudgeSecret } = answers
-  if (nudgeSecret !== undefined) app.register(async scope => addNudge(scope, answers, nudgeSecret))
+  if (nudgeSecret !== undefined) app.register(async scope => addNudgeRoutes(scope, answers, nudgeSecret))
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.replace(/\?.*$/s, '')
     const isNudge = nudgeSecret !== undefined && NUDGE_PATH.test(path)
     const allow = isNudge ? 'POST' : Object.hasOwn(reads, path) ? 'GET, HEAD' : undefined
-    if (allow === undefined) return refuse(reply, 404, 'There is nothing at this path')
+    if (allow === undefined) return refuse(reply, 404, 'Unknown path')
     return refuse(reply.header('allow', allow), 405, `Expected ${allow}`)
   })
 }
 
-function readsOf({ live, ready, status, metrics }: Answers): Readonly<Record<ReadPath, Read>> {
+function readHandlers({ live, ready, status, metrics }: Answers): Readonly<Record<ReadPath, Read>> {
   const probe = async (reply: FastifyReply, reason: string | undefined) =>
     reply
       .code(reason === undefined ? 200 : 503)
@@ -77,18 +80,18 @@ function readsOf({ live, ready, status, metrics }: Answers): Readonly<Record<Rea
   }
 }
 
-/** In a scope of its own. The secret is looked at before the body is. */
-function addNudge(scope: FastifyInstance, answers: Answers, secret: string): void {
+/** In a separate scope. The secret is checked before the body is read. */
+function addNudgeRoutes(scope: FastifyInstance, answers: Answers, secret: string): void {
   const { clock, metrics } = answers
   const gate = createNudgeGate(secret, clock)
   const badBody = (reply: FastifyReply, status: number) => {
-    metrics.refused('bad-body')
+    metrics.recordRefusedNudge('bad-body')
     return refuse(reply, status, BAD_BODIES[status] ?? 'Bad request')
   }
   scope.addHook('onRequest', async (request, reply) => {
     const verdict = gate.admit(givenSecret(request))
     if (verdict === 'admitted') return undefined
-    metrics.refused(verdict)
+    metrics.recordRefusedNudge(verdict)
     return verdict === 'too-many'
       ? refuse(reply, 429, 'Too many requests')
       : refuse(reply, 403, 'The secret is missing or wrong')
@@ -108,7 +111,7 @@ function addNudge(scope: FastifyInstance, answers: Answers, secret: string): voi
       if (request.body === undefined) return badBody(reply, 400)
       const nudge = readNudge(request.body)
       answers.nudge(nudge)
-      metrics.nudged(nudge.kind)
+      metrics.recordNudge(nudge.kind)
       return reply.code(202).send({})
     })
   }
@@ -120,7 +123,7 @@ function givenSecret({ headers, params }: FastifyRequest): string | undefined {
   return (params as { secret?: string }).secret
 }
 
-/** Undefined, which no JSON gives, when it is none; the parser's own error would quote the body. */
+/** Undefined when the body is not JSON. The parser's own error would quote the body. */
 function parseBody(body: string): unknown {
   try {
     return JSON.parse(body)
@@ -129,7 +132,7 @@ function parseBody(body: string): unknown {
   }
 }
 
-/** Whoever sends a body and is refused may not go on sending it: the connection ends. */
+/** Closes the connection when the request has a body, so that the client does not go on sending it. */
 export function refuse(reply: FastifyReply, status: number, error: string): FastifyReply {
   const { method } = reply.request
   if (method !== 'GET' && method !== 'HEAD') reply.header('connection', 'close')

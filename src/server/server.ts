@@ -1,53 +1,53 @@
 import { chmod } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
-import type { Listen } from '../config-kinds.ts'
-import { isLoopback, namesLoopback } from './loopback.ts'
+import type { Listen } from '../config/kinds.ts'
+import { isLoopback, isLoopbackHeader } from './loopback.ts'
 import { type Answers, addRoutes, refuse } from './routes.ts'
 import { clearSocketPath, codeOf } from './socket-file.ts'
 
-/** Tells over HTTP how the daemon is, and takes the product's webhooks as nudges: the only user of Fastify. */
+/** The status server: health, metrics and status over HTTP, and webhooks as nudges. Only this file uses Fastify. */
 
 export interface StatusServerDeps extends Answers {
-  /** What `http.listen` says. */
+  /** The value of `http.listen`. */
   listen: Listen
   /** How long a request may take to arrive. Default 10 s. */
   requestMs?: number
 }
 
 export interface StatusServer {
-  /** As `http.listen` would say it, with the port that was had; undefined when nothing listens. */
+  /** In the form of `http.listen`, with the actual port; undefined when the server does not listen. */
   address: string | undefined
-  /** Ends every connection. */
+  /** Closes every connection. */
   close(): Promise<void>
 }
 
-const MOST_BODY_BYTES = 64 * 1024
-const MOST_CONNECTIONS = 100
+const MAX_BODY_BYTES = 64 * 1024
+const MAX_CONNECTIONS = 100
 /** A secret has at most 200 characters, each of which may be percent-encoded. */
-const MOST_SECRET_LENGTH = 600
+const MAX_ENCODED_SECRET_LENGTH = 600
 const SOCKET_MODE = 0o660
 
 const NOT_LISTENING: StatusServer = { address: undefined, close: async () => undefined }
 
-/** What can be done, by the system's code. */
+/** Reason and hint for the operator, by system error code. */
 const ADVICE: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another process listens there: end it, or choose another place with http.listen',
-  EADDRNOTAVAIL: 'this machine has no such address: choose one of its own with http.listen',
-  ENOTFOUND: 'the name leads to no address: correct http.listen',
-  EAI_AGAIN: 'the name leads to no address at the moment: give the address itself in http.listen',
-  EACCES: 'this user may not listen there: choose a port from 1024 up, or a folder that it may write to',
-  EPERM: 'this user may not listen there: choose a port from 1024 up, or a folder that it may write to',
-  ENOENT: "the socket's folder is not there: make it, or choose another with http.listen",
-  ENOTDIR: "the socket's folder is a file: choose another with http.listen",
-  ENAMETOOLONG: 'the path of a socket may have 107 bytes at most: choose a shorter one with http.listen',
-  EEXIST: 'a file that is no socket is there: move it away, or choose another path with http.listen',
+  EADDRINUSE: 'another process listens on this address: stop it, or set another address in http.listen',
+  EADDRNOTAVAIL: 'this machine does not have this address: set one that it has in http.listen',
+  ENOTFOUND: 'the host name does not resolve: correct http.listen',
+  EAI_AGAIN: 'the host name does not resolve at the moment: set an IP address in http.listen',
+  EACCES: 'this user may not listen there: set a port of 1024 or higher, or a folder that it may write to',
+  EPERM: 'this user may not listen there: set a port of 1024 or higher, or a folder that it may write to',
+  ENOENT: "the socket's folder does not exist: create it, or set another path in http.listen",
+  ENOTDIR: "the socket's folder is a file: set another path in http.listen",
+  ENAMETOOLONG: 'the path of a socket may have 107 bytes at most: set a shorter one in http.listen',
+  EEXIST: 'the path is taken by a file that is not a socket: move it, or set another path in http.listen',
 }
 
-type Place = Exclude<Listen, { at: 'off' }>
+type Listening = Exclude<Listen, { at: 'off' }>
 
 /**
- * Serves until it is closed. Where nobody can listen the log says so, and what is returned has no address.
- * Answers to `GET`: `/livez`, `/readyz`, `/metrics`, `/status`; to `POST`: `/nudge` and `/nudge/SECRET`.
+ * Serves until it is closed. When listening fails, it logs a warning and returns a server without an address.
+ * Routes: `GET` `/livez`, `/readyz`, `/metrics` and `/status`; `POST` `/nudge` and `/nudge/SECRET`.
  */
 export async function startStatusServer(deps: StatusServerDeps): Promise<StatusServer> {
   const { listen, log } = deps
@@ -58,24 +58,24 @@ export async function startStatusServer(deps: StatusServerDeps): Promise<StatusS
     await app.close()
     log.warn('The status server does not run; the sync goes on without it', {
       setting: 'http.listen',
-      address: asked(listen),
+      address: configuredAddress(listen),
       code,
-      reason: ADVICE[code] ?? 'choose another place with http.listen',
+      reason: ADVICE[code] ?? 'set another address in http.listen',
     })
     return NOT_LISTENING
   }
-  const address = had(app, listen)
+  const address = boundAddress(app, listen)
   log.info('The status server listens', { address })
   if (listen.at === 'port' && !listensOnLoopback(app))
-    log.warn('Other machines can reach the status server, which asks nobody who they are', {
+    log.warn('Other machines can reach the status server, which has no authentication', {
       setting: 'http.listen',
       address,
     })
   return { address, close: () => app.close() }
 }
 
-/** @returns the system's code for why it cannot */
-async function startListening(app: FastifyInstance, listen: Place): Promise<string | undefined> {
+/** @returns the system error code when listening fails */
+async function startListening(app: FastifyInstance, listen: Listening): Promise<string | undefined> {
   await app.ready()
   try {
     if (listen.at === 'port') {
@@ -92,12 +92,14 @@ async function startListening(app: FastifyInstance, listen: Place): Promise<stri
   }
 }
 
-const asked = (listen: Place): string =>
+const configuredAddress = (listen: Listening): string =>
   listen.at === 'socket' ? `unix:${listen.path}` : hostAndPort(listen.host, listen.port)
 
-function had(app: FastifyInstance, listen: Place): string {
+function boundAddress(app: FastifyInstance, listen: Listening): string {
   const bound = app.server.address()
-  return bound === null || typeof bound === 'string' ? asked(listen) : hostAndPort(bound.address, bound.port)
+  return bound === null || typeof bound === 'string'
+    ? configuredAddress(listen)
+    : hostAndPort(bound.address, bound.port)
 }
 
 const hostAndPort = (host: string, port: number): string =>
@@ -112,23 +114,23 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
   const { requestMs = 10_000 } = deps
   const { default: fastify } = await import('fastify')
   const app: FastifyInstance = fastify({
-    // It would log paths.
+    // Fastify's logger would log paths.
     logger: false,
-    bodyLimit: MOST_BODY_BYTES,
+    bodyLimit: MAX_BODY_BYTES,
     requestTimeout: requestMs,
     keepAliveTimeout: requestMs,
     http: { headersTimeout: requestMs, connectionsCheckingInterval: Math.ceil(requestMs / 4) },
     forceCloseConnections: true,
-    routerOptions: { maxParamLength: MOST_SECRET_LENGTH },
-    // Its own answers to what is no path would repeat it.
+    routerOptions: { maxParamLength: MAX_ENCODED_SECRET_LENGTH },
+    // Fastify's own response to an invalid path would repeat it.
     frameworkErrors: (_error, _request, reply) => {
-      refuse(reply, 400, 'This is no path')
+      refuse(reply, 400, 'Invalid path')
     },
   })
-  app.server.maxConnections = MOST_CONNECTIONS
+  app.server.maxConnections = MAX_CONNECTIONS
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
-    if (!listensOnLoopback(app) || namesLoopback(request.headers.host)) return undefined
+    if (!listensOnLoopback(app) || isLoopbackHeader(request.headers.host)) return undefined
     return refuse(reply, 403, 'Expected localhost, 127.0.0.1 or [::1] as the host')
   })
   addRoutes(app, deps)

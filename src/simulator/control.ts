@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Change, ChangeResult } from './changes.ts'
-import type { Faults } from './faults.ts'
-import type { LimitModel } from './limits.ts'
-import type { RequestLog } from './requests.ts'
+import type { Faults } from './faults/faults.ts'
+import type { LimitModel } from './faults/limits.ts'
+import type { RequestLog } from './http/requests.ts'
 import { isTruthKind, TRUTH_KINDS, type TruthKind } from './world/truth.ts'
 import type { World } from './world/world.ts'
 

@@ -1,56 +1,53 @@
 import { randomUUID } from 'node:crypto'
-import { CATALOG, tableNamed } from '../catalog.ts'
+import { CATALOG, tableNamed } from '../catalog/catalog.ts'
+import type { Table } from '../catalog/resource.ts'
+import type { Cell, ParsedItem } from '../catalog/row.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
-import type { Table } from '../resource.ts'
-import type { Cell, ParsedItem } from '../row.ts'
-import { type Arrivals, createArrivals } from './arrivals.ts'
-import type { FileWork } from './checkpoint-order.ts'
-import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
-import { type CrmTables, createCrmTables } from './crm-tables.ts'
-import { withoutCrmTables } from './crm-tables-off.ts'
+import { disableCrmTables } from './crm/off.ts'
+import { type CrmTables, createCrmTables } from './crm/tables.ts'
 import { type Attempts, createAttempts } from './database/attempts.ts'
-import { type FileWatch, watchFile } from './database/file-identity.ts'
-import type { LeftOut } from './database/set-aside.ts'
-import { createClaim, type WantedWorkspace } from './database/workspace.ts'
-import type { ModeChange } from './database/writable-file.ts'
-import { fillDictionary } from './dictionary.ts'
-import { createErasure, type Erasure } from './erasure.ts'
-import { createFreshness, type Freshness } from './freshness.ts'
-import { createHistory, type NoteChanges } from './history.ts'
-import { createLedger, type Ledger } from './ledger.ts'
-import { type HeldLock, lockDatabase } from './lock.ts'
-import { createMaintenance, type Maintenance } from './maintenance.ts'
-import { createMessageMerge, type Group, type MessageMerge } from './message-merge.ts'
-import type { Upgrade } from './migrate.ts'
-import {
-  closeBesideReader,
-  closeDatabase,
-  closeMovedDatabase,
-  databaseError,
-  openDatabase,
-  type Sqlite,
-  truePath,
-} from './open.ts'
-import { fillQuestions } from './questions.ts'
-import { rebuildOnDisk } from './rebuild.ts'
-import { createRejects, type Rejects } from './rejects.ts'
-import { createRequests, type Requests } from './requests.ts'
-import { createHasLiveRows, createRowState, type HasLiveRows, type RowStateOf } from './row-state.ts'
-import { createRowTimes, type RowTimes } from './row-times.ts'
-import { createRowWriters, type RowWriters, type Written } from './rows.ts'
-import { createRuns, type Runs } from './runs.ts'
-import { createSeen, type Seen } from './seen.ts'
-import type { ShownBy } from './shown-fields.ts'
-import { quote } from './sql.ts'
-import { createState, META, type State, seedResources } from './state.ts'
-import { type Prepare, statementCache } from './statements.ts'
-import { createSuspicions, keyOfRow, type Suspicions } from './suspicions.ts'
-import { createTasks, type Tasks } from './tasks.ts'
-import { createTombstones, type Tombstones } from './tombstones.ts'
-import { createTransaction, type Transaction } from './transaction.ts'
-import { createTranscripts, type Transcripts } from './transcripts.ts'
-import { createWithdrawals, type Withdrawals } from './withdrawals.ts'
+import { closeDatabase, closeKeepingWal, closeMovedDatabase } from './database/close.ts'
+import type { Prepare, Sqlite } from './database/connection.ts'
+import { databaseError } from './database/faults.ts'
+import { quote } from './database/sql.ts'
+import { statementCache } from './database/statements.ts'
+import { createTransaction, type Transaction } from './database/transaction.ts'
+import { createWorkspaceRecorder, type WantedWorkspace } from './database/workspace.ts'
+import { createErasure, type Erasure } from './deletions/erasure.ts'
+import { createSeen, type Seen } from './deletions/seen.ts'
+import { createSuspicions, keyOfRow, type Suspicions } from './deletions/suspicions.ts'
+import { createTombstones, type Tombstones } from './deletions/tombstones.ts'
+import { createWithdrawals, type Withdrawals } from './deletions/withdrawals.ts'
+import { type FileWatch, watchFile } from './file/identity.ts'
+import { type HeldLock, lockDatabase } from './file/lock.ts'
+import { truePath } from './file/names.ts'
+import type { ModeChange } from './file/writable.ts'
+import type { FileWork } from './maintenance/checkpoint-order.ts'
+import { type Checkpoints, createCheckpoints } from './maintenance/checkpoints.ts'
+import { createMaintenance, type Maintenance } from './maintenance/maintenance.ts'
+import { rebuildOnDisk } from './maintenance/rebuild.ts'
+import type { LeftOut } from './migrations/dependent-objects.ts'
+import type { Upgrade } from './migrations/migrate.ts'
+import { createFreshness, type Freshness } from './rows/freshness.ts'
+import { createHistory, type NoteChanges } from './rows/history.ts'
+import { createMessageMerge, type Group, type MessageMerge } from './rows/message-merge.ts'
+import { createRowWriters, type RowWriters, type Written } from './rows/rows.ts'
+import type { ShownBy } from './rows/shown-fields.ts'
+import { createHasLiveRows, createRowState, type HasLiveRows, type RowStateOf } from './rows/state.ts'
+import { createRowTimes, type RowTimes } from './rows/times.ts'
+import { createTranscripts, type Transcripts } from './rows/transcripts.ts'
+import { type Arrivals, createArrivals } from './sync/arrivals.ts'
+import { createLedger, type Ledger } from './sync/ledger.ts'
+import { META } from './sync/meta.ts'
+import { createRejects, type Rejects } from './sync/rejects.ts'
+import { createRequests, type Requests } from './sync/requests.ts'
+import { createRuns, type Runs } from './sync/runs.ts'
+import { createState, type State, seedResources } from './sync/state.ts'
+import { createTasks, type Tasks } from './sync/tasks.ts'
+import { fillDictionary } from './views/dictionary.ts'
+import { fillQuestions } from './views/questions.ts'
+import { openWarehouse } from './warehouse.ts'
 
 export interface StoredItem {
   item: ParsedItem
@@ -166,10 +163,10 @@ export function openStore(options: StoreOptions): Store {
   }
   let db: Sqlite | undefined
   try {
-    db = openDatabase({ path, mode, workspace, onMode, onLeftOut, ...(onUpgrade ? { onUpgrade } : {}) })
+    db = openWarehouse({ path, mode, workspace, onMode, onLeftOut, ...(onUpgrade ? { onUpgrade } : {}) })
     return storeOn(db, { ...options, path, lock, release })
   } catch (error) {
-    if (db) closeBesideReader(db)
+    if (db) closeKeepingWal(db)
     release()
     throw databaseError(error, path)
   }
@@ -188,7 +185,7 @@ function storeOn(db: Sqlite, opened: Opened): Store {
   const commit = createTransaction({ db, clock, path, checkpoints, file, onHeld: onTransaction })
   const crmTables =
     opened.crmTables === false
-      ? withoutCrmTables(db, prepare)
+      ? disableCrmTables(db, prepare)
       : createCrmTables({ db, prepare, clock, transaction: commit })
   const store = {
     ...createStore({ db, prepare, commit, crmTables, checkpoints, workspace: opened.workspace }),
@@ -234,7 +231,7 @@ interface Parts {
   prepare: Prepare
   commit: Transaction
   crmTables: CrmTables
-  checkpoints: Pick<Checkpoints, 'ask'>
+  checkpoints: Pick<Checkpoints, 'schedule'>
   workspace: WantedWorkspace | undefined
 }
 
@@ -253,10 +250,10 @@ function createStore({
   const { merge, merges } = createMerges(prepare)
   const histories = createHistories(prepare)
   const state = createState(prepare)
-  const claim = createClaim(state, workspace)
+  const claim = createWorkspaceRecorder(state, workspace)
   const attempts = createAttempts({ db, transaction: commit })
   const work = (what: FileWork): Promise<boolean> => {
-    const done = checkpoints.ask(what)
+    const done = checkpoints.schedule(what)
     // It is done after the next commit, be that one of nothing, or one that failed.
     commit(() => undefined).catch(() => undefined)
     return done

@@ -163,7 +163,7 @@ describe('a failed attempt', () => {
     ['CERT_HAS_EXPIRED', 'unreachable', 'TLS failed (CERT_HAS_EXPIRED)'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'unreachable', 'TLS failed'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'unreachable', 'TLS failed'],
-    ['UND_ERR_HEADERS_TIMEOUT', 'timeout', 'begin to answer'],
+    ['UND_ERR_HEADERS_TIMEOUT', 'timeout', 'start to answer'],
     ['UND_ERR_BODY_TIMEOUT', 'timeout', 'stalled'],
     ['ECONNRESET', 'transport', 'reset'],
     ['UND_ERR_SOCKET', 'transport', 'closed'],

@@ -1,5 +1,11 @@
-import { mostUnderWay, type PaceState, pace, pacing, type WaitedFor } from '../../src/api/pace.ts'
-import { createLimiter, type LimitRule } from '../../src/simulator/limits.ts'
+import {
+  maxInFlight,
+  type PaceState,
+  paceAfter,
+  pacing,
+  type WaitedFor,
+} from '../../src/api/governor/pace.ts'
+import { createLimiter, type LimitRule } from '../../src/simulator/faults/limits.ts'
 
 export interface VirtualAnswer {
   accepted: boolean
@@ -77,8 +83,8 @@ export function drive(first: PaceState, { api, untilMs, latencyMs = 20, jitter =
   const end = ({ accepted, waitMs, sentAt, beside, waitedFor }: UnderWay) => {
     if (accepted) api.answered()
     state = accepted
-      ? pace(state, { kind: 'accepted', at: now, sentAt, waitedFor })
-      : pace(state, {
+      ? paceAfter(state, { kind: 'accepted', at: now, sentAt, waitedFor })
+      : paceAfter(state, {
           kind: 'throttled',
           at: now,
           sentAt,
@@ -92,9 +98,9 @@ export function drive(first: PaceState, { api, untilMs, latencyMs = 20, jitter =
     const { minTime, batch } = pacing(state)
     const held = freeAt === now ? 'concurrency' : undefined
     const waitedFor = allowedAt === now && allowedAt > freeAt ? 'pace' : held
-    const sendable = Math.min(batch, mostUnderWay(state) - inFlight.length)
+    const sendable = Math.min(batch, maxInFlight(state) - inFlight.length)
     for (let sent = 0; sent < sendable; sent += 1) {
-      state = pace(state, { kind: 'granted', at: now })
+      state = paceAfter(state, { kind: 'granted', at: now })
       const answer = api.ask(now)
       requests.push({ at: now, accepted: answer.accepted })
       const beside = inFlight.length
@@ -109,7 +115,7 @@ export function drive(first: PaceState, { api, untilMs, latencyMs = 20, jitter =
 
   while (now < untilMs) {
     const next = inFlight[0]
-    const full = inFlight.length >= mostUnderWay(state)
+    const full = inFlight.length >= maxInFlight(state)
     const nextSend = full ? Number.POSITIVE_INFINITY : Math.max(now, allowedAt, state.pausedUntil)
     if (next !== undefined && next.ends <= nextSend) {
       now = next.ends

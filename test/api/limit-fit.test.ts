@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Answer, explainingRates } from '../../src/api/limit-fit.ts'
-import { createLimiter, type LimitRule } from '../../src/simulator/limits.ts'
+import { type Answer, explainingRates } from '../../src/api/governor/limit-fit.ts'
+import { createLimiter, type LimitRule } from '../../src/simulator/faults/limits.ts'
 
 const RANGE = { least: 0.5, most: 60 }
 

@@ -4,12 +4,12 @@ import {
   type Ceilings,
   type LearnedRate,
   learned,
-  mostUnderWay,
+  maxInFlight,
   type PaceState,
-  pace,
+  paceAfter,
   pacing,
   startPace,
-} from '../../src/api/pace.ts'
+} from '../../src/api/governor/pace.ts'
 import { drive, unlimited, type VirtualApi } from './driven-pace.ts'
 
 const DAY_MS = 86_400_000
@@ -51,7 +51,7 @@ describe('the opening', () => {
 
   it('does not grow on requests that waited for nothing', () => {
     const state = startPace({}, undefined)
-    const after = pace(state, { kind: 'accepted', at: 1, sentAt: 0, waitedFor: undefined })
+    const after = paceAfter(state, { kind: 'accepted', at: 1, sentAt: 0, waitedFor: undefined })
     expect(learned(after)).toEqual(learned(state))
   })
 })
@@ -63,9 +63,16 @@ describe('a refusal', () => {
     latencyMs: 20,
   }).state
   const refuse = (state: PaceState, at: number, sentAt: number, waitMs?: number, jitter = 0.5, others = 0) =>
-    pace(state, { kind: 'throttled', at, sentAt, beside: { atSend: others, now: others }, waitMs, jitter })
+    paceAfter(state, {
+      kind: 'throttled',
+      at,
+      sentAt,
+      beside: { atSend: others, now: others },
+      waitMs,
+      jitter,
+    })
   const accept = (state: PaceState, at: number, sentAt: number) =>
-    pace(state, { kind: 'accepted', at, sentAt, waitedFor: 'pace' })
+    paceAfter(state, { kind: 'accepted', at, sentAt, waitedFor: 'pace' })
 
   it('pauses for as long as the API asks', () => {
     expect(refuse(running, 5000, 4980, 60_000)).toMatchObject({ pausedUntil: 65_000, pauseReason: 'asked' })
@@ -98,7 +105,7 @@ describe('a refusal', () => {
   it('without a wait does not shorten the one that was asked for before', () => {
     const asked = refuse(running, 5000, 4980, HOUR_MS)
     const trialAt = asked.pausedUntil + 1
-    const trial = pace(asked, { kind: 'granted', at: trialAt })
+    const trial = paceAfter(asked, { kind: 'granted', at: trialAt })
     expect(refuse(trial, trialAt + 20, trialAt)).toMatchObject({
       pausedUntil: trialAt + 20 + QUARTER_MS,
       askedUntil: 5000 + HOUR_MS,
@@ -107,8 +114,8 @@ describe('a refusal', () => {
 
   it('lets one request find out whether others may follow', () => {
     const refused = refuse(running, 5000, 4980, 1000)
-    expect(mostUnderWay(refused)).toBe(1)
-    expect(mostUnderWay(accept(refused, 6020, 6001))).toBe(running.concurrency.limit)
+    expect(maxInFlight(refused)).toBe(1)
+    expect(maxInFlight(accept(refused, 6020, 6001))).toBe(running.concurrency.limit)
   })
 
   it('of the first requests goes by the rate that was really achieved, not the one that was allowed', () => {

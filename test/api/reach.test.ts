@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import {
   type Heard,
-  heard,
   isGivenUp,
   type NextStep,
   nextStep,
   patienceLeftMs,
   type Reach,
   type ReachOptions,
+  reachAfter,
   restMs,
-  sending,
   startReach,
   troubleOf,
+  whileSending,
 } from '../../src/api/reach.ts'
 
 const LISTS = ['activities', 'messages', 'members', 'teams']
@@ -59,7 +59,7 @@ const refused = (name: string, at: number, isDeclared = false, isForeign = false
   random: () => 1,
 })
 
-const having = (reach: Reach, ...events: Heard[]): Reach => events.reduce(heard, reach)
+const having = (reach: Reach, ...events: Heard[]): Reach => events.reduce(reachAfter, reach)
 
 /** The step in one word: what is asked, or how long is waited. */
 function step(reach: Reach, at: number): string {
@@ -84,7 +84,7 @@ function follow(first: Reach, untilMs: number, answer: (name: string, at: number
     }
     const [name = ''] = next.witness.feed.split('.')
     done.push([at, name])
-    reach = heard(reach, answer(name, at))
+    reach = reachAfter(reach, answer(name, at))
   }
   return { reach, done, at, end: 'time' }
 }
@@ -160,7 +160,7 @@ describe('an API that does not answer', () => {
     const broken = having(begin(), failed('a', 0), failed('a', 0, { path: 'other' }), failed('a', 0))
     expect(restMs(broken, '/a', 0)).toBeGreaterThan(0)
     const { reach } = follow(having(broken, failed('b', 1), failed('c', 1)), 9000, failed)
-    const back = heard(reach, answered('teams', 10_000))
+    const back = reachAfter(reach, answered('teams', 10_000))
     expect([step(back, 10_000), restMs(back, '/a', 0), troubleOf(back)]).toEqual(['any', 0, undefined])
   })
 
@@ -280,17 +280,17 @@ describe('a route that fails', () => {
       const rest = restMs(reach, '/a', at)
       rests.push(rest)
       at += rest
-      reach = sending(reach, '/a')
+      reach = whileSending(reach, '/a')
       expect(restMs(reach, '/a', at)).toBe(Number.POSITIVE_INFINITY)
-      reach = heard(reach, failed('a', at))
+      reach = reachAfter(reach, failed('a', at))
     }
     expect(rests).toEqual([1000, 2000, 4000, 8000])
-    expect(restMs(heard(reach, answered('a', at)), '/a', at)).toBe(0)
+    expect(restMs(reachAfter(reach, answered('a', at)), '/a', at)).toBe(0)
   })
 
   test('has another trial at once where the first met a limit', () => {
-    const trial = sending(broken, '/a')
-    expect(restMs(heard(trial, { kind: 'throttled', at: 2000, route: '/a' }), '/a', 2000)).toBe(0)
+    const trial = whileSending(broken, '/a')
+    expect(restMs(reachAfter(trial, { kind: 'throttled', at: 2000, route: '/a' }), '/a', 2000)).toBe(0)
   })
 })
 
@@ -343,10 +343,10 @@ describe('an API that refuses', () => {
     const blind = having(begin({ witnesses: [] }), ...refusals)
     const trialAt = 3 + 1000
     expect([step(blind, 3), step(blind, trialAt)]).toEqual(['wait 1000', 'trial'])
-    const soon = heard(blind, refused('activities', trialAt))
+    const soon = reachAfter(blind, refused('activities', trialAt))
     expect(step(soon, trialAt)).toBe('wait 2000')
-    expect(step(heard(soon, refused('activities', 3 + MINUTES)), 3 + MINUTES)).toBe('lost')
-    expect(step(heard(soon, answered('activities', trialAt)), trialAt)).toBe('any')
+    expect(step(reachAfter(soon, refused('activities', 3 + MINUTES)), 3 + MINUTES)).toBe('lost')
+    expect(step(reachAfter(soon, answered('activities', trialAt)), trialAt)).toBe('any')
   })
 
   test.each<[string, Partial<ReachOptions>, Heard[]]>([

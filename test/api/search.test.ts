@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { NEW_SEARCH, nextStep, type Search, withAnswer, withRefusal } from '../../src/api/search.ts'
-import { createLimiter, type LimitRule } from '../../src/simulator/limits.ts'
+import { NEW_SEARCH, nextStep, type Search, withAnswer, withRefusal } from '../../src/api/governor/search.ts'
+import { createLimiter, type LimitRule } from '../../src/simulator/faults/limits.ts'
 
 /** Tries the rates that the search names until it has found the limit; each refusal costs a second. */
 function searched(rule: LimitRule, firstRate: number): { rate: number; refusals: number } {

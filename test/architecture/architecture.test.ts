@@ -25,24 +25,33 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
     ['store/page.ts imports api/client.ts: store and api must never meet'],
   ],
   [
-    { 'api/client.ts': "export * from '../store/open.ts'" },
-    ['api/client.ts imports store/open.ts: api and store must never meet'],
+    { 'api/client.ts': "export * from '../store/database/open.ts'" },
+    ['api/client.ts imports store/database/open.ts: api and store must never meet'],
   ],
   [
-    { 'store/page.ts': "type Plan = import('../engine/plan.ts').Plan" },
-    ['store/page.ts imports engine/plan.ts: store lies below engine and must not know it'],
+    { 'store/page.ts': "type Plan = import('../engine/estimate/plan.ts').Plan" },
+    ['store/page.ts imports engine/estimate/plan.ts: store lies below engine and must not know it'],
   ],
   [
     { 'engine/pass.ts': "await import('../app.ts')" },
     ['engine/pass.ts imports app.ts: engine lies below app and must not know it'],
   ],
   [
-    { 'clock.ts': "import { x } from './config.ts'", 'json.ts': "import { y } from './resource.ts'" },
-    ['json.ts imports resource.ts: json lies below resource and must not know it'],
+    {
+      'clock.ts': "import { x } from './config/config.ts'",
+      'json.ts': "import { y } from './catalog/resource.ts'",
+      'catalog/row.ts': "import './resource.ts'",
+    },
+    [
+      'json.ts imports catalog/resource.ts: json lies below catalog/resource and must not know it',
+      'catalog/row.ts imports catalog/resource.ts: catalog lies below catalog/resource and must not know it',
+    ],
   ],
   [
-    { 'resource.ts': "import { x } from './catalog.ts'" },
-    ['resource.ts imports catalog.ts: resource lies below catalog and must not know it'],
+    { 'catalog/resource.ts': "import { x } from './catalog.ts'" },
+    [
+      'catalog/resource.ts imports catalog/catalog.ts: catalog/resource lies below catalog/catalog and must not know it',
+    ],
   ],
   [{ 'cli.ts': "import('./commands/status.ts'); import './errors.ts'" }, []],
   [
@@ -52,15 +61,15 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   [
     {
       'resources/teams.ts':
-        "import '../resource.ts'; import 'drizzle-orm/sqlite-core'; import { z } from 'zod'",
+        "import '../catalog/resource.ts'; import 'drizzle-orm/sqlite-core'; import { z } from 'zod'",
     },
     [],
   ],
   [
     { 'resources/teams.ts': "import { members } from './members.ts'; import '../clock.ts'" },
     [
-      'resources/teams.ts imports resources/members.ts: a resource imports resource.ts, drizzle-orm and zod only',
-      'resources/teams.ts imports clock.ts: a resource imports resource.ts, drizzle-orm and zod only',
+      'resources/teams.ts imports resources/members.ts: a resource imports catalog/resource.ts, drizzle-orm and zod only',
+      'resources/teams.ts imports clock.ts: a resource imports catalog/resource.ts, drizzle-orm and zod only',
     ],
   ],
   [
@@ -72,29 +81,29 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   [
     {
       'commands/simulate.ts': "import '../simulator/server.ts'",
-      'commands/demo.ts': "import '../simulator/server.ts'",
-      'commands/status.ts': "import '../simulator/server.ts'",
+      'commands/demo/demo.ts': "import '../../simulator/server.ts'",
+      'commands/status/status.ts': "import '../../simulator/server.ts'",
     },
     [
-      'commands/status.ts imports simulator/server.ts: only the commands simulate and demo know the simulator',
+      'commands/status/status.ts imports simulator/server.ts: only the commands simulate and demo know the simulator',
     ],
   ],
   [
     {
-      'store/open.ts': "import Database from 'better-sqlite3'",
+      'store/database/reader.ts': "import Database from 'better-sqlite3'",
       'store/page.ts': "import type { Database } from 'better-sqlite3'",
-      'store/views.ts': "import { type Database } from 'better-sqlite3'",
-      'store/runs.ts': "import Database, { type Statement } from 'better-sqlite3'",
+      'store/views/views.ts': "import { type Database } from 'better-sqlite3'",
+      'store/sync/runs.ts': "import Database, { type Statement } from 'better-sqlite3'",
     },
     [
-      'store/views.ts imports better-sqlite3: only store/open.ts and store/database/writable-file.ts and store/lock.ts and store/requests.ts and store/checkpoint-worker.ts and store/status-worker.ts and store/snapshot-worker.ts and store/rebuild-worker.ts and store/copy-owner.ts may',
-      'store/runs.ts imports better-sqlite3: only store/open.ts and store/database/writable-file.ts and store/lock.ts and store/requests.ts and store/checkpoint-worker.ts and store/status-worker.ts and store/snapshot-worker.ts and store/rebuild-worker.ts and store/copy-owner.ts may',
+      'store/views/views.ts imports better-sqlite3: only store/database/reader.ts and store/database/close.ts and store/file/writable.ts and store/file/lock.ts and store/sync/requests.ts and store/maintenance/checkpoint-worker.ts and store/status/worker.ts and store/snapshot/worker.ts and store/maintenance/rebuild-worker.ts and store/snapshot/copy-owner.ts may',
+      'store/sync/runs.ts imports better-sqlite3: only store/database/reader.ts and store/database/close.ts and store/file/writable.ts and store/file/lock.ts and store/sync/requests.ts and store/maintenance/checkpoint-worker.ts and store/status/worker.ts and store/snapshot/worker.ts and store/maintenance/rebuild-worker.ts and store/snapshot/copy-owner.ts may',
     ],
   ],
   [
     {
       'app.ts': "import { Command } from 'commander'",
-      'commands/status.ts': "import { Option } from 'commander'",
+      'commands/status/status.ts': "import { Option } from 'commander'",
     },
     ['app.ts imports commander: only cli.ts and commands/ may'],
   ],
@@ -108,7 +117,7 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   [
     { 'app.ts': "const a = process.env; const b = process['env']; process.exitCode = 1; process.exit(1)" },
     [
-      'app.ts uses process.env: only config.ts may',
+      'app.ts uses process.env: only config/config.ts may',
       'app.ts uses process.exitCode: only cli.ts may',
       'app.ts uses process.exit: only cli.ts may',
     ],
@@ -143,25 +152,32 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   ],
   [
     {
-      'store/open.ts': "import { closeSync, openSync as create, statSync } from 'node:fs'",
+      'size-text.ts': "const NUMBERS = new Intl.NumberFormat('en-US')",
+      'terminal/text-width.ts': "new Intl.Segmenter('en')",
+    },
+    ['size-text.ts uses Intl: only terminal/text-width.ts may'],
+  ],
+  [
+    {
+      'store/database/open.ts': "import { closeSync, openSync as create, statSync } from 'node:fs'",
       'store/page.ts': "import * as fs from 'node:fs'; import { open } from 'node:fs/promises'",
-      'store/runs.ts': "const fs = await import('node:fs')",
-      'store/whole-copy.ts': "import { openSync, type Stats } from 'node:fs'",
+      'store/sync/runs.ts': "const fs = await import('node:fs')",
+      'store/file/whole-copy.ts': "import { openSync, type Stats } from 'node:fs'",
     },
     [
-      'store/open.ts takes node:fs.openSync',
+      'store/database/open.ts takes node:fs.openSync',
       'store/page.ts takes node:fs.*',
       'store/page.ts takes node:fs/promises.open',
-      'store/runs.ts takes node:fs.*',
+      'store/sync/runs.ts takes node:fs.*',
     ].map(complaint => `${complaint}: name in test/architecture/rules.ts what it opens`),
   ],
   [
     {
-      'store/status.ts': 'db.transaction(() => readAll(db))()',
+      'store/status/status.ts': 'db.transaction(() => readAll(db))()',
       'store/page.ts': 'db.transaction(work)(); db.transaction(work).immediate(); store.transaction(work)',
     },
     [
-      'store/page.ts uses a deferred transaction: only store/search-read.ts and store/status.ts and store/transaction.ts and store/crm-tables.ts and store/database/set-aside.ts may',
+      'store/page.ts uses a deferred transaction: only store/search/read.ts and store/status/status.ts and store/database/transaction.ts and store/crm/tables.ts and store/migrations/dependent-objects.ts may',
     ],
   ],
   [
@@ -180,7 +196,7 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
       'api/d.ts': "import './a.ts'; import './b.ts'; import { e } from './e.ts'",
       'api/e.ts': "import type { D } from './d.ts'",
     },
-    ['api/a.ts → api/b.ts → api/c.ts → api/a.ts'],
+    ['api/a.ts → api/b.ts → api/c.ts → api/a.ts', 'api/d.ts → api/e.ts → api/d.ts'],
   ],
 ]
 

@@ -10,7 +10,7 @@ export interface Import {
 }
 
 export interface Source {
-  /** From src/, such as `store/open.ts`. */
+  /** From src/, such as `store/database/open.ts`. */
   path: string
   imports: readonly Import[]
   /** Names of the platform that the code reads, such as `process.env` or `setTimeout`, comments and texts left out. */

@@ -1,4 +1,4 @@
-import type { LoggedRequest } from '../../src/simulator/requests.ts'
+import type { LoggedRequest } from '../../src/simulator/http/requests.ts'
 import type { Workspace } from './workspace.ts'
 
 /** What the daemon asked for while the workspace changed. */

@@ -24,7 +24,7 @@ export interface BareResult {
   cpuMs: number
 }
 
-/** Those of the store (`src/store/open.ts`), so that the disk has the same to do. */
+/** Those of the store (`src/store/database/open.ts`), so that the disk has the same to do. */
 const PRAGMAS = [
   'journal_mode = WAL',
   'synchronous = NORMAL',

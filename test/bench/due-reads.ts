@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
-import { CATALOG } from '../../src/catalog.ts'
-import { auditInterval } from '../../src/engine/agenda.ts'
+import { CATALOG } from '../../src/catalog/catalog.ts'
+import { auditInterval } from '../../src/engine/schedule/intervals.ts'
 
 /** Reads that fall due by the intervals that are promised, whatever changes. */
 export interface DueRead {
@@ -69,7 +69,7 @@ function timesDue({ feed, to_at, listed_at }: Segment, from: number, until: numb
   const declared = CATALOG.find(each => each.name === resource)?.feeds[name]
   if (declared === undefined || declared.mode === 'item') return 0
   if (declared.mode === 'timeline' && to_at === null) return 0
-  const every = declared.mode === 'snapshot' ? declared.every : undefined
+  const every = declared.mode === 'snapshot' ? declared.intervalMs : undefined
   const intervalAt = (at: number) =>
     declared.mode === 'timeline'
       ? auditInterval(at - Date.parse(to_at ?? ''))

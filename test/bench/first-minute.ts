@@ -1,5 +1,5 @@
-import { startPace } from '../../src/api/pace.ts'
-import type { LimitRule } from '../../src/simulator/limits.ts'
+import { startPace } from '../../src/api/governor/pace.ts'
+import type { LimitRule } from '../../src/simulator/faults/limits.ts'
 import { type Driven, drive, type Hint, limitedTo } from '../api/driven-pace.ts'
 
 /**

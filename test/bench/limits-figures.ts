@@ -1,4 +1,4 @@
-import type { LimitRule } from '../../src/simulator/limits.ts'
+import type { LimitRule } from '../../src/simulator/faults/limits.ts'
 
 /** The arithmetic of how well a rate limit was used. Pure: from what the simulator recorded. Times in ms of its clock. */
 

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { LimitModel } from '../../src/simulator/limits.ts'
+import type { LimitModel } from '../../src/simulator/faults/limits.ts'
 import { type CpuShare, watchCpu } from './cpu-share.ts'
 import { type DaemonProcess, startDaemon } from './daemon-process.ts'
 import {

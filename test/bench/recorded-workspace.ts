@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import type { LimitModel } from '../../src/simulator/limits.ts'
+import type { LimitModel } from '../../src/simulator/faults/limits.ts'
 import type { SimulatorOptions } from '../../src/simulator/server.ts'
 import type { RequestRecord } from './limits-figures.ts'
 import { startMeasured, type Usage } from './measured-process.ts'

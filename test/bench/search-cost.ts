@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import { systemClock } from '../../src/clock.ts'
-import { buildSearch } from '../../src/store/search-build.ts'
+import { buildSearch } from '../../src/store/search/build.ts'
 import { openStore } from '../../src/store/store.ts'
 
 /** What the full-text indices add to a warehouse. */

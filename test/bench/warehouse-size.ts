@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3'
-import { quote } from '../../src/store/sql.ts'
+import { quote } from '../../src/store/database/sql.ts'
 
 /** What a finished warehouse holds. */
 export interface WarehouseSize {

@@ -39,31 +39,31 @@ test.concurrent('accept-deletions deletes what is held back at once, and the res
 
   const accepted = await parley(ACCEPT, { cwd })
   expect(accepted).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
-  expect(accepted.stdout).toContain('Deleted 25 rows of members that were held back.')
+  expect(accepted.stdout).toContain('Deleted 25 held-back rows of members.')
   expect(deletedMembers(file)).toBe(25)
   const { stdout } = await parley(['status', '--json'], { cwd })
   const [members] = JSON.parse(stdout).resources
   expect(members).toMatchObject({ resource: 'members', state: 'ok', reason: null, rows_deleted: 25 })
 })
 
-test.concurrent('accept-deletions says so where nothing is held back, and changes nothing', async context => {
+test.concurrent('accept-deletions reports that nothing is held back and changes nothing', async context => {
   const { cwd, file } = await backfilled(context)
   expect(await parley(ACCEPT, { cwd })).toEqual({
     status: EXIT_STATUS.done,
-    stdout: 'No deletion of members is held back; nothing was changed.\n',
+    stdout: 'No deletions of members are held back. Nothing was changed.\n',
     stderr: '',
   })
   expect(deletedMembers(file)).toBe(0)
 })
 
-test.concurrent('while a daemon writes, accept-deletions is handed to it', async context => {
+test.concurrent('accept-deletions is handed over to a running daemon', async context => {
   const { cwd, file } = await holding(context)
   const { pid } = process
   const store = openStore({ path: file, mode: 0o600, command: 'daemon', pid, clock: systemClock() })
   const { status, stdout } = await parley(ACCEPT, { cwd })
   expect(status).toBe(EXIT_STATUS.done)
   expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
-    /^Handed over: the held-back deletions of members to be applied\. .* \(parley daemon\) .* takes this up within/,
+    /^Requested: apply the held-back deletions of members\. .* \(parley daemon\) .* applies the request within/,
   )
   expect(store.requests.open()).toMatchObject([{ kind: 'accept-deletions', resource: 'members' }])
   store.close()

@@ -36,28 +36,30 @@ function backfillAhead({ cwd, env }: Place, days: number): Promise<Ended> {
   return parley(['backfill', '--only', 'teams'], { cwd, env: { ...env, ...clock.env } })
 }
 
-test.concurrent('a backfill erases what was withdrawn, where no daemon ever runs, once a day', async context => {
+test.concurrent('without a daemon, a backfill erases deleted content once a day', async context => {
   const place = await withWithdrawn(context, 40)
   expect(holders(place)).not.toEqual([])
   const first = await parley(['backfill', '--only', 'teams'], place)
   expect(first.status).toBe(EXIT_STATUS.done)
-  expect(first.stderr).toContain('Maintenance is done')
+  expect(first.stderr).toContain('Maintenance finished')
   expect(holders(place)).toEqual([])
   const second = await parley(['backfill', '--only', 'teams', '--log-level', 'debug'], place)
-  expect(second.stderr).not.toContain('Maintenance is done')
+  expect(second.stderr).not.toContain('Maintenance finished')
 })
 
-test.concurrent('a backfill whose clock is 40 days ahead erases nothing and says so', async context => {
+test.concurrent('a backfill whose clock is 40 days ahead erases nothing and warns', async context => {
   const place = await withWithdrawn(context, 10)
   const { status, stderr } = await backfillAhead(place, 40)
   expect(status).toBe(EXIT_STATUS.done)
-  expect(stderr).toContain('Nothing was erased: the clock of this machine differs from that of the API')
+  expect(stderr).toContain(
+    'Erased nothing: the clock of this machine differs too much from the clock of the API',
+  )
   const db = new Database(place.file, { readonly: true })
   expect(db.prepare("SELECT name FROM teams WHERE id = 'gone'").pluck().get()).toBe(WORDS)
   db.close()
 })
 
-test.concurrent('a backfill leaves nothing of it in a database that is too large to be written anew in memory', async context => {
+test.concurrent('a backfill leaves no erased content in a database that is too large to rewrite in memory', async context => {
   const place = await withWithdrawn(context, 40)
   const db = new Database(place.file)
   const insert = db.prepare(
@@ -69,6 +71,6 @@ test.concurrent('a backfill leaves nothing of it in a database that is too large
   })()
   db.close()
   const { stderr } = await parley(['backfill', '--only', 'teams'], place)
-  expect(stderr).toContain('The database was written anew')
+  expect(stderr).toContain('The database file was rebuilt')
   expect(holders(place)).toEqual([])
 })

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { indexForSearch } from '../../src/commands/backfill-search.ts'
+import { updateSearchIndices } from '../../src/commands/backfill/search.ts'
 import { createLog } from '../../src/log.ts'
-import { createSearch } from '../../src/store/search.ts'
+import { createSearch } from '../../src/store/search/search.ts'
 import { found, putMeeting } from '../store/searchable.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 
-test('a signal ends the making of the indices between two pieces, and the next run goes on with it', async () => {
+test('a signal stops the build of the indices between two batches, and the next run continues it', async () => {
   const store = temporaryStore()
   putMeeting(store, { id: 'm', title: 'Budget', said: ['budget'] })
   let elapsed = 0
@@ -15,7 +15,7 @@ test('a signal ends the making of the indices between two pieces, and the next r
   let lines = ''
   const log = await createLog({ level: 'info', stream: { write: (text: string) => (lines += text) } })
   const made = (signal: AbortSignal, draw: (lines: readonly string[]) => void) =>
-    indexForSearch({
+    updateSearchIndices({
       app: { clock, store },
       settings: { search: { enabled: true } },
       log,
@@ -25,7 +25,7 @@ test('a signal ends the making of the indices between two pieces, and the next r
 
   const ending = new AbortController()
   expect(await made(ending.signal, () => ending.abort())).toBe(false)
-  expect(lines).toContain('the next run goes on with them')
+  expect(lines).toContain('the next run continues them')
   expect(createSearch(store).isDue(true)).toBe(true)
   const shown: string[] = []
   expect(await made(new AbortController().signal, ([line = '']) => shown.push(line))).toBe(true)

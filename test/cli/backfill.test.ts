@@ -48,7 +48,7 @@ test.concurrent('off a terminal nothing is drawn, and the log has one line for e
   expect(status).toBe(EXIT_STATUS.done)
   expect(stderr).not.toContain(ESCAPE)
   const lines = stderr.split('\n').flatMap(line => (line.startsWith('{') ? [JSON.parse(line)] : []))
-  const ended = lines.filter(({ msg }) => msg === 'A resource was read to its end')
+  const ended = lines.filter(({ msg }) => msg === 'Finished a resource')
   expect(ended.map(({ resource }) => resource).sort()).toEqual(
     [...new Set(ended.map(({ resource }) => resource))].sort(),
   )
@@ -56,23 +56,23 @@ test.concurrent('off a terminal nothing is drawn, and the log has one line for e
   expect(ended).toHaveLength(17)
 })
 
-test.concurrent('the log says what starts where, which resources changed, and how it ends', async context => {
+test.concurrent('the log has the start, the changed resources and the end of a backfill', async context => {
   const simulator = await workspace(context)
   const place = placeFor(simulator)
   const first = await logOf(place)
   expect(first.at(0)).toMatchObject({
-    msg: 'The backfill starts',
+    msg: 'Backfill started',
     path: place.file,
     workspace: simulator.workspaceId,
     base_url: simulator.url,
     resources: 'all',
   })
   expect(first.at(-1)).toMatchObject({
-    msg: 'The backfill ends',
+    msg: 'Backfill ended',
     level: 'info',
     exit_status: EXIT_STATUS.done,
   })
-  const read = (lines: typeof first) => lines.filter(({ msg }) => msg === 'A resource was read to its end')
+  const read = (lines: typeof first) => lines.filter(({ msg }) => msg === 'Finished a resource')
   expect(read(first)).toHaveLength(17)
   expect(read(await logOf(place))).toEqual([])
 
@@ -82,10 +82,10 @@ test.concurrent('the log says what starts where, which resources changed, and ho
   expect(read(third).map(({ resource }) => resource)).toContain('messages')
   expect(read(third).map(({ resource }) => resource)).not.toContain('members')
   expect(third.at(-1)).toMatchObject({
-    msg: 'The backfill ends',
+    msg: 'Backfill ended',
     level: 'error',
     exit_status: EXIT_STATUS.apiUnavailable,
-    reason: 'not everything could be read',
+    reason: 'Some resources failed',
   })
 })
 
@@ -111,7 +111,7 @@ test.concurrent('--json prints one object; a second run finds nothing new', asyn
   expect(printed(second.stdout).resources.filter(({ rows_changed }) => rows_changed > 0)).toEqual([])
 })
 
-test.concurrent('what this workspace does not offer is said and does not make the run incomplete', async context => {
+test.concurrent('a resource that the workspace does not offer is reported and does not make the run incomplete', async context => {
   const place = placeFor(await workspace(context, { securityOption: false }))
   const { status, stdout, stderr } = await parley(['backfill', '--json'], place)
   expect(status).toBe(EXIT_STATUS.done)
@@ -132,14 +132,14 @@ test.concurrent('a resource that fails ends with 69 and its reason, the others a
   expect(resources.filter(({ outcome }) => outcome === 'failed')).toEqual([
     expect.objectContaining({ resource: 'teams', reason: expect.stringContaining('302') }),
   ])
-  expect(failed.stderr).toContain('Could not be read to the end: teams.')
+  expect(failed.stderr).toContain('Not read completely: teams.')
   expect(count(place.file, 'messages')).toBeGreaterThan(0)
   simulator.setFaults([])
   expect(await parley(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
   expect(count(place.file, 'teams')).toBeGreaterThan(0)
 })
 
-test.concurrent('the first signal lets finish what is under way, and the next run goes on from there', async context => {
+test.concurrent('the first signal lets requests in flight finish, and the next run continues from there', async context => {
   const simulator = await workspace(context)
   let release: () => void = () => undefined
   const released = new Promise<void>(resolve => {
@@ -156,18 +156,18 @@ test.concurrent('the first signal lets finish what is under way, and the next ru
   const running = startParley(['backfill', '--json'], place)
   await held.asked
   running.child.kill('SIGTERM')
-  await running.says('Stopping: ')
+  await running.says('Stopping after ')
   release()
   const { status, stdout, stderr } = await running.ended
   expect(status).toBe(EXIT_STATUS.unfinished)
   expect(printed(stdout)).toMatchObject({ complete: false, interrupted: true })
   expect(printed(stdout).resources.some(({ rows_live }) => rows_live > 0)).toBe(true)
-  expect(stderr).toContain('Run parley backfill again and it goes on where it stopped.')
+  expect(stderr).toContain('Run parley backfill again to continue where it stopped.')
   expect(await parley(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
   expect(count(place.file, 'message_copies')).toBe(simulator.world.truth().count('messages'))
 })
 
-test.concurrent('when the disk is full it ends with 73, and once there is room the next run completes', async context => {
+test.concurrent('a full disk ends a backfill with status 73, and the next run with free space completes', async context => {
   const simulator = await workspace(context, { messages: 400 })
   const place = placeFor(simulator)
   const full = await parleyWithSmallFiles(700, ['backfill', '--log-level', 'error'], place)
@@ -191,7 +191,7 @@ test.concurrent('--only and --skip take names of resources', async context => {
     status: EXIT_STATUS.usage,
     stdout: '',
     stderr: expect.stringMatching(
-      /^parley: --skip names no resource: "mesages"\nhint: Did you mean messages\? The resources are /,
+      /^parley: Unknown resource "mesages"\nhint: Did you mean messages\? The resources are /,
     ),
   })
 })

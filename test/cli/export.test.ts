@@ -4,7 +4,7 @@ import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import type { Manifest } from '../../src/export/manifest.ts'
-import { quote } from '../../src/store/sql.ts'
+import { quote } from '../../src/store/database/sql.ts'
 import { type DuckCell, openDuck, sorted } from '../export/duck.ts'
 import { emptyFolder, parley, parleyWithSmallFiles, startParley } from './parley.ts'
 import { backfilled, placeFor, workspace } from './workspace.ts'
@@ -180,14 +180,16 @@ test.concurrent('a month of texts many times larger than its memory is written',
     cwd,
     env,
   })
-  expect({ status, stderr }).toEqual({ status: EXIT_STATUS.done, stderr: '' })
+  // On a busy machine it takes so long that progress is said.
+  expect(stderr).toMatch(/^(activities: \d+ rows read, .*\n)*$/)
+  expect(status).toBe(EXIT_STATUS.done)
   const { rows } = await duck.read(
     `SELECT count(*), min(length(type)) FROM read_parquet('${cwd}/out/activities/*/*.parquet') WHERE id LIKE 'long %'`,
   )
   expect(rows).toEqual([[90n, 1_000_002n]])
 })
 
-test.concurrent('what cannot be done is said with what to do instead', async context => {
+test.concurrent('an export that is not possible fails with a hint', async context => {
   const { cwd } = await backfilled(context)
   writeFileSync(join(cwd, 'file'), '')
   mkdirSync(join(cwd, 'foreign'))
@@ -197,14 +199,14 @@ test.concurrent('what cannot be done is said with what to do instead', async con
     [
       ['parquet', 'foreign'],
       EXIT_STATUS.usage,
-      /foreign holds files that are not of an export of parley\nhint: .*not touched/,
+      /foreign has files that are not from an export of parley\nhint: .*not changed/,
     ],
     [
       ['parquet', 'out', '--tables', 'mesages'],
       EXIT_STATUS.usage,
-      /There is no table "mesages" to export\nhint: Did you mean messages\?/,
+      /Unknown table "mesages"\nhint: Did you mean messages\?/,
     ],
-    [['parquet', 'out', '--tables', ' , '], EXIT_STATUS.usage, /--tables.*Expected names of tables/s],
+    [['parquet', 'out', '--tables', ' , '], EXIT_STATUS.usage, /--tables.*Expected table names/s],
     [['parquet', 'out', '--since', 'yesterday'], EXIT_STATUS.usage, /--since.*'yesterday'.*UTC day such as/s],
     [['csv', 'out'], EXIT_STATUS.usage, /Allowed choices are parquet/],
     [['parquet'], EXIT_STATUS.usage, /missing required argument 'folder'/],

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { loadSettings } from '../../src/config.ts'
+import { loadSettings } from '../../src/config/config.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { requirePrograms } from '../systemd/tools.ts'
 import { emptyFolder, PROGRAM, parley } from './parley.ts'
@@ -35,7 +35,7 @@ test('what is there already is not touched without --force', async () => {
   const { status, stdout, stderr } = await parley(['init'], { cwd })
   expect({ status, stdout }).toEqual({ status: EXIT_STATUS.usage, stdout: '' })
   expect(stderr).toMatch(
-    /^parley: config\/parley\.toml is there already and was not touched\nhint: give --force /,
+    /^parley: config\/parley\.toml already exists and was not changed\nhint: Use --force /,
   )
   expect(read(cwd)).toBe('[log]\nlevel = "warn"\n')
 })
@@ -73,11 +73,11 @@ test('only what is still missing is asked to be filled in', async () => {
   const one = await parley(['init', '--force', ...both.slice(0, 2)], { cwd })
   expect(one.stdout).toContain('1. Fill in workspace_id under [api].\n')
   const named = await parley(['init', '--force', ...both, '--api-key-file', '../key'], { cwd })
-  expect(named.stdout).toContain('1. See whether all is well: parley doctor\n')
+  expect(named.stdout).toContain('1. Check the settings: parley doctor\n')
   expect(read(cwd)).toContain(`\nkey_file = "${join(cwd, '../key')}"\n`)
   const around = { PARLEY_WORKSPACE_ID: '42', PARLEY_API_KEY_FILE: 'key' }
   const given = await parley(['init', '--force'], { cwd, env: around })
-  expect(given.stdout).toContain('1. Fill in base_url under [api].\n  2. See')
+  expect(given.stdout).toContain('1. Fill in base_url under [api].\n  2. Check')
 })
 
 test('on a terminal the key is asked for, not shown, and written to a file of its owner next to the settings', async () => {
@@ -86,8 +86,8 @@ test('on a terminal the key is asked for, not shown, and written to a file of it
   const flags = ['--config', 'acme.toml', '--base-url', 'https://api.example.com', '--workspace-id', '42']
   const { status, shown } = onTerminal(cwd, ['init', ...flags], 'the-keX\u007fy\r')
   expect({ status, shown }).toEqual({ status: 0, shown: expect.not.stringMatching(/the-ke/) })
-  expect(shown).toContain('API key (not shown; Enter to leave it out): ')
-  expect(shown).toContain('1. See whether all is well: parley doctor --config acme.toml')
+  expect(shown).toContain('API key (not shown; press Enter to skip): ')
+  expect(shown).toContain('1. Check the settings: parley doctor --config acme.toml')
   expect(read(cwd, 'acme.key')).toBe('the-key\n')
   expect(statSync(join(cwd, 'acme.key')).mode & 0o777).toBe(0o600)
   expect(read(cwd, 'acme.toml')).toContain('\nkey_file = "acme.key"\n')
@@ -130,7 +130,7 @@ while True:
     if not part:
         break
     shown += part
-    if not typed and b"leave it out): " in shown:
+    if not typed and b"to skip): " in shown:
         os.write(terminal, sys.argv[1].encode())
         typed = True
 os.write(1, shown)

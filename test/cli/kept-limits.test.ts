@@ -11,7 +11,7 @@ const AT_ONCE = 2
 const RESERVED = 1
 const KILLS = 3
 
-test('backfills that are killed make as many requests a day as the owner allows, but for those in flight at each kill', async context => {
+test('killed backfills together send at most the allowed requests of a day, plus those in flight at each kill', async context => {
   const simulator = await workspace(context)
   const tap = await startTap(simulator.url)
   context.onTestFinished(() => tap.close())

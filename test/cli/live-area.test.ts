@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { createLiveArea, isLive } from '../../src/commands/live-area.ts'
+import { createLiveArea, isRedrawable } from '../../src/terminal/live-area.ts'
 import { screen } from './screen.ts'
 
-test('lines are drawn in place, and what is logged stands above them', () => {
+test('lines are redrawn in place below the log lines', () => {
   const terminal = screen(40, 10)
   const area = createLiveArea(terminal)
   area.draw(['one 1', 'two 1'])
@@ -12,7 +12,7 @@ test('lines are drawn in place, and what is logged stands above them', () => {
   expect(terminal.lines()).toEqual(['a line of the log', 'one 3', 'two 3'])
 })
 
-test('fewer lines, and shorter ones, leave nothing of those before', () => {
+test('fewer or shorter lines leave no rest of earlier ones', () => {
   const terminal = screen(40, 10)
   const area = createLiveArea(terminal)
   area.draw(['a long line', 'another', 'a third'])
@@ -22,7 +22,7 @@ test('fewer lines, and shorter ones, leave nothing of those before', () => {
   expect(terminal.lines()).toEqual([])
 })
 
-test('a terminal that is made narrower keeps no broken lines', () => {
+test('a narrowed terminal keeps no broken lines', () => {
   const terminal = screen(40, 10)
   const area = createLiveArea(terminal)
   area.write('log\n')
@@ -32,7 +32,7 @@ test('a terminal that is made narrower keeps no broken lines', () => {
   expect(terminal.lines()).toEqual(['log', 'x', 'y'])
 })
 
-test('each change is a single write, so that it is never seen half done', () => {
+test('each change is a single write, so that no partial change is visible', () => {
   const terminal = screen(40, 10)
   const area = createLiveArea(terminal)
   area.draw(['one', 'two'])
@@ -41,8 +41,8 @@ test('each change is a single write, so that it is never seen half done', () => 
   expect(terminal.writes()).toBe(3)
 })
 
-test('only a terminal that can move its cursor is drawn on', () => {
-  expect(isLive(screen(80, 24), {})).toBe(true)
-  expect(isLive(screen(80, 24), { TERM: 'dumb' })).toBe(false)
-  expect(isLive({ write: () => true }, {})).toBe(false)
+test('only a terminal that can move its cursor gets a live area', () => {
+  expect(isRedrawable(screen(80, 24), {})).toBe(true)
+  expect(isRedrawable(screen(80, 24), { TERM: 'dumb' })).toBe(false)
+  expect(isRedrawable({ write: () => true }, {})).toBe(false)
 })

@@ -26,8 +26,10 @@ test.concurrent('a database of another workspace is refused with 78 before any r
   for (const command of [['backfill'], ['backfill', '--plan'], ['daemon']]) {
     const { status, stdout, stderr } = await parley(command, wrong)
     expect({ command, status, stdout }).toEqual({ command, status: EXIT_STATUS.settings, stdout: '' })
-    expect(stderr).toContain(`parley.db holds workspace ${mine.workspaceId}, and the settings say ${OTHER}`)
-    expect(stderr).toContain('hint: Each workspace needs a database of its own: set database.path.')
+    expect(stderr).toContain(
+      `parley.db holds workspace ${mine.workspaceId}, but the settings name workspace ${OTHER}`,
+    )
+    expect(stderr).toContain('hint: Each workspace needs a separate database: set database.path.')
   }
   expect(others.requests.total()).toBe(0)
   expect(readFileSync(place.file).equals(before)).toBe(true)
@@ -38,7 +40,7 @@ test.concurrent('doctor says that the database is of another workspace', async c
   const { status, stdout } = await parley(['doctor'], wrong)
   expect(status).toBe(EXIT_STATUS.settings)
   expect(stdout).toMatch(
-    new RegExp(`WRONG +workspace of the database: .* holds workspace ${mine.workspaceId}, and`),
+    new RegExp(`WRONG +workspace of the database: .* holds workspace ${mine.workspaceId}, but`),
   )
 })
 
@@ -57,7 +59,7 @@ test.concurrent('the same workspace at another address is warned of once', async
   const warned = async (where: Place) => {
     const { status, stderr } = await parley(['backfill', '--only', 'teams'], where)
     expect(status).toBe(EXIT_STATUS.done)
-    return stderr.includes('The database was last read from another address')
+    return stderr.includes('The database was last filled from another address')
   }
   expect([await warned(place), await warned(moved), await warned(moved)]).toEqual([false, true, false])
 })
@@ -76,7 +78,7 @@ test.concurrent('whose data it is is said by status, an export and a snapshot', 
   const status = await parley(['status', '--json'], place)
   expect(JSON.parse(status.stdout).workspace).toEqual(held)
   expect((await parley(['status'], place)).stdout).toContain(
-    `It holds workspace ${held.id}, read from ${held.base_url}.`,
+    `Workspace: ${held.id}, read from ${held.base_url}.`,
   )
   await parley(['export', 'parquet', 'lake'], place)
   expect(JSON.parse(readFileSync(join(place.cwd, 'lake', 'manifest.json'), 'utf8')).workspace).toEqual(held)

@@ -1,7 +1,9 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { GovernorState } from '../../src/api/governor.ts'
-import { resourceNamed } from '../../src/catalog.ts'
-import { drawBars, type Overall, type ResourceBar } from '../../src/commands/bars.ts'
+import type { GovernorState } from '../../src/api/governor/governor.ts'
+import { resourceNamed } from '../../src/catalog/catalog.ts'
+import type { ResourceName } from '../../src/catalog/resource.ts'
+import { drawBars, type Overall, type ResourceBar } from '../../src/commands/backfill/bars.ts'
 import {
   type ResourceOutlook,
   recentRate,
@@ -9,11 +11,11 @@ import {
   type Sample,
   timeLeft,
   withSample,
-} from '../../src/commands/forecast.ts'
-import { ago, duration, perSecond, wrap } from '../../src/commands/wording.ts'
-import type { ResourceName } from '../../src/resource.ts'
+} from '../../src/commands/backfill/forecast.ts'
 import { sizeText } from '../../src/size-text.ts'
-import type { Workload } from '../../src/store/workload.ts'
+import type { Workload } from '../../src/store/sync/workload.ts'
+import { durationText, rateText, relativeTime, wrapText } from '../../src/terminal/wording.ts'
+import { wholeNumber } from '../../src/whole-number.ts'
 
 const governor: GovernorState = {
   ratePerSecond: 45,
@@ -37,7 +39,7 @@ const overall: Overall = {
   now: 1_000_000,
   elapsedMs: 125_000,
   leftMs: 3_600_000,
-  stopping: false,
+  isStopping: false,
 }
 
 const bodies: ResourceBar = {
@@ -57,32 +59,29 @@ const activities: ResourceBar = {
 const wide = { columns: 100, rows: 30, colour: false }
 
 describe('the picture of a backfill', () => {
-  test('a resource whose whole is known has a bar, another one a count alone', () => {
+  test('a resource with a known total has a bar, any other only a count', () => {
     const [body = '', activity = ''] = drawBars([bodies, activities], overall, wide)
     expect(body).toMatch(/^message_bodies +\[={10}> {29}\] +250 of 1,000 +250 rows$/)
     expect(activity).toMatch(/^activities +500 rows$/)
     expect(activity.length).toBe(body.length)
   })
 
-  test('the footer tells the rate, what was refused, and how long it takes', () => {
+  test('the footer shows the rate, throttled requests and the time left', () => {
     expect(drawBars([], overall, wide)).toEqual([
       '41 requests/s (at most 45, 8 at once), 12,345 requests, 3 refused (429)',
       '5 of 17 resources read, 2 min 5 s elapsed, about 1 h left',
     ])
   })
 
-  test('the time left is not mentioned while nobody can know it', () => {
+  test('the footer omits the time left while it is not known', () => {
     const lines = drawBars([], { ...overall, leftMs: undefined, rate: undefined }, wide)
     expect(lines.join('\n')).not.toMatch(/left|requests\/s/)
   })
 
   test.each([
-    ['asked', 'Paused: the API asks to wait, 1 min 30 s left'],
-    ['throttled', 'Paused: the API refused requests as too many, 1 min 30 s left'],
-    [
-      'requests-per-day',
-      "Paused: the day's requests (api.max_requests_per_day) are used up, 1 min 30 s left",
-    ],
+    ['asked', 'Paused: the API asked to wait, 1 min 30 s left'],
+    ['throttled', 'Paused: the API throttled requests (429), 1 min 30 s left'],
+    ['requests-per-day', "Paused: today's requests are used up (api.max_requests_per_day), 1 min 30 s left"],
   ] as const)('a pause is said with its reason (%s) and the time that is left of it', (pauseReason, line) => {
     const paused = { ...governor, pausedUntil: overall.now + 90_000, pauseReason }
     expect(drawBars([], { ...overall, governor: paused }, wide)).toContain(line)
@@ -111,7 +110,7 @@ describe('the picture of a backfill', () => {
     expect(drawBars([], { ...overall, trouble }, wide)).toContain(line)
   })
 
-  test('a wait to confirm suspected deletions is said with until when and what for', () => {
+  test('a wait to confirm suspected deletions is shown with its end', () => {
     const now = Date.parse('2026-03-04T14:00:40.000Z')
     const waiting = { ...overall, now, confirmingUntil: now + 90_000 }
     expect(drawBars([], waiting, wide)).toContain(
@@ -126,7 +125,7 @@ describe('the picture of a backfill', () => {
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(columns)
   })
 
-  test('resources that find no room are counted', () => {
+  test('resources that do not fit are counted', () => {
     const bars = Array.from({ length: 12 }, () => activities)
     const lines = drawBars(bars, overall, { ...wide, rows: 8 })
     expect(lines).toHaveLength(8)
@@ -137,8 +136,8 @@ describe('the picture of a backfill', () => {
 function outlook(resource: ResourceName, workload: Workload, rest: Partial<ResourceOutlook> = {}) {
   return {
     resource: resourceNamed(resource),
-    finished: false,
-    parentsFinished: true,
+    isFinished: false,
+    areParentsFinished: true,
     requests: 1,
     workload,
     ...rest,
@@ -147,11 +146,11 @@ function outlook(resource: ResourceName, workload: Workload, rest: Partial<Resou
 const share = (done: number, total: number | undefined) => ({ done, total, isGuess: false })
 
 describe('the requests that are left', () => {
-  test('single reads count one each, lists by their pages, what has ended nothing', () => {
+  test('a single read counts one request, a list its pages, a finished resource none', () => {
     const left = requestsLeft([
       outlook('message_bodies', { items: share(250, 1000) }),
       outlook('activities', { lists: { ...share(100, 1050), ended: false } }),
-      outlook('members', { lists: { ...share(0, 500), ended: false } }, { finished: true }),
+      outlook('members', { lists: { ...share(0, 500), ended: false } }, { isFinished: true }),
     ])
     expect(left).toBe(750 + 10)
   })
@@ -162,8 +161,8 @@ describe('the requests that are left', () => {
     )
   })
 
-  test('they are unknown while a resource does not know yet what it will have to ask for', () => {
-    const waiting = { requests: 0, parentsFinished: false }
+  test('they are unknown while the parents of a resource are not finished', () => {
+    const waiting = { requests: 0, areParentsFinished: false }
     expect(requestsLeft([outlook('crm_record_links', { items: share(0, 0) }, waiting)])).toBe(undefined)
   })
 })
@@ -181,7 +180,7 @@ describe('the time that is left', () => {
     expect(timeLeft(4000, rate, 30_000)).toBeCloseTo(130_000)
   })
 
-  test('nothing is said from too short a time, or while nothing is answered', () => {
+  test('it is unknown after too short a time or without responses', () => {
     expect(recentRate(steady(2))).toBe(undefined)
     expect(timeLeft(4000, undefined, 0)).toBe(undefined)
     expect(timeLeft(4000, 0, 0)).toBe(undefined)
@@ -197,7 +196,7 @@ describe('words for numbers', () => {
     [7_200_000, '2 h'],
     [93_784_000, '1 d 2 h'],
   ])('%d ms is %s', (ms, text) => {
-    expect(duration(ms)).toBe(text)
+    expect(durationText(ms)).toBe(text)
   })
 
   test.each([
@@ -207,7 +206,7 @@ describe('words for numbers', () => {
     ['2026-06-29T11:00:00.000Z', '1 day ago'],
     ['2026-07-03T12:00:00.000Z', 'in 3 days'],
   ])('%s is %s', (instant, text) => {
-    expect(ago(instant, Date.parse('2026-06-30T12:00:00.000Z'))).toBe(text)
+    expect(relativeTime(instant, Date.parse('2026-06-30T12:00:00.000Z'))).toBe(text)
   })
 
   test('sizes and rates keep the digits that matter', () => {
@@ -216,11 +215,21 @@ describe('words for numbers', () => {
       '14.5 MB',
       '1.2 GB',
     ])
-    expect([perSecond(0.033), perSecond(4.25), perSecond(1234.6)]).toEqual(['0.03', '4.3', '1,235'])
+    expect([rateText(0.033), rateText(4.25), rateText(1234.6)]).toEqual(['0.03', '4.3', '1,235'])
+  })
+
+  test('any whole number has commas between its thousands, as in English', () => {
+    const english = new Intl.NumberFormat('en-US')
+    const exactly = fc.maxSafeInteger().filter(value => !Object.is(value, -0))
+    fc.assert(
+      fc.property(exactly, value => {
+        expect(wholeNumber(value)).toBe(english.format(value))
+      }),
+    )
   })
 
   test('sentences are broken between words, and a longer word stays whole', () => {
-    expect(wrap('to be read from the very-beginning-of-time on', 12)).toEqual([
+    expect(wrapText('to be read from the very-beginning-of-time on', 12)).toEqual([
       'to be read',
       'from the',
       'very-beginning-of-time',

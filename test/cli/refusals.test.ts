@@ -42,7 +42,7 @@ test.concurrent.for([403, 404] as const)(
     const { status, stderr } = await parley(['backfill'], place)
     expect(status).toBe(EXIT_STATUS.refused)
     expect(stderr).toContain(
-      `parley: The API at ${simulator.url} answers 403 or 404 to everything for workspace ${simulator.workspaceId} with the key from environment PARLEY_API_KEY\nhint: Check api.workspace_id, `,
+      `parley: The API at ${simulator.url} answers 403 or 404 to everything for workspace ${simulator.workspaceId} with the key from environment PARLEY_API_KEY\nhint: Check api.workspace_id and `,
     )
     const rows = (stdout: string) =>
       JSON.parse(stdout).resources.map(({ resource, rows_live, rows_deleted }: Record<string, unknown>) => ({
@@ -57,7 +57,7 @@ test.concurrent.for([403, 404] as const)(
 
 test.concurrent.for([
   [200, 'The API answers 200: The answer is a web page, not JSON', EXIT_STATUS.apiUnavailable],
-  [404, 'it answers 403 or 404 to everything, and never in the form of the API', EXIT_STATUS.refused],
+  [404, 'it answers 403 or 404 to everything, and its errors do not have the API', EXIT_STATUS.refused],
 ] as const)(
   'a site that answers %d with a web page to everything is told apart from the API, and not waited for',
   async ([answer, says, status], context) => {
@@ -93,7 +93,7 @@ test.concurrent('an address where nothing listens ends with 69', async () => {
   )
 })
 
-test.concurrent('what never answers is given up 10 s after the first signal', async context => {
+test.concurrent('a request without a response is cancelled 10 s after the first signal', async context => {
   const silent = await silentApi(context)
   const running = startParley(['backfill', '--json'], placeFor(silent))
   await silent.asked
@@ -103,17 +103,17 @@ test.concurrent('what never answers is given up 10 s after the first signal', as
   expect(JSON.parse(stdout)).toMatchObject({ complete: false, interrupted: true })
 })
 
-test.concurrent('a second signal ends it at once', async context => {
+test.concurrent('a second signal ends a backfill at once', async context => {
   const silent = await silentApi(context)
   const running = startParley(['backfill', '--json'], placeFor(silent))
   await silent.asked
   running.child.kill('SIGTERM')
-  await running.says('Stopping: ')
+  await running.says('Stopping after ')
   running.child.kill('SIGTERM')
   expect(await running.ended).toMatchObject({ status: EXIT_STATUS.unfinished, stdout: '' })
 })
 
-test.concurrent('while one process writes the warehouse another is told which and since when, and ends with 75', async context => {
+test.concurrent('a second process names the process that writes the warehouse, and ends with 75', async context => {
   const silent = await silentApi(context)
   const place = placeFor(silent)
   const running = startParley(['backfill'], place)
@@ -131,7 +131,7 @@ test.concurrent('while one process writes the warehouse another is told which an
   await running.ended
 })
 
-test.concurrent('all wrong settings are named at once with 78, and nothing is made', async () => {
+test.concurrent('all wrong settings are reported at once with 78, and no file is created', async () => {
   const cwd = emptyFolder()
   const { status, stderr } = await parley(['backfill', '--max-concurrency', '0'], {
     cwd,
@@ -150,7 +150,7 @@ test.concurrent.for(['backfill --nonsense', 'backfill x', 'resync', 'status x'])
   },
 )
 
-test.concurrent('a folder that is not there, or that may not be written, ends with 73', async () => {
+test.concurrent('a missing or unwritable folder ends with 73', async () => {
   const place = placeFor(NOWHERE)
   const closed = join(place.cwd, 'closed')
   mkdirSync(closed)
@@ -164,7 +164,7 @@ test.concurrent('a folder that is not there, or that may not be written, ends wi
   }
 })
 
-test.concurrent('a warehouse that another program keeps to itself ends with 75, and is named', async context => {
+test.concurrent('a warehouse that another program has locked ends with 75 and is named', async context => {
   const { cwd, env } = placeFor(await workspace(context))
   await parley(['backfill', '--only', 'teams'], { cwd, env })
   const stranger = new Database(join(cwd, 'parley.db'))
@@ -180,7 +180,7 @@ test.concurrent('a warehouse that another program keeps to itself ends with 75, 
       stdout: '',
     })
     expect(stderr).toMatch(
-      /Another program keeps the database .*parley\.db to itself\nhint: End what holds it/,
+      /The database .*parley\.db is locked by another program\nhint: End the open transaction/,
     )
   }
   stranger.close()
@@ -196,8 +196,8 @@ test.concurrent("another program's database, and what is no database, end with 7
   const notes = join(place.cwd, 'notes.txt')
   writeFileSync(notes, 'Buy milk. '.repeat(500))
   for (const [file, says] of [
-    [foreign, 'is a database, but not one of parley'],
-    [notes, 'it is not a database'],
+    [foreign, 'is a SQLite database, but parley did not create it'],
+    [notes, 'it is not a SQLite database'],
   ] as const) {
     const before = readFileSync(file)
     for (const command of ['backfill', 'status']) {
@@ -209,7 +209,7 @@ test.concurrent("another program's database, and what is no database, end with 7
   }
 })
 
-test.concurrent('a warehouse that a newer version made ends with 73', async context => {
+test.concurrent('a warehouse of a newer version ends with 73', async context => {
   const place = placeFor(await workspace(context))
   await parley(['backfill', '--only', 'teams'], place)
   const db = new Database(place.file)
@@ -218,6 +218,6 @@ test.concurrent('a warehouse that a newer version made ends with 73', async cont
   for (const command of ['backfill', 'status']) {
     const { status, stderr } = await parley([command], place)
     expect(status).toBe(EXIT_STATUS.databaseUnavailable)
-    expect(stderr).toMatch(/^parley: .*parley\.db was made by a newer version of parley\nhint: /)
+    expect(stderr).toMatch(/^parley: .*parley\.db was written by a newer version of parley\nhint: /)
   }
 })

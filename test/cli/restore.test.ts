@@ -16,8 +16,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { startSimulator } from '../../src/simulator/server.ts'
-import { mostRequests } from '../../src/store/restore-claim.ts'
-import { takePresent } from '../../src/store/restore-swap.ts'
+import { laterRequests } from '../../src/store/restore/notes.ts'
+import { takeOutOfUse } from '../../src/store/restore/swap.ts'
 import { openStore } from '../../src/store/store.ts'
 import { column } from '../daemon/cli-daemon.ts'
 import { emptyFolder, parley, startParley } from './parley.ts'
@@ -66,9 +66,9 @@ test.concurrent('restore puts a copy in the place of the database, and keeps the
   const [aside = ''] = kept(place)
   expect(aside).toMatch(/^parley\.db-before-restore-\d{4}-\d\d-\d\dT\d{6}Z$/)
   expect(stdout).toMatch(
-    /^Restored .*parley\.db from copy\.db: [\d.,]+ [kM]B in .*\.\nIt holds workspace \S+\.\nAll that was published before \S+Z is in it\.\n/,
+    /^Restored .*parley\.db from copy\.db: [\d.,]+ [kM]B in .*\.\nWorkspace: \S+\.\nComplete as of \S+Z\.\n/,
   )
-  expect(stdout).toContain(`\nThe database from before is ${join(place.cwd, aside)}: `)
+  expect(stdout).toContain(`\nThe old database is kept as ${join(place.cwd, aside)}. `)
   expect(teamNames(place.file)).toEqual(OF_THE_COPY)
   expect(teamNames(join(place.cwd, aside))).toEqual(names)
   expect(teamNames(copy)).toEqual(OF_THE_COPY)
@@ -150,7 +150,7 @@ const REFUSALS: [what: string, refusal: Refusal][] = [
     {
       prepare: (_, copy) => writeFileSync(copy, 'not a database at all'),
       status: 73,
-      says: /Cannot read .*copy\.db: it is not a database/,
+      says: /Cannot read .*copy\.db: it is not a SQLite database/,
     },
   ],
   [
@@ -161,19 +161,19 @@ const REFUSALS: [what: string, refusal: Refusal][] = [
         change(copy, 'CREATE TABLE other (id)')
       },
       status: 73,
-      says: /copy\.db is a database, but not one of parley/,
+      says: /copy\.db is a SQLite database, but parley did not create it/,
     },
   ],
   [
     'a database with nothing in it',
-    { prepare: (_, copy) => writeFileSync(copy, ''), status: 73, says: /copy\.db holds no warehouse/ },
+    { prepare: (_, copy) => writeFileSync(copy, ''), status: 73, says: /copy\.db is not a warehouse/ },
   ],
   [
     'a copy of a newer version',
     {
       prepare: (_, copy) => change(copy, 'UPDATE __drizzle_migrations SET created_at = 9e15'),
       status: 73,
-      says: /copy\.db was made by a newer version.*\nhint: Install that version again, or name an older copy/,
+      says: /copy\.db was written by a newer version.*\nhint: Install the newer version again, or use an older copy/,
     },
   ],
   [
@@ -189,7 +189,7 @@ const REFUSALS: [what: string, refusal: Refusal][] = [
     {
       env: { PARLEY_WORKSPACE_ID: 'other' },
       status: 78,
-      says: /copy\.db holds workspace \S+, and the settings say other/,
+      says: /copy\.db holds workspace \S+, but the settings name workspace other/,
     },
   ],
   [
@@ -199,7 +199,7 @@ const REFUSALS: [what: string, refusal: Refusal][] = [
         change(copy, `UPDATE sync_meta SET value = '{"id":"other","base_url":""}' WHERE key = 'workspace'`),
       env: {},
       status: 78,
-      says: /copy\.db holds workspace other, and the database in its place /,
+      says: /copy\.db holds workspace other, but the current database holds workspace /,
     },
   ],
   [
@@ -210,7 +210,7 @@ const REFUSALS: [what: string, refusal: Refusal][] = [
         return ['copy.db', '--database', 'theirs.db']
       },
       status: 73,
-      says: /theirs\.db is a database, but not one of parley/,
+      says: /theirs\.db is a SQLite database, but parley did not create it/,
     },
   ],
 ]
@@ -245,7 +245,7 @@ test.concurrent('while another process writes the database or has it open, resto
   const read = await parley(['restore', 'copy.db'], place)
   reader.close()
   expect(read.status).toBe(EXIT_STATUS.unfinished)
-  expect(read.stderr).toMatch(/Another program has .*parley\.db open\nhint: Close it there/)
+  expect(read.stderr).toMatch(/parley\.db is open in another program\nhint: Close it there/)
   expect(teamNames(place.file)).toEqual(names)
   expect([...kept(place), ...unfinished(place)]).toEqual([])
 })
@@ -287,7 +287,7 @@ test('a second restore within the same second takes no name that an earlier one 
   const now = Date.parse('2026-03-04T03:17:59.500Z')
   const aside = (time: string) => `${place.file}-before-restore-2026-03-04T${time}Z`
   writeFileSync(aside('031759'), 'of an earlier restore')
-  const present = takePresent(place.file, now)
+  const present = takeOutOfUse(place.file, now)
   expect(present.replaceWith(copy, 0o600)).toBe(aside('031800'))
   present.close()
   expect(readFileSync(aside('031759'), 'utf8')).toBe('of an earlier restore')
@@ -313,8 +313,8 @@ test.each([
 ] as const)('of two notes of requests a day, %s counts', (_, copy, present, used) => {
   const text = (note: readonly [string, number] | undefined) =>
     note && JSON.stringify({ day: note[0], used: note[1] })
-  expect(JSON.parse(mostRequests(text(copy), text(present)) ?? '{}').used).toBe(used)
-  expect(mostRequests(undefined, undefined)).toBeUndefined()
+  expect(JSON.parse(laterRequests(text(copy), text(present)) ?? '{}').used).toBe(used)
+  expect(laterRequests(undefined, undefined)).toBeUndefined()
 })
 
 test.concurrent('a copy of before an upgrade takes the place of a database of a newer version', async () => {

@@ -28,11 +28,11 @@ const TRANSCRIPT = '/v1/meetings/{meetingId}/transcript'
 
 test.concurrent.for([
   ['message_bodies', BODY, 'Marked message_bodies to be read again'],
-  ['messages', BODY, 'Marked messages and with it message_bodies, to be read again'],
+  ['messages', BODY, 'Marked messages with message_bodies to be read again'],
   ['transcripts', TRANSCRIPT, 'Marked transcripts to be read again'],
-  ['meetings', TRANSCRIPT, 'Marked meetings and with it transcripts and playbook_results, to be read'],
+  ['meetings', TRANSCRIPT, 'Marked meetings with transcripts and playbook_results to be read'],
 ] as const)(
-  'after resync %s the next backfill reads it all again, and no row is lost or written',
+  'after resync %s the next backfill reads everything again, and no row is lost or written',
   async ([resource, route, says], context) => {
     const simulator = await workspace(context)
     const place = placeFor(simulator)
@@ -44,7 +44,7 @@ test.concurrent.for([
     const { status, stdout } = await parley(['resync', resource], { cwd: place.cwd })
     expect(status).toBe(EXIT_STATUS.done)
     expect(stdout).toContain(says)
-    expect(stdout).toContain('No row was dropped')
+    expect(stdout).toContain('No row was deleted')
     expect(contents(place.file)).toEqual(before)
     const marked = await parley(['status'], { cwd: place.cwd })
     expect(marked.stdout).toMatch(new RegExp(`\\n${resource} +backfilling `))
@@ -72,7 +72,7 @@ test.concurrent('after resync access_logs the log is read again from its beginni
   expect(contents(place.file)).toEqual(before)
 })
 
-test.concurrent('while a backfill writes, resync is left to the next one, which does it', async context => {
+test.concurrent('resync during a backfill is done by the next backfill', async context => {
   const simulator = await workspace(context)
   const silent = await silentApi(context)
   const place = placeFor(simulator)
@@ -87,13 +87,13 @@ test.concurrent('while a backfill writes, resync is left to the next one, which 
   expect(asked).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
   expect(asked.stdout.replaceAll(/\s+/g, ' ')).toMatch(
     new RegExp(
-      '^Handed over: meetings and with it transcripts and playbook_results, to be read again from the start. ' +
-        `The warehouse has been written by process ${running.child.pid} \\(parley backfill\\) since 20\\S+Z. ` +
-        'It goes on as it began: the next parley backfill does this first, or the daemon when it is started. No row',
+      '^Requested: read meetings with transcripts and playbook_results again from the start. ' +
+        `The warehouse is being written by process ${running.child.pid} \\(parley backfill\\) since 20\\S+Z. ` +
+        'The next parley backfill or daemon applies the request first. No row',
     ),
   )
   const during = await parley(['status'], { cwd: place.cwd })
-  expect(during.stdout).toContain('\nAsked for and not taken up yet: resync of meetings (')
+  expect(during.stdout).toContain('\nRequested and not started yet: resync of meetings (')
   running.child.kill('SIGKILL')
   await running.ended
 
@@ -104,7 +104,7 @@ test.concurrent('while a backfill writes, resync is left to the next one, which 
   expect(JSON.parse(after.stdout).requests).toEqual([])
 })
 
-test.concurrent('while a daemon writes, resync is handed to it', async context => {
+test.concurrent('resync is handed over to a running daemon', async context => {
   const place = placeFor(await workspace(context))
   await parley(['backfill', '--only', 'teams'], place)
   const clock = systemClock()
@@ -114,7 +114,7 @@ test.concurrent('while a daemon writes, resync is handed to it', async context =
   expect(status).toBe(EXIT_STATUS.done)
   expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
     new RegExp(
-      `^Handed over: teams to be .* by process ${pid} \\(parley daemon\\) since 20\\S+Z. It takes this up within`,
+      `^Requested: read teams .* by process ${pid} \\(parley daemon\\) since 20\\S+Z. It applies the request within`,
     ),
   )
   expect(store.requests.open()).toEqual([
@@ -123,13 +123,13 @@ test.concurrent('while a daemon writes, resync is handed to it', async context =
   store.close()
 })
 
-test.concurrent('an unknown resource is wrong usage and told with the nearest name', async context => {
+test.concurrent('an unknown resource is wrong usage, and the hint suggests the nearest name', async context => {
   const place = placeFor(await workspace(context))
   expect(await parley(['resync', 'meating'], place)).toEqual({
     status: EXIT_STATUS.usage,
     stdout: '',
     stderr: expect.stringMatching(
-      /^parley: There is no resource: "meating"\nhint: Did you mean meetings\? The resources are members, /,
+      /^parley: Unknown resource "meating"\nhint: Did you mean meetings\? The resources are members, /,
     ),
   })
 })

@@ -47,7 +47,7 @@ test.concurrent('schema TABLE shows its columns with unit, NULL, API field and e
   expect(stdout).toMatch(
     /\nrecording_duration +integer +Length of the recording\. Unit: not stated\. API: recording_duration\. Example: 2700\n/,
   )
-  expect(stdout).toMatch(/\naccess +text +`open`, or .* NULL: its detail was not read yet\./)
+  expect(stdout).toMatch(/\naccess +text +`open`, or .* NULL: its detail has not been read yet\./)
   expect(stdout).toMatch(/\nid +text +key +Meeting id\. API: meeting_id\. /)
 })
 
@@ -102,7 +102,7 @@ test.concurrent('schema --json has every table with every column, or the one tha
             type: 'real',
             key: false,
             null_meaning: 'The API sent null or nothing.',
-            description: 'Share of the talking.',
+            description: 'Share of the talking time.',
             source_field: 'speakers[].speaker_ratio',
             unit: 'not stated',
             example: '0.61',
@@ -136,7 +136,7 @@ test.concurrent('schema --datasette describes the file under its name, as Datase
   const tables = metadata.databases['acme']?.tables ?? {}
   expect(Object.keys(tables)).toEqual(expect.arrayContaining(NAMES))
   expect(tables['activities']).toMatchObject({
-    description: 'The unified timeline: meetings, messages and changes of CRM objects.',
+    description: 'The timeline of the workspace: meetings, messages and changes to CRM records.',
     columns: { created_via: expect.stringContaining('NULL: the API could not obtain it.') },
     sortable_columns: ['id', 'occurred_at', 'source_id'],
     sort_desc: 'occurred_at',
@@ -189,7 +189,7 @@ test.concurrent.each<[args: string[], message: string, hint: string]>([
   [
     ['schema', '--json', '--duckdb'],
     "option '--json' cannot be used with option '--duckdb'",
-    'parley schema --help says what there is',
+    'Run parley schema --help for the usage.',
   ],
 ])('%j is wrong usage, with a hint', async (args, message, hint) => {
   const { status, stdout, stderr } = await parley(args)

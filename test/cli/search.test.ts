@@ -39,7 +39,7 @@ afterAll(async () => {
 const ENTRY = `SELECT e.*, m.title, m.url, m.start_time FROM live_transcript_entries e
   JOIN live_meetings m ON m.id = e.meeting_id WHERE length(e.text) > 10 ORDER BY m.start_time DESC LIMIT 1`
 
-test.concurrent('what was said is shown with its time, its place in the meeting, who said it, and a link', async () => {
+test.concurrent('a transcript hit has its time, its offset in the meeting, the speaker and a link', async () => {
   const { search, one } = warehouse
   const {
     text = '',
@@ -56,11 +56,11 @@ test.concurrent('what was said is shown with its time, its place in the meeting,
     status: EXIT_STATUS.done,
     stdout: `${at.slice(0, 10)} ${at.slice(11, 16)}Z  transcript  ${place}  ${who} · ${title}\n  «${text}»\n  ${url}\n`,
     stderr:
-      'The newest 1 hit; there may be more: --limit shows them, --from, --to and --kind narrow it down.\n',
+      'The newest 1 hit. There may be more: raise --limit, or narrow the search with --from, --to and --kind.\n',
   })
 })
 
-test.concurrent('--json has every hit with its keys, and where the words stand in the snippet', async () => {
+test.concurrent('--json has every hit with its keys and the positions of the words in the snippet', async () => {
   const { search, one } = warehouse
   const { header_message_id: key, subject = '' } = one(
     'SELECT * FROM live_messages WHERE length(subject) > 8 ORDER BY received_at DESC LIMIT 1',
@@ -74,7 +74,7 @@ test.concurrent('--json has every hit with its keys, and where the words stand i
   expect(hit.snippet.slice(begin, end).toLowerCase()).toBe(subject.toLowerCase())
 })
 
-test.concurrent('--sql prints what sqlite3 finds the same with', async () => {
+test.concurrent('--sql prints SQL with which sqlite3 finds the same', async () => {
   const { search, one, file } = warehouse
   const { text = '' } = one(ENTRY)
   const word = text.slice(0, 6)
@@ -108,14 +108,12 @@ test.concurrent('--from and --to are days, both included, or instants', async ()
   expect(await asked('--to', newest)).toEqual(everything.filter(at => at < newest))
 })
 
-test.concurrent('without indices the same is found, and that it may take longer is said', async () => {
+test.concurrent('a search without indices finds the same and warns that it may take longer', async () => {
   const { search, one, all, cwd, env } = await filled({ PARLEY_SEARCH_ENABLED: 'false' })
   expect(all("SELECT name FROM sqlite_master WHERE name LIKE 'search%'")).toEqual([])
   const word = (one(ENTRY)['text'] ?? '').slice(0, 6)
   const slow = await search(word)
-  expect(slow.stderr).toMatch(
-    /^parley: There is no full-text index, so the texts themselves are looked through/,
-  )
+  expect(slow.stderr).toMatch(/^parley: There is no full-text index, so this search scans all texts/)
   await parley(['backfill'], { cwd, env })
   const quick = await search(word)
   expect(quick.stdout).toBe(slow.stdout)
@@ -124,7 +122,7 @@ test.concurrent('without indices the same is found, and that it may take longer 
   expect(all("SELECT name FROM sqlite_master WHERE name LIKE 'search%'")).toEqual([])
 })
 
-test.concurrent('a backfill whose indices fail says what it has read all the same', async () => {
+test.concurrent('a backfill whose indices fail still prints its summary', async () => {
   const { cwd, env, file } = await filled({ PARLEY_SEARCH_ENABLED: 'false' })
   const db = new Database(file)
   db.exec('CREATE TABLE search_messages_data (mine TEXT)')
@@ -135,52 +133,52 @@ test.concurrent('a backfill whose indices fail says what it has read all the sam
   expect(JSON.parse(stdout)).toMatchObject({ complete: true })
 })
 
-test.concurrent('nothing found is said, and is no failure', async () => {
+test.concurrent('a search without hits says so and ends with 0', async () => {
   const { search } = warehouse
   expect(await search('zzqzzq', '%', '"; DROP TABLE messages')).toEqual({
     status: EXIT_STATUS.done,
     stdout: '',
-    stderr: 'Nothing was found.\n',
+    stderr: 'No hits.\n',
   })
 })
 
 test.concurrent.for([
-  ['There is nothing to look for', ['   '], 'Name a word, or several.'],
-  ['There is nothing to look for', ['""'], 'Name a word, or several.'],
+  ['There is no word to search for', ['   '], 'Give one or more words.'],
+  ['There is no word to search for', ['""'], 'Give one or more words.'],
   [
-    '--kind names nothing that can be searched: "mail"',
+    '--kind: unknown kind "mail"',
     ['x', '--kind', 'mail'],
-    'There are message, transcript, meeting, summary, action-item, answer.',
+    'The kinds are message, transcript, meeting, summary, action-item, answer.',
   ],
   [
-    '--kind names nothing that can be searched: "meetings"',
+    '--kind: unknown kind "meetings"',
     ['x', '--kind', 'meetings'],
-    'Did you mean meeting? There are message, transcript, meeting, summary, action-item, answer.',
+    'Did you mean meeting? The kinds are message, transcript, meeting, summary, action-item, answer.',
   ],
   [
-    '--from is "yesterday", expected a UTC day such as 2025-01-31, or a full RFC 3339 instant such as 2025-01-31T08:00:00Z',
+    '--from is "yesterday": expected a UTC day such as 2025-01-31, or a full RFC 3339 instant such as 2025-01-31T08:00:00Z',
     ['x', '--from', 'yesterday'],
     'Give a day or an instant.',
   ],
   [
-    '--limit is "0", expected a whole number from 1 to 10000',
+    '--limit is "0": expected a whole number from 1 to 10000',
     ['x', '--limit', '0'],
-    'Without it, 20 are shown; the SQL that --sql prints takes any number.',
+    'The default is 20. For more than 10000, run the SQL that --sql prints.',
   ],
   [
-    'Nothing lies from "2026-03-05" to "2026-03-04"',
+    '--from "2026-03-05" is not before --to "2026-03-04"',
     ['x', '--from', '2026-03-05', '--to', '2026-03-04'],
-    '--from is the earlier one; a day after --to is included, an instant is not.',
+    'A day given with --to is included, an instant is not.',
   ],
   [
     "option '--sql' cannot be used with option '--json'",
     ['x', '--sql', '--json'],
-    'parley search --help says what there is',
+    'Run parley search --help for the usage.',
   ],
   [
-    'This is too much to look for at once: 1 word, 1,001 signs',
+    'The search is too long: 1 word, 1,001 characters',
     ['x'.repeat(1001)],
-    'At most 30 words and 1000 signs are taken.',
+    'Use at most 30 words and 1000 characters.',
   ],
 ] as const)('%s, which is wrong usage', async ([message, args, hint], { expect }) => {
   expect(await parley(['search', ...args])).toEqual({
@@ -190,7 +188,7 @@ test.concurrent.for([
   })
 })
 
-test.concurrent('where there is no warehouse, that is said', async () => {
+test.concurrent('a search without a warehouse reports that there is none', async () => {
   const cwd = emptyFolder()
   const { status, stderr } = await parley(['search', 'x'], { cwd })
   expect(status).toBe(EXIT_STATUS.databaseUnavailable)

@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { backfillCommand } from '../../src/commands/backfill.ts'
+import { backfillCommand } from '../../src/commands/backfill/backfill.ts'
 import { daemonCommand } from '../../src/commands/daemon.ts'
-import { SETTING_LIST } from '../../src/config-settings.ts'
+import { SETTING_LIST } from '../../src/config/settings.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { openAt } from '../store/temporary-store.ts'
 import { emptyFolder, parley } from './parley.ts'
 
-test('all wrong flags are told at once, in a few lines without a stack', async () => {
+test('all wrong flags are reported at once, without a stack', async () => {
   const { status, stdout, stderr } = await parley(['init', '--max-concurrency', 'many', '--since', 'soon'])
   expect({ status, stdout }).toEqual({ status: EXIT_STATUS.settings, stdout: '' })
   expect(stderr.split('\n')).toEqual([
@@ -36,12 +36,12 @@ test('the daemon takes the flag of every setting, and a backfill those of what i
 })
 
 test.for([['status'], ['search', 'word'], ['schema']])(
-  '%s goes on with a warning where a setting is wrong that it does not use',
+  '%s only warns about a wrong setting that it does not use',
   async args => {
     const cwd = emptyFolder()
     openAt(join(cwd, 'parley.db')).close()
     const { status, stderr } = await parley(args, { cwd, env: { PARLEY_SYNC_POLL_SECONDS: 'often' } })
     expect({ args, status }).toEqual({ args, status: EXIT_STATUS.done })
-    expect(stderr).toMatch(/^parley: warning: sync\.poll_seconds is "often" in environment/)
+    expect(stderr).toMatch(/^parley: Warning: sync\.poll_seconds is "often" in environment/)
   },
 )

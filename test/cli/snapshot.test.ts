@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
-import { quote } from '../../src/store/sql.ts'
+import { quote } from '../../src/store/database/sql.ts'
 import { column, loaded, startDaemon } from '../daemon/cli-daemon.ts'
 import { emptyFolder, parley, parleyWithSmallFiles } from './parley.ts'
 import { backfilled, placeFor, workspace } from './workspace.ts'
@@ -29,14 +29,14 @@ test.concurrent('snapshot FILE copies everything while nothing runs, says what i
   const { status, stdout, stderr } = await parley(['snapshot', 'copy.db'], { cwd })
   expect({ status, stderr }).toEqual({ status: EXIT_STATUS.done, stderr: '' })
   expect(stdout).toMatch(
-    /^Wrote copy\.db: [\d.,]+ [kM]B in .*\.\nIt holds workspace \S+\.\nAll that was published before \d{4}-\d\d-\d\dT[\d:.]+Z is in it\.\n$/,
+    /^Wrote copy\.db: [\d.,]+ [kM]B in .*\.\nWorkspace: \S+\.\nComplete as of \d{4}-\d\d-\d\dT[\d:.]+Z\.\n$/,
   )
   expect(readdirSync(cwd).sort()).toEqual([...beside, 'copy.db'].sort())
   expect(rowsIn(join(cwd, 'copy.db'))).toEqual(rowsIn(file))
   expect(statSync(join(cwd, 'copy.db')).mode & 0o777).toBe(0o600)
 })
 
-test.concurrent('while the daemon runs too, and a reader needs no file beside it', async context => {
+test.concurrent('snapshot works while the daemon runs, and a reader needs only the one file', async context => {
   const place = placeFor(await workspace(context))
   const daemon = startDaemon(context, place)
   await loaded(place.file)
@@ -69,16 +69,16 @@ test.concurrent('while the daemon runs too, and a reader needs no file beside it
   expect(await daemon.ended).toMatchObject({ status: 0 })
 })
 
-test.concurrent('of a warehouse that is not complete it says what is missing', async context => {
+test.concurrent('snapshot of an incomplete warehouse names the incomplete resources', async context => {
   const place = placeFor(await workspace(context))
   await parley(['backfill', '--only', 'teams'], place)
   const { status, stdout } = await parley(['snapshot', 'copy.db'], place)
   expect(status).toBe(EXIT_STATUS.done)
-  expect(stdout).toMatch(/\nNot read completely before it was made: .*\bmessages, .*\.\n$/)
+  expect(stdout).toMatch(/\nFirst complete read not finished: .*\bmessages, .*\.\n$/)
   expect(stdout).not.toMatch(/made:.* teams/)
 })
 
-test.concurrent('without FILE it joins those that are kept, of which the newest stay', async context => {
+test.concurrent('snapshot without FILE goes to the snapshot folder, which keeps the newest', async context => {
   const { cwd, file } = await backfilled(context, { securityOption: false })
   const folder = `${file}.snapshots`
   mkdirSync(folder)
@@ -93,14 +93,14 @@ test.concurrent('without FILE it joins those that are kept, of which the newest 
   expect(rowsIn(join(folder, names[1] ?? ''))).toEqual(rowsIn(file))
 })
 
-test.concurrent('what may not be replaced is refused with 64, and is as it was', async context => {
+test.concurrent('a file that snapshot may not replace is refused with 64 and is not changed', async context => {
   const { cwd, file } = await backfilled(context, { securityOption: false })
   writeFileSync(join(cwd, 'letter.txt'), 'Dear Sir or Madam')
   const before = readFileSync(file)
   for (const [name, message] of [
     ['parley.db', 'belongs to the warehouse itself'],
     ['parley.db-wal', 'belongs to the warehouse itself'],
-    ['letter.txt', 'is no snapshot of parley, and was not touched'],
+    ['letter.txt', 'exists and is not a snapshot of parley; it was not changed'],
     ['.', 'is a folder'],
     ['nowhere/', 'nowhere is a folder'],
   ] as const) {
@@ -113,7 +113,7 @@ test.concurrent('what may not be replaced is refused with 64, and is as it was',
   expect(readFileSync(join(cwd, 'letter.txt'), 'utf8')).toBe('Dear Sir or Madam')
 })
 
-test.concurrent('on a disk that takes no more it ends with 73, leaves nothing, and the earlier one as it was', async context => {
+test.concurrent('a full disk ends snapshot with 73, leaves no file and does not change the earlier snapshot', async context => {
   const { cwd } = await backfilled(context, { securityOption: false })
   await parley(['snapshot', 'copy.db'], { cwd })
   const [before, names] = [readFileSync(join(cwd, 'copy.db')), readdirSync(cwd)]
@@ -124,7 +124,7 @@ test.concurrent('on a disk that takes no more it ends with 73, leaves nothing, a
   expect(readFileSync(join(cwd, 'copy.db')).equals(before)).toBe(true)
 })
 
-test.concurrent('without a warehouse it ends with 73 and makes nothing', async () => {
+test.concurrent('snapshot without a warehouse ends with 73 and creates no file', async () => {
   const cwd = emptyFolder()
   for (const args of [['snapshot', 'copy.db'], ['snapshot']]) {
     const { status, stderr } = await parley(args, { cwd })

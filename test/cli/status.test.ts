@@ -1,12 +1,12 @@
 import { readdirSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
+import { RESOURCE_NAMES } from '../../src/catalog/resource.ts'
 import { isoInstant, systemClock } from '../../src/clock.ts'
-import { type Paper, statusPage } from '../../src/commands/status-page.ts'
-import { stopped } from '../../src/daemon/state.ts'
+import { type StatusPageOptions, statusPage } from '../../src/commands/status/page.ts'
+import { stoppedState } from '../../src/daemon/state.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
-import { RESOURCE_NAMES } from '../../src/resource.ts'
-import { type DaemonState, readStatusReport, type StatusReport } from '../../src/store/status-report.ts'
+import { type DaemonState, readStatusReport, type StatusReport } from '../../src/store/status/report.ts'
 import { openStore } from '../../src/store/store.ts'
 import { column, startDaemon } from '../daemon/cli-daemon.ts'
 import { until } from '../support/until.ts'
@@ -21,7 +21,9 @@ test.concurrent('status shows every resource, who wrote last and the size, and n
   expect(stdout).toMatch(/\nteams +ok +2 /)
   expect(stdout).toMatch(/\naccess_logs +unavailable +0 /)
   expect(stdout).toMatch(/\n {2}access_logs: The API answers 403: /)
-  expect(stdout).toMatch(/\nNo process writes it now\. The last was parley backfill, process \d+, begun /)
+  expect(stdout).toMatch(
+    /\nNo process is writing the warehouse\. The last one was parley backfill, process \d+, started /,
+  )
   expect(stdout).toMatch(/parley\.db: [\d.,]+ [kM]B, and /)
 })
 
@@ -55,14 +57,14 @@ test.concurrent('status tells a writer that runs from one that was killed', asyn
   await silent.asked
   const during = await parley(['status'], { cwd })
   expect(during.status).toBe(EXIT_STATUS.done)
-  expect(during.stdout).toContain(`\nWritten now by parley backfill, process ${running.child.pid}, since `)
+  expect(during.stdout).toContain(`\nBeing written by parley backfill, process ${running.child.pid}, since `)
   expect(during.stdout).toMatch(/\nmessages +backfilling +0 /)
   running.child.kill('SIGKILL')
   await running.ended
   const after = await parley(['status'], { cwd })
   expect(after.stdout).toMatch(
     new RegExp(
-      `\\nNo process writes it: the last, parley backfill, process ${running.child.pid}, .* cut off`,
+      `\\nNo process is writing the warehouse. The last one, parley backfill, process ${running.child.pid}, .* killed`,
     ),
   )
 })
@@ -81,7 +83,7 @@ test.concurrent('without a warehouse status ends with 73, says how to make one, 
     const { status, stdout, stderr } = await parley(command, { cwd })
     expect({ status, stdout }).toEqual({ status: EXIT_STATUS.databaseUnavailable, stdout: '' })
     expect(stderr).toMatch(
-      /^parley: There is no warehouse at .*parley\.db yet\nhint: parley backfill makes it; if it was here before, put it back instead; /,
+      /^parley: There is no warehouse at .*parley\.db yet\nhint: Run parley backfill to create it, /,
     )
   }
   expect(readdirSync(cwd)).toEqual([])
@@ -154,11 +156,13 @@ test.concurrent('a daemon that was killed is not said to run', async context => 
   const { stdout } = await parley(['status', '--json'], place)
   expect(JSON.parse(stdout).daemon).toEqual({
     state: 'stopped',
-    reason: 'it was cut off',
+    reason: 'it was killed, or the machine went down',
     since: null,
     until: null,
   })
-  expect((await parley(['status'], place)).stdout).toContain('\nThe daemon does not run: it was cut off.\n')
+  expect((await parley(['status'], place)).stdout).toContain(
+    '\nThe daemon is not running: it was killed, or the machine went down.\n',
+  )
 })
 
 test.concurrent('a daemon that holds the warehouse and notes nothing for minutes is said to wait', async context => {
@@ -174,7 +178,7 @@ test.concurrent('a daemon that holds the warehouse and notes nothing for minutes
   release()
   expect(JSON.parse(stdout).daemon).toEqual({
     state: 'waiting',
-    reason: 'it cannot write the database; its log and /status say why',
+    reason: 'it cannot write the database; see its log or /status',
     since: lastNoted,
     until: null,
   })
@@ -324,7 +328,7 @@ const BUSY: StatusReport = {
   })),
 }
 
-const printed = (columns: Paper['columns'], report: StatusReport = BUSY) =>
+const printed = (columns: StatusPageOptions['columns'], report: StatusReport = BUSY) =>
   statusPage(report, { now: NOW, columns }).split('\n')
 
 test('where lines may be of any length the table has everything', () => {
@@ -345,15 +349,15 @@ arrival lag   rows     median  99 of 100   longest
 messages     1,000  under 1 s  2 h 1 min  1 y 40 d
 `)
   for (const sentence of [
-    'Asked for and not taken up yet: resync of meetings (1 min ago).',
-    'The daemon has been paused for 2 min 10 s: the API asks for it. It goes on in 41 s.',
-    'Written now by parley daemon, process 4711, since 10 days ago (2026-04-21T02:00:00.000Z).',
-    "The daemon's last snapshot was made 8 h ago: /w.db.snapshots/w-2026-05-01T034000Z.db, 2.6 GB.",
-    'Its snapshot of 1 h ago failed: Cannot write the snapshot: the disk is full.',
+    'Requested and not started yet: resync of meetings (1 min ago).',
+    'The daemon has been paused for 2 min 10 s: the API asks for it. It resumes in 41 s.',
+    'Being written by parley daemon, process 4711, since 10 days ago (2026-04-21T02:00:00.000Z).',
+    'The daemon took its last snapshot 8 h ago: /w.db.snapshots/w-2026-05-01T034000Z.db, 2.6 GB.',
+    "The daemon's snapshot 1 h ago failed: Cannot write the snapshot: the disk is full.",
   ]) {
     expect(lines).toContain(sentence)
   }
-  expect(lines.join(' ')).toContain('about 9.5 requests/s, as learned 3 h ago.')
+  expect(lines.join(' ')).toContain('about 9.5 requests/s, measured 3 h ago.')
 })
 
 test.each([
@@ -364,8 +368,8 @@ test.each([
   const lines = printed(columns)
   expect(lines.filter(line => line.length > columns)).toEqual([])
   expect(lines[0]).toContain(shown)
-  expect(lines.join('\n').includes('No room for')).toBe(left !== undefined)
-  if (left !== undefined) expect(lines.join('\n')).toContain(`\nNo room for ${left}: `)
+  expect(lines.join('\n').includes('Hidden columns')).toBe(left !== undefined)
+  if (left !== undefined) expect(lines.join('\n')).toContain(`\nHidden columns: ${left}. `)
 })
 
 test('an API that does not answer is said once, and the reasons of single resources stay', () => {
@@ -409,7 +413,7 @@ test('what is due is shown with no daemon at work too, and nothing is said of wh
   })
   expect(quiet[0]).toMatch(/ due$/)
   expect(quiet.join('\n')).not.toMatch(/daemon has|daemon stopped|Asked for|snapshot/)
-  expect(quiet).toContain('What rate the API allows is not known yet.')
+  expect(quiet).toContain('The rate limit of the API is not known yet.')
 })
 
 test.concurrent('status says how the last backfill ended, with its exit status and reason', async context => {
@@ -421,7 +425,7 @@ test.concurrent('status says how the last backfill ended, with its exit status a
   const refused = await parley(only, { ...place, env: { ...place.env, PARLEY_API_KEY: 'no-such-key' } })
   expect(refused.status).toBe(EXIT_STATUS.refused)
   const reason = /^parley: (.*?)\.?$/m.exec(refused.stderr)?.[1]
-  expect(await page()).toContain(`: exit status 77, ${reason}.\n`)
+  expect(await page()).toContain(` (exit status 77): ${reason}.\n`)
   const { backfill } = JSON.parse((await parley(['status', '--json'], place)).stdout)
   expect(backfill).toMatchObject({
     exit_status: EXIT_STATUS.refused,
@@ -438,17 +442,14 @@ test.concurrent('status does not take the end of an earlier backfill for that of
 })
 
 test.for([
-  [undefined, /^The daemon stopped now, as it was asked to\.$/],
+  [undefined, /^The daemon stopped now on request\.$/],
   [
     new StopError('The API refuses the key.', { code: 'unauthorized', exitStatus: EXIT_STATUS.refused }),
     /^The daemon stopped now \(exit status 77\): The API refuses the key\.$/,
   ],
-  [
-    new TypeError('words of a person'),
-    /^The daemon stopped now \(exit status 1\): a fault of the program\.$/,
-  ],
+  [new TypeError('words of a person'), /^The daemon stopped now \(exit status 1\): Internal error\.$/],
 ] as const)('status says that a daemon was asked to stop, or what ended it: %s', ([error, line]) => {
-  const daemon = stopped({ ...systemClock(), now: () => NOW }, error)
+  const daemon = stoppedState({ ...systemClock(), now: () => NOW }, error)
   expect(
     printed(undefined, { ...BUSY, daemon }).filter(text => text.startsWith('The daemon stopped')),
   ).toEqual([expect.stringMatching(line)])

@@ -39,29 +39,29 @@ test('the help of every command has an example, and parley help COMMAND says the
 })
 
 test.each<[args: string[], message: string, hint: string]>([
-  [['ini'], "unknown command 'ini'", 'Did you mean init? parley --help says what there is'],
-  [['nonsense', '--help'], "unknown command 'nonsense'", 'parley --help says what there is'],
-  [['help', 'nonsense'], "unknown command 'nonsense'", 'parley --help says what there is'],
-  [['--nonsense'], "unknown option '--nonsense'", 'parley --help says what there is'],
+  [['ini'], "unknown command 'ini'", 'Did you mean init? Run parley --help for the usage.'],
+  [['nonsense', '--help'], "unknown command 'nonsense'", 'Run parley --help for the usage.'],
+  [['help', 'nonsense'], "unknown command 'nonsense'", 'Run parley --help for the usage.'],
+  [['--nonsense'], "unknown option '--nonsense'", 'Run parley --help for the usage.'],
   [
     ['--config', 'acme.toml', 'status'],
     "unknown option '--config'",
-    'Options stand after the command. parley --help says what there is',
+    'Write options after the command. Run parley --help for the usage.',
   ],
   [
     ['init', '--forc'],
     "unknown option '--forc'",
-    'Did you mean --force? parley init --help says what there is',
+    'Did you mean --force? Run parley init --help for the usage.',
   ],
   [
     ['init', 'x'],
     "too many arguments for 'init'. Expected 0 arguments but got 1.",
-    'parley init --help says what there is',
+    'Run parley init --help for the usage.',
   ],
   [
     ['init', '--config'],
     "option '--config <file>' argument missing",
-    'parley init --help says what there is',
+    'Run parley init --help for the usage.',
   ],
 ])('%j is wrong usage, with a hint', async (args, message, hint) => {
   expect(await parley(args)).toEqual({
@@ -71,6 +71,6 @@ test.each<[args: string[], message: string, hint: string]>([
   })
 })
 
-test('a reader that goes away early is no error', async () => {
+test('a reader that closes the pipe early is no error', async () => {
   expect(await parley(['init', '--stdout'], { deaf: true })).toEqual({ status: 0, stdout: '', stderr: '' })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { calendar, folder } from '../../src/config-kinds.ts'
+import { calendar, folder } from '../../src/config/kinds.ts'
 import { nextOccurrence } from '../../src/retention/calendar.ts'
 
 const read = (value: unknown) => calendar.read(value, { cwd: '/' })

@@ -2,9 +2,9 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { loadSettings } from '../../src/config.ts'
-import { renderSettingsFile, renderSettingsReference } from '../../src/config-documents.ts'
-import { SETTING_LIST, SETTINGS } from '../../src/config-settings.ts'
+import { loadSettings } from '../../src/config/config.ts'
+import { renderSettingsFile, renderSettingsReference } from '../../src/config/documents.ts'
+import { SETTING_LIST, SETTINGS } from '../../src/config/settings.ts'
 
 const FOLDER = new URL('../../config/', import.meta.url).pathname
 

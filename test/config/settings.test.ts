@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { loadSettings, type SettingFlags } from '../../src/config.ts'
-import type { SettingKey } from '../../src/config-settings.ts'
+import { loadSettings, type SettingFlags } from '../../src/config/config.ts'
+import type { SettingKey } from '../../src/config/settings.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 
 const API = {

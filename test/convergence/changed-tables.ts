@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3'
-import { quote } from '../../src/store/sql.ts'
+import { quote } from '../../src/store/database/sql.ts'
 
 /** Every row of every table but those about runs, as text: two equal results mean that nothing was rewritten. */
 export function contentOf(file: string): Map<string, string[]> {

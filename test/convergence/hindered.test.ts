@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import type { LimitModel } from '../../src/simulator/limits.ts'
+import type { LimitModel } from '../../src/simulator/faults/limits.ts'
 import { startTrial, TINY, type Trial } from '../support/trial.ts'
 
 let trial: Trial

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import type { Faults } from '../../src/simulator/faults.ts'
+import type { Faults } from '../../src/simulator/faults/faults.ts'
 import { type DaemonTrial, startDaemonTrial } from './daemon-trial.ts'
 
 let trial: DaemonTrial

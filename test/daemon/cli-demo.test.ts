@@ -2,13 +2,13 @@ import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { DEMO_CHANGES, draw } from '../../src/commands/demo-changes.ts'
-import { type DemoState, demoSummary, drawDemo } from '../../src/commands/demo-picture.ts'
-import type { DemoEvent } from '../../src/commands/demo-world.ts'
-import { textWidth } from '../../src/commands/text-width.ts'
-import { RESOURCE_NAMES } from '../../src/resource.ts'
-import { isLocked } from '../../src/store/lock.ts'
-import { openDatabase } from '../../src/store/open.ts'
+import { RESOURCE_NAMES } from '../../src/catalog/resource.ts'
+import { DEMO_CHANGES, pickWeighted } from '../../src/commands/demo/changes.ts'
+import { type DemoState, demoSummary, drawDemo } from '../../src/commands/demo/picture.ts'
+import type { DemoEvent } from '../../src/commands/demo/world.ts'
+import { isLocked } from '../../src/store/file/lock.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
+import { textWidth } from '../../src/terminal/text-width.ts'
 import { emptyFolder, parley, startParley } from '../cli/parley.ts'
 import { until } from '../support/until.ts'
 
@@ -33,7 +33,7 @@ describe('a demo of the daemon', () => {
     expect(stderr).toContain('status --database demo.db')
     expect(stderr).toMatch(/activities +(ok|backfilling) /)
     expect(stdout).toContain('half within')
-    expect(stdout).toContain('parley daemon has ended in order')
+    expect(stdout).toContain('parley daemon has stopped')
     expect(running([`--messages ${messages}`])).toEqual([])
     expect(isLocked(join(cwd, 'demo.db'))).toBe(false)
   })
@@ -41,7 +41,7 @@ describe('a demo of the daemon', () => {
   test('ends by itself after the minutes that were given', async () => {
     const { status, stdout } = await parley(['demo', '--daemon', '--minutes', '0.05', '--messages', '100'])
     expect(status).toBe(0)
-    expect(stdout).toContain('parley daemon has ended in order')
+    expect(stdout).toContain('parley daemon has stopped')
   })
 
   test('that is killed leaves nothing running', async () => {
@@ -66,13 +66,13 @@ describe('a demo of the daemon', () => {
     const cwd = emptyFolder()
     const { status, stderr } = await parley(['demo', ...flags], { cwd })
     expect(status).toBe(64)
-    expect(stderr).toContain('--minutes: ')
+    expect(stderr).toContain('--minutes ')
     expect(existsSync(join(cwd, 'demo.db'))).toBe(false)
   })
 })
 
 test.each(DEMO_CHANGES)('the schema knows all that is asked about $kind', ({ choose, arrived }) => {
-  const db = openDatabase({ path: join(emptyFolder(), 'demo.db') })
+  const db = openWarehouse({ path: join(emptyFolder(), 'demo.db') })
   const named = (sql: string) => db.prepare(sql).columns()
   const parameters = choose === undefined ? ['id'] : named(choose).map(({ name }) => name)
   expect(parameters).toContain('id')
@@ -85,8 +85,13 @@ test('what is drawn at random is drawn as often as it weighs', () => {
     { name: 'a', weight: 1 },
     { name: 'b', weight: 3 },
   ]
-  expect([0, 0.24, 0.26, 0.99].map(chance => draw(things, chance)?.name)).toEqual(['a', 'a', 'b', 'b'])
-  expect(draw([], 0)).toBeUndefined()
+  expect([0, 0.24, 0.26, 0.99].map(chance => pickWeighted(things, chance)?.name)).toEqual([
+    'a',
+    'a',
+    'b',
+    'b',
+  ])
+  expect(pickWeighted([], 0)).toBeUndefined()
 })
 
 const NOW = Date.parse('2026-03-04T05:06:07Z')
@@ -130,7 +135,7 @@ const STATE: DemoState = {
   requests: { total: 99, throttled: 1, perSecond: undefined },
   now: NOW,
   elapsedMs: 61_000,
-  stopping: false,
+  isStopping: false,
 }
 
 describe('the picture of a demo', () => {
@@ -147,7 +152,7 @@ describe('the picture of a demo', () => {
   test('says how much has come through, and what has not', () => {
     const text = drawDemo(STATE, { columns: 200, rows: 60, colour: false }).join('\n')
     expect(text).toContain(
-      '60 changes, 40 in the warehouse, half of them within 2.0 s; 20 to come, the oldest made 1 min ago',
+      '60 changes, 40 in the warehouse, half of them within 2 s; 20 to come, the oldest made 1 min ago',
     )
     expect(text).toContain(`${RESOURCE_NAMES.length - 7} more resources: `)
     expect(text).toMatch(/the API is well again$/)
@@ -158,7 +163,7 @@ test('the end of a demo is a line for each kind of change', () => {
   const lines = demoSummary(EVENTS).map(line => line.split(/ {2,}/))
   expect(lines).toEqual([
     ['change', 'made', 'in the warehouse', 'half within', 'longest'],
-    ['a new e-mail', '2', '2', '2.0 s', '4.0 s'],
+    ['a new e-mail', '2', '2', '2 s', '4 s'],
     ['a deal that moves on', '1', '0', '-', '-'],
   ])
 })

@@ -73,7 +73,7 @@ test('a key from a file that others may read is warned of and not said', async c
   const { PARLEY_API_KEY: _, ...others } = env
   const daemon = startDaemon(context, { cwd, env: { ...others, PARLEY_API_KEY_FILE: keyFile } })
   await loaded(file)
-  expect(daemon.lines().some(({ msg }) => msg.includes('warning') && msg.includes(keyFile))).toBe(true)
+  expect(daemon.lines().some(({ msg }) => msg.includes('Warning') && msg.includes(keyFile))).toBe(true)
   expect(JSON.stringify(daemon.lines())).not.toContain(KEY)
 })
 
@@ -107,7 +107,7 @@ test('the daemon logs where it starts and how it ends, and nothing for quiet pol
     'The daemon starts',
     'The daemon ends',
   ])
-  expect(said.at(-1)).toMatchObject({ exit_status: EXIT_STATUS.done, reason: 'stopped by SIGTERM' })
+  expect(said.at(-1)).toMatchObject({ exit_status: EXIT_STATUS.done, reason: 'Stopped by SIGTERM' })
   expect(second.lines().filter(({ msg }) => msg === 'The daemon ends')).toMatchObject([
     {
       level: 'error',

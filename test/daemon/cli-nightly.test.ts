@@ -9,24 +9,42 @@ const WORDS = 'Zxqvkjwp and sons'
 const DAY = 86_400_000
 const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString()
 
-test('the daemon makes up for missed nights, and writes a large database anew before its next shift', async context => {
-  const place = await backfilled(context, { now: 'real' })
-  const db = new Database(place.file)
-  const insert = db.prepare(
-    'INSERT INTO teams (id, name, _first_seen_at, _synced_at, _deleted_at) VALUES (?, ?, @at, @at, @at)',
-  )
-  db.transaction(() => {
-    for (let at = 0; at < 40; at += 1) insert.run(`large${at}`, 'x'.repeat(1e6), { at: daysAgo(1) })
-    insert.run('gone', WORDS, { at: daysAgo(40) })
-  })()
+const INSERT_DELETED =
+  'INSERT INTO teams (id, name, _first_seen_at, _synced_at, _deleted_at) VALUES (?, ?, @at, @at, @at)'
+
+/** Leaves a row whose content is to be erased, and a maintenance that was missed for a week. */
+function withdrawLongAgo(db: Database.Database): void {
+  db.prepare(INSERT_DELETED).run('gone', WORDS, { at: daysAgo(40) })
   db.prepare("INSERT INTO sync_erasures (table_name, key, withdrawn_at) VALUES ('teams', 'gone', ?)").run(
     daysAgo(40),
   )
   db.prepare("UPDATE sync_meta SET value = ? WHERE key = 'maintained_at'").run(daysAgo(7))
+}
+
+test('a snapshot that is due as the daemon starts does not hold what the missed maintenance erases', async context => {
+  const place = await backfilled(context, { now: 'real' })
+  const db = new Database(place.file)
+  withdrawLongAgo(db)
+  db.close()
+  const daemon = startDaemon(context, place, { PARLEY_SNAPSHOT_EVERY: 'daily' })
+  const { path } = await daemon.says(({ msg }) => msg === 'A snapshot was created')
+  expect(readFileSync(String(path)).includes(WORDS)).toBe(false)
+  daemon.signal('SIGTERM')
+  expect(await daemon.ended).toMatchObject({ status: 0 })
+})
+
+test('the daemon makes up for missed nights, and writes a large database anew before its next shift', async context => {
+  const place = await backfilled(context, { now: 'real' })
+  const db = new Database(place.file)
+  const insert = db.prepare(INSERT_DELETED)
+  db.transaction(() => {
+    for (let at = 0; at < 40; at += 1) insert.run(`large${at}`, 'x'.repeat(1e6), { at: daysAgo(1) })
+  })()
+  withdrawLongAgo(db)
   db.close()
   const daemon = startDaemon(context, place)
-  await daemon.says(({ msg }) => msg === 'Maintenance is done')
-  await daemon.says(({ msg }) => msg.startsWith('The database was written anew'))
+  await daemon.says(({ msg }) => msg === 'Maintenance finished')
+  await daemon.says(({ msg }) => msg.startsWith('The database file was rebuilt'))
   const remains = () => column(place.file, "SELECT key FROM sync_meta WHERE key LIKE '%holds%'")
   expect(await until(remains, found => found.length === 0)).toEqual([])
   daemon.signal('SIGTERM')

@@ -42,8 +42,8 @@ test('SIGHUP has it say which settings have changed, and go on with them', async
   expect(await stored(place, id)).toBe(id)
   expect(changes(daemon)).toEqual(
     expect.arrayContaining([
-      ['sync.poll_seconds', 'counts from now on'],
-      ['transcripts.words', 'counts from now on'],
+      ['sync.poll_seconds', 'takes effect now'],
+      ['transcripts.words', 'takes effect now'],
       ['http.nudge_secret', undefined],
     ]),
   )
@@ -54,7 +54,7 @@ test('SIGHUP has it say which settings have changed, and go on with them', async
 test('SIGHUP with nothing new is said, too', async context => {
   const { daemon } = await settled(context)
   daemon.signal('SIGHUP')
-  await daemon.says(({ msg }) => msg === 'The settings were read again; none has changed')
+  await daemon.says(({ msg }) => msg === 'The settings were reloaded; none has changed')
   expect(changes(daemon)).toEqual([])
 })
 

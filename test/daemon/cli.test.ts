@@ -94,16 +94,16 @@ describe('beside a daemon', () => {
     const status = async () => (await beside(place, ['status'])).stdout
     const daemon = startDaemon(context, place)
     await loaded(place.file)
-    expect(await status()).toContain(`Written now by parley daemon, process ${daemon.pid}`)
+    expect(await status()).toContain(`Being written by parley daemon, process ${daemon.pid}`)
     expect(await status()).toContain('The daemon has been running for')
     daemon.signal('SIGTERM')
     await daemon.ended
-    expect(await status()).toMatch(/^The daemon stopped .*, as it was asked to\.$/m)
+    expect(await status()).toMatch(/^The daemon stopped .* on request\.$/m)
     const other = startDaemon(context, place)
     await other.says(({ msg }) => msg === 'A run has ended')
     other.signal('SIGKILL')
     await other.ended
-    expect(await status()).toContain('was cut off')
+    expect(await status()).toContain('was killed')
   })
 })
 
@@ -133,6 +133,9 @@ describe('a key', () => {
     expect(simulator.requests.total()).toBe(1)
   })
 
+  const REFUSED =
+    /The API at \S+ refuses the key from \S+key \(environment PARLEY_API_KEY_FILE\) \(workspace \S+\): .+ Check api\.key: .+/
+
   test('that is revoked stops every lane, and its successor is read from the file', async context => {
     const simulator = await workspace(context)
     const place = placeWithKey(simulator)
@@ -140,11 +143,18 @@ describe('a key', () => {
     await loaded(place.file)
     simulator.setApiKey('successor-key')
     const waits = await daemon.says(({ msg }) => msg === 'The daemon waits and tries again')
-    expect(waits).toMatchObject({ level: 'error', reason: 'the API refuses the key', wait_ms: 60_000 })
+    expect(waits).toMatchObject({ level: 'error', reason: expect.stringMatching(REFUSED), wait_ms: 60_000 })
     const asked = simulator.requests.total()
-    expect(await daemon.ask('/readyz')).toEqual({ status: 503, body: 'the API refuses the key\n' })
+    const ready = await daemon.ask('/readyz')
+    expect(ready.status).toBe(503)
+    expect(ready.body).toMatch(new RegExp(`^waiting since \\d{4}-\\S+Z: ${REFUSED.source}\n$`))
     expect((await daemon.ask('/livez')).status).toBe(200)
-    expect((await beside(place, ['status'])).stdout).toContain('the API refuses the key')
+    const status = (await beside(place, ['status'])).stdout
+    expect(status).toMatch(
+      /^The API has granted no access for .+ \(since \S+\): The API at .+ Check api\.key: /,
+    )
+    expect(status).toMatch(/\nThe daemon has been waiting for .+\. It resumes in /)
+    expect(status.match(new RegExp(REFUSED.source, 'g'))).toHaveLength(1)
     expect(simulator.requests.total()).toBe(asked)
 
     writeFileSync(place.keyFile, 'successor-key')

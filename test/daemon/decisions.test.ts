@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { unauthorized } from '../../src/api/access.ts'
-import { resourceNamed } from '../../src/catalog.ts'
-import { loadSettings } from '../../src/config.ts'
+import { accessGone, unauthorized } from '../../src/api/access.ts'
+import { resourceNamed } from '../../src/catalog/catalog.ts'
+import { RESOURCE_NAMES } from '../../src/catalog/resource.ts'
+import { loadSettings } from '../../src/config/config.ts'
 import { livenessAfter } from '../../src/daemon/liveness.ts'
 import { readsFor } from '../../src/daemon/nudged.ts'
 import { recoveryFrom } from '../../src/daemon/recovery.ts'
 import { changedSettings } from '../../src/daemon/settings-changes.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
-import { RESOURCE_NAMES } from '../../src/resource.ts'
 import { CALENDAR, nextOccurrence } from '../../src/retention/calendar.ts'
 
 const ACCESS = {
@@ -66,11 +66,13 @@ describe('after a shift that could not go on', () => {
       { kind: 'end' },
     ],
     [
-      'a key that was taken a moment ago is read again',
+      'a key that was taken a moment ago is read again, and the reason says where it is from and what to do',
       unauthorized(ACCESS, 'Invalid API key'),
       true,
       true,
-      wait('the API refuses the key'),
+      wait(
+        `The API at ${ACCESS.baseUrl} refuses the key from ${ACCESS.keySource} (workspace ${ACCESS.workspaceId}): Invalid API key. Check api.key: it is wrong, expired or revoked, or belongs to another workspace.`,
+      ),
     ],
     [
       'a key that was refused at the first request ends it',
@@ -80,14 +82,14 @@ describe('after a shift that could not go on', () => {
       { kind: 'end' },
     ],
     ['a fault of the program ends it', new TypeError('x is not a function'), true, true, { kind: 'end' }],
-  ])('%s', (_, error, hadBegun, wasAnswered, recovery) => {
+  ])('%s', (_, error, hasStarted, wasAnswered, recovery) => {
     const before = { wasAnsweredBefore: false, timesLost: 0 }
-    expect(recoveryFrom({ error, hadBegun, wasAnswered, ...before })).toEqual(recovery)
+    expect(recoveryFrom({ error, hasStarted, wasAnswered, ...before })).toEqual(recovery)
   })
 
   const lost = {
     error: stop(EXIT_STATUS.refused, 'access-gone'),
-    hadBegun: true,
+    hasStarted: true,
     wasAnswered: false,
     wasAnsweredBefore: true,
   }
@@ -96,6 +98,14 @@ describe('after a shift that could not go on', () => {
     const waits = [1, 2, 3, 6, 7, 100].map(timesLost => recoveryFrom({ ...lost, timesLost }))
     const minutes = waits.map(recovery => (recovery.kind === 'wait' ? recovery.ms / 60_000 : recovery.kind))
     expect(minutes).toEqual([1, 2, 4, 32, 60, 60])
+  })
+
+  test('access that was lost is waited for with what a person can do about it', () => {
+    expect(recoveryFrom({ ...lost, error: accessGone(ACCESS, false), timesLost: 1 })).toMatchObject({
+      reason: expect.stringMatching(
+        /with the key from .+\. Check api\.workspace_id and the key's permissions\./,
+      ),
+    })
   })
 
   test('access that was never granted ends it', () => {

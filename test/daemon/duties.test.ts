@@ -1,13 +1,21 @@
 import { expect, test } from 'vitest'
-import { startDuties } from '../../src/daemon/duties.ts'
+import { type DutiesDeps, startDuties } from '../../src/daemon/duties.ts'
 import { createLog } from '../../src/log.ts'
 import { CALENDAR, nextOccurrence } from '../../src/retention/calendar.ts'
-import { META } from '../../src/store/state.ts'
+import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { until } from '../support/until.ts'
 
 const NIGHT = nextOccurrence(CALENDAR.maintenance, Date.parse('2026-03-04T00:00:00.000Z'))
+
+const settingsFor = (path: string): DutiesDeps['settings'] => ({
+  database: { path, mode: 0o600 },
+  retention: { withdrawnDays: 30, runsDays: 90 },
+  search: { enabled: false },
+  snapshot: { every: undefined, folder: undefined, keep: 7 },
+  sync: { resources: undefined },
+})
 
 test('a night that failed ends nothing, and what is kept each minute is tried again', async () => {
   const store = temporaryStore()
@@ -15,31 +23,25 @@ test('a night that failed ends nothing, and what is kept each minute is tried ag
   let lines = ''
   const log = await createLog({ level: 'info', stream: { write: (text: string) => (lines += text) } })
   const ending = new AbortController()
-  const keepLearned = () => store.transaction(() => store.state.setMeta(META.learnedRate, '{}'))
+  const saveLearned = () => store.transaction(() => store.state.setMeta(META.learnedRate, '{}'))
   store.db.pragma('query_only = ON')
   const { ended } = startDuties({
-    app: { clock, store, keepLearned },
-    settings: {
-      database: { path: store.path, mode: 0o600 },
-      retention: { withdrawnDays: 30, runsDays: 90 },
-      search: { enabled: false },
-      snapshot: { every: undefined, folder: undefined, keep: 7 },
-      sync: { resources: undefined },
-    },
+    app: { clock, store, saveLearned },
+    settings: settingsFor(store.path),
     log,
     signal: ending.signal,
     serverTime: () => clock.now(),
     endShift: () => undefined,
   })
   await clock.advance(61_000)
-  const failed = () => lines.split('A duty of the daemon has failed').length - 1
+  const failed = () => lines.match(/(Background work|Maintenance) failed/g)?.length ?? 0
   expect(await until(failed, seen => seen === 2)).toBe(2)
   expect(lines).toContain('no permission to open or write it')
   store.db.pragma('query_only = OFF')
   await clock.advance(60_000)
   const learned = () => store.state.meta(META.learnedRate)
   expect(await until(learned, seen => seen !== undefined)).toBe('{}')
-  expect(lines).not.toContain('A duty of the daemon has ended')
+  expect(lines).not.toContain('Background work ended')
   ending.abort()
   await ended
 })
@@ -51,14 +53,8 @@ test('due times that a process noted under a clock that was ahead move back with
     const clock = virtualClock(now)
     const ending = new AbortController()
     const { ended } = startDuties({
-      app: { clock, store, keepLearned: async () => undefined },
-      settings: {
-        database: { path: store.path, mode: 0o600 },
-        retention: { withdrawnDays: 30, runsDays: 90 },
-        search: { enabled: false },
-        snapshot: { every: undefined, folder: undefined, keep: 7 },
-        sync: { resources: undefined },
-      },
+      app: { clock, store, saveLearned: async () => undefined },
+      settings: settingsFor(store.path),
       log,
       signal: ending.signal,
       serverTime: () => undefined,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { loadSettings } from '../../src/config.ts'
-import { createTold } from '../../src/daemon/figures.ts'
-import { createKeptReading } from '../../src/daemon/kept-reading.ts'
-import { running } from '../../src/daemon/state.ts'
-import { RESOURCE_NAMES } from '../../src/resource.ts'
+import { RESOURCE_NAMES } from '../../src/catalog/resource.ts'
+import { loadSettings } from '../../src/config/config.ts'
+import { createReportSources } from '../../src/daemon/figures.ts'
+import { createCachedReading } from '../../src/daemon/kept-reading.ts'
+import { runningState } from '../../src/daemon/state.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 
@@ -11,7 +11,7 @@ function counted() {
   let elapsed = 0
   let reads = 0
   let fails = false
-  const ask = createKeptReading(
+  const ask = createCachedReading(
     async of => {
       reads += 1
       if (fails) throw new Error('unreadable')
@@ -70,7 +70,7 @@ test('the status server reads a small file once a second at most', async () => {
     requireApi: true,
     resourceNames: RESOURCE_NAMES,
   })
-  const { status } = createTold({ settings, state: running(clock) }, { clock, version: '1' })
+  const { status } = createReportSources({ settings, state: runningState(clock) }, { clock, version: '1' })
   const nextRun = async () => (await status()).resources.map(row => row.next_run_at)[0]
   expect(await nextRun()).toBeNull()
   const at = '2026-03-04T13:00:00.000Z'

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { maintainNightly } from '../../src/daemon/nightly.ts'
 import { createLog } from '../../src/log.ts'
-import { META } from '../../src/store/state.ts'
+import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { owners } from '../store/kept-copies.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
@@ -47,7 +47,7 @@ async function daemonAtNoon() {
         snapshot: { every: undefined, folder: undefined, keep: 7 },
       }
       const ended = maintainNightly(
-        { store, clock, log, settings, signal: stop.signal, owners },
+        { store, clock, log, settings, signal: stop.signal, readOwners: owners },
         {
           serverTime: () => (server === undefined ? undefined : clock.now() + server),
           endShift: () => {
@@ -104,14 +104,14 @@ test('a note from the time to come, made under a wrong clock, holds no night up'
 })
 
 test.each([
-  ['that is more than a day away from this machine’s', 40 * DAY, 'differs from that of the API', 1000],
+  ['that is more than a day away from this machine’s', 40 * DAY, 'differ by more than a day', 1000],
   ['that is not known for an hour', undefined, 'the API has not answered', HOUR + 1000],
 ] as const)('an API’s clock %s has nothing erased, which is said once', async (_, ahead, reason, ms) => {
   const { clock, start, name, doneAt, answer, lines } = await daemonAtNoon()
   if (ahead !== undefined) answer(ahead)
   await start()
   await clock.advance(ms)
-  const told = () => lines.filter(({ msg }) => msg.startsWith('Maintenance is due and waits'))
+  const told = () => lines.filter(({ msg }) => msg.startsWith('Maintenance is delayed'))
   expect((await until(told, found => found.length > 0))[0]?.reason).toContain(reason)
   await clock.advance(HOUR)
   expect([told().length, name(), doneAt()]).toEqual([1, 'Team', undefined])

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { keepSearch } from '../../src/daemon/search-keeping.ts'
+import { maintainSearch } from '../../src/daemon/search-keeping.ts'
 import { createLog } from '../../src/log.ts'
 import { maintain } from '../../src/retention/maintain.ts'
-import { createSearch } from '../../src/store/search.ts'
-import { META } from '../../src/store/state.ts'
+import { createSearch } from '../../src/store/search/search.ts'
+import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
 import { advance, ask, build, putMeeting, putMessage } from '../store/searchable.ts'
@@ -14,7 +14,7 @@ import { column, startDaemon } from './cli-daemon.ts'
 test('the daemon makes the indices beside its reading, and drops them where they are not wanted', async context => {
   const place = placeFor(await workspace(context))
   const daemon = startDaemon(context, place)
-  await daemon.says(({ msg }) => msg === 'The full-text indices are made')
+  await daemon.says(({ msg }) => msg === 'The full-text indices are built')
   expect(column(place.file, 'SELECT count(*) FROM search_indices WHERE indexed_up_to > 0')).toEqual([3])
   daemon.signal('SIGTERM')
   expect(await daemon.ended).toMatchObject({ status: 0 })
@@ -109,7 +109,7 @@ test('indices that cannot be written for a while are gone on with', async () => 
   const pages = store.db.pragma('page_count', { simple: true })
   store.db.pragma(`max_page_count = ${pages}`)
   const settings = { search: { enabled: true }, sync: { resources: undefined } }
-  const kept = keepSearch({ store, clock, log, settings, signal: ending.signal })
+  const kept = maintainSearch({ store, clock, log, settings, signal: ending.signal })
   const said = () => lines
   expect(await until(said, seen => seen.includes('cannot be written'))).toContain('the disk is full')
   store.db.pragma('max_page_count = 1000000')

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Settings } from '../../src/config.ts'
+import type { Settings } from '../../src/config/config.ts'
 import { makeSnapshots } from '../../src/daemon/snapshots.ts'
 import { createLog } from '../../src/log.ts'
-import { META } from '../../src/store/state.ts'
-import { readStatusReport } from '../../src/store/status-report.ts'
+import { readStatusReport } from '../../src/store/status/report.ts'
+import { META } from '../../src/store/sync/meta.ts'
 import { type VirtualClock, virtualClock } from '../api/virtual-clock.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
 import { owners } from '../store/kept-copies.ts'
@@ -13,7 +13,7 @@ import { temporaryStore } from '../store/temporary-store.ts'
 import { until } from '../support/until.ts'
 import { beside, loaded, startDaemon } from './cli-daemon.ts'
 
-const PROGRAM = new URL('../../dist/store/snapshot-worker.js', import.meta.url)
+const PROGRAM = new URL('../../dist/store/snapshot/worker.js', import.meta.url)
 const NOW = Date.parse('2026-03-04T10:30:00.000Z')
 const HOUR = 3_600_000
 
@@ -55,7 +55,18 @@ async function dutyWith({ every, keep = 7, isFirst = false }: Chosen) {
     database: { path: store.path, mode: 0o600 },
     snapshot: { every, keep, folder: undefined },
   }
-  const parts = { store, clock, log, settings, signal: stop.signal, program: PROGRAM, owners }
+  let isMaintained = true
+  const isMaintenanceDue = () => !isMaintained
+  const parts = {
+    store,
+    clock,
+    log,
+    settings,
+    signal: stop.signal,
+    isMaintenanceDue,
+    program: PROGRAM,
+    owners,
+  }
   const own = `${store.path}.snapshots`
   const ofTen = nameAt('100000')
   if (!isFirst) {
@@ -68,6 +79,9 @@ async function dutyWith({ every, keep = 7, isFirst = false }: Chosen) {
     clock,
     setClock(to: number) {
       setBy = to - even.now()
+    },
+    setMaintained(done: boolean) {
+      isMaintained = done
     },
     lines,
     folder: own,
@@ -88,9 +102,9 @@ async function dutyWith({ every, keep = 7, isFirst = false }: Chosen) {
 }
 
 const nameAt = (time: string) => `parley-2026-03-04T${time}Z.db`
-const MADE = 'A snapshot was made'
-const REMOVED = 'A snapshot beyond those that are kept was removed'
-const FAILED = 'A snapshot could not be made; the next one comes as planned'
+const MADE = 'A snapshot was created'
+const REMOVED = 'An old snapshot was removed: snapshot.keep is reached'
+const FAILED = 'A snapshot failed; the next one is made as scheduled'
 
 describe('a daemon that is to make snapshots', () => {
   test('makes the first at once, and then when the calendar says so, each once', async () => {
@@ -121,6 +135,45 @@ describe('a daemon that is to make snapshots', () => {
     await clock.advance(0)
     expect(await said(1)).toEqual([MADE])
     expect(kept()).toEqual([nameAt('050000'), nameAt('103000')])
+  })
+
+  test('makes one that was missed only once the maintenance that is due is done', async () => {
+    const { clock, setMaintained, start, said, kept } = await dutyWith({ every: '0 * * * *', isFirst: true })
+    setMaintained(false)
+    start()
+    await clock.advance(20 * 60_000)
+    expect(kept()).toEqual([])
+    setMaintained(true)
+    await clock.advance(1000)
+    expect(await said(1)).toEqual([MADE])
+    expect(kept()).toEqual([nameAt('105001')])
+  })
+
+  test('waits for at most an hour for maintenance that is never done, then makes each as planned', async () => {
+    const { clock, setMaintained, start, said, kept } = await dutyWith({ every: '0 * * * *' })
+    setMaintained(false)
+    start()
+    await clock.advance(HOUR)
+    expect(kept()).toEqual([])
+    await clock.advance(60_000)
+    expect(await said(1)).toEqual([MADE])
+    await clock.advance(HOUR)
+    expect(await said(2)).toEqual([MADE, MADE])
+    expect(kept()).toHaveLength(2)
+    expect(kept()[1]).toBe(nameAt('120000'))
+  })
+
+  test('waits again for the maintenance of the next night', async () => {
+    const { clock, setMaintained, start, said, kept } = await dutyWith({ every: '0 * * * *' })
+    setMaintained(false)
+    start()
+    await clock.advance(HOUR + 60_000)
+    expect(await said(1)).toEqual([MADE])
+    setMaintained(true)
+    await clock.advance(60_000)
+    setMaintained(false)
+    await clock.advance(HOUR / 2)
+    expect(kept()).toHaveLength(1)
   })
 
   test('warns of one that fails, says so in the status, and makes the next', async () => {
@@ -213,7 +266,7 @@ describe('a daemon that is to make snapshots', () => {
 })
 
 test('the daemon makes up for a snapshot that was missed, tells of it, and goes on reading meanwhile', async context => {
-  const place = placeFor(await workspace(context))
+  const place = placeFor(await workspace(context, { now: 'real' }))
   mkdirSync(`${place.file}.snapshots`)
   writeFileSync(join(`${place.file}.snapshots`, 'parley-2020-01-01T000000Z.db'), '')
   const daemon = startDaemon(context, place, { PARLEY_SNAPSHOT_EVERY: 'weekly' })
@@ -230,7 +283,7 @@ test('the daemon makes up for a snapshot that was missed, tells of it, and goes 
     bytes: line['bytes'],
     failed_at: null,
   })
-  expect((await beside(place, ['status'])).stdout).toContain("The daemon's last snapshot was made ")
+  expect((await beside(place, ['status'])).stdout).toContain('The daemon took its last snapshot ')
   const metrics = (await daemon.ask('/metrics')).body
   expect(metrics).toMatch(/\nparley_snapshot_failed 0\n/)
   expect(metrics).toMatch(/\nparley_snapshot_age_seconds \d/)

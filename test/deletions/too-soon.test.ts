@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import type { ResourceName } from '../../src/resource.ts'
+import type { ResourceName } from '../../src/catalog/resource.ts'
+import { confirmationMs } from '../../src/engine/deletions/recheck.ts'
 import { message, minutesBack, startTrial, uuid } from '../engine/trial-backfill.ts'
 import { startTimed } from '../engine/trial-timed.ts'
 import { numberedPage, refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
@@ -127,3 +128,22 @@ test.each(['teams', 'activities'] as const)(
     expect(api.requests.filter(({ path }) => !lists.includes(path))).toEqual([])
   },
 )
+
+test('a backfill waits until the read that confirms is due, although the clock of the API gains meanwhile', async () => {
+  const api = await startScriptedApi()
+  let teams = [{ id: 't', name: 'East', member_ids: [] }]
+  api.on('/v1/teams', () => numberedPage(teams))
+  api.on('/v1/teams/{id}', () => refused(404))
+  const trial = await startTrial(api)
+  await trial.run(['teams'])
+  const timed = await startTimed(api, trial, ['teams'])
+  timed.passTime(10 * MINUTE)
+  timed.context.wishes.add('teams.list')
+  teams = []
+  await timed.drain()
+  const [dueAt] = trial.column("SELECT due_at FROM sync_tasks WHERE feed = 'teams.list.probe'")
+  const { server, clock } = timed.context
+  server.observe(server.now() + 900, 0)
+  const wait = confirmationMs(timed.context, ['teams'])
+  expect(wait).toBeGreaterThanOrEqual(Date.parse(String(dueAt)) - clock.now())
+})

@@ -1,13 +1,13 @@
-import { chmodSync, linkSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, cpSync, linkSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import Database from 'better-sqlite3'
-import { expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
-import { lockDatabase } from '../../src/store/lock.ts'
+import { lockDatabase } from '../../src/store/file/lock.ts'
 import { type Ended, emptyFolder, parley } from '../cli/parley.ts'
-import { type Place, placeFor, serveAnswers, serveWorkspace } from './served.ts'
+import { type Place, placeFor, serveAnswers, serveWorkspace, startWorkspace } from './served.ts'
 
 interface Finding {
   mark: string
@@ -33,31 +33,41 @@ async function findings(around: Place, args: readonly string[] = []): Promise<Fi
   return JSON.parse(stdout).findings
 }
 
-async function backfilled(options: SimulatorOptions = {}): Promise<Place> {
-  const around = await place(options)
-  const { cwd, env, file } = around
+/** Filled once: each test has a copy of its own, and the same service. */
+let filled: Place
+
+beforeAll(async () => {
+  const simulator = await startWorkspace({ now: 'real' })
+  filled = placeFor(simulator)
+  const { cwd, env, file } = filled
   const ended = await parley(['backfill', '--database', file, '--log-level', 'silent'], { cwd, env })
   expect(ended.status).toBe(0)
-  return around
+  return () => simulator.close()
+})
+
+function backfilled(): Place {
+  const cwd = emptyFolder()
+  cpSync(filled.cwd, cwd, { recursive: true })
+  return { cwd, file: join(cwd, basename(filled.file)), env: filled.env }
 }
 
 const wrong = (all: readonly Finding[]) => all.filter(({ mark }) => mark === 'wrong')
 const warnings = (all: readonly Finding[]) => all.filter(({ mark }) => mark === 'warning')
 
-test('before the first backfill nothing is wrong, and nothing is written', async () => {
+test('before the first backfill doctor finds no problem and writes nothing', async () => {
   const around = await place()
   const { status, stdout, stderr } = await doctor(around)
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   expect(stdout).toContain(
-    `note     database: ${around.file} is not there yet\n         → parley backfill makes it.\n`,
+    `note     database: ${around.file} does not exist yet\n         → parley backfill creates it.\n`,
   )
   expect(stdout).toMatch(
-    /\nNothing is wrong\.\nNext: parley backfill --plan says what reading everything costs; /,
+    /\nNo problems found\.\nNext: parley backfill --plan estimates the requests and time; /,
   )
   expect(readdirSync(around.cwd)).toEqual([])
 })
 
-test('every endpoint of the API is asked once and answers', async () => {
+test('doctor requests every endpoint of the API once', async () => {
   const simulator = await serveWorkspace({ now: 'real' })
   const all = await findings(placeFor(simulator))
   const endpoints = all.filter(({ check }) => check.startsWith('GET '))
@@ -70,8 +80,8 @@ test('every endpoint of the API is asked once and answers', async () => {
   })
 })
 
-test('after a backfill the database is checked as well, and is left as it was', async () => {
-  const around = await backfilled()
+test('after a backfill doctor checks the database too and does not change it', async () => {
+  const around = backfilled()
   // Every reader marks its place in the -shm file.
   const contents = () =>
     readdirSync(around.cwd).map(name => [name, name.endsWith('-shm') || readFileSync(join(around.cwd, name))])
@@ -84,7 +94,7 @@ test('after a backfill the database is checked as well, and is left as it was', 
   expect(contents()).toEqual(before)
 })
 
-test('all that is wrong with the settings is told at once, and the database is checked all the same', async () => {
+test('doctor reports all wrong settings at once and still checks the database', async () => {
   const cwd = emptyFolder()
   const env = { PARLEY_API_KEY: 'hush-hush', PARLEY_API_MAX_CONCURRENCY: 'many' }
   const { status, stdout } = await parley(['doctor'], { cwd, env })
@@ -97,7 +107,7 @@ test('all that is wrong with the settings is told at once, and the database is c
   expect(checks).toContain('disk space')
 })
 
-test('a key that is refused is said once, and nothing more is asked', async () => {
+test('a refused key is reported once, and no further request is sent', async () => {
   const simulator = await serveWorkspace()
   const around = placeFor(simulator)
   simulator.setApiKey('another')
@@ -109,18 +119,21 @@ test('a key that is refused is said once, and nothing more is asked', async () =
   expect(simulator.requests.total()).toBe(1)
 })
 
-test.each([403, 404] as const)('a workspace that answers %i to everything is said once', async refused => {
-  const around = await place({ foreignWorkspaceStatus: refused })
-  around.env['PARLEY_WORKSPACE_ID'] = 'someone-elses'
-  const { status, stdout } = await doctor(around)
-  expect(status).toBe(EXIT_STATUS.refused)
-  expect(stdout).toMatch(
-    new RegExp(`WRONG {4}workspace: the API at http\\S+ answers ${refused} to all .+ someone-elses`),
-  )
-  expect(stdout.match(/^WRONG/gm)).toHaveLength(1)
-})
+test.each([403, 404] as const)(
+  'a workspace that answers every request with %i is reported once',
+  async refused => {
+    const around = await place({ foreignWorkspaceStatus: refused })
+    around.env['PARLEY_WORKSPACE_ID'] = 'someone-elses'
+    const { status, stdout } = await doctor(around)
+    expect(status).toBe(EXIT_STATUS.refused)
+    expect(stdout).toMatch(
+      new RegExp(`WRONG {4}workspace: the API at http\\S+ answers ${refused} to all .+ someone-elses`),
+    )
+    expect(stdout.match(/^WRONG/gm)).toHaveLength(1)
+  },
+)
 
-test('an API that cannot be reached ends with the status of a backfill', async () => {
+test('an unreachable API ends doctor with the exit status of a backfill', async () => {
   const gone = await startSimulator({ messages: 1 })
   await gone.close()
   const { status, stdout } = await doctor(placeFor(gone), ['--give-up-seconds', '1'])
@@ -130,7 +143,7 @@ test('an API that cannot be reached ends with the status of a backfill', async (
   )
 })
 
-test('what this workspace does not offer is no fault', async () => {
+test('a resource that the workspace does not offer is not a problem', async () => {
   const around = await place({ securityOption: false, botConfigured: false, integrations: false })
   const all = await findings(around)
   const notOffered = all.filter(({ found }) => found.includes('not offered'))
@@ -142,36 +155,36 @@ test('what this workspace does not offer is no fault', async () => {
   expect(wrong(all)).toEqual([])
 })
 
-test('an endpoint that refuses is named, with what to do', async () => {
+test('a refusing endpoint is named with a hint', async () => {
   const around = await place({ faults: [{ kind: 'status', status: 403, route: '/v2/messages' }] })
   const { status, stdout } = await doctor(around)
   expect(status).toBe(EXIT_STATUS.apiUnavailable)
   expect(stdout).toMatch(/\nWRONG {4}GET \/v2\/messages: 403: .+\n {9}→ .*--skip/)
-  expect(stdout).toContain('note     GET /v2/messages/{message}: not tried')
+  expect(stdout).toContain('note     GET /v2/messages/{message}: not checked')
 })
 
-test('a hint stands once, however many checks it is for', async () => {
+test('a hint that several findings share is printed once', async () => {
   const routes = ['/v2/messages', '/v2/activities', '/v1/members'] as const
   const around = await place({
     faults: routes.map(route => ({ kind: 'status', status: 403, route }) as const),
   })
   const { stdout } = await doctor(around)
   expect(stdout.match(/^WRONG/gm)).toHaveLength(3)
-  expect(stdout.match(/Ask the administrators/g)).toHaveLength(1)
+  expect(stdout.match(/Ask an administrator/g)).toHaveLength(1)
 })
 
-test('the name of the period’s end is tried out', async () => {
+test('doctor tests the name of the parameter that ends an access-log period', async () => {
   const around = await place({ accessLogEndParameter: 'until' })
   const [found] = wrong(await findings(around))
   expect(found).toMatchObject({
-    found: 'the API does not understand ?to= as the end of a period',
+    found: 'the API does not accept ?to= as the end of a period',
     hint: expect.stringContaining('access_log.end_parameter'),
     status: EXIT_STATUS.apiUnavailable,
   })
   expect(wrong(await findings(around, ['--access-log-end-parameter', 'until']))).toEqual([])
 })
 
-test('an answer of another shape is described by its fields and never by its values', async () => {
+test('a response of another shape is described by its fields, never by its values', async () => {
   const scripted = await serveAnswers(({ url }, response) => {
     response.setHeader('content-type', 'application/json')
     const isMembers = url?.startsWith('/v1/members')
@@ -181,43 +194,43 @@ test('an answer of another shape is described by its fields and never by its val
   const { status, stdout } = await doctor(placeFor(scripted))
   expect(status).toBe(EXIT_STATUS.apiUnavailable)
   expect(stdout).toContain(
-    'WRONG    GET /v1/members: The answer lacks its envelope: expected a list in data, found an object with members, paging\n',
+    'WRONG    GET /v1/members: The answer has the wrong form: expected a list in data, found an object with members, paging\n',
   )
   expect(stdout).not.toContain('someone')
 })
 
-test('a clock that is wrong is warned of, and warnings do not change the status', async () => {
+test('a wrong clock is a warning, and warnings do not change the exit status', async () => {
   const around = await place({ now: '2026-01-01T00:00:00Z' })
   const all = await findings(around)
   expect(warnings(all)).toContainEqual(expect.objectContaining({ check: 'clock' }))
   expect((await doctor(around)).status).toBe(0)
 })
 
-test('a folder that is not there, or that cannot hold the database, ends with 73', async () => {
+test('a missing database folder ends doctor with status 73', async () => {
   const around = await place()
   const { status, stdout } = await doctor({ ...around, file: join(around.cwd, 'nowhere', 'parley.db') })
   expect(status).toBe(EXIT_STATUS.databaseUnavailable)
-  expect(stdout).toMatch(/\nWRONG {4}database folder: .*nowhere is no folder\n {9}→ Make it /)
+  expect(stdout).toMatch(/\nWRONG {4}database folder: .*nowhere is not a folder\n {9}→ Create it /)
 })
 
-test('a folder and a database that others may change or read are warned of', async () => {
-  const around = await backfilled()
+test('a folder and a database that other users may change or read are warnings', async () => {
+  const around = backfilled()
   chmodSync(around.file, 0o644)
   chmodSync(around.cwd, 0o777)
   const found = warnings(await findings(around))
   expect(found.map(({ check }) => check)).toEqual(['database folder', 'database mode'])
 })
 
-test('a database with a second name is wrong', async () => {
-  const around = await backfilled()
+test('a database with a second hard link is a problem', async () => {
+  const around = backfilled()
   linkSync(around.file, join(around.cwd, 'backup.db'))
   expect(wrong(await findings(around))).toMatchObject([
     { check: 'name', found: expect.stringContaining('2 names'), status: EXIT_STATUS.databaseUnavailable },
   ])
 })
 
-test('rows of a table that parley did not make are named as such, and are no fault of the warehouse', async () => {
-  const around = await backfilled()
+test('broken references in a table that parley did not create are a note, not a problem', async () => {
+  const around = backfilled()
   const analyst = new Database(around.file)
   analyst.pragma('foreign_keys = OFF')
   analyst.exec(
@@ -230,23 +243,23 @@ test('rows of a table that parley did not make are named as such, and are no fau
     expect.objectContaining({
       mark: 'note',
       check: 'references',
-      found: 'my_notes: 1 row refers to rows that are not there; parley did not make this table',
+      found: 'my_notes: 1 row refers to missing rows; parley did not create this table',
     }),
   )
 })
 
-test('a database of someone else is recognised and not touched', async () => {
+test('a database that parley did not create is reported and not changed', async () => {
   const around = await place()
   new Database(around.file).exec('CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)').close()
   const before = readFileSync(around.file)
   const { status, stdout } = await doctor(around)
   expect(status).toBe(EXIT_STATUS.databaseUnavailable)
-  expect(stdout).toMatch(/\nWRONG {4}database: .* is a database, but not one of parley\n/)
+  expect(stdout).toMatch(/\nWRONG {4}database: .* is a SQLite database, but parley did not create it\n/)
   expect(readFileSync(around.file)).toEqual(before)
 })
 
-test('a damaged database is found out', async () => {
-  const around = await backfilled()
+test('a damaged database is reported', async () => {
+  const around = backfilled()
   const db = new Database(around.file)
   db.pragma('wal_checkpoint(TRUNCATE)')
   const size = db.pragma('page_size', { simple: true }) as number
@@ -261,18 +274,18 @@ test('a damaged database is found out', async () => {
   expect(stdout).toMatch(/\nWRONG {4}integrity: PRAGMA quick_check/)
 })
 
-test('a database of a newer version is told apart from a strange one', async () => {
-  const around = await backfilled()
+test('a database of a newer version is reported as such', async () => {
+  const around = backfilled()
   const db = new Database(around.file)
   db.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('later', 9999999999999)")
   db.close()
   const { status, stdout } = await doctor(around)
   expect(status).toBe(EXIT_STATUS.databaseUnavailable)
-  expect(stdout).toContain('was made by a newer version of parley')
+  expect(stdout).toContain('was written by a newer version of parley')
 })
 
-test('the process that holds the lock is named, and keeps it', async () => {
-  const around = await backfilled()
+test('the process that holds the lock is named and keeps the lock', async () => {
+  const around = backfilled()
   const lock = lockDatabase(around.file, systemClock(), 0o600)
   onTestFinished(() => lock.release())
   const all = await findings(around)
@@ -283,7 +296,7 @@ test('the process that holds the lock is named, and keeps it', async () => {
   expect(wrong(all)).toEqual([])
 })
 
-test('of several faults the status is that of the one a backfill meets first', async () => {
+test('with several problems the exit status is that of the one a backfill would meet first', async () => {
   const simulator = await serveWorkspace()
   const around = placeFor(simulator)
   simulator.setApiKey('another')
@@ -291,20 +304,20 @@ test('of several faults the status is that of the one a backfill meets first', a
   expect((await doctor(around)).status).toBe(EXIT_STATUS.databaseUnavailable)
 })
 
-test('a proxy in the environment is said to be ignored, without its address', async () => {
+test('doctor notes that a proxy in the environment is ignored, without printing its address', async () => {
   const around = await place()
   const proxy = 'http://user:hush@proxy.invalid:3128'
   const env = { ...around.env, HTTP_PROXY: proxy, all_proxy: proxy, HTTPS_PROXY: proxy }
   const { status, stdout } = await doctor({ ...around, env })
   expect(status).toBe(EXIT_STATUS.done)
   expect(stdout).toMatch(
-    /^note +proxy: HTTP_PROXY and all_proxy are ignored: parley connects to the API directly\n +→ Let this machine connect to 127\.0\.0\.1:\d+ without a proxy\.$/m,
+    /^note +proxy: HTTP_PROXY and all_proxy are ignored: parley connects to the API directly\n +→ Allow this machine to connect to 127\.0\.0\.1:\d+ without a proxy\.$/m,
   )
   expect(stdout).not.toContain('hush')
   expect((await findings(around)).filter(({ check }) => check === 'proxy')).toEqual([])
 })
 
-test('the ceiling for the day is not exceeded, and what was not asked is said', async () => {
+test('doctor stays below the daily ceiling and warns that the remaining endpoints were not checked', async () => {
   const simulator = await serveWorkspace({ now: 'real' })
   const around = placeFor(simulator)
   const ceiling = ['--max-requests-per-day', '5']

@@ -8,9 +8,14 @@ import { emptyFolder } from '../cli/parley.ts'
 /** Small enough to be read in a second or two, with something of everything. */
 const SMALL = { messages: 150, meetings: 12, deals: 8, members: 6, accessLogs: 60, transcriptTurns: 6 }
 
+/** A made-up workspace. */
+export function startWorkspace(options: SimulatorOptions = {}): Promise<Simulator> {
+  return startSimulator({ ...SMALL, ...options })
+}
+
 /** A made-up workspace that is served until the test ends. */
 export async function serveWorkspace(options: SimulatorOptions = {}): Promise<Simulator> {
-  const simulator = await startSimulator({ ...SMALL, ...options })
+  const simulator = await startWorkspace(options)
   onTestFinished(() => simulator.close())
   return simulator
 }

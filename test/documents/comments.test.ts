@@ -6,7 +6,8 @@ import { expect, test } from 'vitest'
 import { commented } from '../../drizzle/comments.ts'
 import { fullMeaning, sqlComment } from '../../src/dictionary/described.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
-import { openDatabase, type Sqlite } from '../../src/store/open.ts'
+import type { Sqlite } from '../../src/store/database/connection.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { emptyFolder } from '../cli/parley.ts'
 
 const FOLDER = fileURLToPath(new URL('../../drizzle', import.meta.url))
@@ -50,7 +51,7 @@ test.each(FILES)('the comments of %s are those of the declarations; npm run sche
 
 test('the comments change nothing of the schema', () => {
   const [bare, present] = [bareMigrations(), FOLDER].map(migrations => {
-    const db = openDatabase({ path: join(emptyFolder(), 'parley.db'), migrations })
+    const db = openWarehouse({ path: join(emptyFolder(), 'parley.db'), migrations })
     const seen = understood(db)
     db.close()
     return seen
@@ -61,7 +62,7 @@ test('the comments change nothing of the schema', () => {
 test.each(DICTIONARY.filter(({ form }) => form === 'table').map(table => [table.name, table] as const))(
   'a new warehouse says in its schema what %s and its columns mean',
   (name, { about, columns }) => {
-    const db = openDatabase({ path: join(emptyFolder(), 'parley.db') })
+    const db = openWarehouse({ path: join(emptyFolder(), 'parley.db') })
     const sql = schemaOf(db, name)
     db.close()
     expect(sql).toContain(sqlComment(about))
@@ -74,12 +75,12 @@ test.each(DICTIONARY.filter(({ form }) => form === 'table').map(table => [table.
 
 test('a warehouse made before there were comments opens, and no migration is run again', () => {
   const path = join(emptyFolder(), 'parley.db')
-  const before = openDatabase({ path, migrations: bareMigrations() })
+  const before = openWarehouse({ path, migrations: bareMigrations() })
   before.exec("INSERT INTO teams (id, _first_seen_at, _synced_at) VALUES ('t', 'x', 'x')")
   const applied = before.prepare('SELECT * FROM __drizzle_migrations').all()
   const version = before.pragma('schema_version', { simple: true })
   before.close()
-  const after = openDatabase({ path })
+  const after = openWarehouse({ path })
   expect(after.prepare('SELECT * FROM __drizzle_migrations').all()).toEqual(applied)
   expect(after.pragma('schema_version', { simple: true })).toBe(version)
   expect(after.prepare('SELECT id FROM teams').pluck().all()).toEqual(['t'])
@@ -97,7 +98,7 @@ test('columns can be added, renamed and dropped by later migrations, and every c
   expect(schemaOf(db, 'sync_runs')).not.toContain('What went wrong')
   db.exec('ALTER TABLE sync_runs DROP COLUMN "later"')
   expect(schemaOf(db, 'sync_runs')).toMatch(
-    /Rows whose absence it confirmed\. Unit: rows\. \*\/\n?\) STRICT$/,
+    /Rows whose deletion the run confirmed\. Unit: rows\. \*\/\n?\) STRICT$/,
   )
   db.exec('ALTER TABLE crm_objects ADD "more" text /* in front of the key, if there is one */')
   db.exec('ALTER TABLE crm_fields ADD "more" text /* in front of the key */')

@@ -2,13 +2,14 @@ import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { demoQuestions } from '../../src/commands/demo-questions.ts'
+import { demoQuestions } from '../../src/commands/demo/questions.ts'
 import { NEVER_NULL } from '../../src/dictionary/described.ts'
 import { describedTable } from '../../src/dictionary/dictionary.ts'
 import { readQuestions } from '../../src/dictionary/questions.ts'
-import { isLocked } from '../../src/store/lock.ts'
-import { openDatabase } from '../../src/store/open.ts'
-import { quote } from '../../src/store/sql.ts'
+import { openDatabase } from '../../src/store/database/open.ts'
+import { quote } from '../../src/store/database/sql.ts'
+import { isLocked } from '../../src/store/file/lock.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { type Ended, emptyFolder, parley } from '../cli/parley.ts'
 import { isOfType } from '../support/dictionary-types.ts'
 import { until } from '../support/until.ts'
@@ -103,12 +104,12 @@ describe('a demo that ends', () => {
   })
 
   test('refuses a file that no demo made, and leaves it as it is', async () => {
-    const db = openDatabase({ path: join(cwd, 'own.db') })
+    const db = openWarehouse({ path: join(cwd, 'own.db') })
     db.close()
     const before = readFileSync(join(cwd, 'own.db'))
     const { status, stderr } = await parley(['demo', '--database', 'own.db'], { cwd })
     expect(status).toBe(64)
-    expect(stderr).toContain('was not made by a demo')
+    expect(stderr).toContain('parley demo did not create it')
     expect(readFileSync(join(cwd, 'own.db')).equals(before)).toBe(true)
   })
 })

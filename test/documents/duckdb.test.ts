@@ -1,12 +1,13 @@
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { duckdbScript, duckdbStatements } from '../../src/commands/schema-duckdb.ts'
+import { duckdbScript, duckdbStatements } from '../../src/commands/schema/duckdb.ts'
 import { crmTables } from '../../src/dictionary/crm-tables.ts'
 import type { DescribedTable } from '../../src/dictionary/described.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
-import { openDatabase, type Sqlite } from '../../src/store/open.ts'
-import { quote } from '../../src/store/sql.ts'
+import type { Sqlite } from '../../src/store/database/connection.ts'
+import { quote } from '../../src/store/database/sql.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { emptyFolder } from '../cli/parley.ts'
 import { makeDuckdbViews } from '../support/duckdb-views.ts'
 import { storeExamples } from './example-rows.ts'
@@ -26,7 +27,7 @@ const CRM: readonly DescribedTable[] = crmTables({
       type: 'currency',
       kind: 'any',
       column: 'amount',
-      shown: '金額',
+      labelledColumn: '金額',
       isRelation: false,
       refersTo: [],
     },
@@ -36,7 +37,7 @@ const CRM: readonly DescribedTable[] = crmTables({
       type: null,
       kind: 'text',
       column: WIDE,
-      shown: WIDE,
+      labelledColumn: WIDE,
       isRelation: false,
       refersTo: [],
     },
@@ -50,7 +51,7 @@ let connection: DuckDBConnection
 let instance: DuckDBInstance
 
 beforeAll(async () => {
-  sqlite = openDatabase({ path: join(emptyFolder(), 'parley.db') })
+  sqlite = openWarehouse({ path: join(emptyFolder(), 'parley.db') })
   storeExamples(sqlite)
   makeDeals(sqlite)
   instance = await DuckDBInstance.create(':memory:')
@@ -157,7 +158,7 @@ describe('the views for DuckDB', () => {
 
   test('say what they and their columns mean', async () => {
     const [view] = await rows("SELECT comment FROM duckdb_views() WHERE view_name = 'members'")
-    expect(view).toEqual({ comment: 'People of the workspace. The API lists only active ones.' })
+    expect(view).toEqual({ comment: 'Members of the workspace. The API lists only active members.' })
     const [column] = await rows(
       "SELECT comment FROM duckdb_columns() WHERE database_name = 'memory' AND table_name = 'meetings' AND column_name = 'recording_duration'",
     )

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { withSchema } from '../../drizzle/document.ts'
 import { isInternal } from '../../src/dictionary/sync-tables.ts'
-import { openDatabase } from '../../src/store/open.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { emptyFolder } from '../cli/parley.ts'
 
 const PAGE = new URL('../../drizzle/README.md', import.meta.url)
 const page = readFileSync(PAGE, 'utf8')
-const db = openDatabase({ path: join(emptyFolder(), 'parley.db') })
+const db = openWarehouse({ path: join(emptyFolder(), 'parley.db') })
 
 /** Columns by table and view, as the page tells them. */
 const told = new Map(

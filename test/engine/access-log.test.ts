@@ -137,6 +137,29 @@ describe('the access log', () => {
       expect(Date.parse(query['from'] ?? '')).toBeGreaterThan(Date.now() - 3 * HOUR)
   })
 
+  test('has few periods however often it was read, none longer than 31 days, and none twice', async () => {
+    const api = await startScriptedApi()
+    api.on(
+      ROUTE,
+      log(() => [entry(DAY, 'a')], 50),
+    )
+    const trial = await startTrial(api)
+    await trial.run(['access_logs'])
+    const before = trial.column('SELECT id FROM sync_segments').length
+    for (let run = 0; run < 20; run++) {
+      trial.passTime(2 * DAY)
+      await trial.run(['access_logs'])
+    }
+    const [from, to] = [
+      trial.column('SELECT from_at FROM sync_segments ORDER BY from_at DESC'),
+      trial.column('SELECT to_at FROM sync_segments ORDER BY to_at DESC'),
+    ]
+    expect(to.length).toBeLessThanOrEqual(before + 4)
+    expect(to.slice(1)).toEqual(from.slice(0, -1))
+    const spans = from.map((at, index) => Date.parse(String(to[index])) - Date.parse(String(at)))
+    expect(Math.max(...spans)).toBeLessThanOrEqual(31 * DAY)
+  })
+
   test.each([
     ['ignores', (handler: Handler): Handler => handler],
     [

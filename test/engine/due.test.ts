@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { auditInterval, passInterval } from '../../src/engine/agenda.ts'
-import { holdForAWhile } from '../../src/engine/holds.ts'
+import { cutAt, fits } from '../../src/engine/modes/timeline/tiling.ts'
+import { holdForAWhile } from '../../src/engine/schedule/holds.ts'
+import { auditInterval, passInterval } from '../../src/engine/schedule/intervals.ts'
 import { createServerClock } from '../../src/engine/server-clock.ts'
-import { cutAt, fits } from '../../src/engine/tiling.ts'
 import { createLog } from '../../src/log.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 

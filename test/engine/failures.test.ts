@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createFailureLog } from '../../src/engine/failure-log.ts'
-import { faultOf, ofRequest } from '../../src/engine/faults.ts'
+import { createFailureLog } from '../../src/engine/scheduler/failure-log.ts'
+import { faultOf, ofRequest } from '../../src/engine/scheduler/faults.ts'
 import { ResourceError, RetryError, StopError } from '../../src/errors.ts'
 import type { LogFields } from '../../src/log.ts'
 

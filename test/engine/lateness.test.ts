@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { resourceNamed } from '../../src/catalog.ts'
-import { latenessAt, noteLateness } from '../../src/engine/lateness.ts'
-import { settleRun } from '../../src/engine/rounds.ts'
+import { resourceNamed } from '../../src/catalog/catalog.ts'
+import { latenessAt, noteLateness } from '../../src/engine/schedule/lateness.ts'
+import { settleRun } from '../../src/engine/schedule/rounds.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { startScriptedApi } from '../support/scripted-api.ts'
 import { startTrial, stateOf } from './trial-backfill.ts'
@@ -55,5 +55,38 @@ describe('a resource whose newest end is not read', () => {
     await drain()
     await settle()
     expect(stateOf(trial, 'activities')).toBe('ok')
+  })
+
+  test('is ok again as soon as it is read on schedule, also while its run goes on', async () => {
+    const api = await startScriptedApi()
+    const trial = await startTrial(api)
+    const clock = virtualClock(Date.now())
+    const { context, drain } = await startTimed(api, trial, ['activities'], { clock, pollMs: 5 * MINUTE })
+    const activities = resourceNamed('activities')
+    const look = () => trial.store.transaction(() => noteLateness(context, [activities]))
+    await drain()
+    await trial.store.transaction(() => settleRun(context, activities, true))
+    await clock.advance(11 * MINUTE)
+    await look()
+    expect(stateOf(trial, 'activities')).toBe('failing')
+    await drain()
+    await look()
+    expect(stateOf(trial, 'activities')).toBe('ok')
+  })
+
+  test('keeps another reason for which it fails', async () => {
+    const api = await startScriptedApi()
+    const trial = await startTrial(api)
+    const { context, drain } = await startTimed(api, trial, ['activities'], {
+      clock: virtualClock(Date.now()),
+    })
+    const activities = resourceNamed('activities')
+    await drain()
+    await trial.store.transaction(() => settleRun(context, activities, true))
+    await trial.store.transaction(() => {
+      trial.store.state.failing('activities', 'The API answers 403 for what it gave before', context.now())
+      noteLateness(context, [activities])
+    })
+    expect(stateOf(trial, 'activities')).toBe('failing')
   })
 })

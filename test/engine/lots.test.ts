@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { linksAnswer } from '../../src/engine/answers/links.ts'
-import { byRange, createPlan, type Lots, type Plan } from '../../src/engine/lots.ts'
+import { linksAnswer } from '../../src/engine/modes/answers/links.ts'
+import { byRange, createPlan, type Lots, type Plan } from '../../src/engine/scheduler/lots.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { startCrm } from './crm-world.ts'
 import { startTrial } from './trial-backfill.ts'

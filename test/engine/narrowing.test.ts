@@ -11,7 +11,7 @@ import {
   nextForPage,
   nextForPass,
   nextForPeriod,
-} from '../../src/engine/narrowing.ts'
+} from '../../src/engine/modes/narrowing.ts'
 
 const NOW = Date.parse('2026-03-04T12:00:00.000Z')
 const at = (ms: number) => new Date(NOW + ms).toISOString()
@@ -25,6 +25,7 @@ const page = (more: Partial<FailedTimelinePage> = {}): FailedTimelinePage => ({
   to: at(0),
   now: NOW,
   feedFailures: 1,
+  rowsAgain: 0,
   ...more,
 })
 
@@ -48,7 +49,17 @@ describe('a page of a timeline that failed', () => {
       { limit: 1, to: null, attempts: 4, mayPass: true, feedFailures: FAILURES_OF_ONE_PAGE + 1 },
       { step: 'wait' },
     ],
-    ['is stepped over where the span cannot be cut any more', { from: at(-2) }, { step: 'step-over' }],
+    [
+      'is stepped over where the span cannot be cut any more',
+      { limit: 1, from: at(-2) },
+      { step: 'step-over' },
+    ],
+    [
+      'is asked for with fewer rows before that, so that those above the bad one are read',
+      { from: at(-2), rowsAgain: 100 },
+      { step: 'shrink', limit: 10 },
+    ],
+    ['but not where those are many', { from: at(-2), rowsAgain: 101 }, { step: 'step-over' }],
     [
       'is stepped over at the begin of the axis',
       { limit: 1, from: null, to: '0001-01-01T00:00:00.000Z' },
@@ -61,7 +72,13 @@ describe('a page of a timeline that failed', () => {
       { mayPass: true, code: 'response-too-large' },
       { step: 'shrink', limit: 10 },
     ],
-    ['is left alone where it is refused', { code: 'refused-403' }, { step: 'wait' }],
+    ['is left alone where the whole list is refused', { code: 'refused-403' }, { step: 'wait' }],
+    ['is left alone where what was read before is refused', { code: 'lost-404' }, { step: 'wait' }],
+    [
+      'is narrowed where the refusal has no stated meaning',
+      { code: 'refused-410' },
+      { step: 'shrink', limit: 10 },
+    ],
     [
       'is left alone where the feed answers nothing',
       { limit: 1, feedFailures: MOST_FAILURES_IN_A_ROW + 1 },
@@ -108,7 +125,12 @@ describe('a period of a log that failed', () => {
     ['is asked for once more first where that may help', { attempts: 1 }, { step: 'wait' }],
     ['waits where nothing else of the log was answered', { isAnswered: false }, { step: 'wait' }],
     ['waits where the whole log fails', { feedFailures: FAILURES_OF_ONE_PAGE + 1 }, { step: 'wait' }],
-    ['waits where it is refused', { code: 'refused-403' }, { step: 'wait' }],
+    ['waits where the whole log is refused', { code: 'refused-403' }, { step: 'wait' }],
+    [
+      'is cut where the refusal has no stated meaning',
+      { code: 'refused-410' },
+      { step: 'cut', at: NOW - HOUR / 2 },
+    ],
     ['is stepped over where it is a minute', { from: at(-60_000) }, { step: 'step-over' }],
   ])('%s', (_, more, next) => {
     expect(nextForPeriod({ ...period, from: at(-HOUR), to: at(0), ...more })).toEqual(next)
@@ -124,6 +146,7 @@ test('a page of a list that cannot be cut is asked for with fewer rows once, and
   expect(nextForPass(tooLarge)).toEqual({ step: 'shrink', limit: 10 })
   expect(nextForPass({ ...passed, mayPass: true })).toEqual({ step: 'wait' })
   expect(nextForPass({ ...passed, code: 'refused-400' })).toEqual({ step: 'wait' })
+  expect(nextForPass({ ...passed, code: 'refused-410' })).toEqual({ step: 'shrink', limit: 10 })
   // A list that was asked for without any limit keeps it so.
   expect(nextForPass({ ...passed, limit: 0 })).toEqual({ step: 'wait' })
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { resourceNamed } from '../../src/catalog.ts'
-import { settleRun } from '../../src/engine/rounds.ts'
+import { resourceNamed } from '../../src/catalog/catalog.ts'
+import { settleRun } from '../../src/engine/schedule/rounds.ts'
 import {
   refused,
   type ScriptedAnswer,
@@ -70,8 +70,8 @@ describe('an id that no request can name', () => {
 describe('a page of a timeline that cannot be answered', () => {
   const MESSAGES = { time: 'received_at', from: 'received_from', to: 'received_to' } as const
 
-  /** A list on which a page with one of the bad rows answers 500. */
-  async function startHostile(count: number, bad: readonly number[]) {
+  /** A list on which a page with one of the bad rows answers with this status. */
+  async function startHostile(count: number, bad: readonly number[], status: number) {
     const api = await startScriptedApi()
     const rows = Array.from({ length: count }, (_, index) => message(index + 1))
     const badIds = new Set(bad.map(uuid))
@@ -79,7 +79,7 @@ describe('a page of a timeline that cannot be answered', () => {
       ...MESSAGES,
       rows,
       pageSize: 100,
-      spoilt: ({ id }) => (badIds.has(id) ? refused(500) : undefined),
+      spoilt: ({ id }) => (badIds.has(id) ? refused(status) : undefined),
     })
     api.on('/v2/messages', list.handler)
     const trial = await startTrial(api)
@@ -94,13 +94,16 @@ describe('a page of a timeline that cannot be answered', () => {
       .map(uuid)
 
   test.each([
-    ['in the middle', [150]],
-    ['the newest', [1]],
-    ['the oldest', [300]],
-    ['two next to each other', [77, 78]],
-    ['several', [3, 99, 100, 101, 250]],
-  ])('costs only the row that it fails for: %s', async (_, bad) => {
-    const { api, trial, mend } = await startHostile(300, bad)
+    ['in the middle', 500, [150]],
+    ['the newest', 500, [1]],
+    ['the oldest', 500, [300]],
+    ['two next to each other', 500, [77, 78]],
+    ['several', 500, [3, 99, 100, 101, 250]],
+    ['in the middle', 410, [150]],
+    ['the newest', 410, [1]],
+    ['the newest', 422, [1]],
+  ])('costs only the row that it fails for: %s (%i)', async (_, status, bad) => {
+    const { api, trial, mend } = await startHostile(300, bad, status)
     expect(outcomeOf(await trial.run(['messages']), 'messages')).toBe('failed')
     expect(trial.column(stored)).toEqual(all(300, bad))
     // Bounds are inclusive and rounded up, so that up to three neighbouring spans of a millisecond hold the row.

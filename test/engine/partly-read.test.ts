@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { resourceNamed } from '../../src/catalog.ts'
-import { settleRun } from '../../src/engine/rounds.ts'
+import { resourceNamed } from '../../src/catalog/catalog.ts'
+import { settleRun } from '../../src/engine/schedule/rounds.ts'
 import {
   refused,
   type ScriptedAnswer,

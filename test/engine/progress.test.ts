@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Sent } from '../../src/api/client.ts'
-import { count, noProgress } from '../../src/engine/progress.ts'
+import { count, noProgress } from '../../src/engine/scheduler/progress.ts'
 
 const TIMES = { startedAt: 0, durationMs: 1 }
 const retry = (cause: 'throttled' | 'timeout' | 'server'): Sent => ({

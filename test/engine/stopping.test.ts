@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { RESOURCE_NAMES } from '../../src/catalog/resource.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
-import { RESOURCE_NAMES } from '../../src/resource.ts'
 import {
   numberedPage,
   refused,

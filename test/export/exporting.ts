@@ -7,7 +7,7 @@ import { systemClock } from '../../src/clock.ts'
 import { type ExportOptions, type ExportSummary, exportWarehouse } from '../../src/export/export.ts'
 import type { Manifest } from '../../src/export/manifest.ts'
 import { openTarget, type Target } from '../../src/export/target.ts'
-import { openDatabase } from '../../src/store/open.ts'
+import { openDatabase } from '../../src/store/database/open.ts'
 
 export interface Exporting extends Partial<Pick<ExportOptions, 'tables' | 'since' | 'full' | 'signal'>> {
   mode?: number

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { TABLES } from '../../src/catalog.ts'
+import { TABLES } from '../../src/catalog/catalog.ts'
+import type { ColumnKind } from '../../src/catalog/resource.ts'
 import { rowQueries } from '../../src/export/rows.ts'
 import { declaredTables } from '../../src/export/tables.ts'
-import type { ColumnKind } from '../../src/resource.ts'
 import { markedWorld } from '../store/marked-world.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { type DuckCell, openDuck, sorted } from './duck.ts'
@@ -201,7 +201,7 @@ test('tables with an index on their time are read by it, and nothing of theirs i
     .filter(({ rows }) => rows.time)
     .filter(table => {
       const bound = table.rows.time ? ['', '~'] : []
-      const plan = db.prepare(`EXPLAIN QUERY PLAN ${rowQueries(table).timed}`).all(...bound)
+      const plan = db.prepare(`EXPLAIN QUERY PLAN ${rowQueries(table).withTime}`).all(...bound)
       return JSON.stringify(plan).includes('TEMP B-TREE')
     })
   expect(sorting.map(({ name }) => name)).toEqual([

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { openTarget, type Target, targetError } from '../../src/export/target.ts'
-import { openDatabase } from '../../src/store/open.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { migrationsOf } from '../migrations/older-version.ts'
 import { newFolder, type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { contents, emptyTarget, exportTo, filesIn, manifestOf } from './exporting.ts'
@@ -382,7 +382,7 @@ test('all of it is of one instant, whatever is written meanwhile', async () => {
 
 test('a warehouse of an older version is not exported, and neither is an empty file', async () => {
   const older = join(newFolder(), 'older.db')
-  openDatabase({ path: older, migrations: migrationsOf(newFolder(), 1) }).close()
+  openWarehouse({ path: older, migrations: migrationsOf(newFolder(), 1) }).close()
   const empty = join(newFolder(), 'empty.db')
   writeFileSync(empty, '')
   await expect(exportTo(older, emptyTarget())).rejects.toMatchObject({
@@ -418,10 +418,10 @@ test('an export that is told to stop does so between rows, and leaves nothing ha
     signal: controller.signal,
     through: inner => ({
       ...inner,
-      beside(file) {
+      prepare(file) {
         begun.push(file)
         if (file.startsWith('activities/')) controller.abort(stopped)
-        return inner.beside(file)
+        return inner.prepare(file)
       },
     }),
   })

@@ -29,13 +29,13 @@ test('lines below the level are not written', async () => {
   expect(lines).toHaveLength(1)
 })
 
-test('on a terminal a line is for people, and written at once', async () => {
+test('a terminal gets a readable line at once', async () => {
   const { log, lines } = await logging({ pretty: true })
   log.warn('Waiting', { wait_ms: 500 })
   expect(lines.join('')).toMatch(/^\[\d{2}:\d{2}:\d{2}\] WARN: Waiting \{"wait_ms":500\}\n$/)
 })
 
-test('a key, a header or a text handed over by mistake is not written, at the top or one level down', async () => {
+test('a key, header or text that is passed by mistake is redacted, at the top level and one level down', async () => {
   const { log, lines, objects } = await logging()
   const secrets = {
     apiKey: 'hush',
@@ -57,13 +57,13 @@ test('a key, a header or a text handed over by mistake is not written, at the to
   expect(objects()[0]).toMatchObject({ apiKey: '[redacted]', text: '[redacted]' })
 })
 
-test('no name that a line may carry is one that is redacted', async () => {
+test('no key of a log line is redacted', async () => {
   const { log, lines } = await logging()
   log.info('All', Object.fromEntries(Object.keys(LOG_KEYS).map(key => [key, 'x'])))
   expect(lines.join('')).not.toContain('[redacted]')
 })
 
-test('an error of ours is written with its code and hint and without a stack', async () => {
+test('a ParleyError is written with its code and hint and without a stack', async () => {
   const { log, objects } = await logging()
   log.error('Stopped', {
     error: new StopError('no room', {
@@ -78,7 +78,7 @@ test('an error of ours is written with its code and hint and without a stack', a
   expect(JSON.stringify(objects())).not.toContain('log.test.ts')
 })
 
-test('an error of the program is written with its stack', async () => {
+test('any other error is written with its stack', async () => {
   const { log, objects } = await logging()
   log.error('Fault', { error: new TypeError('x is not a function') })
   expect(objects()[0]).toMatchObject({
@@ -90,7 +90,7 @@ test('an error of the program is written with its stack', async () => {
   })
 })
 
-test("an error that quotes someone's words, or carries a request along, keeps them to itself", async () => {
+test("an error's quoted text and attached request are not written", async () => {
   const { log, lines } = await logging()
   for (const attempt of [() => JSON.parse('hush hush'), () => JSON.parse('{"text": hush}')]) {
     try {

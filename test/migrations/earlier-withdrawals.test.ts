@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openDatabase } from '../../src/store/open.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { newFolder, openAt } from '../store/temporary-store.ts'
 import { migrationsOf, migrationsWith } from './older-version.ts'
 
@@ -11,7 +11,7 @@ const WITHHELD = '2026-01-02T00:00:00.000Z'
 function olderDatabase(): string {
   const folder = newFolder()
   const path = join(folder, 'parley.db')
-  const db = openDatabase({ path, migrations: migrationsOf(folder, 1) })
+  const db = openWarehouse({ path, migrations: migrationsOf(folder, 1) })
   db.exec(`
     INSERT INTO members (id, name, _first_seen_at, _synced_at, _deleted_at) VALUES
       ('gone', 'one', '${DELETED}', '${DELETED}', '${DELETED}'), ('here', 'two', '${DELETED}', '${DELETED}', NULL);
@@ -26,7 +26,7 @@ function olderDatabase(): string {
   return path
 }
 
-test('what was withdrawn before an upgrade is noted by it with its time, and erased like the rest', () => {
+test('the upgrade records earlier deletions with their times, and they are purged like later ones', () => {
   const store = openAt(olderDatabase())
   expect(store.db.prepare('SELECT * FROM sync_erasures ORDER BY table_name').raw().all()).toEqual([
     ['bot_definition', '', '1', DELETED],
@@ -44,7 +44,7 @@ test('what was withdrawn before an upgrade is noted by it with its time, and era
   store.close()
 })
 
-test('what was erased since is not noted again, at the next start or by the next upgrade', () => {
+test('deletions that were purged since are not recorded again, at the next start or by the next upgrade', () => {
   const path = olderDatabase()
   const first = openAt(path)
   first.db.transaction(() =>
@@ -55,7 +55,7 @@ test('what was erased since is not noted again, at the next start or by the next
   expect(second.db.prepare('SELECT count(*) FROM sync_erasures').pluck().get()).toBe(0)
   second.close()
   const next = migrationsWith(newFolder(), '0099_next', 'CREATE TABLE next (id INTEGER) STRICT;')
-  const third = openDatabase({ path, migrations: next })
+  const third = openWarehouse({ path, migrations: next })
   expect(third.prepare('SELECT count(*) FROM next').pluck().get()).toBe(0)
   expect(third.prepare('SELECT count(*) FROM sync_erasures').pluck().get()).toBe(0)
   third.close()

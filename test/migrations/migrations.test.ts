@@ -4,11 +4,12 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { generateSQLiteDrizzleJson, generateSQLiteMigration } from 'drizzle-kit/api'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { TABLES } from '../../src/catalog.ts'
-import { newestMigration } from '../../src/store/migrate.ts'
-import { openDatabase, type Sqlite } from '../../src/store/open.ts'
-import { CLUSTERED, SCHEMA } from '../../src/store/schema.ts'
-import { quote } from '../../src/store/sql.ts'
+import { CLUSTERED, SCHEMA } from '../../drizzle/schema.ts'
+import { TABLES } from '../../src/catalog/catalog.ts'
+import type { Sqlite } from '../../src/store/database/connection.ts'
+import { quote } from '../../src/store/database/sql.ts'
+import { newestMigration } from '../../src/store/migrations/journal.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { newFolder } from '../store/temporary-store.ts'
 
 const FOLDER = fileURLToPath(new URL('../../drizzle/', import.meta.url))
@@ -26,7 +27,7 @@ const MIGRATIONS: readonly Migration[] = JSON.parse(
 type Snapshot = Awaited<ReturnType<typeof generateSQLiteDrizzleJson>>
 
 function opened(path = join(newFolder(), 'parley.db')): Sqlite {
-  const db = openDatabase({ path })
+  const db = openWarehouse({ path })
   onTestFinished(() => {
     db.close()
   })
@@ -98,7 +99,7 @@ describe('the migrations', () => {
 
   test('make all of it from an empty file, and nothing more the next time', () => {
     const path = join(newFolder(), 'parley.db')
-    const first = openDatabase({ path })
+    const first = openWarehouse({ path })
     const tables = first.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all()
     expect(tables).toEqual(expect.arrayContaining(Object.keys(SCHEMA)))
     const version = first.pragma('schema_version', { simple: true })
@@ -119,7 +120,7 @@ describe('the migrations', () => {
 
   test('declare that every child hangs on the row above it', () => {
     const db = opened()
-    for (const { table, above } of TABLES.values()) {
+    for (const { table, parent: above } of TABLES.values()) {
       const inherits = Object.values(table.columns).some(({ source }) => source.from === 'parent')
       const references = db
         .prepare('SELECT DISTINCT "table", on_delete FROM pragma_foreign_key_list(?)')
@@ -162,7 +163,7 @@ describe('the migrations', () => {
 
   test('of an older database bring its views up to date and leave right ones alone', () => {
     const path = join(newFolder(), 'parley.db')
-    const first = openDatabase({ path })
+    const first = openWarehouse({ path })
     first.exec('DROP VIEW live_members; CREATE VIEW live_members AS SELECT 1 AS old; DROP VIEW live_teams')
     first.close()
     const second = opened(path)

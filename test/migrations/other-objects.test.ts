@@ -2,9 +2,10 @@ import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
-import { ownObjectsIn } from '../../src/store/database/own-objects.ts'
-import type { LeftOut } from '../../src/store/database/set-aside.ts'
-import { type OpenOptions, openDatabase, type Sqlite } from '../../src/store/open.ts'
+import type { Sqlite } from '../../src/store/database/connection.ts'
+import type { LeftOut } from '../../src/store/migrations/dependent-objects.ts'
+import { ownObjectsIn } from '../../src/store/migrations/own-objects.ts'
+import { openWarehouse, type WarehouseOptions } from '../../src/store/warehouse.ts'
 import { newFolder, openAt } from '../store/temporary-store.ts'
 import { migrationsWith } from './older-version.ts'
 
@@ -51,8 +52,8 @@ function used(theirs = THEIRS): string {
   return path
 }
 
-function upgraded(path: string, sql: string, more: Partial<OpenOptions> = {}): Sqlite {
-  const db = openDatabase({ path, migrations: migrationsWith(dirname(path), '0900_next', sql), ...more })
+function upgraded(path: string, sql: string, more: Partial<WarehouseOptions> = {}): Sqlite {
+  const db = openWarehouse({ path, migrations: migrationsWith(dirname(path), '0900_next', sql), ...more })
   onTestFinished(() => {
     db.close()
   })
@@ -62,7 +63,7 @@ function upgraded(path: string, sql: string, more: Partial<OpenOptions> = {}): S
 const objectsIn = (db: Sqlite): unknown[] =>
   db.prepare("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE '%900%' ORDER BY 1, 2").all()
 
-test('tables, views, triggers and indices that parley did not make survive the rebuild of a table', () => {
+test('tables, views, triggers and indices that parley did not create survive the rebuild of a table', () => {
   const path = used()
   const before = new Database(path, { readonly: true })
   const theirs = objectsIn(before).filter(object => /my_|live_insert/.test(JSON.stringify(object)))
@@ -78,7 +79,7 @@ test('tables, views, triggers and indices that parley did not make survive the r
   expect(db.prepare('SELECT what FROM my_log').pluck().all()).toEqual(['seen', 'seen too', 't'])
 })
 
-test('an index of theirs over a column that is gone is left out and named, and the upgrade goes on', () => {
+test('an index of other people over a dropped column is left out and reported, and the upgrade continues', () => {
   const path = used('CREATE INDEX my_extra ON team_members (_extra)')
   const leftOut: LeftOut[] = []
   const db = upgraded(path, 'ALTER TABLE team_members DROP COLUMN _extra;', {
@@ -96,7 +97,7 @@ test('a trigger on a view of parley survives that the view is replaced without a
     'CREATE TRIGGER again INSTEAD OF INSERT ON live_teams BEGIN INSERT INTO my_log VALUES (NEW.id); END',
   )
   older.close()
-  const db = openDatabase({ path })
+  const db = openWarehouse({ path })
   onTestFinished(() => {
     db.close()
   })
@@ -113,7 +114,7 @@ test('a table of theirs that has the name of a view of parley stays', () => {
   expect(db.prepare('SELECT x FROM live_teams').pluck().all()).toEqual(['theirs'])
 })
 
-test('a table of theirs that has the name of a new one is named, with what to do, and nothing is changed', () => {
+test('a table of other people with the name of a new table is reported with a hint, and nothing is changed', () => {
   const path = used('CREATE TABLE more (x); INSERT INTO more VALUES (1)')
   expect(() => upgraded(path, 'CREATE TABLE `more` (a TEXT) STRICT;')).toThrow(
     expect.objectContaining({

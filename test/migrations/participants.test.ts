@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openDatabase } from '../../src/store/open.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { newFolder, openAt } from '../store/temporary-store.ts'
 import { journalIn, migrationsOf, PRESENT } from './older-version.ts'
 
@@ -12,7 +12,7 @@ function olderDatabase(sql: string): string {
   const folder = newFolder()
   const path = join(folder, 'parley.db')
   const before = journalIn(PRESENT).entries.findIndex(({ tag }) => tag === '0004_analysts_answers')
-  const db = openDatabase({ path, migrations: migrationsOf(folder, before) })
+  const db = openWarehouse({ path, migrations: migrationsOf(folder, before) })
   db.exec(`CREATE VIEW message_participants AS SELECT 1 AS handle; ${sql}`)
   db.close()
   return path

@@ -15,9 +15,10 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
-import type { Upgrade } from '../../src/store/migrate.ts'
-import { openDatabase, type Sqlite } from '../../src/store/open.ts'
-import { quote } from '../../src/store/sql.ts'
+import type { Sqlite } from '../../src/store/database/connection.ts'
+import { quote } from '../../src/store/database/sql.ts'
+import type { Upgrade } from '../../src/store/migrations/migrate.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { newFolder, openAt } from '../store/temporary-store.ts'
 import { journalIn, migrationsOf, migrationsWith, PRESENT } from './older-version.ts'
 
@@ -39,7 +40,7 @@ interface Older {
 function olderDatabase(bytes = 0, mode = 0o600): Older {
   const folder = newFolder()
   const path = join(folder, 'parley.db')
-  const db = openDatabase({ path, mode, migrations: migrationsOf(folder, 1) })
+  const db = openWarehouse({ path, mode, migrations: migrationsOf(folder, 1) })
   fill(db, bytes)
   db.close()
   return { path, folder, copy: `${path}-before-${FIRST_PENDING}` }
@@ -108,7 +109,7 @@ function rowsOf(path: string, columnsFrom: string): Record<string, unknown[]> {
 }
 
 function upgraded(path: string): Sqlite {
-  const db = openDatabase({ path })
+  const db = openWarehouse({ path })
   onTestFinished(() => {
     db.close()
   })
@@ -138,7 +139,7 @@ function copiesBeside(path: string): string[] {
 }
 
 describe('a database of the first version', () => {
-  test('comes to the present with every row, and the copy beside it is as it was', () => {
+  test('reaches this version with every row, and its copy is unchanged', () => {
     const { path, copy } = olderDatabase(LARGE_BYTES)
     const before = contentOf(path)
     expectPresent(path)
@@ -160,16 +161,16 @@ describe('a database of the first version', () => {
     store.close()
   })
 
-  test('is told about before it begins; one that is up to date and a new one are not', () => {
+  test('is reported before it begins; a current database and a new one are not', () => {
     const { path, copy } = olderDatabase(LARGE_BYTES)
     const told: Upgrade[] = []
     const onUpgrade = (upgrade: Upgrade) => {
       expect(existsSync(copy)).toBe(false)
       told.push(upgrade)
     }
-    openDatabase({ path, onUpgrade }).close()
-    openDatabase({ path, onUpgrade }).close()
-    openDatabase({ path: join(newFolder(), 'new.db'), onUpgrade }).close()
+    openWarehouse({ path, onUpgrade }).close()
+    openWarehouse({ path, onUpgrade }).close()
+    openWarehouse({ path: join(newFolder(), 'new.db'), onUpgrade }).close()
     expect(told).toEqual([{ migrations: TAGS.slice(1), copy: { path: copy, bytes: expect.any(Number) } }])
   })
 })
@@ -204,14 +205,14 @@ describe('the copy', () => {
     kept.close()
   })
 
-  test('takes the place of those of earlier upgrades, and of nobody else’s', () => {
+  test('replaces the copies of earlier upgrades, and no other files', () => {
     const { path, folder, copy } = olderDatabase(LARGE_BYTES)
     const mine = `${path}-before-I-try-something`
     writeFileSync(mine, 'mine')
     writeFileSync(`${folder}/other.db-before-0001_daemon`, 'of another database')
     upgraded(path).close()
     const next = migrationsWith(folder, '0900_next', 'CREATE TABLE more (a TEXT) STRICT;')
-    openDatabase({ path, migrations: next }).close()
+    openWarehouse({ path, migrations: next }).close()
     expect(copiesBeside(path).sort()).toEqual([basename(mine), 'parley.db-before-0900_next'].sort())
     expect(existsSync(copy)).toBe(false)
     expect(existsSync(`${folder}/other.db-before-0001_daemon`)).toBe(true)
@@ -222,14 +223,14 @@ describe('the copy', () => {
     const bytes = () =>
       ['', '-wal'].map(end => (existsSync(path + end) ? readFileSync(path + end) : Buffer.of()))
     const before = Buffer.concat(bytes())
-    const error = refusalOf(() => openDatabase({ path, freeBytes: () => LARGE_BYTES }))
+    const error = refusalOf(() => openWarehouse({ path, freeBytes: () => LARGE_BYTES }))
     expect([error.code, error.exitStatus]).toEqual(['no-space-for-backup', EXIT_STATUS.databaseUnavailable])
     expect(error.hint).toMatch(
       /needs 1[5-9](\.\d)? MB in .+: free [3-7]\.\d MB more.+the version before still works/,
     )
     expect(Buffer.concat(bytes()).equals(before)).toBe(true)
     expect(copiesBeside(path)).toEqual([])
-    openDatabase({ path, freeBytes: () => 2 * LARGE_BYTES }).close()
+    openWarehouse({ path, freeBytes: () => 2 * LARGE_BYTES }).close()
     expectPresent(path)
   })
 
@@ -311,11 +312,11 @@ describe('kill -9', () => {
     expect(statSync(copy).ino).toBe(inode)
   })
 
-  test('then a start of the version before makes the copy old, so that it is made again', () => {
+  test('a start of the version before makes the copy outdated, so that it is written again', () => {
     const { path, folder, copy } = olderDatabase(LARGE_BYTES)
     const failing = migrationsOf(folder, TAGS.length)
     appendFileSync(`${failing}/${FIRST_PENDING}.sql`, ';\nnonsense')
-    expect(refusalOf(() => openDatabase({ path, migrations: failing })).code).toBe('migration-broken')
+    expect(refusalOf(() => openWarehouse({ path, migrations: failing })).code).toBe('migration-broken')
     const older = new Database(path)
     older.exec("UPDATE sync_meta SET value = 'a later one' WHERE key = 'writer'")
     older.close()
@@ -337,9 +338,9 @@ describe('a migration', () => {
     ['leaves rows without their parent', "DELETE FROM meetings WHERE id = 'm3';"],
   ])('that %s leaves everything as it was and says so', (_name, sql) => {
     const { path, folder } = olderDatabase()
-    openDatabase({ path }).close()
+    openWarehouse({ path }).close()
     const before = contentOf(path)
-    const error = refusalOf(() => openDatabase({ path, migrations: failing(folder, sql) }))
+    const error = refusalOf(() => openWarehouse({ path, migrations: failing(folder, sql) }))
     expect([error.code, error.exitStatus]).toEqual(['migration-broken', EXIT_STATUS.databaseUnavailable])
     expect(error.hint).toContain('Nothing was changed')
     expect(contentOf(path)).toEqual(before)
@@ -350,14 +351,14 @@ describe('a migration', () => {
     const { path, folder } = olderDatabase()
     const before = contentOf(path)
     expect(
-      refusalOf(() => openDatabase({ path, migrations: failing(folder, 'nonsense') })).message,
+      refusalOf(() => openWarehouse({ path, migrations: failing(folder, 'nonsense') })).message,
     ).toContain('0900_next')
     expect(contentOf(path)).toEqual(before)
   })
 
   test('may rebuild a table on which others hang and which views read, ours and those of analysts', () => {
     const { path, folder } = olderDatabase()
-    const db = openDatabase({ path })
+    const db = openWarehouse({ path })
     db.exec('CREATE VIEW titles AS SELECT id, title FROM meetings')
     const { sql } = db.prepare("SELECT sql FROM sqlite_master WHERE name = 'meetings'").get() as {
       sql: string
@@ -374,7 +375,7 @@ describe('a migration', () => {
        DROP TABLE meetings; ALTER TABLE __new_meetings RENAME TO meetings; PRAGMA foreign_keys=ON;
        CREATE UNIQUE INDEX meetings_key ON meetings (id);`,
     )
-    const next = openDatabase({ path, migrations })
+    const next = openWarehouse({ path, migrations })
     onTestFinished(() => {
       next.close()
     })
@@ -387,9 +388,9 @@ describe('a migration', () => {
 
   test('of a newer version makes the file one that this version refuses and does not touch', () => {
     const { path, folder } = olderDatabase()
-    openDatabase({ path, migrations: failing(folder, 'CREATE TABLE more (a TEXT) STRICT;') }).close()
+    openWarehouse({ path, migrations: failing(folder, 'CREATE TABLE more (a TEXT) STRICT;') }).close()
     const before = contentOf(path)
-    expect(refusalOf(() => openDatabase({ path })).code).toBe('database-newer')
+    expect(refusalOf(() => openWarehouse({ path })).code).toBe('database-newer')
     expect(contentOf(path)).toEqual(before)
   })
 })

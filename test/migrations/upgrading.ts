@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3'
-import { migrate } from '../../src/store/migrate.ts'
+import { migrate } from '../../src/store/migrations/migrate.ts'
 
 /** Upgrades a database by migrations that may call `die()`, which ends the process as kill -9 does. */
 const [path = '', migrations = ''] = process.argv.slice(2)

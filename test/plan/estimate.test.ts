@@ -10,8 +10,8 @@ import {
   smaller,
   sum,
   UNKNOWN,
-} from '../../src/engine/estimate.ts'
-import { rateOf, ratesOf, secondsFor } from '../../src/engine/plan.ts'
+} from '../../src/engine/estimate/estimate.ts'
+import { rateOf, ratesOf, secondsFor } from '../../src/engine/estimate/plan.ts'
 
 test.each<[parts: Amount[], total: Amount]>([
   [[exactly(2), exactly(3)], exactly(5)],

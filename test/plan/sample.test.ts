@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Estimate, PAGE_ROWS, type Span, sampleList } from '../../src/engine/sample.ts'
+import { type Estimate, PAGE_ROWS, type Span, sampleList } from '../../src/engine/estimate/sample.ts'
 
 const DAY = 86_400_000
 const END = Date.UTC(2026, 5, 30, 12)

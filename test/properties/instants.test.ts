@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compileParser } from '../../src/engine/parse.ts'
+import { entity, text, timestamp } from '../../src/catalog/resource.ts'
+import { compileParser } from '../../src/engine/parse/parse.ts'
 import { canonicalInstant, isDay } from '../../src/instant.ts'
-import { entity, text, timestamp } from '../../src/resource.ts'
 
 const pad = (number: number, digits = 2) => String(number).padStart(digits, '0')
 

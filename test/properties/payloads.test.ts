@@ -3,15 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { TABLES } from '../../src/catalog.ts'
-import { compileParser } from '../../src/engine/parse.ts'
+import { TABLES } from '../../src/catalog/catalog.ts'
+import type { Child, Column, Table } from '../../src/catalog/resource.ts'
+import { compileParser } from '../../src/engine/parse/parse.ts'
 import { decodeJson, encodeJson } from '../../src/json.ts'
-import type { Child, Column, Table } from '../../src/resource.ts'
-import { openDatabase, type Sqlite } from '../../src/store/open.ts'
-import { createRowWriter } from '../../src/store/rows.ts'
-import { createShownFields } from '../../src/store/shown-fields.ts'
-import { quote } from '../../src/store/sql.ts'
-import { type Prepare, statementCache } from '../../src/store/statements.ts'
+import type { Prepare, Sqlite } from '../../src/store/database/connection.ts'
+import { quote } from '../../src/store/database/sql.ts'
+import { statementCache } from '../../src/store/database/statements.ts'
+import { createRowWriter } from '../../src/store/rows/rows.ts'
+import { createShownFields } from '../../src/store/rows/shown-fields.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { type FindRows, isFields, rebuild, type StoredRow } from '../support/rebuild.ts'
 
 /** Every table that is made from a payload of its own. */
@@ -363,7 +364,7 @@ let prepare: Prepare
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'parley-payloads-'))
-  db = openDatabase({ path: join(folder, 'parley.db') })
+  db = openWarehouse({ path: join(folder, 'parley.db') })
   db.pragma('synchronous = OFF')
   prepare = statementCache(db)
 })
@@ -418,7 +419,9 @@ describe('columns and _extra together lose nothing of a payload', () => {
             expect(write(item, '2026-01-02T00:00:00.000Z').status).toBe('unchanged')
             const [row] = find(table.name, {})
             if (!row) throw new Error('no row')
-            const taken = Object.fromEntries(Object.entries(item.taken).filter(([, value]) => value !== null))
+            const taken = Object.fromEntries(
+              Object.entries(item.feedFields).filter(([, value]) => value !== null),
+            )
             const back = { ...rebuild(table, row, find), ...taken }
             expect(essence(table, back, NOTHING_REJECTED)).toEqual(essence(table, payload, rejected))
           } finally {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { classifyAnswer } from '../../src/api/classify.ts'
-import { tellableText } from '../../src/api/server-text.ts'
+import { safeText } from '../../src/api/server-text.ts'
 
 const SECRET = 'sk_live_4f3c2b1aabcd'
 
@@ -67,11 +67,11 @@ test.for(CASES)('no word of people, of an id or of the key is told of an error b
 test('a text of any characters is told in known words and ellipses alone, on one line', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 400 }), text => {
-      expect(tellableText(`cursor ${text} expired`, '')).toMatch(/^[A-Za-z ….,:;!?()[\]/_-]*$/)
+      expect(safeText(`cursor ${text} expired`, '')).toMatch(/^[A-Za-z ….,:;!?()[\]/_-]*$/)
     }),
   )
 })
 
 test('a key that consists of known words is not told', () => {
-  expect(tellableText('The key access-token is invalid', 'access-token')).toBe('The key … is invalid')
+  expect(safeText('The key access-token is invalid', 'access-token')).toBe('The key … is invalid')
 })

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { remark, table } from '../../src/commands/table.ts'
-import { wrap } from '../../src/commands/wording.ts'
 import { ResourceError } from '../../src/errors.ts'
-import { harmless, harmlessLines, jsonLine, jsonPage, onOneLine } from '../../src/harmless.ts'
+import { jsonLine, jsonPage, safeLines, safeText, singleLine } from '../../src/harmless.ts'
 import { createLog } from '../../src/log.ts'
+import { indentedNote, table } from '../../src/terminal/table.ts'
+import { wrapText } from '../../src/terminal/wording.ts'
 import { emptyFolder, parley } from '../cli/parley.ts'
 import { atomically, openAt, temporaryStore } from '../store/temporary-store.ts'
 
@@ -31,13 +31,13 @@ const hostile = fc
   .map(parts => parts.join(''))
 
 const WAYS: Readonly<Record<string, (text: string) => readonly string[]>> = {
-  harmless: text => [harmless(text)],
-  harmlessLines: text => harmlessLines(text).split('\n'),
-  onOneLine: text => [onOneLine(text)],
+  harmless: text => [safeText(text)],
+  harmlessLines: text => safeLines(text).split('\n'),
+  onOneLine: text => [singleLine(text)],
   jsonLine: text => jsonLine({ [text]: text }).split('\n'),
   jsonPage: text => jsonPage({ [text]: [text] }).split('\n'),
-  'a wrapped sentence': text => wrap(text, 40),
-  'a remark': text => remark(text, text, 40),
+  'a wrapped sentence': text => wrapText(text, 40),
+  'a remark': text => indentedNote(text, text, 40),
   'a table': text => table([{ title: 'name', cell: (row: string) => row }], [text]),
   'an error': text => {
     const error = new ResourceError(text, { code: 'made-up', hint: text })
@@ -66,7 +66,7 @@ test('JSON says the same with its characters escaped', () => {
 
 test('safe text stays as it is', () => {
   const text = 'Angebot «Größe» 見積書 👩‍💻 שלום'
-  expect([harmless(text), harmlessLines(`${text}\n${text}`), onOneLine(text)]).toEqual([
+  expect([safeText(text), safeLines(`${text}\n${text}`), singleLine(text)]).toEqual([
     text,
     `${text}\n${text}`,
     text,

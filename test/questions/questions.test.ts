@@ -3,7 +3,8 @@ import { copyFileSync, mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { openDatabase } from '../../src/store/open.ts'
+import { openDatabase } from '../../src/store/database/open.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { requirePrograms } from '../systemd/tools.ts'
 import { type DemoWarehouse, demoWarehouse } from './demo-warehouse.ts'
 import { differences } from './differences.ts'
@@ -177,7 +178,7 @@ function named(name: string): QuestionFile {
 function askChanged(file: QuestionFile, change: string): Expected[] {
   const path = join(mkdtempSync(join(tmpdir(), 'parley-questions-')), 'parley.db')
   copyFileSync(warehouse.file, path)
-  const db = openDatabase({ path })
+  const db = openWarehouse({ path })
   try {
     db.exec(change)
     return db.prepare(withParameters(file, RECOUNTS[file.name]?.parameters ?? {})).all() as Expected[]

@@ -2,7 +2,8 @@ import { copyFileSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { openDatabase, type Sqlite } from '../../src/store/open.ts'
+import type { Sqlite } from '../../src/store/database/connection.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { type DemoWarehouse, demoWarehouse } from './demo-warehouse.ts'
 import { questionFiles, withParameters } from './question-file.ts'
 import type { Expected } from './recount.ts'
@@ -48,7 +49,7 @@ beforeAll(async () => {
 function changedCopy(statement: (table: string, where: string) => string): Sqlite {
   const path = join(mkdtempSync(join(tmpdir(), 'parley-questions-')), 'parley.db')
   copyFileSync(demo.file, path)
-  const db = openDatabase({ path })
+  const db = openWarehouse({ path })
   for (const [table, column] of Object.entries(WITHDRAWN)) {
     // What was withdrawn and what is withheld since it was read is gone from both.
     db.exec(`DELETE FROM ${table} WHERE _deleted_at IS NOT NULL`)

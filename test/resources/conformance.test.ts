@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { CATALOG, tableNamed } from '../../src/catalog.ts'
-import { compileParser } from '../../src/engine/parse.ts'
-import { entity, type Feed, type Resource, requested, type Table } from '../../src/resource.ts'
-import { createRowWriter } from '../../src/store/rows.ts'
-import { createShownFields } from '../../src/store/shown-fields.ts'
+import { CATALOG, tableNamed } from '../../src/catalog/catalog.ts'
+import { entity, type Feed, type Resource, requestKey, type Table } from '../../src/catalog/resource.ts'
+import { compileParser } from '../../src/engine/parse/parse.ts'
+import { createRowWriter } from '../../src/store/rows/rows.ts'
+import { createShownFields } from '../../src/store/rows/shown-fields.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 
 interface NamedFeed {
@@ -127,7 +127,7 @@ describe.each(listFeeds)('the example of $name', ({ feed, example }) => {
     const answer = entity('answer', {
       about: 'An answer.',
       key: ['id'],
-      columns: { id: requested('What was asked for.') },
+      columns: { id: requestKey('What was asked for.') },
       children: [{ table: tableNamed(feed.table), list: ['rows'], items: 'object' }],
     })
     const report = {

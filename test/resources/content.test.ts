@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { TABLES } from '../../src/catalog.ts'
+import { TABLES } from '../../src/catalog/catalog.ts'
 
 /**
  * Texts that stay when the content of a withdrawn row is erased: ids of other rows, and words of a fixed choice that
@@ -113,7 +113,7 @@ describe('every table of rows below another one', () => {
   })
 
   test('goes together with all that is below it', () => {
-    const left = [...TABLES.values()].filter(({ table, above }) => above?.content && !table.content)
+    const left = [...TABLES.values()].filter(({ table, parent: above }) => above?.content && !table.content)
     expect(left.map(({ table }) => table.name)).toEqual([])
   })
 })

@@ -81,10 +81,10 @@ describe('the dictionary of the typed tables', () => {
     })
     expect(told.get('金額')).toMatchObject({
       type: 'any',
-      description: expect.stringContaining('more digits'),
+      description: expect.stringContaining('lose digits'),
     })
-    expect(told.get('ステージ')?.description).toContain('Name of what it points at')
-    expect(told.get('担当者')?.description).toContain('Name of what it points at')
+    expect(told.get('ステージ')?.description).toContain('Name of the related row')
+    expect(told.get('担当者')?.description).toContain('Name of the related row')
     const plain = new Map(entries(store, 'crm_deal').map(row => [row.column_name, row.description]))
     expect(plain.get('stage_id')).toContain('Points at `crm_stage.id`.')
     expect(plain.get('owner_id')).toContain('Points at `members.id`.')

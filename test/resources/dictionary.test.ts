@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { fullMeaning, MISSING, NEVER_NULL } from '../../src/dictionary/described.ts'
 import { DICTIONARY, describedTable } from '../../src/dictionary/dictionary.ts'
 import { INTERNAL_TABLES, isInternal, SEARCH_TABLES } from '../../src/dictionary/sync-tables.ts'
-import { MARKS, SEARCH_INDICES } from '../../src/store/search-schema.ts'
-import { META } from '../../src/store/state.ts'
+import { MARKS, SEARCH_INDICES } from '../../src/store/search/schema.ts'
+import { META } from '../../src/store/sync/meta.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
 import { isOfType } from '../support/dictionary-types.ts'
 
@@ -210,15 +210,15 @@ describe('the data dictionary of a new warehouse', () => {
     [
       'live_meetings',
       'title',
-      'The API sent null or nothing, or no detail of the meeting (`access`), or it was erased after its withdrawal.',
+      'The API sent null or nothing, or no detail of the meeting (`access`), or the value was purged.',
     ],
-    ['messages', 'text', '`text_state` says why, or it was erased after its withdrawal.'],
+    ['messages', 'text', '`text_state` says why, or the value was purged.'],
     ['live_messages', 'text', '`text_state` says why.'],
-    ['collections', 'name', 'The API sent null or nothing, or it was erased after its withdrawal.'],
+    ['collections', 'name', 'The API sent null or nothing, or the value was purged.'],
     ['live_collections', 'name', MISSING],
     ['live_collections', 'updated_at', MISSING],
     ['live_collections', 'id', NEVER_NULL],
-    ['meeting_owner_teams', 'name', 'The API sent null or nothing, or it was erased after its withdrawal.'],
+    ['meeting_owner_teams', 'name', 'The API sent null or nothing, or the value was purged.'],
     ['meeting_attendee_teams', 'name', MISSING],
   ])('NULL in %s.%s means: %s', (table, column, meaning) => {
     expect(entryOf(table, column).null_meaning).toBe(meaning)

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { CATALOG, TABLES } from '../../src/catalog.ts'
-import { RESOURCE_NAMES } from '../../src/resource.ts'
+import { CATALOG, TABLES } from '../../src/catalog/catalog.ts'
+import { RESOURCE_NAMES } from '../../src/catalog/resource.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
 import {
   CHILD_TABLES,

@@ -4,13 +4,13 @@ import { CALENDAR, nextOccurrence } from '../../src/retention/calendar.ts'
 import {
   type Copy,
   type CopyRules,
+  clockTrust,
   DAY_MS,
   type Fate,
   fatesOf,
   isMissed,
   ON_DISK_UP_TO_BYTES,
-  rebuildOf,
-  trustIn,
+  rebuildFor,
 } from '../../src/retention/decisions.ts'
 
 const NOW = Date.parse('2026-03-04T10:00:00.000Z')
@@ -25,7 +25,7 @@ test.each([
   [-40 * DAY_MS, 'apart'],
 ])('a server whose clock differs by %s ms makes this machine’s clock %s', (difference, trust) => {
   const server = difference === undefined ? undefined : NOW + difference
-  expect(trustIn({ machine: NOW, server })).toBe(trust)
+  expect(clockTrust({ machine: NOW, server })).toBe(trust)
 })
 
 const nextNight = (after: number) => nextOccurrence(CALENDAR.maintenance, after)
@@ -183,10 +183,10 @@ describe('a database in which pieces of what was erased may be left', () => {
     ['is large and was tried in the future, under a wrong clock', 33 * MB, daysAgo(-6), 'on-disk'],
     ['is larger than what is ever written anew', ON_DISK_UP_TO_BYTES + 1, undefined, 'none'],
   ] as const)('that %s is rebuilt as it should be', (_, bytes, triedAt, rebuild) => {
-    expect(rebuildOf({ bytes, holdsPieces: true, triedAt, now: NOW })).toBe(rebuild)
+    expect(rebuildFor({ bytes, hasRemains: true, triedAt, now: NOW })).toBe(rebuild)
   })
 
   test('is left alone when it was cleaned', () => {
-    expect(rebuildOf({ bytes: MB, holdsPieces: false, triedAt: undefined, now: NOW })).toBe('none')
+    expect(rebuildFor({ bytes: MB, hasRemains: false, triedAt: undefined, now: NOW })).toBe('none')
   })
 })

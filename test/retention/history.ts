@@ -14,9 +14,9 @@ import { createLog } from '../../src/log.ts'
 import { DAY_MS } from '../../src/retention/decisions.ts'
 import { clean, dueNow, type MaintainDeps, maintain } from '../../src/retention/maintain.ts'
 import { noteSnapshotFolder } from '../../src/retention/old-copies.ts'
-import { ownerOf } from '../../src/store/copy-owner.ts'
+import { writeWholeCopy } from '../../src/store/file/whole-copy.ts'
+import { ownerOf } from '../../src/store/snapshot/copy-owner.ts'
 import type { Store } from '../../src/store/store.ts'
-import { writeWholeCopy } from '../../src/store/whole-copy.ts'
 import {
   createMarker,
   isContentAt,
@@ -105,7 +105,7 @@ export async function startHistory() {
       snapshot: { every: undefined, keep: 7, folder: isOwnFolder ? undefined : shared },
     },
     signal: new AbortController().signal,
-    owners: async paths => paths.map(ownerOf),
+    readOwners: async paths => paths.map(ownerOf),
   })
 
   /** As a killed process leaves the files: what is committed is in the log, and nothing was tidied. */

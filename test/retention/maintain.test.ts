@@ -5,18 +5,18 @@ import { createLog } from '../../src/log.ts'
 import {
   clean,
   dueNow,
+  dueRebuild,
   type MaintainDeps,
   maintain,
   rebuildLarge,
-  rebuildNow,
 } from '../../src/retention/maintain.ts'
-import { rebuildOnDisk } from '../../src/store/rebuild.ts'
-import { META } from '../../src/store/state.ts'
+import { rebuildOnDisk } from '../../src/store/maintenance/rebuild.ts'
+import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { owners } from '../store/kept-copies.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 
-const REBUILD_PROGRAM = new URL('../../dist/store/rebuild-worker.js', import.meta.url)
+const REBUILD_PROGRAM = new URL('../../dist/store/maintenance/rebuild-worker.js', import.meta.url)
 const NOW = Date.parse('2026-03-04T03:17:00.000Z')
 const DAY = 86_400_000
 const daysAgo = (days: number) => new Date(NOW - days * DAY).toISOString()
@@ -47,7 +47,7 @@ async function worldOf(withdrawnDaysAgo: readonly number[]) {
       snapshot: { every: undefined, folder: undefined, keep: 7 },
     },
     signal: new AbortController().signal,
-    owners,
+    readOwners: owners,
   })
   return {
     store,
@@ -69,7 +69,7 @@ test('what was withdrawn longer ago than the owner keeps it loses its content, a
     { id: 't1', name: 'Team 1' },
     { id: 't2', name: null },
   ])
-  expect(JSON.parse(logged())).toMatchObject({ msg: 'Maintenance is done', rows: 2 })
+  expect(JSON.parse(logged())).toMatchObject({ msg: 'Maintenance finished', rows: 2 })
 })
 
 test('what a reader keeps of it in the log is noted as to be cleaned until it is, whatever process does it', async () => {
@@ -197,10 +197,10 @@ describe('a large file of which pieces may be left', () => {
     const { store, clock, depsWith, isNoted, logged } = await largeWorld()
     expect(isNoted()).toBe(true)
     await rebuildLarge(depsWith(USUAL), () => 0)
-    expect(logged()).toContain('needs 2.1 times its size of free space')
-    expect(rebuildNow({ store, clock })).toBe('none')
+    expect(logged()).toContain('needs free space of 2.1 times its size')
+    expect(dueRebuild({ store, clock })).toBe('none')
     await clock.advance(7 * DAY)
-    expect(rebuildNow({ store, clock })).toBe('on-disk')
+    expect(dueRebuild({ store, clock })).toBe('on-disk')
     expect(await rebuildOnDisk(store.path, new AbortController().signal, REBUILD_PROGRAM)).toBe(true)
     expect(store.column('PRAGMA integrity_check')).toEqual(['ok'])
   })

@@ -11,7 +11,7 @@ import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createLog } from '../../src/log.ts'
 import { removeOldCopies } from '../../src/retention/old-copies.ts'
-import { META } from '../../src/store/state.ts'
+import { META } from '../../src/store/sync/meta.ts'
 import { owners, putCopies } from '../store/kept-copies.ts'
 import { asNobody } from '../store/other-user.ts'
 import { newFolder, temporaryStore } from '../store/temporary-store.ts'
@@ -46,7 +46,7 @@ async function worldWith(folder?: string) {
       database: { path, mode: 0o600 },
       snapshot: { every: undefined, folder: chosen, keep: 7 },
     }
-    const deps = { store, log, settings, signal: new AbortController().signal, owners }
+    const deps = { store, log, settings, signal: new AbortController().signal, readOwners: owners }
     return removeOldCopies(deps, { now, before: isErased ? now - 30 * DAY : undefined })
   }
   store.state.setMeta(META.erasedAt, new Date(NOW - DAY).toISOString())

@@ -32,9 +32,9 @@ test('every sample has its help and type before it, and a name with its unit', a
     database: () => ({ bytes: 4096, walBytes: 0 }),
     rate: () => ({ ratePerSecond: 10, concurrency: 4, inFlight: 1 }),
   })
-  metrics.sent({ route: '/v1/members', lane: 'audit', status: 200, durationMs: 12 })
-  metrics.passed({ resource: 'members', lane: 'audit', outcome: 'complete' })
-  metrics.nudged('unknown')
+  metrics.recordRequest({ route: '/v1/members', lane: 'audit', status: 200, durationMs: 12 })
+  metrics.recordPass({ resource: 'members', lane: 'audit', outcome: 'complete' })
+  metrics.recordNudge('unknown')
   const text = await metrics.text()
   const lines = text.split('\n')
   for (const sample of samplesOf(text)) {
@@ -54,9 +54,9 @@ test('every sample has its help and type before it, and a name with its unit', a
 
 test('requests are counted by route and status, and refusals as too many also by themselves', async () => {
   const metrics = metricsOf()
-  metrics.sent({ route: '/v2/messages/{key}', lane: 'items', status: 200, durationMs: 40 })
-  metrics.sent({ route: '/v2/messages/{key}', lane: 'items', status: 429, durationMs: 4 })
-  metrics.sent({ route: '/v2/messages/{key}', lane: 'items', status: 'timeout', durationMs: 60_000 })
+  metrics.recordRequest({ route: '/v2/messages/{key}', lane: 'items', status: 200, durationMs: 40 })
+  metrics.recordRequest({ route: '/v2/messages/{key}', lane: 'items', status: 429, durationMs: 4 })
+  metrics.recordRequest({ route: '/v2/messages/{key}', lane: 'items', status: 'timeout', durationMs: 60_000 })
   const samples = samplesOf(await metrics.text())
   expect(samples).toContain('parley_requests_total{route="/v2/messages/{key}",status="200"} 1')
   expect(samples).toContain('parley_requests_total{route="/v2/messages/{key}",status="timeout"} 1')
@@ -138,10 +138,10 @@ test('every gauge and counter that is promised is there', async () => {
     rate: () => ({ ratePerSecond: 10.5, concurrency: 4, inFlight: 1 }),
     workspace: () => ({ id: 'acme', baseUrl: 'https://api.example.com' }),
   })
-  metrics.sent({ route: '/v1/teams', lane: 'audit', status: 'transport', durationMs: 120 })
-  metrics.passed({ resource: 'teams', lane: 'audit', outcome: 'complete' })
-  metrics.nudged('playbook.updated.beta')
-  metrics.refused('bad-body')
+  metrics.recordRequest({ route: '/v1/teams', lane: 'audit', status: 'transport', durationMs: 120 })
+  metrics.recordPass({ resource: 'teams', lane: 'audit', outcome: 'complete' })
+  metrics.recordNudge('playbook.updated.beta')
+  metrics.recordRefusedNudge('bad-body')
   const samples = samplesOf(await metrics.text())
   expect(samples).toEqual(
     expect.arrayContaining([
@@ -237,7 +237,7 @@ test('what a scrape itself holds up is in it', async () => {
 
 test('transactions are told by how long they held up the others', async () => {
   const metrics = metricsOf()
-  for (const ms of [3, 40, 70]) metrics.transacted(ms)
+  for (const ms of [3, 40, 70]) metrics.recordTransaction(ms)
   expect(samplesOf(await metrics.text())).toEqual(
     expect.arrayContaining([
       'parley_transaction_duration_seconds_bucket{le="0.005"} 1',
@@ -250,6 +250,6 @@ test('transactions are told by how long they held up the others', async () => {
 
 test('two of them know nothing of each other', async () => {
   const [one, other] = [metricsOf(), metricsOf()]
-  one.nudged('unknown')
+  one.recordNudge('unknown')
   expect(await other.text()).toContain('parley_nudges_total{kind="unknown"} 0')
 })

@@ -57,10 +57,7 @@ describe('what the status server tells', () => {
       },
     })
     const { status, text } = await ask('GET', '/status')
-    expect([status, JSON.parse(text)]).toEqual([
-      500,
-      { error: 'The daemon could not answer; its log says why' },
-    ])
+    expect([status, JSON.parse(text)]).toEqual([500, { error: 'Internal error; see the log of the daemon' }])
     expect(lines.join('')).toContain('secret details')
   })
 
@@ -75,7 +72,7 @@ describe('what the status server tells', () => {
     })
     const { status, text } = await ask('GET', '/status')
     expect([status, JSON.parse(text)]).toEqual([503, { error: 'There is no warehouse at parley.db yet' }])
-    expect(lines.join('')).not.toContain('could not answer')
+    expect(lines.join('')).not.toContain('failed to answer')
   })
 
   test('can be asked for without its body', async () => {
@@ -344,7 +341,7 @@ describe('where it listens', () => {
     expect(lines.map(line => JSON.parse(line))).toEqual([
       expect.objectContaining({ level: 'warn', code, setting: 'http.listen', reason: expect.any(String) }),
     ])
-    expect(lines.join('')).not.toContain('choose another place with http.listen"')
+    expect(lines.join('')).not.toContain('set another address in http.listen"')
     await server.close()
   })
 
@@ -372,7 +369,7 @@ describe('where it listens', () => {
     expect(second.server.address).toBe(undefined)
     const warning = JSON.parse(second.lines.find(line => line.includes('EADDRINUSE')) ?? '{}')
     expect(warning).toMatchObject({ level: 'warn', setting: 'http.listen', address: `127.0.0.1:${port}` })
-    expect(warning.reason).toContain('another process listens there')
+    expect(warning.reason).toContain('another process listens on this address')
   })
 
   test('off is nowhere', async () => {
@@ -417,7 +414,7 @@ describe('where it listens', () => {
     writeFileSync(path, 'mine')
     const { server, lines } = await start({ listen: { at: 'socket', path } })
     expect([server.address, readFileSync(path, 'utf8')]).toEqual([undefined, 'mine'])
-    expect(lines.join('')).toContain('a file that is no socket is there')
+    expect(lines.join('')).toContain('the path is taken by a file that is not a socket')
   })
 
   test('closing ends the connections that are open', async () => {

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { equip } from '../../src/commands/command.ts'
+import { configureCommand } from '../../src/commands/command.ts'
 import { simulateCommand } from '../../src/commands/simulate.ts'
 import { startSimulator } from '../../src/simulator/server.ts'
 import { TRUTH_KINDS } from '../../src/simulator/world/truth.ts'
@@ -86,7 +86,9 @@ function outputs() {
 type Options = Parameters<typeof simulateCommand.run>[1]['options']
 
 function optionsFor(...argv: string[]): Options {
-  return equip(new Command('simulate'), simulateCommand).parse(argv, { from: 'user' }).opts<Options>()
+  return configureCommand(new Command('simulate'), simulateCommand)
+    .parse(argv, { from: 'user' })
+    .opts<Options>()
 }
 
 test('the command says where it listens, serves, and ends with 0 when it is stopped', async () => {
@@ -158,7 +160,7 @@ test('limits and faults are read from flags, and nonsense is refused', () => {
     ['--fault', 'reset:2'],
     ['--port', 'x'],
   ]) {
-    const command = equip(new Command('simulate'), simulateCommand)
+    const command = configureCommand(new Command('simulate'), simulateCommand)
       .exitOverride()
       .configureOutput({ writeErr: () => undefined })
     expect(() => command.parse(bad, { from: 'user' })).toThrow()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FAULT_KINDS, type Fault } from '../../src/simulator/faults.ts'
+import { FAULT_KINDS, type Fault } from '../../src/simulator/faults/faults.ts'
 import { askOf, SMALL, walk, withSimulator } from './ask.ts'
 
 const statuses = async (fault: Fault, requests: number): Promise<number[]> =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLimiter, type LimitRule } from '../../src/simulator/limits.ts'
+import { createLimiter, type LimitRule } from '../../src/simulator/faults/limits.ts'
 import type { SimulatorOptions } from '../../src/simulator/server.ts'
 import { askOf, SMALL, withSimulator } from './ask.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ENVELOPES } from '../../src/simulator/paging.ts'
+import { ENVELOPES } from '../../src/simulator/http/paging.ts'
 import { type Simulator, startSimulator } from '../../src/simulator/server.ts'
 import { type Ask, askOf, first, type Row, SMALL, walk, withSimulator } from './ask.ts'
 

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { openDatabase } from '../../src/store/database/open.ts'
 import {
   bucketOf,
   createArrivals,
   type LagBucket,
   readArrivals,
   summarize,
-} from '../../src/store/arrivals.ts'
-import { openDatabase } from '../../src/store/open.ts'
+} from '../../src/store/sync/arrivals.ts'
 import { temporaryStore } from './temporary-store.ts'
 
 const SECOND = 1000

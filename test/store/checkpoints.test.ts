@@ -5,14 +5,21 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { type CheckpointOptions, type Checkpoints, createCheckpoints } from '../../src/store/checkpoints.ts'
-import { closeDatabase, openDatabase, type Sqlite } from '../../src/store/open.ts'
-import { createTransaction } from '../../src/store/transaction.ts'
+import { closeDatabase } from '../../src/store/database/close.ts'
+import type { Sqlite } from '../../src/store/database/connection.ts'
+import { openDatabase } from '../../src/store/database/open.ts'
+import { createTransaction } from '../../src/store/database/transaction.ts'
+import {
+  type CheckpointOptions,
+  type Checkpoints,
+  createCheckpoints,
+} from '../../src/store/maintenance/checkpoints.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { newFolder, temporaryStore } from './temporary-store.ts'
 
 const PAGES = 200
 /** Threads run compiled programs only. */
-const PROGRAM = new URL('../../dist/store/checkpoint-worker.js', import.meta.url)
+const PROGRAM = new URL('../../dist/store/maintenance/checkpoint-worker.js', import.meta.url)
 const PAGE_BYTES = 4096 + 24
 
 interface Writer {
@@ -29,7 +36,7 @@ interface Writer {
 }
 
 function writerAt(options: CheckpointOptions = {}, path = join(newFolder(), 'parley.db')): Writer {
-  const db = openDatabase({ path })
+  const db = openWarehouse({ path })
   const checkpoints = createCheckpoints(db, { pages: PAGES, program: PROGRAM, ...options })
   onTestFinished(() => {
     checkpoints.close()
@@ -87,7 +94,7 @@ const BROKEN: Readonly<Record<string, URL>> = {
 }
 
 describe('while rows are written', () => {
-  test('the WAL stays short, though no commit makes a checkpoint', async () => {
+  test('the WAL stays short, although commits run no checkpoint', async () => {
     const writer = writerAt()
     expect(writer.db.pragma('wal_autocheckpoint', { simple: true })).toBe(0)
     for (let turn = 0; turn < 500; turn += 1) await writer.add(100)
@@ -96,14 +103,17 @@ describe('while rows are written', () => {
     expect(writer.rowsFound()).toBe(50_000)
   })
 
-  test.each(Object.entries(BROKEN))('so it does where the thread for it %s', async (_, broken) => {
-    const writer = writerAt({ program: broken })
-    for (let turn = 0; turn < 200; turn += 1) await writer.add(100)
-    expect(writer.walPages()).toBeLessThan(PAGES + 30)
-    expect(writer.rowsFound()).toBe(20_000)
-  })
+  test.each(Object.entries(BROKEN))(
+    'the WAL stays short when the checkpoint thread %s',
+    async (_, broken) => {
+      const writer = writerAt({ program: broken })
+      for (let turn = 0; turn < 200; turn += 1) await writer.add(100)
+      expect(writer.walPages()).toBeLessThan(PAGES + 30)
+      expect(writer.rowsFound()).toBe(20_000)
+    },
+  )
 
-  test('a reader that keeps its snapshot holds up nobody, and the WAL is taken up again once it is gone', async () => {
+  test('a reader that keeps its snapshot blocks no one, and the WAL is emptied once it has ended', async () => {
     const writer = writerAt()
     await writer.add(10)
     const reader = openDatabase({ path: writer.path, readonly: true })
@@ -121,7 +131,7 @@ describe('while rows are written', () => {
     expect(writer.rowsFound()).toBe(24_010)
   })
 
-  test('a checkpoint that moves nothing is tried again when as much has come again, and not at every commit', async () => {
+  test('a checkpoint that moved nothing is retried after as many pages again, not at every commit', async () => {
     const writer = writerAt()
     const reader = openDatabase({ path: writer.path, readonly: true })
     reader.exec('BEGIN')
@@ -134,7 +144,7 @@ describe('while rows are written', () => {
 })
 
 describe('a checkpoint', () => {
-  test('is made by a thread of its own: it moves pages while this one is in the middle of a transaction', async () => {
+  test('runs in a separate thread: it moves pages while the main thread is inside a transaction', async () => {
     const writer = writerAt({ pages: 1_000_000 })
     await writer.add(1000)
     const { log } = stateOf(writer.db)
@@ -144,7 +154,7 @@ describe('a checkpoint', () => {
     expect(stateOf(writer.db)).toMatchObject({ log, checkpointed: log })
   })
 
-  test('is waited for by the next transaction, which then writes the WAL from its start', async () => {
+  test('delays the next transaction, which then writes the WAL from its start', async () => {
     const writer = writerAt()
     await writer.add(2000)
     expect(stateOf(writer.db).log).toBeGreaterThan(PAGES)
@@ -157,9 +167,9 @@ describe('a checkpoint', () => {
     const path = join(newFolder(), 'parley.db')
     const source = (name: string) => new URL(`../../src/store/${name}.ts`, import.meta.url).href
     const script = `
-      import { openDatabase } from '${source('open')}'
-      import { createCheckpoints } from '${source('checkpoints')}'
-      await createCheckpoints(openDatabase({ path: '${path}' }), { program: new URL('${PROGRAM}') }).run()
+      import { openWarehouse } from '${source('warehouse')}'
+      import { createCheckpoints } from '${source('maintenance/checkpoints')}'
+      await createCheckpoints(openWarehouse({ path: '${path}' }), { program: new URL('${PROGRAM}') }).run()
       console.log('done')`
     const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script])
     let said = ''
@@ -174,7 +184,7 @@ describe('a checkpoint', () => {
   })
 })
 
-describe('a file that is to be written anew', () => {
+describe('a rebuild of the whole file', () => {
   const freePages = ({ db }: Writer) => db.pragma('freelist_count', { simple: true })
 
   /** With pages that are free. */
@@ -188,12 +198,12 @@ describe('a file that is to be written anew', () => {
 
   /** Done after the next commit. */
   async function rebuilt({ checkpoints, add }: Writer): Promise<boolean> {
-    const done = checkpoints.ask('rebuild')
+    const done = checkpoints.schedule('rebuild')
     await add(1)
     return done
   }
 
-  test('is so by the thread, and in the database when it answers', async () => {
+  test('is done by the thread and complete when it answers', async () => {
     const writer = await worn()
     expect(await rebuilt(writer)).toBe(true)
     expect([freePages(writer), writer.rowsFound()]).toEqual([0, 11])
@@ -201,7 +211,7 @@ describe('a file that is to be written anew', () => {
     expect(checkpointed).toBe(log)
   })
 
-  test('is so by no other where the thread has answered', async () => {
+  test('is not repeated on the event loop when the thread has answered', async () => {
     const writer = await worn({
       program: program(
         `${PARENT} parentPort.on('message', work => parentPort.postMessage(work === 'rebuild'))`,
@@ -211,27 +221,27 @@ describe('a file that is to be written anew', () => {
     expect(freePages(writer)).toBeGreaterThan(50)
   })
 
-  test.each(Object.entries(BROKEN))('is so though the thread %s', async (_, broken) => {
+  test.each(Object.entries(BROKEN))('is done when the thread %s', async (_, broken) => {
     const writer = await worn({ program: broken })
     expect(await rebuilt(writer)).toBe(true)
     expect(freePages(writer)).toBe(0)
   })
 
-  test('is left as it is while another process writes', async () => {
+  test('is not done while another process writes', async () => {
     const writer = await worn()
     const stranger = new Database(writer.path)
     onTestFinished(() => void stranger.close())
     stranger.exec('BEGIN IMMEDIATE')
-    const done = writer.checkpoints.ask('rebuild')
+    const done = writer.checkpoints.schedule('rebuild')
     await writer.checkpoints.run()
     expect(await done).toBe(false)
     stranger.exec('ROLLBACK')
     expect(await rebuilt(writer)).toBe(true)
   })
 
-  test('is not where the database is closed first', async () => {
+  test('is not done when the database is closed first', async () => {
     const writer = await worn()
-    const done = writer.checkpoints.ask('rebuild')
+    const done = writer.checkpoints.schedule('rebuild')
     writer.checkpoints.close()
     expect(await done).toBe(false)
   })
@@ -245,11 +255,11 @@ describe('closing', () => {
     reader.close()
   }
 
-  test('waits for the checkpoint that is under way, so that the last connection is a reading one', async () => {
+  test('waits for the running checkpoint, so that a read-only connection is the last to close', async () => {
     const folder = newFolder()
     const said = (name: string) => join(folder, name)
     const slow = program(`${PARENT} import { writeFileSync } from 'node:fs'
-      const state = new Int32Array(workerData.order)
+      const state = new Int32Array(workerData.state)
       parentPort.on('message', () => {
         Atomics.compareExchange(state, 0, 1, 2)
         writeFileSync('${said('taken')}', '')
@@ -267,7 +277,7 @@ describe('closing', () => {
     await running
   })
 
-  test('in the middle of checkpoints leaves a file that is whole', async () => {
+  test('in the middle of a checkpoint leaves an intact file', async () => {
     for (let turn = 0; turn < 5; turn += 1) {
       const writer = writerAt({ pages: 1_000_000 })
       // The first starts the thread, so that the second finds it ready.
@@ -295,7 +305,7 @@ describe('closing', () => {
     isWhole(writer.path)
   })
 
-  test('a store of which a checkpoint is due loses nothing and can be opened at once', async () => {
+  test('a store with a checkpoint due loses nothing and can be opened at once', async () => {
     const store = temporaryStore()
     await store.transaction(() => {
       store.db.exec("INSERT INTO sync_meta VALUES ('large', hex(zeroblob(40000000)))")

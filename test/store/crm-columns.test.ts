@@ -7,8 +7,8 @@ import {
   columnsOf,
   formOf,
   labelsOf,
-  MOST_FIELD_COLUMNS,
-} from '../../src/store/crm-columns.ts'
+  MAX_FIELD_COLUMNS,
+} from '../../src/store/crm/columns.ts'
 
 const field = (name: string, more: Partial<CrmField> = {}): CrmField => ({
   name,
@@ -41,7 +41,7 @@ describe('a column is called as its field', () => {
     ])
   })
 
-  test('with what no SQL text can hold replaced', () => {
+  test('with a replacement for characters that SQL text cannot hold', () => {
     expect(names([field('a\u0000b'), field(''), field('select'), field('"; --')])).toEqual([
       'a\ufffdb',
       'unnamed',
@@ -58,7 +58,7 @@ describe('a column is called as its field', () => {
 test('beyond the most columns that a table takes, those in use go before those that are retired', () => {
   const fields = Array.from({ length: 3000 }, (_, index) => field(`f${index}`, { isActive: index % 2 === 1 }))
   const columns = names(fields)
-  expect(columns).toHaveLength(MOST_FIELD_COLUMNS)
+  expect(columns).toHaveLength(MAX_FIELD_COLUMNS)
   expect(columns.filter(name => Number(name.slice(1)) % 2 === 1)).toHaveLength(1500)
   expect(columns.slice(0, 3)).toEqual(['f0', 'f1', 'f2'])
 })

@@ -80,7 +80,7 @@ describe('the labelled view', () => {
     ])
   })
 
-  test('shows the id of what has no name or is not known, and nothing where it points at nothing', async () => {
+  test('shows the id of a target without a known name, and NULL for an empty relation', async () => {
     expect(await labelled({ stage_id: 'gone', company_id: 'x', owner_id: null })).toEqual([
       { Name: 'Big', Stage: 'gone', Company: 'x', Owner: null },
     ])
@@ -120,7 +120,7 @@ describe('a typed table', () => {
     expect(compareTypedTables(store.db)).toEqual([])
   })
 
-  test('follows records that come, change, are withdrawn and come back, in the same transaction', async () => {
+  test('follows records that are inserted, changed, deleted and restored, in the same transaction', async () => {
     const store = await deals(many(3))
     putRecords(store, 'deal', [{ id: 'r1', name: 'changed' }, { id: 'new' }], LATER)
     expect(compareTypedTables(store.db)).toEqual([])
@@ -145,14 +145,14 @@ describe('a typed table', () => {
     expect(compareTypedTables(store.db)).toEqual([])
   })
 
-  test('is not written for what does not show in it', async () => {
+  test('is not written for changes that it does not show', async () => {
     const store = await deals(many(2))
     const before = store.column('SELECT total_changes()')[0] as number
     store.atomically(() => store.db.exec("UPDATE crm_records SET updated_by_name = 'x'"))
     expect(store.column('SELECT total_changes()')).toEqual([before + 2])
   })
 
-  test('of the first records of an object is made when their list was read to its end', async () => {
+  test('of a new object is filled when the list of its records was read to its end', async () => {
     const store = temporaryStore()
     store.atomically(() =>
       store.ledger.add({ feed: 'crm_records.list', scope: 'deal', from: null, to: null }),
@@ -211,7 +211,7 @@ describe('when the metadata changes', () => {
     expect(columnsIn(store, 'labelled_crm_deal')).toContain('Title')
   })
 
-  test('of what is said of them, only what differs is written', async () => {
+  test('only metadata and dictionary rows that differ are written', async () => {
     const store = await deals(many(2))
     store.db.exec(`CREATE TEMP TABLE written (column_name TEXT);
       CREATE TEMP TRIGGER says AFTER INSERT ON main.data_dictionary BEGIN
@@ -227,7 +227,7 @@ describe('when the metadata changes', () => {
     expect(store.column("SELECT 1 FROM data_dictionary WHERE column_name = 'Name'")).toEqual([])
   })
 
-  test('a payload with the same fields is no change, though parley says of each what it became', async () => {
+  test('a payload with the same fields is no change, although parley adds the column name to each', async () => {
     const store = await deals()
     const [stored] = store.put(
       'crm_objects',
@@ -264,7 +264,7 @@ describe('when the metadata changes', () => {
     expect(internal(again)).toEqual([])
   })
 
-  test('what people call its fields is so at once, also while the next table is being filled', async () => {
+  test('new labels show at once, also while the next table is being filled', async () => {
     const store = slowStore()
     putObject(store, 'deal', [NAME])
     putRecords(store, 'deal', many(3))
@@ -327,7 +327,7 @@ describe('names', () => {
     expect(compareTypedTables(store.db)).toEqual([])
   })
 
-  test('of fields that no text can hold are known by what stands for them', async () => {
+  test('of fields that SQL text cannot hold are replaced', async () => {
     const store = temporaryStore()
     putObject(store, 'deal', [{ ...NAME, name: 'half \ud800' }])
     putRecords(store, 'deal', [{ id: 'a', 'half \ud800': 'whole' }])
@@ -411,7 +411,7 @@ describe('a table that cannot be kept', () => {
     expect(again.column('SELECT name FROM crm_deal ORDER BY id')).toEqual(['later', 'n1', 'n2'])
   })
 
-  test('because someone dropped it, and another with it, is made again under its name', async () => {
+  test('because someone dropped it is created again under its name', async () => {
     const store = await deals(many(2))
     putObject(store, 'company', [NAME])
     putRecords(store, 'company', many(3))
@@ -476,7 +476,7 @@ test('a warehouse from before there were typed tables gets them, filled, when it
   expect(compareTypedTables(again.db)).toEqual([])
 })
 
-test('what was withdrawn leaves the typed tables, their views and the dictionary with the rest', async () => {
+test('purged content leaves the typed tables, their views and the dictionary too', async () => {
   const store = temporaryStore()
   putObject(store, 'deal', [{ ...NAME, label: 'mark-label' }, relation('owner_id', 'x')])
   putRecords(store, 'deal', [{ id: 'a', name: 'mark-value', owner_id: 'mark-relation' }])

@@ -66,7 +66,7 @@ test.each([
   ])
 })
 
-test('there is a history of stages, and it is empty, where deals have none', () => {
+test('the stage history exists and is empty when deals have no stages', () => {
   const store = temporaryStore()
   expect(store.all('SELECT * FROM deal_stage_history')).toEqual([])
   putObject(store, 'deal', [NAME])
@@ -118,7 +118,7 @@ test('the timeline of a deal has its meetings, e-mails, other activities and cha
   ])
 })
 
-test('the timeline has nothing of a deal that was withdrawn, and the activities of one whose record was not read', async () => {
+test('the timeline has no rows of a deleted deal, and has the activities of a deal whose record was not read', async () => {
   const store = await dealsWith('stage_id')
   putTimeline(store)
   const deals = () => store.column('SELECT DISTINCT deal_id FROM deal_timeline ORDER BY deal_id')

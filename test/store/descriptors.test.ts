@@ -51,7 +51,7 @@ test('the daemon opens none either, also when it begins again after a reload', a
   const daemon = startDaemon(context, place)
   await loaded(place.file)
   daemon.signal('SIGHUP')
-  await daemon.says(({ msg }) => msg.startsWith('The settings were read again'))
+  await daemon.says(({ msg }) => msg.startsWith('The settings were reloaded'))
   expect((await daemon.ask('/status')).status).toBe(200)
   daemon.signal('SIGTERM')
   await daemon.ended

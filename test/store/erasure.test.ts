@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { resourceNamed, TABLES } from '../../src/catalog.ts'
-import { openDatabase } from '../../src/store/open.ts'
+import { resourceNamed, TABLES } from '../../src/catalog/catalog.ts'
+import { openDatabase } from '../../src/store/database/open.ts'
 import {
   createMarker,
   isContentAt,

@@ -1,10 +1,10 @@
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { ownersOf } from '../../src/store/copy-owners.ts'
-import { writeWholeCopy } from '../../src/store/whole-copy.ts'
+import { writeWholeCopy } from '../../src/store/file/whole-copy.ts'
+import { ownersOf } from '../../src/store/snapshot/copy-owners.ts'
 import { newFolder, type TemporaryStore } from './temporary-store.ts'
 
-const PROGRAM = new URL('../../dist/store/copy-owners-worker.js', import.meta.url)
+const PROGRAM = new URL('../../dist/store/snapshot/copy-owners-worker.js', import.meta.url)
 
 /** The real one, by the compiled program. */
 export const owners: typeof ownersOf = (paths, signal) => ownersOf(paths, signal, PROGRAM)

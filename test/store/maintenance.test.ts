@@ -2,8 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createMaintenance, type PruneBounds } from '../../src/store/maintenance.ts'
-import { openDatabase, type Sqlite } from '../../src/store/open.ts'
+import type { Sqlite } from '../../src/store/database/connection.ts'
+import { openDatabase } from '../../src/store/database/open.ts'
+import { createMaintenance, type PruneBounds } from '../../src/store/maintenance/maintenance.ts'
 import { requirePrograms } from '../systemd/tools.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
@@ -39,7 +40,7 @@ function write(store: TemporaryStore, bytes: number): void {
 }
 
 describe('a checkpoint', () => {
-  test('moves what was written, and moves nothing the second time', async () => {
+  test('moves the content of the WAL once, and nothing the second time', async () => {
     const store = temporaryStore()
     const maintenance = maintained(store)
     await maintenance.checkpoint()
@@ -70,7 +71,7 @@ describe('a checkpoint', () => {
     expect(reader.prepare('SELECT count(*) FROM sync_meta').pluck().get()).toBeGreaterThan(Number(before))
   })
 
-  test('leaves a large WAL to the next one while somebody reads its newest state, and waits for nobody', async () => {
+  test('leaves a large WAL to the next checkpoint while a reader uses it, without waiting for the reader', async () => {
     const store = temporaryStore()
     const maintenance = maintained(store)
     const first = readerOf(store)
@@ -204,7 +205,7 @@ describe('pruning', () => {
     expect(runIds(store)).toEqual([10, 13, 14])
   })
 
-  test('looks at so many rows a lot and ends, whichever table is longer', async () => {
+  test('examines a bounded number of rows per batch and ends, whichever table is longer', async () => {
     const store = temporaryStore()
     putRuns(
       store,
@@ -261,9 +262,7 @@ describe('the check of the file', () => {
     store.db.exec(
       "INSERT INTO meeting_attendees (meeting_id, position) VALUES ('nowhere', 0), ('nowhere', 1)",
     )
-    expect(maintained(store).checkIntegrity()).toEqual([
-      '2 rows of meeting_attendees refer to rows that are not there.',
-    ])
+    expect(maintained(store).checkIntegrity()).toEqual(['2 rows of meeting_attendees refer to missing rows.'])
   })
 
   test('names an index that has lost a row', () => {
@@ -315,7 +314,7 @@ test('a join on a computed column gives the sqlite3 program all rows, whatever w
   expect(store.column('SELECT DISTINCT tbl FROM sqlite_stat1')).not.toContain('message_copies')
 })
 
-test('what SQLite learns of its indices reaches the tables that are asked', () => {
+test('the index statistics of SQLite cover the tables that are queried', () => {
   const store = temporaryStore()
   store.put(
     'members',

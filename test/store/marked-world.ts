@@ -1,9 +1,9 @@
-import { CATALOG, TABLES, tableNamed } from '../../src/catalog.ts'
-import { compileParser } from '../../src/engine/parse.ts'
+import { CATALOG, TABLES, tableNamed } from '../../src/catalog/catalog.ts'
+import { entity, requestKey, type Table } from '../../src/catalog/resource.ts'
+import type { ParsedItem } from '../../src/catalog/row.ts'
+import { compileParser } from '../../src/engine/parse/parse.ts'
 import { canonicalInstant, isDay } from '../../src/instant.ts'
 import { encodeJson } from '../../src/json.ts'
-import { entity, requested, type Table } from '../../src/resource.ts'
-import type { ParsedItem } from '../../src/row.ts'
 import { REJECTS_NOTHING, type TemporaryStore } from './temporary-store.ts'
 
 /** Rows of every resource, made from the declarations' examples, in which every string can be told from all others. */
@@ -208,7 +208,7 @@ export function putTranscript(
   const answer = entity('answer', {
     about: 'An answer.',
     key: ['id'],
-    columns: { id: requested('Meeting.') },
+    columns: { id: requestKey('Meeting.') },
     children: [{ table: tableNamed('transcript_entries'), list: ['entries'], items: 'object' }],
   })
   const rows = parsed(answer, { entries }, meeting).children.get('transcript_entries') ?? []

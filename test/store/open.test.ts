@@ -17,9 +17,11 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
-import { isMountPoint } from '../../src/store/database/file-names.ts'
-import type { ModeChange } from '../../src/store/database/writable-file.ts'
-import { faultOf, openDatabase } from '../../src/store/open.ts'
+import { databaseFault } from '../../src/store/database/faults.ts'
+import { openDatabase } from '../../src/store/database/open.ts'
+import { isMountPoint } from '../../src/store/file/names.ts'
+import type { ModeChange } from '../../src/store/file/writable.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
 
 function refusalOf(open: () => unknown): StopError {
@@ -51,7 +53,7 @@ async function holdIt(path: string): Promise<Holder> {
 }
 
 describe('one writer per database', () => {
-  test('a second process is told who holds it; kill -9 frees it and loses nothing', async () => {
+  test('a second process gets an error that names the holder; kill -9 releases the lock and loses nothing', async () => {
     const path = join(newFolder(), 'parley.db')
     const holder = await holdIt(path)
     expect(holder.says).toBe('held\n')
@@ -176,7 +178,7 @@ describe('a database that is not ours', () => {
     expect([`${path}-wal`, `${path}-shm`].map(existsSync)).toEqual([false, false])
   })
 
-  test('made by a newer version is refused and not touched by a byte', () => {
+  test('written by a newer version is refused and not changed by a byte', () => {
     const path = join(newFolder(), 'newer.db')
     openAt(path).close()
     const newer = new Database(path)
@@ -197,7 +199,7 @@ describe('a database that is not ours', () => {
     expect(readFileSync(path).equals(before)).toBe(true)
   })
 
-  test('in a folder that is not there is refused with a hint', () => {
+  test('in a folder that does not exist is refused with a hint', () => {
     const error = refusalOf(() => openAt(join(newFolder(), 'nowhere', 'parley.db')))
     expect(error.exitStatus).toBe(EXIT_STATUS.databaseUnavailable)
     expect(error.hint).toBeTruthy()
@@ -233,18 +235,18 @@ describe('the files of a warehouse', () => {
     const path = join(newFolder(), 'parley.db')
     openAt(path, 0o600).close()
     const changes: ModeChange[] = []
-    openDatabase({ path, mode: 0o640, onMode: change => changes.push(change) }).close()
+    openWarehouse({ path, mode: 0o640, onMode: change => changes.push(change) }).close()
     const modes = ['', '-wal', '-shm']
       .filter(end => existsSync(path + end))
       .map(end => statSync(path + end).mode & 0o777)
     expect(new Set(modes)).toEqual(new Set([0o640]))
     expect(changes[0]).toEqual({ path, found: 0o600, wanted: 0o640, isApplied: true })
-    openDatabase({ path, mode: 0o640, onMode: () => expect.unreachable() }).close()
-    openDatabase({ path, mode: 0o600 }).close()
+    openWarehouse({ path, mode: 0o640, onMode: () => expect.unreachable() }).close()
+    openWarehouse({ path, mode: 0o600 }).close()
     expect(statSync(path).mode & 0o777).toBe(0o640)
   })
 
-  test('let someone read who may not write the folder, after it was closed', async () => {
+  test('let a user read who may not write the folder, after the database was closed', async () => {
     const folder = join(newFolder(), 'open')
     mkdirSync(folder)
     const path = join(folder, 'parley.db')
@@ -297,7 +299,7 @@ describe('a process that died', () => {
 })
 
 test('a read-only file system is told apart from a missing permission', () => {
-  const said = (code: string) => faultOf(code, join(newFolder(), 'parley.db'))?.says
+  const said = (code: string) => databaseFault(code, join(newFolder(), 'parley.db'))?.problem
   expect([said('EROFS'), said('EACCES')]).toEqual([
     'its file system is read-only',
     'no permission to open or write it',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { TABLES } from '../../src/catalog.ts'
-import { quote } from '../../src/store/sql.ts'
+import { TABLES } from '../../src/catalog/catalog.ts'
+import { quote } from '../../src/store/database/sql.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
 /** Tables that an analyst has added to the file, which refer to rows of parley's. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { META } from '../../src/store/state.ts'
+import { META } from '../../src/store/sync/meta.ts'
 import { newFolder, openAt } from './temporary-store.ts'
 
 const names = (path: string): unknown[] => {

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { tableNamed } from '../../src/catalog.ts'
-import { compileParser } from '../../src/engine/parse.ts'
-import { entity, requested } from '../../src/resource.ts'
+import { tableNamed } from '../../src/catalog/catalog.ts'
+import { entity, requestKey } from '../../src/catalog/resource.ts'
+import { compileParser } from '../../src/engine/parse/parse.ts'
 import {
   newFolder,
   openAt,
@@ -313,7 +313,7 @@ describe('a transaction', () => {
 
   test('is stored when it resolves: another connection sees it', async () => {
     const store = temporaryStore()
-    const { openDatabase } = await import('../../src/store/open.ts')
+    const { openDatabase } = await import('../../src/store/database/open.ts')
     const reader = openDatabase({ path: store.path, readonly: true })
     await store.transaction(() => store.state.setMeta('x', 'y'))
     expect(reader.prepare("SELECT value FROM sync_meta WHERE key = 'x'").pluck().get()).toBe('y')
@@ -402,7 +402,7 @@ describe('a value that is nested thousands of levels deep', () => {
     const transcript = entity('transcript', {
       about: '',
       key: ['id'],
-      columns: { id: requested('') },
+      columns: { id: requestKey('') },
       children: [{ table: tableNamed('transcript_entries'), list: ['entries'], items: 'object' }],
     })
     const store = temporaryStore()

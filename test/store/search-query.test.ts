@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { hitOf, offsetOf, searchPage } from '../../src/commands/search-page.ts'
-import { matchOf, type SearchRow, termsOf } from '../../src/store/search-query.ts'
+import { hitOf, offsetOf, searchPage } from '../../src/commands/search/page.ts'
+import { matchOf, type SearchRow, termsOf } from '../../src/store/search/query.ts'
 
 test.each([
   ['budget', ['budget']],
@@ -55,7 +55,7 @@ test('a snippet is the part of the text that has the most of the words', () => {
   expect(snippet(text, 'alpha', 'beta')).toMatch(/^… ?(x )+alpha beta (y )+y?…$/)
 })
 
-test('what is marked in a snippet is what stands in the text, of whatever width it is', () => {
+test('a snippet marks the characters of the text, whatever their width', () => {
   const marked = (text: string, ...terms: string[]) => {
     const { text: shown, marks } = hitOf({ ...ROW, text }, terms).snippet
     return marks.map(([begin, end]) => shown.slice(begin, end))

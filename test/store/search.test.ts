@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { openDatabase } from '../../src/store/open.ts'
-import { createSearch } from '../../src/store/search.ts'
-import { SEARCH_INDICES } from '../../src/store/search-schema.ts'
-import { statementCache } from '../../src/store/statements.ts'
+import { statementCache } from '../../src/store/database/statements.ts'
+import { SEARCH_INDICES } from '../../src/store/search/schema.ts'
+import { createSearch } from '../../src/store/search/search.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { migrationsWith } from '../migrations/older-version.ts'
 import { advance, ask, build, found, NOW, putMeeting, putMessage, say } from './searchable.ts'
 import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
@@ -75,7 +75,7 @@ describe('every kind of text is found', () => {
     if (!word.includes('"')) expect(before).toEqual(KINDS_OF_ONE)
   })
 
-  test('in what was written before the indices were made, and after', async () => {
+  test('in rows written before and after the indices were created', async () => {
     const store = temporaryStore()
     putOne(store, 'a', 'budget')
     await build(store)
@@ -98,7 +98,7 @@ describe('every kind of text is found', () => {
     }
   })
 
-  test('whether characters are of full or of half width, in what is written and in what is typed', async () => {
+  test('whether characters have full or half width, in the texts and in the terms', async () => {
     const store = temporaryStore()
     const texts = [
       'ＡＢＣ商事 Ｑ２',
@@ -172,8 +172,8 @@ describe('every kind of text is found', () => {
   })
 })
 
-describe('only what is live is found', () => {
-  test('and neither what was withdrawn nor what is withheld', async () => {
+describe('only live rows are found', () => {
+  test('and neither deleted nor withheld ones', async () => {
     const store = temporaryStore()
     putOne(store, 'a', 'budget')
     putOne(store, 'b', 'budget')
@@ -267,7 +267,7 @@ describe('an index is kept', () => {
       return all
     })
 
-  test('so that it is the one that would be made anew, whatever is written, withdrawn, erased and read again', async () => {
+  test('so that it equals a new index, whatever rows are written, deleted, purged and read again', async () => {
     await fc.assert(
       fc.asyncProperty(deeds, async some => {
         const store = temporaryStore()
@@ -295,7 +295,7 @@ describe('an index is kept', () => {
   })
 })
 
-describe('indices are made in pieces', () => {
+describe('indices are built in small transactions', () => {
   test('and a process that ends between two of them loses nothing', async () => {
     const folder = newFolder()
     const path = join(folder, 'parley.db')
@@ -371,7 +371,7 @@ describe('indices are made in pieces', () => {
     expect(counts).toEqual([[1], [1], [1]])
   })
 
-  test('and those of another version are made anew', async () => {
+  test('and those of another version are built again', async () => {
     const store = temporaryStore()
     putOne(store, 'a', 'budget')
     await build(store)
@@ -383,7 +383,7 @@ describe('indices are made in pieces', () => {
     expect(objects(store)).toContain('search_messages_messages_update')
   })
 
-  test('and an upgrade that rebuilds their tables has them made anew', async () => {
+  test('and after an upgrade that rebuilds their tables they are built again', async () => {
     const folder = newFolder()
     const path = join(folder, 'parley.db')
     const store = withShortcuts(openAt(path), folder, path)
@@ -399,7 +399,7 @@ describe('indices are made in pieces', () => {
        ALTER TABLE __new_meetings RENAME TO meetings; CREATE UNIQUE INDEX meetings_key ON meetings (id);
        UPDATE meetings SET title = 'renewal';`,
     )
-    const db = openDatabase({ path, migrations })
+    const db = openWarehouse({ path, migrations })
     expect(db.prepare('SELECT count(*) FROM search_indices').pluck().get()).toBe(0)
     const prepare = statementCache(db)
     const search = createSearch({ db, prepare })
@@ -409,7 +409,7 @@ describe('indices are made in pieces', () => {
     db.close()
   })
 
-  test('and while they go, who asks one by hand is told that there is none, at every step', async () => {
+  test('and while they are dropped, a query by hand finds no index, at every step', async () => {
     const store = temporaryStore()
     for (let at = 0; at < 300; at += 1) putOne(store, `a${at}`, 'budget')
     await build(store)
@@ -452,7 +452,7 @@ describe('indices are made in pieces', () => {
   })
 })
 
-describe('what was erased', () => {
+describe('purged content', () => {
   /** Each of its signs is nowhere else; two of them are six bytes, which nothing else is by chance. */
   const SECRET = '鬱鬲鱻龘麤爨齉饕'
   const bytesOf = (text: string) => Buffer.from(text).toString('latin1')
@@ -490,7 +490,7 @@ describe('what was erased', () => {
   })
 })
 
-describe('what is typed is data', () => {
+describe('a search term is data, not syntax', () => {
   const sign = fc.constantFrom(
     ...'abAB%_\\"\'?*^:-+(){}[]~、見積書 　ü🙂Ａｂ＊］ガｶﾞ'.split(''),
     'NOT ',
@@ -500,7 +500,7 @@ describe('what is typed is data', () => {
   )
   const text = fc.array(sign, { maxLength: 12 }).map(parts => parts.join(''))
 
-  test('whatever it is, the index finds what looking at each text finds, and so does the printed SQL', async () => {
+  test('for any term, the index and the printed SQL find the same rows as comparing each text', async () => {
     const store = temporaryStore()
     const texts = fc.sample(text, { numRuns: 150, seed: 7 })
     texts.forEach((one, at) => {
@@ -519,7 +519,7 @@ describe('what is typed is data', () => {
   })
 })
 
-describe('terms of one and two signs', () => {
+describe('terms of one and two characters', () => {
   test('are found through the index where they are rare, wherever they stand', async () => {
     const store = temporaryStore()
     const texts = ['見積', 'お見積', '見積り', 'お見積りの件', '見 積', 'A', 'zA9', 'x 見']

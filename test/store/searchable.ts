@@ -1,8 +1,8 @@
 import { systemClock } from '../../src/clock.ts'
-import { createSearch } from '../../src/store/search.ts'
-import { buildSearch } from '../../src/store/search-build.ts'
-import { SEARCH_KINDS, type SearchKind, termsOf } from '../../src/store/search-query.ts'
-import { readSearch } from '../../src/store/search-read.ts'
+import { buildSearch } from '../../src/store/search/build.ts'
+import { SEARCH_KINDS, type SearchKind, termsOf } from '../../src/store/search/query.ts'
+import { readSearch } from '../../src/store/search/read.ts'
+import { createSearch } from '../../src/store/search/search.ts'
 import { putOwn, putTranscript } from './marked-world.ts'
 import type { TemporaryStore } from './temporary-store.ts'
 

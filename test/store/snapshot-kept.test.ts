@@ -11,12 +11,12 @@ import {
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
-import { type Keeping, keepSnapshot, keptSnapshots } from '../../src/store/kept-snapshots.ts'
+import { type KeepOptions, keepSnapshot, keptSnapshots } from '../../src/store/snapshot/kept.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { owners, putCopies } from './kept-copies.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
 
-const PROGRAM = new URL('../../dist/store/snapshot-worker.js', import.meta.url)
+const PROGRAM = new URL('../../dist/store/snapshot/worker.js', import.meta.url)
 const NOW = Date.parse('2026-03-04T03:47:00.123Z')
 const OF_TODAY = 'parley-2026-03-04T034700Z.db'
 
@@ -27,7 +27,7 @@ interface Wanted {
   folder?: string
   keep?: number
   mode?: number
-  owners?: Keeping['owners']
+  owners?: KeepOptions['owners']
 }
 
 function keepOne(database: string, { folder, keep = 7, mode = 0o600, owners: asked = owners }: Wanted = {}) {
@@ -43,7 +43,7 @@ function folderWith(names: readonly string[]): string {
 }
 
 describe('snapshots that are kept', () => {
-  test('lie beside the database, each named by its time, so that order of text is order of time', async () => {
+  test('lie next to the database, with names whose text order is their time order', async () => {
     const { path } = temporaryStore()
     const made = await keepOne(path)
     expect(made.path).toBe(join(`${path}.snapshots`, OF_TODAY))
@@ -74,14 +74,14 @@ describe('snapshots that are kept', () => {
     expect(existsSync(`${path}.snapshots`)).toBe(false)
   })
 
-  test('lie in folders that whoever may read them may enter, however many had to be made', async () => {
+  test('lie in folders that their readers may enter, however many folders were created', async () => {
     const folder = join(newFolder(), 'a/b/c')
     await keepOne(temporaryStore().path, { folder, mode: 0o640 })
     const modes = [folder, dirname(folder), dirname(dirname(folder))].map(path => statSync(path).mode & 0o777)
     expect(modes).toEqual([0o750, 0o750, 0o750])
   })
 
-  test('are so many, the newest; whatever else is in the folder stays', async () => {
+  test('are the newest n; all other files in the folder stay', async () => {
     const others = [
       'parley-2026-01-01.db',
       'notes.txt',
@@ -114,7 +114,7 @@ describe('snapshots that are kept', () => {
     expect(readdirSync(own).sort()).toEqual([nameOf(2), OF_TODAY])
   })
 
-  test('all stay in a shared folder where nobody can tell whose they are, and the new one is made', async () => {
+  test('all stay in a shared folder when their owners cannot be read, and the new one is written', async () => {
     const store = temporaryStore()
     const folder = newFolder()
     putCopies(store, folder, [nameOf(1), nameOf(2)])
@@ -139,7 +139,7 @@ describe('snapshots that are kept', () => {
     expect(readdirSync(folder).sort()).toEqual([nameOf(27), nameOf(28), OF_TODAY])
   })
 
-  test('are refused where those of another warehouse with the same name are, which stay', async () => {
+  test('are refused in a folder with snapshots of another warehouse of the same name, which stay', async () => {
     const folder = newFolder()
     const [first, second] = [temporaryStore().path, temporaryStore().path]
     await keepOne(first, { folder })

@@ -18,16 +18,16 @@ import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
-import { completeAsOf, makeSnapshot, type SnapshotOptions } from '../../src/store/snapshot.ts'
-import { giveName, modeFor, removeAbandoned } from '../../src/store/snapshot-target.ts'
-import { readStatus } from '../../src/store/status.ts'
+import { completeAsOf, makeSnapshot, type SnapshotOptions } from '../../src/store/snapshot/snapshot.ts'
+import { modeFor, moveIntoPlace, removeAbandoned } from '../../src/store/snapshot/target.ts'
+import { readStatus } from '../../src/store/status/status.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { until } from '../support/until.ts'
 import { asNobody, giveToNobody } from './other-user.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
 
 /** Processes run compiled programs only. */
-const PROGRAM = new URL('../../dist/store/snapshot-worker.js', import.meta.url)
+const PROGRAM = new URL('../../dist/store/snapshot/worker.js', import.meta.url)
 
 const NEVER = new AbortController().signal
 
@@ -68,7 +68,7 @@ const teams = (file: string) => column(file, 'SELECT name FROM live_teams ORDER 
 const team = (name: string) => ({ id: name, name, member_ids: [] })
 
 describe('a snapshot', () => {
-  test('is one file, not in WAL mode, known as parley’s, with what is committed while somebody writes', async () => {
+  test('is one file with parley’s id, not in WAL mode, with all that is committed while another process writes', async () => {
     const store = temporaryStore()
     store.put('teams', [team('committed')])
     store.db.exec('BEGIN IMMEDIATE')
@@ -112,7 +112,7 @@ describe('a snapshot', () => {
     expect(statSync(file).mode & 0o777).toBe(mode)
   })
 
-  test('belongs to the group of the database, where its folder has none to give', async () => {
+  test('gets the group of the database, unless its folder has the setgid bit', async () => {
     const { path } = temporaryStore()
     const [plain, giving] = [newFolder(), newFolder()]
     const [mine, other] =
@@ -129,7 +129,7 @@ describe('a snapshot', () => {
     }
   })
 
-  test('has nothing of what was erased before', async () => {
+  test('has no remains of content that was purged before', async () => {
     const store = temporaryStore()
     store.put('teams', [team('Whale and sons')])
     store.db.transaction(() => {
@@ -191,7 +191,7 @@ const IN_THE_WAY: Record<string, (folder: string, database: string) => string> =
     writeFileSync(join(folder, 'letter.txt'), 'Dear Sir or Madam, '.repeat(20))
     return join(folder, 'letter.txt')
   },
-  'a name with a stranger’s -wal beside it': folder => {
+  'a path with the -wal of another program next to it': folder => {
     writeFileSync(join(folder, 'gone.db-wal'), 'left')
     return join(folder, 'gone.db')
   },
@@ -221,9 +221,7 @@ test.each(Object.entries(IN_THE_WAY))('%s is refused and not touched', async (_,
   const before = contents(place)
   const error = await refusalOf(snapshotOf(path, file))
   expect([error.code, error.exitStatus]).toEqual(['snapshot-refused', EXIT_STATUS.usage])
-  expect(error.hint).toMatch(
-    /^(Name another file|Only snapshots are replaced|Name a file in it|See whether its disk)/,
-  )
+  expect(error.hint).toMatch(/^(Choose another path|Use a path such as|Check that its disk)/)
   expect(contents(place)).toEqual(before)
 })
 
@@ -271,7 +269,7 @@ describe('a snapshot that cannot be made', () => {
     expect([nothing.code, nothing.exitStatus]).toEqual(['no-database', EXIT_STATUS.databaseUnavailable])
   })
 
-  test('of a warehouse that may not be looked at says so, and not that there is none', async () => {
+  test('of a warehouse that may not be accessed reports that, not a missing file', async () => {
     const { path, folder } = temporaryStore()
     chmodSync(folder, 0o600)
     const error = await asNobody(() => refusalOf(snapshotOf(path, join(newFolder(), 'copy.db'))))
@@ -280,7 +278,7 @@ describe('a snapshot that cannot be made', () => {
     expect(error.message).toContain(`${path}: no permission`)
   })
 
-  test('of a warehouse without its -wal and -shm, by somebody who may not make them, says how they come back', async () => {
+  test('of a warehouse without its -wal and -shm, by a user that may not create them, names the command that does', async () => {
     const { path } = temporaryStore()
     const [alone, target] = [join(newFolder(), 'alone.db'), newFolder()]
     const copied = new Database(path, { readonly: true })
@@ -306,7 +304,7 @@ describe('a snapshot that cannot be made', () => {
     chmodSync(folder, 0o700)
   })
 
-  test('since its name leaves no room for one beside it says so', async () => {
+  test('reports a file name that is too long for a partial file next to it', async () => {
     const error = await refusalOf(snapshotOf(temporaryStore().path, join(newFolder(), 'x'.repeat(250))))
     expect([error.code, error.message]).toEqual([
       'snapshot-unwritable',
@@ -405,7 +403,7 @@ describe('a snapshot that cannot be made', () => {
   })
 })
 
-test('what cannot be had is done without: the list of a folder, and bringing its names to the disk', async () => {
+test('a folder that may not be listed or fsynced does not fail a snapshot', async () => {
   const { path, folder: store } = temporaryStore()
   const folder = newFolder()
   const [part, file] = [join(folder, 'copy.db.0123abcd.part'), join(folder, 'copy.db')]
@@ -415,13 +413,13 @@ test('what cannot be had is done without: the list of a folder, and bringing its
   chmodSync(folder, 0o300)
   await asNobody(async () => {
     await removeAbandoned(file, () => true, Date.now() + 7_200_000)
-    await giveName(part, file, { database: path, mode: 0o600 })
+    await moveIntoPlace(part, file, { database: path, mode: 0o600 })
   })
   chmodSync(folder, 0o700)
   expect(contents(folder)).toEqual([['copy.db', 'whole']])
 })
 
-test('a group that is not the database’s gets no rights in its place', async () => {
+test('a file whose group could not be set gives its group no permissions', async () => {
   const { path, folder: store } = temporaryStore()
   const folder = newFolder()
   const own = join(folder, 'copy.db')
@@ -436,7 +434,7 @@ test('a group that is not the database’s gets no rights in its place', async (
   expect(await asNobody(() => modeFor(own, path, 0o644))).toBe(0o644)
 })
 
-describe('what a process that died has left', () => {
+describe('the partial file of a dead process', () => {
   const LEFT = ['copy.db.0123abcd.part', 'copy.db.0123abcd.part-journal']
   const OTHERS = ['copy.db.part', 'other.db.0123abcd.part', 'copy.db.notes']
 
@@ -463,14 +461,14 @@ describe('what a process that died has left', () => {
     expect(readdirSync(folder).sort()).toEqual(['copy.db', ...LEFT].sort())
   })
 
-  test('goes before space is asked for, which it may be what takes it', async () => {
+  test('is removed before the free space is checked, since it may use that space', async () => {
     const folder = folderWith(LEFT, 61)
     const freeBytes = () => (readdirSync(folder).length === 0 ? 1e9 : 0)
     await snapshotOf(temporaryStore().path, join(folder, 'copy.db'), { freeBytes })
     expect(readdirSync(folder)).toEqual(['copy.db'])
   })
 
-  test('stays where it is somebody else’s, and is in nobody’s way', async () => {
+  test('of another user stays and does no harm', async () => {
     const folder = newFolder()
     mkdirSync(join(folder, 'copy.db.0123abcd.part'))
     const clock = virtualClock(Date.now() + 7_200_000)
@@ -479,7 +477,7 @@ describe('what a process that died has left', () => {
   })
 })
 
-test('it is complete as of the least instant of what the workspace offers, if all of it has been read', () => {
+test('it is complete as of the earliest instant of the available resources, once all were read', () => {
   const store = temporaryStore()
   const [first, second, ...rest] = readStatus(store.db)
   if (!first || !second) throw new Error('no resources')

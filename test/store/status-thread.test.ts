@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { readStatus } from '../../src/store/status.ts'
-import { createStatusRows, type StatusRowsOptions } from '../../src/store/status-thread.ts'
+import { readStatus } from '../../src/store/status/status.ts'
+import { createStatusRows, type StatusRowsOptions } from '../../src/store/status/thread.ts'
 import { temporaryStore } from './temporary-store.ts'
 
 /** Threads run compiled programs only. */
-const PROGRAM = new URL('../../dist/store/status-worker.js', import.meta.url)
+const PROGRAM = new URL('../../dist/store/status/worker.js', import.meta.url)
 
 const program = (source: string) =>
   new URL(
@@ -26,10 +26,10 @@ function statusRows(options: Partial<StatusRowsOptions> = {}) {
 }
 
 describe('the status of a large warehouse', () => {
-  test('is what the view says', async () => {
+  test('equals the rows of the view', async () => {
     const store = temporaryStore()
     store.put('members', [{ id: 'a' }, { id: 'b' }])
-    const rows = await statusRows().rows.of(store.path)
+    const rows = await statusRows().rows.read(store.path)
     expect(rows).toEqual(readStatus(store.db))
     expect(rows?.find(({ resource }) => resource === 'members')?.rows_live).toBe(2)
   })
@@ -37,33 +37,33 @@ describe('the status of a large warehouse', () => {
   test('is read while this thread is in the middle of a transaction', async () => {
     const store = temporaryStore()
     store.db.exec('BEGIN IMMEDIATE')
-    expect(await statusRows().rows.of(store.path)).toHaveLength(readStatus(store.db).length)
+    expect(await statusRows().rows.read(store.path)).toHaveLength(readStatus(store.db).length)
     store.db.exec('ROLLBACK')
   })
 
-  test('is read once for all who ask within some seconds, and anew after them', async () => {
+  test('is read once for all calls within some seconds, and again after them', async () => {
     const { path } = temporaryStore()
     const { rows, pass } = statusRows({ program: NUMBERED })
-    const [first, second] = await Promise.all([rows.of(path), rows.of(path)])
+    const [first, second] = await Promise.all([rows.read(path), rows.read(path)])
     pass(4000)
-    const third = await rows.of(path)
+    const third = await rows.read(path)
     pass(2000)
-    const fourth = await rows.of(path)
+    const fourth = await rows.read(path)
     expect([second, third]).toEqual([first, first])
     expect(fourth).not.toEqual(first)
   })
 
   test('of another file is another one', async () => {
     const { rows } = statusRows({ program: NUMBERED })
-    const first = await rows.of(temporaryStore().path)
-    expect(await rows.of(temporaryStore().path)).not.toEqual(first)
+    const first = await rows.read(temporaryStore().path)
+    expect(await rows.read(temporaryStore().path)).not.toEqual(first)
   })
 })
 
-describe('it is left to whoever asks', () => {
+describe('the caller reads it itself', () => {
   test('in a small warehouse', async () => {
     const { path } = temporaryStore()
-    expect(await statusRows({ largeBytes: 100_000_000 }).rows.of(path)).toBeUndefined()
+    expect(await statusRows({ largeBytes: 100_000_000 }).rows.read(path)).toBeUndefined()
   })
 
   test.each([
@@ -72,10 +72,10 @@ describe('it is left to whoever asks', () => {
     ['ends without an answer', program('')],
   ])('where the thread %s', async (_, broken) => {
     const { path } = temporaryStore()
-    expect(await statusRows({ program: broken }).rows.of(path)).toBeUndefined()
+    expect(await statusRows({ program: broken }).rows.read(path)).toBeUndefined()
   })
 
   test('where there is no file, which says why', async () => {
-    expect(await statusRows().rows.of('/nowhere/parley.db')).toBeUndefined()
+    expect(await statusRows().rows.read('/nowhere/parley.db')).toBeUndefined()
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Segment } from '../../src/store/ledger.ts'
+import type { Segment } from '../../src/store/sync/ledger.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
 const MARCH = '2026-03-01T00:00:00.000Z'
@@ -70,7 +70,7 @@ describe('sync_coverage', () => {
     ])
   })
 
-  test('asks nothing of a list that is not offered, and all of every other one', () => {
+  test('ignores lists that are unavailable, and requires all others', () => {
     const store = temporaryStore()
     const list = (scope: string, cells: Partial<Segment>) => {
       const segment = store.ledger.add({ feed: 'crm_records.list', scope, from: null, to: null })
@@ -155,7 +155,7 @@ const BY_AN_INDEX = /USING .*INDEX/
 /** The deleted are few. */
 const WITHOUT_A_ROW = /USING COVERING INDEX|USING INDEX \w+_deleted /
 
-describe('what the warehouse tells of itself', () => {
+describe('the status views', () => {
   test('sync_status goes to no large table but through an index', () => {
     expect(slowSteps(temporaryStore(), 'SELECT * FROM sync_status', BY_AN_INDEX)).toEqual([])
   })
@@ -252,7 +252,7 @@ describe('sync_status', () => {
     },
   )
 
-  test('says what waits and how many of it, and nothing once nothing does', () => {
+  test('names what is not ready and how many, and nothing once all is ready', () => {
     const store = temporaryStore()
     complete(store)
     for (const key of ['a', 'b', 'c']) store.tasks.add({ feed: 'transcripts.read', key, dueAt: AT })

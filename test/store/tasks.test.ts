@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isoInstant } from '../../src/clock.ts'
-import { BY_DUE_TIME, createTasks, type Task } from '../../src/store/tasks.ts'
+import { BY_DUE_TIME, createTasks, type Task } from '../../src/store/sync/tasks.ts'
 import { temporaryStore } from './temporary-store.ts'
 
 const NOW = Date.parse('2026-03-04T05:06:07.000Z')
@@ -47,7 +47,7 @@ function filled(tasks: readonly Made[]) {
 const keysOf = (tasks: readonly (Task | Made)[]) => tasks.map(({ key }) => key).sort()
 
 describe('tasks', () => {
-  const base = { feed: FEED, now: isoInstant(NOW), limit: 100 }
+  const base = { feed: FEED, now: isoInstant(NOW), limit: 100, first: 'newest' } as const
 
   test('that are due are found by time, and by round, as their definition says', () => {
     fc.assert(
@@ -89,6 +89,14 @@ describe('tasks', () => {
     const inRound = { ...base, since: null, round: 1 }
     expect(tasks.due({ ...inRound, everyRound: true }).map(({ key }) => key)).toEqual(newest)
     expect(tasks.due({ ...inRound, everyRound: false }).map(({ key }) => key)).toEqual(['5', '4', '3'])
+  })
+
+  test('that have been due the longest are given first where they are wanted so', () => {
+    const { tasks } = filled(
+      [3, 1, 5, 2, 4].map(n => ({ key: `${n}`, dueMs: -n, round: 0, waiting: false, sortMs: -n })),
+    )
+    const longest = tasks.dueBy({ ...base, since: null, first: 'longest-due', limit: 3 })
+    expect(longest.map(({ key }) => key)).toEqual(['5', '4', '3'])
   })
 
   test('that are not due are not read to find those that are', () => {

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { tableNamed } from '../../src/catalog.ts'
+import { tableNamed } from '../../src/catalog/catalog.ts'
 import { systemClock } from '../../src/clock.ts'
-import { compileParser } from '../../src/engine/parse.ts'
+import { compileParser } from '../../src/engine/parse/parse.ts'
 import { openStore, type Store, type StoredItem } from '../../src/store/store.ts'
 
 export interface TemporaryStore extends Store {

@@ -2,7 +2,7 @@ import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
-import { createTransaction, type Transaction } from '../../src/store/transaction.ts'
+import { createTransaction, type Transaction } from '../../src/store/database/transaction.ts'
 import { temporaryStore } from './temporary-store.ts'
 
 /** Each piece of work takes so many milliseconds of a made-up clock. */
@@ -41,14 +41,14 @@ function start(): {
   }
 }
 
-test('what is asked for in one turn shares one commit', async () => {
+test('calls of one turn of the event loop share one commit', async () => {
   const { transaction, work, keys } = start()
   await Promise.all(Array.from({ length: 9 }, () => transaction(work(1))))
   expect(transaction.commits()).toBe(1)
   expect(keys()).toHaveLength(9)
 })
 
-test('what takes long is cut into several, in the order that it was asked for, and others have their turn between', async () => {
+test('long batches are split into several commits in the order of the calls, and other work runs in between', async () => {
   const { transaction, work, done, keys } = start()
   const all = Promise.all(Array.from({ length: 9 }, () => transaction(work(5))))
   while (transaction.commits() === 0) await new Promise(setImmediate)
@@ -65,7 +65,7 @@ test('one that takes long is committed by itself', async () => {
   expect(transaction.commits()).toBe(2)
 })
 
-test('what fails undoes nothing but itself, wherever the others were cut', async () => {
+test('a failing call is rolled back alone, wherever the batch is split', async () => {
   const { transaction, work, keys } = start()
   const failing = () => {
     work(5)()
@@ -80,7 +80,7 @@ test('what fails undoes nothing but itself, wherever the others were cut', async
   expect(keys()).toHaveLength(6)
 })
 
-test('another program that writes is waited for for 10 s, and then it is said with 75; nothing is stored', async () => {
+test('a transaction waits 10 s for another program that writes, then fails with 75 and stores nothing', async () => {
   const { transaction, work, keys, path, elapsed } = start()
   const stranger = new Database(path)
   onTestFinished(() => {

@@ -1,9 +1,9 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { duckdbStatements } from '../../src/commands/schema-duckdb.ts'
+import { duckdbStatements } from '../../src/commands/schema/duckdb.ts'
 import type { DescribedTable } from '../../src/dictionary/described.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
-import type { Sqlite } from '../../src/store/open.ts'
-import { quote } from '../../src/store/sql.ts'
+import type { Sqlite } from '../../src/store/database/connection.ts'
+import { quote } from '../../src/store/database/sql.ts'
 import { manifestOf } from '../export/exporting.ts'
 
 /**

@@ -25,13 +25,16 @@ export interface Service {
   workspaceId: string
 }
 
-/** Starts the built program against a service, with nothing of this process's environment but the search path. */
+/**
+ * Starts the built program against a service, with nothing of this process's environment but the search path. The file
+ * itself is run, as by people, so that its first line has its say: the memory would be another without.
+ */
 export function startParley(
   args: readonly string[],
   service: Service,
   env: Readonly<Record<string, string>> = {},
 ): ParleyProcess {
-  const child: ChildProcess = spawn(process.execPath, [PROGRAM, ...args], {
+  const child: ChildProcess = spawn(PROGRAM, args, {
     cwd: newFolder(),
     env: {
       PATH: process.env['PATH'],

@@ -1,5 +1,5 @@
+import type { Child, Column, Table } from '../../src/catalog/resource.ts'
 import { decodeJson, exactNumber } from '../../src/json.ts'
-import type { Child, Column, Table } from '../../src/resource.ts'
 
 /**
  * What the warehouse contract promises of columns and `_extra`: that together they lose nothing of a payload. Rows

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import type { Change, ChangeResult } from '../../src/simulator/changes.ts'
-import type { Faults } from '../../src/simulator/faults.ts'
-import type { LimitModel } from '../../src/simulator/limits.ts'
+import type { Faults } from '../../src/simulator/faults/faults.ts'
+import type { LimitModel } from '../../src/simulator/faults/limits.ts'
 import type { SimulatorOptions } from '../../src/simulator/server.ts'
 import type { TruthKind } from '../../src/simulator/world/truth.ts'
 import { type Fields, fieldsOf, parseExact } from './exact-json.ts'
@@ -37,11 +37,10 @@ export interface RequestCount {
   count: number
 }
 
-const MAIN = new URL('simulator-main.ts', import.meta.url).pathname
-const TSX = import.meta.resolve('tsx')
+const MAIN = new URL('simulator-main.mjs', import.meta.url).pathname
 
 export async function startSimulatorProcess(options: SimulatorOptions = {}): Promise<SimulatorProcess> {
-  const child = spawn(process.execPath, ['--import', TSX, MAIN, JSON.stringify(options)], {
+  const child = spawn(process.execPath, [MAIN, JSON.stringify(options)], {
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   const complaints = text(child.stderr)

@@ -8,6 +8,10 @@ import { processorWaits } from './processor-waits.ts'
  */
 const PATIENCE_MS = 90_000
 const BETWEEN_LOOKS_MS = 100
+/** So many times as long as a look takes is the pause after it: the comparison of a warehouse leaves time to fill it. */
+const PAUSE_PER_LOOK = 3
+/** On a busy machine a look may take seconds. */
+const LONGEST_PAUSE_MS = 1000
 const BETWEEN_ACCOUNTS_MS = 1000
 
 export interface Patience {
@@ -32,13 +36,15 @@ export async function until<Seen>(
   const idle = idleTime()
   let before: unknown[] | undefined
   for (;;) {
+    const lookedAt = performance.now()
     const seen = await look()
+    const lookMs = performance.now() - lookedAt
     if (isIt(seen)) return seen
     const now = [seen, moves()]
     const hasMoved = !isDeepStrictEqual(now, before)
     before = now
     if (idle.msSince(hasMoved) > patienceMs) return seen
-    await pause(BETWEEN_LOOKS_MS)
+    await pause(Math.max(BETWEEN_LOOKS_MS, Math.min(PAUSE_PER_LOOK * lookMs, LONGEST_PAUSE_MS)))
   }
 }
 

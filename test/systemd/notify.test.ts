@@ -241,8 +241,6 @@ describe('in place of systemd-notify', () => {
     tell(['ready', 'idle'], ['stopping'])
     const { status, lines } = await end()
     expect(status).toBe(0)
-    expect(lines).toEqual([
-      expect.objectContaining({ level: 'warn', reason: 'it is not on the search path' }),
-    ])
+    expect(lines).toEqual([expect.objectContaining({ level: 'warn', reason: 'it is not in PATH' })])
   })
 })

@@ -3,8 +3,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writ
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openDatabase, type Sqlite } from '../../src/store/open.ts'
-import { writeWholeCopy } from '../../src/store/whole-copy.ts'
+import type { Sqlite } from '../../src/store/database/connection.ts'
+import { openDatabase } from '../../src/store/database/open.ts'
+import { writeWholeCopy } from '../../src/store/file/whole-copy.ts'
+import { openWarehouse } from '../../src/store/warehouse.ts'
 import { PROGRAM } from '../cli/parley.ts'
 import { expand, readUnit } from './unit-file.ts'
 
@@ -20,7 +22,7 @@ beforeEach(() => {
   snapshots = join(state, kept)
   mkdirSync(snapshots, { recursive: true })
   writeFileSync(join(state, 'acme.toml'), '')
-  writer = openDatabase({ path: join(state, own, 'parley.db') })
+  writer = openWarehouse({ path: join(state, own, 'parley.db') })
 })
 afterEach(() => writer.close())
 

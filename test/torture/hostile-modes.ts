@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
-import type { Fault } from '../../src/simulator/faults.ts'
-import { routeTemplates } from '../../src/simulator/routes.ts'
+import type { Fault } from '../../src/simulator/faults/faults.ts'
+import { routeTemplates } from '../../src/simulator/http/routes.ts'
 import type { TruthKind } from '../../src/simulator/world/truth.ts'
 import { ODD_ANSWERS, shown, WRONG_ANSWERS } from '../daemon/lives/hostile-answers.ts'
 import type { Trial } from '../support/trial.ts'

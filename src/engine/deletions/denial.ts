@@ -1,7 +1,7 @@
 import { isoInstant } from '../../clock.ts'
-import type { Denial, RowKey } from '../../store/suspicions.ts'
+import type { Denial, RowKey } from '../../store/deletions/suspicions.ts'
 import type { EngineContext } from '../context.ts'
-import { scaled } from '../intervals.ts'
+import { MINUTE, scaled } from '../schedule/intervals.ts'
 import { CONFIRM_AFTER_MS, type Verdict, verdictOf } from './suspicion.ts'
 
 /** What the sync modes call when an answer denies a row or shows it. Each runs in the transaction of that answer. */
@@ -29,6 +29,14 @@ export function denied(
   else if (known?.means !== means || Date.parse(known.since) !== verdict.since)
     suspicions.note(row, { since: isoInstant(verdict.since), means })
   return verdict
+}
+
+/** Rows seen for the first time so recently may be unknown to the replica that answers. Scaled. */
+const NEW_MS = 5 * MINUTE
+
+/** So long after a row was seen for the first time no answer denies it, in ms. Runs of a backfill are far apart. */
+export function newForMs({ agenda, options }: Pick<EngineContext, 'agenda' | 'options'>): number {
+  return agenda.isTimed ? scaled(NEW_MS, options) : 0
 }
 
 /** Rows that a list shows: no suspicion is left. Returns the keys of those that were suspected. */

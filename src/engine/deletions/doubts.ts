@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
-import type { EngineOptions } from '../context.ts'
-import { MINUTE, scaled } from '../intervals.ts'
+import type { EngineOptions } from '../options.ts'
+import { MINUTE, scaled } from '../schedule/intervals.ts'
 
 /**
  * Passes that missed so many rows that the answer is the likelier mistake. Such a list is read again twice, a minute

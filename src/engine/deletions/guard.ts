@@ -32,7 +32,7 @@ export function guardDecision(losses: readonly Loss[]): GuardDecision {
   return { kind: mayBe ? 'wait' : 'apply' }
 }
 
-/** How many live rows at most need be counted to decide on so many that are gone: the rest changes nothing. */
+/** The number of live rows at which counting may stop: more of them do not change what the guard decides. */
 export function liveRowsToCount(gone: number): number {
   return gone > MOST_ROWS ? Math.floor(gone / MOST_SHARE) + 1 : 0
 }

@@ -1,6 +1,6 @@
-import type { ItemFeed } from '../../resource.ts'
+import type { ItemFeed } from '../../catalog/resource.ts'
 
-/** A part that is a column of its row; any other has a table of its own. */
+/** Parts that are a column of their row. The others have a separate table. */
 const COLUMNS: Readonly<Partial<Record<ItemFeed['stores'], string>>> = {
   body: 'text',
   setting: 'execution_setting',

@@ -1,6 +1,6 @@
 import { isoInstant } from '../../clock.ts'
-import { longestWaitMs } from '../agenda.ts'
 import type { EngineContext } from '../context.ts'
+import { longestWaitMs } from '../schedule/intervals.ts'
 import { denied } from './denial.ts'
 import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from './doubts.ts'
 

@@ -1,4 +1,4 @@
-import type { Suspicion } from '../../store/suspicions.ts'
+import type { Suspicion } from '../../store/deletions/suspicions.ts'
 
 /**
  * How a row comes to be deleted. One refusal, empty list or 404 may be a blip, a proxy or a lagging replica, so a row
@@ -12,7 +12,7 @@ import type { Suspicion } from '../../store/suspicions.ts'
  * - confirmed: another request denied the row, minutes after the first, and nothing showed it in between.
  * - deleted: `_deleted_at` is set (or `access` is `withheld`). Confirmed rows of a resource go together, once the
  *   mass-deletion guard has agreed (settle.ts).
- * - purged: the content is erased (store/erasure.ts).
+ * - purged: the content is erased (store/deletions/erasure.ts).
  *
  * Lists, single reads and `ids` are denials alike. Any answer that shows the row ends the suspicion.
  */

@@ -1,7 +1,7 @@
-import type { ResourceName } from '../../resource.ts'
-import type { KeyRange } from '../../store/seen.ts'
+import type { ResourceName } from '../../catalog/resource.ts'
+import type { KeyRange } from '../../store/deletions/seen.ts'
 import type { EngineContext } from '../context.ts'
-import { WEEK } from '../intervals.ts'
+import { WEEK } from '../schedule/intervals.ts'
 
 /**
  * Rows that are read singly and that the last complete pass of their list did not name. A note of each stands among

@@ -1,7 +1,7 @@
-import { notFound } from '../answers.ts'
+import { notFound } from '../http/answers.ts'
+import type { Call, Operation } from '../http/operation.ts'
+import { v2Page } from '../http/paging.ts'
 import { isUuid } from '../ids.ts'
-import { v2Page } from '../paging.ts'
-import type { Call, Operation } from '../routes.ts'
 import { CONTEXT_TYPES, type Link, SOURCE_TYPES } from '../world/activities.ts'
 
 export const activityOperations: readonly Operation[] = [

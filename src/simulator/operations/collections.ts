@@ -1,6 +1,6 @@
-import { notFound } from '../answers.ts'
-import { arrayListing, v1CursorPage } from '../paging.ts'
-import type { Call, Operation } from '../routes.ts'
+import { notFound } from '../http/answers.ts'
+import type { Call, Operation } from '../http/operation.ts'
+import { arrayListing, v1CursorPage } from '../http/paging.ts'
 import type { Collections } from '../world/collections.ts'
 
 export const collectionOperations: readonly Operation[] = [

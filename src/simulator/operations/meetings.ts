@@ -1,6 +1,6 @@
-import { forbidden, notFound } from '../answers.ts'
-import { shapedPage } from '../paging.ts'
-import type { Call, Operation } from '../routes.ts'
+import { forbidden, notFound } from '../http/answers.ts'
+import type { Call, Operation } from '../http/operation.ts'
+import { shapedPage } from '../http/paging.ts'
 import { resultsOf } from '../world/truth.ts'
 
 export const meetingOperations: readonly Operation[] = [

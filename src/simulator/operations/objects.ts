@@ -1,8 +1,8 @@
-import { notFound } from '../answers.ts'
 import type { ObjectDefinition } from '../content/objects.ts'
+import { notFound } from '../http/answers.ts'
+import type { Call, Operation } from '../http/operation.ts'
+import { arrayListing, shapedPage, v2Page } from '../http/paging.ts'
 import { isUuid } from '../ids.ts'
-import { arrayListing, shapedPage, v2Page } from '../paging.ts'
-import type { Call, Operation } from '../routes.ts'
 import type { Shelf } from '../shelf.ts'
 import type { World } from '../world/world.ts'
 

@@ -1,6 +1,6 @@
-import { notFound } from '../answers.ts'
-import { arrayListing, shapedPage } from '../paging.ts'
-import type { Call, Operation } from '../routes.ts'
+import { notFound } from '../http/answers.ts'
+import type { Call, Operation } from '../http/operation.ts'
+import { arrayListing, shapedPage } from '../http/paging.ts'
 import { published } from '../world/people.ts'
 
 export const playbookOperations: readonly Operation[] = [

@@ -1,7 +1,7 @@
-import { forbidden, notFound } from '../answers.ts'
+import { forbidden, notFound } from '../http/answers.ts'
+import type { Call, Operation } from '../http/operation.ts'
+import { arrayListing, v1CursorPage, v1NumberedPage } from '../http/paging.ts'
 import { DAY } from '../instants.ts'
-import { arrayListing, v1CursorPage, v1NumberedPage } from '../paging.ts'
-import type { Call, Operation } from '../routes.ts'
 import type { AccessLog } from '../world/access-log.ts'
 
 export const ACCESS_LOG_ROUTE = '/v1/public-api-access-logs'

@@ -1,6 +1,6 @@
 import type { Customers } from './customers.ts'
+import type { WorldParts } from './parts.ts'
 import { published } from './people.ts'
-import type { World } from './world.ts'
 
 /**
  * Everything that the API publishes now, as the JSON text of each item in the API's shape, so that no digit is lost.
@@ -45,7 +45,7 @@ export interface Truth {
   count(kind: TruthKind): number
 }
 
-export function createTruth(world: World): Truth {
+export function createTruth(world: WorldParts): Truth {
   const lines = (kind: TruthKind): Generator<string> => SOURCES[kind](world)
   return {
     lines,
@@ -64,7 +64,7 @@ export function isTruthKind(text: string): text is TruthKind {
   return TRUTH_KINDS.some(kind => kind === text)
 }
 
-const SOURCES: Record<TruthKind, (world: World) => Generator<string>> = {
+const SOURCES: Record<TruthKind, (world: WorldParts) => Generator<string>> = {
   *members({ people }) {
     for (const index of people.memberOrder()) yield people.memberJson(index)
   },
@@ -181,7 +181,7 @@ function* each(shelf: { count(): number; isPublished(index: number): boolean }):
   for (let index = 0; index < shelf.count(); index++) if (shelf.isPublished(index)) yield index
 }
 
-function* activityLines({ activities }: World, listed: boolean): Generator<string> {
+function* activityLines({ activities }: WorldParts, listed: boolean): Generator<string> {
   for (const index of each(activities.shelf)) {
     const links = activities.linksOf(index)
     if (links.length > 0 === listed) yield activities.json(index, links)
@@ -189,7 +189,7 @@ function* activityLines({ activities }: World, listed: boolean): Generator<strin
 }
 
 /** The latest result of each playbook that was run in the meeting. */
-export function resultsOf({ meetings, playbooks }: World, meeting: number): string[] {
+export function resultsOf({ meetings, playbooks }: WorldParts, meeting: number): string[] {
   return playbooks.runsIn(meeting).map(playbook =>
     playbooks.resultJson({
       meeting,

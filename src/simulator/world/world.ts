@@ -1,33 +1,20 @@
-import { type AccessLog, createAccessLog } from './access-log.ts'
-import { type Activities, createActivities } from './activities.ts'
-import { type Collections, createCollections } from './collections.ts'
-import { type Customers, createCustomers } from './customers.ts'
+import { createAccessLog } from './access-log.ts'
+import { createActivities } from './activities.ts'
+import { createCollections } from './collections.ts'
+import { createCustomers } from './customers.ts'
 import { createDealHistory } from './deals.ts'
-import { createMeetings, type Meetings } from './meetings.ts'
-import { createMessages, type Messages } from './messages.ts'
-import { createPeople, type People } from './people.ts'
-import { createPlaybooks, type Playbooks } from './playbooks.ts'
-import { createRecords, type Records } from './records.ts'
+import { createMeetings } from './meetings.ts'
+import { createMessages } from './messages.ts'
+import type { WorldParts } from './parts.ts'
+import { createPeople } from './people.ts'
+import { createPlaybooks } from './playbooks.ts'
+import { createRecords } from './records.ts'
 import type { Scene, Sizes } from './scene.ts'
 import { botDefinition, integrationSettings } from './settings.ts'
 import { createTruth, type Truth } from './truth.ts'
 
 /** The made-up workspace. Items are generated when they are asked for; only times, order and changes are kept. */
-export interface World {
-  scene: Scene
-  people: People
-  customers: Customers
-  records: Records
-  messages: Messages
-  meetings: Meetings
-  playbooks: Playbooks
-  collections: Collections
-  activities: Activities
-  accessLog: AccessLog
-  /** JSON of the bot definition; undefined when the workspace has none. */
-  bot(): string | undefined
-  integrations(): string | undefined
-  editSettings(): void
+export interface World extends WorldParts {
   /** What the API publishes now, before any fault. */
   truth(): Truth
 }

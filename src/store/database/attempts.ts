@@ -1,19 +1,20 @@
-import { isBusy, type Sqlite } from '../open.ts'
+import type { Sqlite } from './connection.ts'
+import { isBusy } from './faults.ts'
 
-/** Transactions that cannot wait, because what calls them needs the result at once. */
+/** Transactions for synchronous callers, which need the result at once and cannot wait for the write lock. */
 export interface Attempts {
-  /** All of the work or none of it. Undefined while another program writes: `freed` waits for that. */
+  /** Commits all of the work or none of it. Undefined while another program holds the write lock; await `freed` then. */
   attempt<T>(work: () => T): { value: T } | undefined
   /**
-   * False when no attempt has failed since the last call; true once the other program has ended its transaction.
-   * @throws StopError (75) when that takes longer than a transaction waits
+   * False when no attempt has failed since the last call. True once the other program has released the write lock.
+   * @throws StopError (75) when that takes longer than a transaction waits for the lock
    */
   freed(): Promise<boolean>
 }
 
 export interface AttemptsDeps {
   db: Sqlite
-  /** A transaction that waits for others through the clock. */
+  /** Waits for the write lock on the clock, not on the event loop. */
   transaction(work: () => void): Promise<void>
 }
 
@@ -23,12 +24,12 @@ export function createAttempts({ db, transaction }: AttemptsDeps): Attempts {
   return {
     attempt(work) {
       try {
-        // A deferred transaction that has read is refused the lock at once, and no wait helps it.
+        // Immediate: SQLite refuses the write lock to a deferred transaction that has already read, without waiting.
         return { value: withoutWaiting(db, () => db.transaction(work).immediate()) }
       } catch (error) {
         if (db.inTransaction || !isBusy(error)) throw error
         other ??= transaction(() => undefined)
-        // It is reported to the caller of `freed`.
+        // `freed` reports the rejection.
         other.catch(() => undefined)
         return undefined
       }
@@ -45,13 +46,13 @@ export function createAttempts({ db, transaction }: AttemptsDeps): Attempts {
   }
 }
 
-/** SQLite would wait on the event loop. */
+/** With a busy timeout, SQLite would block the event loop. */
 function withoutWaiting<T>(db: Sqlite, work: () => T): T {
-  const patience = db.pragma('busy_timeout', { simple: true })
+  const busyTimeout = db.pragma('busy_timeout', { simple: true })
   db.pragma('busy_timeout = 0')
   try {
     return work()
   } finally {
-    db.pragma(`busy_timeout = ${patience}`)
+    db.pragma(`busy_timeout = ${busyTimeout}`)
   }
 }

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { StopError } from '../../errors.ts'
-import { openDatabase } from '../open.ts'
+import { openDatabase } from './open.ts'
 import type { WantedWorkspace } from './workspace.ts'
 
 /**
- * Looks at a database before anything is begun with it. Where there is none, or it cannot be read, its opening for
- * writing says so.
+ * Checks the workspace of a database before it is opened for writing. A missing or unreadable database passes: opening
+ * it for writing reports that.
  * @throws StopError (78) when it holds rows of another workspace
  */
 export function refuseOtherWorkspaceAt(path: string, workspace: WantedWorkspace): void {

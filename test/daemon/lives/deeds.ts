@@ -1,5 +1,5 @@
 import type { Change } from '../../../src/simulator/changes.ts'
-import type { Faults } from '../../../src/simulator/faults.ts'
+import type { Faults } from '../../../src/simulator/faults/faults.ts'
 import { until } from '../../support/until.ts'
 import type { Draw } from '../../torture/draw.ts'
 import type { DaemonTrial } from '../daemon-trial.ts'

@@ -1,4 +1,4 @@
-import type { Fault, Faults } from '../../../src/simulator/faults.ts'
+import type { Fault, Faults } from '../../../src/simulator/faults/faults.ts'
 import type { Draw } from '../../torture/draw.ts'
 
 /** Faults as networks and servers have them, drawn at random. */

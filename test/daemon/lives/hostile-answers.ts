@@ -1,4 +1,4 @@
-import type { Fault } from '../../../src/simulator/faults.ts'
+import type { Fault } from '../../../src/simulator/faults/faults.ts'
 
 /** Answers of a service that lies, breaks or talks strangely. */
 

@@ -104,9 +104,8 @@ const A_MONTH_MS = 31 * 86_400_000
  * where it still is.
  */
 export async function leftAfterErasing(trial: DaemonTrial, texts: readonly string[]): Promise<string[]> {
-  // In the first month the age of what was withdrawn may begin to count, and a snapshot that is made as the daemon starts
-  // may hold for one more what is erased a moment later.
-  for (let month = 0; month < 3; month++) {
+  // In the first month the age of what was withdrawn may begin to count.
+  for (let month = 0; month < 2; month++) {
     // Off all that time: after a maintenance a daemon would only look again minutes later.
     await trial.kill()
     await trial.leap(A_MONTH_MS)

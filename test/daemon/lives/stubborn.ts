@@ -1,4 +1,4 @@
-import type { Fault } from '../../../src/simulator/faults.ts'
+import type { Fault } from '../../../src/simulator/faults/faults.ts'
 import type { Fields } from '../../support/exact-json.ts'
 import type { Draw } from '../../torture/draw.ts'
 import type { DaemonTrial } from '../daemon-trial.ts'
@@ -10,24 +10,27 @@ interface Stubborn {
   names: string[]
 }
 
-type Choose = (trial: DaemonTrial, draw: Draw, failure: Fault) => Promise<Stubborn>
+type Choose = (trial: DaemonTrial, draw: Draw, status: number) => Promise<Stubborn>
 
 const someOf = (draw: Draw, items: readonly Fields[]): Fields => items[draw.below(items.length)] ?? {}
 
 /** A meeting whose every single read fails, its transcript and its results among them. */
-const meeting: Choose = async (trial, draw, failure) => {
+const meeting: Choose = async (trial, draw, status) => {
   const { meeting_id: id } = someOf(draw, await trial.simulator.truth('meetings'))
   const answers = await trial.simulator.truth('playbook_results')
   const results = answers.filter(one => one['meeting_id'] === id).flatMap(one => one['results'] as Fields[])
   return {
-    faults: [{ ...failure, naming: String(id) }],
+    faults: [{ kind: 'status', status, naming: String(id) }],
     names: [String(id), ...results.map(one => String(one['id']))],
   }
 }
 
-/** A message that no page can be read with, nor the activity that tells of it. A refusal would be one of the whole list. */
-const message: Choose = async (trial, draw) => {
-  const failure = { kind: 'status', status: 500 } as const
+/** What these statuses mean for a list is stated: all of it is refused, and no row of it can be read. */
+const REFUSES_LISTS: readonly number[] = [403, 404]
+
+/** A message that no page can be read with, nor the activity that tells of it. */
+const message: Choose = async (trial, draw, status) => {
+  const failure = { kind: 'status', status: REFUSES_LISTS.includes(status) ? 500 : status } as const
   const { id, header_message_id: header } = someOf(draw, await trial.simulator.truth('messages'))
   const activities = await trial.simulator.truth('activities')
   const about = activities.filter(one => one['source_id'] === id).map(one => String(one['id']))
@@ -55,8 +58,8 @@ export async function failForGood(
   draw: Draw,
   converge: (besides: RegExp) => Promise<string[]>,
 ): Promise<Beside> {
-  const failure = { kind: 'status', status: draw.pick([403, 404, 410, 500]) } as const
-  const { faults, names } = await draw.pick(CHOICES)(trial, draw, failure)
+  const status = draw.pick([403, 404, 410, 500])
+  const { faults, names } = await draw.pick(CHOICES)(trial, draw, status)
   await trial.simulator.setFaults(faults)
   const told = `for good: ${JSON.stringify(faults)}; ${await changed(trial, draw)}`
   // A span of time that was stepped over is noted as a reject.

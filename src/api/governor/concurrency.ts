@@ -1,0 +1,119 @@
+/**
+ * Learns the in-flight limit. It grows as long as more requests in flight bring more answers per second, and shrinks
+ * when the API refuses that many. Pure. Times are monotonic milliseconds.
+ *
+ * A trial measures the answers per second at the current limit. It decides whether the limit grows, or returns to the
+ * one before and rests.
+ */
+
+export interface ConcurrencyState {
+  readonly limit: number
+  /** Whether the API ever refused because of too many requests in flight. */
+  readonly crowded: boolean
+  /** Upper bound, from the owner's ceiling and from `MAX_CONCURRENCY`. */
+  readonly max: number
+  /** The current measurement. It only counts answers while this limit holds requests back. */
+  readonly trial: Trial
+  /** The last measured limit and its speed in answers per millisecond; undefined before the first measurement. */
+  readonly before: { readonly limit: number; readonly speed: number } | undefined
+  /** Factor of the next step: 2 until a larger limit brought nothing for the first time, then 1.25. */
+  readonly growth: number
+  /** The limit does not grow before this time. */
+  readonly restUntil: number
+  /** Length of the next rest. It doubles each time. */
+  readonly restMs: number
+}
+
+interface Trial {
+  readonly since: number | undefined
+  readonly answers: number
+}
+
+/** Enough for 213 requests/s at a latency of 300 ms. */
+export const MAX_CONCURRENCY = 64
+export const FIRST_CONCURRENCY = 4
+const FIRST_GROWTH = 2
+const LATER_GROWTH = 1.25
+/** The share of the ideal gain that a larger limit must bring. The ideal is that speed grows as the limit does. */
+const WORTHWHILE = 0.25
+/** Answers to measure, in multiples of the limit. Requests that were in flight when the limit changed do not count. */
+const ROUNDS = 3
+const MIN_ANSWERS = 12
+const FIRST_REST_MS = 30_000
+const MAX_REST_MS = 600_000
+
+const NEW_TRIAL: Trial = { since: undefined, answers: 0 }
+
+export interface FirstConcurrency {
+  limit: number
+  crowded: boolean
+  max: number
+}
+
+export function startConcurrency({ limit, crowded, max: most }: FirstConcurrency): ConcurrencyState {
+  return {
+    limit: Math.max(1, Math.min(limit, most)),
+    crowded,
+    max: most,
+    trial: NEW_TRIAL,
+    before: undefined,
+    growth: crowded ? LATER_GROWTH : FIRST_GROWTH,
+    restUntil: Number.NEGATIVE_INFINITY,
+    restMs: FIRST_REST_MS,
+  }
+}
+
+/** After an answer. `full`: the in-flight limit had held the request back. */
+export function afterAnswer(
+  state: ConcurrencyState,
+  { at, full }: { at: number; full: boolean },
+): ConcurrencyState {
+  if (!full) return state.trial === NEW_TRIAL ? state : { ...state, trial: NEW_TRIAL }
+  const answers = state.trial.answers + 1
+  if (answers <= state.limit) return { ...state, trial: { since: at, answers } }
+  const since = state.trial.since ?? at
+  const measured = answers - state.limit
+  if (measured < Math.max(ROUNDS * state.limit, MIN_ANSWERS)) return { ...state, trial: { since, answers } }
+  return afterTrial(state, measured / Math.max(1, at - since), at)
+}
+
+/** After a refusal for too many requests in flight. `beside`: how many others the API took at that time. */
+export function afterConcurrencyRefusal(
+  state: ConcurrencyState,
+  { at, beside }: { at: number; beside: number },
+): ConcurrencyState {
+  return {
+    ...state,
+    limit: Math.max(1, Math.min(state.limit, beside)),
+    crowded: true,
+    trial: NEW_TRIAL,
+    before: undefined,
+    growth: LATER_GROWTH,
+    restUntil: at + Math.max(state.restMs, 2 * FIRST_REST_MS),
+    restMs: Math.min(2 * Math.max(state.restMs, 2 * FIRST_REST_MS), MAX_REST_MS),
+  }
+}
+
+function afterTrial(state: ConcurrencyState, speed: number, at: number): ConcurrencyState {
+  const { limit, before } = state
+  if (before !== undefined && before.limit < limit) {
+    const wanted = before.speed * (1 + WORTHWHILE * (limit / before.limit - 1))
+    if (speed < wanted) return afterVainTrial(state, before.limit, at)
+  }
+  const more = Math.min(state.max, Math.max(limit + 1, Math.floor(limit * state.growth)))
+  if (more <= limit || at < state.restUntil) return { ...state, trial: NEW_TRIAL, before: { limit, speed } }
+  return { ...state, limit: more, trial: NEW_TRIAL, before: { limit, speed } }
+}
+
+/** A larger limit did not bring enough: returns to the limit before, for a while. */
+function afterVainTrial(state: ConcurrencyState, limit: number, at: number): ConcurrencyState {
+  return {
+    ...state,
+    limit,
+    trial: NEW_TRIAL,
+    before: undefined,
+    growth: LATER_GROWTH,
+    restUntil: at + state.restMs,
+    restMs: Math.min(state.restMs * 2, MAX_REST_MS),
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * Finds the rates that explain an API's answers, for several kinds of limit: a token bucket, and a fixed or sliding
+ * window of one second. A limit is modelled as a meter that accepted requests raise and time lowers. An accepted request
+ * leaves the meter within the size of the limit; a refused request would have raised it above. So a limit explains the
+ * answers if the size that the accepted requests need is below the size at which a refused one would fit. Pure.
+ */
+
+export interface Answer {
+  /** When the request was sent, in monotonic milliseconds. */
+  at: number
+  accepted: boolean
+  /** Requests sent together with the same answer. */
+  count: number
+}
+
+/** In requests per second. */
+export interface RateRange {
+  readonly least: number
+  readonly most: number
+}
+
+interface Meter {
+  /** The level at a time. Times must not decrease. */
+  levelAt(at: number): number
+  /** Raises the level by accepted requests, at the time of the last `levelAt`. */
+  add(count: number): void
+}
+
+/** Factor between two rates that are tried. */
+const RATE_STEP = 1.01
+/** Uncertainty of the time at which a request arrives at the API. */
+const UNCERTAIN_MS = 10
+/** Tolerance in requests, in addition to the uncertainty of time. */
+const TOLERANCE = 0.1
+/** In requests. A kind of limit with a larger misfit does not explain the answers. */
+const MAX_MISFIT = 1
+/** A limit that refuses a request at a level up to this is not possible: an empty meter refuses nothing. */
+const EMPTY = 0.02
+/** Only windows of a second are modelled. Longer windows are recognised by their long pauses. */
+const WINDOW_MS = 1000
+/** The start of a fixed window is unknown. This many starts are tried, evenly spread over one window. */
+const PHASES = 10
+
+/** The answers must be in the order of sending. Undefined when no kind of limit explains them. */
+export function explainingRates(answers: readonly Answer[], range: RateRange): RateRange | undefined {
+  const bucket = bucketRates(answers, range)
+  const window = windowRates(answers, range)
+  if (bucket === undefined || window === undefined) return bucket ?? window
+  return { least: Math.min(bucket.least, window.least), most: Math.max(bucket.most, window.most) }
+}
+
+function bucketRates(answers: readonly Answer[], range: RateRange): RateRange | undefined {
+  const tried: { rate: number; misfit: number }[] = []
+  for (let rate = range.least; rate <= range.most; rate *= RATE_STEP) {
+    tried.push({ rate, misfit: misfitOf(sizes(answers, bucket(rate))) })
+  }
+  const best = Math.max(0, Math.min(...tried.map(({ misfit }) => misfit)))
+  if (best > MAX_MISFIT + tolerance(range.most)) return undefined
+  const rates = tried.filter(({ rate, misfit }) => misfit <= best + tolerance(rate)).map(({ rate }) => rate)
+  const [least, most] = [rates[0], rates.at(-1)]
+  return least === undefined || most === undefined ? undefined : { least, most }
+}
+
+function tolerance(rate: number): number {
+  return TOLERANCE + (rate * UNCERTAIN_MS) / 1000
+}
+
+function windowRates(answers: readonly Answer[], range: RateRange): RateRange | undefined {
+  const meters = [
+    slidingWindow(),
+    ...Array.from({ length: PHASES }, (_, phase) => fixedWindow(phase / PHASES)),
+  ]
+  const read = meters.map(meter => sizes(answers, meter))
+  const best = read.reduce((one, other) => (misfitOf(other) < misfitOf(one) ? other : one))
+  // The size of a window is a whole number, so it is at least one below the level that was refused.
+  if (misfitOf(best) + 1 > MAX_MISFIT) return undefined
+  const most = Math.min(range.most, (1000 * (best.refused - 1)) / WINDOW_MS)
+  return { least: Math.min(most, (1000 * best.accepted) / WINDOW_MS), most }
+}
+
+interface Sizes {
+  /** The smallest size at which all accepted requests fit. */
+  accepted: number
+  /** The smallest size at which one of the refused requests would fit. */
+  refused: number
+}
+
+function misfitOf({ accepted, refused }: Sizes): number {
+  return refused < 1 + EMPTY ? Number.POSITIVE_INFINITY : accepted - refused
+}
+
+function sizes(answers: readonly Answer[], meter: Meter): Sizes {
+  const found: Sizes = { accepted: 1, refused: Number.POSITIVE_INFINITY }
+  for (const { at, accepted, count } of answers) {
+    const level = meter.levelAt(at)
+    if (accepted) {
+      meter.add(count)
+      found.accepted = Math.max(found.accepted, level + count)
+    } else found.refused = Math.min(found.refused, level + 1)
+  }
+  return found
+}
+
+function bucket(rate: number): Meter {
+  let level = 0
+  let lastAt = Number.NEGATIVE_INFINITY
+  return {
+    levelAt: at => {
+      level = Math.max(0, level - ((at - lastAt) * rate) / 1000)
+      lastAt = at
+      return level
+    },
+    add: count => {
+      level += count
+    },
+  }
+}
+
+/** `phase`: start of the windows, as a share of their length. */
+function fixedWindow(phase: number): Meter {
+  let level = 0
+  let current = Number.NaN
+  return {
+    levelAt: at => {
+      const window = Math.floor(at / WINDOW_MS - phase)
+      if (window !== current) level = 0
+      current = window
+      return level
+    },
+    add: count => {
+      level += count
+    },
+  }
+}
+
+function slidingWindow(): Meter {
+  const recent: { at: number; count: number }[] = []
+  let oldest = 0
+  let level = 0
+  let lastAt = 0
+  return {
+    levelAt: at => {
+      for (let first = recent[oldest]; first && first.at <= at - WINDOW_MS; first = recent[oldest]) {
+        level -= first.count
+        oldest += 1
+      }
+      lastAt = at
+      return level
+    },
+    add: count => {
+      recent.push({ at: lastAt, count })
+      level += count
+    },
+  }
+}

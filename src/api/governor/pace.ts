@@ -1,0 +1,286 @@
+import { backoffMs, longestBackoffMs } from '../../backoff.ts'
+import {
+  afterAnswer,
+  afterConcurrencyRefusal,
+  type ConcurrencyState,
+  FIRST_CONCURRENCY,
+  MAX_CONCURRENCY,
+  startConcurrency,
+} from './concurrency.ts'
+import { afterAcceptance, afterRefusal, type RateState, startRate, withAnswerNoted } from './rate.ts'
+
+/**
+ * Learns from the API's answers how fast to send requests, how many may be in flight, and when to pause. Pure: a state
+ * and an event give the next state. Times are monotonic milliseconds.
+ *
+ * A 429 starts an episode. All requests that were sent before it belong to the same episode. If other requests were in
+ * flight, the reason is in doubt: first the in-flight limit is lowered, and if that does not help, the rate.
+ */
+
+/** The owner's limits, never exceeded. */
+export interface Ceilings {
+  requestsPerSecond?: number | undefined
+  concurrency?: number | undefined
+  /** Per UTC day. */
+  requestsPerDay?: number | undefined
+}
+
+/** What is kept over a restart. */
+export interface LearnedRate {
+  ratePerSecond: number
+  concurrency: number
+  /** Whether the API ever refused because of the rate. */
+  limited: boolean
+  /** Whether it ever refused because of too many in flight. Older versions did not store it. */
+  crowded?: boolean
+}
+
+export type PauseReason = 'asked' | 'throttled'
+
+export interface PaceState {
+  readonly ceilings: Ceilings
+  readonly rate: RateState
+  readonly concurrency: ConcurrencyState
+  /** Set while it is not known whether a refusal was for the rate or for too many requests in flight. */
+  readonly doubt: Doubt | undefined
+  /** Start of the last episode. Refusals of requests that were sent before it belong to it. */
+  readonly episodeAt: number
+  /** No request may be sent before this time. When it is before `askedUntil`, one trial request is sent then. */
+  readonly pausedUntil: number
+  /** End of the wait that the API asked for; in the past when it asked for none. */
+  readonly askedUntil: number
+  readonly pauseReason: PauseReason | undefined
+  /** Refused episodes in a row without an accepted answer. */
+  readonly refusals: number
+  /** When the first of them was refused. */
+  readonly blockedSince: number
+  readonly accepted: number
+  readonly throttled: number
+}
+
+interface Doubt {
+  /** Other requests in flight when a request was refused. */
+  readonly othersInFlight: number
+  /** The in-flight limit to return to if the rate was the reason. */
+  readonly limitBefore: number
+  /** `PaceState.accepted` at that time. */
+  readonly accepted: number
+  /** Number of such refusals, each soon after the one before. */
+  readonly times: number
+}
+
+/** What held a request back last before it was sent, other than a pause. */
+export type WaitedFor = 'pace' | 'concurrency' | undefined
+
+export type PaceEvent =
+  | { kind: 'accepted'; at: number; sentAt: number; waitedFor: WaitedFor }
+  /**
+   * `beside`: other requests in flight when this one was sent, and now. Which of them the API received first is not
+   * known. `jitter`: a random number from 0 up to 1.
+   */
+  | {
+      kind: 'throttled'
+      at: number
+      sentAt: number
+      beside: { atSend: number; now: number }
+      waitMs: number | undefined
+      jitter: number
+    }
+
+  /** A request got its permit. During a wait that the API asked for, it is the only trial until its answer. */
+  | { kind: 'granted'; at: number }
+  /** The request was not sent. */
+  | { kind: 'unsent'; at: number }
+
+type Refusal = Extract<PaceEvent, { kind: 'throttled' }>
+
+export interface Pacing {
+  /** Interval of turns in ms; 0: no pacing. */
+  minTime: number
+  /** Requests per turn: 1 up to a rate of 100 requests per second. */
+  batch: number
+  /** Minimum time between two turns. After a late turn the next may follow sooner than `minTime`. */
+  leastMs: number
+}
+
+const FIRST_RATE = 5
+/** One request in 30 s: the rate never drops below this. */
+const LOWEST_RATE = 1 / 30
+/** From this rate on requests are not paced. */
+const UNPACED_RATE = 1000
+/** The wait that the API asks for may be a mistake, such as an instant in place of seconds. One request tries sooner. */
+const TRIAL_EVERY_MS = 15 * 60_000
+/** After this number of accepted answers at a lower in-flight limit, that was the reason of the refusal. */
+const DOUBT_ENDS_AFTER = 50
+/** With a longer requested wait, the in-flight limit cannot be the reason. */
+const MAX_CONCURRENCY_WAIT_MS = 2000
+/** A refusal is soon after another when there were at most this many accepted answers per request in flight. */
+const SOON_ANSWERS = 4
+const MAX_DOUBTS = 4
+const FAR_FEWER = 0.6
+const EARLY_PAUSE = { firstMs: 1000, mostMs: 4000 }
+const MAX_OWN_PAUSE_MS = 60_000
+/** Pauses are at least this share of the time since the first refusal, which misses the end of a window by little. */
+const PAUSE_SHARE = 1 / 8
+/** Shorter intervals than this would depend on the accuracy of timers. */
+const SLOT_MS = 10
+/** Least share of `minTime` between two turns: an API without a burst allowance refuses anything much sooner. */
+const MIN_GAP_SHARE = 0.95
+
+export function startPace(ceilings: Ceilings, learnedRate: LearnedRate | undefined): PaceState {
+  const rate = learnedRate?.ratePerSecond ?? FIRST_RATE
+  const bounds = {
+    least: LOWEST_RATE,
+    most: Math.min(ceilings.requestsPerSecond ?? UNPACED_RATE, UNPACED_RATE),
+  }
+  const most = Math.min(ceilings.concurrency ?? MAX_CONCURRENCY, MAX_CONCURRENCY)
+  return {
+    ceilings,
+    rate: startRate({ rate, limited: learnedRate?.limited ?? false, bounds }),
+    concurrency: startConcurrency({
+      limit: learnedRate?.concurrency ?? FIRST_CONCURRENCY,
+      crowded: learnedRate?.crowded ?? false,
+      max: most,
+    }),
+    doubt: undefined,
+    episodeAt: Number.NEGATIVE_INFINITY,
+    pausedUntil: Number.NEGATIVE_INFINITY,
+    askedUntil: Number.NEGATIVE_INFINITY,
+    pauseReason: undefined,
+    refusals: 0,
+    blockedSince: Number.NEGATIVE_INFINITY,
+    accepted: 0,
+    throttled: 0,
+  }
+}
+
+export function paceAfter(state: PaceState, event: PaceEvent): PaceState {
+  switch (event.kind) {
+    case 'accepted':
+      return afterAccepted(state, event)
+    case 'throttled':
+      return afterThrottled(state, event)
+    case 'granted':
+      return event.at < state.askedUntil ? withRequestedWait(state, event.at, state.askedUntil) : state
+    case 'unsent':
+      return event.at < state.askedUntil ? { ...state, pausedUntil: event.at } : state
+  }
+}
+
+function withRequestedWait(state: PaceState, at: number, askedUntil: number): PaceState {
+  const pausedUntil = Math.min(askedUntil, at + TRIAL_EVERY_MS)
+  return { ...state, askedUntil, pausedUntil, pauseReason: 'asked' }
+}
+
+export function learned({ rate, concurrency }: PaceState): LearnedRate {
+  const { limit, crowded } = concurrency
+  return { ratePerSecond: rate.rate, concurrency: limit, limited: rate.limited, crowded }
+}
+
+/** The in-flight limit. After a refusal it is 1: one request tries whether the API accepts requests again. */
+export function maxInFlight({ refusals, concurrency }: PaceState): number {
+  return refusals > 0 ? 1 : concurrency.limit
+}
+
+export function pacing({ rate: { rate }, ceilings }: PaceState): Pacing {
+  const ceiling = ceilings.requestsPerSecond
+  if (ceiling === undefined && rate >= UNPACED_RATE) return { minTime: 0, batch: 1, leastMs: 0 }
+  const batch = Math.ceil((rate * SLOT_MS) / 1000)
+  // A timer may fire a millisecond early. The owner's ceiling must hold even then.
+  const margin = ceiling !== undefined && rate >= ceiling ? 1 : 0
+  const minTime = (batch * 1000) / rate + margin
+  const allowedMs = ceiling === undefined ? 0 : (batch * 1000) / ceiling
+  return { minTime, batch, leastMs: Math.max(minTime * MIN_GAP_SHARE, allowedMs) }
+}
+
+function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'accepted' }>): PaceState {
+  const { at, sentAt, waitedFor } = event
+  const rate = withAnswerNoted(state.rate, { sentAt, accepted: true })
+  const counted = { ...state, accepted: state.accepted + 1, rate }
+  // A request that was sent before the refusal says nothing about the time after it.
+  if (sentAt <= state.episodeAt) return counted
+  return {
+    ...counted,
+    refusals: 0,
+    ...(state.askedUntil > at && { askedUntil: at, pausedUntil: at }),
+    doubt: state.doubt && state.accepted - state.doubt.accepted < DOUBT_ENDS_AFTER ? state.doubt : undefined,
+    // While the reason of a refusal is in doubt, a growing rate would cause refusals for both reasons.
+    rate: afterAcceptance(rate, {
+      at,
+      paced: waitedFor === 'pace',
+      mayGrow: waitedFor !== undefined && state.doubt === undefined,
+    }),
+    concurrency: afterAnswer(state.concurrency, { at, full: waitedFor === 'concurrency' }),
+  }
+}
+
+/** Learns from the first 429 of an episode. Its other 429s can only prolong the pause and lower the in-flight limit. */
+function afterThrottled(state: PaceState, event: Refusal): PaceState {
+  const { at, sentAt, waitMs } = event
+  const rate = withAnswerNoted(state.rate, { sentAt, accepted: false })
+  const counted = { ...state, throttled: state.throttled + 1, rate }
+  const asked = waitMs === undefined ? Number.NEGATIVE_INFINITY : at + waitMs
+  if (sentAt <= state.episodeAt) {
+    const lower = state.doubt ? withDoubt(counted, event) : counted
+    return asked > Math.max(state.pausedUntil, state.askedUntil) ? withRequestedWait(lower, at, asked) : lower
+  }
+  const blockedSince = state.refusals === 0 ? at : state.blockedSince
+  const begun = { ...counted, refusals: state.refusals + 1, blockedSince }
+  if (!mayBeConcurrency(state, event))
+    return withPause({ ...afterRateRefusal(begun, at), episodeAt: at }, event, asked)
+  const doubtful = { ...withDoubt(begun, event), episodeAt: at }
+  // Fewer requests in flight may be enough, so there is no pause unless the API asks for one.
+  return waitMs === undefined ? { ...doubtful, refusals: 0 } : withPause(doubtful, event, asked)
+}
+
+/** Whether too many requests in flight may be the reason. An API cannot ask for a wait of seconds for that reason. */
+function mayBeConcurrency(state: PaceState, { beside, waitMs = 0 }: Refusal): boolean {
+  const isAlone = beside.atSend === 0 && beside.now === 0
+  if (isAlone || state.rate.limited || waitMs > MAX_CONCURRENCY_WAIT_MS) return false
+  const { doubt } = state
+  if (!doubt || !isSoon(state, doubt)) return true
+  // Repeated refusals at once, or with far fewer in flight, cannot be because of their number.
+  return doubt.times < MAX_DOUBTS && beside.now >= doubt.othersInFlight * FAR_FEWER
+}
+
+function isSoon({ accepted }: PaceState, doubt: Doubt): boolean {
+  return accepted - doubt.accepted <= SOON_ANSWERS * (doubt.othersInFlight + 1)
+}
+
+/** The requests that are still in flight when one is refused are about as many as the API allows. */
+function withDoubt(state: PaceState, { at, sentAt, beside }: Refusal): PaceState {
+  const { doubt, accepted, concurrency, episodeAt } = state
+  const isSameEpisode = sentAt <= episodeAt
+  const earlier = doubt && (isSameEpisode || isSoon(state, doubt)) ? doubt.times : 0
+  return {
+    ...state,
+    doubt: {
+      othersInFlight: beside.now,
+      limitBefore: doubt?.limitBefore ?? concurrency.limit,
+      accepted,
+      times: isSameEpisode ? earlier : earlier + 1,
+    },
+    concurrency: afterConcurrencyRefusal(concurrency, { at, beside: beside.now }),
+  }
+}
+
+function afterRateRefusal(state: PaceState, at: number): PaceState {
+  const { doubt, concurrency } = state
+  return {
+    ...state,
+    doubt: undefined,
+    rate: afterRefusal(state.rate, at),
+    concurrency: doubt
+      ? startConcurrency({ ...concurrency, limit: doubt.limitBefore, crowded: false })
+      : concurrency,
+  }
+}
+
+function withPause(state: PaceState, { at, jitter, waitMs }: Refusal, asked: number): PaceState {
+  const askedUntil = waitMs === undefined ? state.askedUntil : asked
+  if (askedUntil > at) return withRequestedWait(state, at, askedUntil)
+  const early = longestBackoffMs(EARLY_PAUSE, state.refusals)
+  const firstMs = Math.max(early, (at - state.blockedSince) * PAUSE_SHARE)
+  const pauseMs = backoffMs({ firstMs, mostMs: MAX_OWN_PAUSE_MS, jitter: 0.5 }, 1, () => jitter)
+  return { ...state, pausedUntil: at + pauseMs, pauseReason: 'throttled' }
+}

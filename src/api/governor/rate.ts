@@ -1,0 +1,343 @@
+import type { RateRange } from './limit-fit.ts'
+import { meanRate, NEW_SEARCH, nextStep, type Search, withAnswer, withRefusal } from './search.ts'
+
+/**
+ * Learns the rate that an API allows, whether its limit is a token bucket, a fixed window or a sliding window.
+ *
+ * States: the rate grows until the first refusal; then the limit is searched for (`search`); once it is found, the rate
+ * follows a cubic curve around it, as TCP's congestion control does (RFC 9438). After a refusal the rate drops a little,
+ * returns quickly to the plateau, stays near it for long, and then grows faster and faster. The requests accepted
+ * between two refusals bound the plateau. Pure. Times are monotonic milliseconds.
+ */
+
+export interface RateState {
+  /** The current rate in requests per second. */
+  readonly rate: number
+  readonly bounds: RateRange
+  /** Whether the API ever refused because of the rate. Until then the rate only grows. */
+  readonly limited: boolean
+  /** The rate of the last refusal, at which the curve is flat. */
+  readonly plateau: number
+  /** Whether the refusal before it was at about the same rate. Otherwise the curve runs faster. */
+  readonly sure: boolean
+  /** Position on the curve: how long the rate has held requests back since the last refusal. */
+  readonly heldMs: number
+  /** The plateau of the refusal before the last. */
+  readonly refusedBefore: number
+  /** When a request that the rate had held back was accepted last. */
+  readonly pacedAt: number | undefined
+  /** When the current pause started; undefined once a request is accepted again. */
+  readonly refusedAt: number | undefined
+  /** Number of spans in a row that were too short to measure a rate. */
+  readonly shorts: number
+  /** Whether the plateau comes from a span that was too short. */
+  readonly isGuess: boolean
+  /** Whether the refusal before the last came long before the rate was back at the plateau. */
+  readonly wasEarly: boolean
+  /** The search for the limit; undefined once it is found. */
+  readonly search: Search | undefined
+  /** When the search chose the current rate. */
+  readonly soughtAt: number
+  /** Whether another request was refused during the current pause. */
+  readonly isTriedInVain: boolean
+  /** Accepted requests since the end of the pause before the current one. */
+  readonly span: Span
+  readonly flow: Flow
+}
+
+interface Span {
+  /** Undefined before the first refusal, when a burst allowance of the API may not be used up yet. */
+  readonly since: number | undefined
+  readonly accepted: number
+  /** How long the rate held requests back during the span. Only then was the limit used up. */
+  readonly heldMs: number
+}
+
+/** Growth per accepted answer until the first refusal: from 10/s to unpaced in little more than a second. */
+const OPENING_GROWTH = 1.1
+/** Share by which the rate drops after a refusal. */
+const DROP = 0.02
+/**
+ * Shape of the curve: time to return to the plateau, in ms and at least in requests, since each refusal costs one; and
+ * time from there until the rate is as far above the plateau.
+ */
+const SURE = { backMs: 60_000, requests: 300, beyondMs: 15_000 }
+const UNSURE = { backMs: 5_000, requests: 40, beyondMs: 10_000 }
+const GUESSED = { ...UNSURE, beyondMs: 5_000 }
+const MAX_BACK_MS = 150_000
+/** A refusal before this share of the return time means that the plateau is too high. */
+const EARLY = 0.3
+/** Two refusals at rates that differ by a smaller share have the same limit. */
+const AGREEMENT = 0.06
+/** The part of a pause that may not count as time of the span, in ms and as a share of the span. */
+const MAX_GAP_MS = 1500
+const MAX_GAP_SHARE = 0.1
+/** A pause longer than this ended with a window, so the span's mean rate is the limit. */
+const END_OF_WINDOW_MS = 3000
+/** A plateau above the mean by this factor means that the limit has grown. */
+const GROWN = 1.5
+/** Position of the limit between the mean and the plateau, for an API without a burst allowance. */
+const BETWEEN = 0.4
+/** After this number of short spans in a row, their mean counts. */
+const MAX_SHORT_SPANS = 2
+/** Fewer accepted answers do not measure a rate. The rate then drops by `CAUTION`. */
+const MIN_ANSWERS = 8
+const CAUTION = 0.1
+/** In a shorter span, the rate counts as the reason of the refusal. */
+const MIN_SPAN_MS = 2000
+/** How late turns may be on a busy machine. */
+const MAX_LATE_MS = 50
+/** The limit was used up when the rate held requests back for at least this share of the span. */
+const MIN_HELD_SHARE = 0.6
+/** How often the search chooses a new rate. */
+const SEEK_EVERY_MS = 200
+/** A requested wait is rounded up to whole seconds, by half a second on average. A little less is assumed. */
+const LATE_MS = 400
+
+export interface FirstRate {
+  rate: number
+  /** Whether an earlier process was refused. */
+  limited: boolean
+  bounds: RateRange
+}
+
+export function startRate({ rate, limited, bounds }: FirstRate): RateState {
+  const first = inBounds(bounds, rate)
+  return {
+    rate: first,
+    bounds,
+    limited,
+    plateau: first,
+    // The limit may have changed since an earlier process learned it.
+    sure: false,
+    refusedBefore: first,
+    heldMs: 0,
+    pacedAt: undefined,
+    refusedAt: undefined,
+    shorts: 0,
+    isGuess: false,
+    wasEarly: false,
+    search: limited ? undefined : NEW_SEARCH,
+    soughtAt: Number.NEGATIVE_INFINITY,
+    isTriedInVain: false,
+    span: { since: undefined, accepted: 0, heldMs: 0 },
+    flow: { level: 0, at: 0, since: undefined },
+  }
+}
+
+export interface Accepted {
+  at: number
+  /** Whether the rate had held the request back. */
+  paced: boolean
+  /** Whether the rate may grow, which it does until the first refusal. */
+  mayGrow: boolean
+}
+
+/** Records any answer for the search. `sentAt`: when its request was sent. */
+export function withAnswerNoted(
+  state: RateState,
+  { sentAt, accepted }: { sentAt: number; accepted: boolean },
+): RateState {
+  return state.search ? { ...state, search: withAnswer(state.search, { at: sentAt, accepted }) } : state
+}
+
+/** The state after a request was accepted. */
+export function afterAcceptance(state: RateState, { at, paced, mayGrow }: Accepted): RateState {
+  const { span, rate, pacedAt = at } = state
+  // After more than two turns, requests were waiting for something else.
+  const stepMs = paced ? Math.min(at - pacedAt, Math.max(2000 / rate, MAX_LATE_MS)) : 0
+  const counted: RateState = {
+    ...state,
+    flow: flowAfter(state.flow, at),
+    span: { ...span, accepted: span.accepted + 1, heldMs: span.heldMs + stepMs },
+    heldMs: state.heldMs + stepMs,
+    pacedAt: paced ? at : state.pacedAt,
+  }
+  if (state.refusedAt !== undefined) return afterPause(counted, at, state.refusedAt)
+  if (!state.limited)
+    return mayGrow ? { ...counted, rate: inBounds(state.bounds, rate * OPENING_GROWTH) } : counted
+  if (state.search) return at - state.soughtAt < SEEK_EVERY_MS ? counted : afterSearchStep(counted, at)
+  return { ...counted, rate: curve(state, counted.heldMs) }
+}
+
+/** The state after the API refused a request because of the rate. */
+export function afterRefusal(state: RateState, at: number): RateState {
+  if (state.refusedAt !== undefined) return { ...state, isTriedInVain: true }
+  if (state.search) return afterSearchRefusal(state, state.search, at)
+  const plateau = wasUsedUp(state, at) ? state.rate : Math.min(state.rate, flowRate(state, at))
+  // A careful rate, so that the first requests after the pause are not refused as well.
+  return {
+    ...state,
+    rate: inBounds(state.bounds, plateau * (1 - CAUTION)),
+    limited: true,
+    plateau,
+    refusedAt: at,
+  }
+}
+
+/** Some answers are still outstanding, so the search continues when the next request is accepted. */
+function afterSearchRefusal(state: RateState, before: Search, at: number): RateState {
+  const search = withRefusal(before, state.rate)
+  const plateau = Math.min(state.rate, flowRate(state, at))
+  const rate = inBounds(state.bounds, nextStep(search)?.rate ?? plateau * (1 - CAUTION))
+  return { ...state, rate, plateau, limited: true, refusedAt: at, isTriedInVain: false, search }
+}
+
+function afterSearchStep(state: RateState, at: number): RateState {
+  const step = state.search && nextStep(state.search)
+  if (!step) return afterSearch(state, { at, plateau: state.plateau, sure: false })
+  if (step.isFound) return afterSearch(state, { at, plateau: step.rate, sure: true })
+  return { ...state, rate: inBounds(state.bounds, step.rate), search: step.search, soughtAt: at }
+}
+
+/** The state when the search ends. */
+function afterSearch(
+  state: RateState,
+  { at, plateau, sure }: { at: number; plateau: number; sure: boolean },
+): RateState {
+  const found: RateState = {
+    ...state,
+    plateau,
+    sure,
+    refusedBefore: plateau,
+    heldMs: 0,
+    search: undefined,
+    span: { since: at, accepted: 0, heldMs: 0 },
+  }
+  return { ...found, rate: curve(found, 0) }
+}
+
+/** Whether the rate held requests back in the span before a refusal, so that the limit was used up. */
+function wasUsedUp({ span: { since, heldMs } }: RateState, refusedAt: number): boolean {
+  if (since === undefined) return false
+  const spanMs = refusedAt - since
+  return spanMs < MIN_SPAN_MS || heldMs >= MIN_HELD_SHARE * spanMs
+}
+
+/** The state after the first accepted request after a refusal. The requests accepted in the span bound the rate. */
+function afterPause(state: RateState, at: number, refusedAt: number): RateState {
+  const { span, refusedBefore, search } = state
+  const pausedMs = at - refusedAt
+  if (search) {
+    const through = { ...state, refusedAt: undefined, heldMs: 0, pacedAt: at }
+    if (pausedMs <= END_OF_WINDOW_MS) return afterSearchStep(through, at)
+    return afterSearch(through, { at, plateau: meanRate(search, LATE_MS), sure: !state.isTriedInVain })
+  }
+  const isShort = isShortSpan(span, at, pausedMs)
+  const plateau = Math.min(state.plateau, bound(state, { at, pausedMs, isShort }))
+  const isConfirmed = span.since !== undefined && Math.abs(plateau - refusedBefore) <= AGREEMENT * plateau
+  const again: RateState = {
+    ...state,
+    plateau,
+    sure: isConfirmed,
+    refusedBefore: plateau,
+    heldMs: 0,
+    pacedAt: at,
+    refusedAt: undefined,
+    shorts: isShort ? state.shorts + 1 : 0,
+    isGuess: isShort,
+    wasEarly: isEarly(state),
+  }
+  const tells = span.accepted >= MIN_ANSWERS || span.since === undefined
+  return {
+    ...again,
+    rate: curve(again, 0),
+    span: tells ? { since: at, accepted: 0, heldMs: 0 } : { ...span, heldMs: span.heldMs + pausedMs },
+  }
+}
+
+interface Pause {
+  at: number
+  pausedMs: number
+  isShort: boolean
+}
+
+/** The highest plateau that the span allows. */
+function bound(state: RateState, { at, pausedMs, isShort }: Pause): number {
+  const { span, plateau, shorts } = state
+  const { since, accepted } = span
+  if (since === undefined) return plateau
+  const cautious = plateau * (1 - CAUTION)
+  if (accepted < MIN_ANSWERS || !wasUsedUp(state, at - pausedMs)) return cautious
+  const spanMs = at - since
+  // After repeated early refusals the plateau is too high, and the pauses count as time of the span.
+  const isMadeUpFor = state.wasEarly && isEarly(state)
+  const gapMs = isMadeUpFor ? 0 : Math.min(pausedMs, MAX_GAP_MS, spanMs * MAX_GAP_SHARE)
+  const mean = (1000 * accepted) / (spanMs - gapMs)
+  // A large part of a short span is the pause, so its mean is too low. After several short spans in a row it counts.
+  if (isShort && shorts < MAX_SHORT_SPANS) return Math.max(mean, cautious)
+  if (state.heldMs <= comeBackMs(state) || pausedMs > END_OF_WINDOW_MS) return mean
+  return boundBeyond(state, mean)
+}
+
+/** For a refusal above the old plateau: the limit may be a little higher, or have grown a lot. */
+function boundBeyond({ plateau, refusedBefore, isGuess }: RateState, mean: number): number {
+  // The curve leaves a guessed plateau fast, so the refused rate says little. The mean shows whether the guess was right.
+  if (isGuess && Math.abs(mean - refusedBefore) <= CAUTION * mean) return mean * (1 + DROP)
+  if (plateau > mean * GROWN) return plateau
+  // More was accepted than expected: the burst allowance of the API is used up, and the mean is the limit.
+  if (mean > refusedBefore) return mean * (1 + DROP)
+  return mean + BETWEEN * (plateau - mean)
+}
+
+function isEarly(state: RateState): boolean {
+  return state.sure && state.heldMs < EARLY * comeBackMs(state)
+}
+
+function isShortSpan({ since }: Span, at: number, pausedMs: number): boolean {
+  if (since === undefined || pausedMs > END_OF_WINDOW_MS) return false
+  return Math.min(pausedMs, MAX_GAP_MS) > (at - since) * MAX_GAP_SHARE
+}
+
+type Curve = Pick<RateState, 'plateau' | 'sure' | 'isGuess' | 'bounds'>
+
+/** The rate at a position on the curve. */
+function curve(shape: Curve, heldMs: number): number {
+  const { beyondMs } = curveShape(shape)
+  const back = heldMs - comeBackMs(shape)
+  return inBounds(
+    shape.bounds,
+    shape.plateau * (1 + DROP * (back / (back < 0 ? comeBackMs(shape) : beyondMs)) ** 3),
+  )
+}
+
+function inBounds({ least, most }: RateRange, rate: number): number {
+  return Math.min(most, Math.max(least, rate))
+}
+
+function comeBackMs(shape: Curve): number {
+  const { backMs, requests } = curveShape(shape)
+  return Math.min(Math.max(backMs, (1000 * requests) / shape.plateau), MAX_BACK_MS)
+}
+
+function curveShape({ sure, isGuess }: Curve) {
+  if (sure) return SURE
+  return isGuess ? GUESSED : UNSURE
+}
+
+/** A count of accepted answers that decays exponentially, for the rate of the last seconds. */
+interface Flow {
+  readonly level: number
+  readonly at: number
+  readonly since: number | undefined
+}
+
+const FADING_MS = 5000
+const SHORTEST_SPAN_MS = 50
+
+function flowAfter(flow: Flow, at: number): Flow {
+  return { level: fadedLevel(flow, at) + 1, at, since: flow.since ?? at }
+}
+
+/** The rate of the last seconds, or the allowed rate when there were too few answers. */
+function flowRate({ flow, rate }: RateState, at: number): number {
+  const level = fadedLevel(flow, at)
+  if (level < MIN_ANSWERS / 2) return rate
+  const span = Math.max(SHORTEST_SPAN_MS, at - (flow.since ?? at))
+  // At a steady rate the level approaches rate × FADING_MS. A young flow has had less time to get there.
+  return (level * 1000) / (FADING_MS * (1 - Math.exp(-span / FADING_MS)))
+}
+
+function fadedLevel(flow: Flow, at: number): number {
+  return flow.level * Math.exp(-Math.max(0, at - flow.at) / FADING_MS)
+}

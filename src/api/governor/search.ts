@@ -1,0 +1,110 @@
+import { type Answer, explainingRates, type RateRange } from './limit-fit.ts'
+
+/**
+ * Searches for an unknown rate limit. After the first refusal, each rate to try lies between the rates that explain all
+ * answers so far, and its answers narrow that range. Pure. Times are monotonic milliseconds.
+ */
+
+export interface Search {
+  /** The latest answers. Adding an answer only copies these. */
+  readonly latest: readonly Answer[]
+  /** Earlier answers, in pieces of `PIECE_ANSWERS`. */
+  readonly earlier: readonly (readonly Answer[])[]
+  /** The range in which the limit is searched for; undefined before the first refusal. */
+  readonly range: RateRange | undefined
+}
+
+export interface SearchStep {
+  search: Search
+  /** The rate to try next, in requests per second. */
+  rate: number
+  isFound: boolean
+}
+
+export const NEW_SEARCH: Search = { latest: [], earlier: [], range: undefined }
+
+/** Lower end of the range, as a share of the highest rate that was reached: a burst may be refused far below it. */
+const LOWEST_SHARE = 1 / 30
+/** Position of the next rate between the possible rates, as an exponent: 1 is the highest. */
+const BOLDNESS = 0.7
+/** Possible rates below this share of the highest are ignored when the next rate is chosen. */
+const LIKELY_SHARE = 0.4
+/** The search ends at this ratio of the bounds. The curve around a known limit is as good from there on. */
+const FOUND_RATIO = 1.05
+const PIECE_ANSWERS = 50
+const MAX_PIECES = 10
+const TOGETHER_MS = 10
+/** Window for the peak rate: at most as long as a burst, and long enough for several requests one after the other. */
+const PEAK_MS = 250
+
+export function withAnswer(search: Search, { at, accepted }: Omit<Answer, 'count'>): Search {
+  const { latest, earlier } = search
+  const last = latest.at(-1)
+  if (last?.accepted && accepted && Math.abs(at - last.at) < TOGETHER_MS) {
+    return { ...search, latest: [...latest.slice(0, -1), { ...last, count: last.count + 1 }] }
+  }
+  const answer = { at, accepted, count: 1 }
+  if (latest.length < PIECE_ANSWERS) return { ...search, latest: [...latest, answer] }
+  return { ...search, latest: [answer], earlier: [...earlier.slice(1 - MAX_PIECES), latest] }
+}
+
+/** A request was refused at this rate, in requests per second. The first refusal sets the range to search. */
+export function withRefusal(search: Search, rate: number): Search {
+  if (search.range) return search
+  const most = Math.min(rate, peakRate(inOrder(search)))
+  return { ...search, range: { least: most * LOWEST_SHARE, most } }
+}
+
+/** The highest rate that was actually reached, in requests per second. */
+function peakRate(answers: readonly Answer[]): number {
+  let most = 1
+  let oldest = 0
+  let recent = 0
+  const counts = answers.map(({ accepted, count }) => (accepted ? count : 0))
+  for (const [index, { at }] of answers.entries()) {
+    recent += counts[index] ?? 0
+    for (; (answers[oldest]?.at ?? at) <= at - PEAK_MS; oldest += 1) recent -= counts[oldest] ?? 0
+    most = Math.max(most, recent)
+  }
+  return (1000 * most) / PEAK_MS
+}
+
+/** Undefined when no limit explains the answers, even after older ones are dropped. */
+export function nextStep(search: Search): SearchStep | undefined {
+  const { range } = search
+  if (range === undefined) return undefined
+  let known = inOrder(search)
+  let rates = explainingRates(known, range)
+  while (rates === undefined) {
+    known = sinceFirstRefusal(known)
+    if (known.every(({ accepted }) => accepted)) return undefined
+    rates = explainingRates(known, range)
+  }
+  const { least, most } = rates
+  const isClose = most / least <= FOUND_RATIO
+  const isAtTop = most * FOUND_RATIO > range.most
+  return {
+    // When only rates at the top of the range are left, the range was too low.
+    search: { latest: [], earlier: [known], range: isClose && isAtTop ? { least, most: 2 * most } : range },
+    rate: Math.max(least, most * LIKELY_SHARE) ** (1 - BOLDNESS) * most ** BOLDNESS,
+    isFound: isClose && !isAtTop,
+  }
+}
+
+function inOrder({ latest, earlier }: Search): Answer[] {
+  return [...earlier.flat(), ...latest].sort((one, other) => one.at - other.at)
+}
+
+function sinceFirstRefusal(answers: readonly Answer[]): Answer[] {
+  const refused = answers.findIndex(({ accepted }) => !accepted)
+  const through = answers.findIndex(({ accepted }, index) => accepted && index > refused)
+  return through < 0 ? [] : answers.slice(through)
+}
+
+/** Accepted requests per second since the search started, without the last one, which started another window. */
+export function meanRate(search: Search, lateMs: number): number {
+  const answers = inOrder(search)
+  const [first, last] = [answers[0]?.at ?? 0, answers.at(-1)?.at ?? 0]
+  const accepted = answers.reduce((sum, answer) => sum + (answer.accepted ? answer.count : 0), -1)
+  return (1000 * accepted) / (last - first - lateMs)
+}

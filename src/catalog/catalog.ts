@@ -1,0 +1,121 @@
+import { accessLogsResource } from '../resources/access-logs.ts'
+import { activitiesResource } from '../resources/activities.ts'
+import { botDefinitionResource } from '../resources/bot-definition.ts'
+import { collectionMeetingsResource } from '../resources/collection-meetings.ts'
+import { collectionsResource } from '../resources/collections.ts'
+import { crmObjectsResource } from '../resources/crm-objects.ts'
+import { crmRecordLinksResource } from '../resources/crm-record-links.ts'
+import { crmRecordsResource } from '../resources/crm-records.ts'
+import { integrationsResource } from '../resources/integrations.ts'
+import { meetingsResource } from '../resources/meetings.ts'
+import { membersResource } from '../resources/members.ts'
+import { messageBodiesResource } from '../resources/message-bodies.ts'
+import { messagesResource } from '../resources/messages.ts'
+import { playbookResultsResource } from '../resources/playbook-results.ts'
+import { playbooksResource } from '../resources/playbooks.ts'
+import { teamsResource } from '../resources/teams.ts'
+import { transcriptsResource } from '../resources/transcripts.ts'
+import type { Child, Feed, Resource, ResourceName, Table } from './resource.ts'
+
+/** Every resource, parents first. */
+export const CATALOG: readonly Resource[] = parentsFirst([
+  membersResource,
+  teamsResource,
+  collectionsResource,
+  collectionMeetingsResource,
+  activitiesResource,
+  messagesResource,
+  messageBodiesResource,
+  meetingsResource,
+  transcriptsResource,
+  playbookResultsResource,
+  playbooksResource,
+  crmObjectsResource,
+  crmRecordsResource,
+  crmRecordLinksResource,
+  accessLogsResource,
+  botDefinitionResource,
+  integrationsResource,
+])
+
+/** A table and its place in the tree of its resource. */
+export interface PlacedTable {
+  table: Table
+  resource: ResourceName
+  /** The table that stores the payload's own row; undefined for that table itself. */
+  root?: Table
+  /** The table one level up; undefined for the payload's own table. */
+  parent?: Table
+}
+
+export const TABLES: ReadonlyMap<string, PlacedTable> = placeTables(CATALOG)
+
+export function tableNamed(name: string): Table {
+  const placed = TABLES.get(name)
+  if (!placed) throw new TypeError(`No resource declares a table ${name}`)
+  return placed.table
+}
+
+export function resourceNamed(name: ResourceName): Resource {
+  const found = CATALOG.find(resource => resource.name === name)
+  if (!found) throw new TypeError(`No resource is called ${name}`)
+  return found
+}
+
+/** All child tables of a table, at any depth. */
+export function descendants(table: Table): readonly Child[] {
+  return table.children.flatMap(child => [child, ...descendants(child.table)])
+}
+
+/** The named resources and all their parents, in the order of the catalogue. */
+export function withParents(names: readonly ResourceName[]): readonly ResourceName[] {
+  const chosen = new Set<ResourceName>()
+  const add = (name: ResourceName) => {
+    chosen.add(name)
+    for (const parent of resourceNamed(name).parents) if (!chosen.has(parent)) add(parent)
+  }
+  for (const name of names) add(name)
+  return CATALOG.filter(resource => chosen.has(resource.name)).map(resource => resource.name)
+}
+
+function parentsFirst(resources: readonly Resource[]): readonly Resource[] {
+  const ordered: Resource[] = []
+  const waiting = [...resources]
+  while (waiting.length > 0) {
+    const placed = new Set(ordered.map(resource => resource.name))
+    const index = waiting.findIndex(resource => resource.parents.every(parent => placed.has(parent)))
+    const [next] = index < 0 ? [] : waiting.splice(index, 1)
+    if (!next) throw new TypeError(`Cyclic parents: ${waiting.map(({ name }) => name).join(', ')}`)
+    ordered.push(next)
+  }
+  return ordered
+}
+
+function placeTables(resources: readonly Resource[]): Map<string, PlacedTable> {
+  const placed = new Map<string, PlacedTable>()
+  const place = (entry: PlacedTable) => {
+    if (placed.has(entry.table.name)) throw new TypeError(`Two tables are called ${entry.table.name}`)
+    placed.set(entry.table.name, entry)
+    for (const { table } of entry.table.children) {
+      place({ table, resource: entry.resource, root: entry.root ?? entry.table, parent: entry.table })
+    }
+  }
+  for (const { name, tables } of resources) for (const table of tables) place({ table, resource: name })
+  for (const resource of resources) checkFeeds(resource, placed)
+  return placed
+}
+
+function checkFeeds(resource: Resource, tables: ReadonlyMap<string, PlacedTable>): void {
+  for (const [name, feed] of Object.entries(resource.feeds)) {
+    for (const table of tablesOf(feed)) {
+      if (!tables.has(table)) throw new TypeError(`${resource.name}.${name} names an unknown table ${table}`)
+    }
+    if (!(name in resource.example)) throw new TypeError(`${resource.name}.${name} has no example`)
+  }
+}
+
+function tablesOf(feed: Feed): readonly string[] {
+  if (feed.mode === 'snapshot' && feed.scope) return [feed.table, feed.scope.table]
+  if (feed.mode === 'item' && feed.pending) return [feed.table, feed.pending.table]
+  return [feed.table]
+}

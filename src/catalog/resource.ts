@@ -1,0 +1,550 @@
+/**
+ * The declaration language for resources: types and data, no I/O.
+ * A resource has tables and feeds. A table declares the path of each column in the API's payload. The schema, the
+ * parser, the upsert, the views and the documentation are derived from it. A feed is one way of reading the resource:
+ * a sync mode, its endpoint, its paging, and the error statuses that are expected answers.
+ */
+
+export type ColumnKind = 'text' | 'integer' | 'real' | 'boolean' | 'timestamp' | 'date' | 'json'
+
+/**
+ * Where a column's value comes from:
+ * - `payload`: the field at `path`;
+ * - `parent`: a column of the parent table's row (child tables only);
+ * - `position`: the 0-based index in the API's array;
+ * - `request`: the scope or key of the request;
+ * - `parley`: parley sets it; the parser never does.
+ */
+export type ColumnSource =
+  | { from: 'payload'; path: readonly string[] }
+  | { from: 'parent'; column: string }
+  | { from: 'position' }
+  | { from: 'request'; path?: readonly string[] }
+  | { from: 'parley' }
+
+export interface Column {
+  kind: ColumnKind
+  source: ColumnSource
+  /** What the value means: one sentence for the data dictionary. */
+  about: string
+  notNull?: boolean
+  /** Default value as an SQL literal. Only for columns that parley sets. */
+  default?: string
+  /** SQL expression of a virtual generated column. Only for columns that parley sets. */
+  computed?: string
+  /**
+   * For a `json` column that holds a list of objects: the fields to keep. Each object is stored as an array of their
+   * values, in this order, which saves the bytes of the field names.
+   */
+  tuple?: readonly string[]
+  /**
+   * Personal content: what people wrote or said, or who they are. It is purged `retention.withdrawn_days` after the
+   * row was deleted. `_extra` is always content.
+   */
+  content?: true
+  /** SQL expression over the row: the column's value after the row's content is purged. Default: NULL. */
+  whenErased?: string
+  /** Unit of a quantity; `NOT_STATED` where the API does not state it. Undefined for anything that is not a quantity. */
+  unit?: string
+  /** What NULL means, as a sentence. Default: the table's `nullMeans`. */
+  nullMeans?: string
+  /** `table.column` of the rows that the value identifies: soft references, not enforced. */
+  refersTo?: readonly string[]
+  /** A made-up value in its stored form. Needed where the resource's example payload has none. */
+  example?: string
+  /** For a column that parley sets: the API field from which it gets the value. */
+  apiField?: string
+}
+
+/** `unit` of a quantity whose unit the API does not state. The value is stored as sent. */
+export const NOT_STATED = 'not stated'
+
+export interface Index {
+  name: string
+  /**
+   * `name`, or `name DESC`. The lists return the newest rows first; an index in the same order is filled from one end,
+   * so its pages stay full.
+   */
+  columns: readonly string[]
+  /** SQL condition of a partial index. */
+  where?: string
+}
+
+export interface Table {
+  name: string
+  /** What one row is: one or two sentences for the data dictionary. */
+  about: string
+  /**
+   * What NULL means in columns without a `nullMeans`, as a sentence. Default: the API sent null or nothing. A table
+   * that sets it also explains it in `about`.
+   */
+  nullMeans?: string
+  /**
+   * - `entity`: has its own life. It has `_first_seen_at`, `_synced_at`, `_changed_at`, `_deleted_at` and `_extra`.
+   * - `child`: rows of a list in a payload, replaced together with the payload's row. It has `_extra`.
+   * - `link`: rows that parley builds from keys or from other tables. It has no payload and none of these columns.
+   */
+  kind: 'entity' | 'child' | 'link'
+  columns: Readonly<Record<string, Column>>
+  /** Unique key. For an entity its last column is the key that tasks and deletions use. */
+  key: readonly string[]
+  /**
+   * `rowid`: the primary key is an integer `_id` and `key` is a unique index; for large tables with several indices
+   * or a full-text index. `clustered`: WITHOUT ROWID, stored in the order of `key`.
+   */
+  storage: 'rowid' | 'clustered'
+  indices: readonly Index[]
+  /** Lists inside the payload. Each is a separate table whose rows are replaced together with the payload's row. */
+  children: readonly Child[]
+  /** Payload fields that the feed stores itself. They have no column and do not go to `_extra`. */
+  feedFields: readonly string[]
+  /** True where two endpoints return different sets of fields. `_extra` then keeps the unknown fields of both. */
+  mergesExtra: boolean
+  /** For a table whose rows are read by a separate feed: its rows count as live while this other table's row is live. */
+  livesWith?: LivesWith
+  /** For an entity: SQL condition for its children to count as live, in addition to its `_deleted_at` being NULL. */
+  openWhen?: string
+  /** What deleting a row of this table does to other tables, in the same transaction. */
+  cascades: readonly Cascade[]
+  /**
+   * For child and link tables: the whole rows are personal content, and even their number is. They are removed when
+   * the content of the row they belong to is purged.
+   */
+  content: boolean
+}
+
+export interface Cascade {
+  table: string
+  /** The other table's column → this table's column. */
+  on: Readonly<Record<string, string>>
+  /** `tombstone` sets `_deleted_at`; `remove` deletes the rows, for tables without `_deleted_at`. */
+  effect: 'tombstone' | 'remove'
+  /** No row is stored in the other table while this table's row is deleted, even when its answer arrives later. */
+  blocksInserts?: true
+}
+
+export interface LivesWith {
+  table: string
+  /** This table's column → the other table's column. */
+  on: Readonly<Record<string, string>>
+}
+
+export interface Child {
+  table: Table
+  /** Path of the list in the parent's payload. */
+  list: readonly string[]
+  /** `scalar`: the list holds plain values. The child's columns read them from the path `value`. */
+  items: 'object' | 'scalar'
+}
+
+interface ColumnOptions
+  extends Pick<Column, 'content' | 'unit' | 'nullMeans' | 'refersTo' | 'example' | 'apiField'> {
+  /** Dot-separated path in the payload. Default: the column's name. */
+  from?: string
+}
+
+type ColumnBuilder = (about: string, options?: ColumnOptions) => (name: string) => Column
+
+const payloadColumn =
+  (kind: ColumnKind): ColumnBuilder =>
+  (about, { from, ...options } = {}) =>
+  name => ({ kind, about, source: { from: 'payload', path: (from ?? name).split('.') }, ...options })
+
+export const text = payloadColumn('text')
+export const integer = payloadColumn('integer')
+export const real = payloadColumn('real')
+export const boolean = payloadColumn('boolean')
+export const timestamp = payloadColumn('timestamp')
+export const date = payloadColumn('date')
+export const json = payloadColumn('json')
+
+export const tuples =
+  (about: string, tuple: readonly string[], options: ColumnOptions = {}) =>
+  (name: string): Column => ({ ...payloadColumn('json')(about, options)(name), tuple })
+
+/** A column copied from the parent table's row, such as `meeting_id` in every child table of `meetings`. */
+export const parent =
+  (column: string, kind: ColumnKind, about: string, options: Pick<Column, 'refersTo'> = {}) =>
+  (): Column => ({ kind, about, source: { from: 'parent', column }, notNull: true, ...options })
+
+export const position =
+  (about = "0-based index in the API's array") =>
+  (): Column => ({
+    kind: 'integer',
+    about,
+    source: { from: 'position' },
+    notNull: true,
+  })
+
+/** The scope or key of the request. With `from`, a payload field that has another value goes to `_extra`. */
+export const requestKey =
+  (about: string, { from, ...options }: ColumnOptions = {}) =>
+  (): Column => ({
+    kind: 'text',
+    about,
+    source: from === undefined ? { from: 'request' } : { from: 'request', path: from.split('.') },
+    notNull: true,
+    ...options,
+  })
+
+/** A column that parley sets itself. */
+export const own =
+  (
+    kind: ColumnKind,
+    about: string,
+    options: Omit<ColumnOptions, 'from'> &
+      Pick<Column, 'notNull' | 'default' | 'computed' | 'whenErased'> = {},
+  ) =>
+  (): Column => ({ kind, about, source: { from: 'parley' }, ...options })
+
+interface TableOptions {
+  about: string
+  nullMeans?: string
+  key: readonly string[]
+  columns: Readonly<Record<string, (name: string) => Column>>
+  storage?: Table['storage']
+  indices?: Readonly<Record<string, { on: readonly string[]; where?: string }>>
+  children?: readonly Child[]
+  feedFields?: readonly string[]
+  mergesExtra?: boolean
+  livesWith?: LivesWith
+  openWhen?: string
+  cascades?: readonly Cascade[]
+  content?: true
+}
+
+function table(kind: Table['kind'], name: string, options: TableOptions): Table {
+  const columns = Object.fromEntries(
+    Object.entries(options.columns).map(([column, build]) => [column, build(column)]),
+  )
+  for (const column of options.key) {
+    const declared = columns[column]
+    if (!declared) throw new TypeError(`${name}: key column ${column} is not declared`)
+    columns[column] = { ...declared, notNull: true }
+  }
+  return {
+    name,
+    about: options.about,
+    kind,
+    columns,
+    key: options.key,
+    storage: options.storage ?? 'clustered',
+    indices: Object.entries(options.indices ?? {}).map(([suffix, { on, where }]) => ({
+      name: `${name}_${suffix}`,
+      columns: on,
+      ...(where === undefined ? {} : { where }),
+    })),
+    children: options.children ?? [],
+    feedFields: options.feedFields ?? [],
+    mergesExtra: options.mergesExtra ?? false,
+    cascades: options.cascades ?? [],
+    content: options.content ?? false,
+    ...(options.nullMeans === undefined ? {} : { nullMeans: options.nullMeans }),
+    ...(options.livesWith ? { livesWith: options.livesWith } : {}),
+    ...(options.openWhen ? { openWhen: options.openWhen } : {}),
+  }
+}
+
+export const entity = (name: string, options: TableOptions): Table => table('entity', name, options)
+
+/** A table that parley builds from keys or from other tables. It has no payload, and so no `_extra`. */
+export const link = (name: string, options: TableOptions): Table => table('link', name, options)
+
+export const child = (
+  name: string,
+  options: TableOptions & { list: string; items?: Child['items'] },
+): Child => ({
+  table: table('child', name, options),
+  list: options.list.split('.'),
+  items: options.items ?? 'object',
+})
+
+// ---------------------------------------------------------------------------------------------- feeds
+
+/** `any`: the API's description does not state it. The first answer decides. */
+export type PagingStyle = 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'any'
+
+/**
+ * HTTP statuses that are expected answers of an endpoint rather than faults:
+ * - `absent`: the API does not publish what was asked for;
+ * - `withheld`: it exists, but the key may not read it;
+ * - `unavailable`: the workspace does not offer the endpoint.
+ */
+export type Expected = Readonly<Partial<Record<number, 'absent' | 'withheld' | 'unavailable'>>>
+
+export interface ListRequest {
+  /** Route template; `{scope}` is replaced by the scope's key. */
+  path: string
+  paging: PagingStyle
+  query?: Readonly<Record<string, string>>
+  /** Query parameter for the scope, where the path has no `{scope}`. */
+  scopeParameter?: string
+}
+
+export interface ReadRequest {
+  /** Route template; `{key}` and `{scope}` are replaced. */
+  path: string
+  /** Where the answer has the record: at the top (`bare`), in `data`, or either where the spec does not state it. */
+  placement: 'bare' | 'data' | 'either'
+  /** The payload field that must equal the requested key. An answer with another value is a fault and is retried. */
+  identity?: string
+}
+
+/** How to confirm that rows missing from a list no longer exist. */
+export type Evidence =
+  /** One read per missing key. */
+  | { by: 'single'; read: ReadRequest }
+  /** One list request with up to 100 `ids`. All keys must be UUIDs. */
+  | { by: 'ids'; path: string }
+  /** The detail feed of the same resource reads each missing key. */
+  | { by: 'detail' }
+  /** The API has no read for a single key. A second complete pass, started after the first ended, must miss it too. */
+  | { by: 'second-pass' }
+  /** The list itself: what a complete read does not return is gone. For rows that are no more than membership. */
+  | { by: 'list' }
+
+/** A task for another feed, written in the transaction that stores a row. */
+export interface Cause {
+  /** What the write did to the row. */
+  on: readonly ('inserted' | 'changed' | 'revived')[]
+  /** Column → values: only rows that have one of these values write the task. */
+  when?: Readonly<Record<string, readonly string[]>>
+  /** `resource.feed` that gets the task. */
+  feed: string
+  /** Column with the key to read. */
+  key: string
+  /** Column with the event time: tasks are done newest first. */
+  sort?: string
+  /** `add`: a first read, if the key has no task or read yet; `demand`: a new read as soon as possible. */
+  how: 'add' | 'demand'
+}
+
+/**
+ * Tasks that re-read the CRM records that a stored row refers to, or the associations of these records. They are
+ * written in the transaction that stores the row. None is written for a record whose list was read after the row's
+ * time.
+ */
+export interface PointCause {
+  on: Cause['on']
+  when?: Cause['when']
+  points: {
+    /** Child table whose rows name the records. Default: the row itself names one. */
+    child?: string
+    /** Columns with the record's object and key. */
+    object: string
+    key: string
+    /** Column → value: only child rows with these values count. Where no row has them, all rows count. */
+    prefer?: Readonly<Record<string, string>>
+    /** Only records that the row names together and that no stored pair joins. */
+    unpairedOnly?: boolean
+  }
+  /** Column with the row's time. */
+  at: string
+  /** `resource.feed` that gets the tasks: a snapshot feed with `changes`, or an item feed with `pairs`. */
+  feed: string
+}
+
+/**
+ * A list that returns the newest rows first and can only be filtered by event time. The store keeps a ledger of its
+ * time segments.
+ */
+export interface TimelineFeed {
+  mode: 'timeline'
+  list: ListRequest
+  table: string
+  /** The column of the event time. */
+  time: string
+  /** The query parameters of the bounds. Both bounds are inclusive. */
+  bounds: { from: string; to: string }
+  evidence: Evidence
+  causes?: readonly (Cause | PointCause)[]
+  /** Keys in a column of another table that this table lacks. They are requested as `ids`, as in the evidence. */
+  lookup?: { resource: ResourceName; table: string; column: string; where: string }
+  expected?: Expected
+}
+
+/** A list without a time filter: every pass reads all of it. */
+export interface SnapshotFeed {
+  mode: 'snapshot'
+  list: ListRequest
+  table: string
+  /** `rows`: each item is the whole payload. `keys`: each item only gives a key, and the detail feed reads the row. */
+  lists: 'rows' | 'keys'
+  /** How often the daemon reads it, in ms. Default: the interval of all snapshot feeds. */
+  intervalMs?: number
+  /** Payload fields that may hold the key. The first that the item has is used. */
+  keyFields: readonly string[]
+  /** For `keys`: keys to read even when the list does not return them. */
+  always?: readonly string[]
+  /** For `keys`: the payload field with the event time, if the list returns it. */
+  timeField?: string
+  /** One list per row of another table, such as CRM records per object. `always` are scopes to read in any case. */
+  scope?: { table: string; column: string; always?: readonly string[] }
+  evidence: Evidence
+  causes?: readonly PointCause[]
+  /** For `rows` with evidence by `ids`: how follow-ups re-read single rows between two passes, by the same request. */
+  changes?: ChangesRead
+  expected?: Expected
+}
+
+export interface ChangesRead {
+  /** The column with the time of the row's last change. */
+  updated: string
+  /** The JSON column with the row's field values. */
+  values: string
+  /** The table that declares which of these fields hold the key of another row. */
+  relations: {
+    table: string
+    /** SQL condition for a field that is a relation. */
+    where: string
+    /** Columns: the object, the field's name, and the object or the resource that the relation points at. */
+    object: string
+    name: string
+    targetObject: string
+    targetResource: string
+  }
+}
+
+/** One request per row, newest first. */
+export interface ItemFeed {
+  mode: 'item'
+  read: ReadRequest | ListRequest
+  /** How the answer is stored. The engine has one handler for each. */
+  stores: 'row' | 'body' | 'transcript' | 'results' | 'setting' | 'links'
+  table: string
+  /**
+   * Rows that still need their first read: those of `table` that meet `where`. A partial index serves the condition.
+   * With `afterListOf`, a row waits until that resource's list has been read to a day before the row's time.
+   */
+  pending?: { table: string; key: string; where: string; time: string; afterListOf?: ResourceName }
+  /** True: every backfill reads all rows again. False: only rows that are missing, changed or due. */
+  everyRound: boolean
+  /** True: rows known to be older than `sync.since` are not read. */
+  boundBySince: boolean
+  /** The answer is final once this column has this value. Until then it is read again at growing intervals. */
+  readyWhen?: { column: string; is: string }
+  causes?: readonly Cause[]
+  /** For `links`: the snapshot feed of the records, and the kinds of associations, each stored in this direction. */
+  pairs?: { of: string; kinds: readonly (readonly [string, string])[] }
+  expected?: Expected
+}
+
+/** A log that is read period by period. The end of a period is exclusive. */
+export interface PeriodicFeed {
+  mode: 'periodic'
+  list: ListRequest
+  table: string
+  /** The column of the event time. */
+  time: string
+  /** The query parameter of the period's start. The end's name is the setting `access_log.end_parameter`. */
+  from: string
+  expected?: Expected
+}
+
+/** A resource that is one document. */
+export interface SingletonFeed {
+  mode: 'singleton'
+  read: ReadRequest
+  table: string
+  /** `row`: its fields are mapped to columns. `document`: all of it is stored in the column `document`. */
+  stores: 'row' | 'document'
+  expected?: Expected
+}
+
+export type Feed = TimelineFeed | SnapshotFeed | ItemFeed | PeriodicFeed | SingletonFeed
+
+export const RESOURCE_NAMES = [
+  'members',
+  'teams',
+  'collections',
+  'collection_meetings',
+  'activities',
+  'messages',
+  'message_bodies',
+  'meetings',
+  'transcripts',
+  'playbook_results',
+  'playbooks',
+  'crm_objects',
+  'crm_records',
+  'crm_record_links',
+  'access_logs',
+  'bot_definition',
+  'integrations',
+] as const
+
+export type ResourceName = (typeof RESOURCE_NAMES)[number]
+
+/** A row of a derivation's source table: its values by column. */
+export type SourceRow = Readonly<Record<string, string | number | null>>
+
+/** A table merged from the live rows of another: one row per group. */
+export interface Derivation {
+  from: string
+  into: string
+  /** The column of `from` with the key of the merged row. */
+  groupBy: string
+  /** Computes that column for a row that is not stored yet. `cell` returns the row's value of a column. */
+  groupOf(cell: (column: string) => SourceRow[string]): string
+  /**
+   * Child tables, merged as well: `into` gets one row per distinct key of `from`. The first column of each table is
+   * the key of its parent row. Each value comes from the first child row that has one.
+   */
+  parts: { from: string; into: string }
+  /** Canonical order of a group: earliest `time`, then smallest `key`. */
+  time: string
+  key: string
+  /** Pure. Gets the group's rows in canonical order, so that the result does not depend on the order of arrival. */
+  merge(rows: readonly SourceRow[]): Readonly<Record<string, string | number | null>>
+  /** Columns about the merge itself. A new value in one of them does not move `_changed_at`. */
+  mergeMetadata: readonly string[]
+}
+
+/** A history table: one row for each key of a JSON column whose value differs from the one read before. */
+export interface History {
+  of: string
+  column: string
+  into: string
+}
+
+/** How `sync_status` counts a resource. */
+export interface StatusSource {
+  table: string
+  /** SQL condition: which live rows count. Default: all. */
+  where?: string
+  /** Column of the event time. */
+  newest?: string
+  /** For a resource that completes rows of another one: SQL condition for a live row that still needs its read. */
+  pending?: string
+  /** What reads that the API is not ready for will bring, as a plural noun. */
+  waitsFor?: string
+  /** For a resource that completes rows of another one: how its rows are counted by the outcome of their read. */
+  byState?: CountedByState
+}
+
+export interface CountedByState {
+  /** SQL expression of the outcome. It is `present` for exactly the rows that meet `where` of the source. */
+  state: string
+  /** What the rows are, as a plural noun. */
+  rows: string
+  /** What is read for each of them, as a singular noun. */
+  part: string
+}
+
+export interface Resource {
+  name: ResourceName
+  about: string
+  /** Resources whose rows the requests of this one are built from. */
+  parents: readonly ResourceName[]
+  /** Tables that this resource owns, without their children. */
+  tables: readonly Table[]
+  derivation?: Derivation
+  history?: History
+  /** By name. Tasks and log lines identify a feed as `resource.feed`. */
+  feeds: Readonly<Record<string, Feed>>
+  status: StatusSource
+  /** By feed name: a payload as in the API's specification, for tests and documentation. */
+  example: Readonly<Record<string, unknown>>
+}
+
+export const resource = (declaration: Resource): Resource => declaration

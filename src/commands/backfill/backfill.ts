@@ -1,0 +1,201 @@
+import { Option } from 'commander'
+import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource.ts'
+import { systemClock } from '../../clock.ts'
+import type { ApiSettings } from '../../config/config.ts'
+import type { BackfillResult } from '../../engine/backfill.ts'
+import { EXIT_STATUS, type ExitStatus } from '../../errors.ts'
+import { jsonLine } from '../../harmless.ts'
+import type { Log } from '../../log.ts'
+import { hasColours } from '../../terminal/colours.ts'
+import { createLiveArea, isRedrawable, type LiveArea } from '../../terminal/live-area.ts'
+import {
+  type CommandContext,
+  type CommandDefinition,
+  loadCommandSettings,
+  settingsOfSections,
+} from '../command.ts'
+import { parseResourceName } from '../resource-name.ts'
+
+export interface BackfillOptions {
+  skip?: string
+  plan?: boolean
+  json?: boolean
+  workspaceRenamed?: boolean
+}
+
+export const backfillCommand: CommandDefinition<BackfillOptions> = {
+  description:
+    'Reads everything that the API publishes into the warehouse and exits. It can be stopped at any time: the next run continues where it stopped. After a complete run, another run brings the warehouse up to date.',
+  settings: [
+    ...settingsOfSections('api', 'database', 'sync', 'access_log', 'transcripts', 'search', 'crm'),
+    ...settingsOfSections('retention', 'log'),
+    'snapshot.folder',
+  ],
+  options: [
+    new Option('--skip <resources>', 'resources to leave out, separated by commas'),
+    new Option('--plan', 'only estimate the number of requests and the time; store nothing'),
+    new Option('--json', 'print one JSON summary on standard output'),
+    new Option(
+      '--workspace-renamed',
+      'the workspace in the database has a new id: continue with the id of the settings',
+    ),
+  ],
+  examples: [
+    ['parley backfill', 'reads everything'],
+    [
+      'parley backfill --since 2026-01-01 --skip message_bodies',
+      'reads data since 2026, without the texts of e-mails',
+    ],
+  ],
+  async run(context, input) {
+    const { settings } = loadCommandSettings(context, input, {
+      requireApi: true,
+      resourceNames: RESOURCE_NAMES,
+    })
+    const resources = await chosenResources(settings.sync.resources, input.options.skip)
+    if (input.options.plan) {
+      const { showPlan } = await import('./plan.ts')
+      return showPlan(context, { settings, resources, json: input.options.json === true })
+    }
+    const { createLog } = await import('../../log.ts')
+    const { stderr, env } = context
+    const area = isRedrawable(stderr, env) ? createLiveArea(stderr) : undefined
+    const colour = hasColours(stderr, env)
+    const { level } = settings.log
+    const log = await createLog({ level, pretty: area !== undefined, colour, ...(area && { stream: area }) })
+    return runBackfill({ context, options: input.options, settings, resources, log, area, colour })
+  },
+}
+
+interface BackfillRun {
+  context: CommandContext
+  options: BackfillOptions
+  settings: ApiSettings
+  resources: readonly ResourceName[]
+  log: Log
+  area: LiveArea | undefined
+  colour: boolean
+}
+
+async function runBackfill({
+  context,
+  options,
+  settings,
+  resources,
+  log,
+  area,
+  colour,
+}: BackfillRun): Promise<ExitStatus> {
+  const [
+    { openApp, startFields },
+    { createProgressView },
+    { summaryText, summaryJson, summarize },
+    { updateSearchIndices },
+    { maintainAfterBackfill },
+    { logBackfillEnd, saveBackfillEnd },
+  ] = await Promise.all([
+    import('../../app.ts'),
+    import('./progress.ts'),
+    import('./summary.ts'),
+    import('./search.ts'),
+    import('./maintenance.ts'),
+    import('./end.ts'),
+  ])
+  const { stdout, stderr, signal } = context
+  const hard = hardStopSignal(signal, () => log.warn(STOPPING_MESSAGE, { wait_ms: GRACE_MS }))
+  const isWorkspaceRenamed = options.workspaceRenamed === true
+  const app = await openApp({
+    settings,
+    log,
+    command: 'backfill',
+    pid: process.pid,
+    soft: signal,
+    hard,
+    isWorkspaceRenamed,
+  })
+  // On a terminal the bars and the summary replace these log lines.
+  const whole = area ? undefined : log
+  const { version } = context
+  whole?.info('Backfill started', startFields({ version, pid: process.pid, settings, resources }))
+  const backfill = app.backfill(resources, settings.sync.since ?? null)
+  const began = app.clock.elapsed()
+  const work = async (): Promise<ExitStatus> => {
+    const ended = new AbortController()
+    const progress = createProgressView({ app, backfill, log, area, colour, stopping: signal })
+    const [shown, end] = await Promise.all([
+      outcomeOf(progress.show(ended.signal)),
+      outcomeOf(backfill.run().finally(() => ended.abort())),
+    ])
+    const isFinished = 'result' in end && !end.result.interrupted
+    const indexed = isFinished
+      ? await outcomeOf(updateSearchIndices({ app, settings, log, area, signal }))
+      : { result: true }
+    if (isFinished && !signal.aborted) {
+      const { store, clock } = app
+      await maintainAfterBackfill({ store, clock, log, settings, signal }, backfill.serverTime())
+    }
+    const summary = summarize({ app, backfill, end, durationMs: app.clock.elapsed() - began })
+    if (summary) {
+      stderr.write(summaryText(summary, stderr.columns || undefined))
+      if (options.json) stdout.write(jsonLine(summaryJson(summary)))
+    }
+    if ('error' in end) throw end.error
+    if ('error' in shown) throw shown.error
+    if ('error' in indexed) throw indexed.error
+    return indexed.result ? exitStatusOf(end.result) : EXIT_STATUS.unfinished
+  }
+  try {
+    const end = await outcomeOf(work())
+    if (whole) logBackfillEnd(whole, end, { signal, backfill, durationMs: app.clock.elapsed() - began })
+    await saveBackfillEnd(app, end, signal)
+    if ('error' in end) throw end.error
+    return end.result
+  } finally {
+    await app.close()
+  }
+}
+
+function exitStatusOf({ complete, interrupted }: BackfillResult): ExitStatus {
+  if (interrupted) return EXIT_STATUS.unfinished
+  return complete ? EXIT_STATUS.done : EXIT_STATUS.apiUnavailable
+}
+
+async function outcomeOf<T>(work: Promise<T>): Promise<{ result: T } | { error: unknown }> {
+  try {
+    return { result: await work }
+  } catch (error) {
+    return { error }
+  }
+}
+
+/** After a signal, requests in flight may take this long to finish. */
+const GRACE_MS = 10_000
+
+const STOPPING_MESSAGE = 'Stopping after the requests in flight; a second signal stops at once'
+
+function hardStopSignal(signal: AbortSignal, say: () => void): AbortSignal {
+  const hard = new AbortController()
+  const end = () => {
+    say()
+    void systemClock()
+      .sleep(GRACE_MS)
+      .then(() => hard.abort())
+  }
+  if (signal.aborted) end()
+  else signal.addEventListener('abort', end, { once: true })
+  return hard.signal
+}
+
+async function chosenResources(
+  only: readonly string[] | undefined,
+  skip: string | undefined,
+): Promise<readonly ResourceName[]> {
+  const { withParents } = await import('../../catalog/catalog.ts')
+  const skipped = (skip ?? '')
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+    .map(name => parseResourceName(name))
+  const wanted = RESOURCE_NAMES.filter(name => only === undefined || only.includes(name))
+  return withParents(wanted).filter(name => !skipped.includes(name))
+}

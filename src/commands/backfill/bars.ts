@@ -1,0 +1,159 @@
+import type { GovernorState } from '../../api/governor/governor.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource.ts'
+import { isoInstant } from '../../clock.ts'
+import type { Unreachable } from '../../engine/scheduler/reachability.ts'
+import { styledText } from '../../terminal/colours.ts'
+import { countText, durationText, rateText, wholeSecondsText } from '../../terminal/wording.ts'
+import { wholeNumber } from '../../whole-number.ts'
+
+/** The display of a running backfill: one line for each active resource, and two or three for the whole. Pure. */
+
+export interface ResourceBar {
+  resource: ResourceName
+  done: number
+  total: number | undefined
+  /** Whether the total is an estimate. */
+  isGuess: boolean
+  /** Rows read in this run. */
+  rows: number
+}
+
+export interface Overall {
+  finished: number
+  resources: number
+  requests: number
+  throttled: number
+  /** Recent responses per second. */
+  rate: number | undefined
+  governor: GovernorState
+  /** Set while the API does not respond or refuses everything. */
+  trouble: Unreachable | undefined
+  /** When waiting suspected deletions are confirmed, in ms since the epoch. */
+  confirmingUntil: number | undefined
+  /** In ms since the epoch. */
+  now: number
+  elapsedMs: number
+  leftMs: number | undefined
+  isStopping: boolean
+}
+
+export interface Screen {
+  columns: number
+  rows: number
+  colour: boolean
+}
+
+/** Lines that fit on the screen. Resources that do not fit are only counted. */
+export function drawBars(bars: readonly ResourceBar[], overall: Overall, picture: Screen): string[] {
+  const footer = [...totalLines(overall), ...waitLines(overall)].map(line => line.slice(0, picture.columns))
+  const room = Math.max(1, picture.rows - footer.length - 1)
+  const shown = bars.slice(0, room)
+  const lines = shown.map(bar => drawBar(bar, columnWidths(shown), picture))
+  const hidden = bars.length - shown.length
+  return [...lines, ...(hidden > 0 ? [`and ${hidden} more`] : []), ...footer]
+}
+
+interface ColumnWidths {
+  name: number
+  share: number
+  rows: number
+}
+
+function columnWidths(bars: readonly ResourceBar[]): ColumnWidths {
+  const widest = (texts: string[]) => Math.max(0, ...texts.map(text => text.length))
+  return {
+    // Constant, so that the bars do not move sideways when the set of resources changes.
+    name: widest([...RESOURCE_NAMES]),
+    share: widest(bars.map(shareText)),
+    rows: widest(bars.map(rowsText)),
+  }
+}
+
+const MAX_BAR_WIDTH = 40
+const MIN_BAR_WIDTH = 8
+
+function drawBar(bar: ResourceBar, { name, share: shareWidth, rows }: ColumnWidths, picture: Screen): string {
+  const texts = [bar.resource.padEnd(name), shareText(bar).padStart(shareWidth), rowsText(bar).padStart(rows)]
+  const taken = texts.join('  ').length + 4
+  const width = Math.min(MAX_BAR_WIDTH, picture.columns - taken)
+  const [label = '', ...numbers] = texts
+  if (width < MIN_BAR_WIDTH) return texts.join('  ').slice(0, picture.columns)
+  return [label, gauge(bar, width, picture.colour), ...numbers].join('  ')
+}
+
+/** Blank when the total is not known. Uses ASCII, which is one column wide on every terminal. */
+function gauge({ done, total }: ResourceBar, width: number, colour: boolean): string {
+  if (total === undefined || total === 0) return ' '.repeat(width + 2)
+  const filled = Math.min(width, Math.floor((done / total) * width))
+  const bar = `${'='.repeat(filled)}${filled < width ? '>' : ''}`.slice(0, width)
+  return `[${colour ? styledText('green', bar) : bar}${' '.repeat(width - bar.length)}]`
+}
+
+function shareText({ done, total, isGuess }: ResourceBar): string {
+  if (total === undefined || total === 0) return ''
+  return `${wholeNumber(Math.min(done, total))} of ${isGuess ? '~' : ''}${wholeNumber(total)}`
+}
+
+const rowsText = ({ rows }: ResourceBar) => countText(rows, 'row')
+
+function totalLines(overall: Overall): string[] {
+  const { finished, resources, requests, throttled, elapsedMs, leftMs, rate, governor } = overall
+  const speed = rate === undefined ? [] : [`${rateText(rate)} requests/s${allowanceText(governor)}`]
+  const left = leftMs === undefined ? [] : [`about ${wholeSecondsText(leftMs)} left`]
+  return [
+    [
+      ...speed,
+      countText(requests, 'request'),
+      ...(throttled > 0 ? [`${wholeNumber(throttled)} refused (429)`] : []),
+    ].join(', '),
+    [
+      `${finished} of ${resources} resources read`,
+      ...(elapsedMs < 1000 ? [] : [`${durationText(elapsedMs)} elapsed`]),
+      ...left,
+    ].join(', '),
+  ]
+}
+
+/** From this rate per second on, only the response time limits the requests. */
+const UNLIMITED_RATE = 1000
+
+function allowanceText({ ratePerSecond, concurrency }: GovernorState): string {
+  const most = ratePerSecond >= UNLIMITED_RATE ? '' : `at most ${rateText(ratePerSecond)}, `
+  return ` (${most}${concurrency} at once)`
+}
+
+function waitLines({ governor, trouble, confirmingUntil, now, isStopping }: Overall): string[] {
+  if (isStopping) return ['Stopping after the requests in flight']
+  if (trouble && trouble.kind !== 'asked-to-wait') return [troubleText(trouble, now)]
+  if (confirmingUntil !== undefined) return [confirmingText(confirmingUntil, now)]
+  const reason = pauseReason(governor, now)
+  return reason === undefined ? [] : [`Paused: ${reason}`]
+}
+
+/** Since when the API is unreachable, when the next try is, and when the run gives up. */
+export function troubleText({ kind, reason, since, nextTryAt, givesUpAt }: Unreachable, now: number): string {
+  const what = kind === 'refused' ? 'The API has granted no access' : 'The API has not answered'
+  const next = nextTryAt <= now ? 'trying now' : `next try in ${wholeSecondsText(nextTryAt - now)}`
+  const end = givesUpAt === undefined ? '' : `, gives up in ${wholeSecondsText(givesUpAt - now)}`
+  return `${what} for ${wholeSecondsText(now - since)} (${reason}): ${next}${end}`
+}
+
+export function confirmingText(until: number, now: number): string {
+  const time = isoInstant(until).slice(11, 19)
+  return `Waiting until ${time} UTC to confirm suspected deletions, ${wholeSecondsText(until - now)} left`
+}
+
+const PAUSES: Readonly<Record<NonNullable<GovernorState['pauseReason']>, string>> = {
+  asked: 'the API asked to wait',
+  throttled: 'the API throttled requests (429)',
+  'requests-per-day': "today's requests are used up (api.max_requests_per_day)",
+}
+
+/** Why no request may be sent now, and for how long; undefined when requests may be sent. */
+export function pauseReason(
+  { pausedUntil, pauseReason: reason }: GovernorState,
+  now: number,
+): string | undefined {
+  if (pausedUntil === undefined || reason === undefined || pausedUntil <= now) return undefined
+  return `${PAUSES[reason]}, ${wholeSecondsText(pausedUntil - now)} left`
+}

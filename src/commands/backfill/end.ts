@@ -1,0 +1,60 @@
+import type { App } from '../../app.ts'
+import { isoInstant } from '../../clock.ts'
+import type { Backfill } from '../../engine/backfill.ts'
+import { EXIT_STATUS, type ExitStatus, exitStatusOf, reasonOf } from '../../errors.ts'
+import type { Log } from '../../log.ts'
+import type { BackfillEnd } from '../../store/status/report.ts'
+import { META } from '../../store/sync/meta.ts'
+
+interface BackfillFacts {
+  signal: AbortSignal
+  backfill: Pick<Backfill, 'progress'>
+  durationMs: number
+}
+
+/** Logs how a backfill ended and its counts. */
+export function logBackfillEnd(
+  log: Pick<Log, 'info' | 'error'>,
+  end: { result: ExitStatus } | { error: unknown },
+  { signal, backfill, durationMs }: BackfillFacts,
+): void {
+  const { exit_status, reason } = endReport(end, signal)
+  const { requests, throttled, resources } = backfill.progress()
+  const sum = (count: 'rowsRead' | 'rowsChanged' | 'rowsDeleted') =>
+    resources.reduce((total, { counts }) => total + counts[count], 0)
+  const say = exit_status === EXIT_STATUS.done || signal.aborted ? log.info : log.error
+  say('Backfill ended', {
+    exit_status,
+    ...(reason !== null && { reason }),
+    requests,
+    throttled,
+    rows: sum('rowsRead'),
+    changed: sum('rowsChanged'),
+    deleted: sum('rowsDeleted'),
+    duration_ms: Math.round(durationMs),
+  })
+}
+
+/** Saves how a backfill ended, for `parley status`. A failed write is ignored: the backfill's own error reports a full disk. */
+export async function saveBackfillEnd(
+  { store, clock }: Pick<App, 'store' | 'clock'>,
+  end: { result: ExitStatus } | { error: unknown },
+  signal: AbortSignal,
+): Promise<void> {
+  const noted = JSON.stringify({ ended_at: isoInstant(clock.now()), ...endReport(end, signal) })
+  await store.transaction(() => store.state.setMeta(META.backfillEnd, noted)).catch(() => undefined)
+}
+
+function endReport(
+  end: { result: ExitStatus } | { error: unknown },
+  signal: AbortSignal,
+): Omit<BackfillEnd, 'ended_at'> {
+  const stop = signal.aborted ? signal.reason : undefined
+  if ('result' in end) {
+    const reason = stop === undefined ? 'Some resources failed' : reasonOf(stop)
+    return { exit_status: end.result, reason: end.result === EXIT_STATUS.done ? null : reason }
+  }
+  const isStopped = stop !== undefined && end.error instanceof Error && end.error.name === 'AbortError'
+  const error = isStopped ? stop : end.error
+  return { exit_status: exitStatusOf(error), reason: reasonOf(error) }
+}

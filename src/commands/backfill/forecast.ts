@@ -1,0 +1,84 @@
+import { PAGING } from '../../api/paging.ts'
+import type { ListRequest, Resource } from '../../catalog/resource.ts'
+import type { Workload } from '../../store/sync/workload.ts'
+
+/** How many requests remain, and how long they take. Pure. */
+
+export interface ResourceOutlook {
+  resource: Resource
+  isFinished: boolean
+  /** Whether its parents are finished, so that all its items are known. */
+  areParentsFinished: boolean
+  /** Requests sent for it so far. */
+  requests: number
+  workload: Workload
+}
+
+/** Requests still to be sent; undefined while they cannot be counted. */
+export function requestsLeft(outlooks: readonly ResourceOutlook[]): number | undefined {
+  let all = 0
+  for (const outlook of outlooks) {
+    const left = requestsLeftFor(outlook)
+    if (left === undefined) return undefined
+    all += left
+  }
+  return all
+}
+
+function requestsLeftFor({ resource, isFinished, areParentsFinished, requests, workload }: ResourceOutlook) {
+  if (isFinished) return 0
+  if (requests === 0 && !areParentsFinished) return undefined
+  const { lists, items } = workload
+  const single = items ? (items.total ?? 0) - items.done : 0
+  if (lists === undefined || lists.ended) return Math.max(0, single)
+  if (lists.total === undefined) return undefined
+  return Math.max(0, single) + Math.ceil(Math.max(0, lists.total - lists.done) / pageSize(resource))
+}
+
+/** For a list whose paging style is not known: the smaller page size of the two cursor styles. */
+const ASSUMED_PAGE_SIZE = 50
+
+function pageSize({ feeds }: Resource): number {
+  const sizes = Object.values(feeds).flatMap(feed => ('list' in feed ? [pageLimit(feed.list)] : []))
+  return Math.min(...sizes, 100)
+}
+
+function pageLimit({ paging }: ListRequest): number {
+  return PAGING[paging].maxLimit ?? ASSUMED_PAGE_SIZE
+}
+
+export interface Sample {
+  /** Monotonic ms. */
+  at: number
+  /** Responses so far, without 429. */
+  answered: number
+}
+
+/** The rate is measured over this time. */
+const WINDOW_MS = 60_000
+/** Samples over a shorter time give no rate. */
+const MIN_SPAN_MS = 3_000
+
+/** The samples of the last minute and the newest one before it. */
+export function withSample(samples: readonly Sample[], sample: Sample): Sample[] {
+  const all = [...samples, sample]
+  const first = all.findLastIndex(({ at }) => at <= sample.at - WINDOW_MS)
+  return all.slice(Math.max(0, first))
+}
+
+/** Responses per second over the samples; undefined when they span too little time. */
+export function recentRate(samples: readonly Sample[]): number | undefined {
+  const [first, last] = [samples[0], samples.at(-1)]
+  if (!first || !last || last.at - first.at < MIN_SPAN_MS) return undefined
+  return ((last.answered - first.answered) * 1000) / (last.at - first.at)
+}
+
+/** Milliseconds left, including the rest of a pause; undefined when the requests or the rate are not known. */
+export function timeLeft(
+  left: number | undefined,
+  rate: number | undefined,
+  pausedMs: number,
+): number | undefined {
+  if (left === undefined || rate === undefined || rate <= 0) return undefined
+  return (left / rate) * 1000 + pausedMs
+}

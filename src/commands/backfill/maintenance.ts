@@ -1,0 +1,30 @@
+import { clean, dueNow, type MaintainDeps, maintain, rebuildLarge } from '../../retention/maintain.ts'
+
+/** Limits maintenance, so that an hourly backfill does not run late when much content is to be erased. */
+const LIMIT_MS = 60_000
+
+/**
+ * The last step of a backfill: nightly maintenance that is due, for installations without a daemon. It stops after a
+ * minute, and the next run continues it. A failure is only a warning, since the backfill itself succeeded.
+ * @param server the API's clock, in ms since the epoch
+ */
+export async function maintainAfterBackfill(deps: MaintainDeps, server: number | undefined): Promise<void> {
+  const { clock, log } = deps
+  const [over, tooLong] = [new AbortController(), new AbortController()]
+  const signal = AbortSignal.any([deps.signal, tooLong.signal])
+  const watching = clock.sleep(LIMIT_MS, over.signal).then(() => tooLong.abort())
+  try {
+    const due = dueNow(deps, server)
+    if (due === 'apart')
+      log.warn('Erased nothing: the clock of this machine differs too much from the clock of the API')
+    if (due === 'maintenance') await maintain({ ...deps, signal })
+    if (due === 'cleaning') await clean({ ...deps, signal })
+    // Not under the time limit: it runs at most once a week, and a partial rebuild has no effect.
+    await rebuildLarge(deps)
+  } catch (error) {
+    log.warn('Maintenance after the backfill failed; the next run tries again', { error })
+  } finally {
+    over.abort()
+    await watching
+  }
+}

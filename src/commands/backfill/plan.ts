@@ -1,0 +1,267 @@
+import { existsSync } from 'node:fs'
+import { accessGone } from '../../api/access.ts'
+import { createAsker } from '../../api/ask.ts'
+import { createGovernor } from '../../api/governor/governor.ts'
+import { createApiClient } from '../../app.ts'
+import type { ResourceName } from '../../catalog/resource.ts'
+import { isoInstant, systemClock } from '../../clock.ts'
+import type { ApiSettings } from '../../config/config.ts'
+import { type Amount, sum } from '../../engine/estimate/estimate.ts'
+import { type Holdings, readHoldings } from '../../engine/estimate/holdings.ts'
+import {
+  type DayLimit,
+  type PlanLine,
+  planLines,
+  type Rate,
+  ratesOf,
+  secondsFor,
+} from '../../engine/estimate/plan.ts'
+import { type Survey, survey } from '../../engine/estimate/survey.ts'
+import { EXIT_STATUS, type ExitStatus } from '../../errors.ts'
+import { jsonLine } from '../../harmless.ts'
+import { openDatabase } from '../../store/database/open.ts'
+import { statementCache } from '../../store/database/statements.ts'
+import { refuseOtherWorkspaceAt } from '../../store/database/workspace-check.ts'
+import { META } from '../../store/sync/meta.ts'
+import { requestsNoted } from '../../store/sync/requests-today.ts'
+import { createState } from '../../store/sync/state.ts'
+import { type TableColumn, table } from '../../terminal/table.ts'
+import { countText, rateText, wholeSecondsText } from '../../terminal/wording.ts'
+import { wholeNumber } from '../../whole-number.ts'
+import type { CommandContext } from '../command.ts'
+
+/** `parley backfill --plan`: estimates the requests and time of a backfill. */
+
+export interface PlanRequest {
+  settings: ApiSettings
+  resources: readonly ResourceName[]
+  json: boolean
+}
+
+/** The plan itself sends at most this many requests; repeated attempts are not counted. */
+const MAX_REQUESTS = 60
+
+export async function showPlan(
+  context: CommandContext,
+  { settings, resources, json }: PlanRequest,
+): Promise<ExitStatus> {
+  const clock = systemClock()
+  const { api, sync } = settings
+  const since = sync.since ?? null
+  const { workspaceId: id, baseUrl } = api
+  refuseOtherWorkspaceAt(settings.database.path, { id, baseUrl })
+  const held = readWarehouseFacts(settings, resources, isoInstant(clock.now()))
+  const governor = createGovernor({
+    clock,
+    random: Math.random,
+    ceilings: {
+      requestsPerSecond: api.maxRequestsPerSecond,
+      concurrency: api.maxConcurrency,
+      requestsPerDay: api.maxRequestsPerDay,
+    },
+    initial: held?.learned,
+    usedToday: held?.usedToday ?? 0,
+  })
+  const client = createApiClient(settings, clock)
+  const asker = createAsker({
+    client,
+    governor,
+    clock,
+    random: Math.random,
+    giveUpMs: api.giveUpSeconds * 1000,
+    signal: context.signal,
+    onPause: until => context.stderr.write(`parley: The API asks to wait until ${isoInstant(until)}\n`),
+  })
+  try {
+    const found = await survey(asker, {
+      chosen: resources,
+      held: held?.holdings,
+      since,
+      accessLogEndParameter: settings.accessLog.endParameter,
+      budget: MAX_REQUESTS,
+    })
+    if (asker.answerMs() === undefined && isAccessRefused(found.refusals))
+      throw accessGone(client.access, false)
+    const state = governor.state()
+    const rates = ratesOf({
+      learned: held?.learned,
+      ceilings: { requestsPerSecond: api.maxRequestsPerSecond, concurrency: api.maxConcurrency },
+      answerMs: asker.answerMs(),
+      throttledTo: state.throttled > 0 ? governor.learned().ratePerSecond : undefined,
+    })
+    const plan = planSummary(planLines(resources, { found, held: held?.holdings }), rates, {
+      since,
+      asked: asker.used(),
+      warehouse: held ? settings.database.path : null,
+      day:
+        api.maxRequestsPerDay === undefined
+          ? undefined
+          : { perDay: api.maxRequestsPerDay, usedToday: state.usedToday },
+    })
+    context.stdout.write(json ? jsonLine(plan) : planText(plan))
+    return EXIT_STATUS.done
+  } finally {
+    await client.close()
+    governor.close()
+  }
+}
+
+/** Whether a request was refused in a way that does not mean "not offered by this workspace". */
+function isAccessRefused(refusals: Survey['refusals']): boolean {
+  return [...refusals.values()].some(
+    ({ status, expected }) => !expected && (status === 403 || status === 404),
+  )
+}
+
+interface WarehouseFacts {
+  holdings: Holdings
+  learned: { ratePerSecond: number; concurrency: number; limited: boolean } | undefined
+  usedToday: number
+}
+
+/** Facts from the warehouse; undefined when there is none. The database is opened read-only. */
+function readWarehouseFacts(
+  { database, sync }: ApiSettings,
+  chosen: readonly ResourceName[],
+  now: string,
+): WarehouseFacts | undefined {
+  if (!existsSync(database.path)) return undefined
+  const db = openDatabase({ path: database.path, readonly: true })
+  try {
+    const tables = db
+      .prepare("SELECT count(*) FROM sqlite_master WHERE name = 'sync_resources'")
+      .pluck()
+      .get()
+    if (tables === 0) return undefined
+    const { meta } = createState(statementCache(db))
+    return {
+      holdings: readHoldings(db, { chosen, since: sync.since ?? null, now }),
+      learned: JSON.parse(meta(META.learnedRate) ?? 'null') ?? undefined,
+      usedToday: requestsNoted(meta, now.slice(0, 10)),
+    }
+  } finally {
+    db.close()
+  }
+}
+
+interface Cost {
+  requests: number
+  certainty: Amount['certainty']
+  /** At the fastest rate; null when no rate is known. */
+  seconds: number | null
+  /** One for each assumed rate, the slowest first; a single one when the API's limit is known. */
+  estimates: readonly { per_second: number; seconds: number }[]
+}
+
+interface PlanSummary extends Cost {
+  since: string | null
+  /** The database whose contents the plan subtracts. */
+  warehouse: string | null
+  /** Requests that the plan itself sent. */
+  asked: number
+  rate: { per_second: number; from: string } | null
+  lanes: readonly (Cost & { lane: string })[]
+  resources: readonly (Cost & { resource: string; lane: string; because: string })[]
+}
+
+interface PlanContext {
+  since: string | null
+  asked: number
+  warehouse: string | null
+  day: DayLimit | undefined
+}
+
+function planSummary(
+  lines: readonly PlanLine[],
+  rates: readonly Rate[],
+  { day, ...rest }: PlanContext,
+): PlanSummary {
+  const cost = ({ value, certainty }: Amount): Cost => {
+    const estimates = rates.map(rate => ({
+      per_second: round(rate.perSecond),
+      seconds: round(secondsFor(value, rate, day)),
+    }))
+    return { requests: value, certainty, seconds: estimates.at(-1)?.seconds ?? null, estimates }
+  }
+  const fastest = rates.at(-1)
+  const lanes = [...new Set(lines.map(({ lane }) => lane))].sort()
+  return {
+    ...cost(sum(...lines.map(({ requests }) => requests))),
+    ...rest,
+    rate: fastest ? { per_second: round(fastest.perSecond), from: fastest.from } : null,
+    lanes: lanes.map(lane => ({
+      lane,
+      ...cost(sum(...lines.filter(line => line.lane === lane).map(({ requests }) => requests))),
+    })),
+    resources: lines.map(({ resource, lane, requests, because }) => ({
+      resource,
+      lane,
+      ...cost(requests),
+      because,
+    })),
+  }
+}
+
+const round = (value: number): number => Math.round(value * 10) / 10
+
+const CERTAINTY_PREFIX: Readonly<Record<Amount['certainty'], string>> = {
+  exact: '',
+  about: '~',
+  'at least': '≥',
+  unknown: '',
+}
+
+type Row = Cost & { resource: string; lane: string; because: string }
+
+const planColumns = ({ estimates }: PlanSummary): readonly TableColumn<Row>[] => [
+  { title: 'RESOURCE', cell: ({ resource }) => resource },
+  { title: 'LANE', cell: ({ lane }) => lane },
+  {
+    title: 'REQUESTS',
+    align: 'right',
+    cell: ({ requests, certainty }) =>
+      certainty === 'unknown' ? 'unknown' : `${CERTAINTY_PREFIX[certainty]}${wholeNumber(requests)}`,
+  },
+  ...estimates.map(
+    ({ per_second: rate }, index): TableColumn<Row> => ({
+      title: timeTitle(rate, { isOnly: estimates.length === 1, isLast: index === estimates.length - 1 }),
+      align: 'right',
+      cell: row => (row.certainty === 'unknown' ? '' : timeText(row.estimates[index]?.seconds ?? 0)),
+    }),
+  ),
+  { title: 'BASIS', cell: ({ because }) => because },
+]
+
+function timeTitle(rate: number, { isOnly, isLast }: { isOnly: boolean; isLast: boolean }): string {
+  if (isOnly) return 'TIME'
+  return isLast ? 'NO LIMIT' : `AT ${rateText(rate)}/S`
+}
+
+const timeText = (seconds: number): string => wholeSecondsText(Math.round(seconds) * 1000)
+
+function rateSentence({ rate, estimates }: PlanSummary): string {
+  if (rate === null) return 'Rate: not known yet.'
+  const fastest = `${rateText(rate.per_second)} requests a second (${rate.from})`
+  if (estimates.length === 1) return `Rate: ${fastest}.`
+  const limits = estimates.slice(0, -1).map(each => rateText(each.per_second))
+  return `Rate: the limit of the API is not known yet. The times assume a limit of ${limits.join(' or ')} requests a second, and no limit: ${fastest}.`
+}
+
+function planText(plan: PlanSummary): string {
+  const [titles = '', ...rows] = table(planColumns(plan), [
+    ...plan.resources,
+    ...plan.lanes.map(each => ({ ...each, resource: 'all', because: '' })),
+    { ...plan, resource: 'all', lane: 'all', because: '' },
+  ])
+  const remarks = [
+    rateSentence(plan),
+    plan.warehouse
+      ? `The plan leaves out what ${plan.warehouse} already contains.`
+      : 'There is no warehouse yet: the plan covers everything.',
+    ...(plan.since ? [`Where the API can filter by time, only data since ${plan.since} is counted.`] : []),
+    '~ estimated; ≥ at least (the exact number is known only after reading).',
+    `This plan sent ${countText(plan.asked, 'request')} and stored nothing.`,
+  ]
+  const each = rows.slice(0, plan.resources.length)
+  return `${[titles, ...each, '', ...rows.slice(each.length), '', ...remarks].join('\n')}\n`
+}

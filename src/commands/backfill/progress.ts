@@ -1,0 +1,226 @@
+import type { App } from '../../app.ts'
+import { resourceNamed } from '../../catalog/catalog.ts'
+import type { ResourceName } from '../../catalog/resource.ts'
+import { type Clock, isoInstant } from '../../clock.ts'
+import type { Backfill, ResourceProgress } from '../../engine/backfill.ts'
+import type { Log } from '../../log.ts'
+import { createWorkload, type Workload } from '../../store/sync/workload.ts'
+import type { LiveArea } from '../../terminal/live-area.ts'
+import { confirmingText, drawBars, type Overall, pauseReason, type ResourceBar, troubleText } from './bars.ts'
+import {
+  type ResourceOutlook,
+  recentRate,
+  requestsLeft,
+  type Sample,
+  timeLeft,
+  withSample,
+} from './forecast.ts'
+
+/** Shows the progress of a backfill: as bars on a terminal, otherwise as log lines. */
+export interface ProgressView {
+  /** Shows progress until the signal is aborted. */
+  show(until: AbortSignal): Promise<void>
+}
+
+export interface ProgressDeps {
+  app: Pick<App, 'clock' | 'governor' | 'store'>
+  backfill: Backfill
+  log: Log
+  /** Draws bars here; undefined when standard error is not a terminal. */
+  area: LiveArea | undefined
+  colour: boolean
+  /** Aborted when the backfill is asked to stop. */
+  stopping: AbortSignal
+}
+
+/** Time between two updates of the bars, and between two log lines. */
+const REDRAW_MS = 200
+const LOG_MS = 30_000
+/** Rows are counted at most this often, and counting takes at most this share of the time. */
+const COUNT_MS = 1000
+const COUNT_TIME_SHARE = 0.02
+
+export function createProgressView(deps: ProgressDeps): ProgressView {
+  const { app, area } = deps
+  const { clock } = app
+  const began = clock.elapsed()
+  const survey = createForecastReader(deps)
+  const log = createProgressLog(deps)
+  let samples: readonly Sample[] = []
+
+  const overall = (): Overall => {
+    const { progress, outlooks } = survey.latest()
+    const requests = sumOf(progress, ({ counts }) => counts.requests)
+    const throttled = sumOf(progress, ({ counts }) => counts.throttled)
+    const run = deps.backfill.progress()
+    samples = withSample(samples, { at: clock.elapsed(), answered: run.answered - run.throttled })
+    const rate = recentRate(samples)
+    const governor = app.governor.state()
+    const pausedMs = Math.max(0, (governor.pausedUntil ?? 0) - clock.now())
+    return {
+      finished: progress.filter(({ finished }) => finished).length,
+      resources: progress.length,
+      requests,
+      throttled,
+      rate,
+      governor,
+      trouble: run.trouble(),
+      confirmingUntil: run.confirmingUntil,
+      now: clock.now(),
+      elapsedMs: clock.elapsed() - began,
+      leftMs: timeLeft(requestsLeft(outlooks), rate, pausedMs),
+      isStopping: deps.stopping.aborted,
+    }
+  }
+
+  return {
+    async show(until) {
+      let loggedAt = began
+      while (!until.aborted) {
+        const { progress, outlooks } = survey.latest()
+        if (area && progress.length > 0) {
+          const picture = { ...area.size(), colour: deps.colour }
+          area.draw(drawBars(barsOf(progress, outlooks), overall(), picture))
+        } else if (!area) {
+          log.finished(progress)
+          // Called each time, since it also samples the rate.
+          const state = overall()
+          if (clock.elapsed() - loggedAt >= LOG_MS) {
+            log.line(state, { progress, outlooks })
+            loggedAt += LOG_MS
+          }
+        }
+        await clock.sleep(area ? REDRAW_MS : COUNT_MS, until)
+      }
+      area?.clear()
+      if (!area) log.finished(deps.backfill.progress().resources)
+    },
+  }
+}
+
+/** A bar for each resource that has sent a request and is not finished. */
+function barsOf(progress: readonly ResourceProgress[], outlooks: readonly ResourceOutlook[]): ResourceBar[] {
+  return progress.flatMap(({ resource, counts, finished }, index) => {
+    const workload = outlooks[index]?.workload
+    if (finished || counts.requests === 0 || !workload) return []
+    const { done, total, isGuess } = workload.items ?? workload.lists ?? UNCOUNTED
+    return [{ resource, done, total, isGuess, rows: counts.rowsRead }]
+  })
+}
+
+const UNCOUNTED = { done: 0, total: undefined, isGuess: false }
+
+interface ForecastReader {
+  /** Request and row counts are current; the remaining work is as of the last count. */
+  latest(): Forecast
+}
+
+/** Both lists have the chosen resources in the same order. */
+interface Forecast {
+  progress: readonly ResourceProgress[]
+  outlooks: readonly ResourceOutlook[]
+}
+
+/** Counts the remaining work in the database, less often when counting is slow. */
+function createForecastReader({ app, backfill }: ProgressDeps): ForecastReader {
+  const { clock, store } = app
+  const workload = createWorkload(store.prepare)
+  let last: Forecast = { progress: [], outlooks: [] }
+  let nextAt = Number.NEGATIVE_INFINITY
+
+  const outlookOf = (
+    { resource: name, counts, finished }: ResourceProgress,
+    ended: ReadonlySet<ResourceName>,
+    chosen: ReadonlySet<ResourceName>,
+  ): ResourceOutlook => {
+    const resource = resourceNamed(name)
+    const { round, firstCompleteAt } = store.state.get(name)
+    const question = { resource, round, now: currentInstant(clock), readBefore: firstCompleteAt !== null }
+    const isOver = (parent: ResourceName) => ended.has(parent) || !chosen.has(parent)
+    return {
+      resource,
+      isFinished: finished,
+      areParentsFinished: resource.parents.every(isOver),
+      get requests() {
+        return counts.requests
+      },
+      workload: finished ? NOTHING_LEFT : workload(question),
+    }
+  }
+
+  return {
+    latest() {
+      const began = clock.elapsed()
+      if (began < nextAt) return last
+      const { begun, resources: progress } = backfill.progress()
+      if (!begun) return last
+      const ended = new Set(progress.filter(({ finished }) => finished).map(({ resource }) => resource))
+      const chosen = new Set(progress.map(({ resource }) => resource))
+      last = { progress, outlooks: progress.map(one => outlookOf(one, ended, chosen)) }
+      nextAt = clock.elapsed() + Math.max(COUNT_MS, (clock.elapsed() - began) / COUNT_TIME_SHARE)
+      return last
+    },
+  }
+}
+
+const NOTHING_LEFT: Workload = {}
+
+const currentInstant = (clock: Clock) => isoInstant(clock.now())
+
+/** Log lines, in place of bars. */
+function createProgressLog({ log }: ProgressDeps) {
+  const loggedResources = new Set<ResourceName>()
+  return {
+    /** Logs each newly finished resource once. */
+    finished(progress: readonly ResourceProgress[]) {
+      for (const { resource, counts, finished, isUnread } of progress) {
+        // The reason why a resource is unreadable was logged when it was found.
+        if (!finished || isUnread || loggedResources.has(resource)) continue
+        loggedResources.add(resource)
+        const isUnchanged = counts.rowsChanged + counts.rowsDeleted === 0
+        const say = isUnchanged ? log.debug : log.info
+        say('Finished a resource', {
+          resource,
+          requests: counts.requests,
+          throttled: counts.throttled,
+          rows: counts.rowsRead,
+          changed: counts.rowsChanged,
+          deleted: counts.rowsDeleted,
+        })
+      }
+    },
+    line(overall: Overall, { progress, outlooks }: Forecast) {
+      const { governor, rate } = overall
+      const left = requestsLeft(outlooks)
+      const { now } = overall
+      const wait = currentWait(overall)
+      log.info('Backfill in progress', {
+        done: overall.finished,
+        total: overall.resources,
+        requests: overall.requests,
+        throttled: overall.throttled,
+        rows: sumOf(progress, ({ counts }) => counts.rowsRead),
+        changed: sumOf(progress, ({ counts }) => counts.rowsChanged),
+        ...(rate !== undefined && { rate: Math.round(rate * 100) / 100 }),
+        concurrency: governor.concurrency,
+        duration_ms: Math.round(overall.elapsedMs),
+        ...(left !== undefined && { pending: left }),
+        ...(wait && { reason: wait.reason, wait_ms: Math.max(0, wait.until - now) }),
+      })
+    },
+  }
+}
+
+/** Why no request is sent now, and until when, in ms since the epoch. */
+function currentWait({ trouble, confirmingUntil, governor, now }: Overall) {
+  if (trouble) return { reason: troubleText(trouble, now), until: trouble.nextTryAt }
+  if (confirmingUntil !== undefined) {
+    return { reason: confirmingText(confirmingUntil, now), until: confirmingUntil }
+  }
+  const reason = pauseReason(governor, now)
+  return reason === undefined ? undefined : { reason, until: governor.pausedUntil ?? 0 }
+}
+
+function sumOf(progress: readonly ResourceProgress[], value: (one: ResourceProgress) => number): number {
+  return progress.reduce((sum, one) => sum + value(one), 0)
+}

@@ -1,0 +1,229 @@
+import type { App } from '../../app.ts'
+import { resourceNamed } from '../../catalog/catalog.ts'
+import type { Backfill, BackfillResult, ResourceResult } from '../../engine/backfill.ts'
+import { EXIT_STATUS, ParleyError, StopError } from '../../errors.ts'
+import { sizeText } from '../../size-text.ts'
+import { readStatus, type StatusRow } from '../../store/status/status.ts'
+import { indentedNote, table } from '../../terminal/table.ts'
+import { countText, durationText, wrapText } from '../../terminal/wording.ts'
+import { wholeNumber } from '../../whole-number.ts'
+
+/** The result of a backfill, printed as text and with `--json`. */
+export interface Summary {
+  database: { path: string; bytes: number }
+  durationMs: number
+  result: BackfillResult
+  resources: readonly ResourceSummary[]
+  /** The error that ended the backfill early; undefined after a signal. */
+  error: ParleyError | undefined
+}
+
+export interface ResourceSummary extends ResourceResult {
+  /** The resource's row of `sync_status` after the run. */
+  status: StatusRow
+  /** Items that the API has not ready yet. The next run requests them again. */
+  waiting: number
+  /** Whether the mass-deletion guard holds back deletions. */
+  isHeldBack: boolean
+}
+
+export interface SummaryDeps {
+  app: Pick<App, 'store'>
+  backfill: Backfill
+  end: { result: BackfillResult } | { error: unknown }
+  durationMs: number
+}
+
+/** Undefined when the database failed or nothing was read. */
+export function summarize({ app, backfill, end, durationMs }: SummaryDeps): Summary | undefined {
+  const error = 'error' in end ? end.error : undefined
+  if (error !== undefined && !(error instanceof ParleyError)) return undefined
+  if (error instanceof StopError && error.exitStatus === EXIT_STATUS.databaseUnavailable) return undefined
+  const result = 'result' in end ? end.result : partialResult(backfill)
+  if (error !== undefined && result.resources.every(({ rowsRead }) => rowsRead === 0)) return undefined
+  const { store } = app
+  const status = new Map(readStatus(store.db).map(row => [row.resource, row]))
+  return {
+    database: { path: store.db.name, bytes: databaseBytes(store) },
+    durationMs,
+    result,
+    error,
+    resources: result.resources.flatMap(one => {
+      const row = status.get(one.resource)
+      if (row === undefined) return []
+      const isHeldBack = store.state.get(one.resource).heldSince !== null
+      return [{ ...one, status: row, waiting: countWaiting(store, one), isHeldBack }]
+    }),
+  }
+}
+
+/** The result of a run that an error ended, from its progress. */
+function partialResult(backfill: Backfill): BackfillResult {
+  const { requests, throttled, resources } = backfill.progress()
+  return {
+    complete: false,
+    interrupted: false,
+    requests,
+    throttled,
+    resources: resources.map(({ resource, counts, finished }) => ({
+      resource,
+      ...counts,
+      outcome: finished ? 'complete' : 'stopped',
+    })),
+  }
+}
+
+function databaseBytes({ db }: App['store']): number {
+  const page = db.pragma('page_size', { simple: true }) as number
+  return page * (db.pragma('page_count', { simple: true }) as number)
+}
+
+function countWaiting({ tasks }: App['store'], { resource }: ResourceResult): number {
+  return Object.entries(resourceNamed(resource).feeds)
+    .filter(([, { mode }]) => mode === 'item')
+    .reduce((sum, [name]) => sum + tasks.countWaiting(`${resource}.${name}`), 0)
+}
+
+// ------------------------------------------------------------------------------------------------ JSON
+
+/** The object that `--json` prints. The keys match the column names of the warehouse. */
+export function summaryJson({ database, durationMs, result, resources, error }: Summary) {
+  return {
+    complete: result.complete,
+    interrupted: result.interrupted,
+    duration_ms: Math.round(durationMs),
+    requests: result.requests,
+    throttled: result.throttled,
+    database: database.path,
+    database_bytes: database.bytes,
+    error: error ? { code: error.code, message: error.message, hint: error.hint ?? null } : null,
+    resources: resources.map(({ status, waiting, ...one }) => ({
+      resource: one.resource,
+      outcome: one.outcome,
+      reason: one.reason ?? null,
+      requests: one.requests,
+      throttled: one.throttled,
+      rows_read: one.rowsRead,
+      rows_changed: one.rowsChanged,
+      rows_deleted: one.rowsDeleted,
+      rows_live: status.rows_live,
+      pending: status.pending_tasks,
+      waiting,
+      rejected: status.rejected,
+    })),
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ text
+
+const OUTCOME_TEXT: Readonly<Record<ResourceResult['outcome'], string>> = {
+  complete: 'read',
+  stopped: 'not finished',
+  failed: 'failed',
+  unavailable: 'not offered',
+  interrupted: 'not finished',
+}
+
+interface Line {
+  name: string
+  outcome: string
+  live: number | undefined
+  changed: number
+  deleted: number
+  requests: number
+}
+
+const USUAL_COLUMNS = 100
+
+export function summaryText(summary: Summary, columns = USUAL_COLUMNS): string {
+  const { resources, result } = summary
+  const lines: Line[] = resources.map(one => ({
+    name: one.resource,
+    outcome: OUTCOME_TEXT[one.outcome],
+    live: one.status.rows_live,
+    changed: one.rowsChanged,
+    deleted: one.rowsDeleted,
+    requests: one.requests,
+  }))
+  const total = (value: (line: Line) => number) => lines.reduce((sum, line) => sum + value(line), 0)
+  const totals: Line = {
+    name: 'all',
+    outcome: '',
+    live: undefined,
+    changed: total(({ changed }) => changed),
+    deleted: total(({ deleted }) => deleted),
+    requests: result.requests,
+  }
+  const number = (value: number | undefined) => (value === undefined ? '' : wholeNumber(value))
+  const text = table<Line>(
+    [
+      { title: 'resource', cell: ({ name }) => name },
+      { title: 'rows', align: 'right', cell: ({ live }) => number(live) },
+      { title: 'new or changed', align: 'right', cell: ({ changed }) => number(changed) },
+      { title: 'deleted', align: 'right', cell: ({ deleted }) => number(deleted) },
+      { title: 'requests', align: 'right', cell: ({ requests }) => number(requests) },
+      { title: '', cell: ({ outcome }) => outcome },
+    ],
+    [...lines, totals],
+  )
+  const reasons = resources.flatMap(({ resource, reason }) =>
+    reason === undefined ? [] : indentedNote(resource, reason, columns),
+  )
+  const said = summarySentences(summary).flatMap(sentence => wrapText(sentence, columns - 1))
+  return `${[...text, ...reasons, ...said].join('\n')}\n`
+}
+
+function summarySentences(summary: Summary): string[] {
+  const { result, durationMs, database } = summary
+  const throttled = result.throttled > 0 ? `, ${wholeNumber(result.throttled)} of them throttled (429)` : ''
+  const took = `${countText(result.requests, 'request')} in ${durationText(durationMs)}${throttled}.`
+  return [
+    `${headline(result)}: ${took}`,
+    `Warehouse: ${database.path} (${sizeText(database.bytes)}).`,
+    ...waitingSentences(summary),
+    ...rejectedSentences(summary),
+    ...nextStepSentences(summary),
+  ]
+}
+
+function headline({ complete, interrupted }: BackfillResult): string {
+  if (complete) return 'Complete'
+  return interrupted ? 'Stopped early' : 'Not complete'
+}
+
+function waitingSentences({ resources }: Summary): string[] {
+  const waiting = resources.filter(one => one.waiting > 0)
+  if (waiting.length === 0) return []
+  const list = waiting.map(one => `${wholeNumber(one.waiting)} of ${one.resource}`).join(', ')
+  return [`Not ready in the API yet: ${list}. The next run requests them again.`]
+}
+
+function rejectedSentences({ resources }: Summary): string[] {
+  const rejected = resources.filter(({ status }) => status.rejected > 0)
+  if (rejected.length === 0) return []
+  const list = rejected.map(({ resource, status }) => `${wholeNumber(status.rejected)} of ${resource}`)
+  return [`Not stored: ${list.join(', ')}. The table sync_rejects gives the reasons.`]
+}
+
+function nextStepSentences({ result, resources, error }: Summary): string[] {
+  if (result.complete || error !== undefined) return []
+  const failed = resources.filter(({ outcome }) => outcome === 'failed')
+  if (result.interrupted || failed.length === 0) {
+    return ['Run parley backfill again to continue where it stopped.']
+  }
+  const names = (chosen: readonly ResourceSummary[]) => chosen.map(({ resource }) => resource).join(', ')
+  const held = failed.filter(({ isHeldBack }) => isHeldBack)
+  const unread = failed.filter(({ isHeldBack }) => !isHeldBack)
+  return [
+    ...(held.length === 0
+      ? []
+      : [
+          `Deletions are held back: ${names(held)}. If the rows are really gone, do nothing. If not, check api.key and api.workspace_id before the next run.`,
+        ]),
+    ...(unread.length === 0
+      ? []
+      : [
+          `Not read completely: ${names(unread)}. The rows read so far are stored. Run parley backfill again to read the rest.`,
+        ]),
+  ]
+}

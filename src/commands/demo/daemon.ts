@@ -1,0 +1,251 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { type Clock, systemClock } from '../../clock.ts'
+import { EXIT_STATUS, type ExitStatus } from '../../errors.ts'
+import type { Sqlite } from '../../store/database/connection.ts'
+import { hasColours } from '../../terminal/colours.ts'
+import { createLiveArea, isRedrawable, type LiveArea } from '../../terminal/live-area.ts'
+import { wholeNumber } from '../../whole-number.ts'
+import { recentRate, type Sample, withSample } from '../backfill/forecast.ts'
+import type { CommandContext } from '../command.ts'
+import {
+  type DemoScreen,
+  type DemoState,
+  demoSummary,
+  drawDemo,
+  eventLine,
+  requestLine,
+  statusLines,
+} from './picture.ts'
+import {
+  endProcess,
+  type Limit,
+  type Service,
+  type Sizes,
+  startParley,
+  startSimulator,
+  waitForService,
+} from './processes.ts'
+import { createDemoWorld, type DemoWorld } from './world.ts'
+
+/** `parley demo --daemon`: a workspace that keeps changing, and the real daemon that follows it. */
+
+export interface DaemonDemo {
+  /** The absolute path of the database. */
+  file: string
+  /** The path as the user gave it. */
+  database: string
+  sizes: Sizes
+  /** With hostile names and values. */
+  isWild: boolean
+  /** Undefined: runs until it is stopped. */
+  minutes: number | undefined
+  /** The command that starts parley here, such as `node dist/cli.js`. */
+  parley: string
+}
+
+/** So low that loading the history takes minutes, while new items must still arrive quickly. */
+const LIMIT: Limit = { rate: 60, burst: 30 }
+/** A day becomes a minute and a half. */
+const INTERVAL_SCALE = '0.001'
+const POLL_SECONDS = '5'
+/** Short, since the audit interval grows with age: changes to items of this age arrive within minutes. */
+const HISTORY_DAYS = '60'
+
+export async function demoDaemon(context: CommandContext, demo: DaemonDemo): Promise<ExitStatus> {
+  const { env, cwd, stderr, signal } = context
+  stderr.write(introduction(demo))
+  const clock = systemClock()
+  const simulator = startSimulator(env, demo.sizes, LIMIT, [
+    '--control',
+    '--now',
+    'real',
+    ...(demo.isWild ? [] : ['--tidy']),
+    '--log-requests',
+    '--history-days',
+    HISTORY_DAYS,
+  ])
+  const stop = () => simulator.kill()
+  signal.addEventListener('abort', stop)
+  try {
+    const service = await waitForService(simulator, signal)
+    signal.removeEventListener('abort', stop)
+    if (service === undefined || signal.aborted) return EXIT_STATUS.unfinished
+    const flags = ['--poll-seconds', POLL_SECONDS, '--interval-scale', INTERVAL_SCALE]
+    const daemon = startParley(['daemon', ...flags, '--listen', '127.0.0.1:0'], {
+      cwd,
+      env,
+      service,
+      file: demo.file,
+      stderr: 'pipe',
+    })
+    return await watch(context, { demo, daemon, service, clock })
+  } finally {
+    signal.removeEventListener('abort', stop)
+    await endProcess(simulator)
+  }
+}
+
+function introduction({ sizes: { messages, meetings, deals }, database, parley }: DaemonDemo): string {
+  return `
+parley simulate now serves a made-up workspace on this machine that changes all the time:
+${wholeNumber(messages)} e-mails, ${wholeNumber(meetings)} meetings and ${wholeNumber(deals)} deals to begin with. It refuses more than
+${LIMIT.rate} requests a second, and fails now and then.
+
+parley daemon keeps ${database} true to it: it looks for new things every ${POLL_SECONDS} s and loads the history
+beside that. Intervals of audits are a thousandth of the usual, so that what takes days takes minutes.
+
+In a second terminal:
+  ${parley} status --database ${database}
+  sqlite3 -box ${database} "SELECT * FROM live_messages ORDER BY received_at DESC LIMIT 5"
+  sqlite3 -box ${database} "SELECT * FROM crm_record_changes ORDER BY observed_at DESC LIMIT 5"
+
+`
+}
+
+interface WatchedDaemon {
+  demo: DaemonDemo
+  daemon: ChildProcess
+  service: Service
+  clock: Clock
+}
+
+async function watch(
+  context: CommandContext,
+  { demo, daemon, service, clock }: WatchedDaemon,
+): Promise<ExitStatus> {
+  const { stdout, stderr, env, signal } = context
+  const over = new AbortController()
+  const exit = once(daemon, 'exit').then(([status]) => {
+    over.abort()
+    return status as ExitStatus | null
+  })
+  const time = new AbortController()
+  if (demo.minutes !== undefined) {
+    void clock.sleep(demo.minutes * 60_000, over.signal).then(() => time.abort())
+  }
+  const area = isRedrawable(stderr, env) ? createLiveArea(stderr) : undefined
+  const say = (line: string) => (area ?? stderr).write(`${line}\n`)
+  showDaemonLog(daemon, say)
+  const { openDatabase } = await import('../../store/database/open.ts')
+  const db = openDatabase({ path: demo.file, readonly: true })
+  const world = createDemoWorld({ url: service.url, db, clock, random: Math.random, limit: LIMIT })
+  const parts: DemoView = { demo, db, world, clock, area, colour: hasColours(stderr, env), say }
+  try {
+    await show(parts, AbortSignal.any([signal, time.signal, over.signal]))
+  } finally {
+    db.close()
+    await endProcess(daemon)
+  }
+  const status = await exit
+  stdout.write(`${['', ...demoSummary(world.events()), '', ...endLines(demo, status)].join('\n')}\n`)
+  return status ?? (signal.aborted ? EXIT_STATUS.unfinished : EXIT_STATUS.fault)
+}
+
+function endLines({ database, parley }: DaemonDemo, status: ExitStatus | null): string[] {
+  if (status !== EXIT_STATUS.done) return [`parley daemon ended with status ${status ?? 'none'}.`]
+  return [
+    `parley daemon has stopped, and all processes of the demo have ended. ${database} is kept:`,
+    `  ${parley} status --database ${database}`,
+  ]
+}
+
+interface LogLine {
+  level: string
+  msg: string
+  address?: string
+  resource?: string
+  field?: string
+  reason?: string
+}
+
+/** Prints two kinds of lines of the daemon's log: the address of its status server, and warnings. */
+function showDaemonLog({ stderr }: ChildProcess, say: (line: string) => void): void {
+  if (!stderr) return
+  createInterface({ input: stderr }).on('line', line => {
+    const { level, msg, address, resource, field, reason } = readLogLine(line)
+    if (address !== undefined && level === 'info') say(`parley daemon: ${msg} at http://${address}/status`)
+    else if (level !== 'info') {
+      const where = [resource, field].filter(part => part !== undefined).join('.')
+      say(`parley daemon: ${[where, msg, reason].filter(part => part).join(': ')}`)
+    }
+  })
+}
+
+function readLogLine(line: string): LogLine {
+  try {
+    return JSON.parse(line) as LogLine
+  } catch {
+    return { level: 'error', msg: line }
+  }
+}
+
+interface DemoView {
+  demo: DaemonDemo
+  db: Sqlite
+  world: DemoWorld
+  clock: Clock
+  area: LiveArea | undefined
+  colour: boolean
+  say(line: string): void
+}
+
+const CHECK_MS = 100
+/** Time between two updates on a terminal, and between two reports in other output. */
+const REDRAW_MS = 1000
+const LINES_MS = 30_000
+
+async function show(shown: DemoView, until: AbortSignal): Promise<void> {
+  const { world, clock, area } = shown
+  const measure = createStateReader(shown)
+  const tell = area === undefined ? createEventPrinter(shown) : undefined
+  const began = clock.elapsed()
+  let next = began
+  while (!until.aborted) {
+    await world.makeDueChanges()
+    world.checkArrivals()
+    tell?.()
+    if (clock.elapsed() >= next) {
+      const state = await measure()
+      if (area) area.draw(drawDemo(state, screenOf(shown, area)))
+      else for (const line of [...statusLines(state), requestLine(state)]) shown.say(line)
+      next += area ? REDRAW_MS : LINES_MS
+    }
+    await clock.sleep(CHECK_MS, until)
+  }
+  area?.draw(drawDemo({ ...(await measure()), isStopping: true }, screenOf(shown, area)))
+}
+
+const screenOf = ({ colour }: DemoView, area: LiveArea): DemoScreen => ({ ...area.size(), colour })
+
+function createStateReader({ demo, db, world, clock }: DemoView): () => Promise<DemoState> {
+  const began = clock.elapsed()
+  let samples: readonly Sample[] = []
+  return async () => {
+    const { readStatusReport } = await import('../../store/status/report.ts')
+    const { total, throttled } = await world.requestCounts()
+    samples = withSample(samples, { at: clock.elapsed(), answered: total - throttled })
+    const now = clock.now()
+    return {
+      resources: readStatusReport({ path: demo.file, now, db }).resources,
+      events: world.events(),
+      requests: { total, throttled, perSecond: recentRate(samples) },
+      now,
+      elapsedMs: clock.elapsed() - began,
+      isStopping: false,
+    }
+  }
+}
+
+/** Prints each event once, when it has arrived in the warehouse. */
+function createEventPrinter({ world, clock, say }: DemoView): () => void {
+  const told = new Set<unknown>()
+  return () => {
+    for (const event of world.events()) {
+      if (told.has(event) || (event.kind !== undefined && event.lagMs === undefined)) continue
+      told.add(event)
+      say(eventLine(event, clock.now()))
+    }
+  }
+}

@@ -1,0 +1,278 @@
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { basename, relative, resolve } from 'node:path'
+import { Option } from 'commander'
+import { systemClock } from '../../clock.ts'
+import { EXIT_STATUS, type ExitStatus, StopError } from '../../errors.ts'
+import { singleLine } from '../../harmless.ts'
+import type { Sqlite } from '../../store/database/connection.ts'
+import { hasColours, styledText } from '../../terminal/colours.ts'
+import { table } from '../../terminal/table.ts'
+import { wholeNumber } from '../../whole-number.ts'
+import type { CommandContext, CommandDefinition } from '../command.ts'
+import { createDemoDatabase } from './file.ts'
+import {
+  CLI,
+  endProcess,
+  type Limit,
+  parseSizes,
+  type Service,
+  type Sizes,
+  startParley,
+  startSimulator,
+  waitForService,
+} from './processes.ts'
+import { type DemoQuestion, demoQuestions } from './questions.ts'
+import { passDays } from './year.ts'
+
+export interface DemoOptions {
+  database: string
+  messages?: string
+  daemon?: boolean
+  wild?: boolean
+  minutes?: string
+}
+
+/** The simulator's rate limit. */
+const LIMIT: Limit = { rate: 400, burst: 100 }
+
+/** Confirms a deletion after three seconds instead of two minutes. */
+const INTERVAL_SCALE = '0.025'
+
+export const demoCommand: CommandDefinition<DemoOptions> = {
+  description:
+    'Serves a made-up workspace, reads it into a SQLite file with the real parley backfill, lets weeks go by in the workspace and reads it again, so that there is history, and asks that file a few questions; or, with --daemon, has the workspace change all the time and shows how parley daemon keeps the file true to it. Nothing outside this machine is reached, no settings are needed or used, and only a file that an earlier demo made is written over.',
+  settings: [],
+  options: [
+    new Option('--database <file>', 'the database file, kept after the demo').default('demo.db'),
+    new Option(
+      '--messages <count>',
+      'number of e-mails in the workspace; all other sizes follow from it (default 2000; 4000 with --wild or --daemon)',
+    ),
+    new Option('--wild', 'a workspace with hostile names and values, such as names that look like SQL'),
+    new Option('--daemon', 'show the daemon on a workspace that keeps changing, until stopped'),
+    new Option('--minutes <count>', 'with --daemon: stop after this many minutes'),
+  ],
+  examples: [
+    ['parley demo', 'takes half a minute and creates demo.db'],
+    ['parley demo --wild', 'a workspace with hostile names and values, read once'],
+    ['parley demo --messages 100000 --database large.db', 'a larger workspace, in a few minutes'],
+    ['parley demo --daemon --minutes 10', 'ten minutes of a workspace that changes all the time'],
+  ],
+  async run(context, { options }) {
+    const { stdout, stderr, env, cwd, signal } = context
+    const sizes = parseSizes(options.messages ?? (options.wild || options.daemon ? '4000' : '2000'))
+    const minutes = parseMinutes(options)
+    const file = resolve(cwd, options.database)
+    await createDemoDatabase(file)
+    if (options.daemon) {
+      const { demoDaemon } = await import('./daemon.ts')
+      return demoDaemon(context, {
+        file,
+        database: options.database,
+        sizes,
+        isWild: options.wild === true,
+        minutes,
+        parley: programCall(cwd),
+      })
+    }
+    const isWild = options.wild === true
+    stderr.write(introduction(sizes, options.database, isWild))
+    const simulator = startSimulator(env, sizes, LIMIT, isWild ? ['--now', 'real'] : pastWorkspaceFlags())
+    const stop = () => simulator.kill()
+    signal.addEventListener('abort', stop)
+    try {
+      const service = await waitForService(simulator, signal)
+      const status = await runBackfills(context, {
+        file,
+        service,
+        sizes,
+        readings: isWild ? [AT_ONCE] : READINGS,
+      })
+      if (signal.aborted || status !== EXIT_STATUS.done) return reportUnfinished(context, status)
+      await printAnswers(context, file, options.database)
+      stdout.write(nextSteps(cwd, options.database))
+      return EXIT_STATUS.done
+    } finally {
+      signal.removeEventListener('abort', stop)
+      await endProcess(simulator)
+    }
+  },
+}
+
+/** @throws StopError (64) */
+function parseMinutes({ minutes, daemon }: DemoOptions): number | undefined {
+  if (minutes === undefined) return undefined
+  const isTime = Number(minutes) > 0 && Number(minutes) <= MAX_MINUTES
+  if (daemon && isTime) return Number(minutes)
+  throw new StopError(
+    daemon
+      ? `--minutes is ${minutes}: expected a number greater than 0, up to ${MAX_MINUTES}`
+      : '--minutes can only be used with --daemon',
+    { code: 'demo-minutes', exitStatus: EXIT_STATUS.usage },
+  )
+}
+
+const MAX_MINUTES = 1440
+
+/** A backfill of the demo: how many days pass in the workspace before it, and the text to print. */
+interface Reading {
+  days: number
+  says: string
+}
+
+const AT_ONCE: Reading = { days: 0, says: '' }
+
+const READINGS: readonly Reading[] = [
+  AT_ONCE,
+  {
+    days: 75,
+    says: `Ten weeks go by in the workspace, until today: deals move on, things are said, written and withdrawn.
+parley backfill reads again. It asks a second time before it marks a row as deleted: here after three
+seconds, in your workspace after two minutes.`,
+  },
+]
+
+const DAY_MS = 86_400_000
+/** Together with the days that pass in the demo, a year. */
+const HISTORY_DAYS = 290
+
+/** The workspace starts in the past and reaches the present during the demo. */
+function pastWorkspaceFlags(): string[] {
+  const days = READINGS.reduce((sum, reading) => sum + reading.days, 0)
+  const begins = new Date(systemClock().now() - days * DAY_MS).toISOString()
+  return ['--tidy', '--control', '--log-requests', '--now', begins, '--history-days', String(HISTORY_DAYS)]
+}
+
+interface ReadingPlan {
+  file: string
+  service: Service | undefined
+  sizes: Sizes
+  readings: readonly Reading[]
+}
+
+/** Runs one backfill after another, until one does not complete. */
+async function runBackfills(
+  context: CommandContext,
+  { file, service, sizes, readings }: ReadingPlan,
+): Promise<ExitStatus> {
+  for (const { days, says } of readings) {
+    if (days > 0 && service) {
+      await passDays({ service, days, messages: sizes.messages })
+      context.stderr.write(`\n${says}\n\n`)
+    }
+    const status = await runBackfill(context, { file, service })
+    if (status !== EXIT_STATUS.done) return status
+  }
+  return EXIT_STATUS.done
+}
+
+function introduction({ messages, meetings, deals }: Sizes, database: string, isWild: boolean): string {
+  return `
+parley simulate now serves a made-up workspace on this machine: ${wholeNumber(messages)} e-mails, ${wholeNumber(meetings)} meetings
+and ${wholeNumber(deals)} deals ${isWild ? 'over two years' : 'to begin with'}. It refuses more than ${LIMIT.rate} requests a second; parley does not
+know that and has to find it out.
+
+parley backfill reads all of it into ${database}:
+
+`
+}
+
+async function runBackfill(
+  { cwd, env, signal }: CommandContext,
+  { file, service }: { file: string; service: Service | undefined },
+): Promise<ExitStatus> {
+  if (service === undefined || signal.aborted) return EXIT_STATUS.unfinished
+  const start = { cwd, env, service, file, stderr: 'inherit' } as const
+  const child = startParley(['backfill', '--interval-scale', INTERVAL_SCALE, '--log-level', 'error'], start)
+  const stop = () => child.kill()
+  signal.addEventListener('abort', stop)
+  const [status] = (await once(child, 'exit')) as [ExitStatus | null]
+  signal.removeEventListener('abort', stop)
+  return status ?? EXIT_STATUS.unfinished
+}
+
+function reportUnfinished({ stderr, signal }: CommandContext, status: ExitStatus): ExitStatus {
+  stderr.write(
+    signal.aborted
+      ? '\nThe demo was stopped, and all its processes have ended. The next demo starts from the beginning.\n'
+      : '\nThe demo ended early: the backfill did not complete.\n',
+  )
+  return signal.aborted ? EXIT_STATUS.unfinished : status
+}
+
+/** The command that started this program. */
+function programCall(cwd: string): string {
+  return basename(process.argv[1] ?? '') === 'parley' ? 'parley' : `node ${relative(cwd, CLI)}`
+}
+
+// ------------------------------------------------------------------------------------------------ the answers
+
+async function printAnswers(
+  { stdout, env, cwd }: CommandContext,
+  path: string,
+  database: string,
+): Promise<void> {
+  const { openDatabase } = await import('../../store/database/open.ts')
+  const db = openDatabase({ path, readonly: true })
+  const isColoured = hasColours(stdout, env)
+  const style = (name: 'bold' | 'dim', text: string) => (isColoured ? styledText(name, text) : text)
+  for (const { question, file, sql } of demoQuestions()) {
+    const command = `sqlite3 -readonly -box ${database} < ${relative(cwd, file)}`
+    stdout.write(
+      `\n${style('bold', question)}\n\n${style('dim', command)}\n\n${answerLines(db, sql).join('\n')}\n`,
+    )
+  }
+  db.close()
+}
+
+/** The first rows of the answer, without columns that only programs need. */
+function answerLines(db: Sqlite, sql: DemoQuestion['sql']): string[] {
+  const statement = db.prepare(sql).raw()
+  const columns = statement.columns().map(({ name }, index) => ({ name, index }))
+  const all = statement.all() as unknown[][]
+  const rows = all.slice(0, MAX_ROWS).map(row => row.map(cellText))
+  const lines = table(
+    columns.map(({ name, index }) => ({
+      title: name,
+      align: rows.every(row => COUNT.test(row[index] ?? '')) ? ('right' as const) : ('left' as const),
+      cell: (row: string[]) => row[index] ?? '',
+      isEmpty: () => MACHINE_COLUMN.test(name),
+    })),
+    rows,
+  )
+  const more = all.length - rows.length
+  return more > 0 ? [...lines, `and ${wholeNumber(more)} more`] : lines
+}
+
+const MAX_ROWS = 8
+const MAX_CELL_LENGTH = 40
+const MACHINE_COLUMN = /^url$|_id$/
+const COUNT = /^[\d,.]*$/
+
+function cellText(value: unknown): string {
+  if (typeof value === 'number') return value.toLocaleString('en', { maximumFractionDigits: 1 })
+  const characters = [...singleLine(String(value ?? ''))]
+  const isLong = characters.length > MAX_CELL_LENGTH
+  return isLong ? `${characters.slice(0, MAX_CELL_LENGTH - 1).join('')}…` : characters.join('')
+}
+
+function nextSteps(cwd: string, database: string): string {
+  const parley = programCall(cwd)
+  const withoutShell = existsSync(resolve(cwd, 'node_modules/better-sqlite3'))
+    ? `or without sqlite3:
+  node -e "console.table(require('better-sqlite3')('${database}', { readonly: true }).prepare('SELECT * FROM live_members').all())"
+`
+    : ''
+  return `
+All of this came from one SQLite file, ${database}. Look around in it:
+  sqlite3 -readonly -box ${database} "SELECT * FROM live_members"
+  sqlite3 -readonly -box ${database} "SELECT * FROM sync_status"
+  ${parley} status --database ${database}
+${withoutShell}drizzle/README.md explains every table and view.
+
+For your own workspace:
+  ${parley} init            asks for the API key and writes a settings file
+  ${parley} backfill        reads everything; the same again brings all up to date
+`
+}

@@ -1,0 +1,118 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { devNull } from 'node:os'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { Environment } from '../../config/config.ts'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+
+/** The processes of a demo: a simulator, and the real parley. */
+
+/** The size of the simulated workspace. */
+export interface Sizes {
+  messages: number
+  meetings: number
+  deals: number
+}
+
+/** @throws StopError 64 unless the text is a number from 100 to 9999999 */
+export function parseSizes(text: string): Sizes {
+  const messages = Number(text)
+  if (!/^\d{3,7}$/.test(text)) {
+    throw new StopError(`--messages is ${text}: expected a whole number from 100 to 9999999`, {
+      code: 'demo-size',
+      exitStatus: EXIT_STATUS.usage,
+    })
+  }
+  return { messages, meetings: Math.ceil(messages / 10), deals: Math.ceil(messages / 30) }
+}
+
+/** A token bucket. */
+export interface Limit {
+  /** Requests per second. */
+  rate: number
+  burst: number
+}
+
+export interface Service {
+  url: string
+  key: string
+  workspace_id: string
+}
+
+/** The file of this program, to start child processes from. */
+export const CLI = fileURLToPath(
+  new URL(`../../cli${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
+)
+
+/**
+ * Children run in a separate process group, so that Ctrl-C reaches only this process, which then ends them in order. The
+ * IPC channel ends a child when this process dies, even by SIGKILL.
+ */
+const OWN_GROUP = { detached: true } as const
+
+/** @param more additional flags of `parley simulate` */
+export function startSimulator(
+  env: Environment,
+  { messages, meetings, deals }: Sizes,
+  { rate, burst }: Limit,
+  more: readonly string[] = [],
+): ChildProcess {
+  const sizes = ['--messages', messages, '--meetings', meetings, '--deals', deals].map(String)
+  const behaviour = ['--latency', '15', '--limit', `token-bucket:${rate},${burst}`]
+  return fork(CLI, ['simulate', '--port', '0', '--json', ...sizes, ...behaviour, ...more], {
+    ...OWN_GROUP,
+    env: demoEnvironment(env),
+    stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
+  })
+}
+
+/** Waits until the simulator listens; undefined when the demo was stopped before. */
+export async function waitForService(
+  { stdout }: ChildProcess,
+  signal: AbortSignal,
+): Promise<Service | undefined> {
+  if (stdout) for await (const line of createInterface({ input: stdout })) return JSON.parse(line) as Service
+  if (signal.aborted) return undefined
+  throw new Error('parley simulate ended before it listened')
+}
+
+export interface ParleyStart {
+  cwd: string
+  env: Environment
+  service: Service
+  /** The database. */
+  file: string
+  stderr: 'inherit' | 'pipe'
+}
+
+/** Starts a real parley command in a separate process. */
+export function startParley(
+  args: readonly string[],
+  { cwd, env, service, file, stderr }: ParleyStart,
+): ChildProcess {
+  return fork(CLI, args, {
+    ...OWN_GROUP,
+    cwd,
+    env: {
+      ...demoEnvironment(env),
+      PARLEY_BASE_URL: service.url,
+      PARLEY_API_KEY: service.key,
+      PARLEY_WORKSPACE_ID: service.workspace_id,
+      PARLEY_DATABASE: file,
+    },
+    stdio: ['ignore', 'ignore', stderr, 'ipc'],
+  })
+}
+
+export async function endProcess(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill()
+  await once(child, 'exit')
+}
+
+/** The environment without the user's own parley settings. */
+function demoEnvironment(env: Environment): Environment {
+  const others = Object.entries(env).filter(([name]) => !name.startsWith('PARLEY_'))
+  return { ...Object.fromEntries(others), PARLEY_CONFIG: devNull }
+}

@@ -1,0 +1,92 @@
+import type { Change } from '../../simulator/changes.ts'
+import type { Service } from './processes.ts'
+
+/** The daily changes in the demo's workspace between its two backfills. */
+
+const DAY_MS = 86_400_000
+
+interface DailyChange {
+  /** The change happens once in this many days. */
+  everyDays: number
+  change: Change
+}
+
+/** Changes for each thousand e-mails of the workspace. */
+const CHANGES_PER_THOUSAND: readonly DailyChange[] = [
+  { everyDays: 1, change: { kind: 'publish', resource: 'messages' } },
+  { everyDays: 1, change: { kind: 'publish', resource: 'messages' } },
+  { everyDays: 1, change: { kind: 'publish', resource: 'messages' } },
+  { everyDays: 1, change: { kind: 'publish', resource: 'messages' } },
+  { everyDays: 3, change: { kind: 'publish', resource: 'meetings' } },
+  { everyDays: 2, change: { kind: 'edit', resource: 'crm_records', object: 'deal' } },
+  { everyDays: 9, change: { kind: 'publish', resource: 'crm_records', object: 'deal' } },
+]
+
+const FIXED_CHANGES: readonly DailyChange[] = [
+  { everyDays: 5, change: { kind: 'delete', resource: 'messages', count: 2 } },
+  { everyDays: 8, change: { kind: 'edit', resource: 'meetings' } },
+  { everyDays: 15, change: { kind: 'hide', resource: 'meetings' } },
+  { everyDays: 20, change: { kind: 'delete', resource: 'meetings' } },
+  { everyDays: 25, change: { kind: 'delete', resource: 'crm_records', object: 'contact' } },
+  { everyDays: 30, change: { kind: 'edit', resource: 'playbooks' } },
+  { everyDays: 45, change: { kind: 'delete', resource: 'crm_records', object: 'deal' } },
+  { everyDays: 60, change: { kind: 'hide', resource: 'members' } },
+]
+
+/** The changes of a day; the first day is 1. Pure. */
+export function changesOf(day: number, messages: number): Change[] {
+  const times = Math.max(1, Math.round(messages / 1000))
+  const grown = CHANGES_PER_THOUSAND.map(happening => ({ ...happening, times }))
+  return [...grown, ...FIXED_CHANGES.map(happening => ({ ...happening, times: 1 }))]
+    .filter(({ everyDays }) => day % everyDays === 0)
+    .flatMap(({ change, times: count }) => Array<Change>(count).fill(change))
+}
+
+/** A day has parts, each of which ends this many hours before midnight. */
+const HOURS_BEFORE_MIDNIGHT = [9, 6, 2.5, 0] as const
+
+/** The ends of a day's parts, in ms from its start. They vary by some minutes from day to day. Pure. */
+export function momentsOf(day: number): number[] {
+  return HOURS_BEFORE_MIDNIGHT.map((hours, part) => {
+    const minutes = part === HOURS_BEFORE_MIDNIGHT.length - 1 ? 0 : (day * 37 + part * 17) % 55
+    return DAY_MS - hours * 3_600_000 - minutes * 60_000
+  })
+}
+
+interface PassingDays {
+  service: Service
+  days: number
+  /** The number of e-mails in the workspace at the start. */
+  messages: number
+}
+
+/** Lets days pass in the workspace, with changes on each. @throws Error when the simulator does not respond */
+export async function passDays({ service, days, messages }: PassingDays): Promise<void> {
+  const control = async (path: string, body: unknown): Promise<void> => {
+    const sent = { method: 'POST', body: JSON.stringify(body) }
+    const response = await fetch(`${service.url}/_simulator/${path}`, sent)
+    if (!response.ok) throw new Error(`the simulator answers ${response.status} to ${path}`)
+    await response.arrayBuffer()
+  }
+  for (let day = 1; day <= days; day += 1) {
+    const changes = changesOf(day, messages)
+    let passed = 0
+    for (const [part, at] of momentsOf(day).entries()) {
+      await control('time', { ms: at - passed })
+      await control(
+        'changes',
+        changes.filter((_, index) => index % HOURS_BEFORE_MIDNIGHT.length === part),
+      )
+      passed = at
+    }
+    await callApiAsOtherProgram(service)
+  }
+}
+
+/** Sends requests as another program would, so that the access log contains them. */
+async function callApiAsOtherProgram({ url, key, workspace_id: workspace }: Service): Promise<void> {
+  const headers = { 'x-api-key': key, 'x-workspace-id': workspace }
+  for (const path of ['v1/members', 'v2/activities?limit=5', 'v2/messages?limit=5']) {
+    await (await fetch(`${url}/${path}`, { headers })).arrayBuffer()
+  }
+}

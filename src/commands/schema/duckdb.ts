@@ -1,0 +1,147 @@
+import { TABLES } from '../../catalog/catalog.ts'
+import {
+  type DescribedColumn,
+  type DescribedKind,
+  type DescribedTable,
+  fullMeaning,
+} from '../../dictionary/described.ts'
+import { exactNames } from '../../store/crm/columns.ts'
+import { quote } from '../../store/database/sql.ts'
+import { viewStatements } from '../../store/views/views.ts'
+
+/**
+ * SQL for DuckDB: attaches the file read-only and creates a view for every table and view, with types from the
+ * dictionary. Tables are read through the attached file. Views of live rows use the warehouse's definitions over the
+ * typed views. Views that only SQLite can run, and tables that mix numbers and text in a column, are queried through
+ * SQLite. Pure.
+ */
+
+const ATTACHED = 'parley_file'
+
+const TYPES: Readonly<Record<DescribedKind, string | undefined>> = {
+  text: undefined,
+  timestamp: 'TIMESTAMPTZ',
+  date: 'DATE',
+  json: 'JSON',
+  integer: 'BIGINT',
+  boolean: 'BOOLEAN',
+  real: 'DOUBLE',
+  any: 'DOUBLE',
+}
+
+/** The statements that attach the file, and those that create the views, in the order to run them. */
+export interface DuckdbStatements {
+  attach: readonly string[]
+  views: readonly string[]
+}
+
+export function duckdbStatements(file: string, tables: readonly DescribedTable[]): DuckdbStatements {
+  const rest = tables.filter(({ name }) => !LIVE_VIEWS.has(name))
+  const live = tables.filter(({ name }) => LIVE_VIEWS.has(name))
+  return {
+    attach: [
+      'INSTALL sqlite;',
+      'LOAD sqlite;',
+      `ATTACH IF NOT EXISTS ${literal(file)} AS ${ATTACHED} (TYPE sqlite, READ_ONLY);`,
+    ],
+    views: [
+      ...rest.map(typedView),
+      ...live.map(({ name }) => `CREATE OR REPLACE VIEW ${quote(name)} AS ${LIVE_VIEWS.get(name)};`),
+      ...tables.flatMap(commentStatements),
+    ],
+  }
+}
+
+export function duckdbScript(file: string, tables: readonly DescribedTable[]): string {
+  const { attach, views } = duckdbStatements(file, tables)
+  return `${[...PREFACE, '', ...attach, '', ...views].join('\n')}\n`
+}
+
+const PREFACE = [
+  '-- A view in DuckDB for every table and view of the warehouse: timestamps, dates, booleans and JSON typed.',
+  '-- A value that does not fit its type is NULL here; as it stands, it is in the attached file.',
+  '-- DuckDB 1.2.1 or newer. INSTALL downloads the sqlite extension once; without a network, install it from a file.',
+  '-- The views last, the attached file does not: run this again in every session.',
+  '-- Days and months are those of UTC, as in the warehouse.',
+  "SET TimeZone = 'UTC';",
+  '-- NULL comes first in ascending order, as in SQLite.',
+  "SET default_null_order = 'nulls_first_on_asc_last_on_desc';",
+]
+
+/** Live views of the tables that resources declare. Their SQL is valid in DuckDB as well. */
+const LIVE_VIEWS: ReadonlyMap<string, string> = new Map(
+  viewStatements().flatMap(({ name, sql }): [string, string][] =>
+    name.startsWith('live_') && TABLES.has(name.slice('live_'.length))
+      ? [[name, sql.slice(sql.indexOf(' AS ') + ' AS '.length)]]
+      : [],
+  ),
+)
+
+function typedView(table: DescribedTable): string {
+  const exact = exactColumns(table)
+  const columns = table.columns.flatMap(column => {
+    const digits = exact.get(column.name)
+    return [typedColumn(table, column), ...(digits === undefined ? [] : [quote(digits)])]
+  })
+  return `CREATE OR REPLACE VIEW ${quote(table.name)} AS SELECT ${columns.join(', ')} FROM ${sourceOf(table, exact)};`
+}
+
+function typedColumn(table: DescribedTable, { name, kind, mayMisfit }: DescribedColumn): string {
+  // DuckDB does not see generated columns of an attached table.
+  const computed = TABLES.get(table.name)?.table.columns[name]?.computed
+  if (computed !== undefined) return `${computed} AS ${quote(name)}`
+  const type = TYPES[kind]
+  if (type === undefined) return quote(name)
+  const source = (mayMisfit && VALID_PART[kind]?.(quote(name))) || quote(name)
+  const value = `TRY_CAST(${source} AS ${type})`
+  // DuckDB reads 1e400 as infinity, which would make every sum infinite.
+  return `${kind === 'any' ? `CASE WHEN isfinite(${value}) THEN ${value} END` : value} AS ${quote(name)}`
+}
+
+/** The part of a value to cast, in the warehouse's own format: DuckDB's casts accept more formats. */
+const VALID_PART: Readonly<Partial<Record<DescribedKind, (column: string) => string>>> = {
+  timestamp: column => `nullif(regexp_extract(${column}, '^\\d{4}-\\d\\d-\\d\\dT[0-9:.]{12}Z$'), '')`,
+  date: column => `nullif(regexp_extract(${column}, '^(\\d{4}-\\d\\d-\\d\\d)($|[T ])', 1), '')`,
+}
+
+/** For each column of numbers of any length, the name of a second column with all digits, as in an export. */
+function exactColumns({ columns }: DescribedTable): ReadonlyMap<string, string> {
+  const numbers = columns.filter(({ kind }) => kind === 'any').map(({ name }) => name)
+  return exactNames(
+    columns.map(({ name }) => name),
+    numbers,
+  )
+}
+
+function sourceOf({ name, form, columns }: DescribedTable, exact: ReadonlyMap<string, string>): string {
+  if (form === 'table' && exact.size === 0) return `${ATTACHED}.${quote(name)}`
+  const query = (select: string) =>
+    `sqlite_query(${literal(ATTACHED)}, ${literal(`SELECT ${select} FROM ${quote(name)}`)})`
+  const digits = [...exact].map(
+    ([number, called]) =>
+      `iif(typeof(${quote(number)}) = 'text', ${quote(number)}, NULL) AS ${quote(called)}`,
+  )
+  if (columns.length + exact.size <= MAX_RESULT_COLUMNS) return query(['*', ...digits].join(', '))
+  return `${query('*')} JOIN ${query(['"id"', ...digits].join(', '))} USING ("id")`
+}
+
+/** SQLite's limit for columns of a result. */
+const MAX_RESULT_COLUMNS = 2000
+
+function commentStatements(table: DescribedTable): string[] {
+  const { name, about, columns } = table
+  const comment = (column: string, text: string) =>
+    `COMMENT ON COLUMN ${quote(name)}.${quote(column)} IS ${literal(text)};`
+  return [
+    `COMMENT ON VIEW ${quote(name)} IS ${literal(about)};`,
+    ...columns.map(column => comment(column.name, fullMeaning(column))),
+    ...[...exactColumns(table)].map(([number, digits]) => comment(digits, digitsComment(number))),
+  ]
+}
+
+const digitsComment = (number: string): string =>
+  `Every digit of "${number}" where a double does not keep them. NULL: the double is exact.`
+
+function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}

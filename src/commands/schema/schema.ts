@@ -1,0 +1,217 @@
+import { existsSync } from 'node:fs'
+import { basename, extname, resolve } from 'node:path'
+import { Argument, Option } from 'commander'
+import {
+  type DescribedColumn,
+  type DescribedTable,
+  fullMeaning,
+  meaning,
+  sentence,
+} from '../../dictionary/described.ts'
+import { DICTIONARY } from '../../dictionary/dictionary.ts'
+import { isInternal, SEARCH_TABLES } from '../../dictionary/sync-tables.ts'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { jsonLine, jsonPage, safeText } from '../../harmless.ts'
+import { nearestName } from '../../nearest.ts'
+import type { Output } from '../../terminal/output.ts'
+import { textWidth } from '../../terminal/text-width.ts'
+import { wrapText } from '../../terminal/wording.ts'
+import { type CommandDefinition, DATABASE_ONLY, loadCommandSettings, settingsOfSections } from '../command.ts'
+
+interface SchemaOptions {
+  json?: boolean
+  datasette?: boolean
+  duckdb?: boolean
+}
+
+export const schemaCommand: CommandDefinition<SchemaOptions> = {
+  description:
+    'Describes every table, view and column of the warehouse: the meaning of NULL, the unit, and the API field that a column comes from. Works without a warehouse; with one, the typed tables of its CRM objects are included. Needs no API settings.',
+  arguments: [new Argument('[table]', 'the table or view whose columns to show; default: a list of all')],
+  settings: settingsOfSections('database'),
+  options: [
+    new Option('--json', 'print one JSON object on standard output, all tables with all columns').conflicts([
+      'datasette',
+      'duckdb',
+    ]),
+    new Option('--datasette', 'print metadata for Datasette as JSON').conflicts('duckdb'),
+    new Option('--duckdb', 'print SQL that attaches the file in DuckDB and creates typed views'),
+  ],
+  examples: [
+    ['parley schema', 'a list of tables and views'],
+    ['parley schema meetings', 'the columns of one'],
+    ['parley schema --datasette > metadata.json', 'for datasette parley.db --metadata metadata.json'],
+    ['parley schema --duckdb > parley.sql', 'for duckdb -init parley.sql'],
+  ],
+  async run(context, { args: [name], options, flags }) {
+    const { settings } = loadCommandSettings(context, { args: [], options, flags }, DATABASE_ONLY)
+    const path = resolve(context.cwd, settings.database.path)
+    const { readCrmTablesAt } = await import('../../store/views/dictionary.ts')
+    const all = [...DICTIONARY, ...readCrmTablesAt(path)]
+    if (!existsSync(path)) {
+      context.stderr.write(
+        `parley: there is no ${path} yet, so that typed tables of CRM objects are not shown\n`,
+      )
+    }
+    context.stdout.write(await answer({ all, name, options, path, stdout: context.stdout }))
+    return EXIT_STATUS.done
+  },
+}
+
+interface Question {
+  all: readonly DescribedTable[]
+  name: string | undefined
+  options: SchemaOptions
+  path: string
+  stdout: Output
+}
+
+async function answer({ all, name, options, path, stdout }: Question): Promise<string> {
+  const chosen = name === undefined ? undefined : findTable(name, all, options)
+  if (options.json) return jsonLine({ tables: (chosen ? [chosen] : all).map(tableJson) })
+  if (options.datasette) {
+    const { datasetteMetadata } = await import('./datasette.ts')
+    return jsonPage(datasetteMetadata(basename(path, extname(path)), all))
+  }
+  if (options.duckdb) return (await import('./duckdb.ts')).duckdbScript(path, all)
+  const width = stdout.isTTY ? stdout.columns || 80 : Number.POSITIVE_INFINITY
+  return `${(chosen ? tablePage(chosen, width) : listPage(all, width)).join('\n')}\n`
+}
+
+/** @throws StopError 64 for an unknown table, or when the format covers the whole file */
+function findTable(name: string, all: readonly DescribedTable[], options: SchemaOptions): DescribedTable {
+  const format = options.datasette ? '--datasette' : options.duckdb ? '--duckdb' : undefined
+  if (format !== undefined) {
+    throw new StopError(
+      `parley schema ${format} is for the whole file and takes no table: ${JSON.stringify(name)}`,
+      {
+        code: 'table-not-taken',
+        hint: `Leave ${name} out.`,
+        exitStatus: EXIT_STATUS.usage,
+      },
+    )
+  }
+  // SQLite ignores the case of names.
+  const found = all.find(known => known.name.toLowerCase() === name.toLowerCase())
+  if (found) return found
+  throw new StopError(`parley schema knows no table or view: ${JSON.stringify(name)}`, {
+    code: 'unknown-table',
+    hint: [...hintsFor(name, all), 'parley schema lists them all.'].join(' '),
+    exitStatus: EXIT_STATUS.usage,
+  })
+}
+
+/** Hints for an unknown name: an index, an internal table, or similar names. */
+function hintsFor(name: string, all: readonly DescribedTable[]): string[] {
+  const index = SEARCH_TABLES[name]
+  if (index !== undefined) return [index, 'drizzle/README.md says how to use it.']
+  if (isInternal(name)) return ['It is parley’s own, and may change.']
+  const guesses = similarNames(
+    name,
+    all.map(known => known.name),
+  )
+  return guesses.length === 0 ? [] : [`Did you mean ${guesses.join(' or ')}?`]
+}
+
+/** The shortest names that contain the word, such as `crm_deal` for `deals`; otherwise the most similar name. */
+function similarNames(name: string, known: readonly string[]): string[] {
+  const word = name.toLowerCase().replace(/s$/, '')
+  const having = known.filter(each => !isLiveView(each) && each.toLowerCase().includes(word))
+  if (word.length > 2 && having.length > 0) return having.sort((a, b) => a.length - b.length).slice(0, 3)
+  return [nearestName(name, known) ?? []].flat()
+}
+
+const isLiveView = (name: string): boolean => /^(live|labelled)_/.test(name)
+
+// ------------------------------------------------------------------------------------------------- output
+
+/** The keys match the columns of `data_dictionary`, with some additions. */
+function tableJson({ name, form, about, columns }: DescribedTable): object {
+  return {
+    name,
+    form,
+    description: sentence(about),
+    columns: columns.map((column, position) => ({
+      name: column.name,
+      position,
+      type: column.kind,
+      key: column.isKey,
+      null_meaning: column.nullMeaning,
+      description: meaning(column),
+      source_field: column.source,
+      unit: column.unit,
+      example: column.example,
+      refers_to: column.refersTo,
+    })),
+  }
+}
+
+function listPage(all: readonly DescribedTable[], width: number): string[] {
+  const names = new Set(all.map(({ name }) => name))
+  const shown = all.filter(({ name }) => !(name.startsWith('live_') && names.has(name.slice('live_'.length))))
+  const rows = shown.map(({ name, form, about }) => [name, form, sentence(about)])
+  return [
+    ...alignedLines(['name', 'form', 'what is in it'], rows, width),
+    '',
+    ...wrapText(
+      'Each of them whose rows may be withdrawn has a view live_… without those that are: start from the views.',
+      width,
+    ),
+    ...wrapText(
+      `${Object.keys(SEARCH_TABLES).join(', ')}: full-text indices, told of in drizzle/README.md.`,
+      width,
+    ),
+    'parley schema NAME shows the columns.',
+  ]
+}
+
+function tablePage({ name, form, about, columns }: DescribedTable, width: number): string[] {
+  const rows = columns.map(column => [
+    column.name,
+    column.kind,
+    column.isKey ? 'key' : '',
+    wholeMeaning(column),
+  ])
+  return [
+    ...wrapText(`${name} (${form}): ${sentence(about)}`, width),
+    '',
+    ...alignedLines(['column', 'type', 'key', 'meaning'], rows, width),
+  ]
+}
+
+function wholeMeaning(column: DescribedColumn): string {
+  const { source, example } = column
+  return [
+    fullMeaning(column),
+    ...(source === null ? [] : [`API: ${source}.`]),
+    ...(example === null ? [] : [`Example: ${example}`]),
+  ].join(' ')
+}
+
+/** A longer name gets its own line, so that it does not widen the column. */
+const MAX_NAME_WIDTH = 40
+
+/** Aligned lines with titles. The last cell of each row is wrapped to fit the width. */
+function alignedLines(
+  titles: readonly string[],
+  rows: readonly (readonly string[])[],
+  width: number,
+): string[] {
+  const widths = titles
+    .slice(0, -1)
+    .map((title, at) =>
+      Math.max(
+        ...[title, ...rows.map(row => row[at] ?? '')].map(textWidth).filter(each => each <= MAX_NAME_WIDTH),
+      ),
+    )
+  const pad = (cell: string, at: number) =>
+    cell + ' '.repeat(Math.max(0, (widths[at] ?? 0) - textWidth(cell)))
+  const left = widths.reduce((sum, each) => sum + each + 2, 0)
+  return [titles, ...rows.map(row => row.map(safeText))].flatMap(([name = '', ...cells]) => {
+    const isWide = textWidth(name) > MAX_NAME_WIDTH
+    const head = [isWide ? '' : name, ...cells.slice(0, -1)].map(pad).join('  ')
+    const lines = wrapText(cells.at(-1) ?? '', Math.max(30, width - left))
+    const body = lines.map((line, at) => `${at === 0 ? head : ' '.repeat(left - 2)}  ${line}`.trimEnd())
+    return isWide ? [name, ...body] : body
+  })
+}

@@ -1,0 +1,157 @@
+import { resolve } from 'node:path'
+import { Argument, Option } from 'commander'
+import { instant } from '../../config/kinds.ts'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { jsonLine } from '../../harmless.ts'
+import { isDay } from '../../instant.ts'
+import { nearestName } from '../../nearest.ts'
+import { SEARCH_KINDS, type SearchKind, type SearchQuestion, termsOf } from '../../store/search/query.ts'
+import { hasColours } from '../../terminal/colours.ts'
+import { countText } from '../../terminal/wording.ts'
+import { type CommandDefinition, DATABASE_ONLY, loadCommandSettings, settingsOfSections } from '../command.ts'
+import { hitJson, hitOf, searchPage } from './page.ts'
+
+export interface SearchOptions {
+  kind?: string
+  from?: string
+  to?: string
+  limit: string
+  json?: boolean
+  sql?: boolean
+}
+
+export const searchCommand: CommandDefinition<SearchOptions> = {
+  description:
+    'Searches transcripts, e-mails (subject and text), meeting titles, summaries, action items and playbook answers, newest first. All words must occur in one text; quoted words must occur in that order. Case and character width are ignored, and parts of words match. Only reads, needs no API settings and works at any time. The exit status is 0 even when nothing is found.',
+  arguments: [new Argument('<words...>', 'words to search for')],
+  settings: settingsOfSections('database'),
+  options: [
+    new Option('--kind <kinds>', `only these, separated by commas: ${SEARCH_KINDS.join(', ')}`),
+    new Option('--from <day>', 'from this UTC day or RFC 3339 instant on'),
+    new Option('--to <day>', 'up to this UTC day (inclusive) or RFC 3339 instant (exclusive)'),
+    new Option('--limit <count>', 'maximum number of hits').default('20'),
+    new Option('--json', 'print one JSON object on standard output'),
+    new Option('--sql', 'print the SQL of the search and do not run it').conflicts('json'),
+  ],
+  examples: [
+    ['parley search 見積書', 'finds where the word was said or written'],
+    [
+      'parley search \'"data processing agreement" hamburg\' --kind message,transcript --from 2026-03-01 --to 2026-03-31',
+      'searches the e-mails and transcripts of March for a phrase and another word',
+    ],
+    ['parley search renewal --sql | sqlite3 -readonly -box parley.db', 'runs the same search in sqlite3'],
+  ],
+  async run(context, { args, options, flags }) {
+    const { settings } = loadCommandSettings(context, { args, options, flags }, DATABASE_ONLY)
+    const terms = parseTerms(args)
+    const question = {
+      terms,
+      kinds: parseKinds(options.kind),
+      ...parseBounds(options),
+      limit: parseLimit(options.limit),
+    }
+    const { readSearch } = await import('../../store/search/read.ts')
+    const path = resolve(context.cwd, settings.database.path)
+    const { rows, sql, unindexed } = readSearch(path, question, { run: options.sql !== true })
+    const { stdout, stderr, env } = context
+    if (options.sql) {
+      stdout.write(`${sql}\n`)
+      return EXIT_STATUS.done
+    }
+    if (unindexed > MAX_UNINDEXED_SHARE) stderr.write(`parley: ${unindexedSentence(unindexed)}\n`)
+    const hits = rows.map(row => hitOf(row, terms))
+    if (options.json) {
+      stdout.write(jsonLine({ terms, unindexed, hits: hits.map(hitJson) }))
+      return EXIT_STATUS.done
+    }
+    stdout.write(searchPage(hits, { colour: hasColours(stdout, env) }))
+    stderr.write(`${countSentence(hits.length, question.limit)}\n`)
+    return EXIT_STATUS.done
+  },
+}
+
+/** With a larger share of rows not indexed yet, a search is noticeably slower. */
+const MAX_UNINDEXED_SHARE = 0.05
+
+function unindexedSentence(share: number): string {
+  const part = share >= 1 ? 'There is no full-text index' : 'The full-text index is not finished'
+  return `${part}, so this search scans all texts, which may take a while. parley backfill and parley daemon build the index unless search.enabled is false.`
+}
+
+function countSentence(count: number, limit: number): string {
+  if (count === 0) return 'No hits.'
+  if (count < limit) return `${countText(count, 'hit')}.`
+  return `The newest ${countText(count, 'hit')}. There may be more: raise --limit, or narrow the search with --from, --to and --kind.`
+}
+
+/** Far below the limits of SQLite. */
+const MAX_CHARACTERS = 1000
+const MAX_TERMS = 30
+
+/** An argument of several words counts as those words. */
+function parseTerms(args: readonly string[]): string[] {
+  const typed = args.join(' ')
+  const terms = termsOf(typed)
+  if (terms.length === 0) throw usageError('There is no word to search for', 'Give one or more words.')
+  if (typed.length > MAX_CHARACTERS || terms.length > MAX_TERMS) {
+    throw usageError(
+      `The search is too long: ${countText(terms.length, 'word')}, ${countText(typed.length, 'character')}`,
+      `Use at most ${MAX_TERMS} words and ${MAX_CHARACTERS} characters.`,
+    )
+  }
+  return terms
+}
+
+function parseKinds(given: string | undefined): readonly SearchKind[] {
+  if (given === undefined) return SEARCH_KINDS
+  return given.split(',').map(part => {
+    const name = part.trim()
+    const kind = SEARCH_KINDS.find(known => known === name)
+    if (kind) return kind
+    const guess = nearestName(name, SEARCH_KINDS)
+    throw usageError(
+      `--kind: unknown kind ${JSON.stringify(name)}`,
+      `${guess === undefined ? '' : `Did you mean ${guess}? `}The kinds are ${SEARCH_KINDS.join(', ')}.`,
+    )
+  })
+}
+
+const DAY_MS = 86_400_000
+
+function parseBounds(given: Pick<SearchOptions, 'from' | 'to'>): Pick<SearchQuestion, 'from' | 'to'> {
+  const [from, to] = [parseBound('--from', given.from), parseBound('--to', given.to)]
+  if (from === undefined || to === undefined || from < to) return { from, to }
+  throw usageError(
+    `--from ${JSON.stringify(given.from)} is not before --to ${JSON.stringify(given.to)}`,
+    'A day given with --to is included, an instant is not.',
+  )
+}
+
+/** A day given with `--to` is included, so its bound is the next day. */
+function parseBound(flag: '--from' | '--to', given: string | undefined): string | undefined {
+  if (given === undefined) return undefined
+  const at = instant.read(given, { cwd: '' })
+  if (at === undefined) {
+    throw usageError(
+      `${flag} is ${JSON.stringify(given)}: expected ${instant.allowed()}`,
+      'Give a day or an instant.',
+    )
+  }
+  return flag === '--to' && isDay(given) ? new Date(Date.parse(at) + DAY_MS).toISOString() : at
+}
+
+/** The texts of all hits are in memory at once. */
+const MAX_HITS = 10_000
+
+function parseLimit(given: string): number {
+  const limit = Number(given)
+  if (/^\d+$/.test(given) && limit >= 1 && limit <= MAX_HITS) return limit
+  throw usageError(
+    `--limit is ${JSON.stringify(given)}: expected a whole number from 1 to ${MAX_HITS}`,
+    `The default is 20. For more than ${MAX_HITS}, run the SQL that --sql prints.`,
+  )
+}
+
+function usageError(message: string, hint: string): StopError {
+  return new StopError(message, { code: 'bad-search', hint, exitStatus: EXIT_STATUS.usage })
+}

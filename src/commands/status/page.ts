@@ -1,0 +1,281 @@
+import { resourceNamed } from '../../catalog/catalog.ts'
+import { sizeText } from '../../size-text.ts'
+import type { WriterState } from '../../store/file/writer.ts'
+import type {
+  DaemonReport,
+  LagReport,
+  RateReport,
+  ResourceReport,
+  StatusReport,
+  UnreachableReport,
+} from '../../store/status/report.ts'
+import { indentedNote, type TableColumn, table } from '../../terminal/table.ts'
+import { textWidth } from '../../terminal/text-width.ts'
+import { durationText, rateText, relativeTime, wholeSecondsText, wrapText } from '../../terminal/wording.ts'
+import { wholeNumber } from '../../whole-number.ts'
+
+/** The text output of `parley status`. Pure. */
+
+export interface StatusPageOptions {
+  /** In ms since the epoch. */
+  now: number
+  /** The width of the terminal; undefined for a file or pipe, where lines have any length. */
+  columns: number | undefined
+}
+
+export function statusPage(report: StatusReport, { now, columns }: StatusPageOptions): string {
+  const width = columns ?? Number.POSITIVE_INFINITY
+  const resources = failingFirst(report.resources)
+  const { lines, left } = fitTable(resourceColumns(now), resources, width)
+  // For a resource in its first read the state column says enough.
+  const reasons = resources.flatMap(row =>
+    row.reason === null || row.state === 'backfilling' || isSharedReason(report, row.reason)
+      ? []
+      : indentedNote(row.resource, reasonText(row, row.reason, now), width),
+  )
+  const files = `${report.database}: ${sizeText(report.database_bytes)}, and ${sizeText(report.wal_bytes)} in its -wal`
+  const sentences = [
+    ...workspaceSentences(report),
+    ...resources.flatMap(stateSentences),
+    ...requestSentences(report, now),
+    ...daemonSentences(report, now),
+    ...backfillSentences(report, now),
+    writerSentence(report.writer, now),
+    ...snapshotSentences(report, now),
+    rateSentence(report.learned_rate, now),
+  ].flatMap(sentence => wrapText(sentence, width))
+  const trouble = unreachableSentences(report, now).flatMap(sentence => wrapText(sentence, width))
+  return `${[...trouble, ...lines, ...wrapText(hiddenColumnsSentence(left), width), ...reasons, ...lagLines(report.resources), files, ...sentences].join('\n')}\n`
+}
+
+/** Failing resources first, otherwise in the order of the catalogue. */
+function failingFirst(resources: readonly ResourceReport[]): ResourceReport[] {
+  const isFailing = ({ state }: ResourceReport) => state === 'failing'
+  return [...resources.filter(isFailing), ...resources.filter(one => !isFailing(one))]
+}
+
+/** `failing for 4 min (since …), 3 times in a row, next try in 30 s: the API answers 500` */
+function reasonText(row: ResourceReport, reason: string, now: number): string {
+  const { failing_since: since, failed_in_a_row: failures, next_run_at: next } = row
+  if (since === null) return reason
+  const often = failures === null || failures < 2 ? '' : `, ${wholeNumber(failures)} times in a row`
+  const again = next === null ? '' : `, next try due ${dueText(next, now)}`
+  return `failing for ${sinceText(since, now)}${often}${again}: ${reason}`
+}
+
+/** `4 min (since 2026-05-01T11:56:00.000Z)` */
+function sinceText(since: string, now: number): string {
+  return `${wholeSecondsText(now - Date.parse(since))} (since ${since})`
+}
+
+const UNREACHABLE_TEXT: Readonly<Record<UnreachableReport['kind'], string>> = {
+  silent: 'The API has not answered for',
+  refused: 'The API has granted no access for',
+  'asked-to-wait': 'The API has asked to wait for',
+}
+
+function unreachableSentences({ api }: StatusReport, now: number): string[] {
+  if (api === null) return []
+  const { kind, reason, since, next_try_at: next } = api
+  const tries = Date.parse(next) <= now ? 'now' : relativeTime(next, now)
+  return [
+    `${UNREACHABLE_TEXT[kind]} ${sinceText(since, now)}: ${reason.replace(/\.$/, '')}. Next try: ${tries}.`,
+  ]
+}
+
+/** Whether the reason is the API's unavailability, which is printed once for all resources. */
+function isSharedReason({ api }: StatusReport, reason: string): boolean {
+  return api !== null && reason.endsWith(`(${api.reason}); next try at ${api.next_try_at}`)
+}
+
+function dueText(at: string | null, now: number): string {
+  return at !== null && Date.parse(at) <= now ? 'now' : relativeTime(at, now)
+}
+
+interface Column extends TableColumn<ResourceReport> {
+  /** Optional columns have a rank. Those of lower rank get the available width first. */
+  rank?: number
+}
+
+function resourceColumns(now: number): Column[] {
+  const number = (title: string, value: (row: ResourceReport) => number) => ({
+    title,
+    align: 'right' as const,
+    cell: (row: ResourceReport) => wholeNumber(value(row)),
+  })
+  const counted = (title: string, value: (row: ResourceReport) => number) => ({
+    ...number(title, value),
+    isEmpty: (row: ResourceReport) => value(row) === 0,
+  })
+  return [
+    { title: 'resource', cell: ({ resource }) => resource },
+    { title: 'state', cell: ({ state }) => state },
+    number('rows', row => row.rows_live),
+    { ...counted('deleted', row => row.rows_deleted), rank: 4 },
+    { ...counted('pending', row => row.pending_tasks), rank: 3 },
+    { ...counted('rejected', row => row.rejected), rank: 1 },
+    { title: 'newest', cell: row => relativeTime(row.newest_at, now), rank: 5 },
+    { title: 'fresh as of', cell: row => relativeTime(row.fresh_as_of, now) },
+    { title: 'complete as of', cell: row => relativeTime(row.complete_as_of, now) },
+    // When the resource is due, not when it will be read: that depends on when parley runs.
+    {
+      title: 'due',
+      cell: row => dueText(row.next_run_at, now),
+      isEmpty: row => row.next_run_at === null,
+      rank: 2,
+    },
+  ]
+}
+
+/** The table with as many columns as fit the width, and the titles of the omitted columns. */
+function fitTable(
+  columns: readonly Column[],
+  rows: readonly ResourceReport[],
+  width: number,
+): { lines: string[]; left: string[] } {
+  const busy = columns.filter(({ isEmpty }) => isEmpty === undefined || !rows.every(isEmpty))
+  const isNeeded = ({ rank }: Column) => rank === undefined
+  const draw = (chosen: ReadonlySet<Column>) =>
+    table(
+      busy.filter(column => chosen.has(column)),
+      rows,
+    )
+  let chosen: ReadonlySet<Column> = new Set(busy.filter(isNeeded))
+  for (const column of busy.filter(one => !isNeeded(one)).sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0))) {
+    const more = new Set([...chosen, column])
+    if (Math.max(...draw(more).map(textWidth)) <= width) chosen = more
+  }
+  return { lines: draw(chosen), left: busy.filter(one => !chosen.has(one)).map(({ title }) => title) }
+}
+
+function hiddenColumnsSentence(titles: readonly string[]): string {
+  if (titles.length === 0) return ''
+  return `Hidden columns: ${titles.join(', ')}. Widen the terminal, or use --json.`
+}
+
+interface LagRow extends LagReport {
+  resource: string
+}
+
+function lagLines(resources: readonly ResourceReport[]): string[] {
+  const late = resources.flatMap(({ resource, arrival_lag: lag }): LagRow[] =>
+    lag === null ? [] : [{ resource, ...lag }],
+  )
+  if (late.length === 0) return []
+  const time = (title: string, seconds: (row: LagRow) => number): TableColumn<LagRow> => ({
+    title,
+    align: 'right',
+    cell: row => (seconds(row) < 1 ? 'under 1 s' : durationText(seconds(row) * 1000)),
+  })
+  const lines = table<LagRow>(
+    [
+      { title: 'arrival lag', cell: ({ resource }) => resource },
+      { title: 'rows', align: 'right', cell: ({ rows }) => wholeNumber(rows) },
+      time('median', row => row.median_seconds),
+      time('99 of 100', row => row.p99_seconds),
+      time('longest', row => row.longest_seconds),
+    ],
+    late,
+  )
+  return ['', ...lines, '']
+}
+
+function requestSentences({ requests }: StatusReport, now: number): string[] {
+  if (requests.length === 0) return []
+  const list = requests.map(one => `${one.kind} of ${one.resource} (${relativeTime(one.asked_at, now)})`)
+  return [`Requested and not started yet: ${list.join(', ')}.`]
+}
+
+const STATE_TEXT: Readonly<Record<string, string>> = {
+  pending: 'not read yet',
+  empty: 'empty at the API',
+  gone: 'gone (404)',
+  withheld: 'withheld (403)',
+}
+
+/** Explains why there are fewer texts than e-mails: for some the API has no text. */
+function stateSentences({ resource, by_state: counts }: ResourceReport): string[] {
+  const wording = resourceNamed(resource).status.byState
+  if (wording === undefined || counts === null) return []
+  const others = Object.entries(counts).filter(([state, rows]) => state !== 'present' && rows > 0)
+  if (others.length === 0) return []
+  const all = Object.values(counts).reduce((sum, rows) => sum + rows, 0)
+  const rest = others.map(([state, rows]) => `${wholeNumber(rows)} ${STATE_TEXT[state] ?? state}`).join(', ')
+  return [
+    `${wholeNumber(counts['present'] ?? 0)} of ${wholeNumber(all)} ${wording.rows} have a ${wording.part}; of the others: ${rest}.`,
+  ]
+}
+
+function workspaceSentences({ workspace }: StatusReport): string[] {
+  return workspace === null ? [] : [`Workspace: ${workspace.id}, read from ${workspace.base_url}.`]
+}
+
+const DAEMON_STATE_TEXT: Readonly<Record<Exclude<DaemonReport['state'], 'stopped'>, string>> = {
+  running: 'has been running',
+  waiting: 'has been waiting',
+  paused: 'has been paused',
+}
+
+function daemonSentences({ daemon, writer, api }: StatusReport, now: number): string[] {
+  if (daemon === null) return []
+  const { state, reason, since, until } = daemon
+  const exit = daemon.exit_status ? ` (exit status ${daemon.exit_status})` : ''
+  const isReasonShown = reason === null || reason === api?.reason
+  const why = isReasonShown ? exit : `${exit}: ${reason.replace(/\.$/, '')}`
+  if (since === null) {
+    // The sentence about the writer reports a killed daemon.
+    return writer?.died && writer.command === 'daemon' ? [] : [`The daemon is not running${why}.`]
+  }
+  const asked = daemon.exit_status === 0 ? ' on request' : ''
+  if (state === 'stopped') return [`The daemon stopped ${relativeTime(since, now)}${asked}${why}.`]
+  const long = wholeSecondsText(now - Date.parse(since))
+  return [`The daemon ${DAEMON_STATE_TEXT[state]} for ${long}${why}.${resumeSentence(until, now)}`]
+}
+
+function backfillSentences({ backfill }: StatusReport, now: number): string[] {
+  if (backfill === null) return []
+  const { ended_at: at, exit_status: exit, reason } = backfill
+  const how = reason === null ? ': complete' : ` (exit status ${exit}): ${reason.replace(/\.$/, '')}`
+  return [`The last backfill ended ${relativeTime(at, now)}${how}.`]
+}
+
+function resumeSentence(until: string | null, now: number): string {
+  if (until === null) return ''
+  return Date.parse(until) <= now ? ' It is about to resume.' : ` It resumes ${relativeTime(until, now)}.`
+}
+
+function writerSentence(writer: WriterState | null, now: number): string {
+  if (writer === null) return 'No process is writing the warehouse.'
+  const who = `parley ${writer.command}, process ${writer.pid}`
+  const since = `${relativeTime(writer.since, now)} (${writer.since})`
+  if (writer.running) return `Being written by ${who}, since ${since}.`
+  if (writer.died) {
+    return `No process is writing the warehouse. The last one, ${who}, started ${since}, was killed. The next one continues where it stopped.`
+  }
+  return `No process is writing the warehouse. The last one was ${who}, started ${since}.`
+}
+
+function snapshotSentences({ snapshot }: StatusReport, now: number): string[] {
+  if (snapshot === null) return []
+  const { made_at: at, path, bytes: size, failed_at: failed, reason } = snapshot
+  const made =
+    at === null
+      ? []
+      : [`The daemon took its last snapshot ${relativeTime(at, now)}: ${path}, ${sizeText(size ?? 0)}.`]
+  return failed === null
+    ? made
+    : [...made, `The daemon's snapshot ${relativeTime(failed, now)} failed: ${reason}`]
+}
+
+function rateSentence(rate: RateReport | null, now: number): string {
+  if (rate === null) return 'The rate limit of the API is not known yet.'
+  const { requests_per_second: speed, concurrency, limited_by: limit, learned_at: at } = rate
+  if (limit === null) return 'The API has not throttled a request (429) so far.'
+  const allows = {
+    rate: `about ${rateText(speed)} requests/s`,
+    concurrency: `${wholeNumber(concurrency)} requests at once`,
+    both: `about ${rateText(speed)} requests/s, ${wholeNumber(concurrency)} at once`,
+  }[limit]
+  const age = at === null ? '' : `, measured ${relativeTime(at, now)}`
+  return `The API throttles requests (429). It allows ${allows}${age}.`
+}

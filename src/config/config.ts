@@ -1,0 +1,526 @@
+/** Reads settings from the file, the environment and flags into one checked object. The only reader of process.env. */
+
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { parse, TomlDate, TomlError } from 'smol-toml'
+import { EXIT_STATUS, StopError } from '../errors.ts'
+import { nearestName } from '../nearest.ts'
+import type { Kind, KindContext } from './kinds.ts'
+import {
+  credentialName,
+  environmentName,
+  fileEnvironmentName,
+  fileKey,
+  SECRETS,
+  SECTIONS,
+  SETTING_LIST,
+  type SETTINGS,
+  type SettingKey,
+  settingNamed,
+} from './settings.ts'
+
+type Camel<Text extends string> = Text extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Text
+type Section = keyof typeof SECTIONS
+type Read<Key extends SettingKey> =
+  (typeof SETTINGS)[Key]['kind'] extends Kind<infer T>
+    ? (typeof SETTINGS)[Key]['default'] extends undefined
+      ? T | undefined
+      : T
+    : never
+
+/** Every setting under its section, both in camelCase: `api.max_concurrency` is `settings.api.maxConcurrency`. */
+export type Settings = {
+  readonly [S in Section as Camel<S>]: {
+    readonly [Key in SettingKey as Key extends `${S}.${infer Name}` ? Camel<Name> : never]: Read<Key>
+  }
+}
+
+/** Settings that are complete for requests to the API. */
+export type ApiSettings = Settings & {
+  readonly api: {
+    readonly baseUrl: string
+    readonly key: string
+    readonly workspaceId: string
+    /** Where the key came from, as in `LoadedSettings.sources`. */
+    readonly keySource: string
+  }
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Flags as given. The flag of a secret is the path of a file that contains it. */
+export type SettingFlags = { readonly [Key in SettingKey | 'config']?: string | undefined }
+
+export interface SettingsRequest {
+  flags: SettingFlags
+  env: Environment
+  cwd: string
+  /** Whether the command sends requests. If not, API settings may be missing and no secret file is read. */
+  requireApi: boolean
+  /** The names that `sync.resources` may contain; when undefined, the names are not checked. */
+  resourceNames?: readonly string[]
+  /** The settings that the caller uses; default all. Other wrong settings are warnings and get their defaults. */
+  used?: readonly SettingKey[]
+}
+
+export interface LoadedSettings<S extends Settings = Settings> {
+  settings: S
+  /** Sentences about settings that work but should be changed. */
+  warnings: string[]
+  /**
+   * Where each value came from: a file's path, `environment NAME`, `flag --name`, or `default`. For a secret in
+   * a separate file it is the path of that file and the place that names it.
+   */
+  sources: Readonly<Record<SettingKey, string>>
+  /** The settings file that was read, if there was one. */
+  file: string | undefined
+}
+
+const DEFAULT_FILE = 'config/parley.toml'
+/** Known environment variables that do not hold the value of a setting. */
+const OTHER_NAMES = ['PARLEY_CONFIG', ...SECRETS.map(([key]) => fileEnvironmentName(key))]
+
+export function processEnvironment(): Environment {
+  return process.env
+}
+
+/** A value and its source. With `inFile`, `value` is the path of the file that contains the value. */
+interface Candidate {
+  value: unknown
+  source: string
+  inFile?: { secret: string; mustBePrivate: boolean }
+}
+type Layer = Map<SettingKey, Candidate>
+
+interface Problem {
+  text: string
+  /** The setting or section that is wrong, or that was probably meant. */
+  about: string | undefined
+  /** A specific hint; by default the hint names the settings page. */
+  hint?: string
+}
+
+/** All problems are collected, so that one run reports everything. */
+interface Findings {
+  problems: Problem[]
+  warnings: string[]
+}
+
+/**
+ * Reads all settings. A flag wins over the environment, the environment over the file, the file over the default.
+ * @throws StopError `bad-settings` (status 78) with all problems
+ */
+export function loadSettings(request: SettingsRequest & { requireApi: true }): LoadedSettings<ApiSettings>
+export function loadSettings(request: SettingsRequest): LoadedSettings
+export function loadSettings(request: SettingsRequest): LoadedSettings {
+  const found: Findings = { problems: [], warnings: [] }
+  const above = [flagLayer(request.flags), environmentLayer(request.env, found)]
+  const file = readFileLayer(above, request, found)
+  const { settings, sources } = resolveSettings([...above, file.layer], request, found)
+  if (request.requireApi) requireApi(sources, file.path, found)
+  warnOfPlainHttp(settings.api.baseUrl, found)
+  warnOfVersionInUrl(settings.api.baseUrl, found)
+  const isFatal = ({ about }: Problem) => isUsed(about, request.used)
+  const fatal = found.problems.filter(isFatal)
+  if (fatal.length > 0) throw settingsError(fatal)
+  const others = found.problems.filter(problem => !isFatal(problem)).map(({ text }) => text)
+  const api = { ...settings.api, keySource: sources['api.key'] }
+  return {
+    settings: { ...settings, api },
+    warnings: [...found.warnings, ...others],
+    sources,
+    file: file.path,
+  }
+}
+
+/** Whether a problem concerns a setting that the caller uses. */
+function isUsed(about: string | undefined, used: readonly SettingKey[] | undefined): boolean {
+  if (used === undefined) return true
+  return used.some(key => key === about || key.startsWith(`${about}.`))
+}
+
+/** An unreadable file is only a warning when flags and the environment give all settings that the caller uses. */
+function readFileLayer(
+  above: readonly Layer[],
+  request: SettingsRequest,
+  found: Findings,
+): { path: string | undefined; layer: Layer } {
+  try {
+    const file = readSettingsFile(request)
+    return { path: file?.path, layer: file === undefined ? new Map() : fileLayer(file, found) }
+  } catch (error) {
+    const isEnough = request.used?.every(key => above.some(layer => layer.has(key)))
+    if (!(error instanceof StopError) || !isEnough) throw error
+    found.warnings.push(error.message)
+    return { path: undefined, layer: new Map() }
+  }
+}
+
+/** The path of the settings file as the operator gave it. `chosen`: whether the operator gave one. */
+export function settingsFilePath({ flags, env }: Pick<SettingsRequest, 'flags' | 'env'>): {
+  path: string
+  chosen: boolean
+} {
+  const path = flags.config ?? given(env, 'PARLEY_CONFIG')
+  return { path: path ?? DEFAULT_FILE, chosen: path !== undefined }
+}
+
+interface SettingsFile {
+  path: string
+  text: string
+  isOpenToOthers: boolean
+}
+
+function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
+  const { path, chosen } = settingsFilePath(request)
+  const absolute = resolve(request.cwd, path)
+  try {
+    return { path, text: readFileSync(absolute, 'utf8'), isOpenToOthers: isOpenToOthers(absolute) }
+  } catch (error) {
+    if (!chosen && errorCode(error) === 'ENOENT') return undefined
+    throw settingsError([
+      {
+        text: `the settings file ${path} cannot be read: ${faultText(error)}`,
+        about: undefined,
+        hint:
+          errorCode(error) === 'ENOENT'
+            ? `parley init --config ${path} writes it; --config and PARLEY_CONFIG name another.`
+            : `Let this user read ${path}, or name another file with --config.`,
+      },
+    ])
+  }
+}
+
+function flagLayer(flags: SettingFlags): Layer {
+  const layer: Layer = new Map()
+  for (const [key, setting] of SETTING_LIST) {
+    const text = flags[key]
+    if (text === undefined) continue
+    const source = `flag ${setting.flag}`
+    layer.set(
+      key,
+      setting.secret === undefined
+        ? { value: setting.kind.fromText(text), source }
+        : { value: text, source, inFile: { secret: setting.secret, mustBePrivate: true } },
+    )
+  }
+  return layer
+}
+
+function environmentLayer(env: Environment, found: Findings): Layer {
+  const layer: Layer = new Map()
+  for (const [key, setting] of SETTING_LIST) {
+    const name = environmentName(key)
+    const text = given(env, name)
+    if (text !== undefined)
+      layer.set(key, { value: setting.kind.fromText(text), source: `environment ${name}` })
+  }
+  for (const [key, secret] of SECRETS) {
+    const file = layer.has(key) ? undefined : secretFileCandidate(key, secret, env)
+    if (file !== undefined) layer.set(key, file)
+  }
+  found.problems.push(...unknownNames(env))
+  return layer
+}
+
+/** A systemd credential is readable for its unit only, whatever its file mode. */
+function secretFileCandidate(key: SettingKey, secret: string, env: Environment): Candidate | undefined {
+  const name = fileEnvironmentName(key)
+  const named = given(env, name)
+  if (named !== undefined)
+    return { value: named, source: `environment ${name}`, inFile: { secret, mustBePrivate: true } }
+  const folder = given(env, 'CREDENTIALS_DIRECTORY')
+  const credential = folder === undefined ? undefined : join(folder, credentialName(key))
+  if (credential === undefined || !existsSync(credential)) return undefined
+  return {
+    value: credential,
+    source: `systemd credential ${credentialName(key)}`,
+    inFile: { secret, mustBePrivate: false },
+  }
+}
+
+/** Reports unknown variables that start like a section or resemble a setting. Others belong to other programs. */
+function unknownNames(env: Environment): Problem[] {
+  const known = [...OTHER_NAMES, ...SETTING_LIST.map(([key]) => environmentName(key))]
+  const sections = Object.keys(SECTIONS).map(section => `PARLEY_${section.toUpperCase()}_`)
+  return Object.keys(env)
+    .filter(name => name.startsWith('PARLEY_') && given(env, name) !== undefined && !known.includes(name))
+    .flatMap(name => {
+      const regular = SETTING_LIST.find(
+        ([key]) => name === `PARLEY_${key.replace('.', '_').toUpperCase()}`,
+      )?.[0]
+      const meant = regular === undefined ? nearestName(name, known) : environmentName(regular)
+      const suspicious = meant !== undefined || sections.some(section => name.startsWith(section))
+      const about = SETTING_LIST.find(([key]) => environmentName(key) === meant)?.[0]
+      return suspicious
+        ? [{ text: `environment ${name} is not a setting${suggestionText(meant)}`, about }]
+        : []
+    })
+}
+
+function fileLayer(file: SettingsFile, found: Findings): Layer {
+  const layer: Layer = new Map()
+  const named: [secret: (typeof SECRETS)[number], path: unknown][] = []
+  for (const [section, content] of Object.entries(parseToml(file))) {
+    if (!Object.hasOwn(SECTIONS, section)) {
+      const meant = nearestName(section, Object.keys(SECTIONS))
+      const text = `[${section}] in ${file.path} is not a section${suggestionText(meant && `[${meant}]`)}`
+      found.problems.push({ text, about: meant })
+    } else if (!isTable(content)) {
+      found.problems.push({
+        text: `${section} in ${file.path} is not a section: expected [${section}] and keys below it`,
+        about: section,
+      })
+    } else {
+      for (const [name, value] of Object.entries(content)) {
+        const key = SETTING_LIST.find(([known]) => known === `${section}.${name}`)?.[0]
+        const secret = SECRETS.find(([known]) => fileKey(known) === `${section}.${name}`)
+        if (key !== undefined) layer.set(key, { value: tomlValue(value), source: file.path })
+        else if (secret === undefined) found.problems.push(unknownKey(`${section}.${name}`, file.path))
+        else named.push([secret, value])
+      }
+    }
+  }
+  for (const [key, secret] of SECRETS) {
+    if (layer.has(key) && file.isOpenToOthers) found.warnings.push(openFileWarning(file.path, secret))
+  }
+  for (const [[key, secret], path] of named) {
+    if (layer.has(key)) {
+      const text = `${key} and ${fileKey(key)} are both in ${file.path}: keep one`
+      found.problems.push({ text, about: key })
+    } else if (typeof path !== 'string' || path === '') {
+      const text = `${fileKey(key)} is ${displayText(path)} in ${file.path}: expected the path of a file`
+      found.problems.push({ text, about: key })
+    } else {
+      const value = join(dirname(file.path), path)
+      layer.set(key, {
+        value: isAbsolute(path) ? path : value,
+        source: file.path,
+        inFile: { secret, mustBePrivate: true },
+      })
+    }
+  }
+  return layer
+}
+
+function unknownKey(key: string, path: string): Problem {
+  const keys = SETTING_LIST.map(([known]) => known)
+  const name = key.slice(key.indexOf('.') + 1)
+  const elsewhere = keys.find(known => known.endsWith(`.${name}`))
+  const meant = elsewhere ?? nearestName(key, keys)
+  return { text: `${key} in ${path} is not a setting${suggestionText(meant)}`, about: meant }
+}
+
+/** Only the first line of the parser's message is used: the others quote the file, which may contain a secret. */
+function parseToml({ path, text }: SettingsFile): Record<string, unknown> {
+  try {
+    return parse(text)
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error
+    const fault = error.message.split('\n')[0]?.replace(/^Invalid TOML document: /, '')
+    throw settingsError([
+      {
+        text: `${path} is not TOML at line ${error.line}, column ${error.column}: ${fault}`,
+        about: undefined,
+      },
+    ])
+  }
+}
+
+function resolveSettings(
+  layers: readonly Layer[],
+  within: SettingsRequest,
+  found: Findings,
+): Pick<LoadedSettings, 'settings' | 'sources'> {
+  const settings: Record<string, Record<string, unknown>> = {}
+  const sources: Partial<Record<SettingKey, string>> = {}
+  for (const [key, setting] of SETTING_LIST) {
+    const candidates = layers.flatMap(layer => layer.get(key) ?? [])
+    // Overruled values are checked too. Otherwise removing the value that overrules them would reveal the error.
+    const values = candidates.map((candidate, rank) =>
+      readCandidate(key, candidate, rank === 0, within, found),
+    )
+    sources[key] = sourceText(candidates[0])
+    const [section, name] = key.split('.').map(camelCase)
+    settings[section ?? ''] = {
+      ...settings[section ?? ''],
+      [name ?? '']: values[0] === undefined ? setting.kind.read(setting.default, within) : values[0],
+    }
+  }
+  return { settings: settings as Settings, sources: sources as Record<SettingKey, string> }
+}
+
+function sourceText(environmentValue: Candidate | undefined): string {
+  if (environmentValue === undefined) return 'default'
+  return environmentValue.inFile === undefined
+    ? environmentValue.source
+    : `${environmentValue.value} (${environmentValue.source})`
+}
+
+/** The checked value; undefined when it is wrong, and the problem is recorded. Overruled secret files are not read. */
+function readCandidate(
+  key: SettingKey,
+  { value, source, inFile }: Candidate,
+  isWinner: boolean,
+  within: SettingsRequest,
+  found: Findings,
+): unknown {
+  const { kind, secret } = settingNamed(key)
+  let content = value
+  let place = source
+  if (inFile !== undefined) {
+    if (!isWinner || !within.requireApi) return undefined
+    content = readSecretFile({ path: String(value), source, key, ...inFile }, within, found)
+    place = `${value} (${source})`
+    if (content === undefined) return undefined
+  }
+  const result = kind.read(content, within)
+  if (result === undefined)
+    found.problems.push({
+      text: `${key} is ${secret ? 'wrong (not shown)' : displayText(content)} in ${place}: expected ${kind.allowed(within)}`,
+      about: key,
+    })
+  return result
+}
+
+interface SecretFile {
+  path: string
+  /** The source of the path. */
+  source: string
+  /** What is in it. */
+  secret: string
+  /** The setting whose value it is. */
+  key: SettingKey
+  mustBePrivate: boolean
+}
+
+function readSecretFile(
+  { path, source, secret, key, mustBePrivate }: SecretFile,
+  { cwd }: KindContext,
+  found: Findings,
+): string | undefined {
+  const absolute = resolve(cwd, path)
+  try {
+    const value = readFileSync(absolute, 'utf8').trim()
+    if (mustBePrivate && isOpenToOthers(absolute)) found.warnings.push(openFileWarning(path, secret))
+    if (value !== '') return value
+    found.problems.push({
+      text: `${secret}'s file ${path} (${source}) is empty`,
+      about: key,
+      hint: `Write ${secret} into ${path}, as its only line.`,
+    })
+    return undefined
+  } catch (error) {
+    found.problems.push({
+      text: `${secret}'s file ${path} (${source}) cannot be read: ${faultText(error)}`,
+      about: key,
+      hint: secretFileHint(errorCode(error), path, secret),
+    })
+    return undefined
+  }
+}
+
+function requireApi(sources: LoadedSettings['sources'], file: string | undefined, found: Findings): void {
+  const place = file ?? DEFAULT_FILE
+  const ways = {
+    'api.base_url': `give --base-url, PARLEY_BASE_URL, or base_url under [api] in ${place}`,
+    'api.key': `put it in PARLEY_API_KEY, or in a file named by PARLEY_API_KEY_FILE (or --api-key-file, or the systemd credential api_key, or key_file under [api] in ${place})`,
+    'api.workspace_id': `give --workspace-id, PARLEY_WORKSPACE_ID, or workspace_id under [api] in ${place}`,
+  } as const satisfies { [Key in SettingKey]?: string }
+  for (const [key, way] of Object.entries(ways)) {
+    if (sources[key as keyof typeof ways] === 'default')
+      found.problems.push({
+        text: `${key} is not set: ${way}`,
+        about: key,
+        ...(file === undefined && { hint: 'parley init asks for the key and writes a settings file.' }),
+      })
+  }
+}
+
+function warnOfPlainHttp(baseUrl: string | undefined, found: Findings): void {
+  if (baseUrl === undefined) return
+  const { protocol, hostname } = new URL(baseUrl)
+  const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
+  if (protocol === 'http:' && !loopback)
+    found.warnings.push(`api.base_url is ${baseUrl}: the key goes over the network unencrypted; use https`)
+}
+
+function warnOfVersionInUrl(baseUrl: string | undefined, found: Findings): void {
+  const [, rest, version] = /^(.*[^/])\/(v[12])$/.exec(baseUrl ?? '') ?? []
+  if (version === undefined) return
+  found.warnings.push(
+    `api.base_url ends in /${version}, which parley adds itself: give ${rest} where it is the API's`,
+  )
+}
+
+function settingsError(problems: readonly Problem[]): StopError {
+  const texts = problems.map(({ text }) => text)
+  const message =
+    texts.length === 1
+      ? `The settings are wrong: ${texts[0]}`
+      : `The settings are wrong in ${texts.length} places:\n${texts.map(text => `  ${text}`).join('\n')}`
+  return new StopError(message, {
+    code: 'bad-settings',
+    exitStatus: EXIT_STATUS.settings,
+    hint: hintFor(problems),
+  })
+}
+
+const SETTINGS_PAGE = 'config/README.md explains every setting.'
+
+/** The common hint of all problems, or the settings page. */
+function hintFor(problems: readonly Problem[]): string {
+  const [hint, ...others] = new Set(problems.map(problem => problem.hint))
+  return others.length === 0 ? (hint ?? SETTINGS_PAGE) : SETTINGS_PAGE
+}
+
+function secretFileHint(reason: string, path: string, secret: string): string {
+  if (reason === 'EACCES') return `Give this user the right to read ${path}: chown it and chmod 600.`
+  if (reason === 'EISDIR') return `Name a file that holds ${secret}, not a folder.`
+  return `Write ${secret} into ${path}, readable by you alone: (umask 077 && cat > ${path}).`
+}
+
+const openFileWarning = (path: string, secret: string) =>
+  `${path} holds ${secret} and others can read it: run chmod 600 on it`
+
+/** Whether the group or others may read the file. */
+const isOpenToOthers = (path: string): boolean => (statSync(path).mode & 0o044) !== 0
+
+/** An empty environment variable counts as not set. */
+const given = (env: Environment, name: string): string | undefined => env[name] || undefined
+
+const suggestionText = (meant: string | undefined): string => (meant ? `; did you mean ${meant}?` : '')
+
+const camelCase = (name: string): string => name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
+
+const isTable = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof TomlDate)
+
+/** TOML dates become text. */
+const tomlValue = (value: unknown): unknown => (value instanceof TomlDate ? value.toISOString() : value)
+
+/** A wrong value in a message, without a URL that may contain a password, and cut to 100 characters. */
+function displayText(value: unknown): string {
+  if (typeof value === 'string' && /\/\/[^/]*@/.test(value)) return 'a URL with a user name (not shown)'
+  const text = typeof value === 'number' ? String(value) : JSON.stringify(value)
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text
+}
+
+const FILE_FAULTS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'a part of its path is not a folder',
+  EISDIR: 'it is a folder',
+  EACCES: 'this user may not read it',
+}
+
+function faultText(error: unknown): string {
+  const code = errorCode(error)
+  const says = FILE_FAULTS[code]
+  return says === undefined ? code : `${code} (${says})`
+}
+
+function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+}

@@ -1,0 +1,124 @@
+/** Generates the settings reference and the example file from the table of settings. */
+
+import {
+  credentialName,
+  environmentName,
+  fileEnvironmentName,
+  fileKey,
+  SECRETS,
+  SECTIONS,
+  SETTING_LIST,
+  type Setting,
+  type SettingKey,
+  settingNamed,
+} from './settings.ts'
+
+const WIDTH = 90
+
+/**
+ * A settings file that explains every setting. Settings without a given value are commented out.
+ * @param values TOML by key, such as `{ 'api.base_url': '"https://api.example.com"' }`
+ */
+export function renderSettingsFile(values: { readonly [Key in SettingKey]?: string }): string {
+  const head = commentLines(
+    'Settings of parley. This file lists every setting. A setting that is commented out shows an example and has its default. An environment variable wins over this file, and a flag over both.',
+  )
+  const sections = Object.entries(SECTIONS).map(([section, about]) => {
+    const settings = settingsOf(section).map(([key, setting]) => renderSetting(key, setting, values[key]))
+    return [`${commentLines(about)}\n[${section}]`, ...settings].join('\n\n')
+  })
+  return `${[head, ...sections].join('\n\n')}\n`
+}
+
+function renderSetting(key: SettingKey, setting: Setting, value: string | undefined): string {
+  const facts = [
+    setting.without === 'required' ? 'Required.' : `Default: ${defaultText(setting)}.`,
+    setting.unit === undefined ? '' : `Unit: ${setting.unit}.`,
+    `Environment: ${environmentName(key)}.`,
+  ]
+  const name = keyInFile(key, setting)
+  return [
+    commentLines(setting.description),
+    commentLines(facts.filter(fact => fact !== '').join(' ')),
+    value === undefined ? `# ${name} = ${setting.example}` : `${name} = ${value}`,
+  ].join('\n')
+}
+
+/** The reference for operators, in Markdown. */
+export function renderSettingsReference(): string {
+  return `${[
+    '# Settings',
+    'parley reads a settings file in TOML: the one that `--config FILE` names, else `PARLEY_CONFIG`, else `config/parley.toml` where it exists. `parley init` writes it, and `parley.example.toml` next to this page shows it. An environment variable wins over the file, and a flag over both. An empty environment variable counts as not set.',
+    'Only `api.base_url`, `api.key` and `api.workspace_id` are required, and only for commands that send requests to the API. All wrong settings are reported at once, each with its name and source, and the program ends with status 78. `status`, `search`, `schema` and `doctor` only warn about wrong settings that they do not use.',
+    '## Secrets',
+    SECRETS.map(secretLine).join('\n'),
+    'An earlier source in this list wins. White space around a secret in a file is ignored. Only commands that send requests to the API read these files. A secret file that other users can read is a warning. No flag takes a secret itself, since other users could see it in the process list.',
+    '## All settings',
+    ...Object.entries(SECTIONS).flatMap(([section, about]) => [
+      `### [${section}]`,
+      about,
+      markdownTable(
+        ['key', 'default', 'environment', 'flag'],
+        settingsOf(section).map(([key, setting]) => [
+          `\`${key}\``,
+          defaultCell(setting),
+          `\`${environmentName(key)}\``,
+          `\`${setting.flag}\``,
+        ]),
+      ),
+      settingsOf(section).map(settingLine).join('\n'),
+    ]),
+    'This page and `parley.example.toml` are generated from the table in `src/config/settings.ts`. After a change there, `npx vitest run --config test/vitest.config.ts test/config/documents.test.ts -u` writes both again.',
+  ].join('\n\n')}\n`
+}
+
+function secretLine([key, secret]: readonly [SettingKey, string]): string {
+  const [section, name] = key.split('.')
+  const sources = [
+    `the file that \`${settingNamed(key).flag}\` names`,
+    `\`${environmentName(key)}\``,
+    `the file that \`${fileEnvironmentName(key)}\` names`,
+    `the systemd credential \`${credentialName(key)}\``,
+  ]
+  return `- ${secret}, \`${key}\`: ${sources.join(', ')}, and under \`[${section}]\` in the settings file either \`${name}_file\`, the path of a file (a relative one starts at the folder of the settings file), or \`${name}\`, the secret itself`
+}
+
+function settingLine([key, setting]: readonly [SettingKey, Setting]): string {
+  const { kind, unit, description, example } = setting
+  const unitText = unit === undefined ? '' : ` Unit: ${unit}.`
+  const name = keyInFile(key, setting)
+  return `- \`${key}\`: ${description} Expected: ${kind.allowed()}.${unitText} Example: \`${name} = ${example}\``
+}
+
+/** The key in the settings file. A secret is in a separate file that the settings file names. */
+const keyInFile = (key: SettingKey, { secret }: Setting): string =>
+  (secret === undefined ? key : fileKey(key)).slice(key.indexOf('.') + 1)
+
+const settingsOf = (section: string) => SETTING_LIST.filter(([key]) => key.startsWith(`${section}.`))
+
+const defaultText = (setting: Setting): string => String(setting.default ?? setting.without)
+
+const defaultCell = (setting: Setting): string =>
+  setting.default === undefined ? defaultText(setting) : `\`${setting.default}\``
+
+/** A Markdown table with aligned columns. */
+function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map(row => row[column]?.length ?? 0)))
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`
+  return [head, widths.map(width => '-'.repeat(width)), ...rows].map(line).join('\n')
+}
+
+/** Text as TOML comment lines, broken between words. */
+function commentLines(text: string): string {
+  const lines: string[] = []
+  let line = '#'
+  for (const word of text.split(' ')) {
+    if (line.length + 1 + word.length > WIDTH && line !== '#') {
+      lines.push(line)
+      line = '#'
+    }
+    line += ` ${word}`
+  }
+  return [...lines, line].join('\n')
+}

@@ -1,0 +1,221 @@
+import { resolve } from 'node:path'
+import { isDay, readInstant } from '../instant.ts'
+
+/** What the check of a value depends on. */
+export interface KindContext {
+  /** The folder in which relative paths start. */
+  cwd: string
+  /** The allowed names in a list of resources; when undefined, the names are not checked. */
+  resourceNames?: readonly string[] | undefined
+}
+
+/** A kind of value: describes and reads it in one place, so that both agree. */
+export interface Kind<T> {
+  /** The allowed values, as a phrase that follows "expected". */
+  allowed(within?: KindContext): string
+  /** Converts text from the environment or a flag to the TOML value; returns the text when it does not fit. */
+  fromText(text: string): unknown
+  /** The value as the program uses it, or undefined when it is not allowed. */
+  read(value: unknown, within: KindContext): T | undefined
+}
+
+const asText = (text: string): unknown => text
+const asNumber = (text: string): unknown =>
+  /^-?\d+(\.\d+)?(e-?\d+)?$/i.test(text.trim()) ? Number(text) : text
+
+/** `min` and `max` are inclusive, `above` is exclusive. */
+export function number(range: { whole?: boolean; above?: number; min?: number; max: number }): Kind<number> {
+  const from = range.above === undefined ? `from ${range.min ?? 0}` : `greater than ${range.above}, up`
+  return {
+    allowed: () => `a ${range.whole ? 'whole ' : ''}number ${from} to ${range.max}`,
+    fromText: asNumber,
+    read: value => {
+      if (typeof value !== 'number' || !Number.isFinite(value)) return undefined
+      if (range.whole && !Number.isSafeInteger(value)) return undefined
+      if (range.above === undefined ? value < (range.min ?? 0) : value <= range.above) return undefined
+      return value <= range.max ? value : undefined
+    },
+  }
+}
+
+export const boolean: Kind<boolean> = {
+  allowed: () => 'true or false',
+  fromText: text => (text === 'true' ? true : text === 'false' ? false : text),
+  read: value => (typeof value === 'boolean' ? value : undefined),
+}
+
+export function oneOf<const T extends string>(...words: readonly T[]): Kind<T> {
+  return {
+    allowed: () => `one of ${words.join(', ')}`,
+    fromText: asText,
+    read: value => words.find(word => word === value),
+  }
+}
+
+/** Accepts a word in addition to values of another kind. */
+export function orWord<T, const W extends string>(kind: Kind<T>, word: W): Kind<T | W> {
+  return {
+    allowed: within => `${kind.allowed(within)}, or "${word}"`,
+    fromText: kind.fromText,
+    read: (value, within) => (value === word ? word : kind.read(value, within)),
+  }
+}
+
+export function text(allowed: string, pattern: RegExp): Kind<string> {
+  return {
+    allowed: () => allowed,
+    fromText: asText,
+    read: value => (typeof value === 'string' && pattern.test(value) ? value : undefined),
+  }
+}
+
+/** Read as an absolute path. */
+export const path: Kind<string> = {
+  allowed: () => 'the path of a file',
+  fromText: asText,
+  read: (value, { cwd }) =>
+    typeof value === 'string' && value !== '' && !value.endsWith('/') && !value.includes('\0')
+      ? resolve(cwd, value)
+      : undefined,
+}
+
+/** As `path`, but slashes at the end are allowed. */
+export const folder: Kind<string> = {
+  allowed: () => 'the path of a folder',
+  fromText: asText,
+  read: (value, within) =>
+    typeof value === 'string' ? path.read(value.replace(/(?<=[^/])\/+$/, ''), within) : undefined,
+}
+
+/** Daily and weekly are at night, when few people use the warehouse, and after the nightly maintenance. */
+const NAMED_TIMES = { hourly: '7 * * * *', daily: '47 3 * * *', weekly: '47 3 * * 0' } as const
+
+/** The range of each field of a cron pattern. */
+const CRON_FIELDS = [
+  [0, 59],
+  [0, 23],
+  [1, 31],
+  [1, 12],
+  [0, 7],
+] as const
+
+/** Read as a cron pattern of five fields. */
+export const calendar: Kind<string> = {
+  allowed: () =>
+    `${Object.keys(NAMED_TIMES).join(', ')}, or a cron pattern of minute, hour, day, month and weekday such as "30 */6 * * *"`,
+  fromText: asText,
+  read: value => {
+    if (typeof value !== 'string') return undefined
+    const named = Object.entries(NAMED_TIMES).find(([word]) => word === value)?.[1]
+    return named ?? (isCronPattern(value) ? value.trim() : undefined)
+  },
+}
+
+function isCronPattern(pattern: string): boolean {
+  const fields = pattern.trim().split(/\s+/)
+  return (
+    fields.length === CRON_FIELDS.length &&
+    CRON_FIELDS.every(([least, greatest], at) =>
+      (fields[at] ?? '').split(',').every(part => isCronPart(part, least, greatest)),
+    )
+  )
+}
+
+/** A star, `5` or `1-5`. The star and `1-5` may be followed by a slash and a step. */
+function isCronPart(part: string, least: number, greatest: number): boolean {
+  const range = /^(?:\*|(\d{1,2})-(\d{1,2}))(?:\/[1-9]\d?)?$/.exec(part)
+  if (!range) return /^\d{1,2}$/.test(part) && Number(part) >= least && Number(part) <= greatest
+  const [, from = least, to = greatest] = range
+  return Number(from) >= least && Number(to) <= greatest && Number(from) <= Number(to)
+}
+
+/** Slashes at the end are removed, so that `/v1/…` can be appended. */
+export const baseUrl: Kind<string> = {
+  allowed: () => 'an http or https URL without user name, password, query and fragment',
+  fromText: asText,
+  read: value => {
+    if (typeof value !== 'string' || !/^https?:\/\//i.test(value) || !URL.canParse(value)) return undefined
+    const url = new URL(value)
+    const bare = url.username === '' && url.password === '' && !/[?#]/.test(value)
+    return bare ? url.href.replace(/\/+$/, '') : undefined
+  },
+}
+
+const SIZE_UNITS = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 } as const
+
+/** Read as a number of bytes. */
+export function size(min: string, max: string): Kind<number> {
+  return {
+    allowed: () => `a number of bytes, or text such as "32MiB" (KiB, MiB, GiB), from ${min} to ${max}`,
+    fromText: asNumber,
+    read: value => {
+      const bytes = parseBytes(value)
+      return bytes >= parseBytes(min) && bytes <= parseBytes(max) ? bytes : undefined
+    },
+  }
+}
+
+function parseBytes(value: unknown): number {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? value : Number.NaN
+  const match = /^(\d+) ?(KiB|MiB|GiB)$/.exec(String(value))
+  const unit = Object.entries(SIZE_UNITS).find(([name]) => name === match?.[2])
+  return unit === undefined ? Number.NaN : Number(match?.[1]) * unit[1]
+}
+
+/** Read as a number. The owner must have read and write access, and execute rights are not allowed. */
+export const fileMode: Kind<number> = {
+  allowed: () => 'an octal file mode as text, from "0600" to "0666" and with 6 for the owner',
+  fromText: asText,
+  read: value =>
+    typeof value === 'string' && /^(0|0o)?6[0246]{2}$/.test(value)
+      ? Number.parseInt(value.slice(-3), 8)
+      : undefined,
+}
+
+/** Read as an instant in the warehouse's format, `YYYY-MM-DDTHH:MM:SS.mmmZ`. Digits below the millisecond are cut. */
+export const instant: Kind<string> = {
+  allowed: () => 'a UTC day such as 2025-01-31, or a full RFC 3339 instant such as 2025-01-31T08:00:00Z',
+  fromText: asText,
+  read: value => {
+    if (typeof value !== 'string') return undefined
+    if (isDay(value)) return `${value}T00:00:00.000Z`
+    const instant = readInstant(value)
+    // Without a zone the user may mean local time, so the text is refused.
+    return instant?.hasZone ? instant.text : undefined
+  },
+}
+
+/** A list of resource names; repeated names are dropped. In text, commas separate the names. */
+export const resourceList: Kind<readonly string[]> = {
+  allowed: within =>
+    within?.resourceNames === undefined
+      ? 'a list of names of resources'
+      : `a list of names from ${within.resourceNames.join(', ')}`,
+  fromText: list => list.split(',').map(name => name.trim()),
+  read: (value, { resourceNames }) => {
+    const names = Array.isArray(value) ? value : []
+    const known = (name: unknown) =>
+      typeof name === 'string' && (resourceNames?.includes(name) ?? /^[a-z_]+$/.test(name))
+    return names.length > 0 && names.every(known) ? [...new Set<string>(names)] : undefined
+  },
+}
+
+/** The address of a server, or off. */
+export type Listen =
+  | { readonly at: 'port'; readonly host: string; readonly port: number }
+  | { readonly at: 'socket'; readonly path: string }
+  | { readonly at: 'off' }
+
+export const listen: Kind<Listen> = {
+  allowed: () => 'ADDRESS:PORT such as 127.0.0.1:8787 or [::1]:8787, unix:PATH, or off',
+  fromText: asText,
+  read: (value, { cwd }) => {
+    if (value === 'off') return { at: 'off' }
+    if (typeof value !== 'string') return undefined
+    const socket = /^unix:(.+)$/.exec(value)?.[1]
+    if (socket !== undefined) return { at: 'socket', path: resolve(cwd, socket) }
+    const [, bracketed, plain, port] = /^(?:\[([0-9a-f:.]+)\]|([\w.-]+)):(\d{1,5})$/i.exec(value) ?? []
+    const host = bracketed ?? plain
+    return host !== undefined && Number(port) <= 65_535 ? { at: 'port', host, port: Number(port) } : undefined
+  },
+}

@@ -1,0 +1,346 @@
+import type { Kind } from './kinds.ts'
+import * as kinds from './kinds.ts'
+
+/** Everything about one setting: how to read it and how to explain it. */
+export interface Setting {
+  kind: Kind<unknown>
+  /** As in a settings file; undefined when there is no default. */
+  default: string | number | boolean | undefined
+  /** Shown in documents in place of a default. */
+  without?: string
+  unit?: string
+  description: string
+  /** The environment variable, when it is not `PARLEY_SECTION_KEY`. */
+  environment?: string
+  flag: string
+  /** The name of the flag's value in the help. */
+  placeholder: string
+  /** As TOML. */
+  example: string
+  /**
+   * Set for a secret, which is never shown: the name of the value in messages. A secret comes from the settings file,
+   * from the environment, or from a file that the flag, the environment (`…_FILE`) or systemd names.
+   */
+  secret?: string
+}
+
+/** The sections with their descriptions, in the order of the documents. */
+export const SECTIONS = {
+  api: 'The API to read.',
+  database: 'The warehouse.',
+  sync: 'What to read, and how often.',
+  access_log: 'The log of API requests that the API itself keeps.',
+  transcripts: 'Transcripts of meetings.',
+  crm: 'Records of the CRM.',
+  search: 'Full-text search.',
+  http: 'The status server of `parley daemon`.',
+  retention: 'How long to keep deleted content and run history.',
+  snapshot:
+    'Snapshots that the daemon takes: complete copies of the warehouse, each one self-contained file.',
+  log: 'The log on standard error.',
+} as const
+
+/** All settings. The flags, environment variables, documents and `parley init` are derived from this table. */
+export const SETTINGS = {
+  'api.base_url': {
+    kind: kinds.baseUrl,
+    default: undefined,
+    without: 'required',
+    description: 'The address of the API, without `/v1` and `/v2`.',
+    environment: 'PARLEY_BASE_URL',
+    flag: '--base-url',
+    placeholder: 'url',
+    example: '"https://api.example.com"',
+  },
+  'api.key': {
+    kind: kinds.text('a key of printable ASCII characters without spaces', /^[\x21-\x7e]+$/),
+    default: undefined,
+    without: 'required',
+    description:
+      'The API key. Keep it in a file that only the service can read: `key_file` names that file, and a relative path starts at the folder of the settings file. `PARLEY_API_KEY_FILE`, `--api-key-file` and the systemd credential `api_key` name one as well; `key` takes the key itself. It is never printed, logged or stored, and no flag takes the key itself, since other users could see it in the list of processes.',
+    environment: 'PARLEY_API_KEY',
+    flag: '--api-key-file',
+    placeholder: 'file',
+    example: '"parley.key"',
+    secret: 'the API key',
+  },
+  'api.workspace_id': {
+    kind: kinds.text('an id of printable ASCII characters without spaces', /^[\x21-\x7e]+$/),
+    default: undefined,
+    without: 'required',
+    description: 'The id of the workspace to read. The API key must belong to it.',
+    environment: 'PARLEY_WORKSPACE_ID',
+    flag: '--workspace-id',
+    placeholder: 'id',
+    example: '"0b0e7d9e-5f6c-4c0e-9d55-1f1d6f3f8c11"',
+  },
+  'api.max_requests_per_second': {
+    kind: kinds.number({ min: 0.01, max: 1000 }),
+    default: undefined,
+    without: 'none',
+    unit: 'requests per second',
+    description:
+      'An upper limit that is never exceeded. Without it, parley finds the limit of the API by itself.',
+    flag: '--max-requests-per-second',
+    placeholder: 'number',
+    example: '5',
+  },
+  'api.max_concurrency': {
+    kind: kinds.number({ whole: true, min: 1, max: 1000 }),
+    default: undefined,
+    without: 'none',
+    unit: 'requests at the same time',
+    description: 'An upper limit for requests in flight at the same time.',
+    flag: '--max-concurrency',
+    placeholder: 'number',
+    example: '4',
+  },
+  'api.max_requests_per_day': {
+    kind: kinds.number({ whole: true, min: 1, max: 1_000_000_000 }),
+    default: undefined,
+    without: 'none',
+    unit: 'requests per day',
+    description:
+      'An upper limit for requests in a UTC day. When it is reached, requests wait; `doctor` and `backfill --plan` end instead. The requests of these two commands, 60 at most, are not counted for later runs.',
+    flag: '--max-requests-per-day',
+    placeholder: 'number',
+    example: '50000',
+  },
+  'api.max_response_bytes': {
+    kind: kinds.size('1KiB', '500MiB'),
+    default: '32MiB',
+    unit: 'bytes',
+    description:
+      'The maximum size of a response after decompression. A larger response is cut off while it streams: its request fails, other requests continue.',
+    flag: '--max-response-bytes',
+    placeholder: 'size',
+    example: '"64MiB"',
+  },
+  'api.timeout_seconds': {
+    kind: kinds.number({ above: 0, max: 3600 }),
+    default: 60,
+    unit: 'seconds',
+    description:
+      'The maximum time for a whole request. Connecting and waiting for the response headers have shorter, fixed limits.',
+    flag: '--timeout-seconds',
+    placeholder: 'seconds',
+    example: '90',
+  },
+  'api.give_up_seconds': {
+    kind: kinds.number({ above: 0, max: 604_800 }),
+    default: 120,
+    unit: 'seconds',
+    description:
+      'A backfill that gets no response from the API for this time ends with status 69. If the first request cannot connect, it ends after 10 seconds. If the first responses show that another site is at api.base_url, it ends at once.',
+    flag: '--give-up-seconds',
+    placeholder: 'seconds',
+    example: '600',
+  },
+  'database.path': {
+    kind: kinds.path,
+    default: 'parley.db',
+    description: 'The SQLite file. A relative path starts at the working directory.',
+    environment: 'PARLEY_DATABASE',
+    flag: '--database',
+    placeholder: 'file',
+    example: '"/var/lib/parley/parley.db"',
+  },
+  'database.mode': {
+    kind: kinds.fileMode,
+    default: '0600',
+    unit: 'octal file mode',
+    description:
+      'The mode of the SQLite file and of its `-wal`, `-shm` and `-lock` files. A backfill and the daemon also apply it to existing files. With "0640" the group can read.',
+    flag: '--database-mode',
+    placeholder: 'mode',
+    example: '"0640"',
+  },
+  'sync.poll_seconds': {
+    kind: kinds.number({ min: 1, max: 604_800 }),
+    default: 60,
+    unit: 'seconds',
+    description: 'How often the daemon reads the newest activities and messages.',
+    flag: '--poll-seconds',
+    placeholder: 'seconds',
+    example: '30',
+  },
+  'sync.interval_scale': {
+    kind: kinds.number({ above: 0, max: 100 }),
+    default: 1,
+    description:
+      'Multiplies every interval and deadline of audits, snapshots, re-reads, readiness and unavailable resources. The result is at least one second. Polls, retries, timeouts, calendar work and retention are not affected. 0.001 turns days into minutes, for trials and tests.',
+    flag: '--interval-scale',
+    placeholder: 'number',
+    example: '0.001',
+  },
+  'sync.since': {
+    kind: kinds.instant,
+    default: undefined,
+    without: 'everything',
+    unit: 'UTC day or RFC 3339 instant',
+    description:
+      'Reads no activities, messages and access log entries from before this day or instant, and no details of meetings that started before it. A later run without this setting loads the rest.',
+    flag: '--since',
+    placeholder: 'day',
+    example: '2025-01-01',
+  },
+  'sync.resources': {
+    kind: kinds.resourceList,
+    default: undefined,
+    without: 'all',
+    description:
+      'The resources to read. The parents that they need are added. In the environment and with the flag, separate the names with commas.',
+    flag: '--only',
+    placeholder: 'names',
+    example: '["activities", "messages"]',
+  },
+  'access_log.end_parameter': {
+    kind: kinds.text('the name of a query parameter', /^[A-Za-z][\w.-]{0,63}$/),
+    default: 'to',
+    description:
+      "The name of the query parameter for a period's end, which the API's description does not give.",
+    flag: '--access-log-end-parameter',
+    placeholder: 'name',
+    example: '"until"',
+  },
+  'transcripts.words': {
+    kind: kinds.boolean,
+    default: true,
+    description: 'Stores the start and end time of each word of a transcript.',
+    flag: '--transcript-words',
+    placeholder: 'true|false',
+    example: 'false',
+  },
+  'crm.tables': {
+    kind: kinds.boolean,
+    default: true,
+    description:
+      'Maintains a table with typed columns for each CRM object, such as `crm_deal`, in addition to the JSON in `crm_records`. When it is false, existing typed tables are dropped at the next start.',
+    flag: '--crm-tables',
+    placeholder: 'true|false',
+    example: 'false',
+  },
+  'search.enabled': {
+    kind: kinds.boolean,
+    default: true,
+    description:
+      'Maintains the full-text indices of `parley search`. A backfill builds them at its end, the daemon while it reads. When it is false, a search scans all texts, and existing indices are dropped at the next start.',
+    flag: '--search',
+    placeholder: 'true|false',
+    example: 'false',
+  },
+  'http.listen': {
+    kind: kinds.listen,
+    default: '127.0.0.1:8787',
+    description:
+      'The address of the status server: address and port, `unix:PATH`, or `off`. If the port is in use, the daemon logs a warning and runs without the server.',
+    flag: '--listen',
+    placeholder: 'address',
+    example: '"unix:/run/parley/acme.sock"',
+  },
+  'http.nudge_secret': {
+    kind: kinds.text(
+      'a secret of at least 16 and at most 200 printable ASCII characters without spaces',
+      /^[\x21-\x7e]{16,200}$/,
+    ),
+    default: undefined,
+    without: 'none',
+    description:
+      'The secret that webhooks of the product must send: in the header `X-Nudge-Secret` of `POST /nudge`, or, for webhooks without custom headers, percent-encoded at the end of `POST /nudge/SECRET`. A webhook is only a hint at what to read soon; its content is never stored. Without a secret there is no `/nudge`. A reverse proxy for webhooks should forward no other path, keep this path out of its log, and send the host `localhost`, `127.0.0.1` or `[::1]`, since the server on loopback accepts no other host. `nudge_secret_file` names the file that contains the secret, as for the API key. The secret is never printed, logged or stored.',
+    flag: '--nudge-secret-file',
+    placeholder: 'file',
+    example: '"nudge.secret"',
+    secret: 'the nudge secret',
+  },
+  'retention.withdrawn_days': {
+    kind: kinds.orWord(kinds.number({ whole: true, min: 0, max: 36_500 }), 'never'),
+    default: 30,
+    unit: 'days',
+    description:
+      'After how many days the content of deleted rows is erased; "never" keeps it. The daemon erases each night and makes up for a missed night. A backfill erases at its end, once a day. Nothing is erased and no copy is removed until the API has sent its time and the clock of this machine is within a day of it. Kept snapshots, and databases that a restore has kept, are removed at the same age. So deleted content is gone from all copies after twice this time at the latest.',
+    flag: '--withdrawn-days',
+    placeholder: 'days',
+    example: '"never"',
+  },
+  'retention.runs_days': {
+    kind: kinds.number({ whole: true, min: 1, max: 36_500 }),
+    default: 90,
+    unit: 'days',
+    description: 'How long run history is kept.',
+    flag: '--runs-days',
+    placeholder: 'days',
+    example: '30',
+  },
+  'snapshot.every': {
+    kind: kinds.calendar,
+    default: undefined,
+    without: 'no snapshots',
+    description:
+      "When the daemon takes a snapshot, in this machine's time zone: hourly at minute 7, daily at 03:47, weekly at 03:47 on Sundays, or by the cron pattern. The first snapshot is taken at once. A snapshot that was missed while the daemon did not run is taken once at its start. A snapshot waits up to an hour for due maintenance, so that it does not contain what maintenance erases. A failed snapshot is a warning; the next one is taken as planned. `parley snapshot` takes one at any time.",
+    flag: '--snapshot-every',
+    placeholder: 'when',
+    example: '"daily"',
+  },
+  'snapshot.keep': {
+    kind: kinds.number({ whole: true, min: 1, max: 10_000 }),
+    default: 7,
+    unit: 'snapshots',
+    description:
+      'How many of the newest snapshots of this warehouse are kept. A snapshot older than `retention.withdrawn_days` is removed earlier, since it still contains what was erased later. The last one is removed only if something was erased since.',
+    flag: '--snapshot-keep',
+    placeholder: 'number',
+    example: '14',
+  },
+  'snapshot.folder': {
+    kind: kinds.folder,
+    default: undefined,
+    without: 'next to the database, its name with `.snapshots`',
+    description:
+      'The folder for snapshots, one for each warehouse. It is created if it is missing. Only snapshots of the same warehouse are removed from it. Each snapshot needs about as much space as the database. Use another disk to survive a disk failure.',
+    flag: '--snapshot-folder',
+    placeholder: 'folder',
+    example: '"/srv/snapshots/acme"',
+  },
+  'log.level': {
+    kind: kinds.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    default: 'info',
+    description: 'The lowest level that is written.',
+    flag: '--log-level',
+    placeholder: 'level',
+    example: '"debug"',
+  },
+} as const satisfies Record<`${keyof typeof SECTIONS}.${string}`, Setting>
+
+export type SettingKey = keyof typeof SETTINGS
+
+/** `SETTINGS` as a list, in the same order. */
+export const SETTING_LIST: readonly (readonly [SettingKey, Setting])[] = Object.entries(SETTINGS).map(
+  ([key, setting]) => [key as SettingKey, setting],
+)
+
+export const settingNamed = (key: SettingKey): Setting => SETTINGS[key]
+
+/** The environment variable of a setting: by default `PARLEY_SECTION_KEY`. */
+export function environmentName(key: SettingKey): string {
+  return settingNamed(key).environment ?? `PARLEY_${key.replace('.', '_').toUpperCase()}`
+}
+
+/** The key in a settings file that names the file with a secret. A relative path starts at the folder of the settings file. */
+export function fileKey(key: SettingKey): string {
+  return `${key}_file`
+}
+
+/** The environment variable that names the file with a secret. */
+export function fileEnvironmentName(key: SettingKey): string {
+  return `${environmentName(key)}_FILE`
+}
+
+/** The name of the systemd credential that holds a secret. */
+export function credentialName(key: SettingKey): string {
+  return key.replace('.', '_')
+}
+
+/** The secret settings, each with the name of its value. */
+export const SECRETS: readonly (readonly [SettingKey, string])[] = SETTING_LIST.flatMap(
+  ([key, { secret }]) => (secret === undefined ? [] : [[key, secret] as const]),
+)

@@ -1,0 +1,164 @@
+/**
+ * Notifies systemd of the daemon's state, with the messages of sd_notify(3). It runs systemd-notify(1), since Node
+ * cannot open Unix datagram sockets.
+ */
+
+import { type ExecFileException, execFile } from 'node:child_process'
+import type { Clock } from '../clock.ts'
+import type { Environment } from '../config/config.ts'
+import type { Log } from '../log.ts'
+
+/**
+ * Every method returns at once. Messages are sent in order, by one child process at a time. Without `NOTIFY_SOCKET` in
+ * the environment nothing is sent. Nothing throws: the first failure to send is logged as a warning.
+ */
+export interface ServiceManager {
+  /** The daemon is ready, or ready again after `reloading`. */
+  ready(status: string): void
+  /** The text in `systemctl status`: one line of at most 200 characters. An unchanged text is not sent again. */
+  status(text: string): void
+  /** The settings are being reloaded. systemd then waits for `ready`. */
+  reloading(): void
+  stopping(): void
+  /**
+   * Feeds systemd's watchdog at a third of its interval while `isAlive` returns true. A later call replaces `isAlive`.
+   * Without an interval in the environment nothing is sent.
+   */
+  watchdog(isAlive: () => boolean): void
+  /** Ends the watchdog and resolves when all messages are sent. Later messages are dropped. */
+  close(): Promise<void>
+}
+
+export interface ServiceManagerParts {
+  env: Environment
+  clock: Clock
+  log: Log
+}
+
+interface Message {
+  /** A waiting message is replaced by a newer one of the same kind. Messages without a kind are all sent. */
+  kind?: 'status' | 'watchdog'
+  /** Arguments of systemd-notify. */
+  words: readonly string[]
+}
+
+const SEARCH_PATH = '/usr/local/bin:/usr/bin:/bin'
+const STATUS_LENGTH = 200
+/** systemd-notify waits up to 5 s for systemd. */
+const SEND_LIMIT_MS = 10_000
+
+export function createServiceManager({ env, clock, log }: ServiceManagerParts): ServiceManager {
+  const socket = env['NOTIFY_SOCKET']
+  if (!socket) return NO_SERVICE_MANAGER
+  const queue = createQueue(createSender({ NOTIFY_SOCKET: socket, PATH: env['PATH'] || SEARCH_PATH }, log))
+  const closing = new AbortController()
+  let isAlive: (() => boolean) | undefined
+  let shown: string | undefined
+
+  const enqueue = (words: readonly string[], kind?: Message['kind']) => {
+    if (!closing.signal.aborted) queue.put(kind === undefined ? { words } : { words, kind })
+  }
+  const show = (text: string) => {
+    shown = oneLine(text)
+    return `--status=${shown}`
+  }
+  async function watch(intervalMs: number) {
+    for (;;) {
+      await clock.sleep(intervalMs, closing.signal)
+      if (closing.signal.aborted) return
+      if (isAlive?.()) enqueue(['WATCHDOG=1'], 'watchdog')
+    }
+  }
+  return {
+    ready: text => enqueue(['--ready', show(text)]),
+    status: text => {
+      if (oneLine(text) !== shown) enqueue([show(text)], 'status')
+    },
+    reloading: () => enqueue(['RELOADING=1']),
+    stopping: () => enqueue(['STOPPING=1']),
+    watchdog: sign => {
+      const interval = watchdogInterval(env)
+      if (interval !== undefined && isAlive === undefined) void watch(interval / 3)
+      isAlive = sign
+    },
+    close: () => {
+      closing.abort()
+      return queue.whenEmpty()
+    },
+  }
+}
+
+const NO_SERVICE_MANAGER: ServiceManager = {
+  ready: () => undefined,
+  status: () => undefined,
+  reloading: () => undefined,
+  stopping: () => undefined,
+  watchdog: () => undefined,
+  close: async () => undefined,
+}
+
+/** In milliseconds; undefined when the watchdog is off or watches another process. */
+function watchdogInterval(env: Environment): number | undefined {
+  const { WATCHDOG_USEC: microseconds = '', WATCHDOG_PID: pid } = env
+  if (pid && pid !== String(process.pid)) return undefined
+  return /^[1-9]\d*$/.test(microseconds) ? Number(microseconds) / 1000 : undefined
+}
+
+/** Without control characters: some would end the line, and NUL cannot be in a process's arguments. */
+function oneLine(text: string): string {
+  const characters = [
+    ...text
+      .toWellFormed()
+      .replace(/[\p{Cc}\s]+/gu, ' ')
+      .trim(),
+  ]
+  if (characters.length <= STATUS_LENGTH) return characters.join('')
+  return `${characters.slice(0, STATUS_LENGTH - 1).join('')}…`
+}
+
+function createQueue(send: (words: readonly string[]) => Promise<void>) {
+  let waiting: Message[] = []
+  let sending: Promise<void> | undefined
+  async function sendAll() {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await send(next.words)
+    sending = undefined
+  }
+  return {
+    put(message: Message) {
+      waiting = waiting.filter(({ kind }) => kind === undefined || kind !== message.kind)
+      waiting.push(message)
+      sending ??= sendAll()
+    },
+    whenEmpty: async () => sending,
+  }
+}
+
+/**
+ * The child process gets only the environment that it needs. It ends after systemd has read the message: systemd looks
+ * up the sender by its process id, and could not attribute the message to the service once the sender is gone.
+ */
+function createSender(env: { NOTIFY_SOCKET: string; PATH: string }, log: Log) {
+  let hasWarned = false
+  return async (words: readonly string[]) => {
+    const reason = await notify([`--pid=${process.pid}`, ...words], env)
+    if (reason === undefined || hasWarned) return
+    hasWarned = true
+    log.warn('systemd-notify failed; systemd may not know the state of this process', { reason })
+  }
+}
+
+/** Resolves to the reason of a failure, or to undefined. */
+function notify(words: readonly string[], env: { NOTIFY_SOCKET: string; PATH: string }) {
+  return new Promise<string | undefined>(resolve => {
+    const options = { env, timeout: SEND_LIMIT_MS, killSignal: 'SIGKILL' } as const
+    execFile('systemd-notify', words, options, (error, _, stderr) =>
+      resolve(error === null ? undefined : reasonOf(error, stderr)),
+    )
+  }).catch((error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : 'unknown'))
+}
+
+function reasonOf({ code, killed, signal }: ExecFileException, stderr: string): string {
+  if (code === 'ENOENT') return 'it is not in PATH'
+  if (killed) return `it did not end within ${SEND_LIMIT_MS / 1000} s`
+  return stderr.trim().split('\n')[0] || `exit status ${code ?? signal}`
+}

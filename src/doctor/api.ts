@@ -1,0 +1,157 @@
+import { type ApiAccess, NOT_THIS_API } from '../api/access.ts'
+import type { Asker, Reply } from '../api/ask.ts'
+import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
+import { wholeSecondsText } from '../terminal/wording.ts'
+import { checkAccessLog } from './access-log.ts'
+import { createFinder, type Finding } from './check.ts'
+import { checkEndpoints } from './endpoints.ts'
+
+/** Checks of the API: connection, key, workspace, every endpoint, and the clock difference. */
+export interface ApiContext {
+  asker: Asker
+  access: ApiAccess
+  accessLogEndParameter: string
+  now(): number
+}
+
+export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
+  yield encryptionFinding(context.access.baseUrl)
+  const replies: Reply<unknown>[] = []
+  const findings: Finding[] = []
+  try {
+    for await (const { finding, reply } of checkEndpoints(context.asker)) {
+      if (reply) replies.push(reply)
+      findings.push(finding)
+      if (isOtherSite(replies)) {
+        yield otherSiteFinding(context.access, finding)
+        return
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof StopError) || !(error.code in CHECK_BY_STOP_CODE)) throw error
+    yield* findings
+    yield stopFinding(error)
+    return
+  }
+  yield createFinder('API').ok(`${context.access.baseUrl} answers`)
+  yield createFinder('key').ok(`accepted; from ${context.access.keySource}`)
+  yield workspaceFinding(replies, context.access)
+  // When the whole workspace is refused, findings for each endpoint would repeat the same.
+  if (isAccessGone(replies)) return
+  const clocks = clockDifference(replies)
+  if (clocks) yield clocks.finding
+  yield* findings
+  const serverNow = context.now() + (clocks?.aheadMs ?? 0)
+  try {
+    yield await checkAccessLog(context.asker, context.accessLogEndParameter, serverNow)
+  } catch (error) {
+    if (!(error instanceof StopError) || error.code !== DAY_USED_UP) throw error
+    yield stopFinding(error)
+  }
+}
+
+function encryptionFinding(baseUrl: string): Finding {
+  const line = createFinder('connection')
+  const { protocol, hostname } = new URL(baseUrl)
+  if (protocol === 'https:') return line.ok('encrypted (https)')
+  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
+  if (isLoopback) return line.ok('loopback (http)')
+  return line.warning('plain http: the API key is sent unencrypted', 'Set api.base_url to an https URL.')
+}
+
+/** The proxy variables that are set, by name only: their values may contain a password. */
+export function ignoredProxyFindings(
+  env: Readonly<Record<string, string | undefined>>,
+  baseUrl: string,
+): Finding[] {
+  const { protocol, host } = new URL(baseUrl)
+  const names = [protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY', 'ALL_PROXY']
+  const set = names.flatMap(name => [name, name.toLowerCase()]).filter(name => env[name])
+  if (set.length === 0) return []
+  const found = `${set.join(' and ')} ${set.length === 1 ? 'is' : 'are'} ignored: parley connects to the API directly`
+  return [createFinder('proxy').note(found, `Allow this machine to connect to ${host} without a proxy.`)]
+}
+
+const DAY_USED_UP = 'day-used-up'
+
+/** The codes of errors that end the API checks, each with the check that it belongs to. */
+const CHECK_BY_STOP_CODE: Readonly<Record<string, string>> = {
+  unauthorized: 'key',
+  'api-silent': 'API',
+  [DAY_USED_UP]: 'requests',
+}
+
+function stopFinding(error: StopError): Finding {
+  const status: ExitStatus = error.exitStatus
+  const { message, hint } = error
+  if (error.code === DAY_USED_UP) {
+    return createFinder(CHECK_BY_STOP_CODE[DAY_USED_UP] ?? '').warning(
+      `${message}: the remaining endpoints were not checked`,
+      hint ?? '',
+    )
+  }
+  return createFinder(CHECK_BY_STOP_CODE[error.code] ?? 'API').wrong(
+    error.message,
+    status,
+    error.hint ?? 'Run parley doctor again later.',
+  )
+}
+
+function isAccessGone(replies: readonly Reply<unknown>[]): boolean {
+  return replies.every(reply => reply.kind === 'refused' && [403, 404].includes(reply.status))
+}
+
+/** After this many responses that do not have the API's format, and none that has, another site is at the address. */
+const MIN_FOREIGN_ANSWERS = 3
+
+function isOtherSite(replies: readonly Reply<unknown>[]): boolean {
+  return (
+    replies.length >= MIN_FOREIGN_ANSWERS && replies.every(reply => 'isForeign' in reply && reply.isForeign)
+  )
+}
+
+function otherSiteFinding({ baseUrl }: ApiAccess, { found }: Finding): Finding {
+  return createFinder('API').wrong(
+    `${baseUrl} is not this API: ${found}`,
+    EXIT_STATUS.apiUnavailable,
+    NOT_THIS_API,
+  )
+}
+
+function workspaceFinding(replies: readonly Reply<unknown>[], { baseUrl, workspaceId }: ApiAccess): Finding {
+  const line = createFinder('workspace')
+  if (!isAccessGone(replies)) return line.ok(`${workspaceId} is readable`)
+  const statuses = new Set(replies.flatMap(reply => (reply.kind === 'refused' ? [reply.status] : [])))
+  return line.wrong(
+    `the API at ${baseUrl} answers ${[...statuses].join(' or ')} to all ${replies.length} requests for workspace ${workspaceId}`,
+    EXIT_STATUS.refused,
+    'Check api.workspace_id and the rights of the API key.',
+  )
+}
+
+const TOLERATED_MS = 30_000
+
+/** The `Date` header is cut to the second, so half a second is added. */
+function clockDifference(replies: readonly Reply<unknown>[]) {
+  const line = createFinder('clock')
+  const [ahead] = replies.flatMap(reply =>
+    reply.kind === 'answer' && reply.serverTime !== undefined
+      ? [reply.serverTime + 500 - reply.localTime]
+      : [],
+  )
+  if (ahead === undefined) {
+    return { aheadMs: 0, finding: line.note('the API sends no Date header to compare the clock with') }
+  }
+  const apart = wholeSecondsText(Math.abs(ahead))
+  const aheadMs = Math.round(ahead)
+  if (Math.abs(ahead) <= TOLERATED_MS)
+    return { aheadMs, finding: line.ok(`differs from the API's clock by ${apart}`) }
+  const found = `${apart} ${ahead > 0 ? 'behind' : 'ahead of'} the API's clock`
+  return {
+    aheadMs,
+    finding: line.warning(
+      found,
+      "Correct this machine's clock (NTP): parley computes ages and waits from it.",
+    ),
+  }
+}

@@ -1,0 +1,33 @@
+import type { ExitStatus } from '../errors.ts'
+
+/** The result of a check. `note`: for information; `warning`: works, but should be changed; `wrong`: a backfill would fail. */
+export interface Finding {
+  mark: 'ok' | 'note' | 'warning' | 'wrong'
+  check: string
+  found: string
+  /** What to do about it. */
+  hint?: string
+  /** Only with `wrong`: the exit status that a backfill would have. */
+  status?: ExitStatus
+}
+
+/** Functions that build the findings of one check. */
+export function createFinder(check: string) {
+  return {
+    ok: (found: string): Finding => ({ mark: 'ok', check, found }),
+    note: (found: string, hint?: string): Finding => ({ mark: 'note', check, found, ...(hint && { hint }) }),
+    warning: (found: string, hint?: string): Finding => ({
+      mark: 'warning',
+      check,
+      found,
+      ...(hint && { hint }),
+    }),
+    wrong: (found: string, status: ExitStatus, hint: string): Finding => ({
+      mark: 'wrong',
+      check,
+      found,
+      status,
+      hint,
+    }),
+  }
+}

@@ -1,0 +1,477 @@
+import { PAGING, readPage, readSingle } from '../../api/paging.ts'
+import { fillPath } from '../../api/request.ts'
+import { tableNamed } from '../../catalog/catalog.ts'
+import type { Evidence, Expected, Resource, SnapshotFeed, TimelineFeed } from '../../catalog/resource.ts'
+import type { ParsedItem } from '../../catalog/row.ts'
+import { isoInstant } from '../../clock.ts'
+import { quote } from '../../store/database/sql.ts'
+import type { RowKey } from '../../store/deletions/suspicions.ts'
+import type { StoredItem } from '../../store/store.ts'
+import type { Task } from '../../store/sync/tasks.ts'
+import type { EngineContext } from '../context.ts'
+import type { FeedName } from '../feeds.ts'
+import { changedFeed, followPoints } from '../follow-ups/changed-records.ts'
+import { followRelations } from '../follow-ups/relations.ts'
+import { writeRows } from '../follow-ups/write.ts'
+import { refusal, wrongIdentity } from '../modes/expected.ts'
+import { ATTEMPTS_OF_A_PART, halves, MOST_FAILURES_IN_A_ROW } from '../modes/narrowing.ts'
+import { refuseTasks } from '../modes/refused-scope.ts'
+import { setbackError } from '../modes/walk.ts'
+import { isUuid, UUID_GLOB } from '../parse/uuid.ts'
+import { DAY, MINUTE, WEEK } from '../schedule/intervals.ts'
+import { putOff } from '../schedule/put-off.ts'
+import type { Job, Reply, Source } from '../scheduler/job.ts'
+import { byRange, createPlan } from '../scheduler/lots.ts'
+import { denied } from './denial.ts'
+import { probeLater } from './probe-later.ts'
+
+/**
+ * Evidence for rows that a list no longer shows, look-ups of keys that are known by name only, and reads of what is
+ * said to have changed. What is found is data and is stored; what is not found is confirmed to be absent, or left to
+ * be asked for later.
+ */
+
+type Asked = Extract<Evidence, { by: 'single' | 'ids' }>
+
+/** What sets probes, look-ups and reads of changes apart. */
+interface Purpose {
+  where: FeedName
+  /** The list feed, under whose name rejects are noted. */
+  list: string
+  lane: 'head' | 'audit' | 'items'
+  everyRound: boolean
+  /** False until the tasks of this run are written. */
+  ready(): boolean
+  /** Which of the records found are stored. */
+  wanted(item: ParsedItem): boolean
+  /** @param entry undefined where the answer could not be stored, or a later one was stored already */
+  found(task: Task, entry: StoredItem | undefined): void
+  missing(task: Task): void
+}
+
+export function createProbes(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: TimelineFeed | SnapshotFeed,
+): Source | undefined {
+  const { evidence } = feed
+  if (evidence.by !== 'single' && evidence.by !== 'ids') return undefined
+  const where = { resource: resource.name, feed: `${resource.name}.${name}.probe` }
+  return createAsking(context, feed, evidence, {
+    where,
+    list: `${resource.name}.${name}`,
+    lane: 'audit',
+    everyRound: false,
+    ready: () => true,
+    wanted: () => true,
+    // No list shows it, yet it exists: asked for again when a week has passed.
+    found(task) {
+      context.store.suspicions.end(rowOf(feed, task))
+      later(context, where, task, WEEK)
+    },
+    missing(task) {
+      const row = rowOf(feed, task)
+      if (context.store.rowState(row) !== 'open') {
+        context.store.tasks.remove(task)
+        return
+      }
+      const verdict = denied(context, row)
+      if (verdict.state === 'confirmed') context.store.tasks.remove(task)
+      else context.store.tasks.askAt({ ...task, dueAt: isoInstant(context.clock.now() + verdict.askAgainMs) })
+    },
+  })
+}
+
+function rowOf({ table }: TimelineFeed | SnapshotFeed, { scope, key }: Task): RowKey {
+  return { table, scope, key }
+}
+
+/** Ids that rows of another table name and the list did not bring, asked for once each round. */
+export function createLookup(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: TimelineFeed,
+  isListed: () => boolean,
+): Source | undefined {
+  const { evidence, lookup } = feed
+  if (evidence.by !== 'ids' || !lookup) return undefined
+  const where = { resource: resource.name, feed: `${resource.name}.${name}.lookup` }
+  const timeAt = Object.keys(tableNamed(feed.table).columns).indexOf(feed.time)
+  const { since } = context.options
+  let plannedUpTo = 0
+  const plan = createPlan(context, {
+    mayBegin: isListed,
+    *lots() {
+      plannedUpTo = yield* planLookup(context, where.feed, { ...feed, lookup }, plannedUpTo)
+    },
+  })
+  const asking = createAsking(context, feed, evidence, {
+    where,
+    list: `${resource.name}.${name}`,
+    lane: 'items',
+    everyRound: true,
+    ready: plan.isMade,
+    // What is older than the owner's bound is loaded, and merged, when the bound is lifted.
+    wanted: ({ cells }) => since === null || String(cells[timeAt] ?? since) >= since,
+    found: task => later(context, where, task, DAY),
+    missing: task => later(context, where, task, DAY),
+  })
+  return {
+    ...asking,
+    rest: plan.forget,
+  }
+}
+
+/** Looks at the rows that are new since the last time. Returns the newest, by its number. */
+function* planLookup(
+  { store, now }: EngineContext,
+  id: string,
+  { table, lookup, evidence }: TimelineFeed & { lookup: NonNullable<TimelineFeed['lookup']> },
+  after: number,
+): Generator<undefined, number, undefined> {
+  const newest = store.prepare(`SELECT coalesce(max(rowid), 0) FROM ${quote(lookup.table)}`).pluck()
+  const known = (key: string) => `EXISTS (SELECT 1 FROM ${quote(table)} t WHERE t.id = ${key})`
+  store.prepare(`DELETE FROM sync_tasks WHERE feed = ? AND ${known('sync_tasks.key')}`).run(id)
+  const column = `l.${quote(lookup.column)}`
+  const unknown = store
+    .prepare(
+      `SELECT DISTINCT ${column} FROM ${quote(lookup.table)} l
+       WHERE l.rowid > ? AND l.rowid <= ? AND ${lookup.where} AND l._deleted_at IS NULL AND ${column} IS NOT NULL
+         AND NOT ${known(column)}`,
+    )
+    .pluck()
+  const upTo = newest.get() as number
+  yield* byRange(after, upTo, (from, to) => {
+    for (const key of unknown.all(from, to) as string[]) {
+      if (isAskable(evidence, key)) store.tasks.add({ feed: id, key, dueAt: now() })
+    }
+  })
+  return upTo
+}
+
+/** What its list has not shown yet: records that an activity says have changed, and new ones that those point at. */
+export function createChanges(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: SnapshotFeed,
+): Source | undefined {
+  const { evidence, changes } = feed
+  if (evidence.by !== 'ids' || !changes) return undefined
+  const { store } = context
+  const list = `${resource.name}.${name}`
+  const where = { resource: resource.name, feed: changedFeed(list) }
+  const work: ChangesWork = { where, list, feed, updated: changes.updated }
+  return createAsking(context, feed, evidence, {
+    where,
+    list,
+    lane: 'head',
+    everyRound: false,
+    ready: () => true,
+    wanted: () => true,
+    found(asked, entry) {
+      // News that came while the answer was on its way stands in the task.
+      const task = store.tasks.find(asked) ?? asked
+      const step = task.sortAt === null ? task.attempts : 0
+      if (entry) followRelations(context, list, feed, { object: task.scope, entry, step })
+      if (entry && task.sortAt !== null && task.attempts === 0) followUnchanged(context, feed, entry)
+      if (task.sortAt === null || (entry && shows(work, entry, task.sortAt))) store.tasks.remove(task)
+      else askAgain(context, work, asked, task)
+    },
+    missing(asked) {
+      const task = store.tasks.find(asked) ?? asked
+      if (store.rowState(rowOf(feed, task)) === 'open') {
+        probeLater(context, { table: feed.table, probe: `${list}.probe`, scope: task.scope }, [
+          { key: task.key, at: null },
+        ])
+        store.tasks.remove(task)
+      } else if (task.sortAt === null) store.tasks.remove(task)
+      else askAgain(context, work, asked, task)
+    },
+  })
+}
+
+/** What belongs to a record may be what has changed, which the record itself does not show. */
+function followUnchanged(
+  context: EngineContext,
+  { causes = [], table }: SnapshotFeed,
+  entry: StoredItem,
+): void {
+  if (entry.written.status !== 'unchanged') return
+  const written = { ...entry.written, status: 'changed' } as const
+  for (const cause of causes) followPoints(context, cause, table, { ...entry, written })
+}
+
+interface ChangesWork {
+  where: FeedName
+  list: string
+  feed: SnapshotFeed
+  updated: string
+}
+
+/** Whether an answer is as new as what happened at an instant. */
+function shows({ feed, updated }: ChangesWork, { item, written }: StoredItem, happenedAt: string): boolean {
+  const updatedAt = item.cells[Object.keys(tableNamed(feed.table).columns).indexOf(updated)]
+  return typeof updatedAt === 'string' ? updatedAt >= happenedAt : written.status !== 'unchanged'
+}
+
+/** The API may show a change a little after it tells of it. These are retries: the owner's scale is not for them. */
+const ASKED_AGAIN_AFTER_MS = [5_000, 30_000, 5 * MINUTE]
+
+function askAgain(context: EngineContext, { where }: ChangesWork, asked: Task, task: Task): void {
+  const { store, clock } = context
+  if (task.sortAt !== asked.sortAt) return
+  const afterMs = ASKED_AGAIN_AFTER_MS[task.attempts]
+  if (afterMs === undefined) {
+    store.tasks.remove(task)
+    return
+  }
+  store.tasks.done(task, {
+    round: context.round(where.resource),
+    dueAt: isoInstant(clock.now() + afterMs),
+    attempts: task.attempts + 1,
+  })
+}
+
+function later(context: EngineContext, { resource }: FeedName, task: Task, ms: number): void {
+  context.store.tasks.done(task, { round: context.round(resource), dueAt: context.after(ms) })
+}
+
+/** What is asked for by one request, or by several when its answer comes in pages. */
+interface Question {
+  tasks: readonly Task[]
+  first: Task
+  cursor: Query | null
+  /** What earlier pages held, by key. */
+  present: Present
+  /** A part of a question that failed as a whole. */
+  isPart: boolean
+}
+
+function questionOf(tasks: readonly Task[], isPart = false): Question | undefined {
+  const [first] = tasks
+  return first && { tasks, first, cursor: null, present: new Map(), isPart }
+}
+
+/** What an answer holds, by key in lower case, with what was stored of it. */
+type Present = ReadonlyMap<string, StoredItem | undefined>
+
+function createAsking(
+  context: EngineContext,
+  feed: TimelineFeed | SnapshotFeed,
+  evidence: Asked,
+  purpose: Purpose,
+): Source {
+  const { where } = purpose
+  const { holds } = context
+  const kind = ASK[evidence.by]
+  const expected = evidence.by === 'single' ? NOT_PUBLISHED : feed.expected
+  const underWay = new Set<string>()
+  const continued: Question[] = []
+  let lot: Task[] = []
+  let failures = 0
+  const nameOf = (task: Task) => `${task.scope}\u0000${task.key}`
+  const isFree = (task: Task) => !underWay.has(nameOf(task)) && !holds.isHeld(where.feed, task.scope)
+
+  const refill = () => {
+    lot = context.agenda
+      .dueTasks({
+        ...where,
+        everyRound: purpose.everyRound,
+        since: null,
+        limit: LOT,
+        first: 'longest-due',
+        exceptScopes: holds.heldScopes(where.feed),
+        // A hint from outside may name anything, and one such key would have the others refused.
+        ...(evidence.by === 'ids' ? { keys: UUID_GLOB } : {}),
+      })
+      .filter(isFree)
+  }
+
+  /** A task that was taken into the lot may have been done or dropped since. */
+  const isStillDue = (task: Task) => context.store.tasks.find(task)?.dueAt === task.dueAt
+
+  const hasDue = (): boolean => {
+    lot = lot.filter(isFree)
+    if (lot.length === 0) refill()
+    return lot.length > 0
+  }
+
+  /** Tasks for one request: as many ids of one scope as it may name, or a single one. */
+  const take = (): Question | undefined => {
+    while (hasDue()) {
+      const [next] = lot
+      const tasks = lot.filter(task => task.scope === next?.scope).slice(0, kind.most)
+      lot = lot.filter(task => !tasks.includes(task))
+      const question = questionOf(tasks.filter(isStillDue))
+      if (question) return question
+    }
+    return undefined
+  }
+
+  const askJob = (question: Question): Job => {
+    const { tasks, first, cursor } = question
+    const { scope } = first
+    const leaveAlone = (status: number, message: string) => {
+      const list = { list: purpose.list, feed, scope }
+      if (context.store.ledger.segments(purpose.list, scope).length > 0)
+        refuseTasks(context, { where, scope, status, message }, list)
+      // No object of ours: when it becomes one, its list will show all of it.
+      else for (const task of tasks) context.store.tasks.remove(task)
+    }
+    /** What is asked at once in its place: the next page, or each half of what failed. */
+    let rest: Question[] = []
+    return {
+      ...where,
+      scope,
+      expected,
+      ...(tasks.length > 1 && question.isPart ? { attempts: ATTEMPTS_OF_A_PART } : {}),
+      request: { resource: where.resource, ...kind.request(evidence, question) },
+      answer(value, reply) {
+        const { records, next } = kind.read(evidence, value, question)
+        const stored = store(context, feed, purpose, { records, scope, reply })
+        const present = new Map([...question.present, ...stored])
+        if (next !== null && next['cursor'] === cursor?.['cursor']) throw setbackError('repeated')
+        failures = 0
+        rest = next === null ? [] : [{ ...question, cursor: next, present }]
+        if (next !== null) return
+        for (const task of tasks) {
+          // The API writes ids in lower case, whatever the case they were asked in.
+          const key = task.key.toLowerCase()
+          if (present.has(key)) purpose.found(task, present.get(key))
+          else purpose.missing(task)
+        }
+      },
+      refused(status, message) {
+        const meaning = expected?.[status]
+        if (meaning === 'absent') purpose.missing(first)
+        else if (meaning === 'unavailable') leaveAlone(status, message)
+        else throw refusal(status, message)
+        failures = 0
+      },
+      failed(error) {
+        failures += 1
+        if (failures >= MOST_FAILURES_IN_A_ROW) holds.fail(where.feed, '')
+        rest = halves(tasks).flatMap(half => questionOf(half, true) ?? [])
+        if (rest.length === 0 || holds.isHeld(where.feed)) putOff(context, where, tasks, error)
+      },
+      over() {
+        if (rest.length > 0 && !holds.isHeld(where.feed)) continued.unshift(...rest)
+        else for (const task of tasks) underWay.delete(nameOf(task))
+      },
+    }
+  }
+
+  return {
+    ...where,
+    lane: purpose.lane,
+    next() {
+      if (holds.isHeld(where.feed) || !purpose.ready()) return undefined
+      const question = continued.shift() ?? take()
+      if (!question) return undefined
+      for (const task of question.tasks) underWay.add(nameOf(task))
+      return askJob(question)
+    },
+    finished() {
+      if (holds.isHeld(where.feed)) return true
+      return purpose.ready() && underWay.size === 0 && !hasDue()
+    },
+  }
+}
+
+/** A single read answers so for what is not published, without saying why (spec: General rules 2 and 3). */
+const NOT_PUBLISHED: Expected = { 403: 'absent', 404: 'absent', 410: 'absent' }
+
+interface Found {
+  records: readonly unknown[]
+  scope: string
+  reply: Reply
+}
+
+function store(
+  context: EngineContext,
+  feed: TimelineFeed | SnapshotFeed,
+  purpose: Purpose,
+  found: Found,
+): Present {
+  const { records, scope, reply } = found
+  const report = context.report({ ...purpose.where, feed: purpose.list }, scope)
+  const parse = context.parser(feed.table)
+  const items = records.flatMap(record => parse(record, report, scope) ?? []).filter(purpose.wanted)
+  const shownBy = feed.evidence.by === 'ids' ? 'list' : 'single'
+  const options = { ticket: reply.ticket, now: context.now(), shownBy } as const
+  const stored = writeRows(context, purpose.where, feed.table, items, options, feed.causes)
+  const table = tableNamed(feed.table)
+  const keyAt = Object.keys(table.columns).indexOf(table.key.at(-1) ?? '')
+  return new Map([
+    ...records.flatMap(record => {
+      const id = idOf(record)
+      return id === undefined ? [] : [[id, undefined] as const]
+    }),
+    ...stored.map(entry => [String(entry.item.cells[keyAt]).toLowerCase(), entry] as const),
+  ])
+}
+
+/** Most ids that one request may name (spec: Limits). */
+const MOST_IDS = 100
+
+/** So many tasks are taken from the database at a time. */
+const LOT = 2 * MOST_IDS
+
+/** Whether a key can be asked for at all: one that is no UUID would have the whole request refused. */
+export function isAskable(evidence: Evidence, key: string): boolean {
+  return evidence.by !== 'ids' || isUuid(key)
+}
+
+function idOf(record: unknown): string | undefined {
+  if (typeof record !== 'object' || record === null || !('id' in record)) return undefined
+  return typeof record.id === 'string' ? record.id.toLowerCase() : undefined
+}
+
+type Query = Readonly<Record<string, string>>
+
+interface AskKind {
+  /** Most tasks in one request. */
+  most: number
+  request(evidence: Asked, question: Question): { route: string; path: string; query?: Query }
+  read(
+    evidence: Asked,
+    value: unknown,
+    question: Question,
+  ): { records: readonly unknown[]; next: Query | null }
+}
+
+const ASK: Readonly<Record<Asked['by'], AskKind>> = {
+  single: {
+    most: 1,
+    request: (evidence, { first: { key } }) => {
+      const path = pathOf(evidence)
+      return { route: path, path: fillPath(path, { key }) }
+    },
+    read(evidence, value, { first: { key } }) {
+      const record =
+        evidence.by === 'single' && readSingle(value, evidence.read.placement, evidence.read.identity)
+      if (idOf(record) !== key.toLowerCase()) throw wrongIdentity()
+      return { records: [record], next: null }
+    },
+  },
+  ids: {
+    most: MOST_IDS,
+    request(evidence, { tasks, first: { scope }, cursor }) {
+      const path = pathOf(evidence)
+      const ids = tasks.map(({ key }) => key).join(',')
+      const query = { ids, limit: String(PAGING['v2-cursor'].maxLimit), ...cursor }
+      return { route: path, path: fillPath(path, { scope }), query }
+    },
+    read(_evidence, value) {
+      const { items, next } = readPage('v2-cursor', value, {})
+      return { records: items, next }
+    },
+  },
+}
+
+function pathOf(evidence: Asked): string {
+  return evidence.by === 'single' ? evidence.read.path : evidence.path
+}

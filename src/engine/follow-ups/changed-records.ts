@@ -1,0 +1,170 @@
+import { tableNamed } from '../../catalog/catalog.ts'
+import type { ItemFeed, PointCause, SnapshotFeed } from '../../catalog/resource.ts'
+import type { Cell, ParsedItem } from '../../catalog/row.ts'
+import { quote } from '../../store/database/sql.ts'
+import type { StoredItem } from '../../store/store.ts'
+import type { EngineContext } from '../context.ts'
+import { feedNamed } from '../feeds.ts'
+import { type Side, scopeOf, sidesOf, sidesOfObject } from '../modes/answers/pairs.ts'
+import { isOffered } from '../modes/refused-scope.ts'
+import { isUuid } from '../parse/uuid.ts'
+
+/**
+ * What tells that a record has changed before its list is read again: a row that points at it, or another record that
+ * does. All of it ends as tasks, written in the transaction of what tells it.
+ */
+
+/** The tasks of a snapshot's rows that are said to have changed; a task's scope is the object, its key the id. */
+export function changedFeed(list: string): string {
+  return `${list}.changed`
+}
+
+interface Named {
+  object: string
+  id: string
+}
+
+/** Writes the tasks that a stored row causes by pointing at records. */
+export function followPoints(
+  context: EngineContext,
+  cause: PointCause,
+  table: string,
+  { item, written }: StoredItem,
+): void {
+  if (written.status === 'unchanged' || !cause.on.includes(written.status)) return
+  const cell = cellsOf(table, item)
+  const met = Object.entries(cause.when ?? {}).every(([name, values]) => values.includes(String(cell(name))))
+  if (!met) return
+  const { resource, feed } = feedNamed(cause.feed)
+  const at = cell(cause.at)
+  const pointing: Pointing = { cause, at: typeof at === 'string' ? at : null, item, table }
+  if (feed.mode === 'snapshot') demandChanged(context, pointing, feed)
+  else if (feed.mode === 'item' && feed.pairs) {
+    // Before the first complete reading all of it is still to come; but what comes back may have been passed by.
+    if (written.status !== 'revived' && !context.wasComplete(resource)) return
+    demandPairs(context, pointing, feed, feed.pairs)
+  }
+}
+
+interface Pointing {
+  cause: PointCause
+  at: string | null
+  item: ParsedItem
+  table: string
+}
+
+function demandChanged(
+  context: EngineContext,
+  { cause, at, item, table }: Pointing,
+  feed: SnapshotFeed,
+): void {
+  const demand = context.store.prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET round = 0, attempts = 0, sort_at = excluded.sort_at, due_at = excluded.due_at
+     WHERE sort_at IS NULL OR excluded.sort_at > sort_at`,
+  )
+  for (const { object, id } of namedBy(cause, table, item)) {
+    if (!isNews(context, { list: cause.feed, table: feed.table }, { object, id }, at)) continue
+    demand.run(changedFeed(cause.feed), object, id, at, context.now())
+  }
+}
+
+/** What belongs to a record is asked for from its own side: the answer then tells all of it, and what no longer does. */
+function demandPairs(
+  context: EngineContext,
+  { cause, at, item, table }: Pointing,
+  feed: ItemFeed,
+  { of, kinds }: NonNullable<ItemFeed['pairs']>,
+): void {
+  const records = { list: of, table: feedNamed(of).feed.table }
+  const named = namedBy(cause, table, item)
+  const wanted: readonly (readonly [Named, readonly Side[]])[] = cause.points.unpairedOnly
+    ? strangers(context, feed, kinds, named)
+    : named.map(one => [one, sidesOfObject(kinds, one.object)])
+  for (const [one, sides] of wanted) {
+    if (cause.points.child !== undefined && !isNews(context, records, one, at)) continue
+    // When its object is offered, the records of that are new, and tell of the pair from their own side.
+    for (const side of sides.filter(({ listed }) => isOffered(context, { list: of, scope: listed }))) {
+      const task = { feed: cause.feed, scope: scopeOf(side), key: one.id }
+      context.store.tasks.demand({ ...task, sortAt: at, dueAt: context.now() })
+    }
+  }
+}
+
+/** Those named together that the stored pairs do not hold, each with the side that tells. */
+function strangers(
+  { store }: EngineContext,
+  feed: ItemFeed,
+  kinds: NonNullable<ItemFeed['pairs']>['kinds'],
+  named: readonly Named[],
+): [Named, Side[]][] {
+  const key = tableNamed(feed.table).key.map(column => `${quote(column)} = ?`)
+  const known = store.prepare(`SELECT 1 FROM ${quote(feed.table)} WHERE ${key.join(' AND ')}`)
+  return kinds.flatMap(kind => {
+    const [from, to] = kind.map(object => named.filter(one => one.object === object))
+    const [mine, theirs] = sidesOf(kind)
+    return (from ?? []).flatMap(one =>
+      (to ?? []).flatMap((other): [Named, Side[]][] =>
+        known.get(one.object, one.id, other.object, other.id)
+          ? []
+          : [
+              [one, [mine]],
+              [other, [theirs]],
+            ],
+      ),
+    )
+  })
+}
+
+/** The records that a row points at, each once; those that cannot be asked for are left out. */
+function namedBy({ points }: PointCause, table: string, item: ParsedItem): Named[] {
+  const rows = points.child === undefined ? [cellsOf(table, item)] : childRows(points.child, item)
+  const meant = rows.filter(cell =>
+    Object.entries(points.prefer ?? {}).every(([name, value]) => cell(name) === value),
+  )
+  const named = (meant.length > 0 ? meant : rows).flatMap(cell => {
+    const [object, id] = [cell(points.object), cell(points.key)]
+    // The API takes ids in any case and writes them in lower case.
+    return typeof object === 'string' && typeof id === 'string' && isUuid(id)
+      ? [{ object, id: id.toLowerCase() }]
+      : []
+  })
+  return [...new Map(named.map(one => [`${one.object}\u0000${one.id}`, one])).values()]
+}
+
+type ReadCell = (column: string) => Cell
+
+function cellsOf(table: string, { cells }: { cells: readonly Cell[] }): ReadCell {
+  const columns = Object.keys(tableNamed(table).columns)
+  return column => cells[columns.indexOf(column)] ?? null
+}
+
+function childRows(child: string, { children }: ParsedItem): ReadCell[] {
+  return (children.get(child) ?? []).map(row => cellsOf(child, row))
+}
+
+/**
+ * Whether something that happened at an instant may tell more of a record than its list did. Both times are the
+ * server's. A list that was never read is still to come, and will show it.
+ */
+function isNews(
+  context: EngineContext,
+  { list, table }: { list: string; table: string },
+  record: Named,
+  at: string | null,
+): boolean {
+  const listedAt = lastListed(context, list, record.object)
+  if (listedAt === null) return false
+  return (at !== null && at > listedAt) || !isKnown(context, table, [record.object, record.id])
+}
+
+export function lastListed({ store }: EngineContext, list: string, scope: string): string | null {
+  const [pass] = store.ledger.segments(list, scope)
+  return pass?.listedAt ?? null
+}
+
+export function isKnown({ store }: EngineContext, table: string, key: readonly string[]): boolean {
+  const where = tableNamed(table).key.map(column => `${quote(column)} = ?`)
+  const find = store.prepare(`SELECT 1 FROM ${quote(table)} WHERE ${where.join(' AND ')}`)
+  return find.get(...key) !== undefined
+}

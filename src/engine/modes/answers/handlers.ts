@@ -1,0 +1,18 @@
+import type { ItemFeed } from '../../../catalog/resource.ts'
+import { bodyAnswer } from './body.ts'
+import { linksAnswer } from './links.ts'
+import { resultsAnswer } from './results.ts'
+import { rowAnswer } from './row.ts'
+import { settingAnswer } from './setting.ts'
+import { transcriptAnswer } from './transcript.ts'
+import type { ItemHandler } from './work.ts'
+
+/** What each kind of item's answer is stored as. */
+export const ITEM_ANSWERS: Readonly<Record<ItemFeed['stores'], ItemHandler>> = {
+  row: rowAnswer,
+  body: bodyAnswer,
+  transcript: transcriptAnswer,
+  results: resultsAnswer,
+  setting: settingAnswer,
+  links: linksAnswer,
+}

@@ -1,0 +1,301 @@
+import { PAGING, readPage } from '../../../api/paging.ts'
+import { tableNamed } from '../../../catalog/catalog.ts'
+import type { ItemFeed } from '../../../catalog/resource.ts'
+import { quote } from '../../../store/database/sql.ts'
+import { keyOfRow, type RowKey } from '../../../store/deletions/suspicions.ts'
+import type { Store } from '../../../store/store.ts'
+import type { EngineContext } from '../../context.ts'
+import { denied } from '../../deletions/denial.ts'
+import { feedNamed } from '../../feeds.ts'
+import { UUID_GLOB } from '../../parse/uuid.ts'
+import { DAY, WEEK } from '../../schedule/intervals.ts'
+import type { Reply } from '../../scheduler/job.ts'
+import { byRange, type Lots } from '../../scheduler/lots.ts'
+import type { ScopeList } from '../refused-scope.ts'
+import { keyOf } from '../snapshot.ts'
+import { setbackError } from '../walk.ts'
+import { isForward, opposite, type PairKind, type Side, scopeOf, sideOf, sidesOf } from './pairs.ts'
+import { type ItemHandler, type ItemWork, readAgain, readAt, rejectScope } from './work.ts'
+
+/**
+ * The answer is the list of records that belong to the one asked for, perhaps in several pages. Each kind of pair has
+ * a side that all its records are asked from, again and again; what has changed is asked for once, from its own side.
+ */
+export const linksAnswer: ItemHandler = {
+  plan: planLinks,
+  params: ({ scope }) => ({ scope: sideOf(scope).listed }),
+  list: listedBy,
+  query: linksQuery,
+  answer: storeLinks,
+  absent: (context, work) => readAgain(context, work, DAY),
+}
+
+// ----------------------------------------------------------------------------------------------- plan
+
+/** What the last plan was made from, so that the next one only looks at what is new. */
+interface Plan {
+  /** The newest record that it knew, by the table's own integer key. */
+  upTo: number
+  at: string
+  /** Records by object, tombstones included. */
+  sizes: Readonly<Record<string, number>>
+  /** Scopes of the sides that are asked. */
+  scopes: readonly string[]
+}
+
+const UNPLANNED: Plan = { upTo: 0, at: '', sizes: {}, scopes: [] }
+
+/** A side is left when it has become so many times as large as the other: each change asks for everything anew. */
+const MUCH_LARGER = 2
+
+/**
+ * Each kind of pair is asked for from the side with fewer records. Costs what has come and gone since the last plan,
+ * which is kept in the database; the last statement keeps it, so that a plan cut short is made again. What comes or
+ * goes while it is made is for the next one. A `+` before a column keeps SQLite from the index by object, through which
+ * it would look at all records.
+ */
+function* planLinks(context: EngineContext, id: string): Lots {
+  const { store, now, agenda } = context
+  const { table, kinds } = pairsOf(id)
+  const last = lastPlan(store, id)
+  const at = now()
+  const upTo = store
+    .prepare(`SELECT coalesce(max(_id), 0) FROM ${quote(table)}`)
+    .pluck()
+    .get() as number
+  const sizes = yield* grownSizes(store, table, last, upTo)
+  const sides = kinds.map(kind => chooseSide(kind, sizes, last.scopes))
+  const scopes = sides.map(scopeOf)
+  for (const side of sides) {
+    const after = last.scopes.includes(scopeOf(side)) ? last.upTo : 0
+    yield* askNewOnes(context, { id, table, side, after, upTo })
+  }
+  for (const side of kinds.flatMap(sidesOf)) forgetDeadOnes(store, { id, table, side, since: last.at })
+  for (const side of sides.map(opposite)) {
+    const scope = scopeOf(side)
+    // The daemon asks from there what has changed; a round of a backfill asks for all from the chosen side anyway.
+    if (agenda.isTimed && !last.scopes.includes(scope)) continue
+    yield* forgetScope(store, id, scope)
+  }
+  store.state.setMeta(planName(id), JSON.stringify({ upTo, at, sizes, scopes } satisfies Plan))
+}
+
+function pairsOf(id: string): { table: string; kinds: readonly PairKind[] } {
+  const { feed } = feedNamed(id)
+  if (feed.mode !== 'item' || !feed.pairs) throw new TypeError(`${id} declares no pairs`)
+  return { table: feedNamed(feed.pairs.of).feed.table, kinds: feed.pairs.kinds }
+}
+
+const planName = (id: string) => `plan of ${id}`
+
+function lastPlan({ state }: Store, id: string): Plan {
+  const text = state.meta(planName(id))
+  return text === undefined ? UNPLANNED : (JSON.parse(text) as Plan)
+}
+
+function* grownSizes(
+  { prepare }: Store,
+  table: string,
+  { upTo: after, sizes }: Plan,
+  upTo: number,
+): Generator<undefined, Record<string, number>, undefined> {
+  const grown = prepare(
+    `SELECT object, count(*) AS rows FROM ${quote(table)} WHERE _id > ? AND _id <= ? GROUP BY +object`,
+  )
+  const all = { ...sizes }
+  yield* byRange(after, upTo, (from, to) => {
+    for (const { object, rows } of grown.all(from, to) as { object: string; rows: number }[]) {
+      all[object] = (all[object] ?? 0) + rows
+    }
+  })
+  return all
+}
+
+function chooseSide(kind: PairKind, sizes: Readonly<Record<string, number>>, asked: readonly string[]): Side {
+  const size = (object: string) => sizes[object] ?? 0
+  const sides = sidesOf(kind)
+  const kept = sides.find(side => asked.includes(scopeOf(side)))
+  if (kept && size(kept.asking) <= MUCH_LARGER * size(kept.listed)) return kept
+  const [first, second] = sides
+  return size(first.asking) <= size(first.listed) ? first : second
+}
+
+interface SideTasks {
+  id: string
+  table: string
+  side: Side
+}
+
+/** An id that is no UUID would be refused (spec: related_id). */
+function* askNewOnes(
+  { store, now }: EngineContext,
+  { id, table, side, after, upTo }: SideTasks & { after: number; upTo: number },
+): Lots {
+  const ask = store.prepare(
+    `INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at)
+     SELECT ?, ?, id, updated_at, ? FROM ${quote(table)}
+     WHERE _id > ? AND _id <= ? AND +object = ? AND _deleted_at IS NULL AND id GLOB '${UUID_GLOB}'`,
+  )
+  yield* byRange(after, upTo, (from, to) => {
+    ask.run(id, scopeOf(side), now(), from, to, side.asking)
+  })
+}
+
+function forgetDeadOnes({ prepare }: Store, { id, table, side, since }: SideTasks & { since: string }): void {
+  prepare(
+    `DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key IN (
+       SELECT id FROM ${quote(table)} WHERE +object = ? AND _deleted_at >= ?)`,
+  ).run(id, scopeOf(side), side.asking, since)
+}
+
+const FORGOTTEN_AT_ONCE = 5000
+
+function* forgetScope({ prepare }: Store, id: string, scope: string): Lots {
+  const forget = prepare(
+    `DELETE FROM sync_tasks WHERE feed = @id AND scope = @scope AND key IN (
+       SELECT key FROM sync_tasks WHERE feed = @id AND scope = @scope LIMIT ${FORGOTTEN_AT_ONCE})`,
+  )
+  while (forget.run({ id, scope }).changes === FORGOTTEN_AT_ONCE) yield
+}
+
+// --------------------------------------------------------------------------------------------- answer
+
+function listedBy({ feed, task }: ItemWork): ScopeList {
+  const of = feed.pairs?.of ?? ''
+  return { list: of, feed: feedNamed(of).feed, scope: sideOf(task.scope).listed }
+}
+
+function linksQuery({ task, cursor }: ItemWork): Readonly<Record<string, string>> {
+  return { related_id: task.key, limit: String(PAGING['v2-cursor'].maxLimit), ...cursor }
+}
+
+function storeLinks(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
+  const page = readPage('v2-cursor', value, linksQuery(work))
+  const report = context.report({ resource: work.resource.name, feed: work.id }, rejectScope(work.task))
+  const keys = page.items.flatMap(item => {
+    const key = recordId(item)
+    if (key === undefined) report.reject(work.feed.table, item, 'no identity: id is missing')
+    return key === undefined ? [] : [key]
+  })
+  context.counts(work.resource.name).rowsRead += keys.length
+  const gathered = [...new Set([...work.gathered, ...keys])]
+  if (page.next !== null && work.asked.includes(page.next['cursor'] ?? '')) throw setbackError('repeated')
+  if (page.next !== null) {
+    if (work.ticket === undefined) {
+      work.ticket = reply.ticket
+      context.store.freshness.prolong(reply.ticket)
+    }
+    work.more = true
+    work.cursor = page.next
+    work.asked.push(page.next['cursor'] ?? '')
+    work.gathered = gathered
+    return
+  }
+  const replaced = replaceLinks(context, work, gathered, work.ticket ?? reply.ticket)
+  if (replaced) askNext(context, work, replaced.askAgainMs)
+}
+
+/** The description of this list shows its items, so a bare string is none of them. */
+function recordId(item: unknown): string | undefined {
+  return typeof item === 'string' ? undefined : keyOf(item, ['id'])
+}
+
+function askNext(context: EngineContext, work: ItemWork, askAgainMs: number | undefined): void {
+  const { store } = context
+  const { task, id } = work
+  const current = store.tasks.find(task)
+  // It was asked for anew while the answer was on its way, and falls due as that says.
+  if (current && current.dueAt !== task.dueAt) return
+  if (askAgainMs !== undefined) readAt(context, work, askAgainMs)
+  else if (lastPlan(store, id).scopes.includes(task.scope)) readAgain(context, work, WEEK)
+  else store.tasks.remove(task)
+}
+
+/**
+ * Makes the stored pairs of a record those of an answer. A pair can be told of from both its sides: what a later
+ * request told of the other record stays as it is. That a third record was told to have it says nothing of this pair.
+ * A pair that is missing becomes suspected; `askAgainMs` says when the next answer can confirm that. Returns undefined
+ * when a later answer for the same record was stored already, or the record went meanwhile.
+ */
+function replaceLinks(
+  context: EngineContext,
+  work: ItemWork,
+  related: readonly string[],
+  ticket: number,
+): { askAgainMs: number | undefined } | undefined {
+  const { store, counts } = context
+  const { task, feed, resource } = work
+  const { freshness } = store
+  if (!freshness.admits(ticket, feed.table, `${task.scope} ${task.key}`)) return undefined
+  const { listed, asking } = sideOf(task.scope)
+  const isGone = withdrawnRecords(store, feed)
+  if (isGone(asking, task.key)) {
+    store.tasks.remove(task)
+    return undefined
+  }
+  const pairs = pairsOfRecord(store, work)
+  const wanted = new Set(related)
+  const known = new Set(pairs.stored())
+  const other = scopeOf({ listed: asking, asking: listed })
+  const isOpen = (key: string) => !freshness.isOutdated(ticket, feed.table, `${other} ${key}`)
+  const tally = counts(resource.name)
+  let askAgainMs: number | undefined
+  for (const key of known) {
+    if (!isOpen(key)) continue
+    if (wanted.has(key)) store.suspicions.end(pairs.row(key))
+    else {
+      const verdict = denied(context, pairs.row(key))
+      if (verdict.state === 'suspected') askAgainMs = verdict.askAgainMs
+    }
+  }
+  for (const key of wanted) {
+    if (!known.has(key) && isOpen(key) && !isGone(listed, key)) tally.rowsChanged += pairs.add(key)
+  }
+  return { askAgainMs }
+}
+
+/** Tells of a record whether it is known to be gone; what is not known at all is not. */
+function withdrawnRecords({ prepare }: Store, { pairs }: ItemFeed): (object: string, id: string) => boolean {
+  if (!pairs) return () => false
+  const { table } = feedNamed(pairs.of).feed
+  const find = prepare(
+    `SELECT 1 FROM ${quote(table)} WHERE object = ? AND id = ? AND _deleted_at IS NOT NULL`,
+  )
+  return (object, id) => find.get(object, id) !== undefined
+}
+
+interface PairsOfRecord {
+  stored(): string[]
+  /** Returns how many rows it changed. */
+  add(key: string): number
+  row(key: string): RowKey
+}
+
+function pairsOfRecord({ prepare }: Store, { task, feed }: ItemWork): PairsOfRecord {
+  const [object = '', record = '', relatedObject = '', relatedRecord = ''] = tableNamed(feed.table).key.map(
+    quote,
+  )
+  const { listed, asking } = sideOf(task.scope)
+  const forward = isForward(kindsOf(feed), { listed, asking })
+  const objects = forward ? [asking, listed] : [listed, asking]
+  const [mine, theirs] = forward ? [record, relatedRecord] : [relatedRecord, record]
+  const table = quote(feed.table)
+  const ofRecord = `FROM ${table} WHERE ${object} = ? AND ${relatedObject} = ? AND ${mine} = ?`
+  const select = prepare(`SELECT ${theirs} ${ofRecord}`).pluck()
+  const add = prepare(
+    `INSERT OR IGNORE INTO ${table} (${object}, ${relatedObject}, ${mine}, ${theirs}) VALUES (?, ?, ?, ?)`,
+  )
+  return {
+    stored: () => select.all(...objects, task.key) as string[],
+    add: key => add.run(...objects, task.key, key).changes,
+    row(key) {
+      const [object = '', related = ''] = objects
+      const [from, to] = forward ? [task.key, key] : [key, task.key]
+      return keyOfRow(feed.table, [object, from, related, to])
+    },
+  }
+}
+
+function kindsOf({ pairs }: ItemFeed): readonly PairKind[] {
+  return pairs?.kinds ?? []
+}

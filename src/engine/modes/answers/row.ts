@@ -1,0 +1,113 @@
+import { tableNamed } from '../../../catalog/catalog.ts'
+import type { RowState } from '../../../store/rows/state.ts'
+import type { EngineContext } from '../../context.ts'
+import { denied } from '../../deletions/denial.ts'
+import { isUnlisted } from '../../deletions/unlisted.ts'
+import { writeRows } from '../../follow-ups/write.ts'
+import { DAY, MINUTE } from '../../schedule/intervals.ts'
+import type { Reply } from '../../scheduler/job.ts'
+import {
+  again,
+  type ItemHandler,
+  type ItemWork,
+  readAgain,
+  readAt,
+  recordOf,
+  rereadAfter,
+  waitFor,
+  whereOf,
+} from './work.ts'
+
+/** The answer is the whole payload of the row that was asked for: meetings, playbooks, CRM objects. */
+export const rowAnswer: ItemHandler = { answer: storeRow, absent: rowAbsent }
+
+function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
+  const { feed, task } = work
+  const where = whereOf(work)
+  const item = context.parser(feed.table)(recordOf(work, value), context.report(where, task.key))
+  if (!item) {
+    readAgain(context, work, DAY)
+    return
+  }
+  const columns = Object.keys(tableNamed(feed.table).columns)
+  const access = columns.indexOf('access')
+  if (access >= 0) item.cells[access] = 'open'
+  const filled = access >= 0 ? ['access'] : []
+  writeRows(
+    context,
+    where,
+    feed.table,
+    [item],
+    { ticket: reply.ticket, now: context.now(), filled },
+    feed.causes,
+  )
+  const ready = !feed.readyWhen || item.cells[columns.indexOf(feed.readyWhen.column)] === feed.readyWhen.is
+  if (ready) readAgain(context, work, rereadAfter(context, task.sortAt))
+  else waitFor(context, work)
+}
+
+/** The row is refused. What that means depends on what is stored, and on whether the list names it. */
+function rowAbsent(context: EngineContext, work: ItemWork, means: 'absent' | 'withheld'): void {
+  REFUSED[means][context.store.rowState(rowOf(work))](context, work)
+}
+
+const rowOf = ({ feed, task }: ItemWork) => ({ table: feed.table, scope: '', key: task.key })
+
+const REFUSED: Readonly<
+  Record<'absent' | 'withheld', Record<RowState, (context: EngineContext, work: ItemWork) => void>>
+> = {
+  absent: {
+    // Known by name only: it may be published later.
+    unknown: (context, work) =>
+      work.feed.readyWhen ? askGrowing(context, work) : readAgain(context, work, DAY),
+    open: denyAbsent,
+    withheld: denyAbsent,
+    // A list or an activity that names it again brings the task back.
+    deleted: (context, work) => context.store.tasks.remove(work.task),
+  },
+  withheld: {
+    unknown: noteWithheld,
+    deleted: noteWithheld,
+    open: denyWithheld,
+    withheld: readWithheldAgain,
+  },
+}
+
+/** A row goes when both its list and its single read have denied it. While the list names it, a 404 is a fault. */
+function denyAbsent(context: EngineContext, work: ItemWork): void {
+  const confirms = isUnlisted(context, work.resource.name, work.task.key)
+  const verdict = denied(context, rowOf(work), { confirms })
+  if (verdict.state === 'suspected') askAgain(context, work, verdict.askAgainMs)
+  else readAgain(context, work, DAY)
+}
+
+function denyWithheld(context: EngineContext, work: ItemWork): void {
+  const verdict = denied(context, rowOf(work), { means: 'withheld' })
+  if (verdict.state === 'suspected') askAgain(context, work, verdict.askAgainMs)
+  else readWithheldAgain(context, work)
+}
+
+/** A 403 for a meeting of which analysts see nothing changes nothing that they see, so it needs no second one. */
+function noteWithheld(context: EngineContext, work: ItemWork): void {
+  context.counts(work.resource.name).rowsChanged += context.store.withhold(
+    work.feed.table,
+    [[work.task.key]],
+    context.now(),
+  )
+  readWithheldAgain(context, work)
+}
+
+function readWithheldAgain(context: EngineContext, work: ItemWork): void {
+  readAgain(context, work, Math.min(rereadAfter(context, work.task.sortAt), DAY))
+}
+
+/** Asked again when a second refusal can count; then at growing intervals, until the list has spoken. */
+function askAgain(context: EngineContext, work: ItemWork, askAgainMs: number): void {
+  if (askAgainMs === 0) askGrowing(context, work)
+  else readAt(context, work, askAgainMs)
+}
+
+function askGrowing(context: EngineContext, work: ItemWork): void {
+  const attempts = work.task.attempts + 1
+  again(context, work, { afterMs: Math.min(5 * MINUTE * 2 ** attempts, DAY), attempts, waiting: true })
+}

@@ -1,0 +1,123 @@
+import { PAGING } from '../../api/paging.ts'
+import type { TimelineFeed } from '../../catalog/resource.ts'
+import { isoInstant } from '../../clock.ts'
+import type { ParleyError } from '../../errors.ts'
+import { NOT_WALKING, type Segment } from '../../store/sync/ledger.ts'
+import type { EngineContext } from '../context.ts'
+import { probeUnread } from '../deletions/probe-unread.ts'
+import type { FeedName } from '../feeds.ts'
+import type { ListOf } from '../schedule/agenda.ts'
+import { putOffList } from '../schedule/put-off.ts'
+import { aloneBackoffMs, isSteppedOver, nextForPage } from './narrowing.ts'
+import { canCutAtEdge, cutOff, type Query } from './walk.ts'
+
+/** A span of a timeline, a page of which failed. */
+export interface FailedSpan {
+  list: ListOf
+  feed: TimelineFeed
+  segment: Segment
+  /** The query of the walk that failed, without its cursor. */
+  base: Query
+  error: ParleyError
+  /** Failures of the whole feed in a row, this one included. */
+  feedFailures: number
+  /** The query of a walk down a segment. */
+  queryOf(segment: Segment): Query
+}
+
+/** Writes to the ledger what `nextForPage` decides. A span is only reported where it is put off. */
+export function narrowSpan(context: EngineContext, span: FailedSpan): void {
+  const { segment, base, error } = span
+  const attempts = segment.attempts + 1
+  const next = nextForPage({
+    attempts,
+    limit: Number(base['limit']),
+    from: segment.from,
+    to: canCutAtEdge(segment) ? segment.edgeAt : segment.to,
+    now: context.server.now(),
+    feedFailures: span.feedFailures,
+    rowsAgain: segment.edgeKeys.length,
+    code: error.code,
+    mayPass: context.agenda.isTimed,
+  })
+  context.log.debug('A page failed', {
+    resource: span.list.resource,
+    code: error.code,
+    reason: next.step,
+    attempt: attempts,
+  })
+  if (next.step === 'wait') putOffList(context, whereOf(span), span.segment, error)
+  else if (next.step === 'shrink') shrink(context, span, attempts, next.limit)
+  else if (next.step === 'cut') cut(context, span, attempts, next.at)
+  else stepOver(context, span, attempts)
+}
+
+function shrink(context: EngineContext, span: FailedSpan, attempts: number, limit: number): void {
+  const rest = unread(context, span)
+  const query = { ...span.queryOf(rest), limit: String(limit) }
+  // A span that was stepped over counts how often it was: all requests of one try are one failure.
+  const state = isSteppedOver(rest) ? {} : { attempts, retryAt: null }
+  context.store.ledger.save({ ...rest, query, ...state })
+}
+
+function cut(context: EngineContext, span: FailedSpan, attempts: number, at: number): void {
+  const { ledger } = context.store
+  const rest = unread(context, span)
+  const older = ledger.cut(rest, isoInstant(at))
+  const { listedAt, listedRound, passStartedAt, passRound } = rest
+  const state = { listedAt, listedRound, passStartedAt, passRound, attempts, retryAt: null }
+  for (const part of [{ ...rest, from: isoInstant(at) }, older]) {
+    const query = { ...span.queryOf(part), limit: '1' }
+    ledger.save({ ...part, ...state, query })
+  }
+}
+
+function stepOver(context: EngineContext, span: FailedSpan, failures: number): void {
+  const { list, feed, segment, error } = span
+  const rest = unread(context, span)
+  // What it took to find the bad row is no part of how often that row has failed.
+  const attempts = isSteppedOver(segment) ? failures : 1
+  const retryAt = context.after(aloneBackoffMs(attempts))
+  context.store.ledger.save({ ...rest, query: null, attempts, retryAt })
+  noteUnread(context, list, rest, error)
+  probeUnread(context, list.id, feed, {
+    from: rest.from,
+    to: segment.edgeAt ?? rest.to,
+    but: segment.edgeKeys,
+  })
+}
+
+const whereOf = ({ list }: FailedSpan): FeedName => ({ resource: list.resource, feed: list.id })
+
+/** What the walk has still before it, as a span that is walked from its top. */
+function unread({ store: { ledger } }: EngineContext, { segment }: FailedSpan): Segment {
+  const { passStartedAt, passRound, edgeAt } = segment
+  const isCut = edgeAt !== null && canCutAtEdge(segment)
+  const rest = isCut ? cutOff(ledger, segment, edgeAt) : { ...segment, ...NOT_WALKING }
+  // A span that was listed before is due at once only as a part of the walk under way.
+  return { ...rest, ...(segment.listedAt !== null && { passStartedAt, passRound }) }
+}
+
+/** A span that was stepped over is noted apart from the items of its list, since no complete round settles it. */
+const unreadFeed = ({ id }: ListOf) => `${id}.unread`
+
+const spanName = ({ from, to }: Segment) => `${from} ${to}`
+
+/** Reports a span that is stepped over. */
+export function noteUnread(context: EngineContext, list: ListOf, span: Segment, error: ParleyError): void {
+  const { from, to } = span
+  const where = { resource: list.resource, feed: unreadFeed(list) }
+  const reason = `The page that begins here cannot be read: ${error.message}`
+  context.store.rejects.note({ ...where, scope: spanName(span), item: { from, to }, reason }, context.now())
+  context.fail({ resource: list.resource, feed: list.id }, error)
+}
+
+/** A span could be read after all. */
+export function noteReadable({ store, now }: EngineContext, list: ListOf, segment: Segment): void {
+  if (segment.attempts > 0) store.rejects.resolve(unreadFeed(list), spanName(segment), '~', now())
+}
+
+/** Rows in a page of the usual size. */
+export function fullLimit({ list }: TimelineFeed): number {
+  return PAGING[list.paging].maxLimit ?? 1
+}

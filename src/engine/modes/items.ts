@@ -1,0 +1,270 @@
+import { fillPath } from '../../api/request.ts'
+import type { ItemFeed, Resource } from '../../catalog/resource.ts'
+import { quote } from '../../store/database/sql.ts'
+import type { Task, TaskOrder } from '../../store/sync/tasks.ts'
+import type { EngineContext } from '../context.ts'
+import { HOUR } from '../schedule/intervals.ts'
+import { putOff } from '../schedule/put-off.ts'
+import type { Job, Source } from '../scheduler/job.ts'
+import { createPlan } from '../scheduler/lots.ts'
+import { ITEM_ANSWERS } from './answers/handlers.ts'
+import { type ItemWork, rejectScope } from './answers/work.ts'
+import { refusal } from './expected.ts'
+import { MOST_FAILURES_IN_A_ROW } from './narrowing.ts'
+import { refuseTasks } from './refused-scope.ts'
+
+/** One request a row, newest first: rows that are still pending, then tasks that are due. */
+
+/** After so many failures in a row the oldest go first: the newest may be bad together. */
+const NEIGHBOURS_IN_A_ROW = 5
+
+/** How often newer keys are looked for while those that were taken from the database are read. */
+const LOOK_MS = 2000
+
+/** Two sources: what the newest end has just told of, and all the rest. */
+export function createItems(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: ItemFeed,
+): Source[] {
+  const { store, holds, agenda, clock } = context
+  const id = `${resource.name}.${name}`
+  const where = { resource: resource.name, feed: id }
+  const underWay = new Set<string>()
+  const handler = ITEM_ANSWERS[feed.stores]
+  /** Items whose own list goes on on another page. */
+  const continued: { task: Task; work: ItemWork }[] = []
+  const { plan: lots } = handler
+  const plan =
+    lots &&
+    createPlan(context, {
+      mayBegin: () => resource.parents.every(context.isFinished),
+      lots: () => lots(context, id),
+    })
+  /** Read to its end before the next is taken: where more falls due than can be read, every key has its turn. */
+  let lot: Task[] = []
+  /** Keys that came in meanwhile. Read in turns with the lot, which may take minutes. */
+  let arrived: Task[] = []
+  let lookedAt = Number.NEGATIVE_INFINITY
+  let isTurnOfArrived = false
+  let failures = 0
+
+  const nameOf = ({ scope, key }: Task) => `${scope}\u0000${key}`
+  const isFree = (task: Task) => !underWay.has(nameOf(task)) && !holds.isHeld(id, task.scope)
+
+  const dueTasks = (first: TaskOrder): Task[] =>
+    agenda.dueTasks({
+      ...where,
+      everyRound: feed.everyRound,
+      since: feed.boundBySince ? context.options.since : null,
+      limit: agenda.lot,
+      first,
+      exceptScopes: holds.heldScopes(id),
+    })
+
+  const look = (): Task[] => {
+    lookedAt = clock.elapsed()
+    const newest = dueTasks('newest')
+    // The newest may fall due again before the next lot is taken.
+    const others = agenda.isTimed && newest.length === agenda.lot ? dueTasks('longest-due') : []
+    const tasks = [...pendingTasks(context, id, feed), ...newest, ...others].filter(isFree)
+    return [...new Map(tasks.map(task => [nameOf(task), task])).values()]
+  }
+
+  const refill = () => {
+    lot = look()
+    arrived = []
+  }
+
+  const lookForArrived = () => {
+    const known = new Set(lot.map(nameOf))
+    arrived = look().filter(task => !known.has(nameOf(task)))
+  }
+
+  const isOutdated = () => agenda.isTimed && clock.elapsed() - lookedAt >= LOOK_MS
+
+  const take = (): Task | undefined => {
+    isTurnOfArrived = !isTurnOfArrived
+    const task = isTurnOfArrived ? arrived.shift() : undefined
+    return task ?? (failures < NEIGHBOURS_IN_A_ROW ? lot.shift() : lot.pop()) ?? arrived.shift()
+  }
+
+  const isReady = () => plan?.isMade() ?? true
+
+  const readJob = (task: Task, work: ItemWork): Job => {
+    return {
+      ...where,
+      scope: task.scope,
+      expected: feed.expected,
+      request: {
+        resource: resource.name,
+        route: feed.read.path,
+        path: fillPath(feed.read.path, { key: task.key, ...handler.params?.(task) }),
+        ...(handler.query ? { query: handler.query(work) } : {}),
+      },
+      answer(value, reply) {
+        work.sentAt ??= reply.sentAt
+        store.rejects.resolve(id, rejectScope(task), work.sentAt, context.now())
+        handler.answer(context, work, value, reply)
+        failures = 0
+      },
+      refused(status, message) {
+        const meaning = feed.expected?.[status]
+        if (meaning === undefined) throw refusal(status, message)
+        if (meaning === 'unavailable') {
+          const list = handler.list?.(work)
+          if (!list) throw refusal(status, message)
+          refuseTasks(context, { where, scope: task.scope, status, message }, list)
+        } else handler.absent(context, work, meaning)
+        failures = 0
+      },
+      failed(error) {
+        failures += 1
+        if (failures >= MOST_FAILURES_IN_A_ROW) holds.fail(id, '')
+        putOff(context, where, [task], error)
+      },
+      over() {
+        underWay.delete(nameOf(task))
+        if (work.more && !holds.isHeld(id)) {
+          work.more = false
+          continued.push({ task, work })
+          underWay.add(nameOf(task))
+        } else if (work.ticket !== undefined) store.freshness.end(work.ticket)
+      },
+    }
+  }
+
+  /** A walk that is held up begins anew later: until it ends, all that is written is remembered for its sake. */
+  const dropContinued = () => {
+    for (const { task, work } of continued.splice(0)) {
+      underWay.delete(nameOf(task))
+      if (work.ticket !== undefined) store.freshness.end(work.ticket)
+    }
+  }
+
+  const begin = (task: Task): Job => {
+    underWay.add(nameOf(task))
+    context.urgent.keys.get(id)?.delete(task.key)
+    return readJob(task, {
+      resource,
+      id,
+      feed,
+      task,
+      more: false,
+      ticket: undefined,
+      sentAt: undefined,
+      cursor: null,
+      gathered: [],
+      asked: [],
+    })
+  }
+
+  return [
+    {
+      ...where,
+      lane: 'head',
+      next() {
+        const keys = context.urgent.keys.get(id)
+        if (!keys || keys.size === 0 || holds.isHeld(id)) return undefined
+        for (const key of keys) {
+          keys.delete(key)
+          const task = urgentTask(context, id, feed, key)
+          if (!task || !isFree(task)) continue
+          const isOther = (one: Task) => nameOf(one) !== nameOf(task)
+          lot = lot.filter(isOther)
+          arrived = arrived.filter(isOther)
+          return begin(task)
+        }
+        return undefined
+      },
+      finished: () => true,
+    },
+    {
+      ...where,
+      lane: 'items',
+      next() {
+        if (holds.isHeld(id)) {
+          dropContinued()
+          return undefined
+        }
+        if (!isReady()) return undefined
+        const going = continued.shift()
+        if (going) return readJob(going.task, going.work)
+        if (lot.length === 0) refill()
+        else if (isOutdated()) lookForArrived()
+        let task = take()
+        while (task && !isFree(task)) task = take()
+        return task && begin(task)
+      },
+      finished() {
+        if (holds.isHeld(id)) return true
+        if (!isReady() || underWay.size > 0 || lot.length > 0) return false
+        refill()
+        return lot.length === 0
+      },
+      rest: () => plan?.forget(),
+    },
+  ]
+}
+
+/** What the key's task says, or what a pending row would be read as; undefined when it was read meanwhile. */
+function urgentTask(
+  context: EngineContext,
+  id: string,
+  { pending }: ItemFeed,
+  key: string,
+): Task | undefined {
+  const task = context.store.tasks.find({ feed: id, key })
+  if (task) return task.dueAt <= context.now() ? task : undefined
+  if (!pending) return undefined
+  const row = context.store
+    .prepare(
+      `SELECT ${quote(pending.time)} AS at FROM ${quote(pending.table)}
+       WHERE ${quote(pending.key)} = ? AND ${pending.where}`,
+    )
+    .get(key) as Pick<PendingRow, 'at'> | undefined
+  return row && firstRead(id, key, row.at)
+}
+
+function firstRead(feed: string, key: string, sortAt: string | null): Task {
+  return { feed, scope: '', key, sortAt, dueAt: '', attempts: 0, deadline: null, waiting: false }
+}
+
+/** Rows whose first read is outstanding, unless a task says when they are to be tried again. */
+function pendingTasks(context: EngineContext, id: string, { pending }: ItemFeed): Task[] {
+  if (!pending) return []
+  const { store, options, agenda } = context
+  const time = `t.${quote(pending.time)}`
+  const rows = store
+    .prepare(
+      `SELECT t.${quote(pending.key)} AS key, ${time} AS at FROM ${quote(pending.table)} t
+       WHERE ${pending.where} AND (? IS NULL OR ${time} > ?) AND (? IS NULL OR ${time} IS NULL OR ${time} >= ?)
+         AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = ? AND s.scope = '' AND s.key = t.${quote(pending.key)})
+       ORDER BY ${time} DESC LIMIT ${agenda.lot}`,
+    )
+    .all(...twice(heldBackBefore(context, pending.afterListOf)), ...twice(options.since), id) as PendingRow[]
+  return rows.map(({ key, at }) => firstRead(id, key, at))
+}
+
+interface PendingRow {
+  key: string
+  at: string | null
+}
+
+const twice = (value: string | null): [string | null, string | null] => [value, value]
+
+/** Copies of one e-mail lie close together in time, and the earliest counts: so its day is listed first. */
+const COPIES_APART_MS = 24 * HOUR
+
+/** Rows older than this are held back, since earlier copies may still come; null when nothing is. */
+function heldBackBefore(
+  { store, options: { since } }: EngineContext,
+  behind: string | undefined,
+): string | null {
+  if (behind === undefined) return null
+  const reached = store.ledger.walkedDownTo(`${behind}.list`)
+  // What lies before the owner's bound is not listed in this run, so nothing is to be waited for.
+  if (reached === null || (reached !== undefined && since !== null && reached <= since)) return null
+  return reached === undefined ? '~' : new Date(Date.parse(reached) + COPIES_APART_MS).toISOString()
+}

@@ -1,0 +1,92 @@
+import { readPage } from '../../api/paging.ts'
+import type { Resource, SnapshotFeed } from '../../catalog/resource.ts'
+import type { EngineContext } from '../context.ts'
+import { scaled, usualIntervalMs } from '../schedule/intervals.ts'
+import type { Job, Source } from '../scheduler/job.ts'
+import { refusal } from './expected.ts'
+import { keyOf, storeItems } from './snapshot.ts'
+import type { Query } from './walk.ts'
+
+/**
+ * Looks at the newest end of a list of keys as often as the list is usually read, where a whole pass takes so long
+ * that it is made more rarely. A look ends with the first page that brings nothing new. It says nothing about what is
+ * gone, and where the list is in another order, the next whole pass brings what the look has missed. Kept in memory:
+ * a restart costs one more look.
+ */
+export function createNewestKeys(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: SnapshotFeed,
+): Source | undefined {
+  const { store, agenda, holds, server } = context
+  if (!agenda.isTimed || feed.lists !== 'keys' || feed.scope) return undefined
+  const id = `${resource.name}.${name}`
+  const where = { resource: resource.name, feed: id }
+  const list = { resource: resource.name, id, feed }
+  let underWay = false
+  let endedAt = Number.NEGATIVE_INFINITY
+  let cursor: Query | null = null
+  const asked = new Set<string>()
+
+  const end = () => {
+    cursor = null
+    asked.clear()
+    endedAt = server.now()
+  }
+
+  const isKnown = (key: string) => store.tasks.find({ feed: `${resource.name}.detail`, key }) !== undefined
+
+  const isDue = (): boolean => {
+    const [pass] = store.ledger.segments(id, '')
+    if (!pass?.listedAt || pass.passStartedAt !== null || holds.isHeld(id)) return false
+    const usualMs = scaled(usualIntervalMs(feed), context.options)
+    if (agenda.intervalMs(list, pass) <= usualMs || agenda.isListDue(list, pass)) return false
+    return cursor !== null || server.now() - Math.max(Date.parse(pass.listedAt), endedAt) >= usualMs
+  }
+
+  const job = (): Job => {
+    const query = { ...feed.list.query, ...cursor }
+    return {
+      ...where,
+      expected: feed.expected,
+      request: { resource: resource.name, route: feed.list.path, path: feed.list.path, query },
+      answer(value, reply) {
+        const page = readPage(feed.list.paging, value, query)
+        const news = page.items
+          .flatMap(item => keyOf(item, feed.keyFields) ?? [])
+          .filter(key => !isKnown(key))
+        const [pass] = store.ledger.segments(id, '')
+        if (pass) storeItems(context, { resource, id, feed, pass }, page, reply)
+        const next = JSON.stringify(page.next)
+        if (news.length === 0 || page.next === null || asked.has(next)) {
+          end()
+          return
+        }
+        asked.add(next)
+        cursor = page.next
+      },
+      refused(status, message) {
+        throw refusal(status, message)
+      },
+      failed(error) {
+        end()
+        context.giveUp(where, error)
+      },
+      over() {
+        underWay = false
+      },
+    }
+  }
+
+  return {
+    ...where,
+    lane: 'audit',
+    next() {
+      if (underWay || !isDue()) return undefined
+      underWay = true
+      return job()
+    },
+    finished: () => !underWay && !isDue(),
+  }
+}

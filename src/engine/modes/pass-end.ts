@@ -1,0 +1,125 @@
+import { tableNamed } from '../../catalog/catalog.ts'
+import type { Resource, SnapshotFeed } from '../../catalog/resource.ts'
+import { isoInstant } from '../../clock.ts'
+import type { KeyRange } from '../../store/deletions/seen.ts'
+import type { Segment } from '../../store/sync/ledger.ts'
+import type { EngineContext } from '../context.ts'
+import { denied } from '../deletions/denial.ts'
+import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../deletions/doubts.ts'
+import { probeLater } from '../deletions/probe-later.ts'
+import { isAskable } from '../deletions/probes.ts'
+import { noteUnlisted } from '../deletions/unlisted.ts'
+import { scaled } from '../schedule/intervals.ts'
+import type { Lots } from '../scheduler/lots.ts'
+import { listed } from './walk.ts'
+
+/** Keys that are compared, or forgotten, at a time. */
+const KEYS_AT_ONCE = 2000
+
+/** A pass over a whole list, whose last page is stored. */
+export interface EndedPass {
+  resource: Resource
+  id: string
+  feed: SnapshotFeed
+  pass: Segment
+  /** The list changed its size on the way, which may have hidden a row between two pages: nothing counts as missing. */
+  resized: boolean
+}
+
+/**
+ * Denies the rows that the pass has not seen, range by range of their keys. The first lot is done with the last page,
+ * and mostly it is all. Until the last the ledger keeps the checkpoint of that page: a process that is killed before is
+ * followed by one that asks for the page once more and compares from the start.
+ */
+export function* endPass(context: EngineContext, ended: EndedPass): Lots {
+  const { store, doubts } = context
+  const { resource, id, feed, pass, resized } = ended
+  const rows = { table: feed.table, scope: pass.scope }
+  let missed = 0
+  let upTo: string | undefined
+  if (!resized) {
+    do {
+      if (upTo !== undefined) yield
+      const after: string = upTo ?? ''
+      upTo = store.seen.rangeEnd(rows, after, KEYS_AT_ONCE)
+      missed += denyUnseen(context, ended, { after, upTo }, missed)
+    } while (upTo !== undefined)
+  }
+  doubts.missed(pass.id, missed)
+  doubts.passEnded(pass.id, missed > 0)
+  for (const key of feed.always ?? [])
+    store.tasks.add({ feed: `${resource.name}.detail`, key, dueAt: context.now() })
+  store.ledger.save(listed(pass))
+  if (pass.passStartedAt && !feed.scope) store.state.fresh(resource.name, pass.passStartedAt)
+  yield* forgetSeen(context, id, pass.scope)
+}
+
+export function* forgetSeen({ store }: Pick<EngineContext, 'store'>, feed: string, scope: string): Lots {
+  while (store.seen.forget(feed, scope, KEYS_AT_ONCE)) yield
+}
+
+/** @param before how many other rows are newly suspected. Returns how many of the range are. */
+function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange, before: number): number {
+  const { id, feed, pass } = ended
+  const { evidence, table } = feed
+  const keys = context.store.seen.unseen(id, { table, scope: pass.scope }, range)
+  if (evidence.by === 'detail') return readUnlisted(context, ended, { range, keys, before })
+  if (evidence.by === 'second-pass' || evidence.by === 'list') return denyByPass(context, ended, keys)
+  return probeLater(
+    context,
+    { table, probe: `${id}.probe`, scope: pass.scope },
+    keys.filter(key => isAskable(evidence, key)).map(key => ({ key, at: null })),
+    before,
+  )
+}
+
+/** Only a pass that began after the first denial is another one. */
+function denyByPass(
+  context: EngineContext,
+  { feed: { table }, pass }: EndedPass,
+  keys: readonly string[],
+): number {
+  // Rows of a table with one key column have no scope, whatever the scope of the list.
+  const scope = tableNamed(table).key.length > 1 ? pass.scope : ''
+  let news = 0
+  for (const key of keys) {
+    const row = { table, scope, key }
+    const known = context.store.suspicions.find(row)
+    if (!known) news += 1
+    denied(context, row, { confirms: known !== undefined && known.since < (pass.passStartedAt ?? '') })
+  }
+  return news
+}
+
+interface Unlisted {
+  range: KeyRange
+  keys: readonly string[]
+  before: number
+}
+
+/**
+ * What the list does not show is read singly, which decides. What that still returns is noted as unlisted, so that
+ * it is not read again for that reason before a week has passed.
+ */
+function readUnlisted(
+  context: EngineContext,
+  { resource, feed }: EndedPass,
+  { range, keys, before }: Unlisted,
+): number {
+  const { store, agenda } = context
+  const due = noteUnlisted(context, resource.name, keys, range)
+  const isMany = before + due.length > MANY_MISSING
+  for (const key of due) {
+    const row = { table: feed.table, scope: '', key }
+    const verdict = store.rowState(row) === 'open' ? denied(context, row, { confirms: false }) : undefined
+    const task = { feed: `${resource.name}.detail`, key }
+    // A backfill reads every detail in its round anyway, and most of what is on no list is still there.
+    if (!agenda.isTimed || verdict?.state !== 'suspected')
+      store.tasks.demand({ ...task, dueAt: context.now() })
+    else {
+      const askAgainMs = isMany ? scaled(CONFIRM_MANY_AFTER_MS, context.options) : verdict.askAgainMs
+      store.tasks.askAt({ ...task, dueAt: isoInstant(context.clock.now() + askAgainMs) })
+    }
+  }
+  return due.length
+}

@@ -1,0 +1,407 @@
+import { createHash } from 'node:crypto'
+import { PAGING, readPage } from '../../api/paging.ts'
+import { tableNamed } from '../../catalog/catalog.ts'
+import type { PeriodicFeed, Resource } from '../../catalog/resource.ts'
+import type { ParsedItem } from '../../catalog/row.ts'
+import { isoInstant } from '../../clock.ts'
+import { type ParleyError, ResourceError } from '../../errors.ts'
+import { type Ledger, NOT_WALKING, type Segment } from '../../store/sync/ledger.ts'
+import type { EngineContext } from '../context.ts'
+import { writeRows } from '../follow-ups/write.ts'
+import type { ListOf } from '../schedule/agenda.ts'
+import { DAY, HOUR, scaled } from '../schedule/intervals.ts'
+import { putOffList } from '../schedule/put-off.ts'
+import { createTurns } from '../schedule/turns.ts'
+import type { Job, Reply, Source } from '../scheduler/job.ts'
+import { expectedOrFault } from './expected.ts'
+import { noteReadable, noteUnread } from './failed-span.ts'
+import { ATTEMPTS_OF_A_PART, aloneBackoffMs, nextForPeriod, SHORTEST_PERIOD_MS } from './narrowing.ts'
+import {
+  begun,
+  createLoopGuards,
+  fromTheTop,
+  type LoopGuards,
+  listed,
+  NOT_FAILED,
+  type Query,
+  setbackError,
+} from './walk.ts'
+
+/**
+ * A log read in periods with an exclusive end (spec: access logs). The newest period is an hour, so that only an
+ * hour or two are ever read again; before it lie periods of 31 days, back until three in a row are empty.
+ */
+
+/** The longest span that a request may name (spec: Limits). */
+const LONGEST_PERIOD_MS = 31 * DAY
+
+/** A period is closed when it was read at least so long after it ended. */
+const SETTLED_AFTER_MS = HOUR
+
+const EMPTY_IN_A_ROW = 3
+
+export function createPeriodic(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: PeriodicFeed,
+): Source {
+  const { store, options, holds, agenda } = context
+  const id = `${resource.name}.${name}`
+  const where = { resource: resource.name, feed: id }
+  const list: ListOf = { resource: resource.name, id, feed }
+  let underWay = false
+  let endIgnored = false
+  const guards = createLoopGuards()
+  const turns = createTurns<Segment>(period => agenda.overdue(list, period))
+  let planned = false
+  let feedFailures = 0
+  let isAnswered = false
+
+  const periods = () => store.ledger.segments(id, '')
+  const due = () => periods().filter(period => agenda.isListDue(list, period))
+
+  /** In the daemon the next period is planned when the open one falls due. */
+  const isPlanned = () => planned || (agenda.isTimed && due().length === 0 && isNewestOpen(periods()))
+
+  const job = (period: Segment): Job => {
+    const end = endIgnored || period.to === null ? {} : { [options.accessLogEndParameter]: period.to }
+    const from = period.from === null ? {} : { [feed.from]: period.from }
+    const query = { limit: String(PAGING[feed.list.paging].maxLimit), ...from, ...end, ...period.cursor }
+    return {
+      ...where,
+      expected: feed.expected,
+      request: { resource: resource.name, route: feed.list.path, path: feed.list.path, query },
+      ...(period.attempts > 0 ? { attempts: ATTEMPTS_OF_A_PART } : {}),
+      answer(value, reply) {
+        const work = { resource, id, feed, period, query, guards }
+        noteReadable(context, list, period)
+        feedFailures = 0
+        isAnswered = true
+        if (!applyPage(context, work, value, reply, endIgnored)) return
+        endIgnored = true
+        context.fail(where, endNotUnderstood(options.accessLogEndParameter))
+      },
+      refused(status, message) {
+        if (status === 400 && period.cursor) {
+          if (period.restarts > 0) throw setbackError('refused')
+          store.ledger.save(fromTheTop(period))
+          return
+        }
+        if (status === 400 && !endIgnored && period.to !== null) {
+          endIgnored = true
+          context.fail(where, endNotUnderstood(options.accessLogEndParameter))
+          return
+        }
+        expectedOrFault(context, where, feed.expected, status, message)
+      },
+      failed(error) {
+        feedFailures += 1
+        narrowPeriod(context, { list, period, error, feedFailures, isAnswered })
+      },
+      over() {
+        underWay = false
+      },
+    }
+  }
+
+  const assumeClock = () => {
+    if (!context.server.isKnown()) context.server.observe(context.clock.now(), 0)
+  }
+
+  /**
+   * Periods go by the server's clock, so where no answer has told it yet, one is asked for. A refusal tells it too,
+   * and what is refused is known once a period is asked for.
+   */
+  const clockJob = (): Job => {
+    const now = context.server.now()
+    const period = {
+      [feed.from]: new Date(now - HOUR).toISOString(),
+      [options.accessLogEndParameter]: new Date(now).toISOString(),
+    }
+    return {
+      ...where,
+      expected: feed.expected,
+      request: {
+        resource: resource.name,
+        route: feed.list.path,
+        path: feed.list.path,
+        query: { limit: '1', ...period },
+      },
+      answer: assumeClock,
+      refused(status, message) {
+        if (status === 400) assumeClock()
+        else expectedOrFault(context, where, feed.expected, status, message)
+      },
+      failed(error) {
+        context.giveUp(where, error)
+      },
+      over() {
+        underWay = false
+      },
+    }
+  }
+
+  return {
+    ...where,
+    get lane() {
+      return agenda.laneOf(list, undefined)
+    },
+    next() {
+      if (holds.isHeld(id) || underWay) return undefined
+      if (!isPlanned() && !context.server.isKnown()) {
+        underWay = true
+        return clockJob()
+      }
+      if (!isPlanned()) {
+        if (!store.attempt(() => planPeriods(context, id))) return undefined
+        planned = true
+      }
+      const period = turns.take(due())
+      if (!period) return undefined
+      underWay = true
+      guards.asking(period)
+      return job(period)
+    },
+    finished: () => holds.isHeld(id) || (isPlanned() && !underWay && due().length === 0),
+    rest() {
+      planned = false
+    },
+  }
+}
+
+interface FailedPeriod {
+  list: ListOf
+  period: Segment
+  error: ParleyError
+  feedFailures: number
+  isAnswered: boolean
+}
+
+/** Writes to the ledger what `nextForPeriod` decides, so that one bad entry does not hide a month. */
+function narrowPeriod(context: EngineContext, failed: FailedPeriod): void {
+  const { list, period, error, feedFailures, isAnswered } = failed
+  const { ledger } = context.store
+  const attempts = period.attempts + 1
+  const next = nextForPeriod({
+    attempts,
+    limit: 0,
+    code: error.code,
+    mayPass: context.agenda.isTimed,
+    from: period.from,
+    to: period.to,
+    feedFailures,
+    isAnswered,
+  })
+  if (next.step === 'wait') putOffList(context, { resource: list.resource, feed: list.id }, period, error)
+  else if (next.step === 'cut') {
+    const { passStartedAt, passRound, listedAt, listedRound } = period
+    const state = { passStartedAt, passRound, listedAt, listedRound, attempts, retryAt: null }
+    const whole = { ...period, ...NOT_WALKING }
+    const at = isoInstant(next.at)
+    ledger.save({ ...ledger.cut(whole, at), ...state })
+    ledger.save({ ...whole, ...state, from: at })
+  } else {
+    ledger.save({ ...period, ...NOT_WALKING, attempts, retryAt: context.after(aloneBackoffMs(attempts)) })
+    noteUnread(context, list, period, error)
+  }
+}
+
+function endNotUnderstood(parameter: string): ResourceError {
+  return new ResourceError(`The API does not understand the end of a period as ?${parameter}=`, {
+    code: 'end-parameter',
+    hint: 'Set access_log.end_parameter to the name that the API uses; until then the log is read from its start.',
+  })
+}
+
+/** The newest period stays open until another follows it: as long as one is open, the log falls due again. */
+function isNewestOpen([newest]: readonly Segment[]): boolean {
+  return newest !== undefined && !newest.closed
+}
+
+/** Tiles the time since the newest period; at first the last hour and the 31 days before it. */
+function planPeriods(context: EngineContext, id: string): void {
+  const { store } = context
+  const end = context.server.now()
+  dropFuture(context, id, end)
+  const periods = store.ledger.segments(id, '')
+  const newest = periods[0]?.to
+  const start = newest ? Date.parse(newest) : end - HOUR - LONGEST_PERIOD_MS
+  const isLoading = isNewestOpen(periods) && periods.some(isUnread)
+  if (end > start && !(isLoading && end - start < HOUR)) {
+    const bounds = [end]
+    for (let at = end - HOUR; at > start; at -= LONGEST_PERIOD_MS) bounds.push(at)
+    bounds.push(start)
+    bounds.slice(1).forEach((from, index) => {
+      addPeriod(context, id, from, bounds[index] ?? end)
+    })
+  }
+  extendBack(context, id)
+}
+
+/** Periods planned by a clock that was ahead: what was read of the future was not read to its end. */
+function dropFuture({ store }: EngineContext, id: string, now: number): void {
+  for (const period of store.ledger.segments(id, '')) {
+    if (period.from !== null && Date.parse(period.from) > now) store.ledger.remove(period)
+    else if (period.to !== null && Date.parse(period.to) > now)
+      store.ledger.save({ ...period, closed: false })
+  }
+}
+
+function addPeriod({ store, options }: EngineContext, id: string, from: number, to: number): void {
+  const earliest = options.since === null ? from : Math.max(from, Date.parse(options.since))
+  if (earliest >= to) return
+  const bounds = { from: new Date(earliest).toISOString(), to: new Date(to).toISOString() }
+  store.ledger.add({ feed: id, scope: '', ...bounds })
+}
+
+/** Each hour closes a period, so closed neighbours become one as long as a request may still name its span. */
+function joinClosed(ledger: Ledger, id: string): void {
+  let newer: Segment | undefined
+  for (const period of ledger.segments(id, '')) {
+    const isOne = newer?.closed && period.closed && spanMs(period.from, newer.to) <= LONGEST_PERIOD_MS
+    newer = newer && isOne ? ledger.join(newer, period) : period
+  }
+}
+
+function spanMs(from: string | null, to: string | null): number {
+  return Date.parse(to ?? '') - Date.parse(from ?? '')
+}
+
+/** What is stepped over may never be read, and nothing older waits for it. */
+function isUnread({ listedAt, from, to }: Segment): boolean {
+  return listedAt === null && !(spanMs(from, to) <= SHORTEST_PERIOD_MS)
+}
+
+/** Once the oldest period is read, the one before it follows, until as long as three in a row is empty. */
+function extendBack(context: EngineContext, id: string): void {
+  const periods = context.store.ledger.segments(id, '')
+  const last = periods.at(-1)
+  if (!last?.from || isUnread(last)) return
+  const to = Date.parse(last.from)
+  const newestEmpty = isoInstant(to + EMPTY_IN_A_ROW * LONGEST_PERIOD_MS)
+  const oldest = periods.filter(({ from }) => from !== null && from < newestEmpty)
+  const reachesBack = (periods[0]?.to ?? '') >= newestEmpty
+  if (reachesBack && oldest.every(({ rows, listedAt }) => rows === 0 && listedAt !== null)) return
+  addPeriod(context, id, to - LONGEST_PERIOD_MS, to)
+}
+
+interface PeriodWork {
+  resource: Resource
+  id: string
+  feed: PeriodicFeed
+  period: Segment
+  query: Query
+  guards: LoopGuards
+}
+
+/** Returns true when the page shows that the end parameter is not understood. */
+function applyPage(
+  context: EngineContext,
+  work: PeriodWork,
+  value: unknown,
+  reply: Reply,
+  endIgnored: boolean,
+): boolean {
+  const { store } = context
+  const { resource, id, feed, query } = work
+  const where = { resource: resource.name, feed: id }
+  const page = readPage(feed.list.paging, value, query)
+  const period = { ...begun(work.period, context, where, reply), ...NOT_FAILED }
+  const parse = context.parser(feed.table)
+  const report = context.report(where, '')
+  const columns = Object.keys(tableNamed(feed.table).columns)
+  const timeAt = columns.indexOf(feed.time)
+  const timeOf = ({ cells }: ParsedItem) => (typeof cells[timeAt] === 'string' ? cells[timeAt] : null)
+  const entries = page.items.flatMap(item => parse(item, report) ?? [])
+  const beyond = entries.some(entry => isBeyond(timeOf(entry), period))
+  if (beyond && !endIgnored) return true
+
+  const inside = entries.filter(entry => isInside(timeOf(entry), period))
+  const numbered = identify(inside, timeOf, period)
+  writeRows(context, where, feed.table, numbered.items, {
+    ticket: reply.ticket,
+    now: context.now(),
+    filled: ['id'],
+  })
+  const reached: Segment = {
+    ...period,
+    cursor: page.next,
+    pages: period.pages + 1,
+    // Undated entries stand in every period, so they must not keep the walk back from ending.
+    rows: (period.pages === 0 ? 0 : period.rows) + inside.filter(entry => timeOf(entry) !== null).length,
+    edgeAt: numbered.edgeAt,
+    edgeKeys: numbered.edgeKeys,
+  }
+  const past =
+    endIgnored && entries.length > 0 && entries.every(entry => (timeOf(entry) ?? '') < (period.from ?? ''))
+  if (page.next === null || past) endPeriod(context, work, reached)
+  else if (work.guards.repeats(period, page.next)) {
+    if (period.restarts > 0) throw setbackError('repeated')
+    store.ledger.save(fromTheTop(period))
+  } else store.ledger.save(reached)
+  return false
+}
+
+/** Entries at or after the exclusive end. */
+function isBeyond(time: string | null, { to }: Segment): boolean {
+  return time !== null && to !== null && time >= to
+}
+
+/** Entries without a time cannot be placed, so they are taken as listed. */
+function isInside(time: string | null, { from, to }: Segment): boolean {
+  if (time === null) return true
+  return (from === null || time >= from) && (to === null || time < to)
+}
+
+interface Numbered {
+  items: ParsedItem[]
+  edgeAt: string | null
+  edgeKeys: string[]
+}
+
+/**
+ * The API gives entries no id, so theirs is a digest of all fields and of the number among those alike. Entries
+ * alike in every field have the same time and so lie together, perhaps across two pages: the digests at the last
+ * page's end are kept with the checkpoint.
+ */
+function identify(
+  entries: readonly ParsedItem[],
+  timeOf: (entry: ParsedItem) => string | null,
+  period: Segment,
+): Numbered {
+  const counted = new Map<string, number>()
+  for (const digest of period.edgeKeys) counted.set(digest, (counted.get(digest) ?? 0) + 1)
+  const digests = entries.map(({ cells, extra }) => digestOf(JSON.stringify([...cells.slice(1), extra])))
+  const items = entries.map((entry, index) => {
+    const digest = digests[index] ?? ''
+    const number = counted.get(digest) ?? 0
+    counted.set(digest, number + 1)
+    return { ...entry, cells: [digestOf(`${digest} ${number}`), ...entry.cells.slice(1)] }
+  })
+  const last = entries.at(-1)
+  const edgeAt = (last && timeOf(last)) ?? period.edgeAt
+  const atEdge = digests.filter((_, index) => {
+    const time = entries[index] ? timeOf(entries[index]) : null
+    return time === edgeAt || time === null
+  })
+  const carried = edgeAt === period.edgeAt ? period.edgeKeys : []
+  return { items, edgeAt, edgeKeys: [...carried, ...atEdge] }
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 32)
+}
+
+function endPeriod(context: EngineContext, { resource, id, guards }: PeriodWork, period: Segment): void {
+  const { store } = context
+  guards.ended(period)
+  const ended = listed(period)
+  const settledAt = Date.parse(period.to ?? '') + scaled(SETTLED_AFTER_MS, context.options)
+  store.ledger.save({ ...ended, closed: Date.parse(ended.listedAt ?? '') >= settledAt })
+  const [newest] = store.ledger.segments(id, '')
+  if (newest?.id === period.id && ended.listedAt) store.state.fresh(resource.name, ended.listedAt)
+  joinClosed(store.ledger, id)
+  if (isNewestOpen(store.ledger.segments(id, ''))) extendBack(context, id)
+  else planPeriods(context, id)
+}

@@ -1,0 +1,101 @@
+import { TABLES } from '../../catalog/catalog.ts'
+import type { Feed } from '../../catalog/resource.ts'
+import type { RowKey } from '../../store/deletions/suspicions.ts'
+import type { EngineContext } from '../context.ts'
+import type { FeedName } from '../feeds.ts'
+import { DAY } from '../schedule/intervals.ts'
+import { accessLost } from './expected.ts'
+
+/**
+ * What it means that the API refuses one scope of a feed, such as the records of one CRM object, as not offered. It
+ * depends on what the list of that scope has given before:
+ *
+ * | standing      | the resource | asked again                                     |
+ * | ------------- | ------------ | ----------------------------------------------- |
+ * | has-rows      | is failing   | after 5 s, then after longer waits up to 15 min  |
+ * | was-listed    | goes on      | after a minute, then after longer waits          |
+ * | never-offered | goes on      | before a day is over, also by the next process   |
+ */
+export type Standing = 'has-rows' | 'was-listed' | 'never-offered'
+
+/** The list that shows all rows of a scope. */
+export interface ScopeList {
+  /** `resource.feed` */
+  list: string
+  feed: Feed
+  /** As the list names it: the object. */
+  scope: string
+}
+
+export function standingOf(
+  { store }: Pick<EngineContext, 'store'>,
+  { list, feed, scope }: ScopeList,
+): Standing {
+  if (store.hasLiveRows(feed.table, scope)) return 'has-rows'
+  const wasListed = store.ledger.segments(list, scope).some(({ listedAt }) => listedAt !== null)
+  return wasListed ? 'was-listed' : 'never-offered'
+}
+
+/** Whether a scope's list is one of ours that was not refused as not offered when it was last read. */
+export function isOffered(
+  { store }: Pick<EngineContext, 'store'>,
+  { list, scope }: Pick<ScopeList, 'list' | 'scope'>,
+): boolean {
+  return store.ledger.segments(list, scope).some(({ unavailableSince }) => unavailableSince === null)
+}
+
+interface Refusal {
+  where: FeedName
+  /** The scope of the feed's tasks. */
+  scope: string
+  status: number
+  message: string
+}
+
+/** Has the tasks of a refused scope wait, so that those of other scopes go on. */
+export function refuseTasks(context: EngineContext, refusal: Refusal, of: ScopeList): void {
+  const { where, scope } = refusal
+  const standing = standingOf(context, of)
+  if (standing === 'never-offered') {
+    const round = context.round(where.resource)
+    context.store.tasks.skipScope(where.feed, scope, { round, dueAt: context.after(DAY) })
+  }
+  if (standing === 'has-rows') loseScope(context, refusal, of)
+  else leaveScope(context, refusal, standing)
+}
+
+/** A scope that has rows is refused: what it is a part of may be going. Else the key has lost a permission. */
+export function loseScope(
+  context: EngineContext,
+  { where, scope, status, message }: Refusal,
+  of: ScopeList,
+): void {
+  const parent = parentOf(of)
+  if (parent && context.store.suspicions.find(parent)) context.holds.fail(where.feed, scope)
+  else {
+    if (parent) readAgainAtOnce(context, parent)
+    context.giveUp(where, accessLost(status, message, of.scope), scope)
+  }
+}
+
+function parentOf({ feed, scope }: ScopeList): RowKey | undefined {
+  if (feed.mode !== 'snapshot' || !feed.scope) return undefined
+  return { table: feed.scope.table, scope: '', key: scope }
+}
+
+/** Has a row and the list that names it read again. */
+function readAgainAtOnce(context: EngineContext, { table, key }: RowKey): void {
+  const resource = TABLES.get(table)?.resource
+  context.store.tasks.demand({ feed: `${resource}.detail`, key, dueAt: context.now() })
+  context.wishes.add(`${resource}.list`)
+}
+
+/** A scope that has no rows here is left alone. */
+export function leaveScope(
+  context: EngineContext,
+  { where, scope, status, message }: Refusal,
+  standing: Exclude<Standing, 'has-rows'>,
+): void {
+  const reason = `${scope}: the API answers ${status}: ${message}`
+  context.setAside(where, reason, { scope, wasOffered: standing === 'was-listed' })
+}

@@ -1,0 +1,112 @@
+import { readSingle } from '../../api/paging.ts'
+import { tableNamed } from '../../catalog/catalog.ts'
+import type { Resource, SingletonFeed } from '../../catalog/resource.ts'
+import type { ParsedItem } from '../../catalog/row.ts'
+import { encodeJson } from '../../json.ts'
+import type { EngineContext } from '../context.ts'
+import { confirmableAt, denied, undecidedSince } from '../deletions/denial.ts'
+import { writeRows } from '../follow-ups/write.ts'
+import type { ListOf } from '../schedule/agenda.ts'
+import type { Job, Reply, Source } from '../scheduler/job.ts'
+import { expectedOrFault } from './expected.ts'
+
+/** One document, read once each round. Its row always has the id 1. */
+export function createSingleton(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: SingletonFeed,
+): Source {
+  const { store, holds, agenda } = context
+  const id = `${resource.name}.${name}`
+  const where = { resource: resource.name, feed: id }
+  const list: ListOf = { resource: resource.name, id, feed }
+  let underWay = false
+
+  const due = () => {
+    const [segment] = store.ledger.segments(id, '')
+    if (holds.isHeld(id)) return false
+    const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context))
+    if (since !== undefined) return confirmableAt(context, since) <= context.server.now()
+    return segment === undefined || agenda.isListDue(list, segment)
+  }
+
+  /** A 404 for a document that is stored: it is gone when a second one, minutes later, says the same. */
+  const denyDocument = (status: number, message: string) => {
+    const row = { table: feed.table, scope: '', key: '1' }
+    if (denied(context, row).state === 'suspected') return
+    for (const segment of store.ledger.segments(id)) store.ledger.remove(segment)
+    expectedOrFault(context, where, feed.expected, status, message)
+  }
+
+  const noteRead = (reply: Reply) => {
+    context.wishes.delete(id)
+    const segment =
+      store.ledger.segments(id, '')[0] ?? store.ledger.add({ feed: id, scope: '', from: null, to: null })
+    store.ledger.save({
+      ...segment,
+      listedAt: reply.serverSentAt,
+      listedRound: context.round(resource.name),
+    })
+    store.state.fresh(resource.name, reply.serverSentAt)
+  }
+
+  const job: Job = {
+    ...where,
+    expected: feed.expected,
+    request: { resource: resource.name, route: feed.read.path, path: feed.read.path },
+    answer(value, reply) {
+      const item = toItem(context, where.resource, id, feed, value)
+      if (item) {
+        const filled = feed.stores === 'document' ? ['id', 'document'] : ['id']
+        writeRows(context, where, feed.table, [item], { ticket: reply.ticket, now: context.now(), filled })
+      }
+      noteRead(reply)
+    },
+    refused(status, message) {
+      const isStored = store.rowState({ table: feed.table, scope: '', key: '1' }) === 'open'
+      if (status === 404 && isStored && feed.expected?.[404]) denyDocument(status, message)
+      else expectedOrFault(context, where, feed.expected, status, message)
+    },
+    failed(error) {
+      context.giveUp(where, error)
+    },
+    over() {
+      underWay = false
+    },
+  }
+
+  return {
+    ...where,
+    get lane() {
+      return agenda.laneOf(list, undefined)
+    },
+    next() {
+      if (underWay || !due()) return undefined
+      underWay = true
+      return job
+    },
+    finished: () => !underWay && !due(),
+  }
+}
+
+function toItem(
+  context: EngineContext,
+  resource: Resource['name'],
+  id: string,
+  feed: SingletonFeed,
+  value: unknown,
+): ParsedItem | undefined {
+  const record = readSingle(value, feed.read.placement)
+  const columns = Object.keys(tableNamed(feed.table).columns)
+  const item =
+    feed.stores === 'document'
+      ? { cells: columns.map(() => null), extra: null, children: new Map(), feedFields: {} }
+      : context.parser(feed.table)(record, context.report({ resource, feed: id }, ''))
+  if (!item) return undefined
+  const cells = columns.map((column, index) => {
+    if (column === 'id') return 1
+    return column === 'document' ? encodeJson(record) : (item.cells[index] ?? null)
+  })
+  return { ...item, cells }
+}

@@ -1,0 +1,138 @@
+import { type CursorGuard, createCursorGuard } from '../../api/paging.ts'
+import { type ParleyError, ResourceError } from '../../errors.ts'
+import { type Ledger, NOT_WALKING, type Segment } from '../../store/sync/ledger.ts'
+import type { EngineContext } from '../context.ts'
+import type { FeedName } from '../feeds.ts'
+import type { Reply } from '../scheduler/job.ts'
+
+/** What all walks along a list share: their begin, their end, and what to do when a cursor leads nowhere. */
+
+export type Query = Readonly<Record<string, string>>
+
+/** The walk's begin by the server's clock and its round, kept from the first page on. */
+export function begun(segment: Segment, context: EngineContext, feed: FeedName, reply: Reply): Segment {
+  context.wishes.delete(feed.feed)
+  return {
+    ...segment,
+    unavailableSince: null,
+    passStartedAt: segment.passStartedAt ?? reply.serverSentAt,
+    passRound: segment.passRound ?? context.round(feed.resource),
+  }
+}
+
+/** The state of a segment whose last request was answered. */
+export const NOT_FAILED = { attempts: 0, retryAt: null } satisfies Partial<Segment>
+
+/** The walk reached the end. */
+export function listed(segment: Segment): Segment {
+  return {
+    ...segment,
+    ...NOT_WALKING,
+    ...NOT_FAILED,
+    rows: segment.rows,
+    restarts: 0,
+    listedAt: segment.passStartedAt,
+    listedRound: segment.passRound ?? 0,
+  }
+}
+
+/** The walk is to begin again at the top; what it stored stays. */
+export function fromTheTop(segment: Segment): Segment {
+  return { ...segment, ...NOT_WALKING, restarts: segment.restarts + 1 }
+}
+
+/**
+ * What is kept of a walk that failed: its checkpoint, unless that is what failed, or every later run would ask with
+ * the same dead cursor.
+ */
+export function givenUp(segment: Segment, error: ParleyError): Segment {
+  const isDead = Object.values(SETBACKS).some(({ code }) => code === error.code)
+  return isDead ? { ...segment, ...NOT_WALKING, restarts: 0 } : segment
+}
+
+export interface LoopGuards {
+  /** Notes what is about to be asked for; a walk that begins anew is forgotten first. */
+  asking(segment: Segment): void
+  /** Whether the next page is one that this walk has asked for before. */
+  repeats(segment: Segment, next: Query | null): boolean
+  ended(segment: Segment): void
+}
+
+/**
+ * Notices walks that turn in circles. Kept in memory: after a restart a circle is walked once more at most. Asking
+ * again for the same page, because its answer was lost, is no circle.
+ */
+export function createLoopGuards(): LoopGuards {
+  const guards = new Map<number, CursorGuard>()
+  return {
+    asking({ id, cursor }) {
+      if (cursor === null) guards.delete(id)
+      const guard = guards.get(id) ?? createCursorGuard()
+      guards.set(id, guard)
+      if (cursor !== null) guard.sent(JSON.stringify(cursor))
+    },
+    ended: ({ id }) => {
+      guards.delete(id)
+    },
+    repeats: ({ id }, next) => next !== null && guards.get(id)?.wasSent(JSON.stringify(next)) === true,
+  }
+}
+
+export type Setback = 'refused' | 'repeated'
+
+const SETBACKS: Readonly<Record<Setback, { code: string; says: string }>> = {
+  refused: {
+    code: 'cursor-refused',
+    says: 'The API refused a cursor that it had given, also after a new start',
+  },
+  repeated: { code: 'paging-stuck', says: 'The API gave the same cursor twice, also after a new start' },
+}
+
+export function setbackError(setback: Setback): ResourceError {
+  const { code, says } = SETBACKS[setback]
+  return new ResourceError(says, {
+    code,
+    hint: 'Run it again later; when it stays so, the list cannot be read to its end at present.',
+  })
+}
+
+/** Cuts a segment and returns the older part, which was last listed when the whole was. */
+export function cutOff(ledger: Ledger, segment: Segment, at: string): Segment {
+  const { listedAt, listedRound } = segment
+  const older = { ...ledger.cut(segment, at), listedAt, listedRound }
+  ledger.save(older)
+  if (segment.edgeAt !== null) ledger.save({ ...listed(segment), from: at })
+  return older
+}
+
+/**
+ * Leaves what a walk has still before it, from an instant on, to a walk of its own. The walk itself keeps its query
+ * and cursor, also while its next page is asked for, and ends when it has passed that instant.
+ */
+export function leaveRest(ledger: Ledger, segment: Segment, at: string): void {
+  const { listedAt, listedRound, passStartedAt, passRound } = segment
+  const rest = ledger.cut(segment, at)
+  // What was listed before is due at once only as a part of the walk under way.
+  ledger.save({ ...rest, listedAt, listedRound, ...(listedAt !== null && { passStartedAt, passRound }) })
+}
+
+/** Whether the walk has left its segment's top and not reached its end. */
+export function canCutAtEdge({ edgeAt, from, to }: Segment): boolean {
+  return edgeAt !== null && (to === null || edgeAt < to) && (from === null || edgeAt > from)
+}
+
+/**
+ * A timeline's cursor leads nowhere. What was walked so far has been read without a gap, so the segment is cut
+ * there: the part above counts as listed, and the rest gets a query of its own, which no cursor is needed for. Where
+ * the walk had not got anywhere yet, it begins again, once.
+ * @throws ResourceError when it had begun again already
+ */
+export function cutWhereItStands(ledger: Ledger, segment: Segment, setback: Setback): void {
+  const { edgeAt } = segment
+  if (edgeAt !== null && canCutAtEdge(segment)) {
+    cutOff(ledger, segment, edgeAt)
+    return
+  }
+  if (segment.restarts > 0) throw setbackError(setback)
+  ledger.save(fromTheTop(segment))
+}

@@ -1,0 +1,285 @@
+import type { Child, Column, ColumnKind, Table } from '../../catalog/resource.ts'
+import type { Cell, ParsedItem, ParsedRow } from '../../catalog/row.ts'
+import { isDay, readInstant } from '../../instant.ts'
+import { encodeJson, exactNumber } from '../../json.ts'
+import { unknownFieldName } from './drift.ts'
+import type { ParseReport } from './report.ts'
+
+/**
+ * From payloads to rows, by the declarations alone and without I/O. What has no column, or does not fit its column,
+ * goes to `_extra`; what has no identity is rejected; nothing is dropped.
+ */
+
+/** Compiled once per table. `requested` is the scope or key that the request named. */
+export type ItemParser = (item: unknown, report: ParseReport, requested?: string) => ParsedItem | undefined
+
+interface Leaf {
+  index: number
+  column: Column
+}
+
+/** What may stand at one place of a payload. */
+interface Node {
+  leaf?: Leaf
+  list?: CompiledChild
+  taken?: true
+  /** The column that the request already filled; the payload is expected to say the same. */
+  requested?: number
+  fields: Map<string, Node>
+}
+
+interface CompiledTable {
+  table: Table
+  columns: readonly (readonly [name: string, column: Column])[]
+  fields: Map<string, Node>
+  key: readonly number[]
+  children: readonly CompiledChild[]
+}
+
+interface CompiledChild extends CompiledTable {
+  child: Child
+}
+
+interface Work {
+  report: ParseReport
+  children: Map<string, ParsedRow[]>
+  taken: Record<string, unknown>
+  requested: string | undefined
+  /** The key of the row that everything else hangs on, once it is known. */
+  within: string | undefined
+}
+
+interface Place {
+  table: CompiledTable
+  cells: Cell[]
+  work: Work
+  path: string
+  /** Lists that are read once the row is whole: they repeat its key, which may come after them. */
+  lists: (() => void)[]
+}
+
+export function compileParser(table: Table): ItemParser {
+  const compiled = compile(table)
+  return (item, report, requested) => {
+    const work: Work = { report, children: emptyChildren(compiled), taken: {}, requested, within: undefined }
+    const row = parseRow(compiled, item, work, { position: 0 })
+    return row && { ...row, children: work.children, feedFields: work.taken }
+  }
+}
+
+function compile(table: Table): CompiledTable {
+  const columns = Object.entries(table.columns)
+  const fields = new Map<string, Node>()
+  columns.forEach(([, column], index) => {
+    if (column.source.from === 'payload') nodeAt(fields, column.source.path).leaf = { index, column }
+    if (column.source.from === 'request' && column.source.path) {
+      nodeAt(fields, column.source.path).requested = index
+    }
+  })
+  for (const field of table.feedFields) nodeAt(fields, [field]).taken = true
+  const children = table.children.map(child => ({ ...compile(child.table), child }))
+  for (const child of children) nodeAt(fields, child.child.list).list = child
+  const key = table.key.map(name => columns.findIndex(([column]) => column === name))
+  return { table, columns, fields, key, children }
+}
+
+function nodeAt(fields: Map<string, Node>, path: readonly string[]): Node {
+  let node: Node = { fields }
+  for (const step of path) {
+    const next: Node = node.fields.get(step) ?? { fields: new Map() }
+    node.fields.set(step, next)
+    node = next
+  }
+  return node
+}
+
+function emptyChildren(
+  compiled: CompiledTable,
+  into = new Map<string, ParsedRow[]>(),
+): Map<string, ParsedRow[]> {
+  for (const child of compiled.children) {
+    into.set(child.table.name, [])
+    emptyChildren(child, into)
+  }
+  return into
+}
+
+interface Setting {
+  position: number
+  /** What the list held, where that is not the object that is parsed. */
+  received?: unknown
+  above?: { table: CompiledTable; cells: readonly Cell[] }
+}
+
+function parseRow(
+  compiled: CompiledTable,
+  item: unknown,
+  work: Work,
+  setting: Setting,
+): ParsedRow | undefined {
+  const { table } = compiled
+  if (!isFields(item)) {
+    work.report.reject(table.name, item, 'not an object', work.within)
+    return undefined
+  }
+  const cells = compiled.columns.map(([, column]) => givenCell(column, work, setting))
+  const lists: Place['lists'] = []
+  const extra = parseFields(compiled.fields, item, { table: compiled, cells, work, path: '', lists })
+  const missing = compiled.key.find(index => !isIdentity(compiled.columns[index]?.[1], cells[index]))
+  if (missing !== undefined) {
+    work.report.reject(
+      table.name,
+      'received' in setting ? setting.received : item,
+      `no identity: ${compiled.columns[missing]?.[0]} is missing or not text`,
+      work.within,
+    )
+    return undefined
+  }
+  work.within ??= String(cells[compiled.key.at(-1) ?? 0])
+  for (const parse of lists) parse()
+  return { cells, extra: extra && encodeJson(extra) }
+}
+
+/** Cells that do not come from the payload. */
+function givenCell({ source }: Column, work: Work, { position, above }: Setting): Cell {
+  if (source.from === 'position') return position
+  if (source.from === 'request') return work.requested ?? null
+  if (source.from !== 'parent' || !above) return null
+  const index = above.table.columns.findIndex(([name]) => name === source.column)
+  return above.cells[index] ?? null
+}
+
+/** Identity is a non-empty string; a key that parley or the request gives is taken as it is. */
+function isIdentity(column: Column | undefined, cell: Cell | undefined): boolean {
+  if (column?.source.from === 'parley') return true
+  return typeof cell === 'number' || (typeof cell === 'string' && cell !== '')
+}
+
+/** Fills the cells; returns what is left over, or null when nothing is. */
+function parseFields(
+  fields: Map<string, Node>,
+  item: Record<string, unknown>,
+  place: Place,
+): Record<string, unknown> | null {
+  let extra: Record<string, unknown> | null = null
+  for (const name of Object.keys(item)) {
+    const value = item[name]
+    const node = fields.get(name)
+    const rest = node ? parseValue(node, name, value, place) : value
+    if (rest === PLACED) continue
+    // Without a prototype, a field called __proto__ is a field like any other.
+    extra ??= Object.create(null) as Record<string, unknown>
+    extra[name] = rest
+    // Of an object only some fields may be left over, and these were already reported one by one.
+    if (!node || rest === value) {
+      place.work.report.drift(
+        place.table.table.name,
+        node ? place.path + name : unknownFieldName(place.path, name),
+        node ? 'unexpected type' : 'unknown field',
+      )
+    }
+  }
+  return extra
+}
+
+/** Says that nothing of a value is left over. */
+const PLACED = Symbol('placed')
+
+function parseValue(node: Node, name: string, value: unknown, place: Place): unknown {
+  if (node.taken) {
+    place.work.taken[name] = value
+    return PLACED
+  }
+  if (value === null || value === undefined) return PLACED
+  if (node.leaf) return fillCell(node.leaf, value, place)
+  if (node.list) {
+    const { list } = node
+    if (!Array.isArray(value)) return value
+    place.lists.push(() => parseList(list, value, place))
+    return PLACED
+  }
+  if (node.requested !== undefined) return value === place.cells[node.requested] ? PLACED : value
+  if (!isFields(value)) return value
+  return parseFields(node.fields, value, { ...place, path: `${place.path}${name}.` }) ?? PLACED
+}
+
+function fillCell({ index, column }: Leaf, value: unknown, place: Place): unknown {
+  const converted = column.tuple ? toTuples(column.tuple, value) : CONVERT[column.kind](value)
+  if (converted === undefined) return value
+  place.cells[index] = converted.cell
+  return converted.exact ? PLACED : value
+}
+
+function parseList(compiled: CompiledChild, list: readonly unknown[], place: Place): void {
+  const rows = place.work.children.get(compiled.table.name) ?? []
+  const seen = new Set<string>()
+  list.forEach((item, position) => {
+    const fields = compiled.child.items === 'scalar' && !isFields(item) ? { value: item } : item
+    const row = parseRow(compiled, fields, place.work, { position, above: place, received: item })
+    if (!row) return
+    const key = compiled.key.map(index => row.cells[index]).join('\u0000')
+    if (seen.has(key)) {
+      place.work.report.reject(compiled.table.name, item, 'repeated within its parent', place.work.within)
+      return
+    }
+    seen.add(key)
+    rows.push(row)
+  })
+}
+
+/** `exact` is false when the cell is only near the value, which then stands in `_extra` as well. */
+interface Converted {
+  cell: Cell
+  exact: boolean
+}
+
+const exactly = (cell: Cell): Converted => ({ cell, exact: true })
+
+const CONVERT: Readonly<Record<ColumnKind, (value: unknown) => Converted | undefined>> = {
+  text: value => {
+    if (typeof value !== 'string') return undefined
+    // Half a surrogate pair has no UTF-8: the database would hand back another string.
+    return value.isWellFormed() ? exactly(value) : { cell: value.toWellFormed(), exact: false }
+  },
+  integer: value => (Number.isSafeInteger(value) ? exactly(value as number) : undefined),
+  real: value => {
+    if (typeof value === 'number' && Number.isFinite(value)) return exactly(value)
+    const near = Number(exactNumber(value)?.text ?? Number.NaN)
+    return Number.isFinite(near) ? { cell: near, exact: false } : undefined
+  },
+  boolean: value => (typeof value === 'boolean' ? exactly(value ? 1 : 0) : undefined),
+  timestamp: value => {
+    if (typeof value !== 'string') return undefined
+    // A day alone has its place in the order of time, but is less than was asked for.
+    if (isDay(value)) return { cell: `${value}T00:00:00.000Z`, exact: false }
+    const instant = readInstant(value)
+    return instant && { cell: instant.text, exact: instant.exact }
+  },
+  date: value => (typeof value === 'string' && isDay(value) ? exactly(value) : undefined),
+  json: value => exactly(encodeJson(value)),
+}
+
+/**
+ * Objects as arrays of their plain values in a fixed order; inexact when one holds more or something else. A view
+ * unfolds them in SQL, where one value that is nested too deep would fail the whole query.
+ */
+function toTuples(names: readonly string[], value: unknown): Converted | undefined {
+  if (!Array.isArray(value)) return undefined
+  const exact = value.every(
+    item =>
+      isFields(item) && Object.entries(item).every(([name, inner]) => names.includes(name) && isPlain(inner)),
+  )
+  const plain = (inner: unknown) => (isPlain(inner) ? (inner ?? null) : null)
+  const tuples = value.map(item => names.map(name => (isFields(item) ? plain(item[name]) : null)))
+  return { cell: encodeJson(tuples), exact }
+}
+
+function isPlain(value: unknown): boolean {
+  return typeof value !== 'object' || value === null || exactNumber(value) !== undefined
+}
+
+function isFields(value: unknown): value is Record<string, unknown> {
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && exactNumber(value) === undefined
+  )
+}

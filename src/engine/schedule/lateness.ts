@@ -1,0 +1,136 @@
+import type { Feed, Resource } from '../../catalog/resource.ts'
+import { isoInstant } from '../../clock.ts'
+import { ResourceError } from '../../errors.ts'
+import type { EngineContext } from '../context.ts'
+import type { ListOf } from './agenda.ts'
+import { longestWaitMs, MINUTE } from './intervals.ts'
+
+/**
+ * Holds the daemon to its schedule: every list that the workspace offers has one next due time, at most a week ahead,
+ * and is read within twice its interval. A list that is not makes its resource `failing`.
+ */
+
+/** One list, with all times in ms by one clock. */
+export interface ListSchedule {
+  /** `resource.feed` */
+  feed: string
+  /** When it is read next; undefined where nothing of it falls due. */
+  dueAt: number | undefined
+  /** When each part was last read to its end, and how long after that it is read again. */
+  parts: readonly { listedAt: number; intervalMs: number }[]
+}
+
+export interface Lateness {
+  feed: string
+  reason: 'never-due' | 'late'
+  /** When its oldest part was last read to its end. */
+  listedAt: number | undefined
+}
+
+/** A poll each second may be this late on a busy machine without being worth a word. */
+const LEAST_GRACE_MS = MINUTE
+
+/** Pure. @param longestMs how far ahead the next due time may lie */
+export function latenessAt(
+  lists: readonly ListSchedule[],
+  { now, longestMs }: { now: number; longestMs: number },
+): Lateness | undefined {
+  for (const { feed, dueAt, parts } of lists) {
+    const listedAt = parts.length === 0 ? undefined : Math.min(...parts.map(part => part.listedAt))
+    if (dueAt === undefined || dueAt > now + longestMs + LEAST_GRACE_MS)
+      return { feed, reason: 'never-due', listedAt }
+    const late = parts.find(part => now - part.listedAt > allowedMs(part))
+    if (late) return { feed, reason: 'late', listedAt: late.listedAt }
+  }
+  return undefined
+}
+
+function allowedMs({ intervalMs }: { intervalMs: number }): number {
+  return Math.max(2 * intervalMs, intervalMs + LEAST_GRACE_MS)
+}
+
+/** The lists of a resource, by the server's clock. Left out is what this workspace does not offer. */
+export function schedulesOf(context: EngineContext, resource: Resource): ListSchedule[] {
+  return Object.entries(resource.feeds).flatMap(([feedName, feed]) =>
+    feed.mode === 'item'
+      ? []
+      : (scheduleOf(context, { resource: resource.name, id: `${resource.name}.${feedName}`, feed }) ?? []),
+  )
+}
+
+function scheduleOf(context: EngineContext, list: ListOf): ListSchedule | undefined {
+  const { store, agenda, holds, server, clock } = context
+  const heldUntil = holds.heldUntil(list.resource)
+  const heldAt = heldUntil === undefined ? undefined : server.now() + heldUntil - clock.elapsed()
+  if (holds.isHeld(list.id)) return { feed: list.id, dueAt: heldAt, parts: [] }
+  const segments = store.ledger.segments(list.id).filter(one => one.unavailableSince === null)
+  if (isNeverRead(list.feed, segments)) return { feed: list.id, dueAt: server.now(), parts: [] }
+  if (segments.length === 0) return undefined
+  const dueTimes = segments.flatMap(segment => {
+    if (holds.isHeld(list.id, segment.scope)) return heldAt ?? []
+    const at = agenda.dueAt(list, segment)
+    return at === undefined ? [] : server.from(Date.parse(at))
+  })
+  const parts = segments.flatMap(segment =>
+    segment.closed || segment.listedAt === null
+      ? []
+      : { listedAt: Date.parse(segment.listedAt), intervalMs: agenda.intervalMs(list, segment) },
+  )
+  return { feed: list.id, dueAt: dueTimes.length === 0 ? undefined : Math.min(...dueTimes), parts }
+}
+
+/** A list without a segment is due now; a list in scopes has nothing to read as long as there are none. */
+export function isNeverRead(feed: Feed, segments: readonly unknown[]): boolean {
+  const isScoped = feed.mode === 'snapshot' && feed.scope !== undefined
+  return segments.length === 0 && !isScoped
+}
+
+/** Why a resource does not count as being read; undefined when it does. */
+export function latenessOf(context: EngineContext, resource: Resource): ResourceError | undefined {
+  const late = latenessAt(schedulesOf(context, resource), {
+    now: context.server.now(),
+    longestMs: longestWaitMs(context.options),
+  })
+  return late && latenessError(late)
+}
+
+const LATE = 'not read within twice its interval'
+const NEVER_DUE = 'nothing of it falls due'
+/** The reasons that this file gives. */
+const LATENESS = new RegExp(`^[^ ]+: (${LATE}|${NEVER_DUE}) `)
+
+function latenessError({ feed, reason, listedAt }: Lateness): ResourceError {
+  const since = listedAt === undefined ? 'never' : isoInstant(listedAt)
+  if (reason === 'late') {
+    return new ResourceError(`${feed}: ${LATE} (last read to its end: ${since})`, {
+      code: 'late',
+      hint: 'The API may be slow, refuse requests or not answer: see the log, or run parley doctor.',
+    })
+  }
+  return new ResourceError(`${feed}: ${NEVER_DUE} (last read to its end: ${since})`, {
+    code: 'never-due',
+    hint: `This is a fault of parley. Run parley resync ${feed.split('.')[0]} to have it read again, and report it.`,
+  })
+}
+
+/**
+ * Writes into the state of each resource whether it is late, and takes that back once it is read on schedule, also in
+ * the middle of a run that never ends. A failure with another reason keeps its reason.
+ */
+export function noteLateness(context: EngineContext, resources: readonly Resource[]): void {
+  const { state } = context.store
+  for (const resource of resources) {
+    const { failingSince, firstCompleteAt, reason } = state.get(resource.name)
+    const wasLate = failingSince !== null && LATENESS.test(reason ?? '')
+    if (firstCompleteAt === null || (failingSince !== null && !wasLate)) continue
+    const late = latenessOf(context, resource)
+    if (wasLate && !late) state.healthy(resource.name)
+    if (wasLate || !late) continue
+    state.failing(resource.name, late.message, context.now())
+    context.log.error('Resource is not read on schedule', {
+      resource: resource.name,
+      code: late.code,
+      reason: late.message,
+    })
+  }
+}

@@ -1,0 +1,87 @@
+import type { ItemFeed, Resource } from '../../catalog/resource.ts'
+import { isoInstant } from '../../clock.ts'
+import { quote } from '../../store/database/sql.ts'
+import type { EngineContext } from '../context.ts'
+import type { Source } from '../scheduler/job.ts'
+import type { ListOf } from './agenda.ts'
+import { byTime } from './by-time.ts'
+import { DAY } from './intervals.ts'
+import { isNeverRead } from './lateness.ts'
+
+export type Backlog = Readonly<Record<Source['lane'], number>>
+
+/** What is due now, by lane: spans and lists to be walked, and keys to be read singly. */
+export function dueNow(context: EngineContext, resources: readonly Resource[]): Backlog {
+  const due = { head: 0, history: 0, audit: 0, items: 0 }
+  for (const { name, feeds } of resources) {
+    for (const [feedName, feed] of Object.entries(feeds)) {
+      const id = `${name}.${feedName}`
+      if (feed.mode === 'item') due.items += dueKeys(context, id, feed)
+      else for (const lane of dueWalks(context, { resource: name, id, feed })) due[lane] += 1
+    }
+  }
+  return due
+}
+
+function dueWalks({ store, agenda, holds }: EngineContext, list: ListOf): Source['lane'][] {
+  return store.ledger
+    .segments(list.id)
+    .filter(segment => !holds.isHeld(list.id, segment.scope) && agenda.isListDue(list, segment))
+    .map(segment => agenda.laneOf(list, segment))
+}
+
+function dueKeys({ store, now }: EngineContext, id: string, { pending }: ItemFeed): number {
+  const tasks = store.tasks.countDue(id, now())
+  if (!pending) return tasks
+  const sql = `SELECT count(*) FROM ${quote(pending.table)} WHERE ${pending.where}`
+  return tasks + (store.prepare(sql).pluck().get() as number)
+}
+
+export interface Chosen {
+  resource: Resource
+  /** The feeds of its sources. */
+  sources: readonly string[]
+  /** False when the run has left something to be read. */
+  finished: boolean
+}
+
+/**
+ * Notes when each of these resources is due, by the daemon's intervals: after a backfill too, whether a daemon ever
+ * runs or not.
+ */
+export function noteNextDue(
+  context: EngineContext,
+  chosen: readonly Chosen[],
+  { pollMs }: { pollMs: number },
+): void {
+  const timed = { ...context, agenda: byTime(context, { pollMs }) }
+  for (const { resource, sources, finished } of chosen) {
+    context.store.state.nextRun(resource.name, finished ? nextDue(timed, resource, sources) : context.now())
+  }
+}
+
+/**
+ * When the resource falls due again, as far as it is known now. `sources` are the feeds of all its sources: some ask
+ * for what no list shows.
+ */
+export function nextDue(
+  context: EngineContext,
+  { name, feeds }: Resource,
+  sources: readonly string[],
+): string {
+  const { store, clock, holds, agenda } = context
+  const held = holds.heldUntil(name)
+  const times = [...new Set(sources)].flatMap(id =>
+    holds.isHeld(id) ? [] : (store.tasks.nextDue(id, holds.heldScopes(id)) ?? []),
+  )
+  for (const [feedName, feed] of Object.entries(feeds)) {
+    const id = `${name}.${feedName}`
+    if (feed.mode === 'item' || holds.isHeld(id)) continue
+    const segments = store.ledger.segments(id)
+    if (isNeverRead(feed, segments)) times.push(context.now())
+    const asked = segments.filter(({ scope }) => !holds.isHeld(id, scope))
+    times.push(...asked.flatMap(segment => agenda.dueAt({ resource: name, id, feed }, segment) ?? []))
+  }
+  if (held !== undefined) times.push(isoInstant(clock.now() + held - clock.elapsed()))
+  return [...times, context.after(DAY)].sort()[0] ?? ''
+}

@@ -1,0 +1,51 @@
+import { isoInstant } from '../../clock.ts'
+import type { ParleyError } from '../../errors.ts'
+import type { Segment } from '../../store/sync/ledger.ts'
+import type { Task } from '../../store/sync/tasks.ts'
+import type { EngineContext } from '../context.ts'
+import type { FeedName } from '../feeds.ts'
+import { aloneBackoffMs, pageBackoffMs } from '../modes/narrowing.ts'
+import { givenUp } from '../modes/walk.ts'
+
+/**
+ * Reports keys that could not be read. Each stays a task with a wait of its own, which grows, so that neither this run
+ * nor a restart forgets it and no other key waits for it.
+ */
+export function putOff(
+  context: EngineContext,
+  where: FeedName,
+  tasks: readonly Task[],
+  error: ParleyError,
+): void {
+  for (const task of tasks) {
+    const attempts = task.attempts + 1
+    context.store.tasks.done(task, {
+      round: context.round(where.resource),
+      dueAt: context.after(aloneBackoffMs(attempts)),
+      attempts,
+      waiting: true,
+    })
+  }
+  context.fail(where, error)
+}
+
+/**
+ * Reports a list, or a part of it, that could not be read. Its wait stands in the ledger, so that no other part waits
+ * for it. The checkpoint stays: what the walk has read is not read again.
+ */
+export function putOffList(
+  context: EngineContext,
+  where: FeedName,
+  segment: Segment,
+  error: ParleyError,
+): void {
+  const { store, agenda, clock } = context
+  const attempts = segment.attempts + 1
+  // A run that ends leaves it to the next one.
+  const retryAt = agenda.isTimed
+    ? isoInstant(clock.now() + pageBackoffMs(attempts))
+    : context.after(aloneBackoffMs(attempts))
+  const kept = givenUp(segment, error)
+  store.ledger.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })
+  context.fail(where, error)
+}

@@ -1,0 +1,52 @@
+import type { ResourceName } from '../../catalog/resource.ts'
+import type { ParleyError } from '../../errors.ts'
+import type { Log, LogFields } from '../../log.ts'
+
+/** Says the same failure once for as long as it lasts: a line for each would bury all others. */
+export interface FailureLog {
+  failed(where: { resource: ResourceName; feed: string }, error: ParleyError, lines?: FailureLines): void
+  /** A run of the resource met no failure. */
+  recovered(resource: ResourceName): void
+}
+
+/** What the log says of one kind of failure. */
+export interface FailureLines {
+  begins: string
+  ends: string
+  /** In place of the error's message. */
+  fields?: LogFields
+}
+
+const READING: FailureLines = { begins: 'Failed to read a resource', ends: 'A resource is read again' }
+
+export function createFailureLog(log: Pick<Log, 'error' | 'info'>): FailureLog {
+  /** Failures in a row, by feed and code. */
+  const streaks = new Map<ResourceName, Map<string, Streak>>()
+  return {
+    failed({ resource, feed }, { code, message }, { begins, ends, fields } = READING) {
+      const ofResource = streaks.get(resource) ?? new Map<string, Streak>()
+      streaks.set(resource, ofResource)
+      const kind = `${feed} ${code}`
+      const failures = (ofResource.get(kind)?.failures ?? 0) + 1
+      ofResource.set(kind, { failures, ends })
+      if (!isPowerOfTen(failures)) return
+      log.error(begins, { resource, code, ...(fields ?? { reason: `${feed}: ${message}` }), failures })
+    },
+    recovered(resource) {
+      const ended = [...(streaks.get(resource)?.values() ?? [])]
+      for (const ends of new Set(ended.map(streak => streak.ends))) {
+        const failures = ended.reduce((sum, streak) => sum + (streak.ends === ends ? streak.failures : 0), 0)
+        log.info(ends, { resource, failures })
+      }
+      streaks.delete(resource)
+    },
+  }
+}
+
+interface Streak {
+  failures: number
+  ends: string
+}
+
+/** The first, the tenth, the hundredth: what goes on for long is said again, ever more rarely. */
+const isPowerOfTen = (count: number): boolean => Number.isInteger(Math.log10(count))

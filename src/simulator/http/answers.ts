@@ -1,0 +1,50 @@
+import { mix } from '../draw.ts'
+
+/** What an operation answers, before faults and compression. */
+export interface Answer {
+  status: number
+  /** JSON text. */
+  body: string
+}
+
+/** Raised by an operation to answer with an error. */
+export class Refusal extends Error {
+  readonly answer: Answer
+
+  constructor(answer: Answer) {
+    super(`answered ${answer.status}`)
+    this.answer = answer
+  }
+}
+
+const NAMES: Record<number, string> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  429: 'Too Many Requests',
+  500: 'Internal Server Error',
+}
+
+/** The v1 and general error body, which v2 operations use too but for 400. */
+export function generalError(status: number, message: string): Answer {
+  const error = NAMES[status]
+  return {
+    status,
+    body: JSON.stringify({ statusCode: status, message, ...(error !== message && { error }) }),
+  }
+}
+
+/** The v2 error body. */
+export function v2BadRequest(message: string): Answer {
+  let salt = 0
+  for (const letter of message) salt = (Math.imul(salt, 31) + (letter.codePointAt(0) ?? 0)) >>> 0
+  const requestId = `req_${mix(1, 2, salt).toString(16).padStart(8, '0')}`
+  return {
+    status: 400,
+    body: JSON.stringify({ error: { code: 'invalid_request', message, request_id: requestId } }),
+  }
+}
+
+export const notFound = (message = 'Not Found'): Refusal => new Refusal(generalError(404, message))
+export const forbidden = (): Refusal => new Refusal(generalError(403, 'Forbidden'))

@@ -1,0 +1,139 @@
+import { mix } from '../draw.ts'
+import type { Position } from '../timeline.ts'
+import type { Query } from './query.ts'
+
+/** The shapes in which a list can come. */
+export const ENVELOPES = ['v2', 'v1-cursor', 'v1-page', 'bare', 'unlimited'] as const
+export type Envelope = (typeof ENVELOPES)[number]
+
+/** Where cursors are made, refused and, by a fault, repeated. */
+export interface Cursors {
+  /** `scope` is the list and its filters: a cursor is good for the list that gave it only. */
+  encode(position: Position, scope: string): string
+  decode(query: Query, scope: string): Position | undefined
+}
+
+/** Reads items from behind `after`, newest or first in order, until `visit` returns false. */
+export type Walk = (after: Position | undefined, visit: (index: number) => boolean) => void
+
+export interface Listing {
+  walk: Walk
+  positionOf: (index: number) => Position
+  json: (index: number) => string
+}
+
+export function plainCursors(): Cursors {
+  return {
+    encode: ({ at, index }, scope) =>
+      Buffer.from(`${at.toString(36)}.${index.toString(36)}.${scopeMark(scope)}`).toString('base64url'),
+    decode: (query, scope) => {
+      const cursor = query.word('cursor')
+      if (cursor === undefined) return undefined
+      const [at = '', index = '', mark = '', ...rest] = Buffer.from(cursor, 'base64url').toString().split('.')
+      if (
+        rest.length > 0 ||
+        mark !== scopeMark(scope) ||
+        !/^-?[0-9a-z]+$/.test(at) ||
+        !/^-?[0-9a-z]+$/.test(index)
+      ) {
+        throw query.refuse('cursor is not valid for this list')
+      }
+      return { at: Number.parseInt(at, 36), index: Number.parseInt(index, 36) }
+    },
+  }
+}
+
+function scopeMark(scope: string): string {
+  let hash = 7
+  for (let i = 0; i < scope.length; i++) hash = mix(hash, 3, scope.charCodeAt(i))
+  return hash.toString(36)
+}
+
+interface Page {
+  rows: string[]
+  last: Position | undefined
+  hasNext: boolean
+}
+
+function takePage(listing: Listing, after: Position | undefined, limit: number): Page {
+  const page: Page = { rows: [], last: undefined, hasNext: false }
+  listing.walk(after, index => {
+    if (page.rows.length === limit) {
+      page.hasNext = true
+      return false
+    }
+    page.rows.push(listing.json(index))
+    page.last = listing.positionOf(index)
+    return true
+  })
+  return page
+}
+
+export function v2Page(query: Query, cursors: Cursors, scope: string, listing: Listing): string {
+  const limit = query.limit(100, 30)
+  const page = takePage(listing, cursors.decode(query, scope), limit)
+  const cursor = page.last === undefined ? 'null' : `"${cursors.encode(page.last, scope)}"`
+  return `{"data":[${page.rows.join(',')}],"page_info":{"end_cursor":${cursor},"has_next_page":${page.hasNext}}}`
+}
+
+export function v1CursorPage(query: Query, cursors: Cursors, scope: string, listing: Listing): string {
+  const limit = query.limit(50, 30)
+  const page = takePage(listing, cursors.decode(query, scope), limit)
+  const cursor = page.hasNext && page.last ? `"${cursors.encode(page.last, scope)}"` : 'null'
+  return `{"data":[${page.rows.join(',')}],"pagination":{"next_cursor":${cursor}}}`
+}
+
+export function v1NumberedPage(query: Query, { walk, json }: Listing): string {
+  const page = query.page()
+  const limit = query.limit(200, 50)
+  const all = gather(walk)
+  const rows = all.slice((page - 1) * limit, page * limit).map(json)
+  return (
+    `{"data":[${rows.join(',')}],"pagination":{"page":${page},"limit":${limit}` +
+    `,"total_size":${all.length},"total_pages":${Math.ceil(all.length / limit)}}}`
+  )
+}
+
+function gather(walk: Walk): number[] {
+  const all: number[] = []
+  walk(undefined, index => all.push(index) > 0)
+  return all
+}
+
+/** The lists whose paging the specification does not show, in the shape that was chosen. */
+export function shapedPage(
+  envelope: Envelope,
+  query: Query,
+  cursors: Cursors,
+  scope: string,
+  listing: Listing,
+): string {
+  if (envelope === 'unlimited' && query.has('limit'))
+    throw query.refuse('query parameter limit is not accepted')
+  const pages: Record<Envelope, () => string> = {
+    v2: () => v2Page(query, cursors, scope, listing),
+    'v1-cursor': () => v1CursorPage(query, cursors, scope, listing),
+    'v1-page': () => v1NumberedPage(query, listing),
+    bare: () => `[${gather(listing.walk).map(listing.json).join(',')}]`,
+    unlimited: () => v1CursorPage(query, cursors, scope, listing),
+  }
+  return pages[envelope]()
+}
+
+/** A listing over an array that is in the list's order already; its cursor is the place of the item by `keyOf`. */
+export function arrayListing(
+  order: readonly number[],
+  json: (index: number) => string,
+  isBehind: (index: number, last: number) => boolean,
+): Listing {
+  return {
+    walk: (after, visit) => {
+      for (const index of order) {
+        if (after && !isBehind(index, after.index)) continue
+        if (!visit(index)) return
+      }
+    },
+    positionOf: index => ({ at: 0, index }),
+    json,
+  }
+}

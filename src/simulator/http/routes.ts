@@ -1,0 +1,52 @@
+import { activityOperations } from '../operations/activities.ts'
+import { collectionOperations } from '../operations/collections.ts'
+import { meetingOperations } from '../operations/meetings.ts'
+import { messageOperations } from '../operations/messages.ts'
+import { objectOperations } from '../operations/objects.ts'
+import { playbookOperations } from '../operations/playbooks.ts'
+import { workspaceOperations } from '../operations/workspace.ts'
+import type { Answer } from './answers.ts'
+import type { Operation } from './operation.ts'
+
+export interface Route {
+  operation: Operation
+  parameters: string[]
+}
+
+const OPERATIONS: readonly Operation[] = [
+  ...activityOperations,
+  ...messageOperations,
+  ...objectOperations,
+  ...workspaceOperations,
+  ...collectionOperations,
+  ...meetingOperations,
+  ...playbookOperations,
+]
+
+const TABLE = OPERATIONS.map(operation => ({ operation, parts: operation.template.split('/') }))
+
+/** Finds the operation of a path; a slash at the end does not matter. undefined when there is none. */
+export function findRoute(path: string): Route | undefined {
+  const trimmed = path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
+  const given = trimmed.split('/')
+  for (const { operation, parts } of TABLE) {
+    if (parts.length !== given.length) continue
+    const parameters: string[] = []
+    const isMatch = parts.every((part, n) => {
+      const value = given[n] ?? ''
+      if (!part.startsWith('{')) return part === value
+      parameters.push(value)
+      return value !== ''
+    })
+    if (isMatch) return { operation, parameters }
+  }
+  return undefined
+}
+
+export function ok(body: string): Answer {
+  return { status: 200, body }
+}
+
+export function routeTemplates(): string[] {
+  return OPERATIONS.map(operation => operation.template)
+}

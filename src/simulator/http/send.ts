@@ -1,0 +1,126 @@
+import type { ServerResponse } from 'node:http'
+import { promisify } from 'node:util'
+import { constants, gzip } from 'node:zlib'
+import { padded, rewritten, withoutData, withoutItems } from '../faults/altered.ts'
+import type { Fault } from '../faults/faults.ts'
+import { type Answer, generalError } from './answers.ts'
+
+const compress = promisify(gzip)
+/** Below this gzip costs more than it saves. */
+const LEAST_TO_COMPRESS = 1_400
+
+const HTML =
+  '<!doctype html><html><head><title>Service temporarily unavailable</title></head><body><h1>502</h1></body></html>'
+
+export interface Delivery {
+  answer: Answer
+  headers: Record<string, string>
+  acceptsGzip: boolean
+}
+
+/** Sends an answer as it is. */
+export async function deliver(
+  response: ServerResponse,
+  { answer, headers, acceptsGzip }: Delivery,
+): Promise<void> {
+  const all: Record<string, string | number> = {
+    'Content-Type': 'application/json; charset=utf-8',
+    ...headers,
+  }
+  let body = Buffer.from(answer.body)
+  if (acceptsGzip) all['Vary'] = 'Accept-Encoding'
+  if (acceptsGzip && body.length >= LEAST_TO_COMPRESS) {
+    body = await compress(body, { level: constants.Z_BEST_SPEED })
+    all['Content-Encoding'] = 'gzip'
+  }
+  all['Content-Length'] = body.length
+  response.writeHead(answer.status, all)
+  response.end(body)
+}
+
+type Spoil = (response: ServerResponse, delivery: Delivery, fault: Fault) => Promise<number> | number
+
+const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' }
+
+/** Sends an answer as a fault lets it come, and gives the status that the client saw, 0 for none. */
+export const SPOILED: Partial<Record<Fault['kind'], Spoil>> = {
+  status: (response, { headers }, fault) => {
+    const status = fault.status ?? 500
+    const isHtml = status === 502 || status === 504
+    const retry = fault.retryAfter === undefined ? {} : { 'Retry-After': String(fault.retryAfter) }
+    response.writeHead(status, {
+      ...headers,
+      ...(isHtml ? { 'Content-Type': 'text/html' } : JSON_TYPE),
+      ...retry,
+    })
+    response.end(isHtml ? HTML : generalError(status, 'Fault').body)
+    return status
+  },
+  reset: response => {
+    response.socket?.resetAndDestroy()
+    return 0
+  },
+  'reset-in-body': (response, { answer, headers }) => {
+    const body = Buffer.from(answer.body)
+    response.writeHead(answer.status, { ...headers, ...JSON_TYPE, 'Content-Length': body.length })
+    response.write(body.subarray(0, body.length >>> 1), () => response.socket?.resetAndDestroy())
+    return answer.status
+  },
+  truncate: async (response, delivery) => {
+    const body = delivery.answer.body.slice(0, delivery.answer.body.length >>> 1)
+    await deliver(response, { ...delivery, answer: { status: 200, body } })
+    return 200
+  },
+  stall: () => 0,
+  'stall-in-body': (response, { answer, headers }) => {
+    const body = Buffer.from(answer.body)
+    response.writeHead(answer.status, { ...headers, ...JSON_TYPE, 'Content-Length': body.length })
+    response.write(body.subarray(0, body.length >>> 1))
+    return answer.status
+  },
+  html: (response, { headers }) => {
+    response.writeHead(200, { ...headers, 'Content-Type': 'text/html; charset=utf-8' })
+    response.end(HTML)
+    return 200
+  },
+  'wrong-type': async (response, delivery) => {
+    await deliver(response, { ...delivery, headers: { ...delivery.headers, 'Content-Type': 'text/plain' } })
+    return delivery.answer.status
+  },
+  endless: (response, { headers }) => {
+    response.writeHead(200, { ...headers, ...JSON_TYPE })
+    response.write('{"data":[')
+    writeForever(response)
+    return 200
+  },
+  empty: altered(withoutItems),
+  'null-data': altered(withoutData),
+  rewrite: altered((body, { from = '', to = '' }) => rewritten(body, from, to)),
+  bloat: altered((body, { bytesOfItem = 100_000 }) => padded(body, bytesOfItem)),
+  redirect: (response, { headers }) => {
+    response.writeHead(302, { ...headers, Location: '/elsewhere' })
+    response.end()
+    return 302
+  },
+}
+
+/** Another body where the answer would be a good one. */
+function altered(alter: (body: string, fault: Fault) => string): Spoil {
+  return async (response, delivery, fault) => {
+    const { status, body } = delivery.answer
+    const answer = status === 200 ? { status, body: alter(body, fault) } : delivery.answer
+    await deliver(response, { ...delivery, answer })
+    return status
+  }
+}
+
+const CHUNK = '{"id":"00000000-0000-4000-8000-000000000000","subject":"more and more"},'.repeat(800)
+
+function writeForever(response: ServerResponse): void {
+  const more = (): void => {
+    if (response.destroyed || response.socket?.destroyed) return
+    if (response.write(CHUNK)) setImmediate(more)
+  }
+  response.on('drain', more)
+  more()
+}

@@ -1,0 +1,130 @@
+import type { Clock } from '../../clock.ts'
+import type { Prepare, Sqlite } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+import { nameFor } from './metadata.ts'
+import type { CrmRow, CrmTableRows } from './rows.ts'
+import { dropTable, freeName, isTableError, lastId, namesInUse, renameTable, tableExists } from './sql.ts'
+import type { CrmTableState, CrmTableStates, TypedTable } from './state.ts'
+
+/** Fills the next table of an object in batches, replaces the present table by it, and empties the replaced table. */
+export interface CrmTableFilling {
+  /**
+   * An object whose tables have work to do. The first table of an object waits until the object's list was read to its
+   * end, unless `all` is true.
+   */
+  objectWithWork(options: { all: boolean }): string | undefined
+  /** Whether the tables of this object have work to do. */
+  isReady(object: string): boolean
+  /**
+   * Runs a batch for an object until about `until` by the clock; at least one record or EMPTY_BATCH_ROWS rows. True
+   * when a table was replaced: the caller then has to publish it.
+   */
+  runBatch(object: string, until: number): boolean
+}
+
+export interface CrmTableFillingDeps {
+  db: Sqlite
+  prepare: Prepare
+  clock: Pick<Clock, 'elapsed'>
+  states: CrmTableStates
+  rows: Pick<CrmTableRows, 'put'>
+}
+
+/** Records read at a time. A batch has no time for more when records have thousands of fields. */
+const READ_RECORDS = 5
+/** Rows deleted between two checks of the clock while a table is emptied. */
+const EMPTY_BATCH_ROWS = 20
+
+export function createCrmTableFilling(deps: CrmTableFillingDeps): CrmTableFilling {
+  const { db, prepare, states } = deps
+  const wasListed = prepare(
+    `SELECT 1 FROM sync_resources WHERE resource = 'crm_records'
+       AND (first_complete_at IS NOT NULL OR failing_since IS NOT NULL)
+     UNION ALL SELECT 1 FROM sync_segments WHERE feed = 'crm_records.list' AND scope = ?
+       AND (listed_at IS NOT NULL OR unavailable_since IS NOT NULL) LIMIT 1`,
+  )
+  const fill = createFiller(deps)
+  const empty = createEmptier(deps)
+
+  const hasWork = (object: string, { made, next, leaving }: CrmTableState, all: boolean): boolean =>
+    next ? all || made !== undefined || wasListed.get(object) !== undefined : leaving.length > 0
+
+  return {
+    objectWithWork({ all }) {
+      for (const [object, state] of states.all()) if (hasWork(object, state, all)) return object
+      return undefined
+    },
+    isReady(object) {
+      const state = states.all().get(object)
+      return state !== undefined && hasWork(object, state, false)
+    },
+    runBatch(object, until) {
+      const state = states.all().get(object)
+      if (state?.next) {
+        if (!fill(object, state.next, until)) return false
+        states.save(object, replaceTable(db, object, state, state.next))
+        return true
+      }
+      const [table] = state?.leaving ?? []
+      if (state && table !== undefined && empty(table, until))
+        states.save(object, { ...state, leaving: state.leaving.filter(each => each !== table) })
+      return false
+    },
+  }
+}
+
+/** Fills a table, continuing after the last id in it. Returns whether it is complete. */
+function createFiller({ prepare, clock, db, rows }: CrmTableFillingDeps) {
+  const someRecords = prepare(
+    `SELECT id, fields, created_at AS createdAt, updated_at AS updatedAt, _deleted_at AS deletedAt
+     FROM crm_records WHERE object = ? AND id > ? ORDER BY id LIMIT ${READ_RECORDS}`,
+  )
+  return (object: string, table: TypedTable, until: number): boolean => {
+    for (let after = lastId(db, table.table); ; ) {
+      const records = someRecords.all(object, after) as CrmRow[]
+      for (const record of records) {
+        rows.put(table, record)
+        after = record.id
+        if (clock.elapsed() >= until) return false
+      }
+      if (records.length < READ_RECORDS) return true
+    }
+  }
+}
+
+/** Replaces the present table. Readers see the old table until the commit, then the new one. */
+function replaceTable(
+  db: Sqlite,
+  object: string,
+  { made, leaving }: CrmTableState,
+  next: TypedTable,
+): CrmTableState {
+  const name = made?.table ?? freeName(db, nameFor(object))
+  const left = [...leaving]
+  if (made && tableExists(db, made.table)) {
+    const retired = namesInUse(db).take('sync_crm_left')
+    renameTable(db, made.table, retired)
+    left.push(retired)
+  }
+  renameTable(db, next.table, name)
+  return { made: { table: name, columns: next.columns }, leaving: left }
+}
+
+/** Empties a table in batches, then drops it. Returns whether it is dropped. */
+function createEmptier({ db, clock }: CrmTableFillingDeps) {
+  return (table: string, until: number): boolean => {
+    if (!tableExists(db, table)) return true
+    // By id, since a CRM field may be named `rowid`.
+    const remove = db.prepare(
+      `DELETE FROM ${quote(table)} WHERE "id" IN (SELECT "id" FROM ${quote(table)} LIMIT ${EMPTY_BATCH_ROWS})`,
+    )
+    try {
+      while (remove.run().changes > 0) if (clock.elapsed() >= until) return false
+    } catch (error) {
+      // A trigger or foreign key of other people may forbid deleting its rows.
+      if (!isTableError(error)) throw error
+    }
+    dropTable(db, table)
+    return true
+  }
+}

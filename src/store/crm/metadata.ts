@@ -1,0 +1,130 @@
+import type { Prepare, Sqlite } from '../database/connection.ts'
+import { dealViews } from '../views/deals.ts'
+import { createCrmDictionary } from '../views/dictionary.ts'
+import { replaceViews } from '../views/replace.ts'
+import { type CrmColumn, type CrmField, columnsOf, identifier } from './columns.ts'
+import { createTable, dropTable, dropViews, namesInUse, tableExists, viewsOf } from './sql.ts'
+import { type CrmTableState, type CrmTableStates, tablesOf } from './state.ts'
+
+/** Creates typed tables from the CRM metadata, and publishes their names for people. */
+export interface CrmTableMetadata {
+  /** Creates an empty next table when the columns of an object have changed. Drops the tables of a removed object. */
+  plan(object: string): void
+  /** Writes the names of an object's table and columns to `crm_objects`, `crm_fields`, the views and the dictionary. */
+  publish(object: string): void
+  /** Drops all tables and views of an object. */
+  drop(object: string): void
+}
+
+export interface CrmTableMetadataDeps {
+  db: Sqlite
+  prepare: Prepare
+  states: CrmTableStates
+}
+
+export function createCrmTableMetadata({ db, prepare, states }: CrmTableMetadataDeps): CrmTableMetadata {
+  const objectExists = prepare('SELECT 1 FROM crm_objects WHERE name = ?')
+  const fieldsOf = createFieldReader(prepare)
+  const publish = createPublisher({ db, prepare, states })
+
+  const drop = (object: string) => {
+    const state = states.all().get(object)
+    if (!state) return
+    if (state.made) dropViews(db, state.made.table)
+    for (const table of tablesOf(state)) dropTable(db, table)
+    states.remove(object)
+    publish(object)
+  }
+
+  return {
+    publish,
+    drop,
+    plan(object) {
+      if (!objectExists.get(object)) return drop(object)
+      const state = withoutDropped(db, states.all().get(object))
+      const latest = state.next ?? state.made
+      const before = new Map(latest?.columns.map(({ field, column }) => [field, column] as const))
+      const columns = columnsOf(fieldsOf(object), before)
+      if (latest && sameColumns(latest.columns, columns)) return
+      const table = namesInUse(db).take('sync_crm_next')
+      createTable(db, table, state.made?.table ?? nameFor(object), columns)
+      const leaving = [...state.leaving, ...(state.next ? [state.next.table] : [])]
+      states.save(object, { ...state, next: { table, columns }, leaving })
+    },
+  }
+}
+
+/** The name of an object's table; a number is appended when the name is taken. */
+export function nameFor(object: string): string {
+  return `crm_${identifier(object)}`
+}
+
+/** The state without tables that someone has dropped. */
+function withoutDropped(db: Sqlite, state: CrmTableState | undefined): CrmTableState {
+  const { made, next, leaving = [] } = state ?? {}
+  const isMade = made && tableExists(db, made.table)
+  if (made && !isMade) dropViews(db, made.table)
+  return {
+    ...(isMade ? { made } : {}),
+    ...(next && tableExists(db, next.table) ? { next } : {}),
+    leaving,
+  }
+}
+
+function sameColumns(some: readonly CrmColumn[], others: readonly CrmColumn[]): boolean {
+  const text = (columns: readonly CrmColumn[]) =>
+    JSON.stringify(columns.map(({ field, column, form, indexed }) => [field, column, form, indexed]))
+  return text(some) === text(others)
+}
+
+interface FieldRow {
+  name: string
+  label: string | null
+  type: string | null
+  isActive: number
+  isRelation: number | null
+  targetObject: string | null
+  targetResource: string | null
+  /** The published column, `crm_fields.column_name`. */
+  column: string | null
+}
+
+/** Reads the fields of an object in the order of the metadata. */
+function createFieldReader(prepare: Prepare): (object: string) => (CrmField & Pick<FieldRow, 'column'>)[] {
+  const read = prepare(
+    `SELECT name, label, type, is_active IS NOT 0 AS isActive, relation_type = 'MANY_TO_ONE' AS isRelation,
+       relation_target_object AS targetObject, relation_target_resource AS targetResource, column_name AS column
+     FROM crm_fields WHERE object = ? ORDER BY position, name`,
+  )
+  return object =>
+    (read.all(object) as FieldRow[]).map(({ targetObject, targetResource, ...field }) => ({
+      ...field,
+      isActive: field.isActive === 1,
+      isRelation: field.isRelation === 1,
+      ...(field.isRelation === 1 ? { target: { object: targetObject, resource: targetResource } } : {}),
+    }))
+}
+
+function createPublisher({ db, prepare, states }: CrmTableMetadataDeps): CrmTableMetadata['publish'] {
+  const fieldsOf = createFieldReader(prepare)
+  const dictionary = createCrmDictionary(prepare)
+  const setTable = prepare('UPDATE crm_objects SET table_name = ? WHERE name = ? AND table_name IS NOT ?')
+  const setColumn = prepare('UPDATE crm_fields SET column_name = ? WHERE object = ? AND name = ?')
+  return object => {
+    const { made, next } = states.all().get(object) ?? {}
+    const fields = fieldsOf(object)
+    const table = made?.table ?? null
+    const isNewTable = setTable.run(table, object, table).changes > 0
+    const columns = new Map(made?.columns.map(({ field, column }) => [field, column] as const))
+    for (const { name, column: published } of fields) {
+      const column = columns.get(name) ?? null
+      if (column !== published) setColumn.run(column, object, name)
+    }
+    const hasNewViews = made !== undefined && replaceViews(db, viewsOf(made.table, made.columns, fields))
+    // Nothing else about the present table changes until the next one replaces it.
+    if (made && next && !hasNewViews) return
+    replaceViews(db, dealViews(db))
+    // A new table also changes the descriptions of relations to it, in all objects.
+    dictionary.refresh(isNewTable ? undefined : object)
+  }
+}

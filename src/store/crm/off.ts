@@ -1,0 +1,24 @@
+import type { Prepare, Sqlite } from '../database/connection.ts'
+import { dealViews } from '../views/deals.ts'
+import { createCrmDictionary } from '../views/dictionary.ts'
+import { replaceViews } from '../views/replace.ts'
+import { dropTable, dropViews } from './sql.ts'
+import { createCrmTableStates, tablesOf } from './state.ts'
+import type { CrmTables } from './tables.ts'
+
+/** Drops the typed tables of earlier processes and all mention of them, and returns CrmTables that do nothing. */
+export function disableCrmTables(db: Sqlite, prepare: Prepare): CrmTables {
+  db.transaction(() => {
+    const states = createCrmTableStates(prepare)
+    for (const [object, state] of [...states.all()]) {
+      if (state.made) dropViews(db, state.made.table)
+      for (const table of tablesOf(state)) dropTable(db, table)
+      states.remove(object)
+    }
+    prepare('UPDATE crm_objects SET table_name = NULL WHERE table_name IS NOT NULL').run()
+    prepare('UPDATE crm_fields SET column_name = NULL WHERE column_name IS NOT NULL').run()
+    createCrmDictionary(prepare).refresh()
+    replaceViews(db, dealViews(db))
+  }).immediate()
+  return { follow: () => undefined, finish: async () => undefined, close: () => undefined }
+}

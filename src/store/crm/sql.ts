@@ -1,0 +1,141 @@
+import type { Sqlite } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+import type { View } from '../views/replace.ts'
+import {
+  type CrmColumn,
+  type CrmField,
+  createNames,
+  LEADING_COLUMNS,
+  labelsOf,
+  type Names,
+  SQL_TYPES,
+  TRAILING_COLUMNS,
+} from './columns.ts'
+import { nameOfTarget } from './names.ts'
+
+/** SQL that creates, names, shows and drops typed tables. */
+
+/** Names that a new table or index must not have. */
+export function namesInUse(db: Sqlite): Names {
+  return createNames(db.prepare('SELECT name FROM sqlite_master').pluck().all() as string[])
+}
+
+/** A name that is free for a table and its views: the wanted one, else with a number appended. */
+export function freeName(db: Sqlite, wanted: string): string {
+  const inUse = namesInUse(db)
+  for (let number = 1; ; number += 1) {
+    const name = number === 1 ? wanted : `${wanted}_${number}`
+    if (![name, liveView(name), labelledView(name)].some(inUse.has)) return name
+  }
+}
+
+export function liveView(table: string): string {
+  return `live_${table}`
+}
+
+export function labelledView(table: string): string {
+  return `labelled_${table}`
+}
+
+/** Creates an empty table with its indices. @param finalName its name after the rename, used to name the indices */
+export function createTable(
+  db: Sqlite,
+  table: string,
+  finalName: string,
+  columns: readonly CrmColumn[],
+): void {
+  const definitions = [
+    '"id" TEXT PRIMARY KEY NOT NULL',
+    ...columns.map(({ column, form }) => `${quote(column)} ${SQL_TYPES[form]}`),
+    ...TRAILING_COLUMNS.map(column => `${quote(column)} TEXT`),
+  ]
+  db.exec(`CREATE TABLE ${quote(table)} (\n  ${definitions.join(',\n  ')}\n) STRICT`)
+  const indexed = columns.filter(({ indexed }) => indexed)
+  if (indexed.length === 0) return
+  const names = namesInUse(db)
+  for (const { column } of indexed) {
+    const name = names.take(`${finalName}_by_${column}`)
+    db.exec(`CREATE INDEX ${quote(name)} ON ${quote(table)} (${quote(column)})`)
+  }
+}
+
+/** Renames a table without checking or changing views: a view over an earlier table of that name may be outdated. */
+export function renameTable(db: Sqlite, from: string, to: string): void {
+  db.pragma('legacy_alter_table = ON')
+  try {
+    db.exec(`ALTER TABLE ${quote(from)} RENAME TO ${quote(to)}`)
+  } finally {
+    db.pragma('legacy_alter_table = OFF')
+  }
+}
+
+export function tableExists(db: Sqlite, table: string): boolean {
+  return db.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(table) !== undefined
+}
+
+/** The greatest id in a table; '' where there is none. */
+export function lastId(db: Sqlite, table: string): string {
+  return db
+    .prepare(`SELECT coalesce(max("id"), '') FROM ${quote(table)}`)
+    .pluck()
+    .get() as string
+}
+
+/** Drops a table. When foreign keys of other people's tables prevent that, the table stays and is theirs. */
+export function dropTable(db: Sqlite, table: string): void {
+  drop(db, `DROP TABLE IF EXISTS ${quote(table)}`)
+}
+
+/** Drops the views over a table. */
+export function dropViews(db: Sqlite, table: string): void {
+  for (const view of [liveView(table), labelledView(table)]) drop(db, `DROP VIEW IF EXISTS ${quote(view)}`)
+}
+
+function drop(db: Sqlite, sql: string): void {
+  try {
+    db.exec(sql)
+  } catch (error) {
+    if (!isTableError(error)) throw error
+  }
+}
+
+/** SQLite errors caused by the table itself or by objects that other people created on it, not by disk or lock. */
+const TABLE_ERROR_CODE = /^SQLITE_(ERROR|CONSTRAINT|MISMATCH|TOOBIG|RANGE|SCHEMA|LOCKED)/
+
+export function isTableError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return 'code' in error ? TABLE_ERROR_CODE.test(String(error.code)) : true
+}
+
+/** The views without deleted rows: one with the names of the columns, one with labels and with names instead of ids. */
+export function viewsOf(
+  table: string,
+  columns: readonly CrmColumn[],
+  fields: readonly CrmField[],
+): readonly View[] {
+  const declared = new Map(fields.map(field => [field.name, field]))
+  const select = (shown: readonly string[]) => {
+    const all = [
+      ...LEADING_COLUMNS.map(own),
+      ...shown,
+      ...TRAILING_COLUMNS.filter(name => !name.startsWith('_')).map(own),
+    ]
+    return `SELECT ${all.join(', ')} FROM ${quote(table)} t WHERE t._deleted_at IS NULL`
+  }
+  const labels = labelsOf(columns, fields)
+  const labelled = columns.map(({ field, column }, index) => {
+    const id = own(column)
+    const value = nameOfTarget(declared.get(field) ?? {}, id)
+    return aliased(value, column, labels[index] ?? column)
+  })
+  return [
+    { name: liveView(table), select: select(columns.map(({ column }) => own(column))) },
+    { name: labelledView(table), select: select(labelled) },
+  ].map(({ name, select: sql }) => ({ name, sql: `CREATE VIEW ${quote(name)} AS ${sql}` }))
+}
+
+const own = (column: string): string => `t.${quote(column)}`
+
+function aliased(value: string, column: string, name: string): string {
+  return value === own(name) && column === name ? value : `${value} AS ${quote(name)}`
+}

@@ -1,0 +1,131 @@
+import type { Clock } from '../../clock.ts'
+import type { Prepare, Sqlite } from '../database/connection.ts'
+import { dealViews } from '../views/deals.ts'
+import { replaceViews } from '../views/replace.ts'
+import { createCrmTableFilling } from './filling.ts'
+import { createCrmTableMetadata } from './metadata.ts'
+import { createCrmNotes } from './notes.ts'
+import { createCrmTableRows } from './rows.ts'
+import { isTableError } from './sql.ts'
+import { createCrmTableStates } from './state.ts'
+
+/**
+ * Typed tables: one per CRM object, with a column for each field, consistent with `crm_records` at every commit.
+ *
+ * When the metadata requires other columns, a next table is created, filled in batches, and then replaces the present
+ * one. Readers see either table, each with every record. The first table of an object is filled once the object's list
+ * was read to its end: filling it page by page would rewrite its indices many times. A table that fails is dropped, and
+ * created again when the metadata changes or at the next start. It never fails a sync.
+ */
+export interface CrmTables {
+  /** Applies what the current transaction wrote to the tables. Call it last in that transaction. */
+  follow(): void
+  /** Creates and fills all tables, one batch per transaction, until done or aborted. For a process that is idle. */
+  finish(signal?: AbortSignal): Promise<void>
+  /** Stops filling in the background. */
+  close(): void
+}
+
+export interface CrmTablesDeps {
+  db: Sqlite
+  prepare: Prepare
+  clock: Pick<Clock, 'elapsed'>
+  transaction(work: () => void): Promise<void>
+}
+
+/** How long one batch blocks the event loop. Checked after each record. */
+const BATCH_MS = 10
+/** As BATCH_MS, in `finish`, when nothing else waits for the event loop. */
+const LONG_BATCH_MS = 50
+
+export function createCrmTables({ transaction, ...deps }: CrmTablesDeps): CrmTables {
+  const steps = createSteps(deps)
+  let isFilling = false
+  let isClosed = false
+
+  /** After an error of the disk it ends; the next `follow` starts it again. */
+  const fillInBackground = async () => {
+    if (isFilling) return
+    isFilling = true
+    try {
+      while (!isClosed && steps.isUnfinished()) await transaction(() => steps.runBatch(BATCH_MS))
+    } catch {
+      // The next write of the sync meets the same error and reports it.
+    } finally {
+      isFilling = false
+    }
+  }
+
+  steps.begin()
+  void fillInBackground()
+  return {
+    follow() {
+      steps.follow()
+      void fillInBackground()
+    },
+    async finish(signal) {
+      while (!signal?.aborted && steps.isUnfinished({ all: true }))
+        await transaction(() => steps.runBatch(LONG_BATCH_MS, { all: true }))
+    },
+    close: () => {
+      isClosed = true
+    },
+  }
+}
+
+/** The steps inside a transaction. Each has a savepoint, so a table that fails is dropped without other effects. */
+function createSteps({ db, prepare, clock }: Omit<CrmTablesDeps, 'transaction'>) {
+  const notes = createCrmNotes(db, prepare)
+  const states = createCrmTableStates(prepare)
+  const rows = createCrmTableRows({ db, states, notes })
+  const metadata = createCrmTableMetadata({ db, prepare, states })
+  const filling = createCrmTableFilling({ db, prepare, clock, states, rows })
+  const objects = prepare('SELECT name FROM crm_objects ORDER BY name').pluck()
+
+  const attempt = (object: string, work: () => void) => {
+    try {
+      db.transaction(work)()
+    } catch (error) {
+      if (!db.inTransaction || !isTableError(error)) throw error
+      db.transaction(() => metadata.drop(object))()
+    }
+  }
+
+  /** Small tables are filled at once, within BATCH_MS in all. */
+  const followMetadata = (names: readonly string[]) => {
+    const until = clock.elapsed() + BATCH_MS
+    for (const object of names) {
+      attempt(object, () => {
+        metadata.plan(object)
+        if (filling.isReady(object) && clock.elapsed() < until) filling.runBatch(object, until)
+        metadata.publish(object)
+      })
+    }
+  }
+
+  return {
+    /** Catches up with writes of a time when no process followed. */
+    begin: () =>
+      db
+        .transaction(() => {
+          followMetadata(objects.all() as string[])
+          replaceViews(db, dealViews(db))
+          notes.clear()
+        })
+        .immediate(),
+    follow() {
+      if (!notes.hasAny()) return
+      followMetadata(notes.objects())
+      for (const object of notes.recordObjects()) attempt(object, () => rows.follow(object))
+      notes.clear()
+    },
+    isUnfinished: (options = { all: false }) => filling.objectWithWork(options) !== undefined,
+    runBatch(ms: number, options = { all: false }) {
+      const object = filling.objectWithWork(options)
+      if (object === undefined) return
+      attempt(object, () => {
+        if (filling.runBatch(object, clock.elapsed() + ms)) metadata.publish(object)
+      })
+    },
+  }
+}

@@ -1,0 +1,54 @@
+import { type ChildProcess, fork } from 'node:child_process'
+
+/** One run of a program in a child process. */
+export interface ChildProgram {
+  /** URL of the compiled program. It receives `input` as its only message, answers with one message, and exits. */
+  program: URL
+  input: object
+  /** The complete environment of the child. It inherits nothing, because the parent's environment holds secrets. */
+  env?: Record<string, string>
+  /** Kills the child; the promise then rejects with the signal's reason. */
+  signal: AbortSignal
+  /** The error for a child that ended without an answer. @param how the error, the signal or the exit status */
+  noAnswerError(how: string): Error
+}
+
+/** The child's heap holds a few rows only; SQLite allocates outside of it. */
+const EXEC_ARGV = ['--max-semi-space-size=2']
+
+/**
+ * Resolves with the program's answer when its process has ended. A thread would not do: a thread that is inside SQLite
+ * cannot be terminated, so a stop would have to wait for it.
+ */
+export function runProgram<Answer>({
+  program,
+  input: order,
+  env,
+  signal,
+  noAnswerError: cutOff,
+}: ChildProgram): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason)
+    const child: ChildProcess = fork(program, [], {
+      execArgv: EXEC_ARGV,
+      env: env ?? {},
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    })
+    let answer: { value: Answer } | undefined
+    const kill = () => child.kill('SIGKILL')
+    signal.addEventListener('abort', kill, { once: true })
+    child.on('message', message => {
+      answer = { value: message as Answer }
+    })
+    child.on('error', error => reject(cutOff(error.message)))
+    child.on('close', (status, killedBy) => {
+      signal.removeEventListener('abort', kill)
+      if (signal.aborted) reject(signal.reason)
+      else if (answer) resolve(answer.value)
+      else reject(cutOff(killedBy ?? `status ${status}`))
+    })
+    child.send(order, error => {
+      if (error) kill()
+    })
+  })
+}

@@ -1,0 +1,127 @@
+import { accessSync, constants, statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+
+interface DatabaseFault {
+  /** A clause for the end of a message, such as `the disk is full`. */
+  problem: string
+  hint: string
+}
+
+/** What each error code of SQLite or of the file system means to a person. The first match counts. */
+const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
+  {
+    codes: /^(SQLITE_FULL|ENOSPC|EDQUOT)/,
+    problem: 'the disk is full',
+    hint: 'Free disk space and run the command again; it continues where it stopped.',
+  },
+  {
+    codes: /^(SQLITE_CANTOPEN_ISDIR|EISDIR)/,
+    problem: 'it is a folder, expected a file',
+    hint: 'Check database.path.',
+  },
+  {
+    codes: /^SQLITE_READONLY_DIRECTORY/,
+    problem: 'the -wal and -shm files are missing, and this user may not create them',
+    hint: 'Run parley status once as the owner of the file, which creates them, or use a snapshot.',
+  },
+  {
+    codes: /^EROFS/,
+    problem: 'its file system is read-only',
+    hint: 'Mount it read-write, or choose another file with database.path.',
+  },
+  {
+    codes: /^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM)/,
+    problem: 'no permission to open or write it',
+    hint: 'Check the owner and mode of the file and its folder, or choose another file with database.path.',
+  },
+  {
+    codes: /^(ENOENT|ENOTDIR)/,
+    problem: 'there is no such file or folder',
+    hint: 'Check database.path.',
+  },
+  {
+    codes: /^SQLITE_NOTADB/,
+    problem: 'it is not a SQLite database',
+    hint: 'Choose another file with database.path.',
+  },
+  {
+    codes: /^SQLITE_CORRUPT/,
+    problem: 'it is damaged',
+    hint: 'Restore a snapshot with parley restore FILE, or move the file away and run parley backfill.',
+  },
+  {
+    codes: /^(SQLITE_IOERR|EIO|EFBIG)/,
+    problem: 'reading or writing it failed',
+    hint: 'Check the disk, its free space and any limit on file sizes.',
+  },
+]
+
+/**
+ * Turns an error of SQLite or of the file system into a StopError: 75 when another program has locked the database,
+ * else 73. Returns every other error unchanged.
+ */
+export function databaseError(error: unknown, file: string): unknown {
+  if (error instanceof StopError || !(error instanceof Error)) return error
+  if (isBusy(error)) return databaseBusy(file, error)
+  if (!('code' in error)) return error.cause === undefined ? error : databaseError(error.cause, file)
+  const code = String(error.code)
+  const fault = databaseFault(code, file)
+  if (!fault) return error
+  const { problem, hint } = fault
+  return new StopError(`Cannot use the database ${file}: ${problem} (${code})`, {
+    code: 'database-unavailable',
+    hint,
+    cause: error,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+/** What an error code of SQLite or of the file system means for this file; undefined for any other code. */
+export function databaseFault(code: string, file: string): DatabaseFault | undefined {
+  const fault = DATABASE_FAULTS.find(({ codes }) => codes.test(code))
+  const mayBeFull =
+    fault !== undefined && ['SQLITE_IOERR', 'SQLITE_CANTOPEN'].some(one => fault.codes.test(one))
+  if (mayBeFull && isDiskFull(file)) return DATABASE_FAULTS[0]
+  const mayBeReadOnly = fault?.codes.test('SQLITE_CANTOPEN') && isReadOnly(file)
+  return mayBeReadOnly ? DATABASE_FAULTS.find(({ codes }) => codes.test('EROFS')) : fault
+}
+
+/** Whether the file system is mounted read-only. SQLite reports that with the same code as a missing permission. */
+export function isReadOnly(file: string): boolean {
+  try {
+    accessSync(dirname(file), constants.W_OK)
+    return false
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EROFS'
+  }
+}
+
+/** On a full disk SQLite reports some failed writes as SQLITE_IOERR, and a file it cannot create as SQLITE_CANTOPEN. */
+function isDiskFull(file: string): boolean {
+  try {
+    const { blocks, bavail } = statfsSync(dirname(file))
+    // Virtual file systems such as /sys have no blocks at all.
+    return blocks > 0 && bavail < 16
+  } catch {
+    return false
+  }
+}
+
+/** A reader that may not write the `-shm` is refused as `READONLY_RECOVERY` while a writer is about to fill it. */
+const BUSY = /^SQLITE_(BUSY|READONLY_RECOVERY)/
+
+export function isBusy(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return ('code' in error && BUSY.test(String(error.code))) || isBusy(error.cause)
+}
+
+/** Typically an sqlite3 shell with an open transaction. */
+export function databaseBusy(file: string, cause?: Error): StopError {
+  return new StopError(`The database ${file} is locked by another program`, {
+    code: 'database-busy',
+    hint: 'End the open transaction of that program, for example in an sqlite3 shell; then run the command again.',
+    cause,
+    exitStatus: EXIT_STATUS.unfinished,
+  })
+}

@@ -1,0 +1,89 @@
+import { resolve } from 'node:path'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { refuseSecondName, truePath } from '../file/names.ts'
+import { openWritableFile } from '../file/writable.ts'
+import { appliedMigrations, newestMigration } from '../migrations/journal.ts'
+import { closeKeepingWal } from './close.ts'
+import type { Sqlite } from './connection.ts'
+import { databaseError } from './faults.ts'
+import { openReader } from './reader.ts'
+import { refuseOtherWorkspace, type WantedWorkspace } from './workspace.ts'
+
+/** Stored in the header of every warehouse, where parley and file(1) recognise it: the letters `parl`. */
+export const APPLICATION_ID = 0x7061726c
+
+export interface OpenOptions {
+  path: string
+  /** Permission bits of a file that is created, and of its `-wal` and `-shm`. Default 0o600. */
+  mode?: number
+  readonly?: boolean
+  /** When given, a database of another workspace is refused before anything is written. */
+  workspace?: WantedWorkspace | undefined
+  /** Folder with the migrations that this version knows. Default: the migrations of this version. */
+  migrations?: string | undefined
+}
+
+/** SQLite waits on the event loop, so this wait is short. Transactions repeat it on the clock. */
+const BUSY_TIMEOUT_MS = 100
+
+/**
+ * Opens a warehouse without upgrading it. Opened for writing, a missing file is created empty.
+ * @throws StopError (73) when it cannot be opened, parley did not create it, or a newer version of parley wrote it
+ */
+export function openDatabase(options: OpenOptions): Sqlite {
+  const { path, mode = 0o600, readonly = false, workspace, migrations } = options
+  const file = resolve(path)
+  try {
+    if (!readonly) refuseSecondName(truePath(file))
+    const db = readonly ? openReader(file, BUSY_TIMEOUT_MS) : openWritableFile(file, mode, BUSY_TIMEOUT_MS)
+    try {
+      // Before anything that writes: even setting the journal mode would change a file that parley did not create.
+      refuseForeignOrNewer(db, file, migrations)
+      if (workspace) refuseOtherWorkspace(db, file, workspace)
+      if (!readonly) configure(db)
+    } catch (error) {
+      closeKeepingWal(db)
+      throw error
+    }
+    return db
+  } catch (error) {
+    throw databaseError(error, file)
+  }
+}
+
+function configure(db: Sqlite): void {
+  db.pragma('journal_mode = WAL')
+  db.pragma('synchronous = NORMAL')
+  // Foreign keys of tables that other people added must neither block a write nor cascade from one. parley writes and
+  // deletes the rows of its own child tables explicitly, parents first.
+  db.pragma('foreign_keys = OFF')
+  // From the first write on. A value that is overwritten today may have to be purged later, and the purge finds rows,
+  // not their remains in free space.
+  db.pragma('secure_delete = ON')
+  db.pragma('temp_store = MEMORY')
+  db.pragma('cache_size = -8000')
+  db.pragma('journal_size_limit = 67108864')
+}
+
+/** Refuses, without writing to it, a database of another program or of a newer version. An empty file is accepted. */
+function refuseForeignOrNewer(db: Sqlite, file: string, migrations: string | undefined): void {
+  if (db.pragma('application_id', { simple: true }) === APPLICATION_ID) {
+    const newest = newestMigration(migrations)
+    const unknown = appliedMigrations(db).find(applied => applied > newest)
+    if (unknown !== undefined) {
+      throw new StopError(`${file} was written by a newer version of parley`, {
+        code: 'database-newer',
+        hint: 'Install the newer version again, or choose another file with database.path.',
+        exitStatus: EXIT_STATUS.databaseUnavailable,
+      })
+    }
+    return
+  }
+  const objects = db.prepare('SELECT count(*) FROM sqlite_master').pluck().get()
+  if (objects === 0) return
+  throw new StopError(`${file} is a SQLite database, but parley did not create it`, {
+    code: 'database-foreign',
+    hint: 'Choose another file with database.path. This file was not changed.',
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}

@@ -1,0 +1,42 @@
+import Database from 'better-sqlite3'
+import type { Sqlite } from './connection.ts'
+
+/** How long a reader that may not write the `-shm` waits for a writer that rebuilds it. */
+const MAX_WAIT_MS = 1000
+const RETRY_MS = 10
+
+/**
+ * Opens a database for reading and reads from it, which makes SQLite keep its `-wal` and `-shm` open.
+ *
+ * A writer that starts empties the `-shm` shortly before it takes the lock to rebuild it. Until then SQLite refuses a
+ * reader that may not write the `-shm`, without calling the busy handler, so this function retries.
+ * @param timeout busy timeout of the connection in ms
+ * @param pause blocks the event loop
+ * @throws the error of SQLite
+ */
+export function openReader(file: string, timeout: number, pause: (ms: number) => void = sleep): Sqlite {
+  const db = new Database(file, { readonly: true, fileMustExist: true, timeout })
+  try {
+    for (let waitedMs = 0; !isReadable(db, waitedMs < MAX_WAIT_MS); waitedMs += RETRY_MS) pause(RETRY_MS)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+/** @param mayRetry true to return false, instead of throwing, for an error that a retry can resolve */
+function isReadable(db: Sqlite, mayRetry: boolean): boolean {
+  try {
+    db.prepare('SELECT count(*) FROM sqlite_master').get()
+    return true
+  } catch (error) {
+    const isTransient = error instanceof Database.SqliteError && error.code === 'SQLITE_READONLY_RECOVERY'
+    if (isTransient && mayRetry) return false
+    throw error
+  }
+}
+
+function sleep(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}

@@ -1,0 +1,8 @@
+/** A name as a quoted SQL identifier. Names from the API are untrusted, so quotes inside them are doubled. */
+export function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+export function placeholders(count: number): string {
+  return Array.from({ length: count }, () => '?').join(', ')
+}

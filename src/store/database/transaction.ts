@@ -1,0 +1,166 @@
+import type { Clock } from '../../clock.ts'
+import type { FileWatch } from '../file/identity.ts'
+import type { Checkpoints } from '../maintenance/checkpoints.ts'
+import type { Sqlite } from './connection.ts'
+import { databaseError, isBusy } from './faults.ts'
+
+/**
+ * Runs `work` in a transaction and resolves when it is committed. `work` is synchronous, so no network request can be
+ * awaited inside. Calls of the same turn of the event loop share one commit, each in its own savepoint: with thirty
+ * answers in flight that is one disk write instead of thirty.
+ */
+export interface Transaction {
+  <T>(work: () => T): Promise<T>
+  /** Number of commits so far. A cached result of a query is stale once it has grown. */
+  commits(): number
+  /** Milliseconds since the running commit or checkpoint began; 0 when none is running. */
+  stuckMs(): number
+}
+
+/** How long a commit waits for another connection that writes. parley has one writer, so it is another program's. */
+const BUSY_PATIENCE_MS = 10_000
+const BUSY_PAUSE_MS = 50
+
+/** Turns of the event loop that a commit waits for more answers, at most. */
+const MAX_TURNS = 4
+
+/** Hundreds of answers may queue while the disk is busy. They are committed in batches of about this duration. */
+const MAX_COMMIT_MS = 15
+
+interface Waiting {
+  work: () => unknown
+  resolve(value: unknown): void
+  reject(error: unknown): void
+}
+
+/** The result of one `work` inside its savepoint. */
+type Settled = { value: unknown } | { error: unknown }
+
+export interface TransactionDeps {
+  db: Sqlite
+  clock: Clock
+  /** Path of the database, for error messages. */
+  path: string
+  checkpoints: Pick<Checkpoints, 'isDue' | 'run'>
+  /** Checked before each commit and checkpoint. @throws StopError when the file was moved or replaced */
+  file?: Pick<FileWatch, 'requireUnmoved'>
+  /** Called after each commit or failed try with the milliseconds for which it blocked the event loop. */
+  onHeld?: ((ms: number) => void) | undefined
+}
+
+export function createTransaction({
+  db,
+  clock,
+  path,
+  checkpoints,
+  file,
+  onHeld,
+}: TransactionDeps): Transaction {
+  let waiting: Waiting[] = []
+  let isFlushing = false
+  let commits = 0
+  let busySince: number | undefined
+
+  const runOne = ({ work }: Waiting): Settled => {
+    try {
+      return { value: db.transaction(work)() }
+    } catch (error) {
+      // A full disk and similar errors roll back the whole transaction, not just the savepoint.
+      if (!db.inTransaction) throw error
+      return { error }
+    }
+  }
+  /** Runs at least one, then more until MAX_COMMIT_MS have passed. */
+  const runSome = db.transaction((batch: readonly Waiting[]): Settled[] => {
+    const began = clock.elapsed()
+    const settled: Settled[] = []
+    for (const entry of batch) {
+      settled.push(runOne(entry))
+      if (clock.elapsed() - began >= MAX_COMMIT_MS) break
+    }
+    return settled
+  })
+
+  const runTimed = (batch: readonly Waiting[]): Settled[] => {
+    const began = clock.elapsed()
+    try {
+      return runSome.immediate(batch)
+    } finally {
+      onHeld?.(clock.elapsed() - began)
+    }
+  }
+
+  const commit = async (batch: readonly Waiting[]): Promise<Settled[]> => {
+    const startedAt = clock.elapsed()
+    for (;;) {
+      try {
+        file?.requireUnmoved()
+        return runTimed(batch)
+      } catch (error) {
+        if (!isBusy(error) || clock.elapsed() - startedAt > BUSY_PATIENCE_MS) throw error
+      }
+      await clock.sleep(BUSY_PAUSE_MS)
+    }
+  }
+
+  /**
+   * Waits until the answers that have arrived are parsed and their successors are sent. undici sends in the next turn
+   * of the event loop; a commit in between would delay those requests.
+   */
+  const waitForArrivedAnswers = async () => {
+    let before = 0
+    for (let turn = 0; turn < 2 || (waiting.length > before && turn < MAX_TURNS); turn += 1) {
+      before = waiting.length
+      await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+
+  /** The checkpoint thread opens the database by name, so a moved file must not get a checkpoint. */
+  const isCheckpointDue = (): boolean => {
+    if (!checkpoints.isDue()) return false
+    try {
+      file?.requireUnmoved()
+      return true
+    } catch {
+      // The next commit reports it.
+      return false
+    }
+  }
+
+  const flush = async () => {
+    await waitForArrivedAnswers()
+    while (waiting.length > 0) {
+      const batch = waiting
+      waiting = []
+      busySince = clock.elapsed()
+      try {
+        const settled = await commit(batch)
+        commits += 1
+        waiting = [...batch.slice(settled.length), ...waiting]
+        settled.forEach((result, index) => {
+          if ('value' in result) batch[index]?.resolve(result.value)
+          else batch[index]?.reject(databaseError(result.error, path))
+        })
+      } catch (error) {
+        for (const entry of batch) entry.reject(databaseError(error, path))
+      }
+      busySince = clock.elapsed()
+      if (isCheckpointDue()) await checkpoints.run()
+      else if (waiting.length > 0) await waitForArrivedAnswers()
+    }
+    isFlushing = false
+    busySince = undefined
+  }
+
+  const transaction = <T>(work: () => T) =>
+    new Promise<T>((resolve, reject) => {
+      waiting.push({ work, resolve: value => resolve(value as T), reject })
+      if (isFlushing) return
+      isFlushing = true
+      void flush()
+    })
+  return Object.assign(transaction, {
+    commits: () => commits,
+    stuckMs: () => (busySince === undefined ? 0 : clock.elapsed() - busySince),
+  })
+}

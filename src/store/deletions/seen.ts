@@ -1,0 +1,79 @@
+import { tableNamed } from '../../catalog/catalog.ts'
+import type { Table } from '../../catalog/resource.ts'
+import type { Prepare } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+
+/**
+ * Keys that a walk over a list has seen, kept until it is known which rows it has not seen. A list may have a million
+ * rows, so everything but `note` and `any` is done for a bounded number of keys at a time.
+ */
+export interface Seen {
+  note(feed: string, scope: string, key: string): void
+  any(feed: string, scope: string): boolean
+  /** Forgets `atMost` keys. Returns whether there may be more. */
+  forget(feed: string, scope: string, atMost: number): boolean
+  /** The key with which a range of so many rows after `after` ends; undefined when not so many are left. */
+  rangeEnd(rows: ListedRows, after: string, size: number): string | undefined
+  /** Keys of live rows in a range that the walk has not seen. */
+  unseen(feed: string, rows: ListedRows, range: KeyRange): string[]
+}
+
+/** The rows that a list shows: those of one scope, or the whole of a table whose key has one column. */
+export interface ListedRows {
+  table: string
+  scope: string
+}
+
+/** Keys after `after` up to and with `upTo`; without it to the last. */
+export interface KeyRange {
+  after: string
+  upTo: string | undefined
+}
+
+export function createSeen(prepare: Prepare): Seen {
+  const note = prepare('INSERT OR IGNORE INTO sync_seen (feed, scope, key) VALUES (?, ?, ?)')
+  const any = prepare('SELECT 1 FROM sync_seen WHERE feed = ? AND scope = ? LIMIT 1')
+  const forget = prepare(
+    `DELETE FROM sync_seen WHERE feed = @feed AND scope = @scope AND key IN (
+       SELECT key FROM sync_seen WHERE feed = @feed AND scope = @scope LIMIT @atMost)`,
+  )
+  return {
+    note: (feed, scope, key) => {
+      note.run(feed, scope, key)
+    },
+    any: (feed, scope) => any.get(feed, scope) !== undefined,
+    forget: (feed, scope, atMost) => forget.run({ feed, scope, atMost }).changes === atMost,
+    rangeEnd({ table, scope }, after, size) {
+      const { name, key, inScope } = keysOf(tableNamed(table))
+      const end = prepare(
+        `SELECT ${key} FROM ${name} WHERE ${inScope} AND ${key} > @after ORDER BY ${key} LIMIT 1 OFFSET @rest`,
+      )
+      return end.pluck().get({ scope, after, rest: size - 1 }) as string | undefined
+    },
+    unseen(feed, { table, scope }, range) {
+      const { name, key, inScope, isLive } = keysOf(tableNamed(table))
+      // First by the keys alone, which an index holds in the order of those that were seen; then whether they are live.
+      const unseen = prepare(
+        `WITH unseen AS MATERIALIZED (
+           SELECT ${key} AS key FROM ${name} t WHERE ${inScope} AND ${inRange(key, range)}
+             AND NOT EXISTS (SELECT 1 FROM sync_seen s WHERE s.feed = @feed AND s.scope = @scope AND s.key = t.${key}))
+         SELECT u.key FROM unseen u JOIN ${name} ON ${key} = u.key WHERE ${inScope} AND ${isLive}`,
+      )
+      return unseen.pluck().all({ feed, scope, ...range }) as string[]
+    },
+  }
+}
+
+/** A condition on a key, with the range's values bound by their names. With OR, SQLite would not stop at the end. */
+export function inRange(key: string, { upTo }: KeyRange): string {
+  return upTo === undefined ? `${key} > @after` : `${key} > @after AND ${key} <= @upTo`
+}
+
+function keysOf({ name, key, kind }: Table) {
+  return {
+    name: quote(name),
+    key: quote(key.at(-1) ?? ''),
+    inScope: key.length > 1 ? `${quote(key[0] ?? '')} = @scope` : "@scope = ''",
+    isLive: kind === 'entity' ? '_deleted_at IS NULL' : 'true',
+  }
+}

@@ -1,0 +1,113 @@
+import type { Prepare } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+
+/** One row of a table. `scope` holds all key columns but the last, joined by NUL; '' where the key is one column. */
+export interface RowKey {
+  table: string
+  scope: string
+  key: string
+}
+
+/**
+ * What a denial says: the row is not published any more; it exists and may not be read; its list of parts is empty.
+ */
+export type Denial = 'absent' | 'withheld' | 'empty'
+
+export interface Suspicion {
+  /** Time of the first denial. */
+  since: string
+  means: Denial
+  /** A second request has denied the row as well. */
+  confirmed: boolean
+}
+
+/** Rows that the API has denied and that analysts still see. engine/deletions describes the states. */
+export interface Suspicions {
+  find(row: RowKey): Suspicion | undefined
+  /** Notes the first denial; replaces one that means something else. */
+  note(row: RowKey, denial: Pick<Suspicion, 'since' | 'means'>): void
+  confirm(row: RowKey): void
+  /** The API shows the row. Returns whether it was suspected. */
+  end(row: RowKey): boolean
+  endAll(table: string): void
+  /** True while any row of the table is suspected or confirmed. */
+  any(table: string): boolean
+  confirmed(table: string): (Pick<RowKey, 'scope' | 'key'> & { means: Denial })[]
+  /** How many rows are suspected since an instant or later, and not confirmed. */
+  countUndecided(table: string, since: string): number
+  /** The earliest first denial among rows that are suspected since an instant or later, and not confirmed. */
+  earliestUndecided(table: string, since: string, scope?: string): string | undefined
+  latestUndecided(table: string): string | undefined
+  /** Rows of a table that analysts see as live, counted up to `atMost` and no further. */
+  liveRows(table: string, atMost: number): number
+}
+
+export function keyOfRow(table: string, columns: readonly string[]): RowKey {
+  return { table, scope: columns.slice(0, -1).join('\u0000'), key: columns.at(-1) ?? '' }
+}
+
+/** The values of a row's key columns. */
+export function columnsOfRow({ scope, key }: Pick<RowKey, 'scope' | 'key'>): string[] {
+  return scope === '' ? [key] : [...scope.split('\u0000'), key]
+}
+
+export function createSuspicions(prepare: Prepare): Suspicions {
+  const where = 'table_name = ? AND scope = ? AND key = ?'
+  const find = prepare(`SELECT missing_since AS since, means, confirmed FROM sync_absences WHERE ${where}`)
+  const note = prepare(
+    `INSERT INTO sync_absences (table_name, scope, key, missing_since, means) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET missing_since = excluded.missing_since, means = excluded.means, confirmed = 0`,
+  )
+  const confirm = prepare(`UPDATE sync_absences SET confirmed = 1 WHERE ${where}`)
+  const end = prepare(`DELETE FROM sync_absences WHERE ${where}`)
+  const endAll = prepare('DELETE FROM sync_absences WHERE table_name = ?')
+  const any = prepare('SELECT 1 FROM sync_absences WHERE table_name = ? LIMIT 1').pluck()
+  const confirmed = prepare(
+    'SELECT scope, key, means FROM sync_absences WHERE table_name = ? AND confirmed = 1',
+  )
+  const undecided = `FROM sync_absences
+    WHERE table_name = @table AND (@scope IS NULL OR scope = @scope) AND confirmed = 0 AND missing_since >= @since`
+  const count = prepare(`SELECT count(*) ${undecided}`).pluck()
+  const earliest = prepare(`SELECT min(missing_since) ${undecided}`).pluck()
+  const latest = prepare(
+    'SELECT max(missing_since) FROM sync_absences WHERE table_name = ? AND confirmed = 0',
+  ).pluck()
+  const live = new Map<string, string>()
+
+  const liveSql = (table: string): string => {
+    const known = live.get(table)
+    if (known !== undefined) return known
+    const columns = prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table)
+    const isEntity = columns.includes('_deleted_at')
+    const rows = `SELECT 1 FROM ${quote(table)}${isEntity ? ' WHERE _deleted_at IS NULL' : ''} LIMIT ?`
+    const sql = `SELECT count(*) FROM (${rows})`
+    live.set(table, sql)
+    return sql
+  }
+
+  return {
+    find({ table, scope, key }) {
+      const row = find.get(table, scope, key) as
+        | (Omit<Suspicion, 'confirmed'> & { confirmed: number })
+        | undefined
+      return row && { ...row, confirmed: row.confirmed === 1 }
+    },
+    note({ table, scope, key }, { since, means }) {
+      note.run(table, scope, key, since, means)
+    },
+    confirm({ table, scope, key }) {
+      confirm.run(table, scope, key)
+    },
+    end: ({ table, scope, key }) => end.run(table, scope, key).changes > 0,
+    endAll(table) {
+      endAll.run(table)
+    },
+    any: table => any.get(table) === 1,
+    confirmed: table => confirmed.all(table) as ReturnType<Suspicions['confirmed']>,
+    countUndecided: (table, since) => count.get({ table, since, scope: null }) as number,
+    earliestUndecided: (table, since, scope) =>
+      (earliest.get({ table, since, scope: scope ?? null }) as string | null) ?? undefined,
+    latestUndecided: table => (latest.get(table) as string | null) ?? undefined,
+    liveRows: (table, atMost) => prepare(liveSql(table)).pluck().get(atMost) as number,
+  }
+}

@@ -1,0 +1,125 @@
+import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
+import type { Cascade, Derivation, Table } from '../../catalog/resource.ts'
+import type { Prepare } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+import type { Freshness } from '../rows/freshness.ts'
+import type { Group, MessageMerge } from '../rows/message-merge.ts'
+import { keyOfRow, type Suspicions } from './suspicions.ts'
+import type { Withdrawals } from './withdrawals.ts'
+
+export interface TombstoneDeps {
+  prepare: Prepare
+  suspicions: Pick<Suspicions, 'any' | 'end'>
+  /** Tables whose rows are merged into another one. */
+  merges: ReadonlyMap<string, Pick<Derivation, 'into' | 'groupBy'> & { merge: MessageMerge }>
+  withdrawals: Withdrawals
+  freshness: Freshness
+}
+
+export interface Tombstones {
+  /**
+   * Marks rows as deleted, together with all that goes with them; rows of a link table are removed. Returns how many
+   * rows were live before.
+   */
+  tombstone(table: string, keys: readonly (readonly string[])[], now: string): number
+  /** Notes that rows exist and may not be read, unknown ones included. Returns how many were open before. */
+  withhold(table: string, keys: readonly (readonly string[])[], now: string): number
+}
+
+export function createTombstones(deps: TombstoneDeps): Tombstones {
+  const { prepare, suspicions, merges, withdrawals, freshness } = deps
+
+  const tombstone: Tombstones['tombstone'] = (name, keys, now) => {
+    const table = tableNamed(name)
+    if (table.kind === 'link') return removeLinks(table, keys)
+    const where = table.key.map(column => `${quote(column)} = ?`).join(' AND ')
+    const mark = prepare(`UPDATE ${quote(name)} SET _deleted_at = ? WHERE ${where} AND _deleted_at IS NULL`)
+    const merged = merges.get(name)
+    const isSuspected = suspicions.any(name)
+    const groups: Group[] = []
+    let count = 0
+    for (const key of keys) {
+      if (isSuspected) suspicions.end(keyOfRow(name, key))
+      if (mark.run(now, ...key).changes === 0) continue
+      count += 1
+      withdrawals.note(name, key, now)
+      freshness.close(name, key.join('\u0000'))
+      forgetFirstRead(name, key)
+      const row = prepare(`SELECT * FROM ${quote(name)} WHERE ${where}`).get(...key) as Row
+      for (const cascade of table.cascades) apply(cascade, row, now)
+      if (merged) groups.push({ key: String(row[merged.groupBy]), isReplaced: true })
+    }
+    merged?.merge.refresh(groups, now)
+    if (merged) withdrawals.follow(merged, new Set(groups.map(({ key }) => key)))
+    return count
+  }
+
+  const removeLinks = (table: Table, keys: readonly (readonly string[])[]): number => {
+    const where = table.key.map(column => `${quote(column)} = ?`).join(' AND ')
+    const remove = prepare(`DELETE FROM ${quote(table.name)} WHERE ${where}`)
+    const isSuspected = suspicions.any(table.name)
+    let count = 0
+    for (const key of keys) {
+      count += remove.run(...key).changes
+      if (isSuspected) suspicions.end(keyOfRow(table.name, key))
+    }
+    return count
+  }
+
+  const withhold: Tombstones['withhold'] = (name, keys, now) => {
+    if (keys.length === 0) return 0
+    const table = tableNamed(name)
+    const mark = prepare(
+      `INSERT INTO ${quote(name)} (id, access, transcript_state, _first_seen_at, _synced_at)
+       VALUES (@key, 'withheld', 'withheld', @now, @now)
+       ON CONFLICT DO UPDATE SET access = 'withheld', transcript_state = 'withheld', _synced_at = @now,
+         _changed_at = iif(access = 'open', @now, _changed_at), _deleted_at = NULL
+       WHERE access IS NOT 'withheld' OR _deleted_at IS NOT NULL`,
+    )
+    const find = prepare(`SELECT * FROM ${quote(name)} WHERE id = ?`)
+    let count = 0
+    for (const [key = ''] of keys) {
+      if (mark.run({ key, now }).changes === 0) continue
+      count += 1
+      withdrawals.note(name, [key], now)
+      for (const cascade of table.cascades) apply(cascade, find.get(key) as Row, now)
+    }
+    return count
+  }
+
+  /** A row that comes back is pending again, which a read that was put off must not hold up. */
+  const forgetFirstRead = (name: string, key: readonly string[]) => {
+    for (const feed of FIRST_READS.get(name) ?? []) {
+      prepare("DELETE FROM sync_tasks WHERE feed = ? AND scope = '' AND key = ?").run(feed, key.at(-1))
+    }
+  }
+
+  const apply = (cascade: Cascade, row: Row, now: string) => {
+    const columns = Object.entries(cascade.on)
+    const where = columns.map(([theirs]) => `${quote(theirs)} = ?`).join(' AND ')
+    const values = columns.map(([, mine]) => row[mine])
+    const key = tableNamed(cascade.table).key.map(quote).join(', ')
+    const isLive = cascade.effect === 'tombstone' ? ' AND _deleted_at IS NULL' : ''
+    const gone = prepare(`SELECT ${key} FROM ${quote(cascade.table)} WHERE ${where}${isLive}`).raw()
+    tombstone(cascade.table, gone.all(...values) as string[][], now)
+  }
+
+  return { tombstone, withhold }
+}
+
+/** By table: the item feeds whose first reads are its pending rows. */
+const FIRST_READS: ReadonlyMap<string, readonly string[]> = firstReads()
+
+function firstReads(): Map<string, string[]> {
+  const reads = new Map<string, string[]>()
+  for (const { name, feeds } of CATALOG) {
+    for (const [feed, declared] of Object.entries(feeds)) {
+      if (declared.mode !== 'item' || !declared.pending) continue
+      const { table } = declared.pending
+      reads.set(table, [...(reads.get(table) ?? []), `${name}.${feed}`])
+    }
+  }
+  return reads
+}
+
+type Row = Record<string, string | number | null>

@@ -1,0 +1,101 @@
+import { CATALOG, TABLES, tableNamed } from '../../catalog/catalog.ts'
+import type { Derivation, LivesWith, Table } from '../../catalog/resource.ts'
+import type { Cell } from '../../catalog/row.ts'
+import type { Prepare, Sqlite } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+import { META } from '../sync/meta.ts'
+
+/** Which rows are withdrawn and still have their content. Called in the transaction that withdraws or revives them. */
+export interface Withdrawals {
+  /** A row was tombstoned or is withheld. One that was withdrawn before keeps that time. */
+  note(table: string, key: readonly string[], now: string): void
+  /** A row is live, or open, again. */
+  forget(table: string, key: readonly string[]): void
+  /** Merged rows of a derivation, by their keys: noted where they are deleted, forgotten where they are live. */
+  follow(derivation: Pick<Derivation, 'into'>, keys: Iterable<string>): void
+  /** True when nothing may be stored for a row of `table` because the row that it belongs to is withdrawn. */
+  keepsOut(table: string): ((cell: (column: string) => Cell) => boolean) | undefined
+}
+
+export function createWithdrawals(prepare: Prepare): Withdrawals {
+  // An instant before the last maintenance comes from a clock that is behind: its time counts from the next one on.
+  const note = prepare(
+    `INSERT INTO sync_erasures (table_name, scope, key, withdrawn_at)
+     SELECT @table, @scope, @key, iif(@at < coalesce((SELECT value FROM sync_meta WHERE key = @maintained), ''), @never, @at)
+     WHERE true ON CONFLICT DO NOTHING`,
+  )
+  const noteAt = (table: string, [scope, key]: readonly [string, string], at: string) =>
+    note.run({ table, scope, key, at, never: NOT_COUNTED, maintained: META.maintainedAt })
+  const forget = prepare('DELETE FROM sync_erasures WHERE table_name = ? AND scope = ? AND key = ?')
+  const owners = ownersThatKeepOut()
+  return {
+    note: (table, key, now) => {
+      noteAt(table, scopeAndKey(key), now)
+    },
+    forget: (table, key) => {
+      forget.run(table, ...scopeAndKey(key))
+    },
+    follow({ into }, keys) {
+      const [key = ''] = tableNamed(into).key
+      const deletedAt = prepare(`SELECT _deleted_at FROM ${quote(into)} WHERE ${quote(key)} = ?`).pluck()
+      for (const value of keys) {
+        const at = deletedAt.get(value) as string | null | undefined
+        if (at) noteAt(into, ['', value], at)
+        else forget.run(into, '', value)
+      }
+    },
+    keepsOut(table) {
+      const owner = owners.get(table)
+      if (!owner) return undefined
+      const columns = Object.entries(owner.on)
+      const where = columns.map(([, theirs]) => `${quote(theirs)} = ?`).join(' AND ')
+      const withdrawn = prepare(
+        `SELECT 1 FROM ${quote(owner.table)} WHERE ${where} AND ${isWithdrawn(tableNamed(owner.table))}`,
+      )
+      return cell => withdrawn.get(...columns.map(([mine]) => cell(mine))) !== undefined
+    },
+  }
+}
+
+/** After every instant: `Erasure.recount` gives it the time. */
+const NOT_COUNTED = '9999-12-31T23:59:59.999Z'
+
+/**
+ * Notes what was withdrawn before there was a place to note it. Once, in the transaction that makes the place: what
+ * was erased since would be noted again.
+ */
+export function noteEarlierWithdrawals(db: Sqlite): void {
+  for (const { table } of TABLES.values()) {
+    if (table.kind !== 'entity') continue
+    const scope = table.key.length > 1 ? quote(table.key[0] ?? '') : "''"
+    db.exec(
+      `INSERT INTO sync_erasures (table_name, scope, key, withdrawn_at)
+       SELECT '${table.name}', ${scope}, ${quote(table.key.at(-1) ?? '')}, coalesce(_deleted_at, _synced_at)
+       FROM ${quote(table.name)} WHERE ${isWithdrawn(table)}`,
+    )
+  }
+}
+
+/** The columns `scope` and `key` of the sync tables. */
+export function scopeAndKey(key: readonly string[]): [scope: string, key: string] {
+  return [key.length > 1 ? (key[0] ?? '') : '', key.at(-1) ?? '']
+}
+
+/** SQL condition under which the content of an entity's row is not published any more. */
+export function isWithdrawn({ openWhen }: Pick<Table, 'openWhen'>): string {
+  return openWhen === undefined ? '_deleted_at IS NOT NULL' : `(_deleted_at IS NOT NULL OR NOT (${openWhen}))`
+}
+
+/** By table: the row that its rows belong to, where nothing is stored for one that is withdrawn. */
+function ownersThatKeepOut(): ReadonlyMap<string, LivesWith> {
+  const tables = CATALOG.flatMap(resource => resource.tables)
+  const cascaded = tables.flatMap(({ name, cascades }) =>
+    cascades
+      .filter(({ blocksInserts: keepsOut }) => keepsOut)
+      .map(({ table, on }): [string, LivesWith] => [table, { table: name, on }]),
+  )
+  const partsOfTheirOwn = tables.flatMap(({ name, content, livesWith }): [string, LivesWith][] =>
+    content && livesWith ? [[name, livesWith]] : [],
+  )
+  return new Map([...cascaded, ...partsOfTheirOwn])
+}

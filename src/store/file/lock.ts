@@ -1,0 +1,112 @@
+import { accessSync, constants } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import Database from 'better-sqlite3'
+import { type Clock, isoInstant } from '../../clock.ts'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { databaseError, isBusy } from '../database/faults.ts'
+import { openDatabase } from '../database/open.ts'
+import { identityOf, isSameFile } from './identity.ts'
+import { refuseSecondName, truePath } from './names.ts'
+import { applyMode, openWritableFile } from './writable.ts'
+
+export interface HeldLock {
+  /** When the lock was taken: an RFC 3339 instant. */
+  since: string
+  /** False when the path of the lock file now names another file or none. */
+  isCurrent(): boolean
+  release(): void
+}
+
+/** `isLocked` takes the lock for an instant; this wait bridges it. */
+const PATIENCE_MS = 250
+
+/** The process that writes to a database, as it recorded itself in `sync_meta` when it took the lock. */
+export interface Writer {
+  pid: number
+  command: string
+  since: string
+}
+
+/**
+ * Takes the lock that allows one writer per database. The lock is an open transaction on the small SQLite file
+ * `<database>-lock`. The system releases it when the process ends, even on SIGKILL; a PID file would stay behind.
+ * @param mode permission bits of the lock file: any user that may read the file can lock it and so block parley
+ * @throws StopError 73 when the database has a second name, 75 when another process holds the lock
+ */
+export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock {
+  const file = `${truePath(path)}-lock`
+  let lock: Database.Database | undefined
+  try {
+    accessSync(dirname(resolve(path)), constants.X_OK)
+    refuseSecondName(truePath(path))
+    lock = openWritableFile(file, mode, PATIENCE_MS)
+    applyMode([file], mode)
+    // With the journal in memory, the open transaction creates no journal file.
+    lock.pragma('journal_mode = MEMORY')
+    lock.exec('BEGIN IMMEDIATE')
+  } catch (error) {
+    lock?.close()
+    throw isBusy(error) ? lockedError(path) : databaseError(error, path)
+  }
+  const held = lock
+  const locked = identityOf(file)
+  return {
+    since: isoInstant(clock.now()),
+    isCurrent: () => isSameFile(locked, identityOf(file)),
+    release: () => held.close(),
+  }
+}
+
+/**
+ * Whether a process holds the lock. Undefined when that cannot be determined: the lock file does not exist, or this
+ * process may not write it.
+ */
+export function isLocked(path: string): boolean | undefined {
+  const file = `${truePath(path)}-lock`
+  if (!mayWrite(file)) return undefined
+  const lock = new Database(file, { timeout: 0, fileMustExist: true })
+  try {
+    lock.pragma('journal_mode = MEMORY')
+    // Released at once, since a process that takes the lock in this moment would find it held.
+    lock.exec('BEGIN IMMEDIATE; ROLLBACK')
+    return false
+  } catch (error) {
+    if (isBusy(error)) return true
+    throw databaseError(error, path)
+  } finally {
+    lock.close()
+  }
+}
+
+function mayWrite(file: string): boolean {
+  try {
+    accessSync(file, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function lockedError(path: string): StopError {
+  const writer = readWriter(path)
+  const holder = writer
+    ? `process ${writer.pid} (parley ${writer.command}) since ${writer.since}`
+    : 'another process'
+  return new StopError(`${path} is being written by ${holder}`, {
+    code: 'database-locked',
+    hint: 'Only one process may write a warehouse. Wait for that process or stop it, then run the command again.',
+    exitStatus: EXIT_STATUS.unfinished,
+  })
+}
+
+function readWriter(path: string): Writer | undefined {
+  try {
+    const db = openDatabase({ path, readonly: true })
+    const value = db.prepare("SELECT value FROM sync_meta WHERE key = 'writer'").pluck().get()
+    db.close()
+    return typeof value === 'string' ? (JSON.parse(value) as Writer) : undefined
+  } catch {
+    // The holder may still be creating the database. The message then names no process.
+    return undefined
+  }
+}

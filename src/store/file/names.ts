@@ -1,0 +1,67 @@
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+
+/** The path without symbolic links, so that every path to a database leads to the same lock file. */
+export function truePath(path: string): string {
+  const file = resolve(path)
+  try {
+    return existsSync(file) ? realpathSync(file) : join(realpathSync(dirname(file)), basename(file))
+  } catch {
+    // Opening the file reports what is wrong with its folder.
+    return file
+  }
+}
+
+/**
+ * SQLite derives the names of the `-wal` and `-shm` files from the path of the database, and parley that of the
+ * `-lock` file. A file with two paths would have two of each, so two processes could write it at the same time.
+ * @param file path without symbolic links
+ * @throws StopError (73) when the file has another name
+ */
+export function refuseSecondName(file: string): void {
+  const names = statSync(file, { throwIfNoEntry: false })?.nlink ?? 1
+  if (names > 1) {
+    throw secondNameError(
+      `${file} has ${names} names (hard links), expected one`,
+      `Remove the other names; find / -xdev -samefile ${file} lists them.`,
+    )
+  }
+  if (isMountPoint(file, mountTable())) {
+    throw secondNameError(
+      `${file} is mounted as a single file, so its -wal and -lock files are not those of the original`,
+      'Mount the folder that contains the database instead of the file.',
+    )
+  }
+}
+
+function secondNameError(message: string, hint: string): StopError {
+  return new StopError(message, {
+    code: 'database-second-name',
+    hint,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+/**
+ * Whether this path is a mount point. Comparing the devices of file and folder does not answer that: a bind mount
+ * within one file system has the same device, and on an overlay every file has another device than its folder.
+ * @param mountinfo text of `/proc/self/mountinfo`, see proc_pid_mountinfo(5)
+ */
+export function isMountPoint(path: string, mountinfo: string): boolean {
+  return mountinfo.split('\n').some(line => unescaped(line.split(' ')[4] ?? '') === path)
+}
+
+/** mountinfo writes a space, tab, line feed or backslash as a backslash and three octal digits. */
+function unescaped(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
+}
+
+function mountTable(): string {
+  try {
+    return readFileSync('/proc/self/mountinfo', 'utf8')
+  } catch {
+    // Only Linux has this file.
+    return ''
+  }
+}

@@ -1,0 +1,31 @@
+import { closeSync, fsyncSync, openSync } from 'node:fs'
+import type { Sqlite } from '../database/connection.ts'
+
+/** Copies a database: before an upgrade, and for snapshots. Child processes load this file, so it imports little. */
+
+/** The size of a copy in bytes: what is in the WAL counts, free pages do not. */
+export function contentBytes(db: Sqlite): number {
+  const pragma = (name: string) => Number(db.pragma(name, { simple: true }))
+  return (pragma('page_count') - pragma('freelist_count')) * pragma('page_size')
+}
+
+/**
+ * Writes the committed content to a new file that only this user may read (mode 0600), and fsyncs it. The copy is not
+ * in WAL mode, so it is a single file, and holds no remains of deleted rows. A read-only connection is enough.
+ */
+export function writeWholeCopy(db: Sqlite, part: string): void {
+  // VACUUM INTO accepts an empty file. Creating it here gives it mode 0600 before the first row is in it.
+  closeSync(openSync(part, 'wx', 0o600))
+  db.prepare('VACUUM INTO ?').run(part)
+  fsyncPath(part)
+}
+
+/** Flushes a file, or the directory entries of a folder, to the disk. */
+export function fsyncPath(path: string): void {
+  const handle = openSync(path, 'r')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}

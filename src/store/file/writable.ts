@@ -1,0 +1,58 @@
+import { accessSync, chmodSync, constants, existsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+
+/**
+ * Opens a file as a SQLite database for writing, and creates it when it does not exist.
+ *
+ * Never open such a file by other means than SQLite. POSIX locks belong to the process, and closing any descriptor of
+ * a file releases all of them. A connection of another thread would go on without its lock, and the next program that
+ * closes the file would delete the WAL in use (sqlite.org/howtocorrupt.html, 2.2).
+ * @throws the error of the system or of SQLite when the file may not be created or written
+ */
+export function openWritableFile(file: string, mode: number, timeout = 100): Database.Database {
+  const isNew = !existsSync(file)
+  // Reports why a file cannot be written. SQLite would silently open it read-only.
+  accessSync(isNew ? dirname(file) : file, isNew ? constants.W_OK | constants.X_OK : constants.W_OK)
+  if (!isNew) return new Database(file, { timeout, fileMustExist: true })
+  const db = createForOwnerOnly(() => new Database(file, { timeout }))
+  chmodSync(file, mode)
+  return db
+}
+
+/** Between creation and chmod, another user could open the file and keep the descriptor. */
+function createForOwnerOnly<T>(create: () => T): T {
+  const umask = process.umask(0o077)
+  try {
+    return create()
+  } finally {
+    process.umask(umask)
+  }
+}
+
+/** A file whose permission bits differed from the wanted ones. */
+export interface ModeChange {
+  path: string
+  found: number
+  wanted: number
+  /** False when this user may not change the mode, because another user owns the file. */
+  isApplied: boolean
+}
+
+/** Sets the mode of those of these files that exist. Returns the files that had another mode. */
+export function applyMode(files: readonly string[], wanted: number): ModeChange[] {
+  return files.flatMap(path => {
+    const stats = statSync(path, { throwIfNoEntry: false })
+    const found = (stats?.mode ?? wanted) & 0o777
+    return found === wanted ? [] : [{ path, found, wanted, isApplied: trySetMode(path, wanted) }]
+  })
+}
+
+function trySetMode(path: string, mode: number): boolean {
+  try {
+    chmodSync(path, mode)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,203 @@
+import { statSync } from 'node:fs'
+import type { Prepare, Sqlite } from '../database/connection.ts'
+import { ownObjects } from '../migrations/migrate.ts'
+import { brokenReferences } from '../migrations/references.ts'
+import { createRequests } from '../sync/requests.ts'
+
+/** Upkeep of the database file. Each call is short except `checkIntegrity`, which reads the whole file. */
+export interface Maintenance {
+  /**
+   * Moves the content of the WAL into the database as far as readers permit, and truncates a large WAL that no reader
+   * needs. Waits for no reader. Not allowed inside a transaction.
+   */
+  checkpoint(): Promise<Checkpoint>
+  /** Updates the statistics of SQLite's query planner where they are stale. Not allowed inside a transaction. */
+  optimize(): void
+  /** Deletes one batch of old rows, inside a transaction. True while there is more; the next call continues there. */
+  prune(bounds: PruneBounds): boolean
+  /** The faults of the file, one sentence each; empty when it is intact. */
+  checkIntegrity(): string[]
+}
+
+/** The result of a checkpoint, in bytes. */
+export interface Checkpoint {
+  moved: number
+  /** What stays in the WAL because a reader's snapshot needs it. */
+  held: number
+  /** Size of the `-wal` file afterwards. */
+  wal: number
+}
+
+/** What may be deleted. Instants as the warehouse writes them. */
+export interface PruneBounds {
+  /** Deletes runs that ended before it, and requests that were done before it. */
+  runsBefore: string
+  /** Deletes successful runs without changes that ended before it, except the newest of each resource and lane. */
+  quietBefore: string
+  /** Deletes rejects that were resolved before it. */
+  rejectsBefore: string
+  /** Rows examined in one batch. */
+  limit: number
+  /** Called inside the transaction when rejects were deleted, since they hold content of the workspace. */
+  onErased(): void
+}
+
+/** A larger WAL, which grew behind a long reader, is truncated. A smaller one is overwritten from its start. */
+const LARGE_WAL_BYTES = 64 * 1024 * 1024
+
+/** Rows that SQLite samples of each index for its statistics. */
+const ANALYSIS_LIMIT = 400
+
+const MAX_FAULTS_SHOWN = 20
+
+/** @param moveWal moves the content of the WAL into the database without blocking the event loop */
+export function createMaintenance(
+  db: Sqlite,
+  prepare: Prepare,
+  moveWal: () => Promise<unknown>,
+): Maintenance {
+  return {
+    checkpoint: () => checkpoint(db, moveWal),
+    optimize() {
+      db.pragma(`analysis_limit = ${ANALYSIS_LIMIT}`)
+      db.pragma('optimize')
+      dropComputedColumnStatistics(db)
+    },
+    prune: createPruner(prepare),
+    checkIntegrity: () => [...damageFound(db), ...orphanedRows(db)],
+  }
+}
+
+/**
+ * SQLite 3.40 (Debian 12) loses rows of a join on an indexed virtual column when it uses a Bloom filter. It uses none
+ * for a table without index statistics, so the statistics of tables with virtual columns are deleted.
+ */
+function dropComputedColumnStatistics(db: Sqlite): void {
+  if (db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_stat1'").get() === undefined) return
+  db.exec(`DELETE FROM sqlite_stat1 WHERE tbl IN (
+    SELECT t.name FROM sqlite_master t, pragma_table_xinfo(t.name) c WHERE t.type = 'table' AND c.hidden = 2)`)
+}
+
+async function checkpoint(db: Sqlite, moveWal: () => Promise<unknown>): Promise<Checkpoint> {
+  const pageSize = Number(db.pragma('page_size', { simple: true }))
+  const before = walState(db)
+  await moveWal()
+  const after = walState(db)
+  const held = after.log - after.checkpointed
+  if (held === 0 && walBytes(db) > LARGE_WAL_BYTES) truncateWal(db)
+  return {
+    moved: (after.checkpointed - before.checkpointed) * pageSize,
+    held: held * pageSize,
+    wal: walBytes(db),
+  }
+}
+
+/** `log`: pages in the WAL. `checkpointed`: how many of them are in the database too. `busy`: 1 when blocked. */
+interface WalState {
+  busy: number
+  log: number
+  checkpointed: number
+}
+
+const EMPTY_WAL: WalState = { busy: 0, log: 0, checkpointed: 0 }
+
+function walState(db: Sqlite): WalState {
+  const [state] = db.pragma('wal_checkpoint(NOOP)') as WalState[]
+  return state ?? EMPTY_WAL
+}
+
+/**
+ * Truncates the `-wal` file when all of it is in the database and no connection reads it. The busy timeout is 0: SQLite
+ * would wait for a reader on the event loop. When a reader is in the way (`busy` 1), try again later.
+ */
+export function truncateWal(db: Sqlite): WalState {
+  const busyTimeout = db.pragma('busy_timeout', { simple: true })
+  db.pragma('busy_timeout = 0')
+  try {
+    const [state] = db.pragma('wal_checkpoint(TRUNCATE)') as WalState[]
+    return state ?? EMPTY_WAL
+  } finally {
+    db.pragma(`busy_timeout = ${busyTimeout}`)
+  }
+}
+
+function walBytes(db: Sqlite): number {
+  return statSync(`${db.name}-wal`, { throwIfNoEntry: false })?.size ?? 0
+}
+
+type PruneBatch = (bounds: PruneBounds) => boolean
+
+/** Prunes the tables one after the other, each to its end. */
+function createPruner(prepare: Prepare): PruneBatch {
+  const requests = createRequests(prepare)
+  const tables: readonly PruneBatch[] = [createRunPruner(prepare), createRejectPruner(prepare)]
+  let current = 0
+  return bounds => {
+    if (current === 0) requests.forget(bounds.runsBefore)
+    if (!tables[current]?.(bounds)) current += 1
+    if (current < tables.length) return true
+    current = 0
+    return false
+  }
+}
+
+interface RunRow {
+  id: number
+  feed: string
+  endedAt: string | null
+  quiet: number
+}
+
+/** Reads the runs in the order of their ids: a batch costs the same however many runs there are, and needs no index. */
+function createRunPruner(prepare: Prepare): PruneBatch {
+  const next = prepare(
+    `SELECT id, resource || ' ' || lane AS feed, ended_at AS endedAt,
+       outcome = 'complete' AND rows_changed = 0 AND rows_deleted = 0 AND error IS NULL AS quiet
+     FROM sync_runs WHERE id > ? ORDER BY id LIMIT ?`,
+  )
+  const remove = prepare('DELETE FROM sync_runs WHERE id = ?')
+  let lastId = 0
+  /** By resource and lane: the id of the last quiet run seen. It is deleted when a later run of them is seen. */
+  const latestQuiet = new Map<string, number>()
+  return ({ runsBefore, quietBefore, limit }) => {
+    const runs = next.all(lastId, limit) as RunRow[]
+    for (const { id, feed, endedAt, quiet } of runs) {
+      const earlier = latestQuiet.get(feed)
+      if (earlier !== undefined) remove.run(earlier)
+      latestQuiet.delete(feed)
+      if (endedAt !== null && endedAt < runsBefore) remove.run(id)
+      else if (endedAt !== null && endedAt < quietBefore && quiet) latestQuiet.set(feed, id)
+    }
+    const more = runs.length === limit
+    lastId = more ? (runs.at(-1)?.id ?? 0) : 0
+    if (!more) latestQuiet.clear()
+    return more
+  }
+}
+
+/** Reads the rejects in batches as well: an item may be large, so examining all of them at once could take long. */
+function createRejectPruner(prepare: Prepare): PruneBatch {
+  const next = prepare('SELECT id, resolved_at AS at FROM sync_rejects WHERE id > ? ORDER BY id LIMIT ?')
+  const remove = prepare('DELETE FROM sync_rejects WHERE id = ?')
+  let lastId = 0
+  return ({ rejectsBefore, limit, onErased }) => {
+    const rejects = next.all(lastId, limit) as { id: number; at: string | null }[]
+    const old = rejects.filter(({ at }) => at !== null && at < rejectsBefore)
+    for (const { id } of old) remove.run(id)
+    if (old.length > 0) onErased()
+    const more = rejects.length === limit
+    lastId = more ? (rejects.at(-1)?.id ?? 0) : 0
+    return more
+  }
+}
+
+function damageFound(db: Sqlite): string[] {
+  const lines = db.prepare(`PRAGMA quick_check(${MAX_FAULTS_SHOWN})`).pluck().all() as string[]
+  return lines.filter(line => line !== 'ok').map(line => `The file is damaged: ${line}.`)
+}
+
+function orphanedRows(db: Sqlite): string[] {
+  return brokenReferences(db, ownObjects())
+    .filter(({ isOwn }) => isOwn)
+    .map(({ table, rows }) => `${rows} rows of ${table} refer to missing rows.`)
+}

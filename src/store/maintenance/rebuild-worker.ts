@@ -1,0 +1,39 @@
+import { constants, setPriority } from 'node:os'
+import Database from 'better-sqlite3'
+import type { RebuildInput } from './rebuild.ts'
+
+/** The program of the child process in rebuild.ts. It rewrites one database, answers with its success, and exits. */
+
+// A terminal sends these signals to parent and child. The parent handles them and kills this child.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
+
+process.once('message', ({ database }: RebuildInput) => {
+  process.send?.(tryRebuild(database), undefined, undefined, () => {
+    if (process.connected) process.disconnect()
+  })
+})
+
+/** How long to wait for the write lock of another program. */
+const BUSY_TIMEOUT_MS = 5000
+
+function tryRebuild(path: string): boolean {
+  try {
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
+  } catch {
+    // A service may not be allowed to lower its priority. The rebuild works without.
+  }
+  try {
+    const db = new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
+    try {
+      db.pragma('synchronous = NORMAL')
+      db.pragma('temp_store = FILE')
+      db.pragma('cache_size = -8000')
+      db.exec('VACUUM')
+      return true
+    } finally {
+      db.close()
+    }
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,68 @@
+import type { Sqlite } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+import type { OwnObjects } from './own-objects.ts'
+
+/** A view, a trigger, or an index that parley did not create. */
+interface SchemaObject {
+  type: 'view' | 'trigger' | 'index'
+  name: string
+  /** The table or view that it belongs to. */
+  table: string
+  sql: string
+}
+
+/** An object that could not be created again on the upgraded tables. */
+export interface LeftOut extends SchemaObject {
+  /** SQLite's error message. */
+  reason: string
+}
+
+/**
+ * Drops every view, every trigger, and every index that parley did not create. SQLite refuses to rename a table that a
+ * view or trigger names, and dropping a table or view drops its triggers and indices too.
+ * @returns a function that creates them again and returns those that failed
+ */
+export function dropDependentObjects(db: Sqlite, own: OwnObjects): () => LeftOut[] {
+  const all = (
+    db
+      .prepare(
+        `SELECT type, name, tbl_name AS "table", sql FROM sqlite_master
+         WHERE type IN ('view', 'trigger', 'index') AND sql IS NOT NULL ORDER BY rowid`,
+      )
+      .all() as SchemaObject[]
+  ).filter(({ type, name, table }) => type !== 'index' || (own.tables.has(table) && !own.indices.has(name)))
+  const ofType = (type: SchemaObject['type']) => all.filter(object => object.type === type)
+  const [views, triggers, indices] = [ofType('view'), ofType('trigger'), ofType('index')]
+  // Triggers first: dropping a view drops its triggers, and a second DROP would fail.
+  for (const { type, name } of [...triggers, ...indices, ...views]) {
+    db.exec(`DROP ${type.toUpperCase()} ${quote(name)}`)
+  }
+  return () => {
+    const tables = new Set(db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all())
+    // A migration may have replaced a view by a table of the same name.
+    const wanted = [...views.filter(({ name }) => !tables.has(name)), ...indices, ...triggers]
+    return wanted.flatMap(object => recreate(db, object))
+  }
+}
+
+/** Replaces a view and keeps the triggers that other people created on it. */
+export function replaceView(db: Sqlite, { name, sql }: { name: string; sql: string }): void {
+  const triggers = db
+    .prepare("SELECT sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?")
+    .pluck()
+    .all(name) as string[]
+  db.exec(`DROP VIEW IF EXISTS ${quote(name)}`)
+  db.exec(sql)
+  for (const trigger of triggers) db.exec(trigger)
+}
+
+function recreate(db: Sqlite, object: SchemaObject): LeftOut[] {
+  try {
+    db.transaction(() => db.exec(object.sql))()
+    return []
+  } catch (error) {
+    // A full disk rolls back the whole transaction.
+    if (!db.inTransaction || !(error instanceof Error)) throw error
+    return [{ ...object, reason: error.message }]
+  }
+}

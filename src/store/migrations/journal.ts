@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { Sqlite } from '../database/connection.ts'
+
+/** The folder where `npm run schema` writes the migrations. The path is the same from `src` and from `dist`. */
+export const FOLDER = fileURLToPath(new URL('../../../drizzle', import.meta.url))
+
+export interface Migration {
+  /** Its time stamp: the database stores it to mark the migration as applied. */
+  when: number
+  tag: string
+}
+
+export function migrationsIn(folder: string): readonly Migration[] {
+  const journal = JSON.parse(readFileSync(`${folder}/meta/_journal.json`, 'utf8')) as { entries: Migration[] }
+  return journal.entries
+}
+
+/** Time stamp of the newest migration that this version knows. */
+export function newestMigration(folder: string = FOLDER): number {
+  return Math.max(...migrationsIn(folder).map(({ when }) => when))
+}
+
+/** Time stamps of the migrations applied to a database, oldest first. */
+export function appliedMigrations(db: Sqlite): number[] {
+  const table = db.prepare("SELECT 1 FROM sqlite_master WHERE name = '__drizzle_migrations'").get()
+  if (!table) return []
+  return db
+    .prepare('SELECT created_at FROM __drizzle_migrations ORDER BY created_at')
+    .pluck()
+    .all() as number[]
+}

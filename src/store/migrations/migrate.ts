@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import type { Sqlite } from '../database/connection.ts'
+import { noteEarlierWithdrawals } from '../deletions/withdrawals.ts'
+import { invalidateSearch } from '../search/search.ts'
+import { ensureViews } from '../views/views.ts'
+import { type FreeBytes, plannedCopy, removeUnfinishedCopies, writeUpgradeCopy } from './backup.ts'
+import { dropDependentObjects, type LeftOut } from './dependent-objects.ts'
+import { appliedMigrations, FOLDER, type Migration, migrationsIn } from './journal.ts'
+import { type OwnObjects, ownObjectsIn } from './own-objects.ts'
+import { brokenReferences } from './references.ts'
+
+/** The tables and indices that the migrations in a folder create. Default: the migrations of this version. */
+export function ownObjects(folder: string = FOLDER): OwnObjects {
+  return ownObjectsIn(migrationsIn(folder).map(({ tag }) => readFileSync(`${folder}/${tag}.sql`, 'utf8')))
+}
+
+/** A pending upgrade of a database that an older version wrote. */
+export interface Upgrade {
+  migrations: readonly string[]
+  /** The copy that is written first, or reused from an interrupted upgrade; undefined for a small database. */
+  copy: { path: string; bytes: number } | undefined
+}
+
+export interface UpgradeOptions {
+  /** Folder with the migrations and their journal. Default: the migrations of this version. */
+  migrations?: string
+  /** Called before an upgrade, which can take minutes. Not called for a new database. */
+  onUpgrade?: (upgrade: Upgrade) => void
+  /** Called for each view, trigger or index of other people that could not be created again. */
+  onLeftOut?: ((object: LeftOut) => void) | undefined
+  freeBytes?: FreeBytes
+}
+
+/**
+ * Copies the database, then applies all pending migrations in one transaction.
+ * @throws StopError 73 when there is no space for the copy or a migration fails; the database is then unchanged
+ */
+export function migrate(db: Sqlite, file: string, options: UpgradeOptions = {}): void {
+  const { migrations: folder = FOLDER, onUpgrade, onLeftOut, freeBytes } = options
+  const applied = appliedMigrations(db)
+  const pending = migrationsIn(folder).filter(({ when }) => !applied.includes(when))
+  const [first] = pending
+  if (!first) return
+  removeUnfinishedCopies(file)
+  const copy = plannedCopy(db, file, first.tag)
+  if (applied.length > 0) onUpgrade?.({ migrations: pending.map(({ tag }) => tag), copy })
+  if (copy) writeUpgradeCopy(db, file, copy, freeBytes)
+  for (const object of applyMigrations(db, file, folder, pending)) onLeftOut?.(object)
+}
+
+/** The table of drizzle's migrator, so that drizzle's tools can read it. */
+const CREATE_JOURNAL_TABLE =
+  'CREATE TABLE IF NOT EXISTS "__drizzle_migrations" (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric)'
+
+/**
+ * drizzle's migrator is not used, because it commits before foreign keys can be checked. Foreign keys must be off on
+ * the connection: rebuilding a table would otherwise delete its cascading children.
+ */
+function applyMigrations(db: Sqlite, file: string, folder: string, pending: readonly Migration[]): LeftOut[] {
+  const own = ownObjects(folder)
+  // Rebuilding a table or an index sorts it. For a large database that needs more memory than a service may use.
+  db.pragma('temp_store = FILE')
+  try {
+    const work = db.transaction(() => {
+      db.exec(CREATE_JOURNAL_TABLE)
+      invalidateSearch(db)
+      const restore = dropDependentObjects(db, own)
+      const hadErasureTable = hasErasureTable(db)
+      for (const migration of pending) applyOne(db, file, folder, migration)
+      if (!hadErasureTable && hasErasureTable(db)) noteEarlierWithdrawals(db)
+      const leftOut = restore()
+      ensureViews(db)
+      refuseOrphans(db, file, own)
+      return leftOut
+    })
+    return work.immediate()
+  } finally {
+    db.pragma('temp_store = MEMORY')
+  }
+}
+
+function hasErasureTable(db: Sqlite): boolean {
+  return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_erasures'").get() !== undefined
+}
+
+function applyOne(db: Sqlite, file: string, folder: string, { tag, when }: Migration): void {
+  const sql = readFileSync(`${folder}/${tag}.sql`, 'utf8')
+  try {
+    db.exec(sql)
+  } catch (error) {
+    // A full disk and similar errors are not the fault of the migration.
+    if (!/^SQLITE_(ERROR|CONSTRAINT)/.test(codeOf(error))) throw error
+    throw tableNameTaken(file, error) ?? migrationBroken(`The upgrade of ${file} failed at ${tag}`, error)
+  }
+  const hash = createHash('sha256').update(sql).digest('hex')
+  db.prepare('INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)').run(hash, when)
+}
+
+function refuseOrphans(db: Sqlite, file: string, own: OwnObjects): void {
+  const [first] = brokenReferences(db, own).filter(({ isOwn }) => isOwn)
+  if (first) {
+    throw migrationBroken(
+      `The upgrade of ${file} would leave ${first.rows} rows of ${first.table} without their parent rows`,
+    )
+  }
+}
+
+/** The error for a table of other people that has the name of a table that a migration creates. */
+function tableNameTaken(file: string, error: unknown): StopError | undefined {
+  const name = /^table [`"]?(\w+)[`"]? already exists$/.exec(error instanceof Error ? error.message : '')?.[1]
+  if (name === undefined) return undefined
+  return new StopError(
+    `${file} has a table ${name} that parley did not create, and this version needs that name`,
+    {
+      code: 'table-name-taken',
+      hint: `Rename that table: ALTER TABLE ${name} RENAME TO my_${name}. Nothing was changed, and the version before still works.`,
+      cause: error,
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    },
+  )
+}
+
+function migrationBroken(message: string, cause?: unknown): StopError {
+  return new StopError(message, {
+    code: 'migration-broken',
+    hint: 'Install the version before, which still works, and report this. Nothing was changed.',
+    cause,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}

@@ -1,0 +1,34 @@
+import type { Sqlite } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+import type { OwnObjects } from './own-objects.ts'
+
+/** A table with foreign keys that refer to missing rows. */
+export interface BrokenReferences {
+  table: string
+  /** False for a table of other people. SQLite does not enforce foreign keys for programs that leave them off. */
+  isOwn: boolean
+  /** Rows with a broken reference. Undefined when the foreign key names columns without a unique index. */
+  rows: number | undefined
+}
+
+export function brokenReferences(db: Sqlite, own: OwnObjects): BrokenReferences[] {
+  const tables = db
+    .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%REFERENCES%' ORDER BY name")
+    .pluck()
+    .all() as string[]
+  return tables.flatMap(table => {
+    const isOwn = own.tables.has(table)
+    const rows = countBroken(db, table, isOwn)
+    return rows === 0 ? [] : [{ table, isOwn, rows }]
+  })
+}
+
+function countBroken(db: Sqlite, table: string, isOwn: boolean): number | undefined {
+  try {
+    return db.prepare(`PRAGMA foreign_key_check(${quote(table)})`).all().length
+  } catch (error) {
+    const isMismatch = error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR'
+    if (isOwn || !isMismatch) throw error
+    return undefined
+  }
+}

@@ -1,0 +1,61 @@
+import type { Writer } from '../file/lock.ts'
+import { openWritableFile } from '../file/writable.ts'
+import { META } from '../sync/meta.ts'
+
+/** Updates the values in `sync_meta` of a copy that replaces the database. */
+
+/** Values that the current database has and the copy must take over, as stored: the copy's own are older. */
+export interface CarriedNotes {
+  requestsToday: string | undefined
+  learnedRate: string | undefined
+}
+
+export const NOTHING_CARRIED: CarriedNotes = { requestsToday: undefined, learnedRate: undefined }
+
+interface NoteUpdate {
+  carried: CarriedNotes
+  writer: Writer
+  now: string
+}
+
+/** Keys that a daemon wrote while the copy was made. They do not apply to the restored database. */
+const PROCESS_KEYS = [META.daemonState, META.unreachable]
+
+/** Call it before the copy is renamed. The copy may be of any earlier version. */
+export function updateNotes(file: string, { carried, writer, now }: NoteUpdate): void {
+  const db = openWritableFile(file, 0o600)
+  try {
+    db.pragma('synchronous = FULL')
+    const meta = db.prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
+    const setMeta = db.prepare('INSERT OR REPLACE INTO sync_meta (key, value) VALUES (?, ?)')
+    const forget = db.prepare('DELETE FROM sync_meta WHERE key = ?')
+    const end = db.prepare(
+      "UPDATE sync_runs SET ended_at = ?, outcome = 'interrupted' WHERE ended_at IS NULL",
+    )
+    const update = db.transaction(() => {
+      const requests = meta.get(META.requestsToday) as string | undefined
+      const values: readonly [key: string, value: string | undefined][] = [
+        [META.writer, JSON.stringify(writer)],
+        [META.learnedRate, carried.learnedRate],
+        [META.requestsToday, laterRequests(requests, carried.requestsToday)],
+      ]
+      for (const [key, value] of values) if (value !== undefined) setMeta.run(key, value)
+      for (const key of PROCESS_KEYS) forget.run(key)
+      end.run(now)
+    })
+    update.immediate()
+  } finally {
+    db.close()
+  }
+}
+
+/** The count of the later day; of the same day, the larger one, so that the daily limit is never exceeded. Pure. */
+export function laterRequests(copy: string | undefined, present: string | undefined): string | undefined {
+  const noted = [copy, present].flatMap(text =>
+    text === undefined ? [] : [{ text, said: requestsIn(text) }],
+  )
+  noted.sort((one, other) => one.said.day.localeCompare(other.said.day) || one.said.used - other.said.used)
+  return noted.at(-1)?.text
+}
+
+const requestsIn = (text: string) => JSON.parse(text) as { day: string; used: number }

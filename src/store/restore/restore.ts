@@ -1,0 +1,204 @@
+import { existsSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type Clock, isoInstant } from '../../clock.ts'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { sizeText } from '../../size-text.ts'
+import { databaseError } from '../database/faults.ts'
+import { openDatabase } from '../database/open.ts'
+import { type WantedWorkspace, type Workspace, workspaceOf } from '../database/workspace.ts'
+import { identityOf, isSameFile } from '../file/identity.ts'
+import { isLocked, lockDatabase } from '../file/lock.ts'
+import { truePath } from '../file/names.ts'
+import { contentBytes } from '../file/whole-copy.ts'
+import { runSnapshotProcess } from '../snapshot/process.ts'
+import { type FreeBytes, freeOnDisk, partialPath, removePartials } from '../snapshot/target.ts'
+import { isWarehouse, STATUS_ROWS, type StatusRow } from '../status/status.ts'
+import { updateNotes } from './notes.ts'
+import { type CurrentDatabase, finishEarlierSwap, takeOutOfUse } from './swap.ts'
+
+/**
+ * Replaces the database with a copy of a warehouse. The copy is written next to the database, verified, fsynced, and
+ * then renamed. Killed at any instant, the path names either the old database or the complete new one. The old database
+ * is kept under another name.
+ */
+export interface Restored {
+  database: string
+  bytes: number
+  durationMs: number
+  workspace: Workspace | undefined
+  /** The new path of the old database; undefined when there was none. */
+  keptAs: string | undefined
+  /** The rows of `sync_status`, read from the new database. */
+  resources: readonly StatusRow[]
+}
+
+export interface RestoreOptions {
+  /** Path of the warehouse. */
+  database: string
+  /** Path of the copy, which is not changed. */
+  file: string
+  /** Permission bits of the new database when there is no old one. */
+  mode: number
+  /** The workspace that the settings name, if they do. */
+  workspace: WantedWorkspace | undefined
+  clock: Clock
+  pid: number
+  /** Aborts the restore before the rename; the promise then rejects with the signal's reason. */
+  signal: AbortSignal
+  freeBytes?: FreeBytes
+}
+
+const PROGRAM = new URL('../snapshot/worker.js', import.meta.url)
+
+/**
+ * @throws StopError 64 when the copy is the database itself; 73 when the copy is not a warehouse, is damaged or of a
+ * newer version, or the database cannot be replaced; 75 while another process uses the database; 78 when the copy holds
+ * another workspace
+ */
+export async function restoreDatabase(options: RestoreOptions): Promise<Restored> {
+  const [database, from] = [truePath(options.database), truePath(options.file)]
+  const { clock, mode } = options
+  const begun = clock.elapsed()
+  if (isSameFile(identityOf(from), identityOf(database))) throw itselfError(from)
+  if (!existsSync(from)) throw missingError(from)
+  const source = inspectSource(from, options.workspace)
+  try {
+    if (isLocked(database) !== true) finishEarlierSwap(database)
+    const lock = lockDatabase(database, clock, mode)
+    try {
+      const replaced = await replace({ ...options, database, file: from }, source, lock.since)
+      return { ...replaced, database, workspace: source.workspace, durationMs: clock.elapsed() - begun }
+    } finally {
+      lock.release()
+    }
+  } catch (error) {
+    throw databaseError(error, database)
+  }
+}
+
+interface Source {
+  bytes: number
+  workspace: Workspace | undefined
+}
+
+async function replace(
+  { database, file, mode, clock, pid, signal, freeBytes = freeOnDisk }: RestoreOptions,
+  source: Source,
+  since: string,
+): Promise<Pick<Restored, 'bytes' | 'keptAs' | 'resources'>> {
+  removePartials(database)
+  await refuseWithoutSpace(database, source.bytes, freeBytes)
+  const current = takeOutOfUse(database, clock.now())
+  const part = partialPath(database)
+  try {
+    refuseOtherWorkspaceThanCurrent(current, source, file)
+    const { bytes, status } = await copyToPart(file, part, signal)
+    updateNotes(part, {
+      carried: current.notes,
+      writer: { pid, command: 'restore', since },
+      now: isoInstant(clock.now()),
+    })
+    signal.throwIfAborted()
+    const keptAs = current.replaceWith(part, mode)
+    return { bytes, keptAs, resources: status as StatusRow[] }
+  } finally {
+    current.close()
+    rmSync(part, { force: true })
+    rmSync(`${part}-journal`, { force: true })
+  }
+}
+
+async function copyToPart(file: string, part: string, signal: AbortSignal) {
+  const input = { database: file, part, earlier: undefined, statusSql: STATUS_ROWS }
+  const answer = await runSnapshotProcess(PROGRAM, input, signal)
+  if (!('failed' in answer)) return answer
+  const { about, code } = answer.failed
+  if (code === 'unsound') throw verificationError(file)
+  const error = Object.assign(new Error(code), { code })
+  // An error while writing is reported as an error of the database that is replaced.
+  throw about === 'database' ? sourceError(databaseError(error, file), file) : error
+}
+
+function inspectSource(file: string, wanted: WantedWorkspace | undefined): Source {
+  try {
+    const db = openDatabase({ path: file, readonly: true, workspace: wanted })
+    try {
+      if (!isWarehouse(db)) throw emptyError(file)
+      return { bytes: contentBytes(db), workspace: workspaceOf(db) }
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    throw sourceError(databaseError(error, file), file)
+  }
+}
+
+async function refuseWithoutSpace(database: string, needed: number, freeBytes: FreeBytes): Promise<void> {
+  const free = await freeBytes(dirname(database))
+  if (free >= needed) return
+  throw new StopError(`No space to restore ${database}`, {
+    code: 'no-space-for-restore',
+    hint: `It needs about ${sizeText(needed)} in ${dirname(database)}: free ${sizeText(needed - free)} more. The database is unchanged.`,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+/** Settings may name no workspace. The copy must still be of the workspace of the current database. */
+function refuseOtherWorkspaceThanCurrent(
+  current: CurrentDatabase,
+  { workspace }: Source,
+  file: string,
+): void {
+  const held = current.workspace
+  if (held === undefined || workspace === undefined || held.id === workspace.id) return
+  throw new StopError(
+    `${file} holds workspace ${workspace.id}, but the current database holds workspace ${held.id}`,
+    {
+      code: 'other-workspace',
+      hint: 'Use a copy of the same workspace, or name another database with --database.',
+      exitStatus: EXIT_STATUS.settings,
+    },
+  )
+}
+
+/** Hints for errors of the copy, by error code. The hints of `openDatabase` name database.path, which is not at fault. */
+const HINTS: Readonly<Record<string, string>> = {
+  'database-foreign': 'Use a snapshot or another copy of a warehouse. Nothing was changed.',
+  'database-newer': 'Install the newer version again, or use an older copy. Nothing was changed.',
+  'database-unavailable': 'Use an undamaged snapshot that this user may read. Nothing was changed.',
+  'other-workspace': 'Use a copy of this workspace, or check api.workspace_id. Nothing was changed.',
+}
+
+function sourceError(error: unknown, file: string): unknown {
+  if (!(error instanceof StopError)) return error
+  const { message, code, hint, exitStatus, cause } = error
+  const text = message.replace(`Cannot use the database ${file}`, `Cannot read ${file}`)
+  return new StopError(text, { code, hint: HINTS[code] ?? hint ?? '', cause, exitStatus })
+}
+
+const itselfError = (file: string) =>
+  new StopError(`${file} is the database itself`, {
+    code: 'restore-itself',
+    hint: 'Name the copy that shall replace the database.',
+    exitStatus: EXIT_STATUS.usage,
+  })
+
+const missingError = (file: string) =>
+  new StopError(`There is no file ${file}`, {
+    code: 'no-copy',
+    hint: 'Name an existing snapshot; parley snapshot creates one. Nothing was changed.',
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+
+const emptyError = (file: string) =>
+  new StopError(`${file} is not a warehouse`, {
+    code: 'database-foreign',
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+
+const verificationError = (file: string) =>
+  new StopError(`${file} was not restored: the written copy failed verification`, {
+    code: 'restore-unsound',
+    hint: `Check the disk, and use another copy. The database is unchanged.`,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })

@@ -1,0 +1,187 @@
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  linkSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { isoInstant } from '../../clock.ts'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import type { Sqlite } from '../database/connection.ts'
+import { databaseError, isBusy } from '../database/faults.ts'
+import { openDatabase } from '../database/open.ts'
+import { type Workspace, workspaceOf } from '../database/workspace.ts'
+import { identityOf, isSameFile } from '../file/identity.ts'
+import { fsyncPath } from '../file/whole-copy.ts'
+import { openWritableFile } from '../file/writable.ts'
+import { META } from '../sync/meta.ts'
+import { type CarriedNotes, NOTHING_CARRIED } from './notes.ts'
+
+/**
+ * The database that a copy replaces, taken out of use. A program that still had it open would delete the -wal of the
+ * new database when it closes the old one, and its unfinished writes would be rolled back in the new one. Leaving WAL
+ * mode removes the -wal and -shm files, which SQLite permits only to the last connection; an exclusive lock then keeps
+ * other programs out during the rename.
+ */
+export interface CurrentDatabase {
+  /** Undefined when there is no database or it cannot be read. */
+  workspace: Workspace | undefined
+  notes: CarriedNotes
+  /** Renames a complete copy to the path of the database. Returns the new path of the old database, if there was one. */
+  replaceWith(part: string, mode: number): string | undefined
+  close(): void
+}
+
+/** Such as `parley.db-before-restore-2026-01-31T034700Z`. */
+function asidePath(database: string, now: number): string {
+  const name = `${database}-before-restore-${isoInstant(now).replace(/:|\.\d+/g, '')}`
+  return existsSync(name) ? asidePath(database, now + 1000) : name
+}
+
+const COMPANIONS = ['', '-wal', '-shm', '-journal']
+
+const ASIDE = /^-before-restore-\d{4}-\d\d-\d\dT\d{6}Z(-wal|-shm|-journal)?$/
+
+/** Paths of the old databases that earlier restores kept. */
+export function keptByRestores(database: string): string[] {
+  const [folder, name] = [dirname(database), basename(database)]
+  return readdirSync(folder)
+    .filter(one => one.startsWith(name) && ASIDE.test(one.slice(name.length)))
+    .map(one => join(folder, one))
+}
+
+/** Removes the second hard link of the database that a restore left when it was killed between link and rename. */
+export function finishEarlierSwap(database: string): void {
+  const own = identityOf(database)
+  if (own === undefined) return
+  for (const aside of keptByRestores(database)) {
+    if (isSameFile(identityOf(aside), own)) rmSync(aside)
+  }
+}
+
+/**
+ * @param now ms since the epoch, by this machine's clock
+ * @throws StopError 73 when parley did not create the database, 75 when another program has it open
+ */
+export function takeOutOfUse(database: string, now: number): CurrentDatabase {
+  const aside = asidePath(database, now)
+  if (!existsSync(database)) return takeUnreadable(database, aside)
+  try {
+    return takeReadable(database, aside)
+  } catch (error) {
+    const fault = databaseError(error, database)
+    if (isDamaged(fault)) return takeUnreadable(database, aside)
+    throw fault
+  }
+}
+
+/** The file is not a SQLite database or is corrupt, so it is moved away without opening it. */
+function isDamaged(error: unknown): boolean {
+  const { cause } = error instanceof StopError ? error : {}
+  return cause instanceof Error && 'code' in cause && /^SQLITE_(NOTADB|CORRUPT)/.test(String(cause.code))
+}
+
+/** How long to wait for another program to end its transaction. */
+const BUSY_TIMEOUT_MS = 5000
+
+function takeReadable(database: string, aside: string): CurrentDatabase {
+  refuseForeign(database)
+  const db = openWritableFile(database, 0o600, BUSY_TIMEOUT_MS)
+  try {
+    const workspace = workspaceOf(db)
+    const notes = notesIn(db)
+    requireSoleUse(database, () => db.pragma('journal_mode = DELETE'))
+    return {
+      workspace,
+      notes,
+      replaceWith(part) {
+        db.pragma('journal_mode = MEMORY')
+        requireSoleUse(database, () => db.exec('BEGIN EXCLUSIVE'))
+        copyOwnerAndMode(part, database)
+        linkAside(database, aside)
+        renameDurably(part, database)
+        return aside
+      },
+      close: () => db.close(),
+    }
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+/** Gives the old database its new name. Without hard links it is renamed, and for an instant the path names no file. */
+function linkAside(database: string, aside: string): void {
+  try {
+    linkSync(database, aside)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (!/^(EPERM|ENOTSUP|EOPNOTSUPP|ENOSYS|EMLINK)$/.test(code)) throw error
+    renameSync(database, aside)
+  }
+}
+
+/** @throws StopError 75 when another program has the database open */
+function requireSoleUse(database: string, work: () => unknown): void {
+  try {
+    work()
+  } catch (error) {
+    if (!isBusy(error)) throw error
+    throw new StopError(`${database} is open in another program`, {
+      code: 'database-busy',
+      hint: 'Close it there, for example in an sqlite3 shell or Datasette, then run the command again. Nothing was changed.',
+      cause: error,
+      exitStatus: EXIT_STATUS.unfinished,
+    })
+  }
+}
+
+/** A database of a newer version may be replaced: that is how a downgrade works. */
+function refuseForeign(database: string): void {
+  try {
+    openDatabase({ path: database, readonly: true }).close()
+  } catch (error) {
+    if (!(error instanceof StopError) || error.code !== 'database-newer') throw error
+  }
+}
+
+function notesIn(db: Sqlite): CarriedNotes {
+  if (!db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_meta'").get()) return NOTHING_CARRIED
+  const meta = db.prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
+  const value = (key: string) => meta.get(key) as string | undefined
+  return { requestsToday: value(META.requestsToday), learnedRate: value(META.learnedRate) }
+}
+
+/** For a missing or damaged database: its files are renamed without SQLite. */
+function takeUnreadable(database: string, aside: string): CurrentDatabase {
+  return {
+    workspace: undefined,
+    notes: NOTHING_CARRIED,
+    replaceWith(part, mode) {
+      if (existsSync(database)) copyOwnerAndMode(part, database)
+      else chmodSync(part, mode)
+      const files = COMPANIONS.filter(end => existsSync(`${database}${end}`))
+      for (const end of files) renameSync(`${database}${end}`, `${aside}${end}`)
+      renameDurably(part, database)
+      return files.length === 0 ? undefined : aside
+    },
+    close: () => undefined,
+  }
+}
+
+/** Users that could read the old database can read the new one. */
+function copyOwnerAndMode(part: string, database: string): void {
+  const { mode, uid, gid } = statSync(database)
+  const own = statSync(part)
+  if (own.uid !== uid || own.gid !== gid) chownSync(part, uid, gid)
+  chmodSync(part, mode & 0o777)
+}
+
+function renameDurably(part: string, database: string): void {
+  renameSync(part, database)
+  fsyncPath(dirname(database))
+}

@@ -1,0 +1,67 @@
+/**
+ * Keeps an older answer from overwriting a newer one. Each request gets a ticket when it starts; tickets grow. The
+ * ticket that wrote a key is remembered only while an earlier request is in flight, so usually nothing is remembered.
+ * Memory is enough: after a crash no earlier request can still be answered.
+ */
+export interface Freshness {
+  begin(): number
+  end(ticket: number): void
+  /** Requires one more `end` for this ticket: an answer in several pages is as old as its first page. */
+  prolong(ticket: number): void
+  /** Whether a request that started later has already written this key. */
+  isOutdated(ticket: number, table: string, key: string): boolean
+  /** False when outdated. Else true, and the key counts as written by this request. */
+  admits(ticket: number, table: string, key: string): boolean
+  /** Makes all requests in flight outdated for this key: they started before its row was deleted. */
+  close(table: string, key: string): void
+}
+
+export function createFreshness(): Freshness {
+  let last = 0
+  /** By ticket: how many calls of `end` it still needs. */
+  const underWay = new Map<number, number>()
+  const written = new Map<string, number>()
+
+  const oldest = () => {
+    // A map iterates in the order of insertion, and tickets grow, so the first one is the oldest.
+    for (const ticket of underWay.keys()) return ticket
+    return Number.POSITIVE_INFINITY
+  }
+
+  const nameOf = (table: string, key: string) => `${table}\u0000${key}`
+  const isOutdated: Freshness['isOutdated'] = (ticket, table, key) =>
+    (written.get(nameOf(table, key)) ?? 0) > ticket
+
+  return {
+    isOutdated,
+    begin() {
+      last += 1
+      underWay.set(last, 1)
+      return last
+    },
+    prolong(ticket) {
+      underWay.set(ticket, (underWay.get(ticket) ?? 0) + 1)
+    },
+    end(ticket) {
+      const ends = underWay.get(ticket) ?? 0
+      if (ends > 1) {
+        underWay.set(ticket, ends - 1)
+        return
+      }
+      const wasOldest = oldest() === ticket
+      underWay.delete(ticket)
+      if (!wasOldest) return
+      if (underWay.size === 0) written.clear()
+      const limit = oldest()
+      for (const [key, at] of written) if (at <= limit) written.delete(key)
+    },
+    admits(ticket, table, key) {
+      if (isOutdated(ticket, table, key)) return false
+      if (oldest() < ticket) written.set(nameOf(table, key), ticket)
+      return true
+    },
+    close(table, key) {
+      if (underWay.size > 0) written.set(nameOf(table, key), last + 1)
+    },
+  }
+}

@@ -1,0 +1,92 @@
+import { isDeepStrictEqual } from 'node:util'
+import { tableNamed } from '../../catalog/catalog.ts'
+import type { Derivation } from '../../catalog/resource.ts'
+import type { Cell } from '../../catalog/row.ts'
+import type { Prepare } from '../database/connection.ts'
+import { placeholders, quote } from '../database/sql.ts'
+
+/** Merges the children of merged rows: one row for each key, each value from the first child that has one. */
+export interface PartsMerge {
+  /** Inserts the parts of a new merged row. @param owners keys of its source rows, in canonical order */
+  insert(key: string, owners: readonly string[]): void
+  /** Updates the parts of a merged row. Writes only what differs. */
+  refresh(key: string, owners: readonly string[]): PartsChange
+  remove(key: string): void
+}
+
+/** `completed`: rows or values were only added. `replaced`: some were changed or removed. */
+export type PartsChange = 'none' | 'completed' | 'replaced'
+
+export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['parts']): PartsMerge {
+  const target = tableNamed(into)
+  const [ownKey = '', ...partKey] = target.key.map(quote)
+  const values = Object.keys(target.columns)
+    .filter(column => !target.key.includes(column))
+    .map(quote)
+  const [ownerKey = '', position = ''] = tableNamed(from).key.map(quote)
+  const columns = [...partKey, ...values]
+  const fill = values.map(column => `${column} = coalesce(${column}, excluded.${column})`)
+  // Ordered by position, so that within one owner the first part wins too.
+  const add = prepare(
+    `INSERT INTO ${quote(into)} (${[ownKey, ...columns].join(', ')})
+     SELECT ?, ${columns.join(', ')} FROM ${quote(from)}
+     WHERE ${ownerKey} = ? AND ${partKey.map(column => `${column} IS NOT NULL`).join(' AND ')}
+     ORDER BY ${position}
+     ON CONFLICT DO UPDATE SET ${fill.join(', ')}`,
+  )
+  const partsOf = prepare(
+    `SELECT ${columns.join(', ')} FROM ${quote(from)} WHERE ${ownerKey} = ? ORDER BY ${position}`,
+  ).raw()
+  const stored = prepare(`SELECT ${columns.join(', ')} FROM ${quote(into)} WHERE ${ownKey} = ?`).raw()
+  const put = prepare(
+    `REPLACE INTO ${quote(into)} (${[ownKey, ...columns].join(', ')}) VALUES (${placeholders(columns.length + 1)})`,
+  )
+  const removeOne = prepare(
+    `DELETE FROM ${quote(into)} WHERE ${[ownKey, ...partKey].map(column => `${column} = ?`).join(' AND ')}`,
+  )
+  const removeAll = prepare(`DELETE FROM ${quote(into)} WHERE ${ownKey} = ?`)
+
+  return {
+    insert(key, owners) {
+      for (const owner of owners) add.run(key, owner)
+    },
+    refresh(key, owners) {
+      const parts = owners.flatMap(owner => partsOf.all(owner) as Cell[][])
+      const wanted = mergedParts(parts, partKey.length)
+      const present = mergedParts(stored.all(key) as Cell[][], partKey.length)
+      let change: PartsChange = 'none'
+      for (const [name, cells] of wanted) {
+        const before = present.get(name)
+        if (before && isDeepStrictEqual(before, cells)) continue
+        put.run(key, ...cells)
+        const isReplaced = before?.some((cell, index) => cell !== null && cell !== cells[index])
+        if (change === 'none' || isReplaced) change = isReplaced ? 'replaced' : 'completed'
+      }
+      for (const [name, cells] of present) {
+        if (wanted.has(name)) continue
+        removeOne.run(key, ...cells.slice(0, partKey.length))
+        change = 'replaced'
+      }
+      return change
+    },
+    remove(key) {
+      removeAll.run(key)
+    },
+  }
+}
+
+/** Merges parts by key, the first `keyLength` cells. Parts with a null in the key are left out. Pure. */
+function mergedParts(
+  parts: readonly (readonly Cell[])[],
+  keyLength: number,
+): ReadonlyMap<string, readonly Cell[]> {
+  const merged = new Map<string, readonly Cell[]>()
+  for (const cells of parts) {
+    const key = cells.slice(0, keyLength)
+    if (key.includes(null)) continue
+    const name = JSON.stringify(key)
+    const before = merged.get(name)
+    merged.set(name, before ? before.map((cell, index) => cell ?? cells[index] ?? null) : cells)
+  }
+  return merged
+}

@@ -1,0 +1,47 @@
+import type { Prepare } from '../database/connection.ts'
+import { META } from '../sync/meta.ts'
+
+/** The kind of endpoint: a list, or the read of a single row. The two return different fields. */
+export type ShownBy = 'list' | 'single'
+
+/**
+ * Remembers which fields without a column each endpoint has ever returned. When a field is missing from an answer, the
+ * API has dropped it if this endpoint returned it before. If it never did, the missing field means nothing.
+ */
+export interface ShownFields {
+  /** Adds fields. Call inside a transaction. */
+  note(table: string, by: ShownBy, fields: readonly string[]): void
+  has(table: string, by: ShownBy, field: string): boolean
+}
+
+/** More fields than an endpoint has in practice. Further ones are treated as if another endpoint returned them. */
+const MAX_FIELDS = 200
+
+type FieldsByEndpoint = Readonly<Record<string, readonly string[]>>
+
+export function createShownFields(prepare: Prepare): ShownFields {
+  const read = prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
+  const write = prepare(
+    'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+  )
+  let last: { text: unknown; noted: FieldsByEndpoint } = { text: undefined, noted: {} }
+  /** Reads the database each time, since a rollback also removes what was noted; caches only the parsed JSON. */
+  const stored = (): FieldsByEndpoint => {
+    const text = read.get(META.shownFields)
+    if (text !== last.text) last = { text, noted: typeof text === 'string' ? JSON.parse(text) : {} }
+    return last.noted
+  }
+  const nameOf = (table: string, by: ShownBy) => `${table}.${by}`
+
+  return {
+    note(table, by, fields) {
+      if (fields.length === 0) return
+      const noted = stored()
+      const known = noted[nameOf(table, by)] ?? []
+      const all = [...new Set([...known, ...fields])].slice(0, MAX_FIELDS)
+      if (all.length === known.length) return
+      write.run(META.shownFields, JSON.stringify({ ...noted, [nameOf(table, by)]: all }))
+    },
+    has: (table, by, field) => stored()[nameOf(table, by)]?.includes(field) ?? false,
+  }
+}

@@ -1,0 +1,71 @@
+import type { Prepare } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+
+/** Queries about the event times of a table's live rows. */
+export interface RowTimes {
+  /** The time of the newest row after skipping `rows` newer ones; undefined when there are no more rows. */
+  afterNewest(column: TimeColumn, rows: number): string | undefined
+  /** Whether more than `rows` rows have a time at or after `from`. Reads at most one row more than `rows`. */
+  isMoreThan(column: TimeColumn, rows: number, from: string): boolean
+  /** Ids of rows without a time that the pass has not seen, first stored before `known.before` or after `known.now`. */
+  undated(column: TimeColumn, feed: string, known: { before: string; now: string }): string[]
+  /** Rows with a time in the span that have no task of the feed, in no particular order. */
+  unasked(column: TimeColumn, feed: string, span: Unasked): { key: string; at: string }[]
+}
+
+export interface Unasked {
+  /** Inclusive bounds of the time; null is unbounded. */
+  from: string | null
+  to: string | null
+  /** GLOB pattern of the keys. */
+  keys: string
+  /** Keys to leave out. */
+  but: readonly string[]
+  /** Only rows first stored before `before` or after `now`. */
+  before: string
+  now: string
+  limit: number
+}
+
+export interface TimeColumn {
+  table: string
+  time: string
+}
+
+export function createRowTimes(prepare: Prepare): RowTimes {
+  return {
+    afterNewest({ table, time }, rows) {
+      const at = prepare(
+        `SELECT ${quote(time)} FROM ${quote(table)} WHERE _deleted_at IS NULL AND ${quote(time)} IS NOT NULL
+         ORDER BY ${quote(time)} DESC LIMIT 1 OFFSET ?`,
+      )
+      return at.pluck().get(rows) as string | undefined
+    },
+    isMoreThan({ table, time }, rows, from) {
+      const next = prepare(
+        `SELECT 1 FROM ${quote(table)} WHERE _deleted_at IS NULL AND ${quote(time)} >= ? LIMIT 1 OFFSET ?`,
+      )
+      return next.get(from, rows) !== undefined
+    },
+    undated({ table, time }, feed, { before, now }) {
+      const find = prepare(
+        `SELECT id FROM ${quote(table)} t WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL
+           AND (_first_seen_at < ? OR _first_seen_at > ?)
+           AND NOT EXISTS (SELECT 1 FROM sync_seen s WHERE s.feed = ? AND s.scope = '' AND s.key = t.id)`,
+      )
+      return find.pluck().all(before, now, feed) as string[]
+    },
+    unasked({ table, time }, feed, { from, to, but, ...span }) {
+      const rows = prepare(
+        `SELECT id AS key, ${quote(time)} AS at FROM ${quote(table)} t
+         WHERE ${quote(time)} >= @from AND ${quote(time)} <= @to AND _deleted_at IS NULL AND id GLOB @keys
+           AND (_first_seen_at < @before OR _first_seen_at > @now)
+           AND id NOT IN (SELECT value FROM json_each(@but))
+           AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = @feed AND s.scope = '' AND s.key = t.id)
+         LIMIT @limit`,
+      )
+      const bounds = { from: from ?? '', to: to ?? '~' }
+      return rows.all({ ...span, ...bounds, feed, but: JSON.stringify(but) }) as { key: string; at: string }[]
+    },
+  }
+}

@@ -1,0 +1,43 @@
+import type { Prepare } from '../database/connection.ts'
+import type { Denial } from '../deletions/suspicions.ts'
+import type { RowWriters } from './rows.ts'
+
+/** The state and the stored entries of each meeting's transcript. */
+export interface Transcripts {
+  /** Whether entries are stored, whatever the transcript's state and the meeting's access. */
+  hasEntries(meeting: string): boolean
+  setState(meeting: string, state: string, now: string): void
+  /** Removes the entries after the API denied them, and sets the state. Returns 1 when the state changed, else 0. */
+  clear(meeting: string, means: Denial, now: string): number
+  /** The number of live meetings with a transcript. */
+  count(): number
+}
+
+/** `meetings.transcript_state` by what the API answered. */
+export const STATE_AFTER: Readonly<Record<Denial, string>> = {
+  absent: 'gone',
+  withheld: 'withheld',
+  empty: 'empty',
+}
+
+export function createTranscripts(prepare: Prepare, rows: Pick<RowWriters, 'replaceChildren'>): Transcripts {
+  const entry = prepare('SELECT 1 FROM transcript_entries WHERE meeting_id = ? LIMIT 1')
+  const set = prepare(
+    'UPDATE meetings SET transcript_state = @state, _synced_at = @now WHERE id = @meeting AND transcript_state <> @state',
+  )
+  const count = prepare(
+    "SELECT count(*) FROM meetings WHERE transcript_state = 'present' AND _deleted_at IS NULL",
+  ).pluck()
+  const setState: Transcripts['setState'] = (meeting, state, now) => {
+    set.run({ meeting, state, now })
+  }
+  return {
+    hasEntries: meeting => entry.get(meeting) !== undefined,
+    setState,
+    clear(meeting, means, now) {
+      rows.replaceChildren('transcript_entries', meeting, [], now)
+      return set.run({ meeting, state: STATE_AFTER[means], now }).changes
+    },
+    count: () => count.get() as number,
+  }
+}

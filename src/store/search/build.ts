@@ -1,0 +1,46 @@
+import type { Clock } from '../../clock.ts'
+import type { Store } from '../store.ts'
+import { createSearch, type SearchProgress } from './search.ts'
+
+export interface BuildOptions {
+  store: Pick<Store, 'db' | 'prepare' | 'transaction'>
+  clock: Clock
+  /** The setting `search.enabled`: false drops the indices. */
+  isWanted: boolean
+  /** Duration of one transaction in ms. One very long text, or FTS5 writing its buffer, may take longer. */
+  pieceMs: number
+  /** Share of the time that building may take, above 0 and up to 1. The rest is paused. */
+  share: number
+  /** Stops after the current transaction. The next call continues there. */
+  signal: AbortSignal
+  /** Called after each transaction. */
+  onProgress?: (progress: SearchProgress) => void
+}
+
+export interface Built {
+  /** True when no work is left. */
+  complete: boolean
+  /** True when there was work to do. */
+  changed: boolean
+}
+
+/** Brings the full-text indices up to date with the rows, or drops them. @throws StopError (73) */
+export async function buildSearch(options: BuildOptions): Promise<Built> {
+  const { store, clock, isWanted, pieceMs, share, signal, onProgress } = options
+  const search = createSearch(store)
+  const changed = search.isDue(isWanted)
+  for (let more = true; more; ) {
+    if (signal.aborted) return { complete: false, changed }
+    let tookMs = 0
+    more = await store.transaction(() => {
+      const began = clock.elapsed()
+      const goesOn = search.advance(isWanted, () => clock.elapsed() - began < pieceMs)
+      tookMs = clock.elapsed() - began
+      return goesOn
+    })
+    onProgress?.(search.progress())
+    const pauseMs = (tookMs * (1 - share)) / share
+    if (more && pauseMs > 0) await clock.sleep(pauseMs, signal)
+  }
+  return { complete: true, changed }
+}

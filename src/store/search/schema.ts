@@ -1,0 +1,235 @@
+import { quote } from '../database/sql.ts'
+
+/**
+ * The full-text indices as SQL. Pure.
+ *
+ * They use FTS5 with the trigram tokenizer, which finds any three consecutive characters in any language, without
+ * storing texts. `detail=none` stores only the rows of each trigram, which takes a sixth of the size of an index with
+ * positions; a search compares the texts of the hits, so the result is exact. The options `remove_diacritics` (SQLite
+ * 3.45) and `secure-delete` (3.42) are not used, since older sqlite3 shells could not read such an index.
+ */
+export interface SearchIndex {
+  /** The full-text table. */
+  name: SearchTable
+  /** The table whose `_id` tells how far the index is built: rows up to the mark are in the index, later ones are not. */
+  source: string
+  /** SQL that creates the full-text table and its triggers, by name. */
+  objects: ReadonlyMap<string, string>
+  /** SQL that indexes the source rows with `@after` < `_id` <= `@upTo`, with their children. */
+  fill: string
+  /** SQL for the source rows after a given `_id`: their `id`, and the `bytes` of text to index for each. */
+  weigh: string
+}
+
+export type SearchTable = 'search_messages' | 'search_transcripts' | 'search_meetings'
+
+/** The table of marks: how far each index is built. An index without a row does not exist. */
+export const MARKS = 'search_indices'
+
+/** `state`: `kept`, or a step of purging deleted texts from the index; see IndexState in search.ts. */
+export const CREATE_MARKS = `CREATE TABLE ${MARKS} (
+  name TEXT PRIMARY KEY NOT NULL,
+  indexed_up_to INTEGER NOT NULL DEFAULT 0,
+  state TEXT NOT NULL DEFAULT 'kept'
+) STRICT, WITHOUT ROWID`
+
+/** A table whose rows go into an index. */
+interface Part {
+  table: string
+  /** Columns of the full-text table → columns of this table. */
+  texts: Readonly<Record<string, string>>
+  /** Further columns that the key in the index depends on. */
+  keyed: readonly string[]
+  /** SQL of the key in the index. @param owner the source row to which the row belongs */
+  key(row: string, owner: string): string
+  /** SQL condition for rows whose positions fit into the key. Others are not indexed; they would need thousands. */
+  fits?(row: string): string
+  /** Column with the `id` of the source row. Undefined when this table is the source. */
+  ownedBy?: string
+}
+
+const PLACE_BITS = 20
+const OWNER_BITS = 36
+const MAX_PLACE = 2 ** PLACE_BITS - 1
+const MAX_SECTION = 2 ** (OWNER_BITS - PLACE_BITS) - 1
+
+/**
+ * The key of a meeting's text in the index. Children of a meeting have no integer key, so theirs is composed of the
+ * meeting's `_id`, a section and a place. Section 0: the title at place 0, then the action items. Section n + 1: the
+ * title of chapter n at place 0, then its items.
+ */
+const meetingKey = (owner: string, section: string, place: string) =>
+  `(${owner}._id << ${OWNER_BITS}) + (${section} << ${PLACE_BITS}) + ${place}`
+
+/** SQL of the meeting's `_id` in such a key. */
+export const meetingOf = (key: string): string => `${key} >> ${OWNER_BITS}`
+
+const MEETING_PARTS: readonly Part[] = [
+  {
+    table: 'meetings',
+    texts: { text: 'title' },
+    keyed: [],
+    key: row => meetingKey(row, '0', '0'),
+  },
+  {
+    table: 'meeting_action_items',
+    texts: { text: 'text', detail: 'detail' },
+    keyed: ['meeting_id', 'position'],
+    key: (row, owner) => meetingKey(owner, '0', `${row}.position + 1`),
+    fits: row => `${row}.position < ${MAX_PLACE}`,
+    ownedBy: 'meeting_id',
+  },
+  {
+    table: 'meeting_chapters',
+    texts: { text: 'title' },
+    keyed: ['meeting_id', 'position'],
+    key: (row, owner) => meetingKey(owner, `(${row}.position + 1)`, '0'),
+    fits: row => `${row}.position < ${MAX_SECTION}`,
+    ownedBy: 'meeting_id',
+  },
+  {
+    table: 'meeting_chapter_items',
+    texts: { text: 'item' },
+    keyed: ['meeting_id', 'chapter_position', 'position'],
+    key: (row, owner) => meetingKey(owner, `(${row}.chapter_position + 1)`, `${row}.position + 1`),
+    fits: row => `${row}.chapter_position < ${MAX_SECTION} AND ${row}.position < ${MAX_PLACE}`,
+    ownedBy: 'meeting_id',
+  },
+]
+
+const ownKey = (row: string) => `${row}._id`
+
+interface Composition {
+  source: string
+  columns: readonly string[]
+  parts: readonly Part[]
+}
+
+function index(name: SearchTable, { source, columns, parts }: Composition): SearchIndex {
+  const objects = [
+    [name, createTable(name, source, columns, parts)] as const,
+    ...parts.flatMap(part => triggers(name, source, columns, part)),
+  ]
+  return {
+    name,
+    source,
+    objects: new Map(objects),
+    fill: fill(name, source, columns, parts),
+    weigh: weigh(source, parts),
+  }
+}
+
+/**
+ * An index over one table reads its texts from that table (`content=`). An index over several tables is contentless and
+ * keeps column sizes: without them `count(*)` fails, and with it tools that count the rows of every table.
+ */
+function createTable(
+  name: SearchTable,
+  source: string,
+  columns: readonly string[],
+  parts: readonly Part[],
+): string {
+  const content =
+    parts.length === 1 ? `content='${source}', content_rowid='_id', columnsize=0` : "content='', columnsize=1"
+  const options = `${content}, tokenize='trigram', detail=none`
+  return `CREATE VIRTUAL TABLE ${name} USING fts5(${columns.join(', ')}, ${options})`
+}
+
+const mark = (name: SearchTable) => `(SELECT indexed_up_to FROM ${MARKS} WHERE name = '${name}')`
+
+/** Triggers for rows up to the mark; later rows are indexed by `fill`. FTS5 deletes an entry by its original texts. */
+function triggers(
+  name: SearchTable,
+  source: string,
+  columns: readonly string[],
+  part: Part,
+): (readonly [string, string])[] {
+  const { table, ownedBy } = part
+  const change = (row: string, isDelete: boolean) => {
+    const owner = ownedBy === undefined ? row : 'o'
+    const conditions = [
+      ...(ownedBy === undefined ? [] : [`o.id = ${row}.${ownedBy}`]),
+      `${owner}._id <= ${mark(name)}`,
+      ...(part.fits ? [part.fits(row)] : []),
+    ]
+    const into = [...(isDelete ? [name] : []), 'rowid', ...columns]
+    const values = [...(isDelete ? ["'delete'"] : []), part.key(row, owner), ...textsOf(part, columns, row)]
+    const from = ownedBy === undefined ? '' : ` FROM ${source} o`
+    return `INSERT INTO ${name} (${into.join(', ')}) SELECT ${values.join(', ')}${from} WHERE ${conditions.join(' AND ')};`
+  }
+  const watched = [...part.keyed, ...Object.values(part.texts)].map(quote)
+  const differs = watched.map(column => `OLD.${column} IS NOT NEW.${column}`).join(' OR ')
+  const trigger = (event: string, on: string, when: string, changes: readonly string[]) => {
+    const called = `${name}_${table}_${event}`
+    return [
+      called,
+      `CREATE TRIGGER ${called} AFTER ${on} ON ${table}${when} BEGIN ${changes.join(' ')} END`,
+    ] as const
+  }
+  return [
+    trigger('insert', 'INSERT', '', [change('NEW', false)]),
+    trigger('delete', 'DELETE', '', [change('OLD', true)]),
+    trigger('update', `UPDATE OF ${watched.join(', ')}`, ` WHEN ${differs}`, [
+      change('OLD', true),
+      change('NEW', false),
+    ]),
+  ]
+}
+
+/** Appended to each text, so that its last one or two characters begin a trigram too and short terms find them. */
+const END = '  '
+
+function textsOf({ texts }: Part, columns: readonly string[], row: string): string[] {
+  return columns.map(column =>
+    texts[column] === undefined ? 'NULL' : `${row}.${quote(texts[column])} || '${END}'`,
+  )
+}
+
+/** Inserts in the order of the keys: FTS5 flushes its buffer whenever a key is smaller than the one before. */
+function fill(name: SearchTable, source: string, columns: readonly string[], parts: readonly Part[]): string {
+  const selects = parts.map(part => {
+    const owner = part.ownedBy === undefined ? 'r' : 'o'
+    const from =
+      part.ownedBy === undefined
+        ? `${part.table} r`
+        : `${source} o JOIN ${part.table} r ON r.${part.ownedBy} = o.id`
+    const fits = part.fits ? ` AND ${part.fits('r')}` : ''
+    return `SELECT ${[part.key('r', owner), ...textsOf(part, columns, 'r')].join(', ')} FROM ${from}
+    WHERE ${owner}._id > @after AND ${owner}._id <= @upTo${fits}`
+  })
+  return `INSERT INTO ${name} (rowid, ${columns.join(', ')})
+  ${selects.join('\n  UNION ALL\n  ')} ORDER BY 1`
+}
+
+/** The cost of indexing a row besides its text, as bytes of text. */
+const ROW_BYTES = 64
+
+function weigh(source: string, parts: readonly Part[]): string {
+  const weights = parts.map(({ table, texts, ownedBy }) => {
+    const row = ownedBy === undefined ? 'o' : 'r'
+    const lengths = Object.values(texts).map(column => `coalesce(octet_length(${row}.${quote(column)}), 0)`)
+    const bytes = [ROW_BYTES, ...lengths].join(' + ')
+    return ownedBy === undefined
+      ? bytes
+      : `(SELECT coalesce(sum(${bytes}), 0) FROM ${table} r WHERE r.${ownedBy} = o.id)`
+  })
+  return `SELECT o._id AS id, ${weights.join(' + ')} AS bytes FROM ${source} o WHERE o._id > ? ORDER BY o._id`
+}
+
+export const SEARCH_INDICES: readonly SearchIndex[] = [
+  index('search_messages', {
+    source: 'messages',
+    columns: ['subject', 'text'],
+    parts: [{ table: 'messages', texts: { subject: 'subject', text: 'text' }, keyed: [], key: ownKey }],
+  }),
+  index('search_transcripts', {
+    source: 'transcript_entries',
+    columns: ['text'],
+    parts: [{ table: 'transcript_entries', texts: { text: 'text' }, keyed: [], key: ownKey }],
+  }),
+  index('search_meetings', {
+    source: 'meetings',
+    columns: ['text', 'detail'],
+    parts: MEETING_PARTS,
+  }),
+]

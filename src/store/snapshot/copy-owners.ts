@@ -1,0 +1,43 @@
+import { runProgram } from '../database/child-program.ts'
+
+/** Input of the child process. */
+export interface OwnersInput {
+  paths: readonly string[]
+}
+
+/** The warehouse that a copy was made of. Both fields are undefined when the copy cannot be read. */
+export interface Owner {
+  /** Random id of the warehouse. */
+  identity?: string
+  /** When the last maintenance before the copy ended: an RFC 3339 instant. */
+  maintainedAt?: string
+}
+
+/** The compiled program. It is missing when parley runs from its sources, as in tests. */
+const PROGRAM = new URL('./copy-owners-worker.js', import.meta.url)
+
+/**
+ * Reads the owners of these copies, in the same order. A child process opens them, since their disk may not answer.
+ * @throws Error when the child ends without an answer
+ */
+export function ownersOf(paths: readonly string[], signal: AbortSignal, program = PROGRAM): Promise<Owner[]> {
+  const input: OwnersInput = { paths }
+  return runProgram({
+    program,
+    input: input,
+    signal,
+    noAnswerError: how => new Error(`Reading old copies failed: ${how}`),
+  })
+}
+
+/**
+ * Whether this warehouse may remove a copy. Two warehouses whose files have the same name may share a folder, so the
+ * identity decides. A copy that cannot be read counts as ours only in the folder named after our database.
+ * @param own identity of this warehouse
+ */
+export function isOurs(
+  { identity, isInOwnFolder }: { identity: string | undefined; isInOwnFolder: boolean },
+  own: string | undefined,
+): boolean {
+  return identity === undefined || own === undefined ? isInOwnFolder : identity === own
+}

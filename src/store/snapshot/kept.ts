@@ -1,0 +1,133 @@
+import { chmod, mkdir, readdir } from 'node:fs/promises'
+import { dirname, join, parse, resolve } from 'node:path'
+import { isoInstant } from '../../clock.ts'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { requireWarehouse } from '../status/status.ts'
+import { isOurs, type Owner, ownersOf } from './copy-owners.ts'
+import { makeSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.ts'
+import { modeFor, type Removal, removeFiles } from './target.ts'
+
+/** Kept snapshots: a folder with the newest snapshots, each named after the instant at which it was started. */
+export interface KeepOptions {
+  /** Undefined for the default: `<database>.snapshots`. */
+  folder: string | undefined
+  /** Number of snapshots to keep, the new one included. */
+  keep: number
+  /** Reads the owners of snapshots. */
+  owners?: (paths: readonly string[], signal: AbortSignal) => Promise<Owner[]>
+}
+
+export interface KeptSnapshot {
+  path: string
+  /** In ms since the epoch. */
+  at: number
+}
+
+/**
+ * Makes a snapshot, then removes the oldest snapshots of this warehouse beyond `keep`.
+ * @throws StopError as `makeSnapshot` does
+ */
+export async function keepSnapshot(
+  options: Omit<SnapshotOptions, 'file'>,
+  { folder: given, keep, owners = ownersOf }: KeepOptions,
+): Promise<Snapshot & Removal> {
+  const { database, clock, mode, signal } = options
+  const folder = given ?? defaultSnapshotFolder(database)
+  const file = join(folder, snapshotName(database, clock.now()))
+  requireWarehouse(database)
+  await ensureFolder(folder, database, mode)
+  const [newest] = await keptSnapshots(database, folder, clock.now())
+  const isAlike = (name: string) => isSnapshotName(database, name)
+  const snapshot = await makeSnapshot({ ...options, file, isAlike, earlier: newest?.path })
+  const others = (await keptSnapshots(database, folder, clock.now())).filter(({ path }) => path !== file)
+  if (others.length < keep) return { ...snapshot, removed: [], stuck: [] }
+  const paths = others.map(({ path }) => path)
+  // Not fatal, the snapshot exists. Without owners, only the folder named after this database is pruned.
+  const [own, ...found] = await owners([database, ...paths], signal).catch((): Owner[] => [])
+  const isInOwnFolder = isOwnFolder(folder, database)
+  const ours = others.filter((_, at) =>
+    isOurs({ identity: found[at]?.identity, isInOwnFolder }, own?.identity),
+  )
+  return { ...snapshot, ...(await removeFiles(ours.slice(keep - 1).map(({ path }) => path))) }
+}
+
+/**
+ * The kept snapshots, newest first. Snapshots with a future instant come last: the clock has been set back since.
+ * @param now ms since the epoch, by this machine's clock
+ */
+export async function keptSnapshots(
+  database: string,
+  given: string | undefined,
+  now: number,
+): Promise<KeptSnapshot[]> {
+  const folder = given ?? defaultSnapshotFolder(database)
+  const kept = (await namesIn(folder))
+    .filter(name => isSnapshotName(database, name))
+    .map(name => ({ path: join(folder, name), at: instantIn(name) }))
+    .sort((a, b) => b.at - a.at)
+  return [...kept.filter(({ at }) => at <= now), ...kept.filter(({ at }) => at > now)]
+}
+
+/** The default folder. It holds nothing but snapshots of this database. */
+export const defaultSnapshotFolder = (database: string): string => `${database}.snapshots`
+
+export const isOwnFolder = (folder: string, database: string): boolean =>
+  resolve(folder) === resolve(defaultSnapshotFolder(database))
+
+const STAMP = /-(\d{4}-\d\d-\d\dT\d\d)(\d\d)(\d\d)Z$/
+
+/** Such as `parley-2026-01-31T034700Z.db`. The text order of the names is their time order. */
+function snapshotName(database: string, now: number): string {
+  const { name, ext } = parse(database)
+  const stamp = isoInstant(now).replace(/:|\.\d+/g, '')
+  return `${name}-${stamp}${ext}`
+}
+
+/** False for a name whose date does not exist, such as 31 April: parley did not write it. */
+export function isSnapshotName(database: string, candidate: string): boolean {
+  const { name, ext } = parse(database)
+  const given = parse(candidate)
+  if (given.ext !== ext || given.name.replace(STAMP, '') !== name) return false
+  const at = instantIn(candidate)
+  return !Number.isNaN(at) && snapshotName(database, at) === candidate
+}
+
+function instantIn(file: string): number {
+  const [, hour, minute, second] = STAMP.exec(parse(file).name) ?? []
+  return Date.parse(`${hour}:${minute}:${second}Z`)
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true })
+    return entries.flatMap(entry => (entry.isFile() ? [entry.name] : []))
+  } catch {
+    // Writing a snapshot there reports what is wrong with the folder.
+    return []
+  }
+}
+
+/** Creates the folder and its missing parents. Users that may read the snapshots may enter them. */
+async function ensureFolder(folder: string, database: string, wanted: number): Promise<void> {
+  try {
+    const outermost = await mkdir(folder, { recursive: true, mode: 0o700 })
+    for (const created of outermost === undefined ? [] : foldersFrom(outermost, resolve(folder))) {
+      const mode = await modeFor(created, database, wanted)
+      await chmod(created, 0o700 | enterable(mode, 0o040) | enterable(mode, 0o004))
+    }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    throw new StopError(`Cannot create the snapshot folder ${folder} (${code})`, {
+      code: 'snapshot-unwritable',
+      hint: 'Check the owner and mode of its parent folder, or choose another folder with snapshot.folder.',
+      cause: error,
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    })
+  }
+}
+
+const foldersFrom = (outer: string, inner: string): string[] =>
+  inner.length <= outer.length ? [outer] : [...foldersFrom(outer, dirname(inner)), inner]
+
+/** Read and search permission, when the mode permits reading. */
+const enterable = (mode: number, read: number): number => ((mode & read) === 0 ? 0 : read + (read >> 2))

@@ -1,0 +1,247 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, rmSync } from 'node:fs'
+import { chmod, chown, lstat, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { EXIT_STATUS, ParleyError, StopError } from '../../errors.ts'
+import { sizeText } from '../../size-text.ts'
+import { databaseFault } from '../database/faults.ts'
+import { APPLICATION_ID } from '../database/open.ts'
+
+/**
+ * The target path of a snapshot: whether it may be replaced, whether there is space, and its mode and group. Only
+ * asynchronous calls, since the disk may be slow or not answer.
+ */
+
+/** Bytes that this process may still write to the disk of a folder. */
+export type FreeBytes = (folder: string) => number | Promise<number>
+
+const COMPANIONS = ['-wal', '-shm', '-journal', '-lock']
+
+/** @throws StopError 64 when `file` exists and is not a snapshot, 73 when its folder does not exist */
+export async function refuseTarget(database: string, file: string): Promise<void> {
+  const [own, there] = [await stat(database), await statOf(file)]
+  const isDatabase = there !== undefined && there.ino === own.ino && there.dev === own.dev
+  if (isDatabase || ['', ...COMPANIONS].some(end => file === `${database}${end}`)) {
+    throw refusal(`${file} belongs to the warehouse itself`, 'Choose another path for the snapshot.')
+  }
+  await refuseWithoutFolder(file)
+  await refuseCompanions(file)
+  if (there === undefined) return refuseBrokenLink(file)
+  if (there.isDirectory()) throw folderError(file, database)
+  if (there.isFile() && (there.size === 0 || (await isSnapshot(file)))) return
+  throw refusal(
+    `${file} exists and is not a snapshot of parley; it was not changed`,
+    'Choose another path, or remove that file first.',
+  )
+}
+
+export const folderError = (file: string, database: string): StopError =>
+  refusal(`${file} is a folder, expected a file`, `Use a path such as ${join(file, basename(database))}.`)
+
+async function refuseWithoutFolder(file: string): Promise<void> {
+  if ((await statOf(dirname(file)))?.isDirectory()) return
+  throw new StopError(`Cannot write the snapshot ${file}: there is no such folder`, {
+    code: 'snapshot-unwritable',
+    hint: `Create the folder with mkdir -p ${dirname(file)}, or choose another path.`,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+/** SQLite would apply these files to the new snapshot. */
+async function refuseCompanions(file: string): Promise<void> {
+  for (const end of COMPANIONS) {
+    if ((await statOf(`${file}${end}`)) === undefined) continue
+    throw refusal(
+      `${file} cannot be replaced: ${basename(file)}${end} exists next to it, so a database may be in use there`,
+      'Choose another path, or remove both files first.',
+    )
+  }
+}
+
+/** The target of the link may be on a disk that is not mounted. */
+async function refuseBrokenLink(file: string): Promise<void> {
+  if ((await statOf(file, lstat)) === undefined) return
+  throw refusal(
+    `${file} is a symbolic link to a file that does not exist; it was not changed`,
+    'Check that its disk is mounted, choose another path, or remove the link first.',
+  )
+}
+
+const refusal = (message: string, hint: string) =>
+  new StopError(message, { code: 'snapshot-refused', hint, exitStatus: EXIT_STATUS.usage })
+
+async function statOf(path: string, ask: typeof stat | typeof lstat = stat) {
+  try {
+    return await ask(path)
+  } catch (error) {
+    if (/^(ENOENT|ENOTDIR)$/.test(codeOf(error))) return undefined
+    throw error
+  }
+}
+
+/** Reads the header (sqlite.org/fileformat2.html). A snapshot has parley's id and, unlike a warehouse, no WAL mode. */
+async function isSnapshot(file: string): Promise<boolean> {
+  const header = Buffer.alloc(72)
+  const handle = await open(file)
+  try {
+    await handle.read(header, 0, header.length, 0)
+  } finally {
+    await handle.close()
+  }
+  const isDatabase = header.toString('latin1', 0, 16) === 'SQLite format 3\0'
+  return isDatabase && header[18] === 1 && header[19] === 1 && header.readInt32BE(68) === APPLICATION_ID
+}
+
+export async function refuseWithoutSpace(file: string, needed: number, freeBytes: FreeBytes): Promise<void> {
+  const free = await freeBytes(dirname(file))
+  if (free >= needed) return
+  throw new StopError(`No space for the snapshot ${file}`, {
+    code: 'no-space-for-snapshot',
+    hint: `It needs about ${sizeText(needed)} in ${dirname(file)}: free ${sizeText(needed - free)} more, or choose a path on another disk.`,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+/** Free bytes as statfs(2) reports them. */
+export const freeOnDisk: FreeBytes = async folder => {
+  const { bavail, bsize } = await statfs(folder)
+  return bavail * bsize
+}
+
+/** A path in the same folder for a copy that is not complete yet. */
+export const partialPath = (file: string): string => `${file}.${randomBytes(4).toString('hex')}.part`
+
+const PARTIAL = /\.[0-9a-f]{8}\.part(-journal)?$/
+
+/** A partial file not modified for an hour has no writer: only its fsync and verification leave it unmodified. */
+const ABANDONED_MS = 3_600_000
+
+/**
+ * Removes the partial files that dead processes left for this snapshot and for those that `isAlike` accepts.
+ * @param now ms since the epoch, by this machine's clock
+ * @returns the paths of the removed files
+ */
+export async function removeAbandoned(
+  file: string,
+  isAlike: (name: string) => boolean,
+  now: number,
+): Promise<string[]> {
+  const folder = dirname(file)
+  const removed: string[] = []
+  for (const name of await namesIn(folder)) {
+    const whole = name.replace(PARTIAL, '')
+    if (whole === name || !(whole === basename(file) || isAlike(whole))) continue
+    const path = join(folder, name)
+    // The file may belong to another user.
+    if (await isAbandoned(path, now).catch(() => false)) removed.push(...(await removeFiles([path])).removed)
+  }
+  return removed
+}
+
+/** Removes all partial files of one path, whatever their age. The caller holds the lock of the database. */
+export function removePartials(file: string): void {
+  const folder = dirname(file)
+  for (const name of readdirSync(folder)) {
+    if (name !== basename(file) && name.replace(PARTIAL, '') === basename(file)) {
+      rmSync(join(folder, name), { force: true })
+    }
+  }
+}
+
+/** A time in the future counts as old too: it was written under a wrong clock. */
+async function isAbandoned(path: string, now: number): Promise<boolean> {
+  const { mtimeMs } = await stat(path)
+  return Math.abs(now - mtimeMs) > ABANDONED_MS
+}
+
+/** Paths of the files that were removed, and of those that could not be removed. */
+export interface Removal {
+  removed: readonly string[]
+  stuck: readonly string[]
+}
+
+export async function removeFiles(paths: readonly string[]): Promise<Removal> {
+  const [removed, stuck]: [string[], string[]] = [[], []]
+  for (const path of paths) {
+    const isGone = await rm(path, { force: true }).then(
+      () => true,
+      () => false,
+    )
+    const list = isGone ? removed : stuck
+    list.push(path)
+  }
+  return { removed, stuck }
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder)
+  } catch {
+    // A user may be allowed to write to a folder but not to list it.
+    return []
+  }
+}
+
+/** Sets mode and group, then renames: from then on other users can read the file. */
+export async function moveIntoPlace(
+  part: string,
+  file: string,
+  { database, mode }: { database: string; mode: number },
+): Promise<void> {
+  await chmod(part, await modeFor(part, database, mode))
+  await rename(part, file)
+  await fsyncFolder(dirname(file))
+}
+
+const GROUP_RIGHTS = 0o070
+const SET_GROUP_ID = 0o2000
+
+/**
+ * Gives a file or folder the group of the database, so that the same users can read both. A folder with the setgid bit
+ * sets its own group, which is kept.
+ * @returns the mode to set: without group permissions when the group could not be set
+ */
+export async function modeFor(path: string, database: string, mode: number): Promise<number> {
+  if (((await stat(dirname(path))).mode & SET_GROUP_ID) !== 0) return mode
+  const { gid } = await stat(database)
+  if ((await stat(path)).gid === gid) return mode
+  try {
+    await chown(path, -1, gid)
+    return mode
+  } catch {
+    // Only root and members of a group may give a file to it.
+    return mode & ~GROUP_RIGHTS
+  }
+}
+
+async function fsyncFolder(folder: string): Promise<void> {
+  try {
+    const handle = await open(folder)
+    try {
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+  } catch {
+    // Some file systems do not support it, and this user may not be allowed to read the folder. The file is complete.
+  }
+}
+
+const SYSTEM_CODE = /^(SQLITE_\w+|E(?!RR_)[A-Z0-9]+)$/
+
+/** Turns an error of SQLite or of the system while writing the snapshot into a StopError (73); others are unchanged. */
+export function targetError(error: unknown, file: string): unknown {
+  const code = codeOf(error)
+  if (error instanceof ParleyError || !SYSTEM_CODE.test(code)) return error
+  const problem = databaseFault(code, file)?.problem ?? 'the system does not allow it'
+  return new StopError(`Cannot write the snapshot ${file}: ${problem} (${code})`, {
+    code: 'snapshot-unwritable',
+    hint: `Check the owner, mode and free space of ${dirname(file)}, or choose another path. An earlier snapshot at this path is unchanged.`,
+    cause: error,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}

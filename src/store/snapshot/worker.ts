@@ -1,0 +1,97 @@
+import { rmSync, statSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
+import Database from 'better-sqlite3'
+import { openReader } from '../database/reader.ts'
+import { writeWholeCopy } from '../file/whole-copy.ts'
+import type { SnapshotAnswer, SnapshotInput } from './process.ts'
+
+/**
+ * The program of the child process in process.ts. It writes one copy, verifies it, answers, and exits. It imports next
+ * to nothing: the modules of a child process take memory again.
+ */
+
+// A terminal sends these signals to parent and child. The parent handles them and kills this child.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
+
+process.once('message', (input: SnapshotInput) => {
+  lowerPriority()
+  const answer = makeCopy(input)
+  process.send?.(answer, undefined, undefined, lost => {
+    // The parent is gone: no process will rename the copy.
+    if (lost) rmSync(input.part, { force: true })
+    if (process.connected) process.disconnect()
+  })
+})
+
+/** How long to wait for another process that is closing the database. */
+const BUSY_TIMEOUT_MS = 5000
+
+function makeCopy(input: SnapshotInput): SnapshotAnswer {
+  let about: 'database' | 'snapshot' = 'database'
+  try {
+    const db = openReader(input.database, BUSY_TIMEOUT_MS)
+    try {
+      db.pragma('cache_size = -8000')
+      about = 'snapshot'
+      if (isOfOtherWarehouse(db, input.earlier)) return { failed: { about, code: 'other' } }
+      writeWholeCopy(db, input.part)
+      return verify(input, headerNumbers(db))
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    rmSync(input.part, { force: true })
+    rmSync(`${input.part}-journal`, { force: true })
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    return { failed: { about: /^SQLITE_(CORRUPT|NOTADB)/.test(code) ? 'database' : about, code } }
+  }
+}
+
+/** Verifies the copy and reads its status, in one read transaction. */
+function verify({ part, statusSql }: SnapshotInput, expected: readonly unknown[]): SnapshotAnswer {
+  const copy = new Database(part, { readonly: true, fileMustExist: true })
+  try {
+    copy.exec('BEGIN')
+    const isSame = headerNumbers(copy).every((number, at) => number === expected[at])
+    const isRollback = copy.pragma('journal_mode', { simple: true }) === 'delete'
+    const found = copy.prepare('PRAGMA quick_check(1)').pluck().get()
+    if (!isSame || !isRollback || found !== 'ok') return { failed: { about: 'snapshot', code: 'unsound' } }
+    return { bytes: statSync(part).size, status: copy.prepare(statusSql).all() }
+  } finally {
+    copy.close()
+  }
+}
+
+/** The header values that identify a file as parley's and give its kind. */
+function headerNumbers(db: Database.Database): unknown[] {
+  return ['application_id', 'user_version'].map(name => db.pragma(name, { simple: true }))
+}
+
+/** False when it cannot be determined: one of the files is too old to have an identity, or is not a database. */
+function isOfOtherWarehouse(db: Database.Database, earlier: string | undefined): boolean {
+  if (earlier === undefined) return false
+  try {
+    const other = new Database(earlier, { readonly: true, fileMustExist: true })
+    try {
+      const [own, its] = [identityOf(db), identityOf(other)]
+      return own !== undefined && its !== undefined && own !== its
+    } finally {
+      other.close()
+    }
+  } catch {
+    return false
+  }
+}
+
+function identityOf(db: Database.Database): unknown {
+  return db.prepare("SELECT value FROM sync_meta WHERE key = 'identity'").pluck().get()
+}
+
+/** Reading the API has precedence. */
+function lowerPriority(): void {
+  try {
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
+  } catch {
+    // A service may not be allowed to lower its priority. The copy works without.
+  }
+}

@@ -1,0 +1,215 @@
+import { resolve } from 'node:path'
+import type { Sqlite } from '../database/connection.ts'
+import { databaseError } from '../database/faults.ts'
+import type { Workspace } from '../database/workspace.ts'
+import { type WriterState, writerOf } from '../file/writer.ts'
+import type { LagSummary } from '../sync/arrivals.ts'
+import { META } from '../sync/meta.ts'
+import type { UnreachableNote } from '../sync/state.ts'
+import { readOpenWarehouse, readWarehouse, type Status, type StatusRow } from './status.ts'
+
+/** What `parley status --json` prints and the daemon's `/status` answers, field by field. */
+export interface StatusReport {
+  database: string
+  /** Null until the first rows are stored. */
+  workspace: Workspace | null
+  database_bytes: number
+  wal_bytes: number
+  /** Null when no process ever wrote the warehouse. */
+  writer: WriterState | null
+  /** Null when no daemon ever ran. */
+  daemon: DaemonReport | null
+  /** How the last backfill ended; null when none has ended, or the last one was killed. */
+  backfill: BackfillEnd | null
+  /** Why the writer cannot reach the API; null when it can. */
+  api: UnreachableReport | null
+  learned_rate: RateReport | null
+  /** Null when the daemon never tried to make a snapshot, or snapshots are switched off. */
+  snapshot: SnapshotReport | null
+  /** Pending requests of other processes to the writer, such as `parley resync`. */
+  requests: readonly { kind: string; resource: string; asked_at: string }[]
+  /** The rows of `sync_status`, each with further figures. */
+  resources: readonly ResourceReport[]
+}
+
+/** The state that the daemon stores in `sync_meta`. */
+export interface DaemonState {
+  state: 'running' | 'waiting' | 'paused' | 'stopped'
+  /** A sentence for people, or null. */
+  reason: string | null
+  since: string
+  /** When it continues, if known. */
+  until: string | null
+  /** Exit status of the process, once stopped. */
+  exit_status?: number
+}
+
+/** What a backfill stores in `sync_meta` at its end. */
+export interface BackfillEnd {
+  ended_at: string
+  exit_status: number
+  /** A sentence for people; null when it read everything. */
+  reason: string | null
+}
+
+/** `since` is null when the daemon ended without storing its state: it was killed, or the machine went down. */
+export type DaemonReport = Omit<DaemonState, 'since'> & { since: string | null }
+
+export type UnreachableReport = Omit<UnreachableNote, 'resources'>
+
+export interface RateReport {
+  requests_per_second: number
+  concurrency: number
+  was_refused: boolean
+  /** What the API refused: too many requests per second, too many at once, or both; null when it refused nothing. */
+  limited_by: 'rate' | 'concurrency' | 'both' | null
+  /** When the rate was stored; null when unknown. */
+  learned_at: string | null
+}
+
+/** The daemon's newest snapshot, and whether a later one failed. */
+export interface SnapshotReport {
+  made_at: string | null
+  path: string | null
+  bytes: number | null
+  failed_at: string | null
+  /** A sentence for people; null when the last snapshot succeeded. */
+  reason: string | null
+}
+
+export interface ResourceReport extends Omit<StatusRow, 'by_state'> {
+  /** Null unless this resource itself fails. When the API is unreachable as a whole, `api` has the instant. */
+  failing_since: string | null
+  /** Failed runs since the last successful one; null unless this resource itself fails. */
+  failed_in_a_row: number | null
+  /** `message_bodies`: e-mails by `text_state`. `transcripts`: meetings by `transcript_state`. Else null. */
+  by_state: Readonly<Record<string, number>> | null
+  /** Null when no row ever appeared in a span of time that had already been listed. */
+  arrival_lag: LagReport | null
+}
+
+export interface LagReport {
+  rows: number
+  median_seconds: number
+  p99_seconds: number
+  longest_seconds: number
+}
+
+export interface StatusQuestion {
+  path: string
+  /** Ms since the epoch, by this machine's clock. */
+  now: number
+  /** An open connection. Default: a read-only connection that is closed afterwards. */
+  db?: Sqlite
+  /** State of the calling daemon. It is newer than the stored one, which a full disk can keep from being written. */
+  daemon?: DaemonState
+  /** The rows of `sync_status`, when the caller has them already. */
+  rows?: readonly StatusRow[]
+}
+
+/** @throws StopError (73) when there is no warehouse at this path, or it cannot be read */
+export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion): StatusReport {
+  const file = resolve(path)
+  const status = db === undefined ? readWarehouse(file, rows) : readOpen(db, file, rows)
+  const writer = writerOf(status) ?? null
+  const { database, resources, failing, arrivals, requests } = status
+  return {
+    database: database.path,
+    workspace: storedNote<Workspace>(status, META.workspace) ?? null,
+    database_bytes: database.bytes,
+    wal_bytes: database.walBytes,
+    writer,
+    daemon: daemon ?? daemonOf(status, writer, now),
+    backfill: backfillOf(status, writer),
+    api: unreachableOf(storedNote<UnreachableNote | null>(status, META.unreachable)),
+    learned_rate: rateOf(storedNote<LearnedRate>(status, META.learnedRate)),
+    snapshot: storedNote<SnapshotReport | null>(status, META.snapshots) ?? null,
+    requests: requests.map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
+    resources: resources.map(row => ({
+      ...row,
+      by_state: row.by_state === null ? null : JSON.parse(row.by_state),
+      failing_since: failing.get(row.resource)?.since ?? null,
+      failed_in_a_row: failing.get(row.resource)?.inARow ?? null,
+      arrival_lag: lagOf(arrivals.get(row.resource)),
+    })),
+  }
+}
+
+function readOpen(db: Sqlite, file: string, rows: readonly StatusRow[] | undefined): Status {
+  try {
+    return readOpenWarehouse(db, file, rows)
+  } catch (error) {
+    throw databaseError(error, file)
+  }
+}
+
+function storedNote<T>({ meta }: Status, key: string): T | undefined {
+  const text = meta.get(key)
+  return text === undefined ? undefined : (JSON.parse(text) as T)
+}
+
+function unreachableOf(note: UnreachableNote | null | undefined): UnreachableReport | null {
+  if (!note) return null
+  const { resources: _, ...report } = note
+  return report
+}
+
+/** Null while a backfill runs whose start is later than the stored end: that end is an earlier backfill's. */
+function backfillOf(status: Status, writer: WriterState | null): BackfillEnd | null {
+  const end = storedNote<BackfillEnd>(status, META.backfillEnd)
+  if (end === undefined) return null
+  const isEarlier = writer?.command === 'backfill' && Date.parse(end.ended_at) < Date.parse(writer.since)
+  return isEarlier ? null : end
+}
+
+/** The daemon stores the time every minute. After this long without, it cannot write. */
+const SILENT_MS = 3 * 60_000
+
+/** The stored state; corrected when the daemon is gone without storing that, or runs but can no longer write. */
+function daemonOf(status: Status, writer: WriterState | null, now: number): DaemonReport | null {
+  const state = storedNote<DaemonState>(status, META.daemonState)
+  if (state === undefined || state.state === 'stopped') return state ?? null
+  const isRunning = writer?.running === true && writer.command === 'daemon'
+  if (!isRunning)
+    return { state: 'stopped', reason: 'it was killed, or the machine went down', since: null, until: null }
+  const lastNoted = status.meta.get(META.clock)
+  const isSilent = lastNoted !== undefined && now - Date.parse(lastNoted) > SILENT_MS
+  if (state.state !== 'running' || !isSilent) return state
+  const reason = 'it cannot write the database; see its log or /status'
+  return { state: 'waiting', reason, since: lastNoted, until: null }
+}
+
+/** The learned rate as the governor stores it. */
+interface LearnedRate {
+  ratePerSecond: number
+  concurrency: number
+  limited: boolean
+  crowded?: boolean
+  at?: string
+}
+
+function limitedBy({ limited, crowded }: LearnedRate): RateReport['limited_by'] {
+  if (limited) return crowded ? 'both' : 'rate'
+  return crowded ? 'concurrency' : null
+}
+
+function rateOf(rate: LearnedRate | undefined): RateReport | null {
+  if (rate === undefined) return null
+  return {
+    requests_per_second: rate.ratePerSecond,
+    concurrency: rate.concurrency,
+    was_refused: rate.limited || rate.crowded === true,
+    limited_by: limitedBy(rate),
+    learned_at: rate.at ?? null,
+  }
+}
+
+function lagOf(lag: LagSummary | undefined): LagReport | null {
+  if (lag === undefined) return null
+  return {
+    rows: lag.rows,
+    median_seconds: lag.medianMs / 1000,
+    p99_seconds: lag.p99Ms / 1000,
+    longest_seconds: lag.longestMs / 1000,
+  }
+}

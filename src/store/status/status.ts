@@ -1,0 +1,183 @@
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { CATALOG } from '../../catalog/catalog.ts'
+import type { ResourceName } from '../../catalog/resource.ts'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import type { Sqlite } from '../database/connection.ts'
+import { databaseError } from '../database/faults.ts'
+import { openDatabase } from '../database/open.ts'
+import { quote } from '../database/sql.ts'
+import type { Writer } from '../file/lock.ts'
+import { type LagSummary, readArrivals } from '../sync/arrivals.ts'
+import { META } from '../sync/meta.ts'
+import { type Request, readRequests } from '../sync/requests.ts'
+
+/** The status of a warehouse, read without writing. */
+export interface Status {
+  database: { path: string; bytes: number; walBytes: number }
+  resources: readonly StatusRow[]
+  failing: ReadonlyMap<ResourceName, Failing>
+  /** How late rows appeared, for the resources that ever had late rows. */
+  arrivals: ReadonlyMap<ResourceName, LagSummary>
+  /** Pending requests of other processes. */
+  requests: readonly Request[]
+  /** Runs without an end: running now, or of a process that died. */
+  openRuns: number
+  /** The key-value pairs of `sync_meta`, as stored. */
+  meta: ReadonlyMap<string, string>
+}
+
+export interface Failing {
+  since: string
+  /** Failed runs since the last successful one. */
+  inARow: number
+}
+
+/** A row of the view `sync_status`, with counts by state. */
+export interface StatusRow {
+  resource: ResourceName
+  state: 'ok' | 'backfilling' | 'waiting' | 'unavailable' | 'failing'
+  reason: string | null
+  rows_live: number
+  rows_deleted: number
+  newest_at: string | null
+  fresh_as_of: string | null
+  complete_as_of: string | null
+  backfill_done: number
+  backfill_total: number | null
+  pending_tasks: number
+  rejected: number
+  last_success_at: string | null
+  next_run_at: string | null
+  /** JSON object: number of rows by the state of their text or transcript; null for other resources. */
+  by_state: string | null
+}
+
+const COUNTED_BY_STATE = CATALOG.flatMap(({ name, status: { table, byState } }) =>
+  byState === undefined
+    ? []
+    : `WHEN '${name}' THEN (SELECT json_group_object(state, number) FROM (
+        SELECT ${byState.state} AS state, count(*) AS number FROM ${quote(table)}
+        WHERE _deleted_at IS NULL GROUP BY 1 ORDER BY 1))`,
+)
+
+/** The rows come in the order of the catalogue. */
+export const STATUS_ROWS = `SELECT *, CASE resource ${COUNTED_BY_STATE.join(' ')} END AS by_state FROM sync_status`
+
+export function readStatus(db: Sqlite): StatusRow[] {
+  return db.prepare(STATUS_ROWS).all() as StatusRow[]
+}
+
+/**
+ * @param rows the rows of `sync_status`, when the caller has them already
+ * @throws StopError (73) when there is no warehouse at this path, or it cannot be read
+ */
+export function readWarehouse(path: string, rows?: readonly StatusRow[]): Status {
+  const file = resolve(path)
+  requireWarehouse(file)
+  try {
+    const db = openDatabase({ path: file, readonly: true })
+    try {
+      return readOpenWarehouse(db, file, rows)
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    throw databaseError(error, file)
+  }
+}
+
+/**
+ * Whether the mass-deletion guard holds back deletions of a resource.
+ * @throws StopError (73) when the database cannot be read
+ */
+export function isHeldBack(path: string, resource: ResourceName): boolean {
+  const file = resolve(path)
+  try {
+    const db = openDatabase({ path: file, readonly: true })
+    try {
+      if (!isWarehouse(db)) throw noWarehouseError(file)
+      const sql = 'SELECT 1 FROM sync_resources WHERE resource = ? AND held_since IS NOT NULL'
+      return db.prepare(sql).get(resource) !== undefined
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    throw databaseError(error, file)
+  }
+}
+
+/** As `readWarehouse`, on an open connection, in one read transaction. */
+export function readOpenWarehouse(db: Sqlite, file: string, rows?: readonly StatusRow[]): Status {
+  return db.transaction(() => readAll(db, file, rows))()
+}
+
+export function isWarehouse(db: Sqlite): boolean {
+  return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get() !== undefined
+}
+
+const FAILING = `SELECT resource, failing_since AS since,
+    (SELECT count(*) FROM sync_runs u WHERE u.resource = r.resource AND u.outcome = 'failed'
+       AND u.started_at >= coalesce(r.last_success_at, '')) AS inARow
+  FROM sync_resources r WHERE failing_since IS NOT NULL`
+
+function readFailing(db: Sqlite): ReadonlyMap<ResourceName, Failing> {
+  const rows = db.prepare(FAILING).all() as (Failing & { resource: ResourceName })[]
+  return new Map(rows.map(({ resource, ...failing }) => [resource, failing]))
+}
+
+function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefined): Status {
+  if (!isWarehouse(db)) throw noWarehouseError(file)
+  const values = db.prepare('SELECT key, value FROM sync_meta').raw().all() as [string, string][]
+  const meta = new Map(values)
+  if (isCopy(db, meta.get(META.writer))) for (const key of PROCESS_KEYS) meta.delete(key)
+  return {
+    database: { path: file, ...databaseSizes(file) },
+    resources: rows ?? readStatus(db),
+    failing: readFailing(db),
+    arrivals: readArrivals(db),
+    requests: readRequests(db),
+    openRuns: db.prepare('SELECT count(*) FROM sync_runs WHERE ended_at IS NULL').pluck().get() as number,
+    meta,
+  }
+}
+
+/** Keys that describe the processes of a warehouse. In a copy of it they mean nothing. */
+const PROCESS_KEYS = [META.writer, META.daemonState, META.unreachable]
+
+/**
+ * A snapshot is not in WAL mode; a warehouse is, from its first opening for writing. A database that was just restored
+ * is not in WAL mode yet either, but the restore has updated its keys.
+ */
+function isCopy(db: Sqlite, writer: string | undefined): boolean {
+  const isWithoutWal = db.pragma('journal_mode', { simple: true }) === 'delete'
+  return isWithoutWal && (writer === undefined || (JSON.parse(writer) as Writer).command !== 'restore')
+}
+
+/** File sizes in bytes; 0 for a missing file. */
+export function databaseSizes(file: string): { bytes: number; walBytes: number } {
+  return { bytes: sizeOf(file), walBytes: sizeOf(`${file}-wal`) }
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+/** @throws StopError (73) when there is no file, or this user may not enter its folder */
+export function requireWarehouse(file: string): void {
+  try {
+    statSync(file)
+  } catch (error) {
+    const isMissing =
+      error instanceof Error && 'code' in error && /^(ENOENT|ENOTDIR)$/.test(String(error.code))
+    throw isMissing ? noWarehouseError(file) : databaseError(error, file)
+  }
+}
+
+export function noWarehouseError(file: string): StopError {
+  return new StopError(`There is no warehouse at ${file} yet`, {
+    code: 'no-database',
+    hint: 'Run parley backfill to create it, or set database.path (--database) to an existing one.',
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}

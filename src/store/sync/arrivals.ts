@@ -1,0 +1,83 @@
+import type { ResourceName } from '../../catalog/resource.ts'
+import type { Prepare, Sqlite } from '../database/connection.ts'
+
+/**
+ * How late rows appear: the time from an event to the moment when its row was first seen. The lags are counted in
+ * buckets that grow by a constant factor, so that years of them take a few hundred rows.
+ */
+
+export interface Arrivals {
+  /** Counts a row that appeared in a span of event time that had been listed before. A negative lag counts as 0. */
+  note(resource: ResourceName, lagMs: number): void
+}
+
+/** Rows of one bucket, as `sync_arrivals` has them. */
+export interface LagBucket {
+  bucket: number
+  rows: number
+  /** The longest lag in this bucket. */
+  longest_ms: number
+}
+
+/** A quantile is at most 10 % (below a second: one second) longer than the exact one, and never shorter. */
+export interface LagSummary {
+  rows: number
+  medianMs: number
+  p99Ms: number
+  longestMs: number
+}
+
+const GROWTH = 1.09
+const SECOND = 1000
+/** Beyond 30 years all lags are one bucket. */
+const LAST_BUCKET = Math.ceil(Math.log(30 * 365 * 86_400) / Math.log(GROWTH))
+
+export function createArrivals(prepare: Prepare): Arrivals {
+  const count = prepare(
+    `INSERT INTO sync_arrivals (resource, bucket, rows, longest_ms) VALUES (?, ?, 1, ?)
+     ON CONFLICT DO UPDATE SET rows = rows + 1, longest_ms = max(longest_ms, excluded.longest_ms)`,
+  )
+  return {
+    note(resource, lagMs) {
+      const lag = Math.max(0, Math.round(lagMs))
+      count.run(resource, bucketOf(lag), lag)
+    },
+  }
+}
+
+/** 0 below a second. Pure. */
+export function bucketOf(lagMs: number): number {
+  if (lagMs < SECOND) return 0
+  return Math.min(1 + Math.floor(Math.log(lagMs / SECOND) / Math.log(GROWTH)), LAST_BUCKET)
+}
+
+/** What the buckets of one resource say; undefined when nothing was counted. Pure. */
+export function summarize(buckets: readonly LagBucket[]): LagSummary | undefined {
+  const ordered = [...buckets].sort((a, b) => a.bucket - b.bucket)
+  const last = ordered.at(-1)
+  if (last === undefined) return undefined
+  const rows = ordered.reduce((sum, bucket) => sum + bucket.rows, 0)
+  const quantile = (share: number) => {
+    const rank = Math.ceil(share * rows)
+    let reached = 0
+    const holder = ordered.find(bucket => {
+      reached += bucket.rows
+      return reached >= rank
+    })
+    return (holder ?? last).longest_ms
+  }
+  return { rows, medianMs: quantile(0.5), p99Ms: quantile(0.99), longestMs: last.longest_ms }
+}
+
+/** What was counted so far, for every resource that has something. A database of an older version has nothing. */
+export function readArrivals(db: Sqlite): ReadonlyMap<ResourceName, LagSummary> {
+  if (!db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_arrivals'").get()) return new Map()
+  const rows = db.prepare('SELECT * FROM sync_arrivals').all() as (LagBucket & { resource: ResourceName })[]
+  const resources = [...new Set(rows.map(({ resource }) => resource))]
+  return new Map(
+    resources.flatMap(resource => {
+      const summary = summarize(rows.filter(row => row.resource === resource))
+      return summary === undefined ? [] : [[resource, summary]]
+    }),
+  )
+}

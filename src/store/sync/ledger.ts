@@ -1,0 +1,232 @@
+import type { Prepare } from '../database/connection.ts'
+
+/**
+ * The ledger of walks. A segment is one list query with its checkpoint: a span of event time of a timeline, a period
+ * of a log, or the whole of a snapshot (one for each scope). The segments of a timeline tile the time axis: the
+ * oldest has no `from`, the newest no `to`.
+ */
+export interface Segment {
+  id: number
+  feed: string
+  scope: string
+  from: string | null
+  to: string | null
+  /** The exact query that gave the cursor; a cursor is used with no other. */
+  query: Readonly<Record<string, string>> | null
+  /** Parameters of the next page; null before the first and after the last. */
+  cursor: Readonly<Record<string, string>> | null
+  /** Start of the walk under way, by the server's clock. */
+  passStartedAt: string | null
+  passRound: number | null
+  pages: number
+  rows: number
+  /** Event time of the last row that the walk has had, and the keys that it saw at that very instant. */
+  edgeAt: string | null
+  edgeKeys: readonly string[]
+  totalSize: number | null
+  /** How often this walk had to begin again without getting any further. */
+  restarts: number
+  /** Start of the last walk that reached the end, by the server's clock. */
+  listedAt: string | null
+  /** The round in which that walk began. */
+  listedRound: number
+  closed: boolean
+  /** Since when this workspace does not offer the list; no part of the whole as long as it does not. */
+  unavailableSince: string | null
+  /** Requests for it that failed, since one of full size was answered. */
+  attempts: number
+  /** It could not be read and is put off: not asked for before this instant, by this machine's clock. */
+  retryAt: string | null
+  /** How long the last pass took that one process made from its first page to its last; null when none did. */
+  passMs: number | null
+}
+
+export interface Ledger {
+  /** Newest first. */
+  segments(feed: string, scope?: string): Segment[]
+  /** As it is stored now; undefined when it is there no more. */
+  find(id: number): Segment | undefined
+  add(segment: Pick<Segment, 'feed' | 'scope' | 'from' | 'to'>): Segment
+  save(segment: Segment): void
+  remove(segment: Segment): void
+  /** Cuts a segment at an instant within it: the newer part keeps the row, the older is new. Both ends are inclusive. */
+  cut(segment: Segment, at: string): Segment
+  /** What is put off may be asked for again at once. */
+  retryNow(feed: string): void
+  /** This machine's clock was set back: what is put off moves with it. */
+  moveBack(ms: number, now: string): void
+  /** Makes two neighbours one, which was last listed when the one that waits longer was. Returns it. */
+  join(newer: Segment, older: Segment): Segment
+  /** Everything newer than this was listed or walked past; null when the whole axis was, undefined when nothing. */
+  walkedDownTo(feed: string): string | null | undefined
+}
+
+const COLUMNS = {
+  feed: 'feed',
+  scope: 'scope',
+  from: 'from_at',
+  to: 'to_at',
+  query: 'query',
+  cursor: 'cursor',
+  passStartedAt: 'pass_started_at',
+  passRound: 'pass_round',
+  pages: 'pages',
+  rows: 'rows',
+  edgeAt: 'edge_at',
+  edgeKeys: 'edge_keys',
+  totalSize: 'total_size',
+  restarts: 'restarts',
+  listedAt: 'listed_at',
+  listedRound: 'listed_round',
+  closed: 'closed',
+  unavailableSince: 'unavailable_since',
+  attempts: 'attempts',
+  retryAt: 'retry_at',
+  passMs: 'pass_ms',
+} as const satisfies Record<Exclude<keyof Segment, 'id'>, string>
+
+type Cells = Record<string, string | number | null>
+
+function fromRow(row: Cells): Segment {
+  const json = (value: unknown) => (typeof value === 'string' ? JSON.parse(value) : null)
+  return {
+    id: row['id'] as number,
+    feed: row['feed'] as string,
+    scope: row['scope'] as string,
+    from: row['from_at'] as string | null,
+    to: row['to_at'] as string | null,
+    query: json(row['query']),
+    cursor: json(row['cursor']),
+    passStartedAt: row['pass_started_at'] as string | null,
+    passRound: row['pass_round'] as number | null,
+    pages: row['pages'] as number,
+    rows: row['rows'] as number,
+    edgeAt: row['edge_at'] as string | null,
+    edgeKeys: json(row['edge_keys']) ?? [],
+    totalSize: row['total_size'] as number | null,
+    restarts: row['restarts'] as number,
+    listedAt: row['listed_at'] as string | null,
+    listedRound: row['listed_round'] as number,
+    closed: row['closed'] === 1,
+    unavailableSince: row['unavailable_since'] as string | null,
+    attempts: row['attempts'] as number,
+    retryAt: row['retry_at'] as string | null,
+    passMs: row['pass_ms'] as number | null,
+  }
+}
+
+function toCells(segment: Segment): (string | number | null)[] {
+  return (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]).map(name => {
+    const value = segment[name]
+    if (typeof value === 'boolean') return value ? 1 : 0
+    return value !== null && typeof value === 'object' ? JSON.stringify(value) : value
+  })
+}
+
+const FRESH: Omit<Segment, 'id' | 'feed' | 'scope' | 'from' | 'to'> = {
+  query: null,
+  cursor: null,
+  passStartedAt: null,
+  passRound: null,
+  pages: 0,
+  rows: 0,
+  edgeAt: null,
+  edgeKeys: [],
+  totalSize: null,
+  restarts: 0,
+  listedAt: null,
+  listedRound: 0,
+  closed: false,
+  unavailableSince: null,
+  attempts: 0,
+  retryAt: null,
+  passMs: null,
+}
+
+/** The state of a walk that has not begun. */
+export const NOT_WALKING = {
+  query: null,
+  cursor: null,
+  passStartedAt: null,
+  passRound: null,
+  pages: 0,
+  rows: 0,
+  edgeAt: null,
+  edgeKeys: [],
+  totalSize: null,
+} satisfies Partial<Segment>
+
+export function createLedger(prepare: Prepare): Ledger {
+  const names = Object.values(COLUMNS)
+  const insert = prepare(
+    `INSERT INTO sync_segments (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
+  )
+  const update = prepare(
+    `UPDATE sync_segments SET ${names.map(name => `${name} = ?`).join(', ')} WHERE id = ?`,
+  )
+  const select = prepare(
+    `SELECT * FROM sync_segments WHERE feed = ? AND scope = coalesce(?, scope)
+     ORDER BY scope, to_at IS NOT NULL, to_at DESC, id`,
+  )
+  const selectOne = prepare('SELECT * FROM sync_segments WHERE id = ?')
+  const remove = prepare('DELETE FROM sync_segments WHERE id = ?')
+  const moveBack = prepare(
+    "UPDATE sync_segments SET retry_at = strftime('%Y-%m-%dT%H:%M:%fZ', retry_at, ?) WHERE retry_at > ?",
+  )
+  const retryNow = prepare('UPDATE sync_segments SET retry_at = NULL WHERE feed = ? AND retry_at IS NOT NULL')
+
+  const segments = (feed: string, scope?: string) => (select.all(feed, scope ?? null) as Cells[]).map(fromRow)
+  const add: Ledger['add'] = segment => {
+    const fresh = { ...FRESH, ...segment, id: 0 }
+    return { ...fresh, id: Number(insert.run(...toCells(fresh)).lastInsertRowid) }
+  }
+  const save: Ledger['save'] = segment => {
+    update.run(...toCells(segment), segment.id)
+  }
+
+  return {
+    segments,
+    find(id) {
+      const row = selectOne.get(id) as Cells | undefined
+      return row && fromRow(row)
+    },
+    add,
+    save,
+    remove: segment => {
+      remove.run(segment.id)
+    },
+    cut(segment, at) {
+      save({ ...segment, from: at })
+      return add({ feed: segment.feed, scope: segment.scope, from: segment.from, to: at })
+    },
+    join(newer, older) {
+      const sooner = (older.listedAt ?? '') < (newer.listedAt ?? '') ? older : newer
+      const { listedAt, listedRound } = sooner
+      const joined: Segment = {
+        ...newer,
+        from: older.from,
+        rows: newer.rows + older.rows,
+        listedAt,
+        listedRound: Math.min(newer.listedRound, older.listedRound, listedRound),
+      }
+      remove.run(older.id)
+      save(joined)
+      return joined
+    },
+    retryNow: feed => {
+      retryNow.run(feed)
+    },
+    moveBack: (ms, now) => {
+      moveBack.run(`-${(ms / 1000).toFixed(3)} seconds`, now)
+    },
+    walkedDownTo(feed) {
+      let reached: string | null | undefined
+      for (const segment of segments(feed)) {
+        // What is put off may never be read, and nothing older waits for it.
+        if (segment.listedAt === null && segment.retryAt === null) return segment.edgeAt ?? reached
+        reached = segment.from
+      }
+      return reached
+    },
+  }
+}

@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto'
+import { encodeJson } from '../../json.ts'
+import type { Prepare } from '../database/connection.ts'
+
+/** Items that could not be stored. Nothing received is dropped without a row here. */
+export interface Rejects {
+  /** The same item again only moves `last_seen_at`. `scope` is the list or record that it came in. */
+  note(
+    reject: { resource: string; feed: string; scope: string; item: unknown; reason: string },
+    now: string,
+  ): void
+  /** Marks what was last seen before `before` as resolved: a complete reading since no longer had it. */
+  resolve(feed: string, scope: string | null, before: string, now: string): void
+}
+
+export function createRejects(prepare: Prepare): Rejects {
+  const note = prepare(
+    `INSERT INTO sync_rejects (resource, item, reason, first_seen_at, last_seen_at, _feed, _scope, _digest)
+     VALUES (@resource, @item, @reason, @now, @now, @feed, @scope, @digest)
+     ON CONFLICT DO UPDATE SET last_seen_at = excluded.last_seen_at, reason = excluded.reason, resolved_at = NULL`,
+  )
+  const resolve = prepare(
+    `UPDATE sync_rejects SET resolved_at = ? WHERE _feed = ? AND _scope = coalesce(?, _scope)
+       AND resolved_at IS NULL AND last_seen_at < ?`,
+  )
+  return {
+    note({ resource, feed, scope, item, reason }, now) {
+      const text = encodeJson(item)
+      const digest = createHash('sha256').update(`${feed}\u0000${scope}\u0000${text}`).digest('base64')
+      note.run({ resource, feed, scope, item: text, reason, now, digest })
+    },
+    resolve(feed, scope, before, now) {
+      resolve.run(now, feed, scope, before)
+    },
+  }
+}

@@ -1,0 +1,139 @@
+import Database from 'better-sqlite3'
+import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource.ts'
+import { type Clock, isoInstant } from '../../clock.ts'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import type { Prepare, Sqlite } from '../database/connection.ts'
+import { databaseBusy, databaseError, isBusy } from '../database/faults.ts'
+import { openDatabase } from '../database/open.ts'
+import type { Writer } from '../file/lock.ts'
+import { truePath } from '../file/names.ts'
+
+/** `resync`: read a resource again. `accept-deletions`: apply what the mass-deletion guard holds back. */
+const REQUEST_KINDS = ['resync', 'accept-deletions'] as const
+
+export type RequestKind = (typeof REQUEST_KINDS)[number]
+
+/** What other processes ask of the one that writes the warehouse, left in the table `sync_requests`. */
+export interface Request {
+  id: number
+  kind: RequestKind
+  resource: ResourceName
+  askedAt: string
+}
+
+export type Wish = Pick<Request, 'kind' | 'resource'>
+
+export interface Requests {
+  /** What is still to be done, in the order in which it was asked. */
+  open(): Request[]
+  done(id: number, now: string): void
+  /** Removes what was done before an instant. */
+  forget(before: string): void
+  /** Whether another process has written since this was last asked; true the first time. It costs microseconds. */
+  changedByOthers(): boolean
+}
+
+export function createRequests(prepare: Prepare): Requests {
+  const done = prepare('UPDATE sync_requests SET done_at = ? WHERE id = ?')
+  const forget = prepare('DELETE FROM sync_requests WHERE done_at < ?')
+  const dataVersion = prepare('PRAGMA data_version').pluck()
+  let seen: unknown
+  return {
+    open: () => openRequests(prepare),
+    done: (id, now) => {
+      done.run(now, id)
+    },
+    forget: before => {
+      forget.run(before)
+    },
+    changedByOthers() {
+      const before = seen
+      seen = dataVersion.get()
+      return seen !== before
+    },
+  }
+}
+
+/** As `open`, for a connection that may only read. A database of an older version has none. */
+export function readRequests(db: Sqlite): Request[] {
+  return takesRequests(db) ? openRequests(sql => db.prepare<unknown[]>(sql)) : []
+}
+
+/** What a newer version may ask for is left to it. */
+function openRequests(prepare: Prepare): Request[] {
+  const rows = prepare(
+    `SELECT id, kind, resource, asked_at AS askedAt FROM sync_requests
+     WHERE done_at IS NULL ORDER BY id`,
+  ).all() as Request[]
+  return rows.filter(
+    ({ kind, resource }) => REQUEST_KINDS.includes(kind) && RESOURCE_NAMES.includes(resource),
+  )
+}
+
+function takesRequests(db: Sqlite): boolean {
+  return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_requests'").get() !== undefined
+}
+
+/** The writer's transactions are short, but there may be many. */
+const PATIENCE_MS = 10_000
+const PAUSE_MS = 50
+
+/**
+ * Leaves a wish for the process that writes the warehouse, and tells which that is, as far as it is known. A wish
+ * that is still to be done is not left twice.
+ * @throws StopError 73 when the database may not be written, 75 when it is busy or its writer takes no requests
+ */
+export async function askWriter(path: string, wish: Wish, clock: Clock): Promise<Writer | undefined> {
+  const file = truePath(path)
+  // Closed last, since a reader leaves the -wal and -shm in place, also when the writer has ended meanwhile.
+  const reader = openDatabase({ path: file, readonly: true })
+  try {
+    if (!takesRequests(reader)) throw unheard(file)
+    await insert(file, wish, clock)
+    return writerOf(reader)
+  } catch (error) {
+    throw databaseError(error, file)
+  } finally {
+    reader.close()
+  }
+}
+
+function writerOf(db: Sqlite): Writer | undefined {
+  const said = db.prepare("SELECT value FROM sync_meta WHERE key = 'writer'").pluck().get()
+  return typeof said === 'string' ? (JSON.parse(said) as Writer) : undefined
+}
+
+async function insert(file: string, { kind, resource }: Wish, clock: Clock): Promise<void> {
+  // Not opened as the writer would, who makes tables and views: those belong to the process that holds the lock.
+  const db = new Database(file, { fileMustExist: true, timeout: 100 })
+  try {
+    // A checkpoint could take long, and is the writer's.
+    db.pragma('wal_autocheckpoint = 0')
+    const ask = db.prepare(
+      `INSERT INTO sync_requests (kind, resource, asked_at) SELECT @kind, @resource, @now
+       WHERE NOT EXISTS (SELECT 1 FROM sync_requests
+         WHERE kind = @kind AND resource = @resource AND done_at IS NULL)`,
+    )
+    const begun = clock.elapsed()
+    for (;;) {
+      try {
+        ask.run({ kind, resource, now: isoInstant(clock.now()) })
+        return
+      } catch (error) {
+        if (!isBusy(error)) throw error
+        if (clock.elapsed() - begun > PATIENCE_MS) throw databaseBusy(file)
+      }
+      await clock.sleep(PAUSE_MS)
+    }
+  } finally {
+    db.close()
+  }
+}
+
+function unheard(file: string): StopError {
+  return new StopError(`${file} is being written by an older version of parley, which takes no requests`, {
+    code: 'database-locked',
+    hint: 'Wait for it or stop it, then run this again.',
+    exitStatus: EXIT_STATUS.unfinished,
+  })
+}

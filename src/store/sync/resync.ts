@@ -1,0 +1,75 @@
+import { resourceNamed } from '../../catalog/catalog.ts'
+import type { Feed, ItemFeed, ResourceName } from '../../catalog/resource.ts'
+import { quote } from '../database/sql.ts'
+import type { Store } from '../store.ts'
+
+/** What was marked to be read again. */
+export interface Marked {
+  resource: ResourceName
+  /** Single reads, one request each. */
+  reads: number
+}
+
+/** Read again together with a resource: what has no list of its own, but is a part of its rows. */
+const PARTS: Readonly<Partial<Record<ResourceName, readonly ResourceName[]>>> = {
+  collections: ['collection_meetings'],
+  messages: ['message_bodies'],
+  meetings: ['transcripts', 'playbook_results'],
+  crm_records: ['crm_record_links'],
+}
+
+export function withParts(resource: ResourceName): readonly ResourceName[] {
+  return [resource, ...(PARTS[resource] ?? [])]
+}
+
+/**
+ * Marks resources to be read from the start, as if they never had been: what was noted of their lists is forgotten,
+ * and what is read singly falls due. No row is touched. To be called inside a transaction.
+ */
+export function markForResync(
+  store: Pick<Store, 'prepare' | 'ledger' | 'state'>,
+  resources: readonly ResourceName[],
+  now: string,
+): Marked[] {
+  const due = store.prepare(
+    `UPDATE sync_tasks SET round = 0, due_at = ?, attempts = 0, deadline = NULL, waiting = 0
+     WHERE feed >= ? || '.' AND feed < ? || '/'`,
+  )
+  const count = store
+    .prepare("SELECT count(*) FROM sync_tasks WHERE feed >= ? || '.' AND feed < ? || '/'")
+    .pluck()
+  return resources.map(resource => {
+    store.state.restart(resource)
+    for (const [name, feed] of Object.entries(resourceNamed(resource).feeds)) {
+      const id = `${resource}.${name}`
+      if (feed.mode === 'item') demandRead(store, id, feed, now)
+      else forgetLists(store, id, feed)
+    }
+    due.run(now, resource, resource)
+    return { resource, reads: count.get(resource, resource) as number }
+  })
+}
+
+/** What is noted of a timeline is one span without ends, so that its axis is tiled at every instant. */
+function forgetLists({ prepare, ledger }: Pick<Store, 'prepare' | 'ledger'>, id: string, feed: Feed): void {
+  prepare('DELETE FROM sync_segments WHERE feed = ?').run(id)
+  prepare('DELETE FROM sync_seen WHERE feed = ?').run(id)
+  if (feed.mode === 'timeline') ledger.add({ feed: id, scope: '', from: null, to: null })
+}
+
+/** Which rows were read singly before, where no task is kept for them once they were. */
+const WAS_READ: Readonly<Partial<Record<ItemFeed['stores'], string>>> = {
+  body: "text_state <> 'pending'",
+  transcript: "transcript_state <> 'pending' AND access = 'open'",
+}
+
+function demandRead({ prepare }: Pick<Store, 'prepare'>, id: string, feed: ItemFeed, now: string): void {
+  const wasRead = WAS_READ[feed.stores]
+  if (wasRead === undefined || feed.pending === undefined) return
+  const { table, key, time } = feed.pending
+  prepare(
+    `INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at)
+     SELECT ?, '', ${quote(key)}, ${quote(time)}, ? FROM ${quote(table)}
+     WHERE ${wasRead} AND _deleted_at IS NULL`,
+  ).run(id, now)
+}

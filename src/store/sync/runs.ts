@@ -1,0 +1,39 @@
+import type { ResourceName } from '../../catalog/resource.ts'
+import type { Prepare } from '../database/connection.ts'
+
+/** What a process did for a resource: one row of `sync_runs`. */
+export interface RunCounts {
+  requests: number
+  throttled: number
+  rowsRead: number
+  rowsChanged: number
+  rowsDeleted: number
+}
+
+export interface Runs {
+  begin(resource: ResourceName, lane: string, now: string): number
+  end(id: number, end: { outcome: RunOutcome; counts: RunCounts; error?: string; now: string }): void
+  /** Closes runs whose process died. */
+  closeInterrupted(now: string): void
+}
+
+export type RunOutcome = 'complete' | 'stopped' | 'failed' | 'unavailable' | 'interrupted'
+
+export function createRuns(prepare: Prepare): Runs {
+  const begin = prepare('INSERT INTO sync_runs (resource, lane, started_at) VALUES (?, ?, ?)')
+  const end = prepare(
+    `UPDATE sync_runs SET ended_at = @now, outcome = @outcome, requests = @requests, throttled = @throttled,
+       rows_read = @rowsRead, rows_changed = @rowsChanged, rows_deleted = @rowsDeleted, error = @error
+     WHERE id = @id`,
+  )
+  const close = prepare("UPDATE sync_runs SET ended_at = ?, outcome = 'interrupted' WHERE ended_at IS NULL")
+  return {
+    begin: (resource, lane, now) => Number(begin.run(resource, lane, now).lastInsertRowid),
+    end: (id, { outcome, counts, error, now }) => {
+      end.run({ id, outcome, ...counts, error: error ?? null, now })
+    },
+    closeInterrupted: now => {
+      close.run(now)
+    },
+  }
+}

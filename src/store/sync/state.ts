@@ -1,0 +1,226 @@
+import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource.ts'
+import { safeText } from '../../harmless.ts'
+import type { Prepare } from '../database/connection.ts'
+import { META } from './meta.ts'
+
+/** What is known of each resource as a whole, and a few values of the database as a whole. */
+export interface ResourceState {
+  resource: ResourceName
+  /** Rounds count the complete readings of a resource; 0 before the first. */
+  round: number
+  /** True from a round's begin until all its feeds have ended, be it in a later process. */
+  roundOpen: boolean
+  roundStartedAt: string | null
+  firstCompleteAt: string | null
+  unavailableSince: string | null
+  failingSince: string | null
+  reason: string | null
+  heldSince: string | null
+  /** The round that is to confirm what was held back. */
+  heldRound: number | null
+  /** Rows deleted that the mass-deletion guard still counts. */
+  deletedInRound: number
+}
+
+export interface State {
+  get(resource: ResourceName): ResourceState
+  /** False until the resource was complete once; kept in memory, since it is asked for with every request. */
+  wasComplete(resource: ResourceName): boolean
+  /** Only a round that is resumable is open: a backfill goes on with it. Returns its number. */
+  beginRound(
+    resource: ResourceName,
+    kind: 'resumable' | 'timed',
+    options: { at: string; confirming: boolean },
+  ): number
+  /**
+   * A round that reached its end; `asOf` is its begin by the server's clock. Deletions that were counted since
+   * `deletionsSince` or later go on counting in the mass-deletion guard.
+   */
+  endRound(
+    resource: ResourceName,
+    end: { complete: boolean; asOf: string; now: string; deletionsSince: string },
+  ): void
+  /** The resource is to be read from the start, as if it never had been complete. */
+  restart(resource: ResourceName): void
+  /** A run without a fault. */
+  succeeded(resource: ResourceName, now: string): void
+  fresh(resource: ResourceName, asOf: string): void
+  failing(resource: ResourceName, reason: string, now: string): void
+  unavailable(resource: ResourceName, reason: string, now: string): void
+  /** Clears what an earlier run found wrong, with an optional remark that stays in view. */
+  healthy(resource: ResourceName, reason?: string | null): void
+  hold(resource: ResourceName, since: string | null): void
+  /** Counts rows that were deleted, for the mass-deletion guard. */
+  deleted(resource: ResourceName, rows: number, now: string): void
+  /** The guard counts no rows that were deleted so far. */
+  forgetDeleted(resource: ResourceName): void
+  nextRun(resource: ResourceName, at: string | null): void
+  /** Whether the API has answered a run that wrote this warehouse. */
+  wasEverAnswered(): boolean
+  /** Noted for the views and for other processes; taken back with undefined. */
+  noteUnreachable(noted: UnreachableNote | undefined): void
+  meta(key: string): string | undefined
+  setMeta(key: string, value: string): void
+  forgetMeta(key: string): void
+}
+
+/** Why the writer cannot ask the API at present. */
+export interface UnreachableNote {
+  kind: 'silent' | 'refused' | 'asked-to-wait'
+  reason: string
+  since: string
+  next_try_at: string
+  /** Those that are not read meanwhile. */
+  resources: readonly ResourceName[]
+}
+
+interface StateRow {
+  resource: ResourceName
+  round: number
+  round_open: number
+  round_started_at: string | null
+  first_complete_at: string | null
+  unavailable_since: string | null
+  failing_since: string | null
+  reason: string | null
+  held_since: string | null
+  held_round: number | null
+  deleted_in_round: number
+}
+
+export function createState(prepare: Prepare): State {
+  const find = prepare('SELECT * FROM sync_resources WHERE resource = ?')
+  const begin = prepare(
+    `UPDATE sync_resources SET round = round + 1, round_open = @kind = 'resumable', round_started_at = @at,
+       held_round = iif(@confirming, round + 1, NULL)
+     WHERE resource = @resource`,
+  )
+  const end = prepare(
+    `UPDATE sync_resources SET round_open = 0,
+       complete_as_of = iif(@complete, @asOf, complete_as_of),
+       deleted_in_round = iif(@complete AND deleted_since <= @deletionsSince, 0, deleted_in_round),
+       deleted_since = iif(@complete AND deleted_since <= @deletionsSince, NULL, deleted_since),
+       first_complete_at = iif(@complete, coalesce(first_complete_at, @now), first_complete_at)
+     WHERE resource = @resource`,
+  )
+  const restart = prepare(
+    'UPDATE sync_resources SET first_complete_at = NULL, complete_as_of = NULL WHERE resource = ?',
+  )
+  const succeeded = prepare('UPDATE sync_resources SET last_success_at = ? WHERE resource = ?')
+  const fresh = prepare('UPDATE sync_resources SET fresh_as_of = ? WHERE resource = ?')
+  const failing = prepare(
+    'UPDATE sync_resources SET failing_since = coalesce(failing_since, ?), reason = ? WHERE resource = ?',
+  )
+  const unavailable = prepare(
+    `UPDATE sync_resources SET unavailable_since = coalesce(unavailable_since, ?), failing_since = NULL, reason = ?
+     WHERE resource = ?`,
+  )
+  const healthy = prepare(
+    'UPDATE sync_resources SET unavailable_since = NULL, failing_since = NULL, reason = ? WHERE resource = ?',
+  )
+  const hold = prepare('UPDATE sync_resources SET held_since = ? WHERE resource = ?')
+  const deleted = prepare(
+    `UPDATE sync_resources SET deleted_in_round = deleted_in_round + @rows, deleted_since = coalesce(deleted_since, @now)
+     WHERE resource = @resource AND @rows > 0`,
+  )
+  const forgetDeleted = prepare(
+    'UPDATE sync_resources SET deleted_in_round = 0, deleted_since = NULL WHERE resource = ?',
+  )
+  const nextRun = prepare('UPDATE sync_resources SET next_run_at = ? WHERE resource = ?')
+  const answered = prepare(
+    `SELECT EXISTS (SELECT 1 FROM sync_segments WHERE listed_at IS NOT NULL OR cursor IS NOT NULL)
+       OR EXISTS (SELECT 1 FROM sync_resources WHERE coalesce(last_success_at, first_complete_at, fresh_as_of) IS NOT NULL)`,
+  ).pluck()
+  const meta = prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
+  const setMeta = prepare(
+    'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = ?',
+  )
+  const forgetMeta = prepare('DELETE FROM sync_meta WHERE key = ?')
+
+  const get = (resource: ResourceName): ResourceState => {
+    const row = find.get(resource) as StateRow
+    return {
+      resource,
+      round: row.round,
+      roundOpen: row.round_open === 1,
+      roundStartedAt: row.round_started_at,
+      firstCompleteAt: row.first_complete_at,
+      unavailableSince: row.unavailable_since,
+      failingSince: row.failing_since,
+      reason: row.reason,
+      heldSince: row.held_since,
+      heldRound: row.held_round,
+      deletedInRound: row.deleted_in_round,
+    }
+  }
+
+  const complete = new Map<ResourceName, boolean>()
+
+  return {
+    get,
+    wasComplete(resource) {
+      const known = complete.get(resource)
+      if (known !== undefined) return known
+      const isComplete = get(resource).firstCompleteAt !== null
+      complete.set(resource, isComplete)
+      return isComplete
+    },
+    beginRound(resource, kind, { at, confirming }) {
+      begin.run({ resource, kind, at, confirming: confirming ? 1 : 0 })
+      return get(resource).round
+    },
+    endRound: (resource, { complete: isComplete, ...times }) => {
+      end.run({ resource, complete: isComplete ? 1 : 0, ...times })
+      complete.delete(resource)
+    },
+    restart: resource => {
+      restart.run(resource)
+      complete.delete(resource)
+    },
+    succeeded: (resource, now) => {
+      succeeded.run(now, resource)
+    },
+    fresh: (resource, asOf) => {
+      fresh.run(asOf, resource)
+    },
+    failing: (resource, reason, now) => {
+      failing.run(now, safeText(reason), resource)
+    },
+    unavailable: (resource, reason, now) => {
+      unavailable.run(now, safeText(reason), resource)
+    },
+    healthy: (resource, reason = null) => {
+      healthy.run(reason === null ? null : safeText(reason), resource)
+    },
+    hold: (resource, since) => {
+      hold.run(since, resource)
+    },
+    deleted: (resource, rows, now) => {
+      deleted.run({ resource, rows, now })
+    },
+    forgetDeleted: resource => {
+      forgetDeleted.run(resource)
+    },
+    nextRun: (resource, at) => {
+      nextRun.run(at, resource)
+    },
+    wasEverAnswered: () => answered.get() === 1,
+    noteUnreachable: noted => {
+      const value = JSON.stringify(noted ?? null)
+      setMeta.run(META.unreachable, value, value)
+    },
+    meta: key => meta.get(key) as string | undefined,
+    setMeta: (key, value) => {
+      setMeta.run(key, value, value)
+    },
+    forgetMeta: key => {
+      forgetMeta.run(key)
+    },
+  }
+}
+
+/** A row for every resource from the start, so that `sync_status` always has them all. */
+export function seedResources(prepare: Prepare): void {
+  const insert = prepare('INSERT OR IGNORE INTO sync_resources (resource) VALUES (?)')
+  for (const resource of RESOURCE_NAMES) insert.run(resource)
+}

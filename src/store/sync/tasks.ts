@@ -1,0 +1,230 @@
+import type { Prepare } from '../database/connection.ts'
+import { inRange, type KeyRange } from '../deletions/seen.ts'
+
+/** Reads of single keys that are to be made: first reads, retries, probes and re-reads. A restart forgets none. */
+export interface Task {
+  feed: string
+  scope: string
+  key: string
+  /** Event time of what is read, for newest first. */
+  sortAt: string | null
+  dueAt: string
+  attempts: number
+  deadline: string | null
+  waiting: boolean
+}
+
+export interface TaskKey {
+  feed: string
+  scope?: string
+  key: string
+}
+
+/** By event time, or by the time since when they are due. */
+export type TaskOrder = 'newest' | 'longest-due'
+
+export interface DueQuery {
+  feed: string
+  /** Keys that were read in this round already are not read again. */
+  round: number
+  /** True to read all of them again each round; else only those that wait for the API or are due at `now`. */
+  everyRound: boolean
+  now: string
+  /** Leaves out what is known to have happened before. */
+  since: string | null
+  limit: number
+  /** Scopes that cannot be asked for now; none where it is not given. */
+  exceptScopes?: readonly string[]
+  /** Pattern of GLOB that the keys have to match; every key does where it is not given. */
+  keys?: string
+}
+
+export interface Tasks {
+  /** Adds a first read; an existing task is left as it is. */
+  add(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
+  /** Has a key read as soon as possible, whether it was read before or not. */
+  demand(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
+  /** Has a key read at a time, whether it was read before or not; in a backfill too. */
+  askAt(task: TaskKey & { dueAt: string }): void
+  /** When the last of the probes, and of what `askAt` has noted, of these resources falls due in a span of time. */
+  latestAsked(resources: readonly string[], span: { after: string; upTo: string }): string | undefined
+  due(query: DueQuery): Task[]
+  /** What is due by the time that was noted. */
+  dueBy(query: Omit<DueQuery, 'round' | 'everyRound'> & { first: TaskOrder }): Task[]
+  /** When the first task of a feed is due, but for those of scopes that cannot be asked for now. */
+  nextDue(feed: string, exceptScopes: readonly string[]): string | undefined
+  find(task: TaskKey): Task | undefined
+  /** Notes that a key was read in a round and when it is due again. */
+  done(task: TaskKey, next: Reread): void
+  remove(task: TaskKey): void
+  /** Removes the tasks of these keys. Returns the keys that had one. */
+  removeAll(feed: string, scope: string, keys: readonly string[]): string[]
+  /** Removes the tasks of all other keys of a range. */
+  keepOnly(feed: string, scope: string, keys: readonly string[], range: KeyRange): void
+  /** Leaves a whole scope alone for this round. */
+  skipScope(feed: string, scope: string, next: Pick<Reread, 'round' | 'dueAt'>): void
+  countDue(feed: string, now: string): number
+  /** This machine's clock was set back: what is not due yet moves with it. */
+  moveBack(ms: number, now: string): void
+  /** Keys that wait for something that the API has not ready yet. */
+  countWaiting(feed: string): number
+}
+
+export interface Reread {
+  round: number
+  dueAt: string
+  attempts?: number
+  deadline?: string | null
+  waiting?: boolean
+  sortAt?: string | null
+}
+
+/** The round of a task that a backfill too reads at its due time, and not because a new round has begun. */
+export const BY_DUE_TIME = -1
+
+/** Longer than any interval, also when the owner has stretched them. */
+const LONGEST_DELAY_MS = 10 * 365 * 86_400_000
+
+const ORDERS: Readonly<Record<TaskOrder, string>> = { newest: 'sort_at DESC', 'longest-due': 'due_at' }
+
+interface TaskRow {
+  feed: string
+  scope: string
+  key: string
+  sort_at: string | null
+  due_at: string
+  attempts: number
+  deadline: string | null
+  waiting: number
+}
+
+const toTask = (row: TaskRow): Task => ({
+  feed: row.feed,
+  scope: row.scope,
+  key: row.key,
+  sortAt: row.sort_at,
+  dueAt: row.due_at,
+  attempts: row.attempts,
+  deadline: row.deadline,
+  waiting: row.waiting === 1,
+})
+
+/** The values of a query, with what it leaves open. */
+function chosenBy<Q extends Pick<DueQuery, 'exceptScopes' | 'keys'>>(query: Q) {
+  return { ...query, keys: query.keys ?? null, exceptScopes: JSON.stringify(query.exceptScopes ?? []) }
+}
+
+export function createTasks(prepare: Prepare): Tasks {
+  const columns = 'feed, scope, key, sort_at, due_at, attempts, deadline, waiting'
+  const add = prepare(
+    'INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)',
+  )
+  const demand = prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET round = 0, due_at = excluded.due_at, sort_at = coalesce(excluded.sort_at, sort_at)`,
+  )
+  const askAt = prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, due_at, round) VALUES (?, ?, ?, ?, ${BY_DUE_TIME})
+     ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, waiting = 0`,
+  )
+  const latestAsked = prepare(
+    `SELECT max(due_at) FROM sync_tasks
+     WHERE (round = ${BY_DUE_TIME} OR feed GLOB '*.probe') AND due_at > @after AND due_at <= @upTo
+       AND substr(feed, 1, instr(feed, '.') - 1) IN (SELECT value FROM json_each(@resources))`,
+  ).pluck()
+  const isAsked = `(@since IS NULL OR sort_at IS NULL OR sort_at >= @since) AND (@keys IS NULL OR key GLOB @keys)
+     AND scope NOT IN (SELECT value FROM json_each(@exceptScopes))`
+  // Ranges of an index joined by UNION ALL: with OR, SQLite would walk every task of the feed.
+  const select = (order: TaskOrder, index: string, ...conditions: readonly string[]) => {
+    const ranges = conditions.map(
+      condition =>
+        `SELECT ${columns} FROM sync_tasks INDEXED BY ${index} WHERE feed = @feed AND ${condition} AND ${isAsked}`,
+    )
+    return `${ranges.join(' UNION ALL ')} ORDER BY ${ORDERS[order]} LIMIT @limit`
+  }
+  const everyOne = prepare(
+    `SELECT ${columns} FROM sync_tasks INDEXED BY sync_tasks_by_due
+     WHERE feed = @feed AND due_at <= @now AND round = ${BY_DUE_TIME} AND ${isAsked}
+     UNION ALL ${select('newest', 'sync_tasks_by_round', `round < @round AND round > ${BY_DUE_TIME}`)}`,
+  )
+  const waitingOrDue = prepare(
+    `SELECT ${columns} FROM sync_tasks INDEXED BY sync_tasks_open
+     WHERE feed = @feed AND round < @round AND round > ${BY_DUE_TIME} AND waiting AND (waiting OR round = 0) AND ${isAsked}
+     UNION ALL ${select('newest', 'sync_tasks_by_due', `due_at <= @now AND round < @round AND (NOT waiting OR round = ${BY_DUE_TIME})`)}`,
+  )
+  // Nothing is ever put off for so long: such a time was noted by a clock that was far ahead.
+  const dueIn = (order: TaskOrder) =>
+    prepare(select(order, 'sync_tasks_by_due', 'due_at <= @now', 'due_at > @never'))
+  const dueBy = { newest: dueIn('newest'), 'longest-due': dueIn('longest-due') }
+  const nextDue = prepare(
+    `SELECT due_at FROM sync_tasks INDEXED BY sync_tasks_by_due
+     WHERE feed = ? AND scope NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at LIMIT 1`,
+  ).pluck()
+  const find = prepare(`SELECT ${columns} FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?`)
+  const done = prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, round, due_at, attempts, deadline, waiting, sort_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, attempts = excluded.attempts,
+       deadline = excluded.deadline, waiting = excluded.waiting, sort_at = coalesce(excluded.sort_at, sort_at)`,
+  )
+  const remove = prepare('DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?')
+  const any = prepare('SELECT 1 FROM sync_tasks WHERE feed = ? AND scope = ? LIMIT 1')
+  const keepOnly = (range: KeyRange) =>
+    prepare(
+      `DELETE FROM sync_tasks WHERE feed = @feed AND scope = @scope AND ${inRange('key', range)}
+         AND key NOT IN (SELECT value FROM json_each(@keys))`,
+    )
+  const skip = prepare('UPDATE sync_tasks SET round = ?, due_at = ? WHERE feed = ? AND scope = ?')
+  const moveBack = prepare(
+    "UPDATE sync_tasks SET due_at = strftime('%Y-%m-%dT%H:%M:%fZ', due_at, ?) WHERE due_at > ?",
+  )
+  const countDue = prepare('SELECT count(*) FROM sync_tasks WHERE feed = ? AND due_at <= ?').pluck()
+  const waiting = prepare('SELECT count(*) FROM sync_tasks WHERE feed = ? AND waiting').pluck()
+
+  return {
+    add: ({ feed, scope = '', key, sortAt = null, dueAt }) => {
+      add.run(feed, scope, key, sortAt, dueAt)
+    },
+    askAt: ({ feed, scope = '', key, dueAt }) => {
+      askAt.run(feed, scope, key, dueAt)
+    },
+    latestAsked: (resources, span) =>
+      (latestAsked.get({ ...span, resources: JSON.stringify(resources) }) as string | null) ?? undefined,
+    demand: ({ feed, scope = '', key, sortAt = null, dueAt }) => {
+      demand.run(feed, scope, key, sortAt, dueAt)
+    },
+    due: ({ everyRound, ...query }) =>
+      ((everyRound ? everyOne : waitingOrDue).all(chosenBy(query)) as TaskRow[]).map(toTask),
+    dueBy: ({ first, ...query }) => {
+      const never = new Date(Date.parse(query.now) + LONGEST_DELAY_MS).toISOString()
+      return (dueBy[first].all({ ...chosenBy(query), never }) as TaskRow[]).map(toTask)
+    },
+    nextDue: (feed, exceptScopes) => nextDue.get(feed, JSON.stringify(exceptScopes)) as string | undefined,
+    find: ({ feed, scope = '', key }) => {
+      const row = find.get(feed, scope, key) as TaskRow | undefined
+      return row && toTask(row)
+    },
+    done: ({ feed, scope = '', key }, next) => {
+      const { round, dueAt, attempts = 0, deadline = null, sortAt = null } = next
+      done.run(feed, scope, key, round, dueAt, attempts, deadline, next.waiting ? 1 : 0, sortAt)
+    },
+    remove: ({ feed, scope = '', key }) => {
+      remove.run(feed, scope, key)
+    },
+    removeAll: (feed, scope, keys) => {
+      if (any.get(feed, scope) === undefined) return []
+      return keys.filter(key => remove.run(feed, scope, key).changes > 0)
+    },
+    keepOnly: (feed, scope, keys, range) => {
+      keepOnly(range).run({ feed, scope, keys: JSON.stringify(keys), ...range })
+    },
+    skipScope: (feed, scope, { round, dueAt }) => {
+      skip.run(round, dueAt, feed, scope)
+    },
+    moveBack: (ms, now) => {
+      moveBack.run(`-${(ms / 1000).toFixed(3)} seconds`, now)
+    },
+    countDue: (feed, now) => countDue.get(feed, now) as number,
+    countWaiting: feed => waiting.get(feed) as number,
+  }
+}

@@ -1,0 +1,118 @@
+import type { Feed, ItemFeed, Resource } from '../../catalog/resource.ts'
+import type { Prepare } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+
+/** How much of a resource's round is done and how much is known to be left, for showing progress. Only reads. */
+export interface Workload {
+  /** Rows of the lists, walked in this round. */
+  lists?: Share & {
+    /** True when every list was read to its end. */
+    ended: boolean
+  }
+  /** Things read one by one. */
+  items?: Share
+}
+
+export interface Share {
+  done: number
+  /** Undefined where it is not known. */
+  total: number | undefined
+  /** True where the total is the number of rows that there were before. */
+  isGuess: boolean
+}
+
+export interface WorkloadQuestion {
+  resource: Resource
+  round: number
+  now: string
+  /** False in the first round, when what is stored says nothing about the whole. */
+  readBefore: boolean
+}
+
+/** Some of the counts go through an index of all rows: ask at most every few seconds, and more rarely when it is slow. */
+export type ReadWorkload = (question: WorkloadQuestion) => Workload
+
+export function createWorkload(prepare: Prepare): ReadWorkload {
+  const walked = prepare(
+    `SELECT coalesce(sum(iif(listed_round >= @round OR pages > 0, rows, 0)), 0) AS done,
+       count(*) AS walks, coalesce(sum(listed_round < @round AND NOT closed), 0) AS open,
+       iif(count(total_size) = count(*), sum(total_size), NULL) AS size
+     FROM sync_segments WHERE feed = @feed AND unavailable_since IS NULL`,
+  )
+  const tasks = prepare(
+    'SELECT count(*) AS total, coalesce(sum(round >= @round), 0) AS done FROM sync_tasks WHERE feed = @feed',
+  )
+  const unread = prepare('SELECT count(*) FROM sync_tasks WHERE feed = ? AND round = 0').pluck()
+  const due = prepare(
+    `SELECT count(*) FROM sync_tasks WHERE feed = @feed AND round > 0 AND round < @round
+       AND (waiting OR due_at <= @now)`,
+  ).pluck()
+  /** Rows of before, counted once: from then on the lists' own numbers tell. */
+  const known = new Map<string, number>()
+
+  const rowsBefore = (table: string) => {
+    const rows =
+      known.get(table) ??
+      (prepare(`SELECT count(*) FROM ${quote(table)}`)
+        .pluck()
+        .get() as number)
+    known.set(table, rows)
+    return rows
+  }
+
+  const listShare = (id: string, feed: Feed, { round, readBefore }: WorkloadQuestion): ListShare => {
+    const { done, walks, open, size } = walked.get({ feed: id, round }) as WalkedRow
+    const ended = walks > 0 && open === 0
+    // A log is not read again as a whole, so what there was says nothing.
+    const guess = readBefore && feed.mode !== 'periodic' ? Math.max(done, rowsBefore(feed.table)) : undefined
+    return { done, ended, total: ended ? done : (size ?? guess), isGuess: !ended && size === null }
+  }
+
+  const itemShare = (id: string, feed: ItemFeed, question: WorkloadQuestion): Share => {
+    const { round, now } = question
+    const { pending } = question.resource.status
+    if (feed.everyRound || pending === undefined) {
+      return { ...(tasks.get({ feed: id, round }) as { done: number; total: number }), isGuess: false }
+    }
+    const { table } = question.resource.status
+    const rows = prepare(
+      `SELECT count(*) AS total, coalesce(sum(${pending}), 0) AS left FROM ${quote(table)}
+       WHERE _deleted_at IS NULL`,
+    ).get() as { total: number; left: number }
+    const left = rows.left + (unread.get(id) as number) + (due.get({ feed: id, round, now }) as number)
+    return { done: Math.max(0, rows.total - left), total: rows.total, isGuess: false }
+  }
+
+  return question => {
+    const feeds = Object.entries(question.resource.feeds).map(
+      ([name, feed]) => [`${question.resource.name}.${name}`, feed] as const,
+    )
+    const lists = feeds.flatMap(([id, feed]) => (feed.mode === 'item' ? [] : [listShare(id, feed, question)]))
+    const items = feeds.flatMap(([id, feed]) => (feed.mode === 'item' ? [itemShare(id, feed, question)] : []))
+    return {
+      ...(lists.length > 0 && { lists: { ...sum(lists), ended: lists.every(({ ended }) => ended) } }),
+      ...(items.length > 0 && { items: sum(items) }),
+    }
+  }
+}
+
+type ListShare = Share & { ended: boolean }
+
+interface WalkedRow {
+  done: number
+  walks: number
+  open: number
+  size: number | null
+}
+
+function sum(shares: readonly Share[]): Share {
+  const totals = shares.map(({ total }) => total)
+  return {
+    done: shares.reduce((all, { done }) => all + done, 0),
+    total: totals.reduce<number | undefined>(
+      (all, total) => (all === undefined || total === undefined ? undefined : all + total),
+      0,
+    ),
+    isGuess: shares.some(({ isGuess }) => isGuess),
+  }
+}

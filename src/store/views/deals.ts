@@ -1,0 +1,132 @@
+import type { Sqlite } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+import type { View } from './replace.ts'
+
+/** Views about CRM deals. The stage history depends on the names of this workspace's CRM fields and tables. */
+
+const DEAL = 'deal'
+const STAGE = 'stage'
+
+export function dealViews(db: Sqlite): readonly View[] {
+  return [
+    { name: 'deal_timeline', sql: `CREATE VIEW deal_timeline AS ${DEAL_TIMELINE}` },
+    { name: 'deal_stage_history', sql: `CREATE VIEW deal_stage_history AS ${stageHistory(stagesOf(db))}` },
+  ]
+}
+
+/**
+ * One row per event. Of several copies of one e-mail the smallest id counts; of several links to one activity, DIRECT
+ * counts before DERIVED. A deleted deal has no rows. A deal whose record is not stored (yet) has rows.
+ */
+const DEAL_TIMELINE = `
+SELECT l.context_id AS deal_id, a.occurred_at AS at,
+  CASE a.source_type WHEN 'MEETING' THEN 'meeting' WHEN 'MESSAGE' THEN 'message' ELSE 'activity' END AS kind,
+  a.type,
+  CASE a.source_type
+    WHEN 'MEETING' THEN (SELECT m.title FROM meetings m
+      WHERE m.id = a.source_id AND m._deleted_at IS NULL AND m.access IS NOT 'withheld')
+    WHEN 'MESSAGE' THEN (SELECT m.subject FROM message_copies c
+      JOIN messages m ON m.header_message_id = c.mail_id
+      WHERE c.id = a.source_id AND c._deleted_at IS NULL)
+  END AS title,
+  a.actor_id, (SELECT p.name FROM members p WHERE p.id = a.actor_id) AS actor_name,
+  a.source_id, l.origin, NULL AS field, NULL AS old_value, NULL AS new_value
+FROM activity_links l JOIN activities a ON a.id = l.activity_id
+WHERE l.context_type = '${DEAL}' AND a._deleted_at IS NULL
+  AND NOT EXISTS (SELECT 1 FROM crm_records r
+    WHERE r.object = l.context_type AND r.id = l.context_id AND r._deleted_at IS NOT NULL)
+  AND NOT EXISTS (SELECT 1 FROM activity_links o
+    WHERE o.activity_id = l.activity_id AND o.context_type = l.context_type AND o.context_id = l.context_id
+      AND o.origin > l.origin)
+  AND NOT (a.source_type = 'MESSAGE' AND EXISTS (SELECT 1 FROM message_copies c
+    CROSS JOIN message_copies e ON e.mail_id = c.mail_id AND e.id < c.id
+    CROSS JOIN activities b ON b.source_id = e.id AND b.source_type = 'MESSAGE'
+    CROSS JOIN activity_links o ON o.activity_id = b.id AND o.context_type = l.context_type AND o.context_id = l.context_id
+    WHERE c.id = a.source_id AND e._deleted_at IS NULL AND b._deleted_at IS NULL))
+UNION ALL
+SELECT c.record_id, c.observed_at, 'change', NULL,
+  coalesce((SELECT f.label FROM crm_fields f WHERE f.object = c.object AND f.name = c.field), c.field),
+  NULL, NULL, c.record_id, NULL, c.field, c.old_value, c.new_value
+FROM crm_record_changes c
+WHERE c.object = '${DEAL}' AND EXISTS (SELECT 1 FROM crm_records r
+  WHERE r.object = c.object AND r.id = c.record_id AND r._deleted_at IS NULL)`.trim()
+
+interface Stages {
+  /** The field of a deal that holds the id of its stage. */
+  field: string
+  /** The typed table of deals. */
+  deals: string
+  /** The column of `field` in that table. */
+  column: string
+  /** SQL for the name of a stage. @param id SQL for its id */
+  name(id: string): string
+}
+
+/** Undefined while the typed table of deals does not exist or has no column for the stage. */
+function stagesOf(db: Sqlite): Stages | undefined {
+  if (!db.prepare("SELECT 1 FROM pragma_table_info('crm_fields') WHERE name = 'column_name'").get())
+    return undefined
+  const found = db.prepare(STAGE_COLUMN).get() as StageColumn | undefined
+  if (!found) return undefined
+  const named = db.prepare(NAME_OF_STAGES).get() as { table: string; column: string } | undefined
+  return {
+    ...found,
+    name: id =>
+      named ? `(SELECT n.${quote(named.column)} FROM ${quote(named.table)} n WHERE n."id" = ${id})` : 'NULL',
+  }
+}
+
+type StageColumn = Pick<Stages, 'field' | 'deals' | 'column'>
+
+const COLUMNS_OF = (object: string) =>
+  `FROM crm_objects o JOIN crm_fields f ON f.object = o.name
+   WHERE o.name = '${object}' AND o.table_name IS NOT NULL AND f.column_name IS NOT NULL`
+
+/** The relation to the object `stage`, else the field named `stage_id`. */
+const STAGE_COLUMN = `
+SELECT f.name AS field, o.table_name AS deals, f.column_name AS column ${COLUMNS_OF(DEAL)}
+  AND (f.relation_target_object = '${STAGE}' OR f.name = 'stage_id') AND instr(f.name, char(0)) = 0
+ORDER BY f.relation_target_object IS NOT '${STAGE}', f.is_active = 0, f.name <> 'stage_id', f.position LIMIT 1`
+
+const NAME_OF_STAGES = `
+SELECT o.table_name AS "table", f.column_name AS column ${COLUMNS_OF(STAGE)}
+  AND f.name IN ('name', 'label') ORDER BY f.name = 'label' LIMIT 1`
+
+const columnsWith = ({
+  name,
+}: Stages) => `s.deal_id, s.from_stage_id, ${name('s.from_stage_id')} AS from_stage,
+  s.stage_id, ${name('s.stage_id')} AS stage, s.entered_at, s.left_at, s.known_from, s.left_at IS NULL AS is_current,
+  round(julianday(coalesce(s.left_at, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))) - julianday(s.known_from), 3) AS days`
+
+/**
+ * SQL that turns a JSON value into an id as the typed table stores it: text, with every digit of a number. Only strings
+ * are parsed as JSON: a value nested deeper than 1,000 levels would make SQLite fail the whole query.
+ */
+const idIn = (json: string) => `iif(${json} GLOB '"*', ${json} ->> '$', nullif(${json}, 'null'))`
+
+/** One row per stay in a stage: the stage in which each deal was first read, then each change that parley observed. */
+function stageHistory(stages: Stages | undefined): string {
+  if (!stages) return NO_STAGES
+  const field = `'${stages.field.replaceAll("'", "''")}'`
+  const later = (than: string) =>
+    `(SELECT min(n.observed_at) FROM crm_record_changes n
+    WHERE n.object = '${DEAL}' AND n.record_id = ${than}.id AND n.field = ${field}`
+  return `SELECT ${columnsWith(stages)}
+FROM (
+  SELECT r.id AS deal_id, NULL AS from_stage_id,
+    iif(c.field IS NULL, d.${quote(stages.column)}, ${idIn('c.old_value')}) AS stage_id,
+    NULL AS entered_at, c.observed_at AS left_at, r._first_seen_at AS known_from
+  FROM crm_records r JOIN ${quote(stages.deals)} d ON d."id" = r.id
+  LEFT JOIN crm_record_changes c ON c.object = '${DEAL}' AND c.record_id = r.id AND c.field = ${field}
+    AND c.observed_at = ${later('r')})
+  WHERE r.object = '${DEAL}' AND r._deleted_at IS NULL
+  UNION ALL
+  SELECT r.id, ${idIn('c.old_value')}, ${idIn('c.new_value')}, c.observed_at,
+    ${later('r')} AND n.observed_at > c.observed_at), c.observed_at
+  FROM crm_records r JOIN crm_record_changes c ON c.object = '${DEAL}' AND c.record_id = r.id AND c.field = ${field}
+  WHERE r.object = '${DEAL}' AND r._deleted_at IS NULL
+) s WHERE s.stage_id IS NOT NULL`
+}
+
+const NO_STAGES = `SELECT NULL AS deal_id, NULL AS from_stage_id, NULL AS from_stage, NULL AS stage_id, NULL AS stage,
+  NULL AS entered_at, NULL AS left_at, NULL AS known_from, NULL AS is_current, NULL AS days WHERE 0`

@@ -1,0 +1,33 @@
+import { sqlComment } from '../../dictionary/described.ts'
+import { describedTable } from '../../dictionary/dictionary.ts'
+import type { Sqlite } from '../database/connection.ts'
+import { replaceView } from '../migrations/dependent-objects.ts'
+
+/** Creates the views that are missing and replaces those whose SQL differs. Returns whether it wrote any. */
+export function replaceViews(db: Sqlite, views: readonly View[]): boolean {
+  const present = new Map(
+    db.prepare("SELECT name, sql FROM sqlite_master WHERE type = 'view'").raw().all() as [string, string][],
+  )
+  const tables = new Set(db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all())
+  // A table of other people that has the name of a view is left alone.
+  const outdated = views
+    .map(withComment)
+    .filter(({ name, sql }) => present.get(name) !== sql && !tables.has(name))
+  if (outdated.length === 0) return false
+  db.transaction(() => {
+    for (const view of outdated) replaceView(db, view)
+  }).immediate()
+  return true
+}
+
+export interface View {
+  name: string
+  sql: string
+}
+
+/** Adds a comment to the SQL that says what a row of the view is, for people who read the schema. */
+function withComment({ name, sql }: View): View {
+  const about = describedTable(name)?.about
+  if (about === undefined) return { name, sql }
+  return { name, sql: sql.replace(/^CREATE VIEW \S+/, head => `${head} ${sqlComment(about)}`) }
+}

@@ -1,0 +1,163 @@
+import { tableNamed } from '../../catalog/catalog.ts'
+import type { Feed, Resource, StatusSource } from '../../catalog/resource.ts'
+import { quote } from '../database/sql.ts'
+import { META } from '../sync/meta.ts'
+
+/**
+ * The SQL of `sync_status` and `sync_coverage`. The daemon and its operators query them every minute, so every count
+ * uses an index and never scans a table of texts.
+ */
+
+/** `sync_status`: one row per resource. */
+export function syncStatus(resources: readonly Resource[]): string {
+  return resources.map(statusOf).join('\nUNION ALL\n')
+}
+
+/** While the API is unreachable, no resource is `ok`. The writer stores the reason in `sync_meta`. */
+const unreachable = (value: string) => `(SELECT ${value} FROM sync_meta m
+    WHERE m.key = '${META.unreachable}' AND r.unavailable_since IS NULL
+      AND r.resource IN (SELECT value FROM json_each(m.value, '$.resources')))`
+
+const UNREACHABLE_REASON = unreachable(`CASE json_extract(m.value, '$.kind')
+      WHEN 'silent' THEN 'The API has not answered since '
+      WHEN 'refused' THEN 'The API has granted no access since '
+      ELSE 'The API has asked to wait since ' END
+    || json_extract(m.value, '$.since') || ' (' || json_extract(m.value, '$.reason')
+    || '); next try at ' || json_extract(m.value, '$.next_try_at')`)
+
+const STATE = `CASE
+    WHEN s.failing_since IS NOT NULL OR s.unreachable IN ('silent', 'refused') THEN 'failing'
+    WHEN s.unavailable_since IS NOT NULL THEN 'unavailable'
+    WHEN s.first_complete_at IS NULL THEN 'backfilling'
+    WHEN w.waiting > 0 OR s.unreachable IS NOT NULL THEN 'waiting'
+    ELSE 'ok' END`
+
+/** Every state but `ok` has a reason, in the order of `STATE`. */
+function reasonOf({ status }: Resource): string {
+  const waits = `'Not ready at the API yet: ${status.waitsFor ?? 'answers'} (' || w.waiting || ')'`
+  return `CASE
+    WHEN s.failing_since IS NOT NULL THEN coalesce(s.reason, 'The last run failed')
+    WHEN s.unreachable IS NOT NULL THEN s.unreachable_reason
+    WHEN s.unavailable_since IS NOT NULL THEN coalesce(s.reason, 'This workspace does not offer it')
+    WHEN s.first_complete_at IS NULL THEN coalesce(s.reason, 'Not read to its end yet')
+    WHEN w.waiting > 0 THEN ${waits} END`
+}
+
+function statusOf(resource: Resource): string {
+  const { name } = resource
+  // The LIMIT keeps SQLite from merging the inner query into the outer, where it would count once for every use.
+  return `SELECT '${name}' AS resource, ${STATE} AS state, ${reasonOf(resource)} AS reason, s.live AS rows_live,
+  ${deletedRows(resource.status)} AS rows_deleted, ${newestOf(resource.status)} AS newest_at, s.fresh_as_of,
+  ${completeAsOf(resource)} AS complete_as_of, s.live AS backfill_done, ${totalOf(resource.status)} AS backfill_total,
+  w.open + s.pending AS pending_tasks,
+  (SELECT count(*) FROM sync_rejects j WHERE j.resource = '${name}' AND j.resolved_at IS NULL) AS rejected,
+  s.last_success_at, s.next_run_at
+FROM (
+  SELECT *, ${liveRowsCounted(resource.status)} AS live, ${pendingRows(resource.status)} AS pending,
+    ${unreachable("json_extract(m.value, '$.kind')")} AS unreachable, ${UNREACHABLE_REASON} AS unreachable_reason
+  FROM sync_resources r WHERE resource = '${name}' LIMIT 1
+) s JOIN (
+  SELECT coalesce(sum(waiting AND coalesce(deadline, '~') > strftime('%Y-%m-%dT%H:%M:%fZ', 'now')), 0) AS waiting,
+    count(*) AS open
+  FROM sync_tasks WHERE feed >= '${name}.' AND feed < '${name}/' AND (waiting OR round = 0)
+) w`
+}
+
+const counted = (table: string, where?: string) =>
+  `(SELECT count(*) FROM ${quote(table)}${where === undefined ? '' : ` WHERE ${where}`})`
+
+/** Without an index of the live rows: all rows minus the deleted ones, which both are counted in an index. */
+function liveRowsCounted({ table, where }: StatusSource): string {
+  if (where !== undefined) return counted(table, `_deleted_at IS NULL AND ${where}`)
+  const { kind, livesWith } = tableNamed(table)
+  if (kind !== 'entity') return counted(livesWith ? `live_${table}` : table)
+  if (hasLiveInIndex(table)) return counted(table, '_deleted_at IS NULL')
+  return `${counted(table)} - ${counted(table, '_deleted_at IS NOT NULL')}`
+}
+
+/** Whether an index over all rows contains `_deleted_at`. Other counts use that index too, so it is cached. */
+function hasLiveInIndex(table: string): boolean {
+  return tableNamed(table).indices.some(
+    ({ columns, where }) => where === undefined && columns.includes('_deleted_at'),
+  )
+}
+
+function deletedRows({ table, where }: StatusSource): string {
+  const isWholeEntity = tableNamed(table).kind === 'entity' && where === undefined
+  return isWholeEntity ? counted(table, '_deleted_at IS NOT NULL') : '0'
+}
+
+function pendingRows({ table, pending }: StatusSource): string {
+  return pending === undefined ? '0' : counted(table, `_deleted_at IS NULL AND ${pending}`)
+}
+
+function totalOf({ pending }: StatusSource): string {
+  return pending === undefined
+    ? 'CASE WHEN s.first_complete_at IS NOT NULL THEN s.live END'
+    : 's.live + s.pending'
+}
+
+function newestOf({ table, where, newest }: StatusSource): string {
+  if (newest === undefined) return 'NULL'
+  const isCounted = where === undefined ? '' : ` AND ${where}`
+  return `(SELECT max(${quote(newest)}) FROM ${quote(table)} WHERE _deleted_at IS NULL${isCounted})`
+}
+
+const SEGMENTED: readonly Feed['mode'][] = ['timeline', 'snapshot', 'periodic']
+
+/** The oldest `listed_at` of the resource's segments. NULL while an available segment was never read to its end. */
+function completeAsOf({ feeds }: Resource): string {
+  const listed = Object.entries(feeds).filter(([, feed]) => SEGMENTED.includes(feed.mode))
+  if (listed.length === 0) return 's.complete_as_of'
+  const isPeriodic = listed.every(([, feed]) => feed.mode === 'periodic')
+  // A closed period is final. Nothing after the end of the newest period has been requested yet.
+  const oldest = isPeriodic
+    ? 'min(coalesce(min(g.listed_at) FILTER (WHERE NOT g.closed), max(g.to_at)), max(g.to_at))'
+    : 'min(g.listed_at)'
+  return `(SELECT CASE WHEN count(*) = count(g.listed_at) THEN ${oldest} END
+    FROM sync_segments g WHERE g.feed >= s.resource || '.' AND g.feed < s.resource || '/' AND g.unavailable_since IS NULL)`
+}
+
+interface CoverageSource {
+  resource: Resource
+  /** `resource.feed` */
+  feed: string
+  mode: 'timeline' | 'periodic'
+  table: string
+  time: string
+}
+
+/** `sync_coverage`: one row per segment of the time-ordered resources. */
+export function syncCoverage(resources: readonly Resource[]): string {
+  const parts = resources.flatMap(resource =>
+    Object.entries(resource.feeds).flatMap(([name, feed]): CoverageSource[] => {
+      if (feed.mode !== 'timeline' && feed.mode !== 'periodic') return []
+      const { mode, table, time } = feed
+      return [{ resource, feed: `${resource.name}.${name}`, mode, table, time }]
+    }),
+  )
+  return parts.map(coverageOf).join('\nUNION ALL\n')
+}
+
+function coverageOf(covered: CoverageSource): string {
+  const { resource, feed, table } = covered
+  const derived = resource.derivation && tableNamed(resource.derivation.into).name
+  const bodies = (state: string) =>
+    derived ? within(covered, quote(derived), `_deleted_at IS NULL AND text_state = '${state}'`) : 'NULL'
+  return `SELECT '${resource.name}' AS resource, g.from_at, g.to_at, g.listed_at,
+  ${within(covered, quote(table), '_deleted_at IS NULL')} AS rows_live,
+  ${bodies('present')} AS bodies_present, ${bodies('pending')} AS bodies_pending
+FROM sync_segments g WHERE g.feed = '${feed}'`
+}
+
+/** Counts the rows within a segment. Rows without a time count in the oldest segment. */
+function within({ feed, mode, time }: CoverageSource, table: string, where: string): string {
+  const column = quote(time)
+  const rows = (when: string) => `(SELECT count(*) FROM ${table} WHERE ${when} AND ${where})`
+  const isOldest = {
+    timeline: 'g.from_at IS NULL',
+    periodic: `g.from_at = (SELECT min(from_at) FROM sync_segments WHERE feed = '${feed}')`,
+  }[mode]
+  const timed = rows(`${column} >= coalesce(g.from_at, '') AND ${column} < coalesce(g.to_at, '~')`)
+  return `(${timed} + iif(${isOldest}, ${rows(`${column} IS NULL`)}, 0))`
+}

@@ -1,0 +1,61 @@
+import { CATALOG, type PlacedTable, TABLES, tableNamed } from '../../catalog/catalog.ts'
+import type { LivesWith } from '../../catalog/resource.ts'
+import type { Sqlite } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+import { dealViews } from './deals.ts'
+import { replaceViews, type View } from './replace.ts'
+import { syncCoverage, syncStatus } from './sync.ts'
+
+/** The views of the warehouse contract, derived from the catalogue. */
+
+/** Creates or replaces every view of the warehouse that is missing or differs from this version's. */
+export function ensureViews(db: Sqlite): void {
+  replaceViews(db, [...viewStatements(), ...dealViews(db)])
+}
+
+export function viewStatements(): readonly View[] {
+  const view = (name: string, select: string): View => ({
+    name,
+    sql: `CREATE VIEW ${quote(name)} AS ${select}`,
+  })
+  return [
+    ...[...TABLES.values()].map(placed => view(`live_${placed.table.name}`, liveRows(placed))),
+    view('transcript_words', TRANSCRIPT_WORDS),
+    view('sync_status', syncStatus(CATALOG)),
+    view('sync_coverage', syncCoverage(CATALOG)),
+  ]
+}
+
+function liveRows(placed: PlacedTable): string {
+  const { table } = placed
+  const columns = Object.keys(table.columns).filter(name => !name.startsWith('_'))
+  const select = `SELECT ${columns.map(name => `t.${quote(name)}`).join(', ')} FROM ${quote(table.name)} t`
+  if (table.kind === 'entity') return `${select} WHERE t._deleted_at IS NULL`
+  const owner = table.livesWith ?? livesWithRoot(placed)
+  return owner ? `${select} WHERE EXISTS (${liveOwner(owner)})` : select
+}
+
+function liveOwner({ table, on }: LivesWith): string {
+  const { openWhen } = tableNamed(table)
+  const conditions = [
+    ...Object.entries(on).map(([mine, theirs]) => `o.${quote(theirs)} = t.${quote(mine)}`),
+    'o._deleted_at IS NULL',
+    ...(openWhen ? [`o.${openWhen}`] : []),
+  ]
+  return `SELECT 1 FROM ${quote(table)} o WHERE ${conditions.join(' AND ')}`
+}
+
+/** The key of every table below an entity begins with the key of the entity, at any depth. */
+function livesWithRoot({ table, root }: PlacedTable): LivesWith | undefined {
+  if (!root) return undefined
+  const [first = ''] = table.key
+  const inherits = table.columns[first]?.source.from === 'parent'
+  return { table: root.name, on: inherits ? { [first]: root.key.at(-1) ?? '' } : {} }
+}
+
+const TRANSCRIPT_WORDS = `
+SELECT e.meeting_id, e.position AS entry_position, w.key AS position,
+  json_extract(w.value, '$[0]') AS text,
+  json_extract(w.value, '$[1]') AS start_time,
+  json_extract(w.value, '$[2]') AS end_time
+FROM transcript_entries e JOIN json_each(e.words) w`.trim()

@@ -1,0 +1,58 @@
+import { stripVTControlCharacters } from 'node:util'
+import type { Environment } from '../config/config.ts'
+import type { Output } from './output.ts'
+
+/** The last lines of a terminal. They are redrawn in place while log lines are written above them. */
+export interface LiveArea {
+  /** Writes permanent lines, such as log lines, above the area. The text must end with a line feed. */
+  write(text: string): void
+  /** Replaces the lines of the area. */
+  draw(lines: readonly string[]): void
+  /** Removes the lines of the area. */
+  clear(): void
+  /** The width of a line in characters, and the number of lines that fit. */
+  size(): { columns: number; rows: number }
+}
+
+/** Whether the stream is a terminal that can move its cursor. */
+export function isRedrawable(stream: Output, env: Environment): boolean {
+  return stream.isTTY === true && env['TERM'] !== 'dumb'
+}
+
+const USUAL_COLUMNS = 80
+const USUAL_ROWS = 24
+
+const CLEAR_BELOW = '\u001b[J'
+const CLEAR_REST_OF_LINE = '\u001b[K'
+const cursorUp = (lines: number) => (lines > 0 ? `\r\u001b[${lines}A` : '\r')
+
+/** To avoid flicker, each change is one write, and a line is overwritten before the rest of it is cleared. */
+export function createLiveArea(stream: Output): LiveArea {
+  let drawn: readonly string[] = []
+  const columns = () => stream.columns || USUAL_COLUMNS
+
+  /** The number of terminal lines in use. A line that became too long in a narrowed terminal takes several. */
+  const height = () =>
+    drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(visibleLength(line) / columns())), 0)
+  const block = () => drawn.map(line => `${line}${CLEAR_REST_OF_LINE}\n`).join('')
+
+  return {
+    write(text) {
+      if (drawn.length === 0) stream.write(text)
+      else stream.write(`${cursorUp(height())}${CLEAR_BELOW}${text}${block()}`)
+    },
+    draw(lines) {
+      const home = cursorUp(height())
+      drawn = lines
+      stream.write(`${home}${block()}${CLEAR_BELOW}`)
+    },
+    clear() {
+      if (drawn.length > 0) stream.write(`${cursorUp(height())}${CLEAR_BELOW}`)
+      drawn = []
+    },
+    // The last column stays free: some terminals start a new line as soon as it is filled.
+    size: () => ({ columns: columns() - 1, rows: (stream.rows || USUAL_ROWS) - 1 }),
+  }
+}
+
+const visibleLength = (line: string): number => stripVTControlCharacters(line).length

@@ -1,0 +1,30 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Paths in backticks and in links: files with an ending, and folders with a slash at their end. */
+function pathsIn(page: string): string[] {
+  const quoted = [...page.matchAll(/`((?:\.\.\/)?[\w.-]+(?:\/[\w.-]+)*(?:\/|\.ts))`/g)].map(
+    ([, path]) => path,
+  )
+  const linked = [...page.matchAll(/\]\(([^)#:]+)\)/g)].map(([, path]) => path)
+  return [...quoted, ...linked].filter(path => path !== undefined)
+}
+
+test('every file and folder that the page for contributors names is there', () => {
+  const paths = pathsIn(readFileSync(`${root}src/README.md`, 'utf8'))
+  expect(paths.length).toBeGreaterThan(40)
+  // The way of a deletion names the files of one folder without it, and the schedule's files stand next to each other.
+  const folders = ['src/', 'src/engine/deletions/', 'src/engine/schedule/']
+  const missing = paths.filter(path => !folders.some(folder => existsSync(`${root}${folder}${path}`)))
+  expect(missing).toEqual([])
+})
+
+test('every file and folder that the first page links to is there', () => {
+  const links = [...readFileSync(`${root}README.md`, 'utf8').matchAll(/\]\(([^)#:]+)\)/g)].map(
+    ([, path]) => path,
+  )
+  expect(links.filter(path => !existsSync(`${root}${path}`))).toEqual([])
+})

@@ -1,0 +1,81 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { createClient } from '../../src/api/client.ts'
+import { createGovernor } from '../../src/api/governor/governor.ts'
+import type { ResourceName } from '../../src/catalog/resource.ts'
+import type { Clock } from '../../src/clock.ts'
+import { createShift } from '../../src/engine/shift.ts'
+import { createLog } from '../../src/log.ts'
+import { type ScriptedApi, startScriptedApi } from '../support/scripted-api.ts'
+import { until } from '../support/until.ts'
+import { API_KEY, startTrial, stateOf, type Trial } from './trial-backfill.ts'
+
+const MINUTE = 60_000
+
+interface Work {
+  resources: readonly ResourceName[]
+  since: string | null
+}
+
+/** Runs the daemon's work until the test is over. No wait takes longer than a moment. */
+async function startWork(api: ScriptedApi, trial: Trial, { resources, since }: Work): Promise<void> {
+  const clock: Clock = { ...trial.clock, sleep: (ms, signal) => trial.clock.sleep(Math.min(ms, 50), signal) }
+  const client = createClient({
+    baseUrl: api.url,
+    apiKey: () => API_KEY,
+    workspaceId: 'workspace',
+    keySource: 'environment PARLEY_API_KEY',
+    timeoutMs: 10_000,
+    maxResponseBytes: 1 << 20,
+    clock,
+  })
+  const initial = { ratePerSecond: 1000, concurrency: 8, limited: false }
+  const governor = createGovernor({ clock, random: () => 0, ceilings: {}, initial })
+  const end = new AbortController()
+  const running = createShift({
+    store: trial.store,
+    client,
+    governor,
+    clock,
+    log: await createLog({ level: 'silent', stream: { write: () => true } }),
+    random: () => 0,
+    options: { since, intervalScale: 1, accessLogEndParameter: 'to', words: true },
+    resources,
+    pollMs: MINUTE,
+    access: { wasAnswered: true, wasLost: false },
+    soft: end.signal,
+    hard: end.signal,
+    observer: { sent: () => undefined, passed: () => undefined },
+  }).run()
+  onTestFinished(async () => {
+    end.abort()
+    await running
+    governor.close()
+    await client.close()
+  })
+}
+
+test('a run whose last request leaves nothing to be asked for ends', async () => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  // The first request asks for the time. By that, all that is wanted lies in the future.
+  const since = new Date(Date.now() + 24 * 60 * MINUTE).toISOString()
+  await startWork(api, trial, { resources: ['access_logs'], since })
+  const runs = await until(
+    () => trial.all('SELECT resource, requests, outcome FROM sync_runs'),
+    ([run]) => run !== undefined && run['outcome'] !== null,
+  )
+  expect(runs).toEqual([{ resource: 'access_logs', requests: 1, outcome: 'complete' }])
+})
+
+test('a resource that is chosen later, and of which there is nothing to read, is complete all the same', async () => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  expect((await trial.run(['meetings'])).complete).toBe(true)
+  expect(stateOf(trial, 'playbook_results')).toBe('backfilling')
+  await startWork(api, trial, { resources: ['meetings', 'playbook_results'], since: null })
+  const state = await until(
+    () => stateOf(trial, 'playbook_results'),
+    found => found === 'ok',
+  )
+  expect(state).toBe('ok')
+})

@@ -1,0 +1,78 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, closeSync, openSync, writeSync } from 'node:fs'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { databaseError } from '../../src/store/database/faults.ts'
+import { openReader } from '../../src/store/database/reader.ts'
+import { requirePrograms } from '../systemd/tools.ts'
+import { asNobody, openToReaders } from './other-user.ts'
+import { newFolder } from './temporary-store.ts'
+
+beforeAll(() => requirePrograms('sqlite3'))
+
+const READ = 'SELECT count(*) FROM sqlite_master;\n'
+
+/** Both copies of the header of the index of the log. */
+const HEADER_BYTES = 96
+
+/** A database as it is while a writer that has opened it has emptied the `-shm` and not yet filled it. */
+async function beingOpened() {
+  const path = `${newFolder()}/parley.db`
+  openToReaders(path)
+  execFileSync('sqlite3', [path, 'PRAGMA journal_mode = WAL; CREATE TABLE made (id)'])
+  const writer = spawn('sqlite3', [path], { stdio: ['pipe', 'pipe', 'inherit'] })
+  onTestFinished(() => {
+    writer.kill('SIGKILL')
+  })
+  writer.stdin.write(READ)
+  await once(writer.stdout, 'data')
+  const index = openSync(`${path}-shm`, 'r+')
+  writeSync(index, Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0)
+  closeSync(index)
+  chmodSync(`${path}-shm`, 0o444)
+  return {
+    path,
+    /** What the writer does next. */
+    fill() {
+      const user = process.geteuid?.() ?? 0
+      process.seteuid?.(process.getuid?.() ?? 0)
+      chmodSync(`${path}-shm`, 0o644)
+      execFileSync('sqlite3', [path, READ])
+      process.seteuid?.(user)
+    },
+  }
+}
+
+describe('a reader that may not write the files of a database that a writer is opening', () => {
+  test('waits until it can be read', async () => {
+    const { path, fill } = await beingOpened()
+    let pauses = 0
+    const pause = () => {
+      pauses += 1
+      if (pauses === 3) fill()
+    }
+    await asNobody(async () => {
+      const db = openReader(path, 0, pause)
+      expect(db.prepare('SELECT name FROM sqlite_master').pluck().all()).toEqual(['made'])
+      db.close()
+    })
+    expect(pauses).toBe(3)
+  })
+
+  test('fails in the end because the database is busy, not because of a missing permission', async () => {
+    const { path } = await beingOpened()
+    let waitedMs = 0
+    await asNobody(async () => {
+      let thrown: unknown
+      try {
+        openReader(path, 0, ms => {
+          waitedMs += ms
+        })
+      } catch (error) {
+        thrown = databaseError(error, path)
+      }
+      expect(thrown).toMatchObject({ code: 'database-busy', exitStatus: 75 })
+    })
+    expect(waitedMs).toBe(1000)
+  })
+})
