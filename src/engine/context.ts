@@ -47,10 +47,13 @@ export interface EngineContext {
   /** Where a parser tells of drift and rejects; `scope` is the list or record that was read. */
   report(feed: FeedName, scope: string): ParseReport
   /** A part of the feed could not be read. The first reason of a run is the one that is shown. */
-  fail(feed: FeedName, error: ParleyError, lines?: FailureLines): void
+  fail(feed: FeedName, error: ParleyError, options?: FailOptions): void
   /** The feed, or one scope of it, cannot go on for now. */
   giveUp(feed: FeedName, error: ParleyError, scope?: string): void
+  /** What the resource's run could not read, and has not read since. */
   failure(resource: ResourceName): ParleyError | undefined
+  /** True when the resource's run has since read everything that it could not read at first. */
+  isMadeGood(resource: ResourceName): boolean
   /** This workspace does not offer the feed, or one scope of it. */
   setAside(feed: FeedName, reason: string, options?: { scope: string; wasOffered: boolean }): void
   unavailability(resource: ResourceName): string | undefined
@@ -75,6 +78,12 @@ export interface RoundOptions {
   confirming?: boolean
 }
 
+export interface FailOptions {
+  lines?: FailureLines
+  /** Whether what failed is still unread; where it is not given, it is so until the run ends. */
+  isUnread?: () => boolean
+}
+
 export interface ContextDeps {
   store: Store
   clock: Clock
@@ -88,7 +97,13 @@ export interface ContextDeps {
 /** What a resource's run has done and met so far. */
 interface RunRecord {
   counts: RunCounts
-  failure?: ParleyError
+  /** In the order in which they happened. */
+  failures: readonly Failure[]
+  hasFailed: boolean
+}
+
+interface Failure extends Pick<Required<FailOptions>, 'isUnread'> {
+  error: ParleyError
 }
 
 export function createContext(deps: ContextDeps): EngineContext {
@@ -103,9 +118,16 @@ export function createContext(deps: ContextDeps): EngineContext {
   const run = (resource: ResourceName): RunRecord => {
     const known = runs.get(resource)
     if (known) return known
-    const fresh = { counts: { requests: 0, throttled: 0, rowsRead: 0, rowsChanged: 0, rowsDeleted: 0 } }
+    const counts = { requests: 0, throttled: 0, rowsRead: 0, rowsChanged: 0, rowsDeleted: 0 }
+    const fresh: RunRecord = { counts, failures: [], hasFailed: false }
     runs.set(resource, fresh)
     return fresh
+  }
+
+  const failure = (resource: ResourceName): ParleyError | undefined => {
+    const record = run(resource)
+    record.failures = record.failures.filter(({ isUnread }) => isUnread())
+    return record.failures[0]?.error
   }
 
   const base = {
@@ -127,7 +149,7 @@ export function createContext(deps: ContextDeps): EngineContext {
       rounds.begin(resource, kind, { at, confirming }),
     counts: (resource: ResourceName) => run(resource).counts,
     beginRun: (resource: ResourceName) => {
-      if (runs.get(resource)?.failure === undefined) failureLog.recovered(resource)
+      if (failure(resource) === undefined) failureLog.recovered(resource)
       runs.delete(resource)
     },
     parser(table: string) {
@@ -136,12 +158,16 @@ export function createContext(deps: ContextDeps): EngineContext {
       return parser
     },
     report: createReports(store, log, now),
-    fail({ resource, feed }: FeedName, error: ParleyError, lines?: FailureLines) {
-      run(resource).failure ??= error
+    fail({ resource, feed }: FeedName, error: ParleyError, options: FailOptions = {}) {
+      const { lines, isUnread = () => true } = options
+      const record = run(resource)
+      record.hasFailed = true
+      record.failures = [...record.failures, { error, isUnread }]
       store.state.failing(resource, error.message, now())
       failureLog.failed({ resource, feed }, error, lines)
     },
-    failure: (resource: ResourceName) => run(resource).failure,
+    failure,
+    isMadeGood: (resource: ResourceName) => run(resource).hasFailed && failure(resource) === undefined,
     unavailability: holds.reason,
     setAside({ resource, feed }: FeedName, why: string, { scope = '', wasOffered = false } = {}) {
       const reason = safeText(why)
@@ -163,7 +189,7 @@ export function createContext(deps: ContextDeps): EngineContext {
       holds.fail(feed.feed, scope)
       // Due again when the hold is over, also where it was only taken to be due: until then it stays failing.
       if (scope === '') base.wishes.add(feed.feed)
-      context.fail(feed, error)
+      context.fail(feed, error, { isUnread: () => holds.hasFailed(feed.feed, scope) })
     },
   }
   const agenda = deps.agenda(context)

@@ -15,7 +15,7 @@ import { holdForAWhile } from './schedule/holds.ts'
 import { DAY, HOUR, MINUTE, scaled } from './schedule/intervals.ts'
 import { noteLateness } from './schedule/lateness.ts'
 import { type Backlog, dueNow, nextDue, noteNextDue } from './schedule/next-due.ts'
-import { type QuietOutcome, settleRun } from './schedule/rounds.ts'
+import { isReadThrough, noteMadeGood, type QuietOutcome, settleRun } from './schedule/rounds.ts'
 import type { Job, Lane, Source } from './scheduler/job.ts'
 import { noProgress, type SchedulerProgress } from './scheduler/progress.ts'
 import { type AccessBefore, createScheduler, type Scheduler } from './scheduler/scheduler.ts'
@@ -217,13 +217,23 @@ export function createShift(deps: ShiftDeps): Shift {
     else if (isReady) settle(resource)
   }
 
+  /** What a run that goes on for long has read counts before it ends. */
+  const takeStock = (resource: Resource) => {
+    if (!openRuns.has(resource.name)) return
+    if (isReadThrough(context, resource)) settle(resource)
+    else noteMadeGood(context, resource)
+  }
+
   /** Checks at intervals whether every list is read on schedule, also while nothing else happens. */
   const watchSchedule = async (until: AbortSignal) => {
     for (;;) {
-      await clock.sleep(scaled(LOOK_MS, options), until)
+      await clock.sleep(Math.max(scaled(LOOK_MS, options), LEAST_LOOK_MS), until)
       if (until.aborted) return
       await store.transaction(() => {
-        for (const resource of chosen) endWithoutJob(resource)
+        for (const resource of chosen) {
+          endWithoutJob(resource)
+          takeStock(resource)
+        }
         noteLateness(context, chosen)
       })
     }
@@ -302,6 +312,9 @@ const LONGEST_TICK_MS = 1000
 
 /** How often the schedule is checked, and whether a run or a round has ended. Scaled by the owner. */
 const LOOK_MS = MINUTE
+
+/** A check reads the state of every list: more of them would cost more than they tell. */
+const LEAST_LOOK_MS = 200
 
 /** What a request came to, as metrics call it. */
 function statusOf(sent: Sent): SentStatus {

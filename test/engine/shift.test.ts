@@ -5,7 +5,7 @@ import type { ResourceName } from '../../src/catalog/resource.ts'
 import type { Clock } from '../../src/clock.ts'
 import { createShift } from '../../src/engine/shift.ts'
 import { createLog } from '../../src/log.ts'
-import { type ScriptedApi, startScriptedApi } from '../support/scripted-api.ts'
+import { type ScriptedAnswer, type ScriptedApi, startScriptedApi, v1Page } from '../support/scripted-api.ts'
 import { until } from '../support/until.ts'
 import { API_KEY, startTrial, stateOf, type Trial } from './trial-backfill.ts'
 
@@ -78,4 +78,52 @@ test('a resource that is chosen later, and of which there is nothing to read, is
     found => found === 'ok',
   )
   expect(state).toBe('ok')
+})
+
+const WEEK = 7 * 24 * 60 * MINUTE
+
+const playbook = (id: string): ScriptedAnswer => ({ body: { data: { id, name: id, talk_points: [] } } })
+
+/** An answer that comes when the test is over. */
+function lateAnswer(answer: ScriptedAnswer): Promise<ScriptedAnswer> {
+  return new Promise(resolve => onTestFinished(() => resolve(answer)))
+}
+
+test('what a run could not read, and has read since, no longer makes its resource failing, though the run goes on', async () => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  let isRefused = true
+  const late = lateAnswer(playbook('b'))
+  api.on('/v1/playbooks', () => v1Page([{ id: 'a' }, { id: 'b' }]))
+  api.on('/v1/playbooks/{id}', ({ params: [id = ''] }) => {
+    if (id === 'b') return late
+    return isRefused ? { status: 400, body: { error: { message: 'no' } } } : playbook(id)
+  })
+  await startWork(api, trial, { resources: ['playbooks'], since: null })
+  const state = () => stateOf(trial, 'playbooks')
+  expect(await until(state, found => found === 'failing')).toBe('failing')
+  isRefused = false
+  trial.passTime(3 * 60 * MINUTE)
+  expect(await until(state, found => found !== 'failing')).toBe('backfilling')
+  expect(trial.column("SELECT outcome FROM sync_runs WHERE resource = 'playbooks'")).toEqual([null])
+})
+
+test('a resource is complete once its lists and first reads are through, also where repeats are always due', async () => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  const late = lateAnswer(playbook('a'))
+  const isStored = () => trial.column('SELECT id FROM playbooks').length > 0
+  api.on('/v1/playbooks', () => v1Page([{ id: 'a' }, { id: 'b' }]))
+  api.on('/v1/playbooks/{id}', async ({ params: [id = ''] }) => {
+    if (id === 'a') return isStored() ? late : playbook(id)
+    if (trial.column('SELECT id FROM playbooks').length < 2) {
+      await until(isStored, found => found)
+      trial.passTime(WEEK)
+    }
+    return playbook(id)
+  })
+  await startWork(api, trial, { resources: ['playbooks'], since: null })
+  const state = () => stateOf(trial, 'playbooks')
+  expect(await until(state, found => found === 'ok')).toBe('ok')
+  expect(trial.column("SELECT outcome FROM sync_runs WHERE resource = 'playbooks'")).toEqual([null])
 })

@@ -291,9 +291,12 @@ function reportHold(context: EngineContext, resource: ResourceName): void {
       },
     ),
     {
-      begins: 'Deletions are held back',
-      ends: 'Deletions are no longer held back',
-      fields: { table, rows, until, command },
+      isUnread: () => store.state.get(resource).heldSince !== null,
+      lines: {
+        begins: 'Deletions are held back',
+        ends: 'Deletions are no longer held back',
+        fields: { table, rows, until, command },
+      },
     },
   )
 }

@@ -7,7 +7,7 @@ import type { EngineContext } from '../context.ts'
 import { probeUnread } from '../deletions/probe-unread.ts'
 import type { FeedName } from '../feeds.ts'
 import type { ListOf } from '../schedule/agenda.ts'
-import { putOffList } from '../schedule/put-off.ts'
+import { failList, putOffList } from '../schedule/put-off.ts'
 import { aloneBackoffMs, isSteppedOver, nextForPage } from './narrowing.ts'
 import { canCutAtEdge, cutOff, type Query } from './walk.ts'
 
@@ -109,7 +109,7 @@ export function noteUnread(context: EngineContext, list: ListOf, span: Segment, 
   const where = { resource: list.resource, feed: unreadFeed(list) }
   const reason = `The page that begins here cannot be read: ${error.message}`
   context.store.rejects.note({ ...where, scope: spanName(span), item: { from, to }, reason }, context.now())
-  context.fail({ resource: list.resource, feed: list.id }, error)
+  failList(context, { resource: list.resource, feed: list.id }, error)
 }
 
 /** A span could be read after all. */

@@ -3,7 +3,7 @@ import type { ItemFeed, Resource } from '../../catalog/resource.ts'
 import { quote } from '../../store/database/sql.ts'
 import type { Task, TaskOrder } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
-import { HOUR } from '../schedule/intervals.ts'
+import { firstRead, firstReads } from '../schedule/first-reads.ts'
 import { putOff } from '../schedule/put-off.ts'
 import type { Job, Source } from '../scheduler/job.ts'
 import { createPlan } from '../scheduler/lots.ts'
@@ -68,7 +68,7 @@ export function createItems(
     const newest = dueTasks('newest')
     // The newest may fall due again before the next lot is taken.
     const others = agenda.isTimed && newest.length === agenda.lot ? dueTasks('longest-due') : []
-    const tasks = [...pendingTasks(context, id, feed), ...newest, ...others].filter(isFree)
+    const tasks = [...firstReads(context, id, feed, agenda.lot), ...newest, ...others].filter(isFree)
     return [...new Map(tasks.map(task => [nameOf(task), task])).values()]
   }
 
@@ -223,48 +223,6 @@ function urgentTask(
       `SELECT ${quote(pending.time)} AS at FROM ${quote(pending.table)}
        WHERE ${quote(pending.key)} = ? AND ${pending.where}`,
     )
-    .get(key) as Pick<PendingRow, 'at'> | undefined
+    .get(key) as { at: string | null } | undefined
   return row && firstRead(id, key, row.at)
-}
-
-function firstRead(feed: string, key: string, sortAt: string | null): Task {
-  return { feed, scope: '', key, sortAt, dueAt: '', attempts: 0, deadline: null, waiting: false }
-}
-
-/** Rows whose first read is outstanding, unless a task says when they are to be tried again. */
-function pendingTasks(context: EngineContext, id: string, { pending }: ItemFeed): Task[] {
-  if (!pending) return []
-  const { store, options, agenda } = context
-  const time = `t.${quote(pending.time)}`
-  const rows = store
-    .prepare(
-      `SELECT t.${quote(pending.key)} AS key, ${time} AS at FROM ${quote(pending.table)} t
-       WHERE ${pending.where} AND (? IS NULL OR ${time} > ?) AND (? IS NULL OR ${time} IS NULL OR ${time} >= ?)
-         AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = ? AND s.scope = '' AND s.key = t.${quote(pending.key)})
-       ORDER BY ${time} DESC LIMIT ${agenda.lot}`,
-    )
-    .all(...twice(heldBackBefore(context, pending.afterListOf)), ...twice(options.since), id) as PendingRow[]
-  return rows.map(({ key, at }) => firstRead(id, key, at))
-}
-
-interface PendingRow {
-  key: string
-  at: string | null
-}
-
-const twice = (value: string | null): [string | null, string | null] => [value, value]
-
-/** Copies of one e-mail lie close together in time, and the earliest counts: so its day is listed first. */
-const COPIES_APART_MS = 24 * HOUR
-
-/** Rows older than this are held back, since earlier copies may still come; null when nothing is. */
-function heldBackBefore(
-  { store, options: { since } }: EngineContext,
-  behind: string | undefined,
-): string | null {
-  if (behind === undefined) return null
-  const reached = store.ledger.walkedDownTo(`${behind}.list`)
-  // What lies before the owner's bound is not listed in this run, so nothing is to be waited for.
-  if (reached === null || (reached !== undefined && since !== null && reached <= since)) return null
-  return reached === undefined ? '~' : new Date(Date.parse(reached) + COPIES_APART_MS).toISOString()
 }

@@ -7,6 +7,8 @@ export interface Holds {
   /** Not offered here: again before a day is over; after a while that grows up to that where it was offered before. */
   setAside(feed: string, scope: string, why: SetAside): void
   isHeld(feed: string, scope?: string): boolean
+  /** Whether the feed as a whole ('') or one scope of it could not be read, and was not answered well since. */
+  hasFailed(feed: string, scope: string): boolean
   /** The scopes of a feed that are held by themselves. */
   heldScopes(feed: string): string[]
   /** Forgets what was noted of a scope, and of the feed as a whole, once the scope was answered well. */
@@ -39,6 +41,7 @@ export function holdForGood(): Holds {
       reasons.set(nameOf(feed, scope), reason)
     },
     isHeld: (feed, scope = '') => held.has(nameOf(feed, '')) || held.has(nameOf(feed, scope)),
+    hasFailed: (feed, scope) => held.has(nameOf(feed, scope)) && !reasons.has(nameOf(feed, scope)),
     heldScopes: feed => scopesOf(feed, held),
     release: () => undefined,
     heldUntil: (resource, why) => {
@@ -92,6 +95,10 @@ export function holdForAWhile({ elapsed, random, unavailableMs, refusedMs }: Hol
       hold(nameOf(feed, scope), waitMs, reason)
     },
     isHeld: (feed, scope = '') => isHeld(nameOf(feed, '')) || isHeld(nameOf(feed, scope)),
+    hasFailed(feed, scope) {
+      const noted = held.get(nameOf(feed, scope))
+      return noted !== undefined && noted.reason === undefined
+    },
     heldScopes: feed => scopesOf(feed, [...held.keys()].filter(isHeld)),
     release(feed, scope = '') {
       for (const name of [nameOf(feed, ''), nameOf(feed, scope)]) held.delete(name)

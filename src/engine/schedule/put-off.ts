@@ -26,7 +26,8 @@ export function putOff(
       waiting: true,
     })
   }
-  context.fail(where, error)
+  const isUnread = () => tasks.some(task => (context.store.tasks.find(task)?.attempts ?? 0) > 0)
+  context.fail(where, error, { isUnread })
 }
 
 /**
@@ -47,5 +48,11 @@ export function putOffList(
     : context.after(aloneBackoffMs(attempts))
   const kept = givenUp(segment, error)
   store.ledger.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })
-  context.fail(where, error)
+  failList(context, where, error)
+}
+
+/** Reports that a part of a list could not be read. */
+export function failList(context: EngineContext, where: FeedName, error: ParleyError): void {
+  const isUnread = () => context.store.ledger.segments(where.feed).some(({ retryAt }) => retryAt !== null)
+  context.fail(where, error, { isUnread })
 }

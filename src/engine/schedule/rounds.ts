@@ -4,6 +4,7 @@ import type { Segment } from '../../store/sync/ledger.ts'
 import type { EngineContext } from '../context.ts'
 import { forgetConfirmed, isHoldOver, settleDeletions } from '../deletions/settle.ts'
 import { isSteppedOver } from '../modes/narrowing.ts'
+import { hasFirstReads } from './first-reads.ts'
 import { DAY, scaled } from './intervals.ts'
 import { latenessOf } from './lateness.ts'
 import { isWanted } from './wanted.ts'
@@ -48,6 +49,23 @@ export function settleRun(context: EngineContext, resource: Resource, trusted: b
   }
   if (hasFailed) return 'failed'
   return whole ? 'unavailable' : 'complete'
+}
+
+/**
+ * Under a tight limit something is always due, and no run ends. What its first reads have brought is known all the same:
+ * the round ends once every list was read since it began and no first read is left.
+ */
+export function isReadThrough(context: EngineContext, resource: Resource): boolean {
+  return isRoundComplete(context, resource) && !hasFirstReads(context, resource)
+}
+
+/** Takes the failures of a run that goes on for long out of the resource's state, once what failed was read. */
+export function noteMadeGood(context: EngineContext, resource: Resource): void {
+  const { state } = context.store
+  const { failingSince, heldSince } = state.get(resource.name)
+  if (failingSince === null || heldSince !== null || !context.isMadeGood(resource.name)) return
+  if (isReadAsDue(context, resource))
+    state.healthy(resource.name, context.unavailability(resource.name) ?? null)
 }
 
 /** Items that no list has shown since the round began, but for lists that could not be read. */

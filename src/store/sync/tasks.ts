@@ -53,6 +53,8 @@ export interface Tasks {
   dueBy(query: Omit<DueQuery, 'round' | 'everyRound'> & { first: TaskOrder }): Task[]
   /** When the first task of a feed is due, but for those of scopes that cannot be asked for now. */
   nextDue(feed: string, exceptScopes: readonly string[]): string | undefined
+  /** Whether a key of the feed is due that was never asked for, or that is to be asked for anew. */
+  hasFirst(feed: string, now: string, exceptScopes: readonly string[]): boolean
   find(task: TaskKey): Task | undefined
   /** Notes that a key was read in a round and when it is due again. */
   done(task: TaskKey, next: Reread): void
@@ -160,6 +162,11 @@ export function createTasks(prepare: Prepare): Tasks {
     `SELECT due_at FROM sync_tasks INDEXED BY sync_tasks_by_due
      WHERE feed = ? AND scope NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at LIMIT 1`,
   ).pluck()
+  const first = prepare(
+    `SELECT 1 FROM sync_tasks INDEXED BY sync_tasks_open
+     WHERE feed = ? AND round = 0 AND (waiting OR round = 0) AND NOT waiting AND due_at <= ?
+       AND scope NOT IN (SELECT value FROM json_each(?)) LIMIT 1`,
+  ).pluck()
   const find = prepare(`SELECT ${columns} FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?`)
   const done = prepare(
     `INSERT INTO sync_tasks (feed, scope, key, round, due_at, attempts, deadline, waiting, sort_at)
@@ -200,6 +207,7 @@ export function createTasks(prepare: Prepare): Tasks {
       return (dueBy[first].all({ ...chosenBy(query), never }) as TaskRow[]).map(toTask)
     },
     nextDue: (feed, exceptScopes) => nextDue.get(feed, JSON.stringify(exceptScopes)) as string | undefined,
+    hasFirst: (feed, now, exceptScopes) => first.get(feed, now, JSON.stringify(exceptScopes)) !== undefined,
     find: ({ feed, scope = '', key }) => {
       const row = find.get(feed, scope, key) as TaskRow | undefined
       return row && toTask(row)

@@ -17,6 +17,7 @@ const DAY = 86_400_000
 
 test.concurrent.each([
   ['compressed', 1],
+  ['compressed', 4],
   ['apart', 2],
   ['apart', 6],
 ] as const)(

@@ -1,0 +1,61 @@
+import type { ItemFeed, Resource } from '../../catalog/resource.ts'
+import { quote } from '../../store/database/sql.ts'
+import type { Task } from '../../store/sync/tasks.ts'
+import type { EngineContext } from '../context.ts'
+import { HOUR } from './intervals.ts'
+
+/** Keys that were never read: those with a task, and rows that say themselves that something of them is missing. */
+
+/** Whether something of the resource is due that was never asked for. */
+export function hasFirstReads(context: EngineContext, { name, feeds }: Resource): boolean {
+  const { store, holds, now } = context
+  return Object.entries(feeds).some(([feedName, feed]) => {
+    const id = `${name}.${feedName}`
+    if (feed.mode !== 'item' || holds.isHeld(id)) return false
+    return (
+      store.tasks.hasFirst(id, now(), holds.heldScopes(id)) || firstReads(context, id, feed, 1).length > 0
+    )
+  })
+}
+
+export function firstRead(feed: string, key: string, sortAt: string | null): Task {
+  return { feed, scope: '', key, sortAt, dueAt: '', attempts: 0, deadline: null, waiting: false }
+}
+
+/** Rows whose first read is outstanding, unless a task says when they are to be tried again. */
+export function firstReads(context: EngineContext, id: string, { pending }: ItemFeed, limit: number): Task[] {
+  if (!pending) return []
+  const { store, options } = context
+  const time = `t.${quote(pending.time)}`
+  const rows = store
+    .prepare(
+      `SELECT t.${quote(pending.key)} AS key, ${time} AS at FROM ${quote(pending.table)} t
+       WHERE ${pending.where} AND (? IS NULL OR ${time} > ?) AND (? IS NULL OR ${time} IS NULL OR ${time} >= ?)
+         AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = ? AND s.scope = '' AND s.key = t.${quote(pending.key)})
+       ORDER BY ${time} DESC LIMIT ${limit}`,
+    )
+    .all(...twice(heldBackBefore(context, pending.afterListOf)), ...twice(options.since), id) as PendingRow[]
+  return rows.map(({ key, at }) => firstRead(id, key, at))
+}
+
+interface PendingRow {
+  key: string
+  at: string | null
+}
+
+const twice = (value: string | null): [string | null, string | null] => [value, value]
+
+/** Copies of one e-mail lie close together in time, and the earliest counts: so its day is listed first. */
+const COPIES_APART_MS = 24 * HOUR
+
+/** Rows older than this are held back, since earlier copies may still come; null when nothing is. */
+function heldBackBefore(
+  { store, options: { since } }: EngineContext,
+  behind: string | undefined,
+): string | null {
+  if (behind === undefined) return null
+  const reached = store.ledger.walkedDownTo(`${behind}.list`)
+  // What lies before the owner's bound is not listed in this run, so nothing is to be waited for.
+  if (reached === null || (reached !== undefined && since !== null && reached <= since)) return null
+  return reached === undefined ? '~' : new Date(Date.parse(reached) + COPIES_APART_MS).toISOString()
+}
