@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { startPace } from '../../src/api/governor/pace.ts'
+import { learned, startPace } from '../../src/api/governor/pace.ts'
 import type { LimitRule } from '../../src/simulator/faults/limits.ts'
 import { type Driven, drive, type Hint, limitedTo } from './driven-pace.ts'
 
@@ -122,6 +122,19 @@ describe('in the first minute', () => {
       }
     },
   )
+})
+
+test('a search for a limit that is cut short is made again at the next start', () => {
+  for (const hint of HINTS) {
+    for (const perSecond of [10, 40]) {
+      for (const cutMs of [2500, 4000, 8000]) {
+        const rule: LimitRule = { kind: 'token-bucket', rate: perSecond, burst: 5 }
+        const cut = drive(startPace({}, undefined), { api: limitedTo(rule, hint), untilMs: cutMs }).state
+        const driven = drive(startPace({}, learned(cut)), { api: limitedTo(rule, hint), untilMs: 30_000 })
+        expect(rates(driven, 10_000, 30_000).accepted / perSecond).toBeGreaterThan(0.92)
+      }
+    }
+  }
 })
 
 test.each([2, 50, 300])(

@@ -180,7 +180,7 @@ describe('a refusal', () => {
     const again = refuse(refuse(state, 100, 50, undefined, 0.5, 4), 200, 150, undefined, 0.5, 2)
     expect(again.concurrency.limit).toBe(8)
     expect(again.pausedUntil).toBeGreaterThan(200)
-    expect(learned(again).limited).toBe(true)
+    expect(again.rate.limited).toBe(true)
   })
 })
 

@@ -61,10 +61,10 @@ test('a run whose last request leaves nothing to be asked for ends', async () =>
   const since = new Date(Date.now() + 24 * 60 * MINUTE).toISOString()
   await startWork(api, trial, { resources: ['access_logs'], since })
   const runs = await until(
-    () => trial.all('SELECT resource, requests, outcome FROM sync_runs'),
+    () => trial.all('SELECT resource, outcome FROM sync_runs'),
     ([run]) => run !== undefined && run['outcome'] !== null,
   )
-  expect(runs).toEqual([{ resource: 'access_logs', requests: 1, outcome: 'complete' }])
+  expect(runs).toEqual([{ resource: 'access_logs', outcome: 'complete' }])
 })
 
 test('a resource that is chosen later, and of which there is nothing to read, is complete all the same', async () => {
@@ -92,18 +92,26 @@ function lateAnswer(answer: ScriptedAnswer): Promise<ScriptedAnswer> {
 test('what a run could not read, and has read since, no longer makes its resource failing, though the run goes on', async () => {
   const api = await startScriptedApi()
   const trial = await startTrial(api)
-  let isRefused = true
-  const late = lateAnswer(playbook('b'))
-  api.on('/v1/playbooks', () => v1Page([{ id: 'a' }, { id: 'b' }]))
-  api.on('/v1/playbooks/{id}', ({ params: [id = ''] }) => {
-    if (id === 'b') return late
-    return isRefused ? { status: 400, body: { error: { message: 'no' } } } : playbook(id)
-  })
-  await startWork(api, trial, { resources: ['playbooks'], since: null })
+  const late = lateAnswer({ body: { mode: 'AUTO' } })
   const state = () => stateOf(trial, 'playbooks')
-  expect(await until(state, found => found === 'failing')).toBe('failing')
-  isRefused = false
-  trial.passTime(3 * 60 * MINUTE)
+  const hasFailed = () => state() === 'failing'
+  let isRefused = true
+  api.on('/v1/playbooks', () => v1Page([{ id: 'a' }, { id: 'b' }]))
+  api.on('/v1/playbooks/{id}', async ({ params: [id = ''] }) => {
+    if (id === 'a') return isRefused ? { status: 400, body: { error: { message: 'no' } } } : playbook(id)
+    if (isRefused) {
+      await until(hasFailed, found => found)
+      isRefused = false
+      trial.passTime(3 * 60 * MINUTE)
+    }
+    return playbook(id)
+  })
+  api.on('/v1/playbooks/{id}/execution-setting', () => late)
+  await startWork(api, trial, { resources: ['playbooks'], since: null })
+  await until(
+    () => trial.column('SELECT id FROM playbooks').length,
+    stored => stored === 2,
+  )
   expect(await until(state, found => found !== 'failing')).toBe('backfilling')
   expect(trial.column("SELECT outcome FROM sync_runs WHERE resource = 'playbooks'")).toEqual([null])
 })

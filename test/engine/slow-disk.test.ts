@@ -33,7 +33,7 @@ test('while the disk is busy the number of answers in memory is bounded, and all
   expect(trial.column("SELECT count(*) FROM messages WHERE text_state = 'present'")).toEqual([MESSAGES])
 })
 
-const QUIET_TURNS = 2000
+const QUIET_TURNS = 500
 
 /** Keeps every other connection from writing until no request has come for many turns of the event loop. */
 async function blockUntilQuiet(db: Database.Database, asked: () => number): Promise<void> {

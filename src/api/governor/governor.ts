@@ -224,10 +224,10 @@ function dropOnAbort(waiter: Waiter, waiting: Set<Waiter>, signal: AbortSignal):
 
 function governorState(learning: PaceState, inFlight: number, day: DayCount, clock: Clock): GovernorState {
   const { throttled, accepted } = learning
-  const { ratePerSecond, concurrency } = learned(learning)
+  const { rate, concurrency } = learning
   const state: GovernorState = {
-    ratePerSecond,
-    concurrency,
+    ratePerSecond: rate.rate,
+    concurrency: concurrency.limit,
     inFlight,
     throttled,
     accepted,

@@ -29,7 +29,7 @@ export interface Ceilings {
 export interface LearnedRate {
   ratePerSecond: number
   concurrency: number
-  /** Whether the API ever refused because of the rate. */
+  /** Whether the rate is about the limit of the API. False until a search for the limit has ended. */
   limited: boolean
   /** Whether it ever refused because of too many in flight. Older versions did not store it. */
   crowded?: boolean
@@ -172,9 +172,19 @@ function withRequestedWait(state: PaceState, at: number, askedUntil: number): Pa
   return { ...state, askedUntil, pausedUntil, pauseReason: 'asked' }
 }
 
+/**
+ * Of an unfinished search only the rate at which it started is kept: the rate that it tries may be a tenth of the limit,
+ * and growing from there takes minutes. The next process searches again.
+ */
 export function learned({ rate, concurrency }: PaceState): LearnedRate {
   const { limit, crowded } = concurrency
-  return { ratePerSecond: rate.rate, concurrency: limit, limited: rate.limited, crowded }
+  const isSearching = rate.limited && rate.search !== undefined
+  return {
+    ratePerSecond: isSearching ? rate.plateau : rate.rate,
+    concurrency: limit,
+    limited: rate.limited && !isSearching,
+    crowded,
+  }
 }
 
 /** The in-flight limit. After a refusal it is 1: one request tries whether the API accepts requests again. */
