@@ -77,20 +77,30 @@ export function afterAnswer(
   return afterTrial(state, measured / Math.max(1, at - since), at)
 }
 
-/** After a refusal for too many requests in flight. `beside`: how many others the API took at that time. */
+/** After the first refusal of an episode. `beside`: how many others the API took at that time. */
 export function afterConcurrencyRefusal(
   state: ConcurrencyState,
   { at, beside }: { at: number; beside: number },
 ): ConcurrencyState {
   return {
-    ...state,
-    limit: Math.max(1, Math.min(state.limit, beside)),
+    ...withFewer(state, beside),
     crowded: true,
-    trial: NEW_TRIAL,
-    before: undefined,
     growth: LATER_GROWTH,
     restUntil: at + Math.max(state.restMs, 2 * FIRST_REST_MS),
     restMs: Math.min(2 * Math.max(state.restMs, 2 * FIRST_REST_MS), MAX_REST_MS),
+  }
+}
+
+/**
+ * After another refusal of the same episode, which only says that fewer still were taken: a burst of twenty refusals
+ * made the limit rest for ten minutes when each of them prolonged the rest.
+ */
+export function withFewer(state: ConcurrencyState, beside: number): ConcurrencyState {
+  return {
+    ...state,
+    limit: Math.max(1, Math.min(state.limit, beside)),
+    trial: NEW_TRIAL,
+    before: undefined,
   }
 }
 

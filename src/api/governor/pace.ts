@@ -6,6 +6,7 @@ import {
   FIRST_CONCURRENCY,
   MAX_CONCURRENCY,
   startConcurrency,
+  withFewer,
 } from './concurrency.ts'
 import { afterAcceptance, afterRefusal, type RateState, startRate, withAnswerNoted } from './rate.ts'
 
@@ -270,7 +271,9 @@ function withDoubt(state: PaceState, { at, sentAt, beside }: Refusal): PaceState
       accepted,
       times: isSameEpisode ? earlier : earlier + 1,
     },
-    concurrency: afterConcurrencyRefusal(concurrency, { at, beside: beside.now }),
+    concurrency: isSameEpisode
+      ? withFewer(concurrency, beside.now)
+      : afterConcurrencyRefusal(concurrency, { at, beside: beside.now }),
   }
 }
 
