@@ -175,6 +175,17 @@ describe('a refusal', () => {
     expect(learned(refused)).toMatchObject({ ratePerSecond: 1000, limited: false })
   })
 
+  it('of many that were sent at once lowers their number further, but does not prolong its rest', () => {
+    const state = startPace({}, { ratePerSecond: 1000, concurrency: 16, limited: false })
+    const once = refuse(state, 100, 50, undefined, 0.5, 15)
+    const burst = [14, 13, 12, 11].reduce(
+      (before, others) => refuse(before, 101, 51, undefined, 0.5, others),
+      once,
+    )
+    expect(burst.concurrency.limit).toBe(11)
+    expect(burst.concurrency.restUntil).toBe(once.concurrency.restUntil)
+  })
+
   it('that comes again with fewer at a time was for the rate, and as many at a time are allowed as before', () => {
     const state = startPace({}, { ratePerSecond: 1000, concurrency: 8, limited: false })
     const again = refuse(refuse(state, 100, 50, undefined, 0.5, 4), 200, 150, undefined, 0.5, 2)
