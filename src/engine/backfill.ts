@@ -95,7 +95,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     log,
     options,
     holds: holdForGood(),
-    agenda: byRounds,
+    schedule: byRounds,
     isFinished: name => isFinished(name),
   })
   let scheduler: Scheduler | undefined

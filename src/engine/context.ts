@@ -13,9 +13,9 @@ import type { EngineOptions } from './options.ts'
 import { createDriftLog } from './parse/drift.ts'
 import { compileParser, type ItemParser } from './parse/parse.ts'
 import type { ParseReport } from './parse/report.ts'
-import type { Agenda } from './schedule/agenda.ts'
 import type { Holds } from './schedule/holds.ts'
 import { scaled } from './schedule/intervals.ts'
+import type { Schedule } from './schedule/schedule.ts'
 import { createFailureLog, type FailureLines } from './scheduler/failure-log.ts'
 import { createUrgent, type Urgent } from './scheduler/urgent.ts'
 import { createServerClock, type ServerClock } from './server-clock.ts'
@@ -26,7 +26,7 @@ export interface EngineContext {
   clock: Clock
   log: Log
   options: EngineOptions
-  agenda: Agenda
+  schedule: Schedule
   holds: Holds
   doubts: Doubts
   server: ServerClock
@@ -90,7 +90,7 @@ export interface ContextDeps {
   log: Log
   options: EngineOptions
   holds: Holds
-  agenda(context: EngineContext): Agenda
+  schedule(context: EngineContext): Schedule
   isFinished(resource: ResourceName): boolean
 }
 
@@ -182,8 +182,8 @@ export function createContext(deps: ContextDeps): EngineContext {
   }
   const context: EngineContext = {
     ...base,
-    get agenda() {
-      return agenda
+    get schedule() {
+      return schedule
     },
     giveUp(feed, error, scope = '') {
       holds.fail(feed.feed, scope)
@@ -192,7 +192,7 @@ export function createContext(deps: ContextDeps): EngineContext {
       context.fail(feed, error, { isUnread: () => holds.hasFailed(feed.feed, scope) })
     },
   }
-  const agenda = deps.agenda(context)
+  const schedule = deps.schedule(context)
   return context
 }
 

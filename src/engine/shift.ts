@@ -114,7 +114,7 @@ export function createShift(deps: ShiftDeps): Shift {
     log,
     options,
     holds,
-    agenda: made => byTime(made, { pollMs }),
+    schedule: made => byTime(made, { pollMs }),
     // A parent that was complete once has its rows here; it need not be at rest for its children to go on.
     isFinished: name => context.wasComplete(name) || isQuiet(name),
   })

@@ -25,7 +25,7 @@ type Factories = {
 const SOURCES: Factories = {
   timeline(context, resource, name, feed) {
     tileAxis(context, `${resource.name}.${name}`)
-    if (context.agenda.isTimed) tileByAge(context, `${resource.name}.${name}`, feed, new Set())
+    if (context.schedule.isTimed) tileByAge(context, `${resource.name}.${name}`, feed, new Set())
     const lists = createTimeline(context, resource, name, feed)
     const others = feed.lookup ? [feed.lookup.resource] : []
     const isListed = () => lists.every(list => list.finished()) && others.every(context.isFinished)
@@ -48,7 +48,7 @@ const SOURCES: Factories = {
 
 export function createSources(context: EngineContext, resource: Resource): Source[] {
   // Every backfill is a new try.
-  if (!context.agenda.isTimed)
+  if (!context.schedule.isTimed)
     for (const name of Object.keys(resource.feeds)) context.store.ledger.retryNow(`${resource.name}.${name}`)
   return Object.entries(resource.feeds)
     .flatMap(([name, feed]) => createFeed(context, resource, name, feed))

@@ -34,7 +34,7 @@ function plan({
   const store = temporaryStore()
   const done: unknown[] = []
   const made = createPlan(
-    { store, agenda: { isTimed } },
+    { store, schedule: { isTimed } },
     {
       mayBegin: always,
       *lots(): Lots {
@@ -111,7 +111,7 @@ describe('a plan', () => {
     let isThere = false
     let plans = 0
     const waiting = createPlan(
-      { store, agenda: { isTimed: true } },
+      { store, schedule: { isTimed: true } },
       {
         mayBegin: () => isThere,
         // biome-ignore lint/correctness/useYield: nothing is to be done between

@@ -79,7 +79,7 @@ export async function startTimed(
       unavailableMs: 86_400_000 * intervalScale,
       refusedMs: 60_000 * intervalScale,
     }),
-    agenda: made => byTime(made, { pollMs }),
+    schedule: made => byTime(made, { pollMs }),
     isFinished: name =>
       context.wasComplete(name) || sources.every(source => source.resource !== name || source.finished()),
   })

@@ -65,7 +65,7 @@ function contextWith(since: string | null): EngineContext {
     log,
     options,
     holds: holdForGood(),
-    agenda: byRounds,
+    schedule: byRounds,
     isFinished: () => true,
   })
 }

@@ -77,7 +77,7 @@ describe('the segments of the daemon', () => {
             unavailableMs: DAY,
             refusedMs: DAY,
           }),
-          agenda: made => byTime(made, { pollMs: POLL_MS }),
+          schedule: made => byTime(made, { pollMs: POLL_MS }),
           isFinished: () => true,
         })
         const list = { resource: 'activities' as const, id: FEED, feed }
@@ -99,7 +99,7 @@ describe('the segments of the daemon', () => {
             if (change.kind === 'list') {
               const due = store.ledger
                 .segments(FEED, '')
-                .filter(segment => context.agenda.isListDue(list, segment))
+                .filter(segment => context.schedule.isListDue(list, segment))
               for (const segment of due.filter((_, index) => ((change.failing >> index) & 1) === 0)) {
                 for (const at of PROBES) if (covers(segment, at)) known.set(at, now)
                 store.ledger.save(listed({ ...segment, passStartedAt: isoInstant(now), passRound: 1 }))
@@ -137,7 +137,7 @@ describe('the segments of the daemon', () => {
       log,
       options: { since: null, intervalScale: 1, accessLogEndParameter: 'to', words: true },
       holds: holdForAWhile({ elapsed: clock.elapsed, random: () => 1, unavailableMs: DAY, refusedMs: DAY }),
-      agenda: made => byTime(made, { pollMs: POLL_MS }),
+      schedule: made => byTime(made, { pollMs: POLL_MS }),
       isFinished: () => true,
     })
     const insert = store.prepare(

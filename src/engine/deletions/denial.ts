@@ -35,8 +35,8 @@ export function denied(
 const NEW_MS = 5 * MINUTE
 
 /** So long after a row was seen for the first time no answer denies it, in ms. Runs of a backfill are far apart. */
-export function newForMs({ agenda, options }: Pick<EngineContext, 'agenda' | 'options'>): number {
-  return agenda.isTimed ? scaled(NEW_MS, options) : 0
+export function newForMs({ schedule, options }: Pick<EngineContext, 'schedule' | 'options'>): number {
+  return schedule.isTimed ? scaled(NEW_MS, options) : 0
 }
 
 /** Rows that a list shows: no suspicion is left. Returns the keys of those that were suspected. */

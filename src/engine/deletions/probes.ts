@@ -276,7 +276,7 @@ function createAsking(
   const isFree = (task: Task) => !underWay.has(nameOf(task)) && !holds.isHeld(where.feed, task.scope)
 
   const refill = () => {
-    lot = context.agenda
+    lot = context.schedule
       .dueTasks({
         ...where,
         everyRound: purpose.everyRound,

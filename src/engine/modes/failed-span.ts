@@ -6,8 +6,8 @@ import { NOT_WALKING, type Segment } from '../../store/sync/ledger.ts'
 import type { EngineContext } from '../context.ts'
 import { probeUnread } from '../deletions/probe-unread.ts'
 import type { FeedName } from '../feeds.ts'
-import type { ListOf } from '../schedule/agenda.ts'
 import { failList, putOffList } from '../schedule/put-off.ts'
+import type { ListOf } from '../schedule/schedule.ts'
 import { aloneBackoffMs, isSteppedOver, nextForPage } from './narrowing.ts'
 import { canCutAtEdge, cutOff, type Query } from './walk.ts'
 
@@ -38,7 +38,7 @@ export function narrowSpan(context: EngineContext, span: FailedSpan): void {
     feedFailures: span.feedFailures,
     rowsAgain: segment.edgeKeys.length,
     code: error.code,
-    mayPass: context.agenda.isTimed,
+    mayPass: context.schedule.isTimed,
   })
   context.log.debug('A page failed', {
     resource: span.list.resource,

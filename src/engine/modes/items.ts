@@ -28,7 +28,7 @@ export function createItems(
   name: string,
   feed: ItemFeed,
 ): Source[] {
-  const { store, holds, agenda, clock } = context
+  const { store, holds, schedule, clock } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const underWay = new Set<string>()
@@ -54,11 +54,11 @@ export function createItems(
   const isFree = (task: Task) => !underWay.has(nameOf(task)) && !holds.isHeld(id, task.scope)
 
   const dueTasks = (first: TaskOrder): Task[] =>
-    agenda.dueTasks({
+    schedule.dueTasks({
       ...where,
       everyRound: feed.everyRound,
       since: feed.boundBySince ? context.options.since : null,
-      limit: agenda.lot,
+      limit: schedule.batchSize,
       first,
       exceptScopes: holds.heldScopes(id),
     })
@@ -67,8 +67,8 @@ export function createItems(
     lookedAt = clock.elapsed()
     const newest = dueTasks('newest')
     // The newest may fall due again before the next lot is taken.
-    const others = agenda.isTimed && newest.length === agenda.lot ? dueTasks('longest-due') : []
-    const tasks = [...firstReads(context, id, feed, agenda.lot), ...newest, ...others].filter(isFree)
+    const others = schedule.isTimed && newest.length === schedule.batchSize ? dueTasks('longest-due') : []
+    const tasks = [...firstReads(context, id, feed, schedule.batchSize), ...newest, ...others].filter(isFree)
     return [...new Map(tasks.map(task => [nameOf(task), task])).values()]
   }
 
@@ -82,7 +82,7 @@ export function createItems(
     arrived = look().filter(task => !known.has(nameOf(task)))
   }
 
-  const isOutdated = () => agenda.isTimed && clock.elapsed() - lookedAt >= LOOK_MS
+  const isOutdated = () => schedule.isTimed && clock.elapsed() - lookedAt >= LOOK_MS
 
   const take = (): Task | undefined => {
     isTurnOfArrived = !isTurnOfArrived

@@ -19,8 +19,8 @@ export function createNewestKeys(
   name: string,
   feed: SnapshotFeed,
 ): Source | undefined {
-  const { store, agenda, holds, server } = context
-  if (!agenda.isTimed || feed.lists !== 'keys' || feed.scope) return undefined
+  const { store, schedule, holds, server } = context
+  if (!schedule.isTimed || feed.lists !== 'keys' || feed.scope) return undefined
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const list = { resource: resource.name, id, feed }
@@ -41,7 +41,7 @@ export function createNewestKeys(
     const [pass] = store.ledger.segments(id, '')
     if (!pass?.listedAt || pass.passStartedAt !== null || holds.isHeld(id)) return false
     const usualMs = scaled(usualIntervalMs(feed), context.options)
-    if (agenda.intervalMs(list, pass) <= usualMs || agenda.isListDue(list, pass)) return false
+    if (schedule.intervalMs(list, pass) <= usualMs || schedule.isListDue(list, pass)) return false
     return cursor !== null || server.now() - Math.max(Date.parse(pass.listedAt), endedAt) >= usualMs
   }
 

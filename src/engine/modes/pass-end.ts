@@ -106,7 +106,7 @@ function readUnlisted(
   { resource, feed }: EndedPass,
   { range, keys, before }: Unlisted,
 ): number {
-  const { store, agenda } = context
+  const { store, schedule } = context
   const due = noteUnlisted(context, resource.name, keys, range)
   const isMany = before + due.length > MANY_MISSING
   for (const key of due) {
@@ -114,7 +114,7 @@ function readUnlisted(
     const verdict = store.rowState(row) === 'open' ? denied(context, row, { confirms: false }) : undefined
     const task = { feed: `${resource.name}.detail`, key }
     // A backfill reads every detail in its round anyway, and most of what is on no list is still there.
-    if (!agenda.isTimed || verdict?.state !== 'suspected')
+    if (!schedule.isTimed || verdict?.state !== 'suspected')
       store.tasks.demand({ ...task, dueAt: context.now() })
     else {
       const askAgainMs = isMany ? scaled(CONFIRM_MANY_AFTER_MS, context.options) : verdict.askAgainMs

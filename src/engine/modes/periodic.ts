@@ -8,9 +8,9 @@ import { type ParleyError, ResourceError } from '../../errors.ts'
 import { type Ledger, NOT_WALKING, type Segment } from '../../store/sync/ledger.ts'
 import type { EngineContext } from '../context.ts'
 import { writeRows } from '../follow-ups/write.ts'
-import type { ListOf } from '../schedule/agenda.ts'
 import { DAY, HOUR, scaled } from '../schedule/intervals.ts'
 import { putOffList } from '../schedule/put-off.ts'
+import type { ListOf } from '../schedule/schedule.ts'
 import { createTurns } from '../schedule/turns.ts'
 import type { Job, Reply, Source } from '../scheduler/job.ts'
 import { expectedOrFault } from './expected.ts'
@@ -46,23 +46,23 @@ export function createPeriodic(
   name: string,
   feed: PeriodicFeed,
 ): Source {
-  const { store, options, holds, agenda } = context
+  const { store, options, holds, schedule } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const list: ListOf = { resource: resource.name, id, feed }
   let underWay = false
   let endIgnored = false
   const guards = createLoopGuards()
-  const turns = createTurns<Segment>(period => agenda.overdue(list, period))
+  const turns = createTurns<Segment>(period => schedule.overdue(list, period))
   let planned = false
   let feedFailures = 0
   let isAnswered = false
 
   const periods = () => store.ledger.segments(id, '')
-  const due = () => periods().filter(period => agenda.isListDue(list, period))
+  const due = () => periods().filter(period => schedule.isListDue(list, period))
 
   /** In the daemon the next period is planned when the open one falls due. */
-  const isPlanned = () => planned || (agenda.isTimed && due().length === 0 && isNewestOpen(periods()))
+  const isPlanned = () => planned || (schedule.isTimed && due().length === 0 && isNewestOpen(periods()))
 
   const job = (period: Segment): Job => {
     const end = endIgnored || period.to === null ? {} : { [options.accessLogEndParameter]: period.to }
@@ -145,7 +145,7 @@ export function createPeriodic(
   return {
     ...where,
     get lane() {
-      return agenda.laneOf(list, undefined)
+      return schedule.laneOf(list, undefined)
     },
     next() {
       if (holds.isHeld(id) || underWay) return undefined
@@ -187,7 +187,7 @@ function narrowPeriod(context: EngineContext, failed: FailedPeriod): void {
     attempts,
     limit: 0,
     code: error.code,
-    mayPass: context.agenda.isTimed,
+    mayPass: context.schedule.isTimed,
     from: period.from,
     to: period.to,
     feedFailures,

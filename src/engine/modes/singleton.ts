@@ -6,7 +6,7 @@ import { encodeJson } from '../../json.ts'
 import type { EngineContext } from '../context.ts'
 import { confirmableAt, denied, undecidedSince } from '../deletions/denial.ts'
 import { writeRows } from '../follow-ups/write.ts'
-import type { ListOf } from '../schedule/agenda.ts'
+import type { ListOf } from '../schedule/schedule.ts'
 import type { Job, Reply, Source } from '../scheduler/job.ts'
 import { expectedOrFault } from './expected.ts'
 
@@ -17,7 +17,7 @@ export function createSingleton(
   name: string,
   feed: SingletonFeed,
 ): Source {
-  const { store, holds, agenda } = context
+  const { store, holds, schedule } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const list: ListOf = { resource: resource.name, id, feed }
@@ -28,7 +28,7 @@ export function createSingleton(
     if (holds.isHeld(id)) return false
     const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context))
     if (since !== undefined) return confirmableAt(context, since) <= context.server.now()
-    return segment === undefined || agenda.isListDue(list, segment)
+    return segment === undefined || schedule.isListDue(list, segment)
   }
 
   /** A 404 for a document that is stored: it is gone when a second one, minutes later, says the same. */
@@ -79,7 +79,7 @@ export function createSingleton(
   return {
     ...where,
     get lane() {
-      return agenda.laneOf(list, undefined)
+      return schedule.laneOf(list, undefined)
     },
     next() {
       if (underWay || !due()) return undefined

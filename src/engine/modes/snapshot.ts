@@ -10,8 +10,8 @@ import type { EngineContext } from '../context.ts'
 import { shown } from '../deletions/denial.ts'
 import { noteListed } from '../deletions/unlisted.ts'
 import { writeRows } from '../follow-ups/write.ts'
-import type { ListOf } from '../schedule/agenda.ts'
 import { putOffList } from '../schedule/put-off.ts'
+import type { ListOf } from '../schedule/schedule.ts'
 import { createTurns } from '../schedule/turns.ts'
 import type { Job, Reply, Source } from '../scheduler/job.ts'
 import { createPlan, type Lots } from '../scheduler/lots.ts'
@@ -39,14 +39,14 @@ export function createSnapshot(
   name: string,
   feed: SnapshotFeed,
 ): Source {
-  const { store, holds, agenda } = context
+  const { store, holds, schedule } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const list: ListOf = { resource: resource.name, id, feed }
   const underWay = new Set<string>()
   const limits = new Map<string, 'accepted' | 'refused'>()
   const guards = createLoopGuards()
-  const turns = createTurns<Segment>(pass => agenda.overdue(list, pass))
+  const turns = createTurns<Segment>(pass => schedule.overdue(list, pass))
   /** When the passes of this process asked for their first pages, by scope and `elapsed`. */
   const begunAt = new Map<string, number>()
   let scopes: Scopes | undefined
@@ -62,7 +62,7 @@ export function createSnapshot(
     return store.ledger
       .segments(id)
       .filter(({ scope }) => asked.includes(scope) && !holds.isHeld(id, scope))
-      .filter(pass => agenda.isListDue(list, pass))
+      .filter(pass => schedule.isListDue(list, pass))
   }
 
   const leftovers = createPlan(context, {
@@ -130,7 +130,7 @@ export function createSnapshot(
   return {
     ...where,
     get lane() {
-      return agenda.laneOf(list, undefined)
+      return schedule.laneOf(list, undefined)
     },
     next() {
       if (holds.isHeld(id) || !ready()) return undefined
@@ -206,7 +206,7 @@ function failPass(context: EngineContext, { resource, id, pass, query }: PassWor
     attempts,
     limit: Number(query['limit'] ?? 0),
     code: error.code,
-    mayPass: context.agenda.isTimed,
+    mayPass: context.schedule.isTimed,
   })
   if (next.step === 'wait') putOffList(context, { resource: resource.name, feed: id }, pass, error)
   else {

@@ -1,10 +1,10 @@
 import type { EngineContext } from '../context.ts'
 import { isRecheckDue } from '../deletions/recheck.ts'
-import type { Agenda } from './agenda.ts'
+import type { Schedule } from './schedule.ts'
 import { isDueInRound, isWanted, putOffMs } from './wanted.ts'
 
 /** In a backfill everything is due that this round has not seen yet, and the run ends when nothing is. */
-export function byRounds(context: EngineContext): Agenda {
+export function byRounds(context: EngineContext): Schedule {
   const { store } = context
   return {
     isListDue: (list, segment) =>
@@ -20,6 +20,6 @@ export function byRounds(context: EngineContext): Agenda {
     isLong: () => false,
     isAwaited: () => true,
     isTimed: false,
-    lot: 2000,
+    batchSize: 2000,
   }
 }

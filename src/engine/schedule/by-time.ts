@@ -2,12 +2,12 @@ import { isoInstant } from '../../clock.ts'
 import type { Segment } from '../../store/sync/ledger.ts'
 import type { EngineContext } from '../context.ts'
 import { recheckAt } from '../deletions/recheck.ts'
-import type { Agenda, ListOf } from './agenda.ts'
 import { auditInterval, MINUTE, passInterval, scaled, usualIntervalMs } from './intervals.ts'
+import type { ListOf, Schedule } from './schedule.ts'
 import { isWanted, putOffMs } from './wanted.ts'
 
 /** In the daemon lists fall due at intervals, and single reads at the time that was noted when they were put off. */
-export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): Agenda {
+export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): Schedule {
   const { store, server, options } = context
   const intervalMs = ({ feed }: ListOf, segment: Segment) => {
     if (feed.mode === 'snapshot')
@@ -66,6 +66,6 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
     isAwaited: ({ listedAt, to }) => listedAt === null || (to !== null && listedAt < to),
     isTimed: true,
     // Taken newest first, so that what comes in meanwhile does not wait behind much.
-    lot: 100,
+    batchSize: 100,
   }
 }

@@ -2,8 +2,8 @@ import type { Feed, Resource } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import { ResourceError } from '../../errors.ts'
 import type { EngineContext } from '../context.ts'
-import type { ListOf } from './agenda.ts'
 import { longestWaitMs, MINUTE } from './intervals.ts'
+import type { ListOf } from './schedule.ts'
 
 /**
  * Holds the daemon to its schedule: every list that the workspace offers has one next due time, at most a week ahead,
@@ -59,7 +59,7 @@ export function schedulesOf(context: EngineContext, resource: Resource): ListSch
 }
 
 function scheduleOf(context: EngineContext, list: ListOf): ListSchedule | undefined {
-  const { store, agenda, holds, server, clock } = context
+  const { store, schedule, holds, server, clock } = context
   const heldUntil = holds.heldUntil(list.resource)
   const heldAt = heldUntil === undefined ? undefined : server.now() + heldUntil - clock.elapsed()
   if (holds.isHeld(list.id)) return { feed: list.id, dueAt: heldAt, parts: [] }
@@ -68,13 +68,13 @@ function scheduleOf(context: EngineContext, list: ListOf): ListSchedule | undefi
   if (segments.length === 0) return undefined
   const dueTimes = segments.flatMap(segment => {
     if (holds.isHeld(list.id, segment.scope)) return heldAt ?? []
-    const at = agenda.dueAt(list, segment)
+    const at = schedule.dueAt(list, segment)
     return at === undefined ? [] : server.from(Date.parse(at))
   })
   const parts = segments.flatMap(segment =>
     segment.closed || segment.listedAt === null
       ? []
-      : { listedAt: Date.parse(segment.listedAt), intervalMs: agenda.intervalMs(list, segment) },
+      : { listedAt: Date.parse(segment.listedAt), intervalMs: schedule.intervalMs(list, segment) },
   )
   return { feed: list.id, dueAt: dueTimes.length === 0 ? undefined : Math.min(...dueTimes), parts }
 }

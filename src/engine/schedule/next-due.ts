@@ -3,10 +3,10 @@ import { isoInstant } from '../../clock.ts'
 import { quote } from '../../store/database/sql.ts'
 import type { EngineContext } from '../context.ts'
 import type { Source } from '../scheduler/job.ts'
-import type { ListOf } from './agenda.ts'
 import { byTime } from './by-time.ts'
 import { DAY } from './intervals.ts'
 import { isNeverRead } from './lateness.ts'
+import type { ListOf } from './schedule.ts'
 
 export type Backlog = Readonly<Record<Source['lane'], number>>
 
@@ -23,11 +23,11 @@ export function dueNow(context: EngineContext, resources: readonly Resource[]): 
   return due
 }
 
-function dueWalks({ store, agenda, holds }: EngineContext, list: ListOf): Source['lane'][] {
+function dueWalks({ store, schedule, holds }: EngineContext, list: ListOf): Source['lane'][] {
   return store.ledger
     .segments(list.id)
-    .filter(segment => !holds.isHeld(list.id, segment.scope) && agenda.isListDue(list, segment))
-    .map(segment => agenda.laneOf(list, segment))
+    .filter(segment => !holds.isHeld(list.id, segment.scope) && schedule.isListDue(list, segment))
+    .map(segment => schedule.laneOf(list, segment))
 }
 
 function dueKeys({ store, now }: EngineContext, id: string, { pending }: ItemFeed): number {
@@ -54,7 +54,7 @@ export function noteNextDue(
   chosen: readonly Chosen[],
   { pollMs }: { pollMs: number },
 ): void {
-  const timed = { ...context, agenda: byTime(context, { pollMs }) }
+  const timed = { ...context, schedule: byTime(context, { pollMs }) }
   for (const { resource, sources, finished } of chosen) {
     context.store.state.nextRun(resource.name, finished ? nextDue(timed, resource, sources) : context.now())
   }
@@ -69,7 +69,7 @@ export function nextDue(
   { name, feeds }: Resource,
   sources: readonly string[],
 ): string {
-  const { store, clock, holds, agenda } = context
+  const { store, clock, holds, schedule } = context
   const held = holds.heldUntil(name)
   const times = [...new Set(sources)].flatMap(id =>
     holds.isHeld(id) ? [] : (store.tasks.nextDue(id, holds.heldScopes(id)) ?? []),
@@ -80,7 +80,7 @@ export function nextDue(
     const segments = store.ledger.segments(id)
     if (isNeverRead(feed, segments)) times.push(context.now())
     const asked = segments.filter(({ scope }) => !holds.isHeld(id, scope))
-    times.push(...asked.flatMap(segment => agenda.dueAt({ resource: name, id, feed }, segment) ?? []))
+    times.push(...asked.flatMap(segment => schedule.dueAt({ resource: name, id, feed }, segment) ?? []))
   }
   if (held !== undefined) times.push(isoInstant(clock.now() + held - clock.elapsed()))
   return [...times, context.after(DAY)].sort()[0] ?? ''

@@ -40,10 +40,10 @@ export function putOffList(
   segment: Segment,
   error: ParleyError,
 ): void {
-  const { store, agenda, clock } = context
+  const { store, schedule, clock } = context
   const attempts = segment.attempts + 1
   // A run that ends leaves it to the next one.
-  const retryAt = agenda.isTimed
+  const retryAt = schedule.isTimed
     ? isoInstant(clock.now() + pageBackoffMs(attempts))
     : context.after(aloneBackoffMs(attempts))
   const kept = givenUp(segment, error)

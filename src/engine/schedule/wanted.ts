@@ -1,8 +1,8 @@
 import type { Segment } from '../../store/sync/ledger.ts'
 import type { EngineContext } from '../context.ts'
 import type { EngineOptions } from '../options.ts'
-import type { ListOf } from './agenda.ts'
 import { longestWaitMs } from './intervals.ts'
+import type { ListOf } from './schedule.ts'
 
 export function isDueInRound({ closed, listedRound }: Segment, round: number): boolean {
   return !closed && listedRound < round

@@ -13,7 +13,7 @@ export interface Plan {
 
 export interface PlanContext {
   store: Pick<Store, 'transaction' | 'attempt'>
-  agenda: { isTimed: boolean }
+  schedule: { isTimed: boolean }
 }
 
 export interface PlanParts {
@@ -28,7 +28,7 @@ export interface PlanParts {
  * when nothing is left to ask for, and it serves nobody who would have to wait. While another program writes, the plan
  * is not begun; the next question begins it.
  */
-export function createPlan({ store, agenda }: PlanContext, { mayBegin, lots }: PlanParts): Plan {
+export function createPlan({ store, schedule }: PlanContext, { mayBegin, lots }: PlanParts): Plan {
   let state: 'none' | 'under way' | 'outdated' | 'made' = 'none'
   let failure: { error: unknown } | undefined
 
@@ -46,7 +46,7 @@ export function createPlan({ store, agenda }: PlanContext, { mayBegin, lots }: P
     const rest = lots()
     const begun = store.attempt(() => {
       let done = rest.next().done
-      while (!done && !agenda.isTimed) done = rest.next().done
+      while (!done && !schedule.isTimed) done = rest.next().done
       return done
     })
     if (!begun) return

@@ -55,7 +55,7 @@ const MUCH_LARGER = 2
  * it would look at all records.
  */
 function* planLinks(context: EngineContext, id: string): Lots {
-  const { store, now, agenda } = context
+  const { store, now, schedule } = context
   const { table, kinds } = pairsOf(id)
   const last = lastPlan(store, id)
   const at = now()
@@ -74,7 +74,7 @@ function* planLinks(context: EngineContext, id: string): Lots {
   for (const side of sides.map(opposite)) {
     const scope = scopeOf(side)
     // The daemon asks from there what has changed; a round of a backfill asks for all from the chosen side anyway.
-    if (agenda.isTimed && !last.scopes.includes(scope)) continue
+    if (schedule.isTimed && !last.scopes.includes(scope)) continue
     yield* forgetScope(store, id, scope)
   }
   store.state.setMeta(planName(id), JSON.stringify({ upTo, at, sizes, scopes } satisfies Plan))

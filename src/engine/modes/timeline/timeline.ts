@@ -11,7 +11,7 @@ import { newForMs } from '../../deletions/denial.ts'
 import { type Missing, probeLater } from '../../deletions/probe-later.ts'
 import { isAskable } from '../../deletions/probes.ts'
 import { writeRows } from '../../follow-ups/write.ts'
-import type { ListOf } from '../../schedule/agenda.ts'
+import type { ListOf } from '../../schedule/schedule.ts'
 import { createTurns } from '../../schedule/turns.ts'
 import type { Job, Reply, Source } from '../../scheduler/job.ts'
 import { expectedOrFault } from '../expected.ts'
@@ -44,7 +44,7 @@ export function createTimeline(
   name: string,
   feed: TimelineFeed,
 ): Source[] {
-  const { store, agenda, holds } = context
+  const { store, schedule, holds } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const list: ListOf = { resource: resource.name, id, feed }
@@ -53,7 +53,7 @@ export function createTimeline(
   let feedFailures = 0
   const effort = createEffort(context, list, feed)
 
-  const due = () => store.ledger.segments(id, '').filter(segment => agenda.isListDue(list, segment))
+  const due = () => store.ledger.segments(id, '').filter(segment => schedule.isListDue(list, segment))
 
   const pageJob = (asked: Segment): Job => {
     // While it was asked for, the rest of its walk may have been left to another.
@@ -94,13 +94,13 @@ export function createTimeline(
   }
 
   return TIMELINE_LANES.map(lane => {
-    const turns = createTurns<Segment>(segment => agenda.overdue(list, segment))
+    const turns = createTurns<Segment>(segment => schedule.overdue(list, segment))
     return {
       ...where,
       lane,
       next() {
         if (holds.isHeld(id)) return undefined
-        const isMine = (one: Segment) => !underWay.has(one.id) && agenda.laneOf(list, one) === lane
+        const isMine = (one: Segment) => !underWay.has(one.id) && schedule.laneOf(list, one) === lane
         const segment = turns.take(due().filter(isMine))
         if (!segment) return undefined
         underWay.add(segment.id)
@@ -118,7 +118,11 @@ export function createTimeline(
  * Has what is left of long walks shared among several, as long as requests could be made that nobody has. Counted
  * from the first walk that somebody waits for until none is left; kept in memory, since what is cut is cut.
  */
-function createEffort({ store, agenda, server }: EngineContext, list: ListOf, { table, time }: TimelineFeed) {
+function createEffort(
+  { store, schedule, server }: EngineContext,
+  list: ListOf,
+  { table, time }: TimelineFeed,
+) {
   const walks = new Set<number>()
   let pages = 0
   let couldBeMore = false
@@ -137,15 +141,15 @@ function createEffort({ store, agenda, server }: EngineContext, list: ListOf, { 
       couldBeMore = true
     },
     begins(segment: Segment) {
-      if (agenda.isAwaited(segment)) walks.add(segment.id)
+      if (schedule.isAwaited(segment)) walks.add(segment.id)
     },
     /** A page was read, inside its transaction. */
     wasRead(segment: Segment) {
-      if (!agenda.isAwaited(segment)) return
+      if (!schedule.isAwaited(segment)) return
       pages += 1
       const open = store.ledger
         .segments(list.id, '')
-        .filter(each => agenda.isListDue(list, each) && agenda.isAwaited(each))
+        .filter(each => schedule.isListDue(list, each) && schedule.isAwaited(each))
       if (open.length === 0) {
         pages = 0
         walks.clear()
@@ -263,7 +267,7 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
       attempts: query === null ? 0 : segment.attempts,
     })
   } else if (work.guards.repeats(segment, page.next)) cutWhereItStands(store.ledger, reached, 'repeated')
-  else if (edge.reached !== null && edge.reached > (segment.from ?? '') && context.agenda.isLong(segment)) {
+  else if (edge.reached !== null && edge.reached > (segment.from ?? '') && context.schedule.isLong(segment)) {
     const rest = cutOff(store.ledger, reached, edge.reached)
     // What the head owes, its rest owes as well: it is due at once, whenever it was last listed.
     const { passStartedAt, passRound } = segment
@@ -292,7 +296,7 @@ function endWalk(
   { resource, list, feed, underWay, segment, guards }: PageWork,
   reached: Segment,
 ): void {
-  const { store, agenda, log } = context
+  const { store, schedule, log } = context
   store.ledger.save(listed(reached))
   guards.ended(reached)
   context.doubts.passEnded(reached.id)
@@ -304,7 +308,7 @@ function endWalk(
     from: reached.from,
     to: reached.to,
   })
-  if (!agenda.isTimed) return
+  if (!schedule.isTimed) return
   const busy = new Set(underWay)
   busy.delete(segment.id)
   tileByAge(context, list.id, feed, busy)

@@ -4,7 +4,7 @@ import type { Task, TaskOrder } from '../../store/sync/tasks.ts'
 import type { Lane } from '../scheduler/job.ts'
 
 /** What falls due and when: once in each round of a backfill, by time in the daemon. */
-export interface Agenda {
+export interface Schedule {
   isListDue(list: ListOf, segment: Segment): boolean
   /** When a list falls due, by this machine's clock; undefined when it never does. Meaningful where it is timed. */
   dueAt(list: ListOf, segment: Segment): string | undefined
@@ -22,7 +22,7 @@ export interface Agenda {
   /** True in the daemon: what was read falls due again by time, whatever the round. */
   isTimed: boolean
   /** How many keys are taken from the database at a time, so that a million pending rows cost no memory. */
-  lot: number
+  batchSize: number
 }
 
 export interface ListOf {
