@@ -6,7 +6,7 @@ import { type Clock, isoInstant, systemClock } from './clock.ts'
 import type { ApiSettings } from './config/config.ts'
 import { type Backfill, createBackfill } from './engine/backfill.ts'
 import type { EngineOptions } from './engine/options.ts'
-import { createShift, type Shift, type ShiftDeps } from './engine/shift.ts'
+import { createSession, type Session, type SessionDeps } from './engine/session.ts'
 import type { Log, LogFields } from './log.ts'
 import { type Workspace, workspaceOf } from './store/database/workspace.ts'
 import type { HeldLock } from './store/file/lock.ts'
@@ -22,7 +22,7 @@ export interface App {
   governor: Governor
   client: Client
   backfill(resources: readonly ResourceName[], since: string | null): Backfill
-  shift(resources: readonly ResourceName[], work: Pick<ShiftDeps, 'observer' | 'access'>): Shift
+  session(resources: readonly ResourceName[], work: Pick<SessionDeps, 'observer' | 'access'>): Session
   /** Saves the learned rate and the day's request count, so that a restart starts from them. */
   saveLearned(): Promise<void>
   /** Saves the same and closes everything, in the reverse order of opening. */
@@ -138,8 +138,8 @@ export async function openApp({
         pollMs: settings.sync.pollSeconds * 1000,
         options: options(since),
       }),
-    shift: (resources, work) =>
-      createShift({
+    session: (resources, work) =>
+      createSession({
         ...parts,
         ...work,
         resources,

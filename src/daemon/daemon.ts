@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config/config.ts'
 import { type SettingKey, settingNamed } from '../config/settings.ts'
 import type { Unreachable } from '../engine/scheduler/reachability.ts'
-import type { Shift, ShiftObserver } from '../engine/shift.ts'
+import type { Session, SessionObserver } from '../engine/session.ts'
 import { EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError, reasonOf, StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { rebuildLarge } from '../retention/maintain.ts'
@@ -23,19 +23,20 @@ import { type Duties, startDuties } from './duties.ts'
 import { createReportSources } from './figures.ts'
 import { livenessAfter } from './liveness.ts'
 import { readsFor } from './nudged.ts'
-import { isAccessLost, recoveryFrom, type ShiftEnd } from './recovery.ts'
+import { isAccessLost, recoveryFrom, type SessionEnd } from './recovery.ts'
 import type { ServiceManager } from './service-manager.ts'
 import { changedSettings } from './settings-changes.ts'
 import { runningState, stoppedState, waitingState } from './state.ts'
 
 /**
- * The daemon: a sequence of shifts, until a signal stops it or an error cannot be recovered from.
+ * The daemon: a sequence of sessions, until a signal stops it or an error cannot be recovered from.
  *
- * Between two shifts everything is closed but the database's lock and the status server. The next shift therefore sees
- * a changed key, other settings or a repaired disk. The lock is kept so that no backfill starts while the daemon waits.
+ * Between two sessions everything is closed but the database's lock and the status server. The next session therefore
+ * sees a changed key, other settings or a repaired disk. The lock is kept so that no backfill starts while the daemon
+ * waits.
  *
- * The states are those of `DaemonState`: `running` during a shift, `waiting` between a recoverable error and the next
- * shift, `stopped` at the end. `recoveryFrom` decides between `waiting` and `stopped`.
+ * The states are those of `DaemonState`: `running` during a session, `waiting` between a recoverable error and the next
+ * session, `stopped` at the end. `recoveryFrom` decides between `waiting` and `stopped`.
  */
 
 export interface DaemonParts {
@@ -56,12 +57,12 @@ export interface DaemonParts {
 /** How long requests in flight may take to finish after a stop. */
 const GRACE_MS = 10_000
 
-/** The current shift, as the parts that outlive a shift see it. */
+/** The current session, as the parts that outlive a session see it. */
 interface CurrentState {
   settings: ApiSettings
   state: DaemonState
   app?: App
-  shift?: Shift
+  session?: Session
 }
 
 /** Runs until `stop`. @throws StopError on an error that it cannot recover from */
@@ -136,24 +137,24 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
 
 const ENDS = 'The daemon ends'
 
-interface ShiftWork {
+interface SessionWork {
   parts: DaemonParts
   current: CurrentState
   log: Log
   lock: LockKeeper
-  observer: ShiftObserver
+  observer: SessionObserver
   /** Databases that this process has opened. When one disappears, the daemon waits for it and does not create it. */
   opened: Set<string>
   onTransaction(ms: number): void
-  /** Aborted when the settings are to be reloaded, which needs a new shift. */
+  /** Aborted when the settings are to be reloaded, which needs a new session. */
   next: AbortSignal
-  /** Results of the earlier shifts. */
-  before: Pick<ShiftEnd, 'wasAnsweredBefore' | 'timesLost'>
+  /** Results of the earlier sessions. */
+  before: Pick<SessionEnd, 'wasAnsweredBefore' | 'timesLost'>
 }
 
-type ShiftResult = Omit<ShiftEnd, 'error'> & { error?: unknown }
+type SessionResult = Omit<SessionEnd, 'error'> & { error?: unknown }
 
-/** Opens the database, runs one shift and closes everything. Errors are returned, not thrown. */
+/** Opens the database, runs one session and closes everything. Errors are returned, not thrown. */
 async function runShift({
   parts,
   current,
@@ -164,7 +165,7 @@ async function runShift({
   onTransaction,
   next,
   before,
-}: ShiftWork): Promise<ShiftResult> {
+}: SessionWork): Promise<SessionResult> {
   const { clock, serviceManager, pid, stop } = parts
   const { settings } = current
   const asked = new AbortController()
@@ -182,11 +183,11 @@ async function runShift({
   }
   const wasAnsweredBefore = before.wasAnsweredBefore || app.store.state.wasEverAnswered()
   const wasLost = before.timesLost > 0
-  const shift = app.shift(chosenResources(settings), {
+  const session = app.session(chosenResources(settings), {
     observer,
     access: { wasAnswered: wasAnsweredBefore && !wasLost, wasLost },
   })
-  Object.assign(current, { app, shift })
+  Object.assign(current, { app, session })
   if (current.state.state !== 'running') current.state = runningState(clock)
   const note = (state: DaemonState) =>
     app.store.transaction(() => app.store.state.setMeta(META.daemonState, JSON.stringify(state)))
@@ -195,17 +196,17 @@ async function runShift({
   try {
     await note(current.state)
     serviceManager.ready('running')
-    // Before the shift starts, since a rebuild blocks all writes.
+    // Before the session starts, since a rebuild blocks all writes.
     await rebuildLarge({ store: app.store, clock, log, settings, signal: soft })
-    const { serverTime } = shift
-    duties = startDuties({ app, settings, log, signal: soft, serverTime, endShift: () => asked.abort() })
-    await shift.run()
+    const { serverTime } = session
+    duties = startDuties({ app, settings, log, signal: soft, serverTime, endSession: () => asked.abort() })
+    await session.run()
   } catch (thrown) {
     error = thrown
   }
   asked.abort()
   await duties?.ended
-  const wasAnswered = shift.progress().accepted > 0
+  const wasAnswered = session.progress().accepted > 0
   const timesLost = isAccessLost(error) ? (wasAnswered ? 1 : before.timesLost + 1) : 0
   const end = { error, hasStarted: true, wasAnswered, wasAnsweredBefore, timesLost }
   const after = stateAfter(clock, end, stop)
@@ -214,7 +215,7 @@ async function runShift({
   if (after) await note(after).catch(() => undefined)
   if (lost) await app.store.transaction(() => app.store.state.noteUnreachable(lost)).catch(() => undefined)
   delete current.app
-  delete current.shift
+  delete current.session
   await app.close()
   return end
 }
@@ -247,7 +248,7 @@ function createLockKeeper(clock: Clock): LockKeeper {
 /** The note for `sync_status` while the daemon waits for a key or for access; undefined in all other cases. */
 function accessLossNote(
   state: DaemonState | undefined,
-  { error }: ShiftResult,
+  { error }: SessionResult,
   resources: readonly ResourceName[],
 ): UnreachableNote | undefined {
   const isRefused = error instanceof StopError && error.exitStatus === EXIT_STATUS.refused
@@ -256,8 +257,8 @@ function accessLossNote(
   return { kind: 'refused', reason: reason ?? error.message, since, next_try_at: until, resources }
 }
 
-/** The daemon's state after a shift; undefined when the next shift starts at once. */
-function stateAfter(clock: Clock, end: ShiftEnd, stop: AbortSignal): DaemonState | undefined {
+/** The daemon's state after a session; undefined when the next session starts at once. */
+function stateAfter(clock: Clock, end: SessionEnd, stop: AbortSignal): DaemonState | undefined {
   if (stop.aborted) return stoppedState(clock)
   if (end.error === undefined) return undefined
   const recovery = recoveryFrom(end)
@@ -322,12 +323,12 @@ function createReloads({ reload, onReload, serviceManager }: DaemonParts, curren
 interface RunningServer {
   /** Undefined where the status server does not listen. */
   address: string | undefined
-  observer: ShiftObserver
+  observer: SessionObserver
   onTransaction(ms: number): void
   close(): Promise<void>
 }
 
-/** Starts the status server and the metrics, which outlive the shifts. */
+/** Starts the status server and the metrics, which outlive the sessions. */
 async function startServer(
   { clock, version }: DaemonParts,
   current: CurrentState,
@@ -336,7 +337,7 @@ async function startServer(
   const sources = createReportSources(current, { clock, version })
   const metrics = createMetrics({ clock, sources: sources.metrics })
   const nudge = (hint: Nudge) => {
-    current.shift?.hurry(readsFor(hint)).catch(error => log.warn('Failed to process a webhook', { error }))
+    current.session?.hurry(readsFor(hint)).catch(error => log.warn('Failed to process a webhook', { error }))
   }
   const server = await startStatusServer({
     listen: current.settings.http.listen,
@@ -370,10 +371,10 @@ function liveness({ app }: CurrentState): true | string {
   return livenessAfter(app?.store.transaction.stuckMs() ?? 0)
 }
 
-function readinessProblem({ state, shift }: CurrentState): string | undefined {
+function readinessProblem({ state, session }: CurrentState): string | undefined {
   if (state.state !== 'running')
     return [`${state.state} since ${state.since}`, state.reason].filter(text => text !== null).join(': ')
-  const trouble = shift?.progress().trouble()
+  const trouble = session?.progress().trouble()
   if (trouble) return `${TROUBLES[trouble.kind]}: ${trouble.reason}`
-  return shift ? undefined : 'the next shift is starting'
+  return session ? undefined : 'the next session is starting'
 }

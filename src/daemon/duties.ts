@@ -8,7 +8,7 @@ import { maintainNightly } from './nightly.ts'
 import { maintainSearch, type SearchDeps } from './search-keeping.ts'
 import { makeSnapshots } from './snapshots.ts'
 
-/** The background work of a shift: maintenance, snapshots, search indices, other processes' requests. */
+/** The background work of a session: maintenance, snapshots, search indices, other processes' requests. */
 export interface Duties {
   /** Resolves when all of it has ended, after the signal. */
   ended: Promise<void>
@@ -21,18 +21,18 @@ export interface DutiesDeps {
   signal: AbortSignal
   /** The API's clock in ms since the epoch; undefined before the first response. */
   serverTime(): number | undefined
-  /** Ends the shift, so that requests of other processes are handled before the next. */
-  endShift(): void
+  /** Ends the session, so that requests of other processes are handled before the next. */
+  endSession(): void
 }
 
 const KEEP_LEARNED_MS = 60_000
 const LISTEN_MS = 1000
 
-export function startDuties({ app, settings, signal, log, serverTime, endShift }: DutiesDeps): Duties {
+export function startDuties({ app, settings, signal, log, serverTime, endSession }: DutiesDeps): Duties {
   const { clock, store } = app
-  /** Requests of other processes are handled between two shifts, when nothing is in progress. */
+  /** Requests of other processes are handled between two sessions, when nothing is in progress. */
   const listen = async () => {
-    if (store.requests.changedByOthers() && store.requests.open().length > 0) endShift()
+    if (store.requests.changedByOthers() && store.requests.open().length > 0) endSession()
   }
   /** A failure, as on a full disk, is logged. The work is tried again when it is next due. */
   const loggingFailures = (work: () => Promise<unknown>) => async () => {
@@ -51,7 +51,7 @@ export function startDuties({ app, settings, signal, log, serverTime, endShift }
     every(clock, LISTEN_MS, signal, followClock),
     every(clock, KEEP_LEARNED_MS, signal, loggingFailures(app.saveLearned)),
     every(clock, LISTEN_MS, signal, listen),
-    maintainNightly({ store, clock, log, settings, signal }, { serverTime, endShift }),
+    maintainNightly({ store, clock, log, settings, signal }, { serverTime, endSession }),
     makeSnapshots({
       store,
       clock,
@@ -64,7 +64,7 @@ export function startDuties({ app, settings, signal, log, serverTime, endShift }
   ]
   const ended = Promise.all(
     duties.map(duty =>
-      duty.catch(error => log.warn('Background work ended until the next shift', { error })),
+      duty.catch(error => log.warn('Background work ended until the next session', { error })),
     ),
   )
   return { ended: ended.then(() => undefined) }

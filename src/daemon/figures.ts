@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { App } from '../app.ts'
 import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config/config.ts'
-import type { Shift } from '../engine/shift.ts'
+import type { Session } from '../engine/session.ts'
 import type { MetricSources } from '../server/metrics.ts'
 import {
   type DaemonState,
@@ -15,13 +15,13 @@ import { createStatusRows } from '../store/status/thread.ts'
 import { META } from '../store/sync/meta.ts'
 import { createCachedReading } from './kept-reading.ts'
 
-/** The current shift, as the status server reads it. */
+/** The current session, as the status server reads it. */
 export interface CurrentState {
   settings: ApiSettings
   state: DaemonState
-  /** Undefined between two shifts. */
+  /** Undefined between two sessions. */
   app?: App
-  shift?: Shift
+  session?: Session
 }
 
 export interface ReportSources {
@@ -53,7 +53,7 @@ export function createReportSources(
     metrics: {
       version,
       workspace: () => ({ id: current.settings.api.workspaceId, baseUrl: current.settings.api.baseUrl }),
-      serverNow: () => current.shift?.serverNow() ?? clock.now(),
+      serverNow: () => current.session?.serverNow() ?? clock.now(),
       rate: () => current.app?.governor.state(),
       database: () => databaseSizes(path()),
       snapshot: () => {
@@ -61,7 +61,7 @@ export function createReportSources(
         return noted === undefined ? undefined : ((JSON.parse(noted) as SnapshotReport | null) ?? undefined)
       },
       resources: async () => (await status()).resources,
-      backlog: () => current.shift?.backlog(),
+      backlog: () => current.session?.backlog(),
     },
   }
 }

@@ -1,10 +1,10 @@
 import { clean, type Due, dueNow, dueRebuild, type MaintainDeps, maintain } from '../retention/maintain.ts'
 
-export interface ShiftControl {
+export interface SessionControl {
   /** The API's clock in ms since the epoch; undefined before the first response. */
   serverTime(): number | undefined
-  /** Ends the shift, so that a large database is rebuilt before the next. */
-  endShift(): void
+  /** Ends the session, so that a large database is rebuilt before the next. */
+  endSession(): void
 }
 
 /** How often the clock is checked. One long timer would be late after the machine was suspended. */
@@ -17,7 +17,7 @@ const PATIENCE_MS = 3_600_000
 /** Runs maintenance every night until the signal; at once where a night was missed. */
 export async function maintainNightly(
   deps: MaintainDeps,
-  { serverTime, endShift }: ShiftControl,
+  { serverTime, endSession }: SessionControl,
 ): Promise<void> {
   const { clock, log, signal } = deps
   const warn = createDelayWarning(deps)
@@ -34,7 +34,7 @@ export async function maintainNightly(
       const due = dueNow(deps, serverTime())
       await work[due]()
       if (due === 'cleaning' || due === 'maintenance') waitMs = RETRY_MS
-      if (dueRebuild(deps) === 'on-disk') endShift()
+      if (dueRebuild(deps) === 'on-disk') endSession()
     } catch (error) {
       log.warn('Maintenance failed; it is tried again in ten minutes', { error })
       waitMs = RETRY_MS
@@ -43,7 +43,7 @@ export async function maintainNightly(
   }
 }
 
-/** Logs a delay only once per shift. */
+/** Logs a delay only once per session. */
 function createDelayWarning({ clock, log }: MaintainDeps): (due: 'apart' | 'unknown') => void {
   const began = clock.elapsed()
   let isLogged = false

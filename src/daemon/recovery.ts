@@ -1,21 +1,21 @@
 import { longestBackoffMs } from '../backoff.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 
-/** What the daemon does after a shift failed. */
+/** What the daemon does after a session failed. */
 export type Recovery =
   | { kind: 'wait'; ms: number; reason: string }
   /** The error ends the daemon. */
   | { kind: 'end' }
 
-export interface ShiftEnd {
+export interface SessionEnd {
   error: unknown
-  /** Whether this or an earlier shift opened the database. */
+  /** Whether this or an earlier session opened the database. */
   hasStarted: boolean
-  /** Whether the API accepted the key in this shift. */
+  /** Whether the API accepted the key in this session. */
   wasAnswered: boolean
-  /** Whether the API answered an earlier shift or run on this warehouse. */
+  /** Whether the API answered an earlier session or run on this warehouse. */
   wasAnsweredBefore: boolean
-  /** Number of consecutive shifts that lost access, including this one. */
+  /** Number of consecutive sessions that lost access, including this one. */
   timesLost: number
 }
 
@@ -25,11 +25,11 @@ const MINUTE_MS = 60_000
 const LOST_ACCESS_WAIT = { firstMs: MINUTE_MS, mostMs: 60 * MINUTE_MS }
 
 /** Pure. */
-export function recoveryFrom(end: ShiftEnd): Recovery {
+export function recoveryFrom(end: SessionEnd): Recovery {
   const { error, hasStarted: hadBegun, wasAnswered } = end
   if (!(error instanceof StopError)) return { kind: 'end' }
   const wait = (reason: string, ms = MINUTE_MS): Recovery => ({ kind: 'wait', ms, reason })
-  // The key was accepted in this shift, so it may have been replaced: the new key is read and tried once.
+  // The key was accepted in this session, so it may have been replaced: the new key is read and tried once.
   if (error.code === 'unauthorized') return wasAnswered ? wait(messageWithHint(error)) : { kind: 'end' }
   if (isAccessLost(error)) {
     if (!wasAnswered && !end.wasAnsweredBefore) return { kind: 'end' }

@@ -133,7 +133,7 @@ function isPossible(at: number, { maintainedAt = 0 }: Copy, now: number): boolea
 export type Rebuild =
   /** In memory, at once: it takes a moment. */
   | 'in-memory'
-  /** On the disk, between two shifts: it blocks all writes. */
+  /** On the disk, between two sessions: it blocks all writes. */
   | 'on-disk'
   | 'none'
 

@@ -120,7 +120,7 @@ export async function clean({ store, clock }: MaintainDeps): Promise<void> {
   await store.erasure.clean({ rebuild: rebuild === 'in-memory' ? rebuild : 'none' })
 }
 
-/** The rebuild of the file that is due. `on-disk` may only run between two shifts. */
+/** The rebuild of the file that is due. `on-disk` may only run between two sessions. */
 export function dueRebuild({ store, clock }: Pick<MaintainDeps, 'store' | 'clock'>): Rebuild {
   const { inFile, bytes } = store.erasure.remains()
   const noted = store.state.meta(META.rebuildTriedAt)

@@ -57,7 +57,7 @@ export interface MetricSources {
   workspace(): WorkspaceFigures | undefined
   /** The API server's clock in ms since the epoch: freshness is measured by it. */
   serverNow(): number
-  /** Undefined between two shifts. */
+  /** Undefined between two sessions. */
   rate(): RateFigures | undefined
   database(): DatabaseFigures | undefined
   snapshot(): SnapshotFigures | undefined

@@ -33,7 +33,7 @@ test('a snapshot that is due as the daemon starts does not hold what the missed 
   expect(await daemon.ended).toMatchObject({ status: 0 })
 })
 
-test('the daemon makes up for missed nights, and writes a large database anew before its next shift', async context => {
+test('the daemon makes up for missed nights, and writes a large database anew before its next session', async context => {
   const place = await backfilled(context, { now: 'real' })
   const db = new Database(place.file)
   const insert = db.prepare(INSERT_DELETED)

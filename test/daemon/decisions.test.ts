@@ -27,7 +27,7 @@ test.each([
   expect(livenessAfter(stuckMs)).toBe(alive)
 })
 
-describe('after a shift that could not go on', () => {
+describe('after a session that could not go on', () => {
   test.each([
     [
       'the database of another workspace in the place of its own is waited for',

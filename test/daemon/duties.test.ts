@@ -31,7 +31,7 @@ test('a night that failed ends nothing, and what is kept each minute is tried ag
     log,
     signal: ending.signal,
     serverTime: () => clock.now(),
-    endShift: () => undefined,
+    endSession: () => undefined,
   })
   await clock.advance(61_000)
   const failed = () => lines.match(/(Background work|Maintenance) failed/g)?.length ?? 0
@@ -58,7 +58,7 @@ test('due times that a process noted under a clock that was ahead move back with
       log,
       signal: ending.signal,
       serverTime: () => undefined,
-      endShift: () => undefined,
+      endSession: () => undefined,
     })
     await during()
     ending.abort()

@@ -50,7 +50,7 @@ async function daemonAtNoon() {
         { store, clock, log, settings, signal: stop.signal, readOwners: owners },
         {
           serverTime: () => (server === undefined ? undefined : clock.now() + server),
-          endShift: () => {
+          endSession: () => {
             ends += 1
           },
         },
@@ -117,7 +117,7 @@ test.each([
   expect([told().length, name(), doneAt()]).toEqual([1, 'Team', undefined])
 })
 
-test('a large database that is to be written anew ends the shift', async () => {
+test('a large database that is to be written anew ends the session', async () => {
   const { store, clock, start, answer, ends, doneAt } = await daemonAtNoon()
   store.state.setMeta(META.maintainedAt, at(NOON - 50 * DAY))
   const name = 'x'.repeat(40_000)

@@ -13,7 +13,7 @@ export interface ShiftedClock {
 }
 
 export function shiftedClock(shiftMs = 0): ShiftedClock {
-  const file = join(newFolder(), 'shift')
+  const file = join(newFolder(), 'session')
   const write = (ms: number): void => writeFileSync(file, String(Math.round(ms)))
   write(shiftMs)
   return {

@@ -22,11 +22,11 @@ import { type AccessBefore, createScheduler, type Scheduler } from './scheduler/
 import { createSources } from './sources.ts'
 
 /**
- * One stretch of the daemon's work: everything from the settings to the scheduler is built once and runs until it is
+ * One session of the daemon: everything from the settings to the scheduler is built once and runs until it is
  * told to end or cannot go on. All that it holds in memory can be had again from the database, so that the next
- * shift, or the next process, goes on where it stopped.
+ * session, or the next process, goes on where it stopped.
  */
-export interface Shift {
+export interface Session {
   /** Resolves when `soft` is aborted and what was under way has ended. @throws the StopError that ended it */
   run(): Promise<void>
   progress(): SchedulerProgress
@@ -45,7 +45,7 @@ export interface Wanted {
   keys: readonly { feed: string; scope?: string; key: string }[]
 }
 
-export interface ShiftDeps {
+export interface SessionDeps {
   store: Store
   client: Client
   governor: Governor
@@ -56,17 +56,17 @@ export interface ShiftDeps {
   /** In catalogue order, parents included. */
   resources: readonly ResourceName[]
   pollMs: number
-  /** Whether the API has answered before, and whether the last shift ended because access was lost. */
+  /** Whether the API has answered before, and whether the last session ended because access was lost. */
   access: Omit<AccessBefore, 'againAfterMs'>
   /** Notes what was learned of the API's limits: called inside the transactions of answers, however often. */
   noteLearned?: () => void
   soft: AbortSignal
   hard: AbortSignal
-  observer: ShiftObserver
+  observer: SessionObserver
 }
 
 /** Told of what happens, for metrics. */
-export interface ShiftObserver {
+export interface SessionObserver {
   sent(request: { route: string; lane: Lane; status: SentStatus; durationMs: number }): void
   passed(run: { resource: ResourceName; lane: Lane; outcome: string }): void
 }
@@ -95,7 +95,7 @@ const UNAVAILABLE_MS = 0.75 * DAY
 /** Where it was offered before, it is asked for again so soon at first. */
 const REFUSED_MS = MINUTE
 
-export function createShift(deps: ShiftDeps): Shift {
+export function createSession(deps: SessionDeps): Session {
   const { store, clock, log, random, options, pollMs, observer } = deps
   const chosen = CATALOG.filter(({ name }) => deps.resources.includes(name))
   const sources = new Map<ResourceName, Source[]>()

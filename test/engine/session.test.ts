@@ -3,7 +3,7 @@ import { createClient } from '../../src/api/client.ts'
 import { createGovernor } from '../../src/api/governor/governor.ts'
 import type { ResourceName } from '../../src/catalog/resource.ts'
 import type { Clock } from '../../src/clock.ts'
-import { createShift } from '../../src/engine/shift.ts'
+import { createSession } from '../../src/engine/session.ts'
 import { createLog } from '../../src/log.ts'
 import { type ScriptedAnswer, type ScriptedApi, startScriptedApi, v1Page } from '../support/scripted-api.ts'
 import { until } from '../support/until.ts'
@@ -31,7 +31,7 @@ async function startWork(api: ScriptedApi, trial: Trial, { resources, since }: W
   const initial = { ratePerSecond: 1000, concurrency: 8, limited: false }
   const governor = createGovernor({ clock, random: () => 0, ceilings: {}, initial })
   const end = new AbortController()
-  const running = createShift({
+  const running = createSession({
     store: trial.store,
     client,
     governor,
