@@ -8,7 +8,7 @@ import { safeLines } from './harmless.ts'
 export const LOG_KEYS = {
   resource: 'name of a resource',
   lane: 'head, retry, item, history or audit',
-  segment: "number of a ledger's segment",
+  segment: 'number of a segment',
   pass: 'number of a pass',
   run: 'number of a run',
   record: "a record's id",

@@ -44,7 +44,9 @@ export interface Column {
   content?: true
   /** SQL expression over the row: the column's value after the row's content is purged. Default: NULL. */
   whenErased?: string
-  /** Unit of a quantity; `NOT_STATED` where the API does not state it. Undefined for anything that is not a quantity. */
+  /**
+   * Unit of a quantity; `NOT_STATED` where the API does not state it. Undefined for anything that is not a quantity.
+   */
   unit?: string
   /** What NULL means, as a sentence. Default: the table's `nullMeans`. */
   nullMeans?: string
@@ -100,7 +102,9 @@ export interface Table {
   feedFields: readonly string[]
   /** True where two endpoints return different sets of fields. `_extra` then keeps the unknown fields of both. */
   mergesExtra: boolean
-  /** For a table whose rows are read by a separate feed: its rows count as live while this other table's row is live. */
+  /**
+   * For a table whose rows are read by a separate feed: its rows count as live while this other table's row is live.
+   */
   livesWith?: LivesWith
   /** For an entity: SQL condition for its children to count as live, in addition to its `_deleted_at` being NULL. */
   openWhen?: string
@@ -345,8 +349,8 @@ export interface PointCause {
 }
 
 /**
- * A list that returns the newest rows first and can only be filtered by event time. The store keeps a ledger of its
- * time segments.
+ * A list that returns the newest rows first and can only be filtered by event time. The store divides its
+ * time axis into segments.
  */
 export interface TimelineFeed {
   mode: 'timeline'

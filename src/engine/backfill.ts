@@ -300,7 +300,7 @@ function settleRead(context: EngineContext, resource: Resource): void {
 
 /** A resource of several scopes is offered as long as one of them is, though it may have no rows. */
 function isWhollyUnavailable(context: EngineContext, { name, feeds }: Resource): boolean {
-  const passes = Object.keys(feeds).flatMap(feed => context.store.ledger.segments(`${name}.${feed}`))
+  const passes = Object.keys(feeds).flatMap(feed => context.store.segments.of(`${name}.${feed}`))
   if (passes.some(({ listedRound }) => listedRound === context.round(name))) return false
   return context.counts(name).rowsRead === 0
 }

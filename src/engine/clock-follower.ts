@@ -3,11 +3,11 @@ import type { Store } from '../store/store.ts'
 import { META } from '../store/sync/meta.ts'
 
 /**
- * Due times are noted by this machine's clock. When that was ahead and is set back, they move back with it: else nothing
- * would be read before the wrong time has come.
+ * Due times are noted by this machine's clock. When that was ahead and is set back, they move back with it: else
+ * nothing would be read before the wrong time has come.
  */
 
-type Deps = { clock: Clock; store: Pick<Store, 'state' | 'tasks' | 'ledger' | 'transaction'> }
+type Deps = { clock: Clock; store: Pick<Store, 'state' | 'tasks' | 'segments' | 'transaction'> }
 
 /** Less than this is no jump, but a clock that is kept right. */
 const JUMP_MS = 5000
@@ -24,12 +24,15 @@ export function createClockFollower({ clock, store }: Deps): () => Promise<void>
     measuredAt = clock.elapsed()
     if (behindMs < JUMP_MS) return
     await store.transaction(() => {
-      for (const dueTimes of [store.tasks, store.ledger]) dueTimes.moveBack(behindMs, isoInstant(clock.now()))
+      for (const dueTimes of [store.tasks, store.segments])
+        dueTimes.moveBack(behindMs, isoInstant(clock.now()))
     })
   }
 }
 
-/** Before anything is noted by a clock that may be ahead: a process that is killed soon after leaves word of that clock. */
+/**
+ * Before anything is noted by a clock that may be ahead: a process that is killed soon after leaves word of that clock.
+ */
 export async function noteClock({ clock, store }: Deps): Promise<void> {
   await store.transaction(() => store.state.setMeta(META.clock, isoInstant(clock.now())))
 }

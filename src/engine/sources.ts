@@ -49,7 +49,8 @@ const SOURCES: Factories = {
 export function createSources(context: EngineContext, resource: Resource): Source[] {
   // Every backfill is a new try.
   if (!context.schedule.isTimed)
-    for (const name of Object.keys(resource.feeds)) context.store.ledger.retryNow(`${resource.name}.${name}`)
+    for (const name of Object.keys(resource.feeds))
+      context.store.segments.retryNow(`${resource.name}.${name}`)
   return Object.entries(resource.feeds)
     .flatMap(([name, feed]) => createFeed(context, resource, name, feed))
     .filter(source => source !== undefined)

@@ -38,11 +38,11 @@ import { createHasLiveRows, createRowState, type HasLiveRows, type RowStateOf } 
 import { createRowTimes, type RowTimes } from './rows/times.ts'
 import { createTranscripts, type Transcripts } from './rows/transcripts.ts'
 import { type Arrivals, createArrivals } from './sync/arrivals.ts'
-import { createLedger, type Ledger } from './sync/ledger.ts'
 import { META } from './sync/meta.ts'
 import { createRejects, type Rejects } from './sync/rejects.ts'
 import { createRequests, type Requests } from './sync/requests.ts'
 import { createRuns, type Runs } from './sync/runs.ts'
+import { createSegments, type Segments } from './sync/segments.ts'
 import { createState, type State, seedResources } from './sync/state.ts'
 import { createTasks, type Tasks } from './sync/tasks.ts'
 import { fillDictionary } from './views/dictionary.ts'
@@ -71,7 +71,7 @@ export interface Store {
   db: Sqlite
   prepare: Prepare
   freshness: Freshness
-  ledger: Ledger
+  segments: Segments
   seen: Seen
   tasks: Tasks
   suspicions: Suspicions
@@ -310,7 +310,7 @@ function createStore({
     hasLiveRows: createHasLiveRows(prepare),
     merge,
     write,
-    ledger: createLedger(prepare),
+    segments: createSegments(prepare),
     seen: createSeen(prepare),
     tasks: createTasks(prepare),
     arrivals: createArrivals(prepare),

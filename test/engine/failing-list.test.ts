@@ -48,13 +48,14 @@ describe.each([
     while (api.requests.length === sent) await poll()
     // The first answer ends the waits of all that was put off.
     for (let done = 0; done < 3; done += 1) await poll()
-    const segments = () => trial.store.ledger.segments('messages.list', '')
+    const segments = () => trial.store.segments.of('messages.list', '')
     expect(segments().filter(({ retryAt }) => retryAt !== null)).toEqual([])
     trial.passTime(10 * MINUTE)
     for (let done = 0; done < 3; done += 1) await poll()
 
     const [head] = segments()
-    // The newest end holds half a page of rows again (the 51st is the first below it), so that what comes late among them is seen at the poll.
+    // The newest end holds half a page of rows again (the 51st is the first below it), so that what comes late among
+    // them is seen at the poll.
     const begins = rows[50]?.received_at ?? ''
     expect(head?.from ?? '').toBe(count > 50 ? begins : '')
     list.rows.push(message(1000, { received_at: ago(30 * MINUTE + 1) }))

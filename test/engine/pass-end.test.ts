@@ -58,14 +58,16 @@ const suspects = ({ trial }: Watched) =>
 
 const seen = ({ trial }: Watched) => Number(trial.column('SELECT count(*) FROM sync_seen')[0])
 
-const listedAt = ({ trial }: Watched) => trial.store.ledger.segments(FEED)[0]?.listedAt
+const listedAt = ({ trial }: Watched) => trial.store.segments.of(FEED)[0]?.listedAt
 
-/** Begins to compare as the last page would, and is stopped after so many lots. Returns the keys that each has denied. */
+/**
+ * Begins to compare as the last page would, and is stopped after so many lots. Returns the keys that each has denied.
+ */
 async function compare(watched: Watched, lots: number): Promise<unknown[][]> {
   const { trial, timed } = watched
   const resource = resourceNamed('members')
   const feed = resource.feeds['list']
-  const [pass] = trial.store.ledger.segments(FEED)
+  const [pass] = trial.store.segments.of(FEED)
   if (feed?.mode !== 'snapshot' || !pass) throw new Error('members have no pass')
   const work = endPass(timed.context, { resource, id: FEED, feed, pass, resized: false })
   const denied: unknown[][] = []
@@ -124,9 +126,9 @@ describe('the end of a pass over many rows', () => {
 test('what a pass has seen that was given up counts for no other', async () => {
   const watched = await startNearEnd()
   const { store } = watched.trial
-  const [pass] = store.ledger.segments(FEED)
+  const [pass] = store.segments.of(FEED)
   if (!pass) throw new Error('members have no pass')
-  await store.transaction(() => store.ledger.save({ ...pass, cursor: null, pages: 0, passStartedAt: null }))
+  await store.transaction(() => store.segments.save({ ...pass, cursor: null, pages: 0, passStartedAt: null }))
   watched.timed.context.wishes.add(FEED)
   await watched.timed.drain()
   // Nothing is asked for until the last of it is forgotten, which goes on by itself.

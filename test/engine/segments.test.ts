@@ -47,7 +47,7 @@ const messages = (count: number, minutes = (number: number) => number): MadeMess
 const stored = (trial: Trial) => trial.column('SELECT id FROM live_message_copies ORDER BY 1')
 const idsOf = (rows: readonly MadeMessage[]) => rows.map(({ id }) => id).sort()
 
-const segmentsOf = ({ store }: Trial) => store.ledger.segments('messages.list', '')
+const segmentsOf = ({ store }: Trial) => store.segments.of('messages.list', '')
 
 function expectTiled(trial: Trial): void {
   const all = segmentsOf(trial)

@@ -113,7 +113,7 @@ async function startWorld(scale: number) {
     // As the daemon's duties do when this machine's clock was set back.
     const { store } = trial
     await store.transaction(() => {
-      for (const noted of [store.tasks, store.ledger]) noted.moveBack(behindMs, isoInstant(clock.now()))
+      for (const noted of [store.tasks, store.segments]) noted.moveBack(behindMs, isoInstant(clock.now()))
     })
   }
 

@@ -11,7 +11,7 @@ import { byTime } from '../../src/engine/schedule/by-time.ts'
 import { holdForAWhile } from '../../src/engine/schedule/holds.ts'
 import { auditInterval } from '../../src/engine/schedule/intervals.ts'
 import { createLog } from '../../src/log.ts'
-import type { Segment } from '../../src/store/sync/ledger.ts'
+import type { Segment } from '../../src/store/sync/segments.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 
@@ -97,16 +97,16 @@ describe('the segments of the daemon', () => {
               }
             }
             if (change.kind === 'list') {
-              const due = store.ledger
-                .segments(FEED, '')
+              const due = store.segments
+                .of(FEED, '')
                 .filter(segment => context.schedule.isListDue(list, segment))
               for (const segment of due.filter((_, index) => ((change.failing >> index) & 1) === 0)) {
                 for (const at of PROBES) if (covers(segment, at)) known.set(at, now)
-                store.ledger.save(listed({ ...segment, passStartedAt: isoInstant(now), passRound: 1 }))
+                store.segments.save(listed({ ...segment, passStartedAt: isoInstant(now), passRound: 1 }))
               }
               tileByAge(context, FEED, feed, new Set())
             }
-            const segments = store.ledger.segments(FEED, '')
+            const segments = store.segments.of(FEED, '')
             expect(segments[0]?.to).toBe(null)
             expect(segments.at(-1)?.from).toBe(null)
             expect(segments.slice(1).map(({ to }) => to)).toEqual(
@@ -147,11 +147,11 @@ describe('the segments of the daemon', () => {
       insert.run(`a${row}`, isoInstant(START - row * 10_000), isoInstant(START), isoInstant(START))
     }
     tileAxis(context, FEED)
-    const [whole] = store.ledger.segments(FEED, '')
+    const [whole] = store.segments.of(FEED, '')
     if (!whole) throw new Error('there is no segment')
-    store.ledger.save(listed({ ...whole, passStartedAt: isoInstant(START), passRound: 1 }))
+    store.segments.save(listed({ ...whole, passStartedAt: isoInstant(START), passRound: 1 }))
     tileByAge(context, FEED, feed, new Set())
-    const segments = store.ledger.segments(FEED, '')
+    const segments = store.segments.of(FEED, '')
     expect(segments[0]?.from).toBe(isoInstant(START - 50 * 10_000))
     for (const { from, to } of segments.slice(1)) {
       const newest = Math.max(START - Date.parse(to ?? ''), 10 * MINUTE)

@@ -155,7 +155,7 @@ describe('a typed table', () => {
   test('of a new object is filled when the list of its records was read to its end', async () => {
     const store = temporaryStore()
     store.atomically(() =>
-      store.ledger.add({ feed: 'crm_records.list', scope: 'deal', from: null, to: null }),
+      store.segments.add({ feed: 'crm_records.list', scope: 'deal', from: null, to: null }),
     )
     putObject(store, 'deal', [NAME])
     putRecords(store, 'deal', many(3))

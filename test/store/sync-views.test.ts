@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Segment } from '../../src/store/sync/ledger.ts'
+import type { Segment } from '../../src/store/sync/segments.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
 const MARCH = '2026-03-01T00:00:00.000Z'
@@ -25,8 +25,8 @@ const activity = (id: string, occurredAt: string | null) => ({
 /** Two segments that meet in March. */
 function halves(store: TemporaryStore, feed: 'messages.list' | 'activities.list'): void {
   store.db.prepare('DELETE FROM sync_segments WHERE feed = ?').run(feed)
-  const all = store.ledger.add({ feed, scope: '', from: null, to: null })
-  store.ledger.cut(all, MARCH)
+  const all = store.segments.add({ feed, scope: '', from: null, to: null })
+  store.segments.cut(all, MARCH)
 }
 
 const AT = ['2026-02-01T00:00:00Z', '2026-02-02T00:00:00Z', MARCH, '2026-03-02T00:00:00Z', null] as const
@@ -73,8 +73,8 @@ describe('sync_coverage', () => {
   test('ignores lists that are unavailable, and requires all others', () => {
     const store = temporaryStore()
     const list = (scope: string, cells: Partial<Segment>) => {
-      const segment = store.ledger.add({ feed: 'crm_records.list', scope, from: null, to: null })
-      store.ledger.save({ ...segment, ...cells })
+      const segment = store.segments.add({ feed: 'crm_records.list', scope, from: null, to: null })
+      store.segments.save({ ...segment, ...cells })
     }
     const completeAsOf = () =>
       store.column("SELECT complete_as_of FROM sync_status WHERE resource = 'crm_records'")
@@ -102,12 +102,12 @@ describe('sync_coverage', () => {
       [instant('03-01', '00:00'), instant('03-01', '01:00'), instant('03-01', '00:30')],
     ] as const
     periods.forEach(([from, to, listedAt], index) => {
-      const period = store.ledger.add({ feed: 'access_logs.log', scope: '', from, to })
-      store.ledger.save({ ...period, listedAt, closed: closed[index] === true })
+      const period = store.segments.add({ feed: 'access_logs.log', scope: '', from, to })
+      store.segments.save({ ...period, listedAt, closed: closed[index] === true })
     })
     const sql = "SELECT complete_as_of FROM sync_status WHERE resource = 'access_logs'"
     expect(store.column(sql)).toEqual([asOf])
-    store.ledger.add({ feed: 'access_logs.log', scope: '', from: null, to: periods[0][0] })
+    store.segments.add({ feed: 'access_logs.log', scope: '', from: null, to: periods[0][0] })
     expect(store.column(sql)).toEqual([null])
   })
 
@@ -120,7 +120,7 @@ describe('sync_coverage', () => {
       [first, second],
       [second, third],
     ] as const) {
-      store.ledger.add({ feed: 'access_logs.log', scope: '', from: from ?? null, to: to ?? null })
+      store.segments.add({ feed: 'access_logs.log', scope: '', from: from ?? null, to: to ?? null })
     }
     for (const [id, at] of [
       ['x', null],

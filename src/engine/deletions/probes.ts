@@ -316,7 +316,7 @@ function createAsking(
     const { scope } = first
     const leaveAlone = (status: number, message: string) => {
       const list = { list: purpose.list, feed, scope }
-      if (context.store.ledger.segments(purpose.list, scope).length > 0)
+      if (context.store.segments.of(purpose.list, scope).length > 0)
         refuseTasks(context, { where, scope, status, message }, list)
       // No object of ours: when it becomes one, its list will show all of it.
       else for (const task of tasks) context.store.tasks.remove(task)

@@ -1,6 +1,6 @@
 import type { ResourceName } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
-import type { Segment } from '../../store/sync/ledger.ts'
+import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { scaled } from '../schedule/intervals.ts'
 import type { ListOf } from '../schedule/schedule.ts'
@@ -54,8 +54,8 @@ export function confirmationMs(
 }
 
 /**
- * Until the last of the reads that are to confirm is due. These go by this machine's clock, and the server's, by which a
- * suspicion is old enough, may gain a second when an answer tells it more exactly.
+ * Until the last of the reads that are to confirm is due. These go by this machine's clock, and the server's, by which
+ * a suspicion is old enough, may gain a second when an answer tells it more exactly.
  */
 function askedMs(
   { store, clock, options }: EngineContext,

@@ -3,7 +3,7 @@ import type { ItemFeed, Resource, ResourceName, TimelineFeed } from '../../catal
 import type { Sqlite } from '../../store/database/connection.ts'
 import { quote } from '../../store/database/sql.ts'
 import { statementCache } from '../../store/database/statements.ts'
-import { createLedger } from '../../store/sync/ledger.ts'
+import { createSegments } from '../../store/sync/segments.ts'
 import { createState, type ResourceState } from '../../store/sync/state.ts'
 import { isDueInRound } from '../schedule/wanted.ts'
 
@@ -66,7 +66,7 @@ export function readHoldings(db: Sqlite, query: HoldingsQuery): Holdings {
     const known = states.get(name)
     return known === undefined ? 1 : nextRound(known, goesOn)
   }
-  const ledger = createLedger(prepare)
+  const segments = createSegments(prepare)
   const count = (sql: string, ...values: unknown[]) =>
     prepare(sql)
       .pluck()
@@ -74,7 +74,7 @@ export function readHoldings(db: Sqlite, query: HoldingsQuery): Holdings {
   const since = query.since ?? ''
 
   const timeline = (id: string, { name }: Resource, feed: TimelineFeed): HeldTimeline => {
-    const all = ledger.segments(id, '').filter(({ to }) => to === null || to > since)
+    const all = segments.of(id, '').filter(({ to }) => to === null || to > since)
     const due = all.filter(segment => isDueInRound(segment, round(name)))
     const time = quote(feed.time)
     let known = 0
@@ -144,7 +144,7 @@ export function readHoldings(db: Sqlite, query: HoldingsQuery): Holdings {
       entries.flatMap(({ id, resource, feed }) =>
         feed.mode === 'timeline' || feed.mode === 'item'
           ? []
-          : ledger.segments(id).map(segment => {
+          : segments.of(id).map(segment => {
               const held = {
                 rows: segment.rows,
                 due: isDueInRound(segment, round(resource.name)),

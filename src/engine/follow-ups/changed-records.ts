@@ -69,7 +69,9 @@ function demandChanged(
   }
 }
 
-/** What belongs to a record is asked for from its own side: the answer then tells all of it, and what no longer does. */
+/**
+ * What belongs to a record is asked for from its own side: the answer then tells all of it, and what no longer does.
+ */
 function demandPairs(
   context: EngineContext,
   { cause, at, item, table }: Pointing,
@@ -159,7 +161,7 @@ function isNews(
 }
 
 export function lastListed({ store }: EngineContext, list: string, scope: string): string | null {
-  const [pass] = store.ledger.segments(list, scope)
+  const [pass] = store.segments.of(list, scope)
   return pass?.listedAt ?? null
 }
 

@@ -36,7 +36,7 @@ export function expectedOrFault(
   status: number,
   message: string,
 ): void {
-  const wasRead = context.store.ledger.segments(feed.feed).some(({ listedAt }) => listedAt !== null)
+  const wasRead = context.store.segments.of(feed.feed).some(({ listedAt }) => listedAt !== null)
   if (wasRead && status in REMEDIES) throw accessLost(status, message)
   if (expected?.[status] !== 'unavailable') throw refusal(status, message)
   context.setAside(feed, `The API answers ${status}: ${message}`)

@@ -2,7 +2,7 @@ import { PAGING } from '../../api/paging.ts'
 import type { TimelineFeed } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import type { ParleyError } from '../../errors.ts'
-import { NOT_WALKING, type Segment } from '../../store/sync/ledger.ts'
+import { NOT_WALKING, type Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { probeUnread } from '../deletions/probe-unread.ts'
 import type { FeedName } from '../feeds.ts'
@@ -25,7 +25,7 @@ export interface FailedSpan {
   queryOf(segment: Segment): Query
 }
 
-/** Writes to the ledger what `nextForPage` decides. A span is only reported where it is put off. */
+/** Stores what `nextForPage` decides. A span is only reported where it is put off. */
 export function narrowSpan(context: EngineContext, span: FailedSpan): void {
   const { segment, base, error } = span
   const attempts = segment.attempts + 1
@@ -57,18 +57,18 @@ function shrink(context: EngineContext, span: FailedSpan, attempts: number, limi
   const query = { ...span.queryOf(rest), limit: String(limit) }
   // A span that was stepped over counts how often it was: all requests of one try are one failure.
   const state = isSteppedOver(rest) ? {} : { attempts, retryAt: null }
-  context.store.ledger.save({ ...rest, query, ...state })
+  context.store.segments.save({ ...rest, query, ...state })
 }
 
 function cut(context: EngineContext, span: FailedSpan, attempts: number, at: number): void {
-  const { ledger } = context.store
+  const { segments } = context.store
   const rest = unread(context, span)
-  const older = ledger.cut(rest, isoInstant(at))
+  const older = segments.cut(rest, isoInstant(at))
   const { listedAt, listedRound, passStartedAt, passRound } = rest
   const state = { listedAt, listedRound, passStartedAt, passRound, attempts, retryAt: null }
   for (const part of [{ ...rest, from: isoInstant(at) }, older]) {
     const query = { ...span.queryOf(part), limit: '1' }
-    ledger.save({ ...part, ...state, query })
+    segments.save({ ...part, ...state, query })
   }
 }
 
@@ -78,7 +78,7 @@ function stepOver(context: EngineContext, span: FailedSpan, failures: number): v
   // What it took to find the bad row is no part of how often that row has failed.
   const attempts = isSteppedOver(segment) ? failures : 1
   const retryAt = context.after(aloneBackoffMs(attempts))
-  context.store.ledger.save({ ...rest, query: null, attempts, retryAt })
+  context.store.segments.save({ ...rest, query: null, attempts, retryAt })
   noteUnread(context, list, rest, error)
   probeUnread(context, list.id, feed, {
     from: rest.from,
@@ -90,10 +90,10 @@ function stepOver(context: EngineContext, span: FailedSpan, failures: number): v
 const whereOf = ({ list }: FailedSpan): FeedName => ({ resource: list.resource, feed: list.id })
 
 /** What the walk has still before it, as a span that is walked from its top. */
-function unread({ store: { ledger } }: EngineContext, { segment }: FailedSpan): Segment {
+function unread({ store: { segments } }: EngineContext, { segment }: FailedSpan): Segment {
   const { passStartedAt, passRound, edgeAt } = segment
   const isCut = edgeAt !== null && canCutAtEdge(segment)
-  const rest = isCut ? cutOff(ledger, segment, edgeAt) : { ...segment, ...NOT_WALKING }
+  const rest = isCut ? cutOff(segments, segment, edgeAt) : { ...segment, ...NOT_WALKING }
   // A span that was listed before is due at once only as a part of the walk under way.
   return { ...rest, ...(segment.listedAt !== null && { passStartedAt, passRound }) }
 }

@@ -1,6 +1,6 @@
 import type { RetryCause } from '../../api/classify.ts'
 import { type Backoff, longestBackoffMs } from '../../backoff.ts'
-import type { Segment } from '../../store/sync/ledger.ts'
+import type { Segment } from '../../store/sync/segments.ts'
 import { DAY, HOUR, MINUTE, WEEK } from '../schedule/intervals.ts'
 
 /**
@@ -74,7 +74,9 @@ export type NextForPage =
   | { step: 'wait' }
   /** The same place with so many rows a page. */
   | { step: 'shrink'; limit: number }
-  /** The first row fails, wherever it lies: the span is cut at this instant, in ms, and each part asked for by itself. */
+  /**
+   * The first row fails, wherever it lies: the span is cut at this instant, in ms, and each part asked for by itself.
+   */
   | { step: 'cut'; at: number }
   /** The bad row is alone. */
   | { step: 'step-over' }

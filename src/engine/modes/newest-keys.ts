@@ -38,7 +38,7 @@ export function createNewestKeys(
   const isKnown = (key: string) => store.tasks.find({ feed: `${resource.name}.detail`, key }) !== undefined
 
   const isDue = (): boolean => {
-    const [pass] = store.ledger.segments(id, '')
+    const [pass] = store.segments.of(id, '')
     if (!pass?.listedAt || pass.passStartedAt !== null || holds.isHeld(id)) return false
     const usualMs = scaled(usualIntervalMs(feed), context.options)
     if (schedule.intervalMs(list, pass) <= usualMs || schedule.isListDue(list, pass)) return false
@@ -56,7 +56,7 @@ export function createNewestKeys(
         const news = page.items
           .flatMap(item => keyOf(item, feed.keyFields) ?? [])
           .filter(key => !isKnown(key))
-        const [pass] = store.ledger.segments(id, '')
+        const [pass] = store.segments.of(id, '')
         if (pass) storeItems(context, { resource, id, feed, pass }, page, reply)
         const next = JSON.stringify(page.next)
         if (news.length === 0 || page.next === null || asked.has(next)) {

@@ -2,7 +2,7 @@ import { tableNamed } from '../../catalog/catalog.ts'
 import type { Resource, SnapshotFeed } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import type { KeyRange } from '../../store/deletions/seen.ts'
-import type { Segment } from '../../store/sync/ledger.ts'
+import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { denied } from '../deletions/denial.ts'
 import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../deletions/doubts.ts'
@@ -28,8 +28,8 @@ export interface EndedPass {
 
 /**
  * Denies the rows that the pass has not seen, range by range of their keys. The first lot is done with the last page,
- * and mostly it is all. Until the last the ledger keeps the checkpoint of that page: a process that is killed before is
- * followed by one that asks for the page once more and compares from the start.
+ * and mostly it is all. Until the last the segment keeps the checkpoint of that page: a process that is killed before
+ * is followed by one that asks for the page once more and compares from the start.
  */
 export function* endPass(context: EngineContext, ended: EndedPass): Lots {
   const { store, doubts } = context
@@ -49,7 +49,7 @@ export function* endPass(context: EngineContext, ended: EndedPass): Lots {
   doubts.passEnded(pass.id, missed > 0)
   for (const key of feed.always ?? [])
     store.tasks.add({ feed: `${resource.name}.detail`, key, dueAt: context.now() })
-  store.ledger.save(listed(pass))
+  store.segments.save(listed(pass))
   if (pass.passStartedAt && !feed.scope) store.state.fresh(resource.name, pass.passStartedAt)
   yield* forgetSeen(context, id, pass.scope)
 }

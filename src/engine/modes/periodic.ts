@@ -5,7 +5,7 @@ import type { PeriodicFeed, Resource } from '../../catalog/resource.ts'
 import type { ParsedItem } from '../../catalog/row.ts'
 import { isoInstant } from '../../clock.ts'
 import { type ParleyError, ResourceError } from '../../errors.ts'
-import { type Ledger, NOT_WALKING, type Segment } from '../../store/sync/ledger.ts'
+import { NOT_WALKING, type Segment, type Segments } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { writeRows } from '../follow-ups/write.ts'
 import { DAY, HOUR, scaled } from '../schedule/intervals.ts'
@@ -58,7 +58,7 @@ export function createPeriodic(
   let feedFailures = 0
   let isAnswered = false
 
-  const periods = () => store.ledger.segments(id, '')
+  const periods = () => store.segments.of(id, '')
   const due = () => periods().filter(period => schedule.isListDue(list, period))
 
   /** In the daemon the next period is planned when the open one falls due. */
@@ -85,7 +85,7 @@ export function createPeriodic(
       refused(status, message) {
         if (status === 400 && period.cursor) {
           if (period.restarts > 0) throw setbackError('refused')
-          store.ledger.save(fromTheTop(period))
+          store.segments.save(fromTheTop(period))
           return
         }
         if (status === 400 && !endIgnored && period.to !== null) {
@@ -178,10 +178,10 @@ interface FailedPeriod {
   isAnswered: boolean
 }
 
-/** Writes to the ledger what `nextForPeriod` decides, so that one bad entry does not hide a month. */
+/** Stores what `nextForPeriod` decides, so that one bad entry does not hide a month. */
 function narrowPeriod(context: EngineContext, failed: FailedPeriod): void {
   const { list, period, error, feedFailures, isAnswered } = failed
-  const { ledger } = context.store
+  const { segments } = context.store
   const attempts = period.attempts + 1
   const next = nextForPeriod({
     attempts,
@@ -199,10 +199,10 @@ function narrowPeriod(context: EngineContext, failed: FailedPeriod): void {
     const state = { passStartedAt, passRound, listedAt, listedRound, attempts, retryAt: null }
     const whole = { ...period, ...NOT_WALKING }
     const at = isoInstant(next.at)
-    ledger.save({ ...ledger.cut(whole, at), ...state })
-    ledger.save({ ...whole, ...state, from: at })
+    segments.save({ ...segments.cut(whole, at), ...state })
+    segments.save({ ...whole, ...state, from: at })
   } else {
-    ledger.save({ ...period, ...NOT_WALKING, attempts, retryAt: context.after(aloneBackoffMs(attempts)) })
+    segments.save({ ...period, ...NOT_WALKING, attempts, retryAt: context.after(aloneBackoffMs(attempts)) })
     noteUnread(context, list, period, error)
   }
 }
@@ -224,7 +224,7 @@ function planPeriods(context: EngineContext, id: string): void {
   const { store } = context
   const end = context.server.now()
   dropFuture(context, id, end)
-  const periods = store.ledger.segments(id, '')
+  const periods = store.segments.of(id, '')
   const newest = periods[0]?.to
   const start = newest ? Date.parse(newest) : end - HOUR - LONGEST_PERIOD_MS
   const isLoading = isNewestOpen(periods) && periods.some(isUnread)
@@ -241,10 +241,10 @@ function planPeriods(context: EngineContext, id: string): void {
 
 /** Periods planned by a clock that was ahead: what was read of the future was not read to its end. */
 function dropFuture({ store }: EngineContext, id: string, now: number): void {
-  for (const period of store.ledger.segments(id, '')) {
-    if (period.from !== null && Date.parse(period.from) > now) store.ledger.remove(period)
+  for (const period of store.segments.of(id, '')) {
+    if (period.from !== null && Date.parse(period.from) > now) store.segments.remove(period)
     else if (period.to !== null && Date.parse(period.to) > now)
-      store.ledger.save({ ...period, closed: false })
+      store.segments.save({ ...period, closed: false })
   }
 }
 
@@ -252,15 +252,15 @@ function addPeriod({ store, options }: EngineContext, id: string, from: number, 
   const earliest = options.since === null ? from : Math.max(from, Date.parse(options.since))
   if (earliest >= to) return
   const bounds = { from: new Date(earliest).toISOString(), to: new Date(to).toISOString() }
-  store.ledger.add({ feed: id, scope: '', ...bounds })
+  store.segments.add({ feed: id, scope: '', ...bounds })
 }
 
 /** Each hour closes a period, so closed neighbours become one as long as a request may still name its span. */
-function joinClosed(ledger: Ledger, id: string): void {
+function joinClosed(segments: Segments, id: string): void {
   let newer: Segment | undefined
-  for (const period of ledger.segments(id, '')) {
+  for (const period of segments.of(id, '')) {
     const isOne = newer?.closed && period.closed && spanMs(period.from, newer.to) <= LONGEST_PERIOD_MS
-    newer = newer && isOne ? ledger.join(newer, period) : period
+    newer = newer && isOne ? segments.join(newer, period) : period
   }
 }
 
@@ -275,7 +275,7 @@ function isUnread({ listedAt, from, to }: Segment): boolean {
 
 /** Once the oldest period is read, the one before it follows, until as long as three in a row is empty. */
 function extendBack(context: EngineContext, id: string): void {
-  const periods = context.store.ledger.segments(id, '')
+  const periods = context.store.segments.of(id, '')
   const last = periods.at(-1)
   if (!last?.from || isUnread(last)) return
   const to = Date.parse(last.from)
@@ -338,8 +338,8 @@ function applyPage(
   if (page.next === null || past) endPeriod(context, work, reached)
   else if (work.guards.repeats(period, page.next)) {
     if (period.restarts > 0) throw setbackError('repeated')
-    store.ledger.save(fromTheTop(period))
-  } else store.ledger.save(reached)
+    store.segments.save(fromTheTop(period))
+  } else store.segments.save(reached)
   return false
 }
 
@@ -398,10 +398,10 @@ function endPeriod(context: EngineContext, { resource, id, guards }: PeriodWork,
   guards.ended(period)
   const ended = listed(period)
   const settledAt = Date.parse(period.to ?? '') + scaled(SETTLED_AFTER_MS, context.options)
-  store.ledger.save({ ...ended, closed: Date.parse(ended.listedAt ?? '') >= settledAt })
-  const [newest] = store.ledger.segments(id, '')
+  store.segments.save({ ...ended, closed: Date.parse(ended.listedAt ?? '') >= settledAt })
+  const [newest] = store.segments.of(id, '')
   if (newest?.id === period.id && ended.listedAt) store.state.fresh(resource.name, ended.listedAt)
-  joinClosed(store.ledger, id)
-  if (isNewestOpen(store.ledger.segments(id, ''))) extendBack(context, id)
+  joinClosed(store.segments, id)
+  if (isNewestOpen(store.segments.of(id, ''))) extendBack(context, id)
   else planPeriods(context, id)
 }

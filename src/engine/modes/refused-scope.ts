@@ -32,7 +32,7 @@ export function standingOf(
   { list, feed, scope }: ScopeList,
 ): Standing {
   if (store.hasLiveRows(feed.table, scope)) return 'has-rows'
-  const wasListed = store.ledger.segments(list, scope).some(({ listedAt }) => listedAt !== null)
+  const wasListed = store.segments.of(list, scope).some(({ listedAt }) => listedAt !== null)
   return wasListed ? 'was-listed' : 'never-offered'
 }
 
@@ -41,7 +41,7 @@ export function isOffered(
   { store }: Pick<EngineContext, 'store'>,
   { list, scope }: Pick<ScopeList, 'list' | 'scope'>,
 ): boolean {
-  return store.ledger.segments(list, scope).some(({ unavailableSince }) => unavailableSince === null)
+  return store.segments.of(list, scope).some(({ unavailableSince }) => unavailableSince === null)
 }
 
 interface Refusal {

@@ -24,7 +24,7 @@ export function createSingleton(
   let underWay = false
 
   const due = () => {
-    const [segment] = store.ledger.segments(id, '')
+    const [segment] = store.segments.of(id, '')
     if (holds.isHeld(id)) return false
     const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context))
     if (since !== undefined) return confirmableAt(context, since) <= context.server.now()
@@ -35,15 +35,15 @@ export function createSingleton(
   const denyDocument = (status: number, message: string) => {
     const row = { table: feed.table, scope: '', key: '1' }
     if (denied(context, row).state === 'suspected') return
-    for (const segment of store.ledger.segments(id)) store.ledger.remove(segment)
+    for (const segment of store.segments.of(id)) store.segments.remove(segment)
     expectedOrFault(context, where, feed.expected, status, message)
   }
 
   const noteRead = (reply: Reply) => {
     context.wishes.delete(id)
     const segment =
-      store.ledger.segments(id, '')[0] ?? store.ledger.add({ feed: id, scope: '', from: null, to: null })
-    store.ledger.save({
+      store.segments.of(id, '')[0] ?? store.segments.add({ feed: id, scope: '', from: null, to: null })
+    store.segments.save({
       ...segment,
       listedAt: reply.serverSentAt,
       listedRound: context.round(resource.name),

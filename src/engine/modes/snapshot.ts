@@ -5,7 +5,7 @@ import type { Resource, ResourceName, SnapshotFeed } from '../../catalog/resourc
 import type { ParleyError } from '../../errors.ts'
 import { canonicalInstant } from '../../instant.ts'
 import { quote } from '../../store/database/sql.ts'
-import { NOT_WALKING, type Segment } from '../../store/sync/ledger.ts'
+import { NOT_WALKING, type Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { shown } from '../deletions/denial.ts'
 import { noteListed } from '../deletions/unlisted.ts'
@@ -59,8 +59,8 @@ export function createSnapshot(
     scopes ??= store.attempt(() => ensurePasses(context, id, feed))?.value
     if (scopes === undefined) return undefined
     const { asked } = scopes
-    return store.ledger
-      .segments(id)
+    return store.segments
+      .of(id)
       .filter(({ scope }) => asked.includes(scope) && !holds.isHeld(id, scope))
       .filter(pass => schedule.isListDue(list, pass))
   }
@@ -68,7 +68,7 @@ export function createSnapshot(
   const leftovers = createPlan(context, {
     mayBegin: () => true,
     *lots() {
-      for (const { scope, pages } of store.ledger.segments(id))
+      for (const { scope, pages } of store.segments.of(id))
         if (pages === 0 && !underWay.has(scope)) yield* forgetSeen(context, id, scope)
     },
   })
@@ -114,7 +114,7 @@ export function createSnapshot(
       refused(status, message) {
         if (status === 400 && retryOtherwise(context, work)) return
         if (feed.expected?.[status] === 'absent') {
-          store.ledger.remove(pass)
+          store.segments.remove(pass)
           holds.fail(id, pass.scope)
         } else if (feed.scope && feed.expected?.[status] === 'unavailable') {
           scopeUnavailable(context, work, status, message)
@@ -173,13 +173,13 @@ function ensurePasses({ store, holds }: EngineContext, id: string, { scope }: Sn
   const wanted = scope
     ? [...new Set([...(scope.always ?? []), ...liveKeys(store.prepare, scope.table, scope.column)])]
     : ['']
-  const passes = store.ledger.segments(id)
-  for (const pass of passes) if (!wanted.includes(pass.scope)) store.ledger.remove(pass)
+  const passes = store.segments.of(id)
+  for (const pass of passes) if (!wanted.includes(pass.scope)) store.segments.remove(pass)
   const left = wanted.filter(one => holds.isHeld(id, one))
   const asked = wanted.filter(one => !left.includes(one))
   for (const one of asked) {
     if (passes.some(pass => pass.scope === one)) continue
-    store.ledger.add({ feed: id, scope: one, from: null, to: null })
+    store.segments.add({ feed: id, scope: one, from: null, to: null })
   }
   return { asked, left }
 }
@@ -211,7 +211,7 @@ function failPass(context: EngineContext, { resource, id, pass, query }: PassWor
   if (next.step === 'wait') putOffList(context, { resource: resource.name, feed: id }, pass, error)
   else {
     const smaller = { ...pass.query, limit: String(next.limit) }
-    context.store.ledger.save({ ...pass, ...NOT_WALKING, query: smaller, attempts, retryAt: null })
+    context.store.segments.save({ ...pass, ...NOT_WALKING, query: smaller, attempts, retryAt: null })
   }
 }
 
@@ -226,7 +226,7 @@ function scopeUnavailable(context: EngineContext, work: PassWork, status: number
     return
   }
   const unavailableSince = pass.unavailableSince ?? context.now()
-  context.store.ledger.save({ ...pass, ...NOT_WALKING, listedRound: 0, unavailableSince })
+  context.store.segments.save({ ...pass, ...NOT_WALKING, listedRound: 0, unavailableSince })
   leaveScope(context, refusal, standing)
 }
 
@@ -234,12 +234,12 @@ function scopeUnavailable(context: EngineContext, work: PassWork, status: number
 function retryOtherwise({ store }: EngineContext, { feed, pass, limits }: PassWork): boolean {
   if (feed.list.paging === 'any' && pass.query?.['limit'] !== undefined && pass.cursor === null) {
     limits.set(pass.scope, 'refused')
-    store.ledger.save({ ...pass, ...NOT_WALKING })
+    store.segments.save({ ...pass, ...NOT_WALKING })
     return true
   }
   if (pass.cursor === null) return false
   if (pass.restarts > 0) throw setbackError('refused')
-  store.ledger.save({ ...fromTheTop(pass), query: pass.query })
+  store.segments.save({ ...fromTheTop(pass), query: pass.query })
   return true
 }
 
@@ -266,17 +266,17 @@ function applyPage(context: EngineContext, work: PassWork, value: unknown, reply
   }
   if (limit !== undefined) {
     limits.set(pass.scope, 'accepted')
-    store.ledger.save({ ...pass, ...NOT_WALKING, query: { limit } })
+    store.segments.save({ ...pass, ...NOT_WALKING, query: { limit } })
   } else if (resized && pass.restarts < MOST_RESIZES) {
-    store.ledger.save({ ...fromTheTop(pass), query: pass.query })
+    store.segments.save({ ...fromTheTop(pass), query: pass.query })
   } else if (page.next === null) {
     const lots = endPass(context, { resource, id, feed, pass: reached, resized })
     work.rest = lots.next().done ? undefined : lots
   } else if (work.guards.repeats(pass, page.next)) {
     if (pass.restarts > 0) throw setbackError('repeated')
-    store.ledger.save({ ...fromTheTop(pass), query: pass.query })
+    store.segments.save({ ...fromTheTop(pass), query: pass.query })
   } else {
-    store.ledger.save(reached)
+    store.segments.save(reached)
   }
 }
 

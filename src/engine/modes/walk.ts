@@ -1,6 +1,6 @@
 import { type CursorGuard, createCursorGuard } from '../../api/paging.ts'
 import { type ParleyError, ResourceError } from '../../errors.ts'
-import { type Ledger, NOT_WALKING, type Segment } from '../../store/sync/ledger.ts'
+import { NOT_WALKING, type Segment, type Segments } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import type { FeedName } from '../feeds.ts'
 import type { Reply } from '../scheduler/job.ts'
@@ -97,11 +97,11 @@ export function setbackError(setback: Setback): ResourceError {
 }
 
 /** Cuts a segment and returns the older part, which was last listed when the whole was. */
-export function cutOff(ledger: Ledger, segment: Segment, at: string): Segment {
+export function cutOff(segments: Segments, segment: Segment, at: string): Segment {
   const { listedAt, listedRound } = segment
-  const older = { ...ledger.cut(segment, at), listedAt, listedRound }
-  ledger.save(older)
-  if (segment.edgeAt !== null) ledger.save({ ...listed(segment), from: at })
+  const older = { ...segments.cut(segment, at), listedAt, listedRound }
+  segments.save(older)
+  if (segment.edgeAt !== null) segments.save({ ...listed(segment), from: at })
   return older
 }
 
@@ -109,11 +109,11 @@ export function cutOff(ledger: Ledger, segment: Segment, at: string): Segment {
  * Leaves what a walk has still before it, from an instant on, to a walk of its own. The walk itself keeps its query
  * and cursor, also while its next page is asked for, and ends when it has passed that instant.
  */
-export function leaveRest(ledger: Ledger, segment: Segment, at: string): void {
+export function leaveRest(segments: Segments, segment: Segment, at: string): void {
   const { listedAt, listedRound, passStartedAt, passRound } = segment
-  const rest = ledger.cut(segment, at)
+  const rest = segments.cut(segment, at)
   // What was listed before is due at once only as a part of the walk under way.
-  ledger.save({ ...rest, listedAt, listedRound, ...(listedAt !== null && { passStartedAt, passRound }) })
+  segments.save({ ...rest, listedAt, listedRound, ...(listedAt !== null && { passStartedAt, passRound }) })
 }
 
 /** Whether the walk has left its segment's top and not reached its end. */
@@ -127,12 +127,12 @@ export function canCutAtEdge({ edgeAt, from, to }: Segment): boolean {
  * the walk had not got anywhere yet, it begins again, once.
  * @throws ResourceError when it had begun again already
  */
-export function cutWhereItStands(ledger: Ledger, segment: Segment, setback: Setback): void {
+export function cutWhereItStands(segments: Segments, segment: Segment, setback: Setback): void {
   const { edgeAt } = segment
   if (edgeAt !== null && canCutAtEdge(segment)) {
-    cutOff(ledger, segment, edgeAt)
+    cutOff(segments, segment, edgeAt)
     return
   }
   if (segment.restarts > 0) throw setbackError(setback)
-  ledger.save(fromTheTop(segment))
+  segments.save(fromTheTop(segment))
 }

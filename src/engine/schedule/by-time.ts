@@ -1,5 +1,5 @@
 import { isoInstant } from '../../clock.ts'
-import type { Segment } from '../../store/sync/ledger.ts'
+import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { recheckAt } from '../deletions/recheck.ts'
 import { auditInterval, MINUTE, passInterval, scaled, usualIntervalMs } from './intervals.ts'

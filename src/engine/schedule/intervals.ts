@@ -1,5 +1,5 @@
 import type { Feed, ItemFeed, TimelineFeed } from '../../catalog/resource.ts'
-import type { Segment } from '../../store/sync/ledger.ts'
+import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineOptions } from '../options.ts'
 
 /** Lengths of time, in ms, and the owner's scale for them. */

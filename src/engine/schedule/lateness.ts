@@ -63,7 +63,7 @@ function scheduleOf(context: EngineContext, list: ListOf): ListSchedule | undefi
   const heldUntil = holds.heldUntil(list.resource)
   const heldAt = heldUntil === undefined ? undefined : server.now() + heldUntil - clock.elapsed()
   if (holds.isHeld(list.id)) return { feed: list.id, dueAt: heldAt, parts: [] }
-  const segments = store.ledger.segments(list.id).filter(one => one.unavailableSince === null)
+  const segments = store.segments.of(list.id).filter(one => one.unavailableSince === null)
   if (isNeverRead(list.feed, segments)) return { feed: list.id, dueAt: server.now(), parts: [] }
   if (segments.length === 0) return undefined
   const dueTimes = segments.flatMap(segment => {

@@ -24,8 +24,8 @@ export function dueNow(context: EngineContext, resources: readonly Resource[]): 
 }
 
 function dueWalks({ store, schedule, holds }: EngineContext, list: ListOf): Source['lane'][] {
-  return store.ledger
-    .segments(list.id)
+  return store.segments
+    .of(list.id)
     .filter(segment => !holds.isHeld(list.id, segment.scope) && schedule.isListDue(list, segment))
     .map(segment => schedule.laneOf(list, segment))
 }
@@ -77,7 +77,7 @@ export function nextDue(
   for (const [feedName, feed] of Object.entries(feeds)) {
     const id = `${name}.${feedName}`
     if (feed.mode === 'item' || holds.isHeld(id)) continue
-    const segments = store.ledger.segments(id)
+    const segments = store.segments.of(id)
     if (isNeverRead(feed, segments)) times.push(context.now())
     const asked = segments.filter(({ scope }) => !holds.isHeld(id, scope))
     times.push(...asked.flatMap(segment => schedule.dueAt({ resource: name, id, feed }, segment) ?? []))

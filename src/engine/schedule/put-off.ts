@@ -1,6 +1,6 @@
 import { isoInstant } from '../../clock.ts'
 import type { ParleyError } from '../../errors.ts'
-import type { Segment } from '../../store/sync/ledger.ts'
+import type { Segment } from '../../store/sync/segments.ts'
 import type { Task } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
 import type { FeedName } from '../feeds.ts'
@@ -31,8 +31,8 @@ export function putOff(
 }
 
 /**
- * Reports a list, or a part of it, that could not be read. Its wait stands in the ledger, so that no other part waits
- * for it. The checkpoint stays: what the walk has read is not read again.
+ * Reports a list, or a part of it, that could not be read. Its wait is stored in its segment, so that no other part
+ * waits for it. The checkpoint stays: what the walk has read is not read again.
  */
 export function putOffList(
   context: EngineContext,
@@ -47,12 +47,12 @@ export function putOffList(
     ? isoInstant(clock.now() + pageBackoffMs(attempts))
     : context.after(aloneBackoffMs(attempts))
   const kept = givenUp(segment, error)
-  store.ledger.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })
+  store.segments.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })
   failList(context, where, error)
 }
 
 /** Reports that a part of a list could not be read. */
 export function failList(context: EngineContext, where: FeedName, error: ParleyError): void {
-  const isUnread = () => context.store.ledger.segments(where.feed).some(({ retryAt }) => retryAt !== null)
+  const isUnread = () => context.store.segments.of(where.feed).some(({ retryAt }) => retryAt !== null)
   context.fail(where, error, { isUnread })
 }

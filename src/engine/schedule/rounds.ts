@@ -1,6 +1,6 @@
 import type { Resource, ResourceName } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
-import type { Segment } from '../../store/sync/ledger.ts'
+import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { forgetConfirmed, isHoldOver, settleDeletions } from '../deletions/settle.ts'
 import { isSteppedOver } from '../modes/narrowing.ts'
@@ -52,8 +52,8 @@ export function settleRun(context: EngineContext, resource: Resource, trusted: b
 }
 
 /**
- * Under a tight limit something is always due, and no run ends. What its first reads have brought is known all the same:
- * the round ends once every list was read since it began and no first read is left.
+ * Under a tight limit something is always due, and no run ends. What its first reads have brought is known all the
+ * same: the round ends once every list was read since it began and no first read is left.
  */
 export function isReadThrough(context: EngineContext, resource: Resource): boolean {
   return isRoundComplete(context, resource) && !hasFirstReads(context, resource)
@@ -70,13 +70,13 @@ export function noteMadeGood(context: EngineContext, resource: Resource): void {
 
 /** Items that no list has shown since the round began, but for lists that could not be read. */
 function resolveRejects(context: EngineContext, resource: Resource, before: string): void {
-  const { ledger, rejects } = context.store
+  const { segments, rejects } = context.store
   for (const feed of feedsReadWhole(resource)) {
-    const segments = ledger.segments(feed)
-    const read = segments.filter(({ retryAt }) => retryAt === null)
+    const all = segments.of(feed)
+    const read = all.filter(({ retryAt }) => retryAt === null)
     // Without scopes, a reject is noted under the key of its row, which says nothing of where it was listed.
     const isScoped = read.every(({ scope }) => scope !== '')
-    if (read.length === segments.length) rejects.resolve(feed, null, before, context.now())
+    if (read.length === all.length) rejects.resolve(feed, null, before, context.now())
     else if (isScoped) for (const { scope } of read) rejects.resolve(feed, scope, before, context.now())
   }
 }
@@ -109,7 +109,7 @@ export function areListsRead(context: EngineContext, { name, feeds }: Resource):
   const round = context.round(name)
   const segments = lists.map(([feedName, feed]) => {
     const list = { resource: name, id: `${name}.${feedName}`, feed }
-    const all = context.store.ledger.segments(list.id).filter(one => !isLeftOut(one))
+    const all = context.store.segments.of(list.id).filter(one => !isLeftOut(one))
     return all.filter(one => isWanted(list, one, context.options))
   })
   return segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))
@@ -124,7 +124,7 @@ function isLeftOut(segment: Segment): boolean {
 /** Some part of a list could not be read and waits for its next try. */
 function hasPutOff({ store }: EngineContext, { name, feeds }: Resource): boolean {
   return Object.keys(feeds).some(feed =>
-    store.ledger.segments(`${name}.${feed}`).some(({ retryAt }) => retryAt !== null),
+    store.segments.of(`${name}.${feed}`).some(({ retryAt }) => retryAt !== null),
   )
 }
 
@@ -133,8 +133,6 @@ function isWhollyHeld({ holds, store }: EngineContext, { name, feeds }: Resource
   return Object.entries(feeds).every(([feedName, feed]) => {
     const id = `${name}.${feedName}`
     const isScoped = feed.mode === 'snapshot' && feed.scope !== undefined
-    return (
-      holds.isHeld(id) || (isScoped && store.ledger.segments(id).every(one => one.unavailableSince !== null))
-    )
+    return holds.isHeld(id) || (isScoped && store.segments.of(id).every(one => one.unavailableSince !== null))
   })
 }

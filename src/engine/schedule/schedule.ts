@@ -1,5 +1,5 @@
 import type { Feed, ItemFeed, ResourceName } from '../../catalog/resource.ts'
-import type { Segment } from '../../store/sync/ledger.ts'
+import type { Segment } from '../../store/sync/segments.ts'
 import type { Task, TaskOrder } from '../../store/sync/tasks.ts'
 import type { Lane } from '../scheduler/job.ts'
 

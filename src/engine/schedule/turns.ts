@@ -1,4 +1,4 @@
-import type { Segment } from '../../store/sync/ledger.ts'
+import type { Segment } from '../../store/sync/segments.ts'
 
 /**
  * Which of several due segments of one list is read next. For as long as more falls due than the API allows, a fixed

@@ -1,4 +1,4 @@
-import type { Segment } from '../../store/sync/ledger.ts'
+import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import type { EngineOptions } from '../options.ts'
 import { longestWaitMs } from './intervals.ts'

@@ -27,7 +27,7 @@ export function withParts(resource: ResourceName): readonly ResourceName[] {
  * and what is read singly falls due. No row is touched. To be called inside a transaction.
  */
 export function markForResync(
-  store: Pick<Store, 'prepare' | 'ledger' | 'state'>,
+  store: Pick<Store, 'prepare' | 'segments' | 'state'>,
   resources: readonly ResourceName[],
   now: string,
 ): Marked[] {
@@ -51,10 +51,14 @@ export function markForResync(
 }
 
 /** What is noted of a timeline is one span without ends, so that its axis is tiled at every instant. */
-function forgetLists({ prepare, ledger }: Pick<Store, 'prepare' | 'ledger'>, id: string, feed: Feed): void {
+function forgetLists(
+  { prepare, segments }: Pick<Store, 'prepare' | 'segments'>,
+  id: string,
+  feed: Feed,
+): void {
   prepare('DELETE FROM sync_segments WHERE feed = ?').run(id)
   prepare('DELETE FROM sync_seen WHERE feed = ?').run(id)
-  if (feed.mode === 'timeline') ledger.add({ feed: id, scope: '', from: null, to: null })
+  if (feed.mode === 'timeline') segments.add({ feed: id, scope: '', from: null, to: null })
 }
 
 /** Which rows were read singly before, where no task is kept for them once they were. */

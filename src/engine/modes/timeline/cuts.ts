@@ -1,4 +1,4 @@
-import type { Segment } from '../../../store/sync/ledger.ts'
+import type { Segment } from '../../../store/sync/segments.ts'
 
 /**
  * Where a long walk is cut, so that what is left of it is walked several at a time. Nobody knows where a history ends

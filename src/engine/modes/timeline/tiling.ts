@@ -1,6 +1,6 @@
 import type { TimelineFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
-import type { Segment } from '../../../store/sync/ledger.ts'
+import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { DAY, MINUTE } from '../../schedule/intervals.ts'
 import { isWanted } from '../../schedule/wanted.ts'
@@ -31,7 +31,7 @@ export function tileByAge(
   feed: TimelineFeed,
   busy: ReadonlySet<number>,
 ): void {
-  const { ledger } = context.store
+  const { segments } = context.store
   const now = context.server.now()
   const movable = (segment: Segment) =>
     isWanted({ feed }, segment, context.options) &&
@@ -41,26 +41,26 @@ export function tileByAge(
     !busy.has(segment.id)
 
   const begins = headBegins(context, feed)
-  let [head, ...older] = ledger.segments(id, '')
+  let [head, ...older] = segments.of(id, '')
   // Where it was cut because a page failed, it grows back.
   for (const next of older) {
     const isShort = head && head.from !== null && head.from > (begins ?? '')
     if (!head || !isShort || !movable(head) || !movable(next)) break
-    head = ledger.join(head, next)
+    head = segments.join(head, next)
   }
   if (head && movable(head) && begins !== undefined && begins > (head.from ?? '')) {
-    cutOff(ledger, head, begins)
+    cutOff(segments, head, begins)
   }
-  for (const segment of ledger.segments(id, '')) {
+  for (const segment of segments.of(id, '')) {
     let rest = segment
     for (let at = cutAt(rest, now); at !== undefined && movable(rest); at = cutAt(rest, now)) {
-      rest = cutOff(ledger, rest, at)
+      rest = cutOff(segments, rest, at)
     }
   }
   let newer: Segment | undefined
-  for (const segment of ledger.segments(id, '')) {
+  for (const segment of segments.of(id, '')) {
     const joins = newer && fits(newer, segment, now) && movable(newer) && movable(segment)
-    newer = newer && joins ? ledger.join(newer, segment) : segment
+    newer = newer && joins ? segments.join(newer, segment) : segment
   }
 }
 

@@ -5,7 +5,7 @@ import type { Cell, ParsedItem } from '../../../catalog/row.ts'
 import { isoInstant } from '../../../clock.ts'
 import { quote } from '../../../store/database/sql.ts'
 import type { StoredItem } from '../../../store/store.ts'
-import type { Segment } from '../../../store/sync/ledger.ts'
+import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { newForMs } from '../../deletions/denial.ts'
 import { type Missing, probeLater } from '../../deletions/probe-later.ts'
@@ -34,7 +34,7 @@ import { tileByAge } from './tiling.ts'
 import { missingUndated, noteUndated } from './undated.ts'
 
 /**
- * Newest-first lists that filter on event time alone. One ledger of segments tiles the time axis; a walk goes down a
+ * Newest-first lists that filter on event time alone. Segments tile the time axis; a walk goes down a
  * segment page by page, and finds rows of ours that the list no longer shows as it passes them. One source for each
  * lane: the newest end, what was never read, and what is read again.
  */
@@ -53,11 +53,11 @@ export function createTimeline(
   let feedFailures = 0
   const effort = createEffort(context, list, feed)
 
-  const due = () => store.ledger.segments(id, '').filter(segment => schedule.isListDue(list, segment))
+  const due = () => store.segments.of(id, '').filter(segment => schedule.isListDue(list, segment))
 
   const pageJob = (asked: Segment): Job => {
     // While it was asked for, the rest of its walk may have been left to another.
-    const current = () => store.ledger.find(asked.id) ?? asked
+    const current = () => store.segments.find(asked.id) ?? asked
     const base = asked.query ?? baseQuery(feed, asked)
     const query = { ...base, ...asked.cursor }
     return {
@@ -70,13 +70,13 @@ export function createTimeline(
         const work = { resource, list, feed, segment, base, query, guards, underWay }
         if (applyPage(context, work, value, reply)) {
           // The list failed as a whole: what else of it is put off need not wait any longer.
-          if (feedFailures > FAILURES_OF_ONE_PAGE) store.ledger.retryNow(id)
+          if (feedFailures > FAILURES_OF_ONE_PAGE) store.segments.retryNow(id)
           feedFailures = 0
         }
         effort.wasRead(segment)
       },
       refused(status, message) {
-        if (status === 400 && asked.cursor) cutWhereItStands(store.ledger, current(), 'refused')
+        if (status === 400 && asked.cursor) cutWhereItStands(store.segments, current(), 'refused')
         else expectedOrFault(context, where, feed.expected, status, message)
       },
       failed(error) {
@@ -147,8 +147,8 @@ function createEffort(
     wasRead(segment: Segment) {
       if (!schedule.isAwaited(segment)) return
       pages += 1
-      const open = store.ledger
-        .segments(list.id, '')
+      const open = store.segments
+        .of(list.id, '')
         .filter(each => schedule.isListDue(list, each) && schedule.isAwaited(each))
       if (open.length === 0) {
         pages = 0
@@ -158,7 +158,7 @@ function createEffort(
       if (at === null) return
       for (const { id } of open) walks.add(id)
       const cut = nextCut({ open, pages, walks: walks.size, newest: at })
-      if (cut) leaveRest(store.ledger, cut.segment, cut.at)
+      if (cut) leaveRest(store.segments, cut.segment, cut.at)
     },
     over: () => {
       couldBeMore = false
@@ -171,15 +171,14 @@ const TIMELINE_LANES = ['head', 'history', 'audit'] as const
 /** Makes the axis one segment at first, and cuts what was never listed where the owner's bound lies. */
 export function tileAxis(context: EngineContext, feed: string): void {
   const { store, options } = context
-  if (store.ledger.segments(feed, '').length === 0)
-    store.ledger.add({ feed, scope: '', from: null, to: null })
+  if (store.segments.of(feed, '').length === 0) store.segments.add({ feed, scope: '', from: null, to: null })
   const { since } = options
   if (since === null) return
-  for (const segment of store.ledger.segments(feed, '')) {
+  for (const segment of store.segments.of(feed, '')) {
     if (!spans(segment, since)) continue
     // A cursor belongs to its query, so what is under way is cut where it stands, and what is below at the bound.
-    const rest = segment.edgeAt === null ? segment : cutOff(store.ledger, segment, segment.edgeAt)
-    if (spans(rest, since)) cutOff(store.ledger, rest, since)
+    const rest = segment.edgeAt === null ? segment : cutOff(store.segments, segment, segment.edgeAt)
+    if (spans(rest, since)) cutOff(store.segments, rest, since)
   }
 }
 
@@ -257,23 +256,23 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
   const limit = limitAfter(reached.pages, Number(base['limit']), fullLimit(feed))
   if (edge.isEnd) endWalk(context, work, reached)
   else if (limit > Number(base['limit']) && edge.reached !== null && canCutAtEdge(reached)) {
-    const rest = cutOff(store.ledger, reached, edge.reached)
+    const rest = cutOff(store.segments, reached, edge.reached)
     const { passStartedAt, passRound } = segment
     const query = limit < fullLimit(feed) ? { ...baseQuery(feed, rest), limit: String(limit) } : null
-    store.ledger.save({
+    store.segments.save({
       ...rest,
       ...(rest.listedAt !== null && { passStartedAt, passRound }),
       query,
       attempts: query === null ? 0 : segment.attempts,
     })
-  } else if (work.guards.repeats(segment, page.next)) cutWhereItStands(store.ledger, reached, 'repeated')
+  } else if (work.guards.repeats(segment, page.next)) cutWhereItStands(store.segments, reached, 'repeated')
   else if (edge.reached !== null && edge.reached > (segment.from ?? '') && context.schedule.isLong(segment)) {
-    const rest = cutOff(store.ledger, reached, edge.reached)
+    const rest = cutOff(store.segments, reached, edge.reached)
     // What the head owes, its rest owes as well: it is due at once, whenever it was last listed.
     const { passStartedAt, passRound } = segment
-    store.ledger.save({ ...rest, passStartedAt, passRound })
+    store.segments.save({ ...rest, passStartedAt, passRound })
     markFresh(context, resource, segment)
-  } else store.ledger.save(reached)
+  } else store.segments.save(reached)
   return edge.isEnd || (canCutAtEdge(reached) && reached.edgeAt !== segment.edgeAt)
 }
 
@@ -297,7 +296,7 @@ function endWalk(
   reached: Segment,
 ): void {
   const { store, schedule, log } = context
-  store.ledger.save(listed(reached))
+  store.segments.save(listed(reached))
   guards.ended(reached)
   context.doubts.passEnded(reached.id)
   if (reached.to === null) markFresh(context, resource, reached)

@@ -1,8 +1,8 @@
 import type { Prepare } from '../database/connection.ts'
 
 /**
- * The ledger of walks. A segment is one list query with its checkpoint: a span of event time of a timeline, a period
- * of a log, or the whole of a snapshot (one for each scope). The segments of a timeline tile the time axis: the
+ * The checkpoints of all lists. A segment is one list query with its checkpoint: a span of event time of a timeline, a
+ * period of a log, or the whole of a snapshot (one for each scope). The segments of a timeline tile the time axis: the
  * oldest has no `from`, the newest no `to`.
  */
 export interface Segment {
@@ -41,15 +41,17 @@ export interface Segment {
   passMs: number | null
 }
 
-export interface Ledger {
+export interface Segments {
   /** Newest first. */
-  segments(feed: string, scope?: string): Segment[]
+  of(feed: string, scope?: string): Segment[]
   /** As it is stored now; undefined when it is there no more. */
   find(id: number): Segment | undefined
   add(segment: Pick<Segment, 'feed' | 'scope' | 'from' | 'to'>): Segment
   save(segment: Segment): void
   remove(segment: Segment): void
-  /** Cuts a segment at an instant within it: the newer part keeps the row, the older is new. Both ends are inclusive. */
+  /**
+   * Cuts a segment at an instant within it: the newer part keeps the row, the older is new. Both ends are inclusive.
+   */
   cut(segment: Segment, at: string): Segment
   /** What is put off may be asked for again at once. */
   retryNow(feed: string): void
@@ -156,7 +158,7 @@ export const NOT_WALKING = {
   totalSize: null,
 } satisfies Partial<Segment>
 
-export function createLedger(prepare: Prepare): Ledger {
+export function createSegments(prepare: Prepare): Segments {
   const names = Object.values(COLUMNS)
   const insert = prepare(
     `INSERT INTO sync_segments (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
@@ -175,17 +177,18 @@ export function createLedger(prepare: Prepare): Ledger {
   )
   const retryNow = prepare('UPDATE sync_segments SET retry_at = NULL WHERE feed = ? AND retry_at IS NOT NULL')
 
-  const segments = (feed: string, scope?: string) => (select.all(feed, scope ?? null) as Cells[]).map(fromRow)
-  const add: Ledger['add'] = segment => {
+  const segmentsOf = (feed: string, scope?: string) =>
+    (select.all(feed, scope ?? null) as Cells[]).map(fromRow)
+  const add: Segments['add'] = segment => {
     const fresh = { ...FRESH, ...segment, id: 0 }
     return { ...fresh, id: Number(insert.run(...toCells(fresh)).lastInsertRowid) }
   }
-  const save: Ledger['save'] = segment => {
+  const save: Segments['save'] = segment => {
     update.run(...toCells(segment), segment.id)
   }
 
   return {
-    segments,
+    of: segmentsOf,
     find(id) {
       const row = selectOne.get(id) as Cells | undefined
       return row && fromRow(row)
@@ -221,7 +224,7 @@ export function createLedger(prepare: Prepare): Ledger {
     },
     walkedDownTo(feed) {
       let reached: string | null | undefined
-      for (const segment of segments(feed)) {
+      for (const segment of segmentsOf(feed)) {
         // What is put off may never be read, and nothing older waits for it.
         if (segment.listedAt === null && segment.retryAt === null) return segment.edgeAt ?? reached
         reached = segment.from

@@ -10,7 +10,7 @@ import { cutWhereItStands, leaveRest, listed } from '../../src/engine/modes/walk
 import { byRounds } from '../../src/engine/schedule/by-rounds.ts'
 import { holdForGood } from '../../src/engine/schedule/holds.ts'
 import { createLog, type Log } from '../../src/log.ts'
-import type { Segment } from '../../src/store/sync/ledger.ts'
+import type { Segment } from '../../src/store/sync/segments.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
 
 /** The time axis as instants 1 to 19 with an open end on both sides; a stretch lies between two neighbours. */
@@ -46,7 +46,7 @@ let store: TemporaryStore
 let log: Log
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'parley-ledger-'))
+  folder = mkdtempSync(join(tmpdir(), 'parley-segments-'))
   const path = join(folder, 'parley.db')
   store = withShortcuts(openAt(path), folder, path)
   log = await createLog({ level: 'fatal' })
@@ -71,7 +71,7 @@ function contextWith(since: string | null): EngineContext {
 }
 
 const segments = (): Segment[] =>
-  store.ledger.segments(FEED, '').sort((one, other) => upper(other) - upper(one) || lower(other) - lower(one))
+  store.segments.of(FEED, '').sort((one, other) => upper(other) - upper(one) || lower(other) - lower(one))
 
 function take(change: Step, isListed: boolean[]): void {
   if (change.kind === 'since') {
@@ -92,14 +92,14 @@ function take(change: Step, isListed: boolean[]): void {
     if (segment.edgeAt === null) return
     const edge = instantOf(segment.edgeAt)
     const instant = Math.round(edge - ((edge - lower(segment)) * change.percent) / 100)
-    if (instant > lower(segment) && instant < edge) leaveRest(store.ledger, segment, at(instant))
+    if (instant > lower(segment) && instant < edge) leaveRest(store.segments, segment, at(instant))
     return
   }
   if (change.kind === 'page') {
     const top = segment.edgeAt === null ? upper(segment) : instantOf(segment.edgeAt)
     const edge = Math.max(Math.ceil(top - ((top - lower(segment)) * change.percent) / 100), 1)
     if (edge >= END) return
-    store.ledger.save({
+    store.segments.save({
       ...segment,
       cursor: { cursor: 'x' },
       passStartedAt: at(0),
@@ -112,13 +112,13 @@ function take(change: Step, isListed: boolean[]): void {
   const walked = segment.passStartedAt === null ? { ...segment, passStartedAt: at(0), passRound: 1 } : segment
   if (change.kind === 'end') {
     isListed.fill(true, lower(segment), upper(segment))
-    store.ledger.save(listed(walked))
+    store.segments.save(listed(walked))
     return
   }
   const edge = walked.edgeAt === null ? END : instantOf(walked.edgeAt)
   if (edge < upper(segment) && edge > lower(segment)) isListed.fill(true, edge, upper(segment))
   try {
-    cutWhereItStands(store.ledger, walked, 'refused')
+    cutWhereItStands(store.segments, walked, 'refused')
   } catch {
     // Refused again without having got anywhere: nothing is stored.
   }
