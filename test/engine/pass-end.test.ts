@@ -61,9 +61,10 @@ const seen = ({ trial }: Watched) => Number(trial.column('SELECT count(*) FROM s
 const listedAt = ({ trial }: Watched) => trial.store.segments.of(FEED)[0]?.listedAt
 
 /**
- * Begins to compare as the last page would, and is stopped after so many lots. Returns the keys that each has denied.
+ * Begins to compare as the last page would, and is stopped after so many batches. Returns the keys that each has
+ * denied.
  */
-async function compare(watched: Watched, lots: number): Promise<unknown[][]> {
+async function compare(watched: Watched, batches: number): Promise<unknown[][]> {
   const { trial, timed } = watched
   const resource = resourceNamed('members')
   const feed = resource.feeds['list']
@@ -71,7 +72,7 @@ async function compare(watched: Watched, lots: number): Promise<unknown[][]> {
   if (feed?.mode !== 'snapshot' || !pass) throw new Error('members have no pass')
   const work = endPass(timed.context, { resource, id: FEED, feed, pass, resized: false })
   const denied: unknown[][] = []
-  for (let done = 0; done < lots; done += 1) {
+  for (let done = 0; done < batches; done += 1) {
     const before = suspects(watched)
     const ended = await trial.store.transaction(() => work.next().done)
     denied.push(suspects(watched).filter(key => !before.includes(key)))
@@ -103,9 +104,9 @@ describe('the end of a pass over many rows', () => {
     expect(left - seen(watched)).toBe(Math.min(left, MOST_AT_ONCE))
   })
 
-  test.each([1, 2])('is compared again when the process was killed after lot %i', async lots => {
+  test.each([1, 2])('is compared again when the process was killed after batch %i', async batches => {
     const watched = await startNearEnd()
-    await compare(watched, lots)
+    await compare(watched, batches)
     await watched.restart()
     await watched.timed.drain()
     expect(suspects(watched)).toEqual(MISSING.map(idOf))

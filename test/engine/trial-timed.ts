@@ -110,8 +110,8 @@ export async function startTimed(
             else throw faultOf(sent)
           })
           if (sent.kind === 'answer') context.holds.release(job.feed, job.scope)
-          const lots = job.afterwards?.()
-          while (lots && !(await store.transaction(() => lots.next().done)));
+          const batches = job.afterwards?.()
+          while (batches && !(await store.transaction(() => batches.next().done)));
         } catch (error) {
           if (!(error instanceof ParleyError)) throw error
           await store.transaction(() => job.failed(error))

@@ -143,7 +143,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('withdraw' as const), object, id }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('retire' as const), object }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('erase' as const) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('one more lot' as const) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('one more batch' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('finish' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('start again' as const) }) },
 )
@@ -169,11 +169,11 @@ async function take(store: TemporaryStore, each: Step, now: string): Promise<voi
     store.atomically(() => store.tombstone('crm_objects', [[each.object]], now))
   } else if (each.kind === 'erase') {
     store.atomically(() => store.erasure.erase({ before: now, limit: 2, now: now }))
-  } else if (each.kind === 'one more lot') await store.transaction(() => undefined)
+  } else if (each.kind === 'one more batch') await store.transaction(() => undefined)
   else if (each.kind === 'finish') await store.crmTables.finish()
 }
 
-/** By the clock of a slow one each record makes a lot; otherwise all do, and are stored when their metadata is. */
+/** By the clock of a slow one each record makes a batch; otherwise all do, and are stored when their metadata is. */
 function openWith(isSlow: boolean, folder: string): TemporaryStore {
   const path = join(folder, 'parley.db')
   let elapsed = 0

@@ -35,7 +35,7 @@ function putRecords(
   store.put('crm_records', payloads, { requested: object, now })
 }
 
-/** Deals with some records, in a typed table. A lot is never over: what is small is filled at once. */
+/** Deals with some records, in a typed table. A batch is never over: what is small is filled at once. */
 async function deals(records: readonly Record<string, unknown>[] = []): Promise<TemporaryStore> {
   const store = storeWith(() => 0)
   putObject(store, 'deal', [NAME, AMOUNT, relation('stage_id', 'stage')])
@@ -508,7 +508,7 @@ function opened(path: string, store: Store = openAt(path)): TemporaryStore {
   return withShortcuts(store, path, path)
 }
 
-/** By its clock every look at the time finds that a lot has lasted long enough. */
+/** By its clock every look at the time finds that a batch has lasted long enough. */
 function slowStore(): TemporaryStore {
   let elapsed = 0
   return storeWith(() => {

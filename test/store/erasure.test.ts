@@ -157,7 +157,7 @@ test('what erasing leaves in SQLite’s files is noted with it, and until each o
 })
 
 describe('erasing', () => {
-  test('happens once, a bounded lot at a time, and only to what was withdrawn before', () => {
+  test('happens once, a bounded batch at a time, and only to what was withdrawn before', () => {
     const { store, worlds } = openHere(1)
     withdrawAll(store, worlds[0]?.rows ?? [])
     const noted = store.column('SELECT count(*) FROM sync_erasures')[0] as number
@@ -178,7 +178,7 @@ describe('erasing', () => {
     expect(store.column('SELECT name FROM members')).toEqual(['x'])
   })
 
-  test('counts the rows below a row, so that meetings with long transcripts make short lots', () => {
+  test('counts the rows below a row, so that meetings with long transcripts make short batches', () => {
     const store = temporaryStore()
     const meetings = ['a', 'b', 'c', 'd']
     store.put(

@@ -142,10 +142,10 @@ function putRuns(store: TemporaryStore, runs: readonly RunRow[]): void {
   }
 }
 
-/** Prunes to the end, each lot in a transaction; tells how many lots there were. */
+/** Prunes to the end, each batch in a transaction; tells how many batches there were. */
 async function pruneAll(store: TemporaryStore, { prune } = maintained(store)): Promise<number> {
-  for (let lots = 1; ; lots += 1) {
-    if (!(await store.transaction(() => prune(BOUNDS)))) return lots
+  for (let batches = 1; ; batches += 1) {
+    if (!(await store.transaction(() => prune(BOUNDS)))) return batches
   }
 }
 

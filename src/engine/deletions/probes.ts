@@ -20,8 +20,8 @@ import { setbackError } from '../modes/walk.ts'
 import { isUuid, UUID_GLOB } from '../parse/uuid.ts'
 import { DAY, MINUTE, WEEK } from '../schedule/intervals.ts'
 import { putOff } from '../schedule/put-off.ts'
+import { byRange, createPlan } from '../scheduler/batches.ts'
 import type { Job, Reply, Source } from '../scheduler/job.ts'
-import { byRange, createPlan } from '../scheduler/lots.ts'
 import { denied } from './denial.ts'
 import { probeLater } from './probe-later.ts'
 
@@ -103,7 +103,7 @@ export function createLookup(
   let plannedUpTo = 0
   const plan = createPlan(context, {
     mayBegin: isListed,
-    *lots() {
+    *batches() {
       plannedUpTo = yield* planLookup(context, where.feed, { ...feed, lookup }, plannedUpTo)
     },
   })
@@ -270,18 +270,18 @@ function createAsking(
   const expected = evidence.by === 'single' ? NOT_PUBLISHED : feed.expected
   const underWay = new Set<string>()
   const continued: Question[] = []
-  let lot: Task[] = []
+  let batch: Task[] = []
   let failures = 0
   const nameOf = (task: Task) => `${task.scope}\u0000${task.key}`
   const isFree = (task: Task) => !underWay.has(nameOf(task)) && !holds.isHeld(where.feed, task.scope)
 
   const refill = () => {
-    lot = context.schedule
+    batch = context.schedule
       .dueTasks({
         ...where,
         everyRound: purpose.everyRound,
         since: null,
-        limit: LOT,
+        limit: BATCH_SIZE,
         first: 'longest-due',
         exceptScopes: holds.heldScopes(where.feed),
         // A hint from outside may name anything, and one such key would have the others refused.
@@ -290,21 +290,21 @@ function createAsking(
       .filter(isFree)
   }
 
-  /** A task that was taken into the lot may have been done or dropped since. */
+  /** A task that was taken into the batch may have been done or dropped since. */
   const isStillDue = (task: Task) => context.store.tasks.find(task)?.dueAt === task.dueAt
 
   const hasDue = (): boolean => {
-    lot = lot.filter(isFree)
-    if (lot.length === 0) refill()
-    return lot.length > 0
+    batch = batch.filter(isFree)
+    if (batch.length === 0) refill()
+    return batch.length > 0
   }
 
   /** Tasks for one request: as many ids of one scope as it may name, or a single one. */
   const take = (): Question | undefined => {
     while (hasDue()) {
-      const [next] = lot
-      const tasks = lot.filter(task => task.scope === next?.scope).slice(0, kind.most)
-      lot = lot.filter(task => !tasks.includes(task))
+      const [next] = batch
+      const tasks = batch.filter(task => task.scope === next?.scope).slice(0, kind.most)
+      batch = batch.filter(task => !tasks.includes(task))
       const question = questionOf(tasks.filter(isStillDue))
       if (question) return question
     }
@@ -418,7 +418,7 @@ function store(
 const MOST_IDS = 100
 
 /** So many tasks are taken from the database at a time. */
-const LOT = 2 * MOST_IDS
+const BATCH_SIZE = 2 * MOST_IDS
 
 /** Whether a key can be asked for at all: one that is no UUID would have the whole request refused. */
 export function isAskable(evidence: Evidence, key: string): boolean {

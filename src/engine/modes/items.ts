@@ -5,8 +5,8 @@ import type { Task, TaskOrder } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
 import { firstRead, firstReads } from '../schedule/first-reads.ts'
 import { putOff } from '../schedule/put-off.ts'
+import { createPlan } from '../scheduler/batches.ts'
 import type { Job, Source } from '../scheduler/job.ts'
-import { createPlan } from '../scheduler/lots.ts'
 import { ITEM_ANSWERS } from './answers/handlers.ts'
 import { type ItemWork, rejectScope } from './answers/work.ts'
 import { refusal } from './expected.ts'
@@ -35,16 +35,16 @@ export function createItems(
   const handler = ITEM_ANSWERS[feed.stores]
   /** Items whose own list goes on on another page. */
   const continued: { task: Task; work: ItemWork }[] = []
-  const { plan: lots } = handler
+  const { plan: planBatches } = handler
   const plan =
-    lots &&
+    planBatches &&
     createPlan(context, {
       mayBegin: () => resource.parents.every(context.isFinished),
-      lots: () => lots(context, id),
+      batches: () => planBatches(context, id),
     })
   /** Read to its end before the next is taken: where more falls due than can be read, every key has its turn. */
-  let lot: Task[] = []
-  /** Keys that came in meanwhile. Read in turns with the lot, which may take minutes. */
+  let batch: Task[] = []
+  /** Keys that came in meanwhile. Read in turns with the batch, which may take minutes. */
   let arrived: Task[] = []
   let lookedAt = Number.NEGATIVE_INFINITY
   let isTurnOfArrived = false
@@ -66,19 +66,19 @@ export function createItems(
   const look = (): Task[] => {
     lookedAt = clock.elapsed()
     const newest = dueTasks('newest')
-    // The newest may fall due again before the next lot is taken.
+    // The newest may fall due again before the next batch is taken.
     const others = schedule.isTimed && newest.length === schedule.batchSize ? dueTasks('longest-due') : []
     const tasks = [...firstReads(context, id, feed, schedule.batchSize), ...newest, ...others].filter(isFree)
     return [...new Map(tasks.map(task => [nameOf(task), task])).values()]
   }
 
   const refill = () => {
-    lot = look()
+    batch = look()
     arrived = []
   }
 
   const lookForArrived = () => {
-    const known = new Set(lot.map(nameOf))
+    const known = new Set(batch.map(nameOf))
     arrived = look().filter(task => !known.has(nameOf(task)))
   }
 
@@ -87,7 +87,7 @@ export function createItems(
   const take = (): Task | undefined => {
     isTurnOfArrived = !isTurnOfArrived
     const task = isTurnOfArrived ? arrived.shift() : undefined
-    return task ?? (failures < NEIGHBOURS_IN_A_ROW ? lot.shift() : lot.pop()) ?? arrived.shift()
+    return task ?? (failures < NEIGHBOURS_IN_A_ROW ? batch.shift() : batch.pop()) ?? arrived.shift()
   }
 
   const isReady = () => plan?.isMade() ?? true
@@ -172,7 +172,7 @@ export function createItems(
           const task = urgentTask(context, id, feed, key)
           if (!task || !isFree(task)) continue
           const isOther = (one: Task) => nameOf(one) !== nameOf(task)
-          lot = lot.filter(isOther)
+          batch = batch.filter(isOther)
           arrived = arrived.filter(isOther)
           return begin(task)
         }
@@ -191,7 +191,7 @@ export function createItems(
         if (!isReady()) return undefined
         const going = continued.shift()
         if (going) return readJob(going.task, going.work)
-        if (lot.length === 0) refill()
+        if (batch.length === 0) refill()
         else if (isOutdated()) lookForArrived()
         let task = take()
         while (task && !isFree(task)) task = take()
@@ -199,9 +199,9 @@ export function createItems(
       },
       finished() {
         if (holds.isHeld(id)) return true
-        if (!isReady() || underWay.size > 0 || lot.length > 0) return false
+        if (!isReady() || underWay.size > 0 || batch.length > 0) return false
         refill()
-        return lot.length === 0
+        return batch.length === 0
       },
       rest: () => plan?.forget(),
     },

@@ -10,7 +10,7 @@ import { probeLater } from '../deletions/probe-later.ts'
 import { isAskable } from '../deletions/probes.ts'
 import { noteUnlisted } from '../deletions/unlisted.ts'
 import { scaled } from '../schedule/intervals.ts'
-import type { Lots } from '../scheduler/lots.ts'
+import type { Batches } from '../scheduler/batches.ts'
 import { listed } from './walk.ts'
 
 /** Keys that are compared, or forgotten, at a time. */
@@ -27,11 +27,11 @@ export interface EndedPass {
 }
 
 /**
- * Denies the rows that the pass has not seen, range by range of their keys. The first lot is done with the last page,
+ * Denies the rows that the pass has not seen, range by range of their keys. The first batch is done with the last page,
  * and mostly it is all. Until the last the segment keeps the checkpoint of that page: a process that is killed before
  * is followed by one that asks for the page once more and compares from the start.
  */
-export function* endPass(context: EngineContext, ended: EndedPass): Lots {
+export function* endPass(context: EngineContext, ended: EndedPass): Batches {
   const { store, doubts } = context
   const { resource, id, feed, pass, resized } = ended
   const rows = { table: feed.table, scope: pass.scope }
@@ -54,7 +54,7 @@ export function* endPass(context: EngineContext, ended: EndedPass): Lots {
   yield* forgetSeen(context, id, pass.scope)
 }
 
-export function* forgetSeen({ store }: Pick<EngineContext, 'store'>, feed: string, scope: string): Lots {
+export function* forgetSeen({ store }: Pick<EngineContext, 'store'>, feed: string, scope: string): Batches {
   while (store.seen.forget(feed, scope, KEYS_AT_ONCE)) yield
 }
 

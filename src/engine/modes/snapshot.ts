@@ -13,8 +13,8 @@ import { writeRows } from '../follow-ups/write.ts'
 import { putOffList } from '../schedule/put-off.ts'
 import type { ListOf } from '../schedule/schedule.ts'
 import { createTurns } from '../schedule/turns.ts'
+import { type Batches, createPlan } from '../scheduler/batches.ts'
 import type { Job, Reply, Source } from '../scheduler/job.ts'
-import { createPlan, type Lots } from '../scheduler/lots.ts'
 import { expectedOrFault } from './expected.ts'
 import { nextForPass } from './narrowing.ts'
 import { endPass, forgetSeen } from './pass-end.ts'
@@ -67,7 +67,7 @@ export function createSnapshot(
 
   const leftovers = createPlan(context, {
     mayBegin: () => true,
-    *lots() {
+    *batches() {
       for (const { scope, pages } of store.segments.of(id))
         if (pages === 0 && !underWay.has(scope)) yield* forgetSeen(context, id, scope)
     },
@@ -159,7 +159,7 @@ interface PassWork {
   guards: LoopGuards
   begunAt: ReadonlyMap<string, number>
   /** What is left to do at the end of the pass, once its last page is stored. */
-  rest?: Lots | undefined
+  rest?: Batches | undefined
 }
 
 interface Scopes {
@@ -270,8 +270,8 @@ function applyPage(context: EngineContext, work: PassWork, value: unknown, reply
   } else if (resized && pass.restarts < MOST_RESIZES) {
     store.segments.save({ ...fromTheTop(pass), query: pass.query })
   } else if (page.next === null) {
-    const lots = endPass(context, { resource, id, feed, pass: reached, resized })
-    work.rest = lots.next().done ? undefined : lots
+    const batches = endPass(context, { resource, id, feed, pass: reached, resized })
+    work.rest = batches.next().done ? undefined : batches
   } else if (work.guards.repeats(pass, page.next)) {
     if (pass.restarts > 0) throw setbackError('repeated')
     store.segments.save({ ...fromTheTop(pass), query: pass.query })

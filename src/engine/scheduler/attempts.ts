@@ -145,8 +145,8 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
   }
 
   const finish = async (job: Job) => {
-    const lots = job.afterwards?.()
-    while (lots && !atOnce.aborted && !(await store.transaction(() => lots.next().done)));
+    const batches = job.afterwards?.()
+    while (batches && !atOnce.aborted && !(await store.transaction(() => batches.next().done)));
   }
 
   /** While the API grants access to nothing, a 403 or 404 says nothing about the one thing that was asked for. */

@@ -2,7 +2,7 @@ import type { Sent } from '../../api/client.ts'
 import type { ApiRequest } from '../../api/request.ts'
 import type { Expected, ResourceName } from '../../catalog/resource.ts'
 import type { ParleyError } from '../../errors.ts'
-import type { Lots } from './lots.ts'
+import type { Batches } from './batches.ts'
 
 /**
  * The unit of work: one request and what to do with its answer. Lists are walked page by page with the checkpoint in
@@ -27,8 +27,8 @@ export interface Job {
   refused(status: number, message: string): void
   /** The job is given up: its attempts are used up or the fault is lasting. Runs inside a transaction. */
   failed(error: ParleyError): void
-  /** What is left to do once the answer is stored, each lot in a transaction of its own. */
-  afterwards?(): Lots | undefined
+  /** What is left to do once the answer is stored, each batch in a transaction of its own. */
+  afterwards?(): Batches | undefined
   /** Whatever happened, the job is over. */
   over(): void
 }

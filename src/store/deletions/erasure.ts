@@ -11,8 +11,8 @@ import { isWithdrawn } from './withdrawals.ts'
 /** Erases for good what rows that were withdrawn a while ago still say. Their keys, times, states and numbers stay. */
 export interface Erasure {
   /**
-   * Erases a lot of what was withdrawn before an instant, oldest first. Inside a transaction; `more` says whether
-   * another lot waits. After `limit` rows of whatever table no further one is begun: a meeting may have thousands
+   * Erases a batch of what was withdrawn before an instant, oldest first. Inside a transaction; `more` says whether
+   * another batch waits. After `limit` rows of whatever table no further one is begun: a meeting may have thousands
    * below it. A row that was erased is not looked at again unless it comes back and is withdrawn anew.
    */
   erase(options: { before: string; limit: number; now: string }): { erased: number; more: boolean }
@@ -26,9 +26,9 @@ export interface Erasure {
   /** What SQLite's own files may still hold; it is kept in the database until it is cleaned. */
   remains(): Remains
   /**
-   * Clears what SQLite itself has kept of it; outside a transaction, after the last lot. On request the file is written
-   * anew, with nothing else written meanwhile: moving rows from page to page leaves copies behind that erasing does not
-   * reach. `in-memory` takes as much memory as the file is large, `on-disk` twice its size on its disk.
+   * Clears what SQLite itself has kept of it; outside a transaction, after the last batch. On request the file is
+   * written anew, with nothing else written meanwhile: moving rows from page to page leaves copies behind that erasing
+   * does not reach. `in-memory` takes as much memory as the file is large, `on-disk` twice its size on its disk.
    */
   clean(options: CleanOptions): Promise<Cleaned>
 }
@@ -89,10 +89,10 @@ export function createErasure({
     return eraser
   }
 
-  const eraseLot = (lot: readonly Noted[], limit: number) => {
+  const eraseBatch = (batch: readonly Noted[], limit: number) => {
     let erased = 0
     let rows = 0
-    for (const { table_name: table, scope, key } of lot) {
+    for (const { table_name: table, scope, key } of batch) {
       if (rows >= limit) return { erased, more: true }
       forget.run(table, scope, key)
       // A table of a version to come or gone by has nothing that could be erased by name.
@@ -113,7 +113,7 @@ export function createErasure({
 
   return {
     erase({ before, limit, now }) {
-      const done = eraseLot(noted.all(before, limit + 1) as Noted[], limit)
+      const done = eraseBatch(noted.all(before, limit + 1) as Noted[], limit)
       if (done.erased > 0) noteErased(now)
       return done
     },

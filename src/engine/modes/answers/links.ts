@@ -9,8 +9,8 @@ import { denied } from '../../deletions/denial.ts'
 import { feedNamed } from '../../feeds.ts'
 import { UUID_GLOB } from '../../parse/uuid.ts'
 import { DAY, WEEK } from '../../schedule/intervals.ts'
+import { type Batches, byRange } from '../../scheduler/batches.ts'
 import type { Reply } from '../../scheduler/job.ts'
-import { byRange, type Lots } from '../../scheduler/lots.ts'
 import type { ScopeList } from '../refused-scope.ts'
 import { keyOf } from '../snapshot.ts'
 import { setbackError } from '../walk.ts'
@@ -54,7 +54,7 @@ const MUCH_LARGER = 2
  * goes while it is made is for the next one. A `+` before a column keeps SQLite from the index by object, through which
  * it would look at all records.
  */
-function* planLinks(context: EngineContext, id: string): Lots {
+function* planLinks(context: EngineContext, id: string): Batches {
   const { store, now, schedule } = context
   const { table, kinds } = pairsOf(id)
   const last = lastPlan(store, id)
@@ -130,7 +130,7 @@ interface SideTasks {
 function* askNewOnes(
   { store, now }: EngineContext,
   { id, table, side, after, upTo }: SideTasks & { after: number; upTo: number },
-): Lots {
+): Batches {
   const ask = store.prepare(
     `INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at)
      SELECT ?, ?, id, updated_at, ? FROM ${quote(table)}
@@ -150,7 +150,7 @@ function forgetDeadOnes({ prepare }: Store, { id, table, side, since }: SideTask
 
 const FORGOTTEN_AT_ONCE = 5000
 
-function* forgetScope({ prepare }: Store, id: string, scope: string): Lots {
+function* forgetScope({ prepare }: Store, id: string, scope: string): Batches {
   const forget = prepare(
     `DELETE FROM sync_tasks WHERE feed = @id AND scope = @scope AND key IN (
        SELECT key FROM sync_tasks WHERE feed = @id AND scope = @scope LIMIT ${FORGOTTEN_AT_ONCE})`,

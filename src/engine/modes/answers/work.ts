@@ -5,8 +5,8 @@ import { isoInstant } from '../../../clock.ts'
 import { BY_DUE_TIME, type Task } from '../../../store/sync/tasks.ts'
 import type { EngineContext } from '../../context.ts'
 import { DAY, HOUR, MINUTE, WEEK } from '../../schedule/intervals.ts'
+import type { Batches } from '../../scheduler/batches.ts'
 import type { Reply } from '../../scheduler/job.ts'
-import type { Lots } from '../../scheduler/lots.ts'
 import { wrongIdentity } from '../expected.ts'
 import type { ScopeList } from '../refused-scope.ts'
 
@@ -18,7 +18,7 @@ export interface ItemHandler {
   /** The list that is asked, where its scopes may not be offered. */
   list?(work: ItemWork): ScopeList
   /** Writes the tasks of this round once the parents are read; until then nothing is asked for. */
-  plan?(context: EngineContext, id: string): Lots
+  plan?(context: EngineContext, id: string): Batches
   answer(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void
   /** 404, or 403 where that is declared as withheld. */
   absent(context: EngineContext, work: ItemWork, meaning: 'absent' | 'withheld'): void

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { linksAnswer } from '../../src/engine/modes/answers/links.ts'
-import { byRange, createPlan, type Lots, type Plan } from '../../src/engine/scheduler/lots.ts'
+import { type Batches, byRange, createPlan, type Plan } from '../../src/engine/scheduler/batches.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { startCrm } from './crm-world.ts'
 import { startTrial } from './trial-backfill.ts'
@@ -37,7 +37,7 @@ function plan({
     { store, schedule: { isTimed } },
     {
       mayBegin: always,
-      *lots(): Lots {
+      *batches(): Batches {
         yield* byRange(0, rows, (after, upTo) => {
           if (done.length > 2) fault?.()
           done.push([after, upTo])
@@ -58,7 +58,7 @@ const RANGES = [
 ]
 
 describe('a plan of many rows', () => {
-  test('lets others have their transactions between its lots in the daemon', async () => {
+  test('lets others have their transactions between its batches in the daemon', async () => {
     const trial = plan({ isTimed: true })
     expect(trial.plan.isMade()).toBe(false)
     await trial.transaction(() => trial.done.push('another'))
@@ -115,7 +115,7 @@ describe('a plan', () => {
       {
         mayBegin: () => isThere,
         // biome-ignore lint/correctness/useYield: nothing is to be done between
-        *lots() {
+        *batches() {
           plans += 1
         },
       },
@@ -131,7 +131,7 @@ describe('a plan', () => {
   })
 })
 
-test('links are asked for of each record once, also where their plan takes several lots', async () => {
+test('links are asked for of each record once, also where their plan takes several batches', async () => {
   const world = await startCrm({ deal: {}, company: {} })
   const trial = await startTrial(world.api)
   const { context } = await startTimed(world.api, trial, ['crm_objects', 'crm_records', 'crm_record_links'])
@@ -142,11 +142,11 @@ test('links are asked for of each record once, also where their plan takes sever
      SELECT iif(i % 3 = 0, 'deal', 'company'), printf('00000000-0000-4000-8000-%012d', i), NULL, '{}', 'x', 'x',
        iif(i % 5 = 0, '2026-01-01', NULL) FROM n`,
   )
-  const lots = () => {
+  const batches = () => {
     if (!linksAnswer.plan) throw new TypeError('links have no plan')
     return linksAnswer.plan(context, 'crm_record_links.read')
   }
-  const planned = createPlan(context, { mayBegin: always, lots })
+  const planned = createPlan(context, { mayBegin: always, batches })
   expect(planned.isMade()).toBe(false)
   await made(planned)
   const asked = store.db.prepare("SELECT count(*) FROM sync_tasks WHERE scope = 'company<deal'").pluck().get()
