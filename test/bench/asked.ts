@@ -51,7 +51,7 @@ const TIMELINES: Readonly<Record<string, { from: string; to: string }>> = {
   '/v2/messages': { from: 'received_from', to: 'received_to' },
 }
 
-/** The newest end has no upper bound, and a walk that goes down from there has no lower one. */
+/** The newest end has no upper bound, and a pass that goes down from there has no lower one. */
 function isForHistory({ route, path, query }: LoggedRequest, isNew: (id: string) => boolean): boolean {
   const asked = new URLSearchParams(query)
   const ids = asked.get('ids') ?? asked.get('related_id')

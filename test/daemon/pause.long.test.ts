@@ -9,7 +9,7 @@ const NEW = 900
 /** They span three days. */
 const APART_MS = (3 * 86_400_000) / NEW
 
-/** Walks that have begun and not ended, and spans that were never listed. */
+/** Passes that have begun and not ended, and spans that were never listed. */
 const UNFINISHED = `SELECT count(*) AS count FROM sync_segments
   WHERE feed = 'messages.list' AND (listed_at IS NULL OR cursor IS NOT NULL)`
 

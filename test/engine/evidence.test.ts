@@ -68,7 +68,7 @@ describe('evidence by a second pass (members)', () => {
     expect(trial.column(live('members'))).toEqual(['a', 'b', 'c'])
   })
 
-  test('a page-numbered list whose size changes on the way is walked again and nothing is believed missing', async () => {
+  test('a page-numbered list whose size changes on the way is read again and nothing is believed missing', async () => {
     const api = await startScriptedApi()
     const page = (number: number, size: number, ids: string[]) => ({
       body: {

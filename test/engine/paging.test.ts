@@ -176,7 +176,7 @@ describe('a list that goes round in a circle', () => {
 describe('a cursor that the API refuses with 400', () => {
   const five = [1, 2, 3, 4, 5].map(number => message(number))
 
-  test('begins the walk again and loses no row', async () => {
+  test('begins the pass again and loses no row', async () => {
     const api = await startScriptedApi()
     const list = scriptedList({
       ...BOUNDS,

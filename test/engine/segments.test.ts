@@ -67,7 +67,7 @@ describe('a long history', () => {
   ]
 
   test.each(DENSITIES)(
-    'that is spread %s is walked several at a time, for hardly more requests',
+    'that is spread %s is read in several passes at once, for hardly more requests',
     async (_, more, at) => {
       const rows = messages(800, at)
       const { api, most, pages } = await startSlowList(rows)
@@ -89,7 +89,7 @@ describe('a long history', () => {
     expect(segmentsOf(trial)).toHaveLength(1)
   })
 
-  test('that is not so long is walked at one go, whatever the API would take', async () => {
+  test('that is not so long is read in one pass, whatever the API would take', async () => {
     const { api, pages } = await startSlowList(messages(20 * PAGE))
     const trial = await startTrial(api)
     await trial.run(['messages'])
@@ -97,7 +97,7 @@ describe('a long history', () => {
     expect(segmentsOf(trial)).toHaveLength(1)
   })
 
-  test('that is cut off goes on where each walk stood, and asks for one page of each twice at most', async () => {
+  test('that is cut off goes on where each pass stood, and asks for one page of each twice at most', async () => {
     const rows = messages(800)
     const { api, pages } = await startSlowList(rows)
     const trial = await startTrial(api)
@@ -111,14 +111,14 @@ describe('a long history', () => {
       WHEN (SELECT count(*) FROM message_copies) = 480 BEGIN SELECT stop_here(); END`)
     await expect(trial.run(['messages'], stop)).resolves.toMatchObject({ complete: false })
     trial.store.db.exec('DROP TRIGGER stopping')
-    const walks = segmentsOf(trial)
-    expect(walks.filter(({ cursor }) => cursor !== null).length).toBeGreaterThan(2)
+    const parts = segmentsOf(trial)
+    expect(parts.filter(({ cursor }) => cursor !== null).length).toBeGreaterThan(2)
     expectTiled(trial)
     const before = pages().length
     expect((await trial.run(['messages'])).complete).toBe(true)
     expect(stored(trial)).toEqual(idsOf(rows))
-    expect(pages().length).toBeLessThanOrEqual(800 / PAGE + 8 + walks.length)
-    const wereUnderWay = walks.flatMap(({ cursor }) => (cursor === null ? [] : [cursor['cursor']]))
+    expect(pages().length).toBeLessThanOrEqual(800 / PAGE + 8 + parts.length)
+    const wereUnderWay = parts.flatMap(({ cursor }) => (cursor === null ? [] : [cursor['cursor']]))
     const goneOn = pages(before).map(({ query }) => query['cursor'])
     expect(goneOn).toEqual(expect.arrayContaining(wereUnderWay))
   })
@@ -140,7 +140,7 @@ describe('a long history', () => {
   })
 })
 
-describe('what is gone from a history that is walked several at a time', () => {
+describe('what is gone from a history that is read in several passes at once', () => {
   test('is found wherever it lay, and nothing else is even asked for', async () => {
     const at = fc.integer({ min: 0, max: 250 })
     await fc.assert(
@@ -172,7 +172,7 @@ describe('what is gone from a history that is walked several at a time', () => {
 })
 
 describe('in the daemon', () => {
-  test('a first long history is walked several at a time', async () => {
+  test('a first long history is read in several passes at once', async () => {
     const { api } = await startSlowList(messages(400))
     const trial = await startTrial(api)
     const timed = await startTimed(api, trial, ['messages'])
@@ -188,7 +188,7 @@ describe('in the daemon', () => {
     expectTiled(trial)
   })
 
-  test('what is only listed again is walked at one go', async () => {
+  test('what is only listed again is read in one pass', async () => {
     const rows = messages(200, number => number * 3000)
     const { api } = await startSlowList(rows)
     const trial = await startTrial(api)

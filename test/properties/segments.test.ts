@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isoInstant, systemClock } from '../../src/clock.ts'
 import { createContext, type EngineContext } from '../../src/engine/context.ts'
+import { cutWhereItStands, leaveRest, withPassEnded } from '../../src/engine/modes/pass.ts'
 import { tileAxis } from '../../src/engine/modes/timeline/timeline.ts'
-import { cutWhereItStands, leaveRest, listed } from '../../src/engine/modes/walk.ts'
 import { byRounds } from '../../src/engine/schedule/by-rounds.ts'
 import { holdForGood } from '../../src/engine/schedule/holds.ts'
 import { createLog, type Log } from '../../src/log.ts'
@@ -24,11 +24,11 @@ const upper = ({ to }: Segment) => (to === null ? END : instantOf(to))
 const FEED = 'messages.list'
 
 type Step =
-  /** A page that takes a walk down by a share of what is left. */
+  /** A page that takes a pass down by a share of what is left. */
   | { kind: 'page'; which: number; percent: number }
   | { kind: 'setback'; which: number }
   | { kind: 'end'; which: number }
-  /** The rest of a walk, but for a share of it, is left to another. */
+  /** The rest of a pass, but for a share of it, is left to another. */
   | { kind: 'leave'; which: number; percent: number }
   | { kind: 'since'; instant: number }
 
@@ -109,16 +109,16 @@ function take(change: Step, isListed: boolean[]): void {
     })
     return
   }
-  const walked = segment.passStartedAt === null ? { ...segment, passStartedAt: at(0), passRound: 1 } : segment
+  const pass = segment.passStartedAt === null ? { ...segment, passStartedAt: at(0), passRound: 1 } : segment
   if (change.kind === 'end') {
     isListed.fill(true, lower(segment), upper(segment))
-    store.segments.save(listed(walked))
+    store.segments.save(withPassEnded(pass))
     return
   }
-  const edge = walked.edgeAt === null ? END : instantOf(walked.edgeAt)
+  const edge = pass.edgeAt === null ? END : instantOf(pass.edgeAt)
   if (edge < upper(segment) && edge > lower(segment)) isListed.fill(true, edge, upper(segment))
   try {
-    cutWhereItStands(store.segments, walked, 'refused')
+    cutWhereItStands(store.segments, pass, 'refused')
   } catch {
     // Refused again without having got anywhere: nothing is stored.
   }

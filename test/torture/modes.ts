@@ -255,7 +255,7 @@ const CHANGES: readonly [(draw: Draw) => Change, ...((draw: Draw) => Change)[]] 
   changeItems,
   draw => ({ kind: draw.pick(['completeOverview', 'completeTranscript']), count: 1 + draw.below(3) }),
   () => ({ kind: 'editSettings' }),
-  // To another time, which may lie on the other side of where a walk stands.
+  // To another time, which may lie on the other side of where a pass stands.
   draw => ({
     kind: 'edit',
     resource: draw.pick(['messages', 'meetings', 'activities'] as const),

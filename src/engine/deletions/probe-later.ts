@@ -16,7 +16,7 @@ export interface Missing {
  * later. A row that has such a task already is left alone: it is suspected, or known to be on no list. Returns how
  * many are newly suspected.
  *
- * @param before how many rows the same walk has made suspects already
+ * @param before how many rows the same pass has made suspects already
  */
 export function probeLater(
   context: EngineContext,

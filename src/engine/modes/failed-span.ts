@@ -2,26 +2,26 @@ import { PAGING } from '../../api/paging.ts'
 import type { TimelineFeed } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import type { ParleyError } from '../../errors.ts'
-import { NOT_WALKING, type Segment } from '../../store/sync/segments.ts'
+import { NO_PASS, type Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { probeUnread } from '../deletions/probe-unread.ts'
 import type { FeedName } from '../feeds.ts'
 import { failList, putOffList } from '../schedule/put-off.ts'
 import type { ListOf } from '../schedule/schedule.ts'
 import { aloneBackoffMs, isSteppedOver, nextForPage } from './narrowing.ts'
-import { canCutAtEdge, cutOff, type Query } from './walk.ts'
+import { canCutAtEdge, cutOff, type Query } from './pass.ts'
 
 /** A span of a timeline, a page of which failed. */
 export interface FailedSpan {
   list: ListOf
   feed: TimelineFeed
   segment: Segment
-  /** The query of the walk that failed, without its cursor. */
+  /** The query of the pass that failed, without its cursor. */
   base: Query
   error: ParleyError
   /** Failures of the whole feed in a row, this one included. */
   feedFailures: number
-  /** The query of a walk down a segment. */
+  /** The query of a pass down a segment. */
   queryOf(segment: Segment): Query
 }
 
@@ -89,12 +89,12 @@ function stepOver(context: EngineContext, span: FailedSpan, failures: number): v
 
 const whereOf = ({ list }: FailedSpan): FeedName => ({ resource: list.resource, feed: list.id })
 
-/** What the walk has still before it, as a span that is walked from its top. */
+/** What the pass has still before it, as a span that is read from its top. */
 function unread({ store: { segments } }: EngineContext, { segment }: FailedSpan): Segment {
   const { passStartedAt, passRound, edgeAt } = segment
   const isCut = edgeAt !== null && canCutAtEdge(segment)
-  const rest = isCut ? cutOff(segments, segment, edgeAt) : { ...segment, ...NOT_WALKING }
-  // A span that was listed before is due at once only as a part of the walk under way.
+  const rest = isCut ? cutOff(segments, segment, edgeAt) : { ...segment, ...NO_PASS }
+  // A span that was listed before is due at once only as a part of the pass under way.
   return { ...rest, ...(segment.listedAt !== null && { passStartedAt, passRound }) }
 }
 

@@ -135,7 +135,7 @@ export function createItems(
     }
   }
 
-  /** A walk that is held up begins anew later: until it ends, all that is written is remembered for its sake. */
+  /** A pass that is held up begins again later: until it ends, all that is written is remembered for its sake. */
   const dropContinued = () => {
     for (const { task, work } of continued.splice(0)) {
       underWay.delete(nameOf(task))

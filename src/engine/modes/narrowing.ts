@@ -57,7 +57,7 @@ export interface FailedPage {
   mayPass: boolean
 }
 
-/** A page of a list in time order, with what its walk has still before it. */
+/** A page of a list in time order, with what its pass has still before it. */
 export interface FailedTimelinePage extends FailedPage {
   /** The instants between which rows are unread; null where the axis has no end. */
   from: string | null
@@ -65,7 +65,7 @@ export interface FailedTimelinePage extends FailedPage {
   now: number
   /** Failures of the whole feed in a row, this one included. */
   feedFailures: number
-  /** Rows that a walk with smaller pages reads again before it gets to this page. */
+  /** Rows that a pass with smaller pages reads again before it gets to this page. */
   rowsAgain: number
 }
 

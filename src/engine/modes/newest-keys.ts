@@ -4,8 +4,8 @@ import type { EngineContext } from '../context.ts'
 import { scaled, usualIntervalMs } from '../schedule/intervals.ts'
 import type { Job, Source } from '../scheduler/job.ts'
 import { refusal } from './expected.ts'
+import type { Query } from './pass.ts'
 import { keyOf, storeItems } from './snapshot.ts'
-import type { Query } from './walk.ts'
 
 /**
  * Looks at the newest end of a list of keys as often as the list is usually read, where a whole pass takes so long

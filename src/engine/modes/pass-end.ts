@@ -11,7 +11,7 @@ import { isAskable } from '../deletions/probes.ts'
 import { noteUnlisted } from '../deletions/unlisted.ts'
 import { scaled } from '../schedule/intervals.ts'
 import type { Batches } from '../scheduler/batches.ts'
-import { listed } from './walk.ts'
+import { withPassEnded } from './pass.ts'
 
 /** Keys that are compared, or forgotten, at a time. */
 const KEYS_AT_ONCE = 2000
@@ -49,7 +49,7 @@ export function* endPass(context: EngineContext, ended: EndedPass): Batches {
   doubts.passEnded(pass.id, missed > 0)
   for (const key of feed.always ?? [])
     store.tasks.add({ feed: `${resource.name}.detail`, key, dueAt: context.now() })
-  store.segments.save(listed(pass))
+  store.segments.save(withPassEnded(pass))
   if (pass.passStartedAt && !feed.scope) store.state.fresh(resource.name, pass.passStartedAt)
   yield* forgetSeen(context, id, pass.scope)
 }

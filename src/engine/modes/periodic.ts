@@ -5,7 +5,7 @@ import type { PeriodicFeed, Resource } from '../../catalog/resource.ts'
 import type { ParsedItem } from '../../catalog/row.ts'
 import { isoInstant } from '../../clock.ts'
 import { type ParleyError, ResourceError } from '../../errors.ts'
-import { NOT_WALKING, type Segment, type Segments } from '../../store/sync/segments.ts'
+import { NO_PASS, type Segment, type Segments } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { writeRows } from '../follow-ups/write.ts'
 import { DAY, HOUR, scaled } from '../schedule/intervals.ts'
@@ -17,15 +17,15 @@ import { expectedOrFault } from './expected.ts'
 import { noteReadable, noteUnread } from './failed-span.ts'
 import { ATTEMPTS_OF_A_PART, aloneBackoffMs, nextForPeriod, SHORTEST_PERIOD_MS } from './narrowing.ts'
 import {
-  begun,
   createLoopGuards,
-  fromTheTop,
   type LoopGuards,
-  listed,
   NOT_FAILED,
   type Query,
+  restartedPass,
   setbackError,
-} from './walk.ts'
+  withPassBegun,
+  withPassEnded,
+} from './pass.ts'
 
 /**
  * A log read in periods with an exclusive end (spec: access logs). The newest period is an hour, so that only an
@@ -85,7 +85,7 @@ export function createPeriodic(
       refused(status, message) {
         if (status === 400 && period.cursor) {
           if (period.restarts > 0) throw setbackError('refused')
-          store.segments.save(fromTheTop(period))
+          store.segments.save(restartedPass(period))
           return
         }
         if (status === 400 && !endIgnored && period.to !== null) {
@@ -197,12 +197,12 @@ function narrowPeriod(context: EngineContext, failed: FailedPeriod): void {
   else if (next.step === 'cut') {
     const { passStartedAt, passRound, listedAt, listedRound } = period
     const state = { passStartedAt, passRound, listedAt, listedRound, attempts, retryAt: null }
-    const whole = { ...period, ...NOT_WALKING }
+    const whole = { ...period, ...NO_PASS }
     const at = isoInstant(next.at)
     segments.save({ ...segments.cut(whole, at), ...state })
     segments.save({ ...whole, ...state, from: at })
   } else {
-    segments.save({ ...period, ...NOT_WALKING, attempts, retryAt: context.after(aloneBackoffMs(attempts)) })
+    segments.save({ ...period, ...NO_PASS, attempts, retryAt: context.after(aloneBackoffMs(attempts)) })
     noteUnread(context, list, period, error)
   }
 }
@@ -307,7 +307,7 @@ function applyPage(
   const { resource, id, feed, query } = work
   const where = { resource: resource.name, feed: id }
   const page = readPage(feed.list.paging, value, query)
-  const period = { ...begun(work.period, context, where, reply), ...NOT_FAILED }
+  const period = { ...withPassBegun(work.period, context, where, reply), ...NOT_FAILED }
   const parse = context.parser(feed.table)
   const report = context.report(where, '')
   const columns = Object.keys(tableNamed(feed.table).columns)
@@ -328,7 +328,7 @@ function applyPage(
     ...period,
     cursor: page.next,
     pages: period.pages + 1,
-    // Undated entries stand in every period, so they must not keep the walk back from ending.
+    // Undated entries stand in every period, so they must not keep the pass towards older periods from ending.
     rows: (period.pages === 0 ? 0 : period.rows) + inside.filter(entry => timeOf(entry) !== null).length,
     edgeAt: numbered.edgeAt,
     edgeKeys: numbered.edgeKeys,
@@ -338,7 +338,7 @@ function applyPage(
   if (page.next === null || past) endPeriod(context, work, reached)
   else if (work.guards.repeats(period, page.next)) {
     if (period.restarts > 0) throw setbackError('repeated')
-    store.segments.save(fromTheTop(period))
+    store.segments.save(restartedPass(period))
   } else store.segments.save(reached)
   return false
 }
@@ -396,7 +396,7 @@ function digestOf(text: string): string {
 function endPeriod(context: EngineContext, { resource, id, guards }: PeriodWork, period: Segment): void {
   const { store } = context
   guards.ended(period)
-  const ended = listed(period)
+  const ended = withPassEnded(period)
   const settledAt = Date.parse(period.to ?? '') + scaled(SETTLED_AFTER_MS, context.options)
   store.segments.save({ ...ended, closed: Date.parse(ended.listedAt ?? '') >= settledAt })
   const [newest] = store.segments.of(id, '')

@@ -5,7 +5,7 @@ import type { Resource, ResourceName, SnapshotFeed } from '../../catalog/resourc
 import type { ParleyError } from '../../errors.ts'
 import { canonicalInstant } from '../../instant.ts'
 import { quote } from '../../store/database/sql.ts'
-import { NOT_WALKING, type Segment } from '../../store/sync/segments.ts'
+import { NO_PASS, type Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { shown } from '../deletions/denial.ts'
 import { noteListed } from '../deletions/unlisted.ts'
@@ -17,17 +17,17 @@ import { type Batches, createPlan } from '../scheduler/batches.ts'
 import type { Job, Reply, Source } from '../scheduler/job.ts'
 import { expectedOrFault } from './expected.ts'
 import { nextForPass } from './narrowing.ts'
-import { endPass, forgetSeen } from './pass-end.ts'
-import { leaveScope, loseScope, standingOf } from './refused-scope.ts'
 import {
-  begun,
   createLoopGuards,
-  fromTheTop,
   type LoopGuards,
   NOT_FAILED,
   type Query,
+  restartedPass,
   setbackError,
-} from './walk.ts'
+  withPassBegun,
+} from './pass.ts'
+import { endPass, forgetSeen } from './pass-end.ts'
+import { leaveScope, loseScope, standingOf } from './refused-scope.ts'
 
 /**
  * The whole set in every pass, one pass for each scope. Keys seen are noted on the way; what was not seen by the
@@ -211,7 +211,7 @@ function failPass(context: EngineContext, { resource, id, pass, query }: PassWor
   if (next.step === 'wait') putOffList(context, { resource: resource.name, feed: id }, pass, error)
   else {
     const smaller = { ...pass.query, limit: String(next.limit) }
-    context.store.segments.save({ ...pass, ...NOT_WALKING, query: smaller, attempts, retryAt: null })
+    context.store.segments.save({ ...pass, ...NO_PASS, query: smaller, attempts, retryAt: null })
   }
 }
 
@@ -226,7 +226,7 @@ function scopeUnavailable(context: EngineContext, work: PassWork, status: number
     return
   }
   const unavailableSince = pass.unavailableSince ?? context.now()
-  context.store.segments.save({ ...pass, ...NOT_WALKING, listedRound: 0, unavailableSince })
+  context.store.segments.save({ ...pass, ...NO_PASS, listedRound: 0, unavailableSince })
   leaveScope(context, refusal, standing)
 }
 
@@ -234,16 +234,16 @@ function scopeUnavailable(context: EngineContext, work: PassWork, status: number
 function retryOtherwise({ store }: EngineContext, { feed, pass, limits }: PassWork): boolean {
   if (feed.list.paging === 'any' && pass.query?.['limit'] !== undefined && pass.cursor === null) {
     limits.set(pass.scope, 'refused')
-    store.segments.save({ ...pass, ...NOT_WALKING })
+    store.segments.save({ ...pass, ...NO_PASS })
     return true
   }
   if (pass.cursor === null) return false
   if (pass.restarts > 0) throw setbackError('refused')
-  store.segments.save({ ...fromTheTop(pass), query: pass.query })
+  store.segments.save({ ...restartedPass(pass), query: pass.query })
   return true
 }
 
-/** How often a page-numbered list is walked again because its size changed on the way. */
+/** How often a page-numbered list is read again because its size changed on the way. */
 const MOST_RESIZES = 3
 
 function applyPage(context: EngineContext, work: PassWork, value: unknown, reply: Reply): void {
@@ -251,7 +251,7 @@ function applyPage(context: EngineContext, work: PassWork, value: unknown, reply
   const { resource, id, feed, query, limits } = work
   const where = { resource: resource.name, feed: id }
   const page = readPage(feed.list.paging, value, query)
-  const pass = { ...begun(work.pass, context, where, reply), ...NOT_FAILED }
+  const pass = { ...withPassBegun(work.pass, context, where, reply), ...NOT_FAILED }
   for (const key of storeItems(context, work, page, reply)) store.seen.note(id, pass.scope, key)
 
   const limit = biggerLimit(page, pass, limits)
@@ -266,15 +266,15 @@ function applyPage(context: EngineContext, work: PassWork, value: unknown, reply
   }
   if (limit !== undefined) {
     limits.set(pass.scope, 'accepted')
-    store.segments.save({ ...pass, ...NOT_WALKING, query: { limit } })
+    store.segments.save({ ...pass, ...NO_PASS, query: { limit } })
   } else if (resized && pass.restarts < MOST_RESIZES) {
-    store.segments.save({ ...fromTheTop(pass), query: pass.query })
+    store.segments.save({ ...restartedPass(pass), query: pass.query })
   } else if (page.next === null) {
     const batches = endPass(context, { resource, id, feed, pass: reached, resized })
     work.rest = batches.next().done ? undefined : batches
   } else if (work.guards.repeats(pass, page.next)) {
     if (pass.restarts > 0) throw setbackError('repeated')
-    store.segments.save({ ...fromTheTop(pass), query: pass.query })
+    store.segments.save({ ...restartedPass(pass), query: pass.query })
   } else {
     store.segments.save(reached)
   }

@@ -56,7 +56,7 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
       if (list.feed.mode !== 'timeline') return context.wasComplete(list.resource) ? 'audit' : 'history'
       if (!segment || segment.listedAt === null) return 'history'
       if (segment.to === null) return 'head'
-      // Begun without a cursor, it is the rest of a walk from the newest end that was cut.
+      // Begun without a cursor, it is the rest of a pass from the newest end that was cut.
       const isRest = segment.passStartedAt !== null && segment.cursor === null
       return isRest ? 'history' : 'audit'
     },

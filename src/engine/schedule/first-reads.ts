@@ -54,7 +54,7 @@ function heldBackBefore(
   behind: string | undefined,
 ): string | null {
   if (behind === undefined) return null
-  const reached = store.segments.walkedDownTo(`${behind}.list`)
+  const reached = store.segments.listedDownTo(`${behind}.list`)
   // What lies before the owner's bound is not listed in this run, so nothing is to be waited for.
   if (reached === null || (reached !== undefined && since !== null && reached <= since)) return null
   return reached === undefined ? '~' : new Date(Date.parse(reached) + COPIES_APART_MS).toISOString()

@@ -10,20 +10,20 @@ import type { ListOf } from './schedule.ts'
 
 export type Backlog = Readonly<Record<Source['lane'], number>>
 
-/** What is due now, by lane: spans and lists to be walked, and keys to be read singly. */
+/** What is due now, by lane: spans and lists to be read, and keys to be read singly. */
 export function dueNow(context: EngineContext, resources: readonly Resource[]): Backlog {
   const due = { head: 0, history: 0, audit: 0, items: 0 }
   for (const { name, feeds } of resources) {
     for (const [feedName, feed] of Object.entries(feeds)) {
       const id = `${name}.${feedName}`
       if (feed.mode === 'item') due.items += dueKeys(context, id, feed)
-      else for (const lane of dueWalks(context, { resource: name, id, feed })) due[lane] += 1
+      else for (const lane of duePasses(context, { resource: name, id, feed })) due[lane] += 1
     }
   }
   return due
 }
 
-function dueWalks({ store, schedule, holds }: EngineContext, list: ListOf): Source['lane'][] {
+function duePasses({ store, schedule, holds }: EngineContext, list: ListOf): Source['lane'][] {
   return store.segments
     .of(list.id)
     .filter(segment => !holds.isHeld(list.id, segment.scope) && schedule.isListDue(list, segment))

@@ -5,7 +5,7 @@ import type { Task } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
 import type { FeedName } from '../feeds.ts'
 import { aloneBackoffMs, pageBackoffMs } from '../modes/narrowing.ts'
-import { givenUp } from '../modes/walk.ts'
+import { abandonedPass } from '../modes/pass.ts'
 
 /**
  * Reports keys that could not be read. Each stays a task with a wait of its own, which grows, so that neither this run
@@ -32,7 +32,7 @@ export function putOff(
 
 /**
  * Reports a list, or a part of it, that could not be read. Its wait is stored in its segment, so that no other part
- * waits for it. The checkpoint stays: what the walk has read is not read again.
+ * waits for it. The checkpoint stays: what the pass has read is not read again.
  */
 export function putOffList(
   context: EngineContext,
@@ -46,7 +46,7 @@ export function putOffList(
   const retryAt = schedule.isTimed
     ? isoInstant(clock.now() + pageBackoffMs(attempts))
     : context.after(aloneBackoffMs(attempts))
-  const kept = givenUp(segment, error)
+  const kept = abandonedPass(segment, error)
   store.segments.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })
   failList(context, where, error)
 }

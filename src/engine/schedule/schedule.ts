@@ -15,7 +15,7 @@ export interface Schedule {
   /** A document that was never read has no segment. */
   laneOf(list: ListOf, segment: Segment | undefined): Exclude<Lane, 'retry'>
   dueTasks(query: TaskQuery): Task[]
-  /** True while a walk from the newest end has taken so long that the rest must not make the head stale. */
+  /** True while a pass from the newest end has taken so long that the rest must not make the head stale. */
   isLong(segment: Segment): boolean
   /** True when somebody waits for what the segment will bring, which is new then. */
   isAwaited(segment: Segment): boolean

@@ -5,7 +5,7 @@ import type { ParleyError } from '../../errors.ts'
 import type { Batches } from './batches.ts'
 
 /**
- * The unit of work: one request and what to do with its answer. Lists are walked page by page with the checkpoint in
+ * The unit of work: one request and what to do with its answer. Lists are read page by page with the checkpoint in
  * the database, so every page is a job of its own and nothing waits for anything but its own answer.
  */
 export interface Job {

@@ -4,7 +4,7 @@ import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
 
 /**
- * Keys that a walk over a list has seen, kept until it is known which rows it has not seen. A list may have a million
+ * Keys that a pass over a list has seen, kept until it is known which rows it has not seen. A list may have a million
  * rows, so everything but `note` and `any` is done for a bounded number of keys at a time.
  */
 export interface Seen {
@@ -14,7 +14,7 @@ export interface Seen {
   forget(feed: string, scope: string, atMost: number): boolean
   /** The key with which a range of so many rows after `after` ends; undefined when not so many are left. */
   rangeEnd(rows: ListedRows, after: string, size: number): string | undefined
-  /** Keys of live rows in a range that the walk has not seen. */
+  /** Keys of live rows in a range that the pass has not seen. */
   unseen(feed: string, rows: ListedRows, range: KeyRange): string[]
 }
 

@@ -15,20 +15,20 @@ export interface Segment {
   query: Readonly<Record<string, string>> | null
   /** Parameters of the next page; null before the first and after the last. */
   cursor: Readonly<Record<string, string>> | null
-  /** Start of the walk under way, by the server's clock. */
+  /** Start of the pass under way, by the server's clock. */
   passStartedAt: string | null
   passRound: number | null
   pages: number
   rows: number
-  /** Event time of the last row that the walk has had, and the keys that it saw at that very instant. */
+  /** Event time of the last row that the pass has had, and the keys that it saw at that very instant. */
   edgeAt: string | null
   edgeKeys: readonly string[]
   totalSize: number | null
-  /** How often this walk had to begin again without getting any further. */
+  /** How often this pass had to begin again without getting any further. */
   restarts: number
-  /** Start of the last walk that reached the end, by the server's clock. */
+  /** Start of the last pass that reached the end, by the server's clock. */
   listedAt: string | null
-  /** The round in which that walk began. */
+  /** The round in which that pass began. */
   listedRound: number
   closed: boolean
   /** Since when this workspace does not offer the list; no part of the whole as long as it does not. */
@@ -59,8 +59,8 @@ export interface Segments {
   moveBack(ms: number, now: string): void
   /** Makes two neighbours one, which was last listed when the one that waits longer was. Returns it. */
   join(newer: Segment, older: Segment): Segment
-  /** Everything newer than this was listed or walked past; null when the whole axis was, undefined when nothing. */
-  walkedDownTo(feed: string): string | null | undefined
+  /** Everything newer than this was listed or passed; null when the whole axis was, undefined when nothing. */
+  listedDownTo(feed: string): string | null | undefined
 }
 
 const COLUMNS = {
@@ -145,8 +145,8 @@ const FRESH: Omit<Segment, 'id' | 'feed' | 'scope' | 'from' | 'to'> = {
   passMs: null,
 }
 
-/** The state of a walk that has not begun. */
-export const NOT_WALKING = {
+/** The state of a pass that has not begun. */
+export const NO_PASS = {
   query: null,
   cursor: null,
   passStartedAt: null,
@@ -222,7 +222,7 @@ export function createSegments(prepare: Prepare): Segments {
     moveBack: (ms, now) => {
       moveBack.run(`-${(ms / 1000).toFixed(3)} seconds`, now)
     },
-    walkedDownTo(feed) {
+    listedDownTo(feed) {
       let reached: string | null | undefined
       for (const segment of segmentsOf(feed)) {
         // What is put off may never be read, and nothing older waits for it.

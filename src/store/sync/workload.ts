@@ -4,7 +4,7 @@ import { quote } from '../database/sql.ts'
 
 /** How much of a resource's round is done and how much is known to be left, for showing progress. Only reads. */
 export interface Workload {
-  /** Rows of the lists, walked in this round. */
+  /** Rows of the lists that this round has read. */
   lists?: Share & {
     /** True when every list was read to its end. */
     ended: boolean
@@ -33,9 +33,9 @@ export interface WorkloadQuestion {
 export type ReadWorkload = (question: WorkloadQuestion) => Workload
 
 export function createWorkload(prepare: Prepare): ReadWorkload {
-  const walked = prepare(
+  const lists = prepare(
     `SELECT coalesce(sum(iif(listed_round >= @round OR pages > 0, rows, 0)), 0) AS done,
-       count(*) AS walks, coalesce(sum(listed_round < @round AND NOT closed), 0) AS open,
+       count(*) AS segments, coalesce(sum(listed_round < @round AND NOT closed), 0) AS open,
        iif(count(total_size) = count(*), sum(total_size), NULL) AS size
      FROM sync_segments WHERE feed = @feed AND unavailable_since IS NULL`,
   )
@@ -61,8 +61,8 @@ export function createWorkload(prepare: Prepare): ReadWorkload {
   }
 
   const listShare = (id: string, feed: Feed, { round, readBefore }: WorkloadQuestion): ListShare => {
-    const { done, walks, open, size } = walked.get({ feed: id, round }) as WalkedRow
-    const ended = walks > 0 && open === 0
+    const { done, segments, open, size } = lists.get({ feed: id, round }) as ListsRow
+    const ended = segments > 0 && open === 0
     // A log is not read again as a whole, so what there was says nothing.
     const guess = readBefore && feed.mode !== 'periodic' ? Math.max(done, rowsBefore(feed.table)) : undefined
     return { done, ended, total: ended ? done : (size ?? guess), isGuess: !ended && size === null }
@@ -98,9 +98,9 @@ export function createWorkload(prepare: Prepare): ReadWorkload {
 
 type ListShare = Share & { ended: boolean }
 
-interface WalkedRow {
+interface ListsRow {
   done: number
-  walks: number
+  segments: number
   open: number
   size: number | null
 }

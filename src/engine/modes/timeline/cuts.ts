@@ -1,19 +1,19 @@
 import type { Segment } from '../../../store/sync/segments.ts'
 
 /**
- * Where a long walk is cut, so that what is left of it is walked several at a time. Nobody knows where a history ends
- * nor how dense it is: a cut rests on what was seen so far, goes through the longest walk, and is made only as long
- * as it pays, since each may cost a page that is not full. Pure.
+ * Where a long pass is cut, so that what is left of it is read in several passes at once. Nobody knows where a history
+ * ends nor how dense it is: a cut rests on what was seen so far, goes through the longest pass, and is made only as
+ * long as it pays, since each may cost a page that is not full. Pure.
  */
 
-/** What is walked together: all segments that are due and somebody waits for. */
+/** What is read together: all segments that are due and somebody waits for. */
 export interface Effort {
   /** Newest first. */
   open: readonly Segment[]
   /** Pages read so far. */
   pages: number
-  /** Walks so far, with those that have yet to begin. */
-  walks: number
+  /** Passes so far, with those that have yet to begin. */
+  passes: number
   /** Time of the newest row. */
   newest: string
 }
@@ -23,21 +23,21 @@ export interface Cut {
   at: string
 }
 
-/** A list with fewer pages is walked at one go. */
+/** A list with fewer pages is read in one pass. */
 const LONG_PAGES = 20
 /** At most one cut for so many pages: on average half a page is lost with each. */
 const PAGES_FOR_A_CUT = 60
-/** A walk is cut when it has so many times as much left as it would have if all had the same. */
+/** A pass is cut when it has so many times as much left as it would have if all had the same. */
 const UNEVEN = 3
 /** What is over as soon as this is left as it is. */
 const FEWEST_PAGES = 6
 /** A history is taken to go on for at most so many times what was seen of it. */
 const GOES_ON = 2
-/** From so many pages on a walk tells how dense its own part is: at most so many times as dense as all. */
+/** From so many pages on a pass tells how dense its own part is: at most so many times as dense as all. */
 const TELLING_PAGES = 4
 const DENSEST = 4
 
-/** What is known of a walk's way, in ms of event time. */
+/** What is known of a pass, in ms of event time. */
 interface Way {
   segment: Segment
   edge: number
@@ -47,7 +47,7 @@ interface Way {
 }
 
 /** Undefined where a cut does not pay. */
-export function nextCut({ open, pages, walks, newest }: Effort): Cut | undefined {
+export function nextCut({ open, pages, passes, newest }: Effort): Cut | undefined {
   if (pages < LONG_PAGES) return undefined
   const ways = open.flatMap(segment => wayOf(segment, Date.parse(newest)) ?? [])
   const density = sum(ways, ({ segment }) => segment.pages) / sum(ways, ({ done }) => done)
@@ -57,7 +57,7 @@ export function nextCut({ open, pages, walks, newest }: Effort): Cut | undefined
   const seeming = sum(ways, leftOf) + sum(open, segment => notBegun(segment, density))
   const left = Math.min(seeming, GOES_ON * pages)
   // With one that is free, or nothing could begin.
-  const cutsLeft = 2 + Math.floor((pages + left) / PAGES_FOR_A_CUT) - walks
+  const cutsLeft = 2 + Math.floor((pages + left) / PAGES_FOR_A_CUT) - passes
   const even = left / (open.length + cutsLeft)
   if (cutsLeft < 1 || leftOf(longest) < Math.max(FEWEST_PAGES, UNEVEN * even)) return undefined
   const at = unround(Math.max(0, longest.edge - longest.left / 2))
@@ -73,7 +73,7 @@ function unround(instant: number): string {
 
 const UNROUND_MS = 617
 
-/** Undefined for a walk that has not got anywhere yet. */
+/** Undefined for a pass that has not got anywhere yet. */
 function wayOf(segment: Segment, newest: number): Way | undefined {
   if (segment.cursor === null || segment.edgeAt === null) return undefined
   const edge = Date.parse(segment.edgeAt)

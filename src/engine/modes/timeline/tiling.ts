@@ -4,7 +4,7 @@ import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { DAY, MINUTE } from '../../schedule/intervals.ts'
 import { isWanted } from '../../schedule/wanted.ts'
-import { cutOff } from '../walk.ts'
+import { cutOff } from '../pass.ts'
 
 /**
  * Keeps the segments of a timeline such that none spans much older times than its newest, by whose age it falls due,

@@ -18,23 +18,23 @@ import { expectedOrFault } from '../expected.ts'
 import { fullLimit, narrowSpan, noteReadable } from '../failed-span.ts'
 import { ATTEMPTS_OF_A_PART, FAILURES_OF_ONE_PAGE, isNarrowest, limitAfter } from '../narrowing.ts'
 import {
-  begun,
   canCutAtEdge,
   createLoopGuards,
   cutOff,
   cutWhereItStands,
   type LoopGuards,
   leaveRest,
-  listed,
   NOT_FAILED,
   type Query,
-} from '../walk.ts'
+  withPassBegun,
+  withPassEnded,
+} from '../pass.ts'
 import { nextCut } from './cuts.ts'
 import { tileByAge } from './tiling.ts'
 import { missingUndated, noteUndated } from './undated.ts'
 
 /**
- * Newest-first lists that filter on event time alone. Segments tile the time axis; a walk goes down a
+ * Newest-first lists that filter on event time alone. Segments tile the time axis; a pass goes down a
  * segment page by page, and finds rows of ours that the list no longer shows as it passes them. One source for each
  * lane: the newest end, what was never read, and what is read again.
  */
@@ -56,7 +56,7 @@ export function createTimeline(
   const due = () => store.segments.of(id, '').filter(segment => schedule.isListDue(list, segment))
 
   const pageJob = (asked: Segment): Job => {
-    // While it was asked for, the rest of its walk may have been left to another.
+    // While it was asked for, the rest of its pass may have been left to another.
     const current = () => store.segments.find(asked.id) ?? asked
     const base = asked.query ?? baseQuery(feed, asked)
     const query = { ...base, ...asked.cursor }
@@ -115,15 +115,15 @@ export function createTimeline(
 }
 
 /**
- * Has what is left of long walks shared among several, as long as requests could be made that nobody has. Counted
- * from the first walk that somebody waits for until none is left; kept in memory, since what is cut is cut.
+ * Has what is left of long passes shared among several, as long as requests could be made that nobody has. Counted
+ * from the first pass that somebody waits for until none is left; kept in memory, since what is cut is cut.
  */
 function createEffort(
   { store, schedule, server }: EngineContext,
   list: ListOf,
   { table, time }: TimelineFeed,
 ) {
-  const walks = new Set<number>()
+  const passes = new Set<number>()
   let pages = 0
   let couldBeMore = false
 
@@ -141,7 +141,7 @@ function createEffort(
       couldBeMore = true
     },
     begins(segment: Segment) {
-      if (schedule.isAwaited(segment)) walks.add(segment.id)
+      if (schedule.isAwaited(segment)) passes.add(segment.id)
     },
     /** A page was read, inside its transaction. */
     wasRead(segment: Segment) {
@@ -152,12 +152,12 @@ function createEffort(
         .filter(each => schedule.isListDue(list, each) && schedule.isAwaited(each))
       if (open.length === 0) {
         pages = 0
-        walks.clear()
+        passes.clear()
       }
       const at = couldBeMore ? newest() : null
       if (at === null) return
-      for (const { id } of open) walks.add(id)
-      const cut = nextCut({ open, pages, walks: walks.size, newest: at })
+      for (const { id } of open) passes.add(id)
+      const cut = nextCut({ open, pages, passes: passes.size, newest: at })
       if (cut) leaveRest(store.segments, cut.segment, cut.at)
     },
     over: () => {
@@ -195,7 +195,7 @@ function baseQuery({ list, bounds }: TimelineFeed, { from, to }: Segment): Query
   }
 }
 
-/** True for a walk with smaller pages than usual, after one failed. */
+/** True for a pass with smaller pages than usual, after one failed. */
 function isPart(feed: TimelineFeed, base: Query): boolean {
   return Number(base['limit']) < fullLimit(feed)
 }
@@ -217,7 +217,7 @@ interface PageWork {
   underWay: ReadonlySet<number>
 }
 
-/** Returns whether the walk got any further: an API that minds no bounds answers, and yet shows the same rows again. */
+/** Returns whether the pass got any further: an API that minds no bounds answers, and yet shows the same rows again. */
 function applyPage(context: EngineContext, work: PageWork, value: unknown, reply: Reply): boolean {
   const { store } = context
   const { resource, list, feed, base, query } = work
@@ -225,7 +225,10 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
   const page = readPage(feed.list.paging, value, query)
   // A span that cannot be divided has failed until it is read to its end, since its first rows may well be readable.
   const isAlone = isNarrowest(work.segment.from, work.segment.to)
-  const segment = { ...begun(work.segment, context, where, reply), ...(isAlone ? {} : { retryAt: null }) }
+  const segment = {
+    ...withPassBegun(work.segment, context, where, reply),
+    ...(isAlone ? {} : { retryAt: null }),
+  }
   const report = context.report(where, '')
   const parse = context.parser(feed.table)
   const items = page.items.flatMap(item => parse(item, report) ?? [])
@@ -254,7 +257,7 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
   }
   if (edge.isEnd || canCutAtEdge(reached)) noteReadable(context, list, segment)
   const limit = limitAfter(reached.pages, Number(base['limit']), fullLimit(feed))
-  if (edge.isEnd) endWalk(context, work, reached)
+  if (edge.isEnd) endTimelinePass(context, work, reached)
   else if (limit > Number(base['limit']) && edge.reached !== null && canCutAtEdge(reached)) {
     const rest = cutOff(store.segments, reached, edge.reached)
     const { passStartedAt, passRound } = segment
@@ -290,13 +293,13 @@ function noteArrivals(
   }
 }
 
-function endWalk(
+function endTimelinePass(
   context: EngineContext,
   { resource, list, feed, underWay, segment, guards }: PageWork,
   reached: Segment,
 ): void {
   const { store, schedule, log } = context
-  store.segments.save(listed(reached))
+  store.segments.save(withPassEnded(reached))
   guards.ended(reached)
   context.doubts.passEnded(reached.id)
   if (reached.to === null) markFresh(context, resource, reached)
@@ -327,7 +330,7 @@ interface Edge {
   seen: ReadonlySet<string>
   reached: string | null
   keysAtEdge: readonly string[]
-  /** The walk has had all of its segment. */
+  /** The pass has had all of its segment. */
   isEnd: boolean
   /** So many rows of the page belong to the segment below. */
   beyond: number

@@ -1,16 +1,21 @@
 import { type CursorGuard, createCursorGuard } from '../../api/paging.ts'
 import { type ParleyError, ResourceError } from '../../errors.ts'
-import { NOT_WALKING, type Segment, type Segments } from '../../store/sync/segments.ts'
+import { NO_PASS, type Segment, type Segments } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import type { FeedName } from '../feeds.ts'
 import type { Reply } from '../scheduler/job.ts'
 
-/** What all walks along a list share: their begin, their end, and what to do when a cursor leads nowhere. */
+/** What all passes over a list share: their begin, their end, and what to do when a cursor leads nowhere. */
 
 export type Query = Readonly<Record<string, string>>
 
-/** The walk's begin by the server's clock and its round, kept from the first page on. */
-export function begun(segment: Segment, context: EngineContext, feed: FeedName, reply: Reply): Segment {
+/** The pass's begin by the server's clock and its round, kept from the first page on. */
+export function withPassBegun(
+  segment: Segment,
+  context: EngineContext,
+  feed: FeedName,
+  reply: Reply,
+): Segment {
   context.wishes.delete(feed.feed)
   return {
     ...segment,
@@ -23,11 +28,11 @@ export function begun(segment: Segment, context: EngineContext, feed: FeedName, 
 /** The state of a segment whose last request was answered. */
 export const NOT_FAILED = { attempts: 0, retryAt: null } satisfies Partial<Segment>
 
-/** The walk reached the end. */
-export function listed(segment: Segment): Segment {
+/** The pass reached the end. */
+export function withPassEnded(segment: Segment): Segment {
   return {
     ...segment,
-    ...NOT_WALKING,
+    ...NO_PASS,
     ...NOT_FAILED,
     rows: segment.rows,
     restarts: 0,
@@ -36,30 +41,30 @@ export function listed(segment: Segment): Segment {
   }
 }
 
-/** The walk is to begin again at the top; what it stored stays. */
-export function fromTheTop(segment: Segment): Segment {
-  return { ...segment, ...NOT_WALKING, restarts: segment.restarts + 1 }
+/** The pass is to begin again at the top; what it stored stays. */
+export function restartedPass(segment: Segment): Segment {
+  return { ...segment, ...NO_PASS, restarts: segment.restarts + 1 }
 }
 
 /**
- * What is kept of a walk that failed: its checkpoint, unless that is what failed, or every later run would ask with
+ * What is kept of a pass that failed: its checkpoint, unless that is what failed, or every later run would ask with
  * the same dead cursor.
  */
-export function givenUp(segment: Segment, error: ParleyError): Segment {
+export function abandonedPass(segment: Segment, error: ParleyError): Segment {
   const isDead = Object.values(SETBACKS).some(({ code }) => code === error.code)
-  return isDead ? { ...segment, ...NOT_WALKING, restarts: 0 } : segment
+  return isDead ? { ...segment, ...NO_PASS, restarts: 0 } : segment
 }
 
 export interface LoopGuards {
-  /** Notes what is about to be asked for; a walk that begins anew is forgotten first. */
+  /** Notes what is about to be asked for; a pass that begins again is forgotten first. */
   asking(segment: Segment): void
-  /** Whether the next page is one that this walk has asked for before. */
+  /** Whether the next page is one that this pass has asked for before. */
   repeats(segment: Segment, next: Query | null): boolean
   ended(segment: Segment): void
 }
 
 /**
- * Notices walks that turn in circles. Kept in memory: after a restart a circle is walked once more at most. Asking
+ * Notices passes that turn in circles. Kept in memory: after a restart a circle is read once more at most. Asking
  * again for the same page, because its answer was lost, is no circle.
  */
 export function createLoopGuards(): LoopGuards {
@@ -101,30 +106,30 @@ export function cutOff(segments: Segments, segment: Segment, at: string): Segmen
   const { listedAt, listedRound } = segment
   const older = { ...segments.cut(segment, at), listedAt, listedRound }
   segments.save(older)
-  if (segment.edgeAt !== null) segments.save({ ...listed(segment), from: at })
+  if (segment.edgeAt !== null) segments.save({ ...withPassEnded(segment), from: at })
   return older
 }
 
 /**
- * Leaves what a walk has still before it, from an instant on, to a walk of its own. The walk itself keeps its query
+ * Leaves what a pass has still before it, from an instant on, to a separate pass. The pass itself keeps its query
  * and cursor, also while its next page is asked for, and ends when it has passed that instant.
  */
 export function leaveRest(segments: Segments, segment: Segment, at: string): void {
   const { listedAt, listedRound, passStartedAt, passRound } = segment
   const rest = segments.cut(segment, at)
-  // What was listed before is due at once only as a part of the walk under way.
+  // What was listed before is due at once only as a part of the pass under way.
   segments.save({ ...rest, listedAt, listedRound, ...(listedAt !== null && { passStartedAt, passRound }) })
 }
 
-/** Whether the walk has left its segment's top and not reached its end. */
+/** Whether the pass has left its segment's top and not reached its end. */
 export function canCutAtEdge({ edgeAt, from, to }: Segment): boolean {
   return edgeAt !== null && (to === null || edgeAt < to) && (from === null || edgeAt > from)
 }
 
 /**
- * A timeline's cursor leads nowhere. What was walked so far has been read without a gap, so the segment is cut
+ * A timeline's cursor leads nowhere. Everything so far has been read without a gap, so the segment is cut
  * there: the part above counts as listed, and the rest gets a query of its own, which no cursor is needed for. Where
- * the walk had not got anywhere yet, it begins again, once.
+ * the pass had not got anywhere yet, it begins again, once.
  * @throws ResourceError when it had begun again already
  */
 export function cutWhereItStands(segments: Segments, segment: Segment, setback: Setback): void {
@@ -134,5 +139,5 @@ export function cutWhereItStands(segments: Segments, segment: Segment, setback: 
     return
   }
   if (segment.restarts > 0) throw setbackError(setback)
-  segments.save(fromTheTop(segment))
+  segments.save(restartedPass(segment))
 }
