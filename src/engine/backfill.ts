@@ -14,7 +14,7 @@ import { forgetConfirmed, isHoldOver, settleDeletions } from './deletions/settle
 import type { EngineOptions } from './options.ts'
 import { takeUpRequests } from './requests.ts'
 import { byRounds } from './schedule/by-rounds.ts'
-import { holdForGood } from './schedule/holds.ts'
+import { backoffForTheRun } from './schedule/feed-backoff.ts'
 import { type Chosen, noteNextDue } from './schedule/next-due.ts'
 import { areListsRead, feedsReadWhole } from './schedule/rounds.ts'
 import type { Source } from './scheduler/job.ts'
@@ -94,7 +94,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     clock,
     log,
     options,
-    holds: holdForGood(),
+    backoffs: backoffForTheRun(),
     schedule: byRounds,
     isFinished: name => isFinished(name),
   })

@@ -13,7 +13,7 @@ import type { EngineOptions } from './options.ts'
 import { createDriftLog } from './parse/drift.ts'
 import { compileParser, type ItemParser } from './parse/parse.ts'
 import type { ParseReport } from './parse/report.ts'
-import type { Holds } from './schedule/holds.ts'
+import type { FeedBackoffs } from './schedule/feed-backoff.ts'
 import { scaled } from './schedule/intervals.ts'
 import type { Schedule } from './schedule/schedule.ts'
 import { createFailureLog, type FailureLines } from './scheduler/failure-log.ts'
@@ -27,7 +27,7 @@ export interface EngineContext {
   log: Log
   options: EngineOptions
   schedule: Schedule
-  holds: Holds
+  backoffs: FeedBackoffs
   doubts: Doubts
   server: ServerClock
   /** The number of the round that a resource is in. */
@@ -49,13 +49,13 @@ export interface EngineContext {
   /** A part of the feed could not be read. The first reason of a run is the one that is shown. */
   fail(feed: FeedName, error: ParleyError, options?: FailOptions): void
   /** The feed, or one scope of it, cannot go on for now. */
-  giveUp(feed: FeedName, error: ParleyError, scope?: string): void
+  backOff(feed: FeedName, error: ParleyError, scope?: string): void
   /** What the resource's run could not read, and has not read since. */
   failure(resource: ResourceName): ParleyError | undefined
   /** True when the resource's run has since read everything that it could not read at first. */
   isMadeGood(resource: ResourceName): boolean
   /** This workspace does not offer the feed, or one scope of it. */
-  setAside(feed: FeedName, reason: string, options?: { scope: string; wasOffered: boolean }): void
+  markUnavailable(feed: FeedName, reason: string, options?: { scope: string; wasOffered: boolean }): void
   unavailability(resource: ResourceName): string | undefined
   /** Lists that are wanted at once, whenever they would fall due. */
   wishes: Set<string>
@@ -89,7 +89,7 @@ export interface ContextDeps {
   clock: Clock
   log: Log
   options: EngineOptions
-  holds: Holds
+  backoffs: FeedBackoffs
   schedule(context: EngineContext): Schedule
   isFinished(resource: ResourceName): boolean
 }
@@ -107,7 +107,7 @@ interface Failure extends Pick<Required<FailOptions>, 'isUnread'> {
 }
 
 export function createContext(deps: ContextDeps): EngineContext {
-  const { store, clock, log, options, holds } = deps
+  const { store, clock, log, options, backoffs } = deps
   const parsers = new Map<string, ItemParser>()
   const runs = new Map<ResourceName, RunRecord>()
   const rounds = createRounds(store)
@@ -135,7 +135,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     clock,
     log,
     options,
-    holds,
+    backoffs,
     doubts: createDoubts(clock, options),
     server,
     isFinished: deps.isFinished,
@@ -168,15 +168,15 @@ export function createContext(deps: ContextDeps): EngineContext {
     },
     failure,
     isMadeGood: (resource: ResourceName) => run(resource).hasFailed && failure(resource) === undefined,
-    unavailability: holds.reason,
-    setAside({ resource, feed }: FeedName, why: string, { scope = '', wasOffered = false } = {}) {
+    unavailability: backoffs.reason,
+    markUnavailable({ resource, feed }: FeedName, why: string, { scope = '', wasOffered = false } = {}) {
       const reason = safeText(why)
-      if (holds.reason(resource) === undefined) {
+      if (backoffs.reason(resource) === undefined) {
         const isNoted = store.state.get(resource).reason === reason
         const say = isNoted ? log.debug : log.info
         say('This workspace does not offer a resource', { resource, reason })
       }
-      holds.setAside(feed, scope, { reason, wasOffered })
+      backoffs.unavailable(feed, scope, { reason, wasOffered })
     },
     after: (ms: number) => isoInstant(clock.now() + scaled(ms, options)),
   }
@@ -185,11 +185,11 @@ export function createContext(deps: ContextDeps): EngineContext {
     get schedule() {
       return schedule
     },
-    giveUp(feed, error, scope = '') {
-      holds.fail(feed.feed, scope)
-      // Due again when the hold is over, also where it was only taken to be due: until then it stays failing.
+    backOff(feed, error, scope = '') {
+      backoffs.failed(feed.feed, scope)
+      // Due again when the backoff is over, also where it was only taken to be due: until then it stays failing.
       if (scope === '') base.wishes.add(feed.feed)
-      context.fail(feed, error, { isUnread: () => holds.hasFailed(feed.feed, scope) })
+      context.fail(feed, error, { isUnread: () => backoffs.hasFailed(feed.feed, scope) })
     },
   }
   const schedule = deps.schedule(context)

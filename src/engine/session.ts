@@ -11,7 +11,7 @@ import { settleDeletions } from './deletions/settle.ts'
 import type { EngineOptions } from './options.ts'
 import { takeUpRequests } from './requests.ts'
 import { byTime } from './schedule/by-time.ts'
-import { holdForAWhile } from './schedule/holds.ts'
+import { growingBackoff } from './schedule/feed-backoff.ts'
 import { DAY, HOUR, MINUTE, scaled } from './schedule/intervals.ts'
 import { noteLateness } from './schedule/lateness.ts'
 import { type Backlog, dueNow, nextDue, noteNextDue } from './schedule/next-due.ts'
@@ -100,7 +100,7 @@ export function createSession(deps: SessionDeps): Session {
   const chosen = CATALOG.filter(({ name }) => deps.resources.includes(name))
   const sources = new Map<ResourceName, Source[]>()
   const openRuns = new Map<ResourceName, OpenRun>()
-  const holds = holdForAWhile({
+  const backoffs = growingBackoff({
     elapsed: clock.elapsed,
     random,
     unavailableMs: scaled(UNAVAILABLE_MS, options),
@@ -113,7 +113,7 @@ export function createSession(deps: SessionDeps): Session {
     clock,
     log,
     options,
-    holds,
+    backoffs,
     schedule: made => byTime(made, { pollMs }),
     // A parent that was complete once has its rows here; it need not be at rest for its children to go on.
     isFinished: name => context.wasComplete(name) || isQuiet(name),

@@ -365,7 +365,7 @@ describe('answers from both sides of a pair', () => {
     expect(pairs(watched)).toContain('company 12, contact 22')
   })
 
-  test('one in several pages that is held up after the first is read from its first page later', async () => {
+  test('one in several pages that has to wait after the first is read from its first page later', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     const { trial, timed } = watched
@@ -381,9 +381,9 @@ describe('answers from both sides of a pair', () => {
     const task = { feed: id, scope: 'contact<company', key: uuid(12), dueAt: timed.context.now() }
     await trial.store.transaction(() => trial.store.tasks.demand(task))
     await (await timed.ask(id)).apply()
-    timed.context.holds.fail(id, '')
+    timed.context.backoffs.failed(id, '')
     expect(() => timed.ask(id)).toThrow('nothing of crm_record_links.read is due')
-    timed.context.holds.release(id)
+    timed.context.backoffs.answered(id)
     await timed.drain()
     expect(cursors).toEqual([undefined, undefined, 'more'])
     expect(pairs(watched)).toEqual(

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { cutAt, fits } from '../../src/engine/modes/timeline/tiling.ts'
-import { holdForAWhile } from '../../src/engine/schedule/holds.ts'
+import { growingBackoff } from '../../src/engine/schedule/feed-backoff.ts'
 import { auditInterval, passInterval } from '../../src/engine/schedule/intervals.ts'
 import { createServerClock } from '../../src/engine/server-clock.ts'
 import { createLog } from '../../src/log.ts'
@@ -65,9 +65,9 @@ describe('segments by age', () => {
 })
 
 describe('a feed that failed', () => {
-  test('is held longer each time, up to 15 minutes, and its neighbours not at all', () => {
+  test('waits longer each time, up to 15 minutes, and its neighbours not at all', () => {
     let elapsed = 0
-    const holds = holdForAWhile({
+    const backoffs = growingBackoff({
       elapsed: () => elapsed,
       random: () => 1,
       unavailableMs: DAY,
@@ -75,11 +75,11 @@ describe('a feed that failed', () => {
     })
     const waits: number[] = []
     for (let failure = 0; failure < 10; failure += 1) {
-      holds.fail('members.list', '')
-      expect(holds.isHeld('teams.list')).toBe(false)
-      waits.push((holds.heldUntil('members') ?? 0) - elapsed)
-      elapsed = holds.heldUntil('members') ?? 0
-      expect(holds.isHeld('members.list')).toBe(false)
+      backoffs.failed('members.list', '')
+      expect(backoffs.isWaiting('teams.list')).toBe(false)
+      waits.push((backoffs.waitsUntil('members') ?? 0) - elapsed)
+      elapsed = backoffs.waitsUntil('members') ?? 0
+      expect(backoffs.isWaiting('members.list')).toBe(false)
     }
     expect(waits.slice(0, 4)).toEqual([5000, 10_000, 20_000, 40_000])
     expect(Math.max(...waits)).toBe(15 * MINUTE)
@@ -87,28 +87,33 @@ describe('a feed that failed', () => {
 
   test('begins anew with short times once it was answered', () => {
     let elapsed = 0
-    const holds = holdForAWhile({
+    const backoffs = growingBackoff({
       elapsed: () => elapsed,
       random: () => 1,
       unavailableMs: DAY,
       refusedMs: MINUTE,
     })
-    for (let failure = 0; failure < 5; failure += 1) holds.fail('members.list', '')
+    for (let failure = 0; failure < 5; failure += 1) backoffs.failed('members.list', '')
     elapsed = HOUR
-    holds.release('members.list')
-    holds.fail('members.list', '')
-    expect(holds.heldUntil('members')).toBe(HOUR + 5000)
+    backoffs.answered('members.list')
+    backoffs.failed('members.list', '')
+    expect(backoffs.waitsUntil('members')).toBe(HOUR + 5000)
   })
 
-  test('in one scope leaves the others alone, and as a whole holds them all', () => {
-    const holds = holdForAWhile({ elapsed: () => 0, random: () => 0, unavailableMs: DAY, refusedMs: MINUTE })
-    holds.setAside('crm_records.list', 'deal', { reason: 'the API answers 404', wasOffered: false })
-    expect([holds.isHeld('crm_records.list', 'deal'), holds.isHeld('crm_records.list', 'company')]).toEqual([
-      true,
-      false,
-    ])
-    holds.fail('crm_records.list', '')
-    expect(holds.isHeld('crm_records.list', 'company')).toBe(true)
+  test('in one scope leaves the others alone, and as a whole makes them all wait', () => {
+    const backoffs = growingBackoff({
+      elapsed: () => 0,
+      random: () => 0,
+      unavailableMs: DAY,
+      refusedMs: MINUTE,
+    })
+    backoffs.unavailable('crm_records.list', 'deal', { reason: 'the API answers 404', wasOffered: false })
+    expect([
+      backoffs.isWaiting('crm_records.list', 'deal'),
+      backoffs.isWaiting('crm_records.list', 'company'),
+    ]).toEqual([true, false])
+    backoffs.failed('crm_records.list', '')
+    expect(backoffs.isWaiting('crm_records.list', 'company')).toBe(true)
   })
 })
 

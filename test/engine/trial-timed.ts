@@ -5,7 +5,7 @@ import type { ResourceName } from '../../src/catalog/resource.ts'
 import { type Clock, isoInstant } from '../../src/clock.ts'
 import { createContext, type EngineContext } from '../../src/engine/context.ts'
 import { byTime } from '../../src/engine/schedule/by-time.ts'
-import { holdForAWhile } from '../../src/engine/schedule/holds.ts'
+import { growingBackoff } from '../../src/engine/schedule/feed-backoff.ts'
 import { settleInTime } from '../../src/engine/schedule/rounds.ts'
 import type { Job, Source } from '../../src/engine/scheduler/job.ts'
 import { createSources } from '../../src/engine/sources.ts'
@@ -73,7 +73,7 @@ export async function startTimed(
     clock,
     log,
     options: { since: null, intervalScale, accessLogEndParameter: 'to', words: true },
-    holds: holdForAWhile({
+    backoffs: growingBackoff({
       elapsed: () => clock.elapsed() + moved,
       random: () => 0,
       unavailableMs: 86_400_000 * intervalScale,
@@ -109,7 +109,7 @@ export async function startTimed(
             else if (sent.kind === 'refused') job.refused(sent.status, sent.message)
             else throw faultOf(sent)
           })
-          if (sent.kind === 'answer') context.holds.release(job.feed, job.scope)
+          if (sent.kind === 'answer') context.backoffs.answered(job.feed, job.scope)
           const batches = job.afterwards?.()
           while (batches && !(await store.transaction(() => batches.next().done)));
         } catch (error) {

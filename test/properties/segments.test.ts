@@ -8,7 +8,7 @@ import { createContext, type EngineContext } from '../../src/engine/context.ts'
 import { cutWhereItStands, leaveRest, withPassEnded } from '../../src/engine/modes/pass.ts'
 import { tileAxis } from '../../src/engine/modes/timeline/timeline.ts'
 import { byRounds } from '../../src/engine/schedule/by-rounds.ts'
-import { holdForGood } from '../../src/engine/schedule/holds.ts'
+import { backoffForTheRun } from '../../src/engine/schedule/feed-backoff.ts'
 import { createLog, type Log } from '../../src/log.ts'
 import type { Segment } from '../../src/store/sync/segments.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
@@ -64,7 +64,7 @@ function contextWith(since: string | null): EngineContext {
     clock: systemClock(),
     log,
     options,
-    holds: holdForGood(),
+    backoffs: backoffForTheRun(),
     schedule: byRounds,
     isFinished: () => true,
   })

@@ -8,7 +8,7 @@ import { withPassEnded } from '../../src/engine/modes/pass.ts'
 import { tileByAge } from '../../src/engine/modes/timeline/tiling.ts'
 import { tileAxis } from '../../src/engine/modes/timeline/timeline.ts'
 import { byTime } from '../../src/engine/schedule/by-time.ts'
-import { holdForAWhile } from '../../src/engine/schedule/holds.ts'
+import { growingBackoff } from '../../src/engine/schedule/feed-backoff.ts'
 import { auditInterval } from '../../src/engine/schedule/intervals.ts'
 import { createLog } from '../../src/log.ts'
 import type { Segment } from '../../src/store/sync/segments.ts'
@@ -71,7 +71,7 @@ describe('the segments of the daemon', () => {
           clock,
           log,
           options: { since: null, intervalScale: 1, accessLogEndParameter: 'to', words: true },
-          holds: holdForAWhile({
+          backoffs: growingBackoff({
             elapsed: clock.elapsed,
             random: () => 1,
             unavailableMs: DAY,
@@ -138,7 +138,12 @@ describe('the segments of the daemon', () => {
       clock,
       log,
       options: { since: null, intervalScale: 1, accessLogEndParameter: 'to', words: true },
-      holds: holdForAWhile({ elapsed: clock.elapsed, random: () => 1, unavailableMs: DAY, refusedMs: DAY }),
+      backoffs: growingBackoff({
+        elapsed: clock.elapsed,
+        random: () => 1,
+        unavailableMs: DAY,
+        refusedMs: DAY,
+      }),
       schedule: made => byTime(made, { pollMs: POLL_MS }),
       isFinished: () => true,
     })

@@ -265,7 +265,7 @@ function createAsking(
   purpose: Purpose,
 ): Source {
   const { where } = purpose
-  const { holds } = context
+  const { backoffs } = context
   const kind = ASK[evidence.by]
   const expected = evidence.by === 'single' ? NOT_PUBLISHED : feed.expected
   const underWay = new Set<string>()
@@ -273,7 +273,7 @@ function createAsking(
   let batch: Task[] = []
   let failures = 0
   const nameOf = (task: Task) => `${task.scope}\u0000${task.key}`
-  const isFree = (task: Task) => !underWay.has(nameOf(task)) && !holds.isHeld(where.feed, task.scope)
+  const isFree = (task: Task) => !underWay.has(nameOf(task)) && !backoffs.isWaiting(where.feed, task.scope)
 
   const refill = () => {
     batch = context.schedule
@@ -283,7 +283,7 @@ function createAsking(
         since: null,
         limit: BATCH_SIZE,
         first: 'longest-due',
-        exceptScopes: holds.heldScopes(where.feed),
+        exceptScopes: backoffs.waitingScopes(where.feed),
         // A hint from outside may name anything, and one such key would have the others refused.
         ...(evidence.by === 'ids' ? { keys: UUID_GLOB } : {}),
       })
@@ -353,12 +353,12 @@ function createAsking(
       },
       failed(error) {
         failures += 1
-        if (failures >= MOST_FAILURES_IN_A_ROW) holds.fail(where.feed, '')
+        if (failures >= MOST_FAILURES_IN_A_ROW) backoffs.failed(where.feed, '')
         rest = halves(tasks).flatMap(half => questionOf(half, true) ?? [])
-        if (rest.length === 0 || holds.isHeld(where.feed)) putOff(context, where, tasks, error)
+        if (rest.length === 0 || backoffs.isWaiting(where.feed)) putOff(context, where, tasks, error)
       },
       over() {
-        if (rest.length > 0 && !holds.isHeld(where.feed)) continued.unshift(...rest)
+        if (rest.length > 0 && !backoffs.isWaiting(where.feed)) continued.unshift(...rest)
         else for (const task of tasks) underWay.delete(nameOf(task))
       },
     }
@@ -368,14 +368,14 @@ function createAsking(
     ...where,
     lane: purpose.lane,
     next() {
-      if (holds.isHeld(where.feed) || !purpose.ready()) return undefined
+      if (backoffs.isWaiting(where.feed) || !purpose.ready()) return undefined
       const question = continued.shift() ?? take()
       if (!question) return undefined
       for (const task of question.tasks) underWay.add(nameOf(task))
       return askJob(question)
     },
     finished() {
-      if (holds.isHeld(where.feed)) return true
+      if (backoffs.isWaiting(where.feed)) return true
       return purpose.ready() && underWay.size === 0 && !hasDue()
     },
   }

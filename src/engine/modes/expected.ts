@@ -39,7 +39,7 @@ export function expectedOrFault(
   const wasRead = context.store.segments.of(feed.feed).some(({ listedAt }) => listedAt !== null)
   if (wasRead && status in REMEDIES) throw accessLost(status, message)
   if (expected?.[status] !== 'unavailable') throw refusal(status, message)
-  context.setAside(feed, `The API answers ${status}: ${message}`)
+  context.markUnavailable(feed, `The API answers ${status}: ${message}`)
 }
 
 /**

@@ -28,7 +28,7 @@ export function createItems(
   name: string,
   feed: ItemFeed,
 ): Source[] {
-  const { store, holds, schedule, clock } = context
+  const { store, backoffs, schedule, clock } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const underWay = new Set<string>()
@@ -51,7 +51,7 @@ export function createItems(
   let failures = 0
 
   const nameOf = ({ scope, key }: Task) => `${scope}\u0000${key}`
-  const isFree = (task: Task) => !underWay.has(nameOf(task)) && !holds.isHeld(id, task.scope)
+  const isFree = (task: Task) => !underWay.has(nameOf(task)) && !backoffs.isWaiting(id, task.scope)
 
   const dueTasks = (first: TaskOrder): Task[] =>
     schedule.dueTasks({
@@ -60,7 +60,7 @@ export function createItems(
       since: feed.boundBySince ? context.options.since : null,
       limit: schedule.batchSize,
       first,
-      exceptScopes: holds.heldScopes(id),
+      exceptScopes: backoffs.waitingScopes(id),
     })
 
   const look = (): Task[] => {
@@ -121,12 +121,12 @@ export function createItems(
       },
       failed(error) {
         failures += 1
-        if (failures >= MOST_FAILURES_IN_A_ROW) holds.fail(id, '')
+        if (failures >= MOST_FAILURES_IN_A_ROW) backoffs.failed(id, '')
         putOff(context, where, [task], error)
       },
       over() {
         underWay.delete(nameOf(task))
-        if (work.more && !holds.isHeld(id)) {
+        if (work.more && !backoffs.isWaiting(id)) {
           work.more = false
           continued.push({ task, work })
           underWay.add(nameOf(task))
@@ -135,7 +135,7 @@ export function createItems(
     }
   }
 
-  /** A pass that is held up begins again later: until it ends, all that is written is remembered for its sake. */
+  /** A list that has to wait begins again later: until it ends, all that is written is remembered for its sake. */
   const dropContinued = () => {
     for (const { task, work } of continued.splice(0)) {
       underWay.delete(nameOf(task))
@@ -166,7 +166,7 @@ export function createItems(
       lane: 'head',
       next() {
         const keys = context.urgent.keys.get(id)
-        if (!keys || keys.size === 0 || holds.isHeld(id)) return undefined
+        if (!keys || keys.size === 0 || backoffs.isWaiting(id)) return undefined
         for (const key of keys) {
           keys.delete(key)
           const task = urgentTask(context, id, feed, key)
@@ -184,7 +184,7 @@ export function createItems(
       ...where,
       lane: 'items',
       next() {
-        if (holds.isHeld(id)) {
+        if (backoffs.isWaiting(id)) {
           dropContinued()
           return undefined
         }
@@ -198,7 +198,7 @@ export function createItems(
         return task && begin(task)
       },
       finished() {
-        if (holds.isHeld(id)) return true
+        if (backoffs.isWaiting(id)) return true
         if (!isReady() || underWay.size > 0 || batch.length > 0) return false
         refill()
         return batch.length === 0

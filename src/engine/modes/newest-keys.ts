@@ -19,7 +19,7 @@ export function createNewestKeys(
   name: string,
   feed: SnapshotFeed,
 ): Source | undefined {
-  const { store, schedule, holds, server } = context
+  const { store, schedule, backoffs, server } = context
   if (!schedule.isTimed || feed.lists !== 'keys' || feed.scope) return undefined
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
@@ -39,7 +39,7 @@ export function createNewestKeys(
 
   const isDue = (): boolean => {
     const [pass] = store.segments.of(id, '')
-    if (!pass?.listedAt || pass.passStartedAt !== null || holds.isHeld(id)) return false
+    if (!pass?.listedAt || pass.passStartedAt !== null || backoffs.isWaiting(id)) return false
     const usualMs = scaled(usualIntervalMs(feed), context.options)
     if (schedule.intervalMs(list, pass) <= usualMs || schedule.isListDue(list, pass)) return false
     return cursor !== null || server.now() - Math.max(Date.parse(pass.listedAt), endedAt) >= usualMs
@@ -71,7 +71,7 @@ export function createNewestKeys(
       },
       failed(error) {
         end()
-        context.giveUp(where, error)
+        context.backOff(where, error)
       },
       over() {
         underWay = false

@@ -46,7 +46,7 @@ export function createPeriodic(
   name: string,
   feed: PeriodicFeed,
 ): Source {
-  const { store, options, holds, schedule } = context
+  const { store, options, backoffs, schedule } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const list: ListOf = { resource: resource.name, id, feed }
@@ -134,7 +134,7 @@ export function createPeriodic(
         else expectedOrFault(context, where, feed.expected, status, message)
       },
       failed(error) {
-        context.giveUp(where, error)
+        context.backOff(where, error)
       },
       over() {
         underWay = false
@@ -148,7 +148,7 @@ export function createPeriodic(
       return schedule.laneOf(list, undefined)
     },
     next() {
-      if (holds.isHeld(id) || underWay) return undefined
+      if (backoffs.isWaiting(id) || underWay) return undefined
       if (!isPlanned() && !context.server.isKnown()) {
         underWay = true
         return clockJob()
@@ -163,7 +163,7 @@ export function createPeriodic(
       guards.asking(period)
       return job(period)
     },
-    finished: () => holds.isHeld(id) || (isPlanned() && !underWay && due().length === 0),
+    finished: () => backoffs.isWaiting(id) || (isPlanned() && !underWay && due().length === 0),
     rest() {
       planned = false
     },

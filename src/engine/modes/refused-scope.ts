@@ -71,10 +71,10 @@ export function loseScope(
   of: ScopeList,
 ): void {
   const parent = parentOf(of)
-  if (parent && context.store.suspicions.find(parent)) context.holds.fail(where.feed, scope)
+  if (parent && context.store.suspicions.find(parent)) context.backoffs.failed(where.feed, scope)
   else {
     if (parent) readAgainAtOnce(context, parent)
-    context.giveUp(where, accessLost(status, message, of.scope), scope)
+    context.backOff(where, accessLost(status, message, of.scope), scope)
   }
 }
 
@@ -97,5 +97,5 @@ export function leaveScope(
   standing: Exclude<Standing, 'has-rows'>,
 ): void {
   const reason = `${scope}: the API answers ${status}: ${message}`
-  context.setAside(where, reason, { scope, wasOffered: standing === 'was-listed' })
+  context.markUnavailable(where, reason, { scope, wasOffered: standing === 'was-listed' })
 }

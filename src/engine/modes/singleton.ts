@@ -17,7 +17,7 @@ export function createSingleton(
   name: string,
   feed: SingletonFeed,
 ): Source {
-  const { store, holds, schedule } = context
+  const { store, backoffs, schedule } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const list: ListOf = { resource: resource.name, id, feed }
@@ -25,7 +25,7 @@ export function createSingleton(
 
   const due = () => {
     const [segment] = store.segments.of(id, '')
-    if (holds.isHeld(id)) return false
+    if (backoffs.isWaiting(id)) return false
     const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context))
     if (since !== undefined) return confirmableAt(context, since) <= context.server.now()
     return segment === undefined || schedule.isListDue(list, segment)
@@ -69,7 +69,7 @@ export function createSingleton(
       else expectedOrFault(context, where, feed.expected, status, message)
     },
     failed(error) {
-      context.giveUp(where, error)
+      context.backOff(where, error)
     },
     over() {
       underWay = false

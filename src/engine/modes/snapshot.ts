@@ -39,7 +39,7 @@ export function createSnapshot(
   name: string,
   feed: SnapshotFeed,
 ): Source {
-  const { store, holds, schedule } = context
+  const { store, backoffs, schedule } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const list: ListOf = { resource: resource.name, id, feed }
@@ -55,13 +55,13 @@ export function createSnapshot(
   /** Undefined while another program writes the database. */
   const passes = (): Segment[] | undefined => {
     // What was left alone when they were gathered may have its turn by now, also where nothing else is due.
-    if (scopes?.left.some(scope => !holds.isHeld(id, scope))) scopes = undefined
+    if (scopes?.left.some(scope => !backoffs.isWaiting(id, scope))) scopes = undefined
     scopes ??= store.attempt(() => ensurePasses(context, id, feed))?.value
     if (scopes === undefined) return undefined
     const { asked } = scopes
     return store.segments
       .of(id)
-      .filter(({ scope }) => asked.includes(scope) && !holds.isHeld(id, scope))
+      .filter(({ scope }) => asked.includes(scope) && !backoffs.isWaiting(id, scope))
       .filter(pass => schedule.isListDue(list, pass))
   }
 
@@ -115,7 +115,7 @@ export function createSnapshot(
         if (status === 400 && retryOtherwise(context, work)) return
         if (feed.expected?.[status] === 'absent') {
           store.segments.remove(pass)
-          holds.fail(id, pass.scope)
+          backoffs.failed(id, pass.scope)
         } else if (feed.scope && feed.expected?.[status] === 'unavailable') {
           scopeUnavailable(context, work, status, message)
         } else expectedOrFault(context, where, feed.expected, status, message)
@@ -133,7 +133,7 @@ export function createSnapshot(
       return schedule.laneOf(list, undefined)
     },
     next() {
-      if (holds.isHeld(id) || !ready()) return undefined
+      if (backoffs.isWaiting(id) || !ready()) return undefined
       const pass = takeDue()
       if (!pass) return undefined
       underWay.add(pass.scope)
@@ -141,7 +141,7 @@ export function createSnapshot(
       if (pass.cursor === null) begunAt.set(pass.scope, context.clock.elapsed())
       return pageJob(pass)
     },
-    finished: () => holds.isHeld(id) || (ready() && underWay.size === 0 && passes()?.length === 0),
+    finished: () => backoffs.isWaiting(id) || (ready() && underWay.size === 0 && passes()?.length === 0),
     rest() {
       scopes = undefined
     },
@@ -169,13 +169,13 @@ interface Scopes {
 }
 
 /** A pass for each scope; passes of scopes that are gone go too. */
-function ensurePasses({ store, holds }: EngineContext, id: string, { scope }: SnapshotFeed): Scopes {
+function ensurePasses({ store, backoffs }: EngineContext, id: string, { scope }: SnapshotFeed): Scopes {
   const wanted = scope
     ? [...new Set([...(scope.always ?? []), ...liveKeys(store.prepare, scope.table, scope.column)])]
     : ['']
   const passes = store.segments.of(id)
   for (const pass of passes) if (!wanted.includes(pass.scope)) store.segments.remove(pass)
-  const left = wanted.filter(one => holds.isHeld(id, one))
+  const left = wanted.filter(one => backoffs.isWaiting(id, one))
   const asked = wanted.filter(one => !left.includes(one))
   for (const one of asked) {
     if (passes.some(pass => pass.scope === one)) continue

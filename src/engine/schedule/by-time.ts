@@ -30,7 +30,7 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
     if (closed || !isWanted(list, segment, options)) return Number.POSITIVE_INFINITY
     const putOff = putOffMs(segment, context)
     if (putOff > 0) return putOff
-    // What is not offered is held elsewhere, for as long as it is left alone.
+    // The backoff of a feed that is not offered is kept elsewhere.
     if (listedAt === null || passStartedAt !== null || unavailableSince !== null) return 0
     if (isOfTheFuture(listedAt)) return 0
     const wished = context.wishes.has(list.id) && (list.feed.mode !== 'timeline' || to === null)

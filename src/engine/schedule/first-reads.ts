@@ -8,12 +8,13 @@ import { HOUR } from './intervals.ts'
 
 /** Whether something of the resource is due that was never asked for. */
 export function hasFirstReads(context: EngineContext, { name, feeds }: Resource): boolean {
-  const { store, holds, now } = context
+  const { store, backoffs, now } = context
   return Object.entries(feeds).some(([feedName, feed]) => {
     const id = `${name}.${feedName}`
-    if (feed.mode !== 'item' || holds.isHeld(id)) return false
+    if (feed.mode !== 'item' || backoffs.isWaiting(id)) return false
     return (
-      store.tasks.hasFirst(id, now(), holds.heldScopes(id)) || firstReads(context, id, feed, 1).length > 0
+      store.tasks.hasFirst(id, now(), backoffs.waitingScopes(id)) ||
+      firstReads(context, id, feed, 1).length > 0
     )
   })
 }

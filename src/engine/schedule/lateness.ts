@@ -59,15 +59,15 @@ export function schedulesOf(context: EngineContext, resource: Resource): ListSch
 }
 
 function scheduleOf(context: EngineContext, list: ListOf): ListSchedule | undefined {
-  const { store, schedule, holds, server, clock } = context
-  const heldUntil = holds.heldUntil(list.resource)
-  const heldAt = heldUntil === undefined ? undefined : server.now() + heldUntil - clock.elapsed()
-  if (holds.isHeld(list.id)) return { feed: list.id, dueAt: heldAt, parts: [] }
+  const { store, schedule, backoffs, server, clock } = context
+  const waitsUntil = backoffs.waitsUntil(list.resource)
+  const backoffEndsAt = waitsUntil === undefined ? undefined : server.now() + waitsUntil - clock.elapsed()
+  if (backoffs.isWaiting(list.id)) return { feed: list.id, dueAt: backoffEndsAt, parts: [] }
   const segments = store.segments.of(list.id).filter(one => one.unavailableSince === null)
   if (isNeverRead(list.feed, segments)) return { feed: list.id, dueAt: server.now(), parts: [] }
   if (segments.length === 0) return undefined
   const dueTimes = segments.flatMap(segment => {
-    if (holds.isHeld(list.id, segment.scope)) return heldAt ?? []
+    if (backoffs.isWaiting(list.id, segment.scope)) return backoffEndsAt ?? []
     const at = schedule.dueAt(list, segment)
     return at === undefined ? [] : server.from(Date.parse(at))
   })

@@ -23,10 +23,10 @@ export function dueNow(context: EngineContext, resources: readonly Resource[]): 
   return due
 }
 
-function duePasses({ store, schedule, holds }: EngineContext, list: ListOf): Source['lane'][] {
+function duePasses({ store, schedule, backoffs }: EngineContext, list: ListOf): Source['lane'][] {
   return store.segments
     .of(list.id)
-    .filter(segment => !holds.isHeld(list.id, segment.scope) && schedule.isListDue(list, segment))
+    .filter(segment => !backoffs.isWaiting(list.id, segment.scope) && schedule.isListDue(list, segment))
     .map(segment => schedule.laneOf(list, segment))
 }
 
@@ -69,19 +69,19 @@ export function nextDue(
   { name, feeds }: Resource,
   sources: readonly string[],
 ): string {
-  const { store, clock, holds, schedule } = context
-  const held = holds.heldUntil(name)
+  const { store, clock, backoffs, schedule } = context
+  const waitsUntil = backoffs.waitsUntil(name)
   const times = [...new Set(sources)].flatMap(id =>
-    holds.isHeld(id) ? [] : (store.tasks.nextDue(id, holds.heldScopes(id)) ?? []),
+    backoffs.isWaiting(id) ? [] : (store.tasks.nextDue(id, backoffs.waitingScopes(id)) ?? []),
   )
   for (const [feedName, feed] of Object.entries(feeds)) {
     const id = `${name}.${feedName}`
-    if (feed.mode === 'item' || holds.isHeld(id)) continue
+    if (feed.mode === 'item' || backoffs.isWaiting(id)) continue
     const segments = store.segments.of(id)
     if (isNeverRead(feed, segments)) times.push(context.now())
-    const asked = segments.filter(({ scope }) => !holds.isHeld(id, scope))
+    const asked = segments.filter(({ scope }) => !backoffs.isWaiting(id, scope))
     times.push(...asked.flatMap(segment => schedule.dueAt({ resource: name, id, feed }, segment) ?? []))
   }
-  if (held !== undefined) times.push(isoInstant(clock.now() + held - clock.elapsed()))
+  if (waitsUntil !== undefined) times.push(isoInstant(clock.now() + waitsUntil - clock.elapsed()))
   return [...times, context.after(DAY)].sort()[0] ?? ''
 }

@@ -30,7 +30,7 @@ export function settleRun(context: EngineContext, resource: Resource, trusted: b
   const now = context.now()
   const hasFailed = context.failure(name) !== undefined
   const reason = context.unavailability(name)
-  const whole = !hasFailed && reason !== undefined && isWhollyHeld(context, resource)
+  const whole = !hasFailed && reason !== undefined && isWhollyWaiting(context, resource)
   const isHeldBack = state.get(name).heldSince !== null
   if (!hasFailed) state.succeeded(name, now)
   if (whole) state.unavailable(name, reason, now)
@@ -82,7 +82,7 @@ function resolveRejects(context: EngineContext, resource: Resource, before: stri
 }
 
 function isReadAsDue(context: EngineContext, resource: Resource): boolean {
-  const hasFailed = context.holds.heldUntil(resource.name, 'failed') !== undefined
+  const hasFailed = context.backoffs.waitsUntil(resource.name, 'failed') !== undefined
   return !hasFailed && !hasPutOff(context, resource) && latenessOf(context, resource) === undefined
 }
 
@@ -129,10 +129,13 @@ function hasPutOff({ store }: EngineContext, { name, feeds }: Resource): boolean
 }
 
 /** Of a list in scopes every one is noted as not offered. */
-function isWhollyHeld({ holds, store }: EngineContext, { name, feeds }: Resource): boolean {
+function isWhollyWaiting({ backoffs, store }: EngineContext, { name, feeds }: Resource): boolean {
   return Object.entries(feeds).every(([feedName, feed]) => {
     const id = `${name}.${feedName}`
     const isScoped = feed.mode === 'snapshot' && feed.scope !== undefined
-    return holds.isHeld(id) || (isScoped && store.segments.of(id).every(one => one.unavailableSince !== null))
+    return (
+      backoffs.isWaiting(id) ||
+      (isScoped && store.segments.of(id).every(one => one.unavailableSince !== null))
+    )
   })
 }

@@ -130,7 +130,7 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
     if (progress.accepted > 0 && !reachability.isAccessInDoubt()) askDoubtfulAgain()
     const error = await applied(deps, tried, sent, ticket)
     if (error === undefined) {
-      if (sent.kind === 'answer') context.holds.release(job.feed, job.scope)
+      if (sent.kind === 'answer') context.backoffs.answered(job.feed, job.scope)
       await finish(job)
       job.over()
       return
@@ -170,7 +170,7 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
         resource: job.resource,
         error: fault,
       })
-      context.holds.fail(job.feed, job.scope ?? '')
+      context.backoffs.failed(job.feed, job.scope ?? '')
     }
     job.over()
   }

@@ -44,7 +44,7 @@ export function createTimeline(
   name: string,
   feed: TimelineFeed,
 ): Source[] {
-  const { store, schedule, holds } = context
+  const { store, schedule, backoffs } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const list: ListOf = { resource: resource.name, id, feed }
@@ -99,7 +99,7 @@ export function createTimeline(
       ...where,
       lane,
       next() {
-        if (holds.isHeld(id)) return undefined
+        if (backoffs.isWaiting(id)) return undefined
         const isMine = (one: Segment) => !underWay.has(one.id) && schedule.laneOf(list, one) === lane
         const segment = turns.take(due().filter(isMine))
         if (!segment) return undefined
@@ -109,7 +109,7 @@ export function createTimeline(
         return pageJob(segment)
       },
       share: effort.share,
-      finished: () => holds.isHeld(id) || (underWay.size === 0 && due().length === 0),
+      finished: () => backoffs.isWaiting(id) || (underWay.size === 0 && due().length === 0),
     }
   })
 }
