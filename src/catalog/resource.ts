@@ -308,7 +308,7 @@ export type Evidence =
   | { by: 'list' }
 
 /** A task for another feed, written in the transaction that stores a row. */
-export interface Cause {
+export interface FollowUp {
   /** What the write did to the row. */
   on: readonly ('inserted' | 'changed' | 'revived')[]
   /** Column → values: only rows that have one of these values write the task. */
@@ -328,10 +328,10 @@ export interface Cause {
  * written in the transaction that stores the row. None is written for a record whose list was read after the row's
  * time.
  */
-export interface PointCause {
-  on: Cause['on']
-  when?: Cause['when']
-  points: {
+export interface RecordFollowUp {
+  on: FollowUp['on']
+  when?: FollowUp['when']
+  records: {
     /** Child table whose rows name the records. Default: the row itself names one. */
     child?: string
     /** Columns with the record's object and key. */
@@ -339,8 +339,8 @@ export interface PointCause {
     key: string
     /** Column → value: only child rows with these values count. Where no row has them, all rows count. */
     prefer?: Readonly<Record<string, string>>
-    /** Only records that the row names together and that no stored pair joins. */
-    unpairedOnly?: boolean
+    /** Only records that the row names together and that no stored association joins. */
+    unassociatedOnly?: boolean
   }
   /** Column with the row's time. */
   at: string
@@ -361,7 +361,7 @@ export interface TimelineFeed {
   /** The query parameters of the bounds. Both bounds are inclusive. */
   bounds: { from: string; to: string }
   evidence: Evidence
-  causes?: readonly (Cause | PointCause)[]
+  followUps?: readonly (FollowUp | RecordFollowUp)[]
   /** Keys in a column of another table that this table lacks. They are requested as `ids`, as in the evidence. */
   lookup?: { resource: ResourceName; table: string; column: string; where: string }
   expected?: Expected
@@ -385,7 +385,7 @@ export interface SnapshotFeed {
   /** One list per row of another table, such as CRM records per object. `always` are scopes to read in any case. */
   scope?: { table: string; column: string; always?: readonly string[] }
   evidence: Evidence
-  causes?: readonly PointCause[]
+  followUps?: readonly RecordFollowUp[]
   /** For `rows` with evidence by `ids`: how follow-ups re-read single rows between two passes, by the same request. */
   changes?: ChangesRead
   expected?: Expected
@@ -427,7 +427,7 @@ export interface ItemFeed {
   boundBySince: boolean
   /** The answer is final once this column has this value. Until then it is read again at growing intervals. */
   readyWhen?: { column: string; is: string }
-  causes?: readonly Cause[]
+  followUps?: readonly FollowUp[]
   /** For `links`: the snapshot feed of the records, and the kinds of associations, each stored in this direction. */
   pairs?: { of: string; kinds: readonly (readonly [string, string])[] }
   expected?: Expected

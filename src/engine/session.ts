@@ -256,7 +256,7 @@ export function createSession(deps: SessionDeps): Session {
         for (const list of lists) context.wishes.add(list)
         for (const { feed, scope = '', key } of keys) {
           store.tasks.demand({ feed, scope, key, dueAt: context.now() })
-          if (scope === '') context.urgent.inLane('head', () => context.urgent.caused(feed, key))
+          if (scope === '') context.urgent.inLane('head', () => context.urgent.add(feed, key))
         }
       })
     },

@@ -62,7 +62,7 @@ export const activitiesResource = resource({
       table: 'activities',
       time: 'occurred_at',
       bounds: { from: 'occurred_from', to: 'occurred_to' },
-      causes: [
+      followUps: [
         {
           on: ['inserted', 'changed', 'revived'],
           when: { source_type: ['MEETING'] },
@@ -74,14 +74,14 @@ export const activitiesResource = resource({
         {
           on: ['inserted', 'changed', 'revived'],
           when: { source_type: ['OBJECT_CHANGE_EVENT'] },
-          points: { ...LINKED_RECORDS, prefer: { origin: 'DIRECT' } },
+          records: { ...LINKED_RECORDS, prefer: { origin: 'DIRECT' } },
           at: 'occurred_at',
           feed: 'crm_records.list',
         },
         {
           // Most activities link records that are already stored as associated: these need no request.
           on: ['inserted', 'changed', 'revived'],
-          points: { ...LINKED_RECORDS, unpairedOnly: true },
+          records: { ...LINKED_RECORDS, unassociatedOnly: true },
           at: 'occurred_at',
           feed: 'crm_record_links.read',
         },

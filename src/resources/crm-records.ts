@@ -83,10 +83,10 @@ export const crmRecordsResource = resource({
           targetResource: 'relation_target_resource',
         },
       },
-      causes: [
+      followUps: [
         {
           on: ['inserted', 'changed', 'revived'],
-          points: { object: 'object', key: 'id' },
+          records: { object: 'object', key: 'id' },
           at: 'updated_at',
           feed: 'crm_record_links.read',
         },

@@ -238,7 +238,7 @@ export const meetingsResource = resource({
       everyRound: true,
       boundBySince: true,
       readyWhen: { column: 'overview_status', is: 'COMPLETED' },
-      causes: [
+      followUps: [
         {
           on: ['inserted', 'changed', 'revived'],
           when: { overview_status: ['COMPLETED'] },

@@ -246,7 +246,7 @@ export const messagesResource = resource({
         column: 'source_id',
         where: "source_type = 'MESSAGE'",
       },
-      causes: [
+      followUps: [
         {
           on: ['changed'],
           when: { text_state: ['present', 'empty', 'gone'] },

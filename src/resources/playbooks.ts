@@ -67,7 +67,7 @@ export const playbooksResource = resource({
       table: 'playbooks',
       everyRound: true,
       boundBySince: false,
-      causes: [
+      followUps: [
         {
           on: ['inserted', 'revived'],
           feed: 'playbooks.execution_setting',

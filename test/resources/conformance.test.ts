@@ -150,29 +150,29 @@ describe('the feeds', () => {
     const { columns } = tableNamed(feed.table)
     if (feed.mode === 'timeline' || feed.mode === 'periodic')
       expect(columns[feed.time]?.kind).toBe('timestamp')
-    const causes = 'causes' in feed ? (feed.causes ?? []) : []
-    for (const cause of causes) {
-      const { key, sort } = 'points' in cause ? { key: cause.at, sort: undefined } : cause
-      for (const column of [key, ...(sort ? [sort] : []), ...Object.keys(cause.when ?? {})]) {
+    const followUps = 'followUps' in feed ? (feed.followUps ?? []) : []
+    for (const followUp of followUps) {
+      const { key, sort } = 'records' in followUp ? { key: followUp.at, sort: undefined } : followUp
+      for (const column of [key, ...(sort ? [sort] : []), ...Object.keys(followUp.when ?? {})]) {
         expect(Object.keys(columns)).toContain(column)
       }
     }
   })
 
   test.each(FEEDS)('$name points at records by columns that there are', ({ feed }) => {
-    const causes = 'causes' in feed ? (feed.causes ?? []) : []
-    for (const cause of causes) {
-      if (!('points' in cause)) continue
-      const { child = feed.table, object, key, prefer = {} } = cause.points
+    const followUps = 'followUps' in feed ? (feed.followUps ?? []) : []
+    for (const followUp of followUps) {
+      if (!('records' in followUp)) continue
+      const { child = feed.table, object, key, prefer = {} } = followUp.records
       expect(Object.keys(tableNamed(child).columns)).toEqual(
         expect.arrayContaining([object, key, ...Object.keys(prefer)]),
       )
     }
   })
 
-  test('every cause names a feed that there is', () => {
+  test('every followUp names a feed that there is', () => {
     const names = FEEDS.map(({ name }) => name)
-    const causes = FEEDS.flatMap(({ feed }) => ('causes' in feed ? (feed.causes ?? []) : []))
-    expect(names).toEqual(expect.arrayContaining(causes.map(({ feed }) => feed)))
+    const followUps = FEEDS.flatMap(({ feed }) => ('followUps' in feed ? (feed.followUps ?? []) : []))
+    expect(names).toEqual(expect.arrayContaining(followUps.map(({ feed }) => feed)))
   })
 })

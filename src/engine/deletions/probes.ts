@@ -10,7 +10,7 @@ import type { StoredItem } from '../../store/store.ts'
 import type { Task } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
 import type { FeedName } from '../feeds.ts'
-import { changedFeed, followPoints } from '../follow-ups/changed-records.ts'
+import { changedFeed, writeRecordTasks } from '../follow-ups/changed-records.ts'
 import { followRelations } from '../follow-ups/relations.ts'
 import { writeRows } from '../follow-ups/write.ts'
 import { refusal, wrongIdentity } from '../modes/expected.ts'
@@ -196,12 +196,12 @@ export function createChanges(
 /** What belongs to a record may be what has changed, which the record itself does not show. */
 function followUnchanged(
   context: EngineContext,
-  { causes = [], table }: SnapshotFeed,
+  { followUps = [], table }: SnapshotFeed,
   entry: StoredItem,
 ): void {
   if (entry.written.status !== 'unchanged') return
   const written = { ...entry.written, status: 'changed' } as const
-  for (const cause of causes) followPoints(context, cause, table, { ...entry, written })
+  for (const followUp of followUps) writeRecordTasks(context, followUp, table, { ...entry, written })
 }
 
 interface ChangesWork {
@@ -402,7 +402,7 @@ function store(
   const items = records.flatMap(record => parse(record, report, scope) ?? []).filter(purpose.wanted)
   const shownBy = feed.evidence.by === 'ids' ? 'list' : 'single'
   const options = { ticket: reply.ticket, now: context.now(), shownBy } as const
-  const stored = writeRows(context, purpose.where, feed.table, items, options, feed.causes)
+  const stored = writeRows(context, purpose.where, feed.table, items, options, feed.followUps)
   const table = tableNamed(feed.table)
   const keyAt = Object.keys(table.columns).indexOf(table.key.at(-1) ?? '')
   return new Map([

@@ -245,7 +245,7 @@ const ITEM_FEEDS: readonly { resource: ResourceName; feed: string; declared: Ite
 
 interface SingleRead {
   feed: string
-  /** What an answer causes to be read. */
+  /** The reads that follow up an answer. */
   parts: readonly { feed: string; table: string }[]
 }
 
@@ -259,8 +259,8 @@ const SINGLE_READS: ReadonlyMap<ResourceName, readonly SingleRead[]> = new Map(
   ]),
 )
 
-function partsOf({ causes = [] }: ItemFeed): SingleRead['parts'] {
-  return ITEM_FEEDS.filter(({ feed }) => causes.some(cause => cause.feed === feed)).map(
+function partsOf({ followUps = [] }: ItemFeed): SingleRead['parts'] {
+  return ITEM_FEEDS.filter(({ feed }) => followUps.some(followUp => followUp.feed === feed)).map(
     ({ feed, declared }) => ({ feed, table: tableOfPart(declared) }),
   )
 }

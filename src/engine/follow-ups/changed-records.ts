@@ -1,5 +1,5 @@
 import { tableNamed } from '../../catalog/catalog.ts'
-import type { ItemFeed, PointCause, SnapshotFeed } from '../../catalog/resource.ts'
+import type { ItemFeed, RecordFollowUp, SnapshotFeed } from '../../catalog/resource.ts'
 import type { Cell, ParsedItem } from '../../catalog/row.ts'
 import { quote } from '../../store/database/sql.ts'
 import type { StoredItem } from '../../store/store.ts'
@@ -24,30 +24,32 @@ interface Named {
   id: string
 }
 
-/** Writes the tasks that a stored row causes by pointing at records. */
-export function followPoints(
+/** Writes the tasks for the records that a stored row refers to. */
+export function writeRecordTasks(
   context: EngineContext,
-  cause: PointCause,
+  followUp: RecordFollowUp,
   table: string,
   { item, written }: StoredItem,
 ): void {
-  if (written.status === 'unchanged' || !cause.on.includes(written.status)) return
+  if (written.status === 'unchanged' || !followUp.on.includes(written.status)) return
   const cell = cellsOf(table, item)
-  const met = Object.entries(cause.when ?? {}).every(([name, values]) => values.includes(String(cell(name))))
+  const met = Object.entries(followUp.when ?? {}).every(([name, values]) =>
+    values.includes(String(cell(name))),
+  )
   if (!met) return
-  const { resource, feed } = feedNamed(cause.feed)
-  const at = cell(cause.at)
-  const pointing: Pointing = { cause, at: typeof at === 'string' ? at : null, item, table }
-  if (feed.mode === 'snapshot') demandChanged(context, pointing, feed)
+  const { resource, feed } = feedNamed(followUp.feed)
+  const at = cell(followUp.at)
+  const reference: Reference = { followUp, at: typeof at === 'string' ? at : null, item, table }
+  if (feed.mode === 'snapshot') demandChanged(context, reference, feed)
   else if (feed.mode === 'item' && feed.pairs) {
     // Before the first complete reading all of it is still to come; but what comes back may have been passed by.
     if (written.status !== 'revived' && !context.wasComplete(resource)) return
-    demandPairs(context, pointing, feed, feed.pairs)
+    demandPairs(context, reference, feed, feed.pairs)
   }
 }
 
-interface Pointing {
-  cause: PointCause
+interface Reference {
+  followUp: RecordFollowUp
   at: string | null
   item: ParsedItem
   table: string
@@ -55,7 +57,7 @@ interface Pointing {
 
 function demandChanged(
   context: EngineContext,
-  { cause, at, item, table }: Pointing,
+  { followUp, at, item, table }: Reference,
   feed: SnapshotFeed,
 ): void {
   const demand = context.store.prepare(
@@ -63,9 +65,9 @@ function demandChanged(
      ON CONFLICT DO UPDATE SET round = 0, attempts = 0, sort_at = excluded.sort_at, due_at = excluded.due_at
      WHERE sort_at IS NULL OR excluded.sort_at > sort_at`,
   )
-  for (const { object, id } of namedBy(cause, table, item)) {
-    if (!isNews(context, { list: cause.feed, table: feed.table }, { object, id }, at)) continue
-    demand.run(changedFeed(cause.feed), object, id, at, context.now())
+  for (const { object, id } of namedBy(followUp, table, item)) {
+    if (!isNewerThanList(context, { list: followUp.feed, table: feed.table }, { object, id }, at)) continue
+    demand.run(changedFeed(followUp.feed), object, id, at, context.now())
   }
 }
 
@@ -74,27 +76,27 @@ function demandChanged(
  */
 function demandPairs(
   context: EngineContext,
-  { cause, at, item, table }: Pointing,
+  { followUp, at, item, table }: Reference,
   feed: ItemFeed,
   { of, kinds }: NonNullable<ItemFeed['pairs']>,
 ): void {
   const records = { list: of, table: feedNamed(of).feed.table }
-  const named = namedBy(cause, table, item)
-  const wanted: readonly (readonly [Named, readonly Side[]])[] = cause.points.unpairedOnly
-    ? strangers(context, feed, kinds, named)
+  const named = namedBy(followUp, table, item)
+  const wanted: readonly (readonly [Named, readonly Side[]])[] = followUp.records.unassociatedOnly
+    ? unassociated(context, feed, kinds, named)
     : named.map(one => [one, sidesOfObject(kinds, one.object)])
   for (const [one, sides] of wanted) {
-    if (cause.points.child !== undefined && !isNews(context, records, one, at)) continue
+    if (followUp.records.child !== undefined && !isNewerThanList(context, records, one, at)) continue
     // When its object is offered, the records of that are new, and tell of the pair from their own side.
     for (const side of sides.filter(({ listed }) => isOffered(context, { list: of, scope: listed }))) {
-      const task = { feed: cause.feed, scope: scopeOf(side), key: one.id }
+      const task = { feed: followUp.feed, scope: scopeOf(side), key: one.id }
       context.store.tasks.demand({ ...task, sortAt: at, dueAt: context.now() })
     }
   }
 }
 
 /** Those named together that the stored pairs do not hold, each with the side that tells. */
-function strangers(
+function unassociated(
   { store }: EngineContext,
   feed: ItemFeed,
   kinds: NonNullable<ItemFeed['pairs']>['kinds'],
@@ -119,13 +121,13 @@ function strangers(
 }
 
 /** The records that a row points at, each once; those that cannot be asked for are left out. */
-function namedBy({ points }: PointCause, table: string, item: ParsedItem): Named[] {
-  const rows = points.child === undefined ? [cellsOf(table, item)] : childRows(points.child, item)
+function namedBy({ records }: RecordFollowUp, table: string, item: ParsedItem): Named[] {
+  const rows = records.child === undefined ? [cellsOf(table, item)] : childRows(records.child, item)
   const meant = rows.filter(cell =>
-    Object.entries(points.prefer ?? {}).every(([name, value]) => cell(name) === value),
+    Object.entries(records.prefer ?? {}).every(([name, value]) => cell(name) === value),
   )
   const named = (meant.length > 0 ? meant : rows).flatMap(cell => {
-    const [object, id] = [cell(points.object), cell(points.key)]
+    const [object, id] = [cell(records.object), cell(records.key)]
     // The API takes ids in any case and writes them in lower case.
     return typeof object === 'string' && typeof id === 'string' && isUuid(id)
       ? [{ object, id: id.toLowerCase() }]
@@ -149,7 +151,7 @@ function childRows(child: string, { children }: ParsedItem): ReadCell[] {
  * Whether something that happened at an instant may tell more of a record than its list did. Both times are the
  * server's. A list that was never read is still to come, and will show it.
  */
-function isNews(
+function isNewerThanList(
   context: EngineContext,
   { list, table }: { list: string; table: string },
   record: Named,

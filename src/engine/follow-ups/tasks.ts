@@ -1,5 +1,5 @@
 import { tableNamed } from '../../catalog/catalog.ts'
-import type { Cause } from '../../catalog/resource.ts'
+import type { FollowUp } from '../../catalog/resource.ts'
 import type { Cell } from '../../catalog/row.ts'
 import type { Store, StoredItem } from '../../store/store.ts'
 import { feedNamed } from '../feeds.ts'
@@ -10,27 +10,29 @@ function isDoubted({ rowState, suspicions }: Store, feed: string, key: string): 
   return state === 'withheld' || state === 'deleted' || suspicions.find(row) !== undefined
 }
 
-export function followCause(
+export function writeTask(
   store: Store,
-  cause: Cause,
+  followUp: FollowUp,
   table: string,
   { item, written }: StoredItem,
   now: string,
-  caused: (feed: string, key: string) => void,
+  addUrgent: (feed: string, key: string) => void,
 ): void {
-  if (written.status === 'unchanged' || !cause.on.includes(written.status)) return
+  if (written.status === 'unchanged' || !followUp.on.includes(written.status)) return
   const columns = Object.entries(tableNamed(table).columns)
   const cell = (name: string): Cell => {
     const index = columns.findIndex(([column]) => column === name)
     const ours = columns[index]?.[1].source.from === 'parley'
     return item.cells[index] ?? (ours ? written.before?.[index] : null) ?? null
   }
-  const met = Object.entries(cause.when ?? {}).every(([name, values]) => values.includes(String(cell(name))))
-  const key = cell(cause.key)
+  const met = Object.entries(followUp.when ?? {}).every(([name, values]) =>
+    values.includes(String(cell(name))),
+  )
+  const key = cell(followUp.key)
   if (!met || typeof key !== 'string' || key === '') return
-  const sortAt = cause.sort === undefined ? null : (cell(cause.sort) as string | null)
+  const sortAt = followUp.sort === undefined ? null : (cell(followUp.sort) as string | null)
   // A row that is suspected, withheld or deleted is shown again by what names it.
-  const how = cause.how === 'add' && isDoubted(store, cause.feed, key) ? 'demand' : cause.how
-  store.tasks[how]({ feed: cause.feed, key, sortAt, dueAt: now })
-  caused(cause.feed, key)
+  const how = followUp.how === 'add' && isDoubted(store, followUp.feed, key) ? 'demand' : followUp.how
+  store.tasks[how]({ feed: followUp.feed, key, sortAt, dueAt: now })
+  addUrgent(followUp.feed, key)
 }

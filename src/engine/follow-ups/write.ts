@@ -1,19 +1,19 @@
-import type { Cause, PointCause } from '../../catalog/resource.ts'
+import type { FollowUp, RecordFollowUp } from '../../catalog/resource.ts'
 import type { ParsedItem } from '../../catalog/row.ts'
 import type { StoredItem, WriteOptions } from '../../store/store.ts'
 import type { EngineContext } from '../context.ts'
 import type { FeedName } from '../feeds.ts'
-import { followPoints } from './changed-records.ts'
-import { followCause } from './tasks.ts'
+import { writeRecordTasks } from './changed-records.ts'
+import { writeTask } from './tasks.ts'
 
-/** Stores rows and writes the follow-ups that they cause, in the transaction of the answer. Counts them for the run. */
+/** Stores rows and writes their follow-ups, in the transaction of the answer. Counts them for the run. */
 export function writeRows(
   context: EngineContext,
   { resource }: FeedName,
   table: string,
   items: readonly ParsedItem[],
   options: WriteOptions,
-  causes: readonly (Cause | PointCause)[] = [],
+  followUps: readonly (FollowUp | RecordFollowUp)[] = [],
 ): StoredItem[] {
   const { store, urgent } = context
   const stored = store.write(table, items, options)
@@ -24,9 +24,9 @@ export function writeRows(
     counts.rowsChanged += 1
     urgent.stored(table, entry)
     if (entry.written.isExtraAlone) continue
-    for (const cause of causes) {
-      if ('points' in cause) followPoints(context, cause, table, entry)
-      else followCause(store, cause, table, entry, context.now(), urgent.caused)
+    for (const followUp of followUps) {
+      if ('records' in followUp) writeRecordTasks(context, followUp, table, entry)
+      else writeTask(store, followUp, table, entry, context.now(), urgent.add)
     }
   }
   return stored

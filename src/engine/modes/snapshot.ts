@@ -319,7 +319,7 @@ export function storeItems(
   if (feed.lists === 'rows' && table.kind === 'entity') {
     const parse = context.parser(feed.table)
     const items = page.items.flatMap(item => parse(item, report, pass.scope) ?? [])
-    writeRows(context, where, feed.table, items, { ticket: reply.ticket, now: context.now() }, feed.causes)
+    writeRows(context, where, feed.table, items, { ticket: reply.ticket, now: context.now() }, feed.followUps)
     const keyAt = Object.keys(table.columns).indexOf(table.key.at(-1) ?? '')
     const listed = items.map(({ cells }) => String(cells[keyAt]))
     context.store.tasks.removeAll(`${id}.probe`, pass.scope, listed)

@@ -22,8 +22,8 @@ export interface Urgent {
   /** Says in which lane the answers are that are applied within `work`. */
   inLane<T>(lane: Lane, work: () => T): T
   /** Has a key read next where the answer that is applied came in the head lane. */
-  caused(feed: string, key: string): void
-  /** Has what reads the row one by one read it next, as `caused` does, where the row is new. */
+  add(feed: string, key: string): void
+  /** Has what reads the row one by one read it next, as `add` does, where the row is new. */
   stored(table: string, entry: StoredItem): void
 }
 
@@ -34,7 +34,7 @@ export interface Urgent {
 export function createUrgent(): Urgent {
   const keys = new Map<string, Set<string>>()
   let lane: Lane | undefined
-  const add = (feed: string, key: string) => {
+  const addKey = (feed: string, key: string) => {
     const known = keys.get(feed) ?? new Set()
     if (known.size < MOST_URGENT) keys.set(feed, known.add(key))
   }
@@ -48,14 +48,14 @@ export function createUrgent(): Urgent {
         lane = undefined
       }
     },
-    caused(feed, key) {
-      if (lane === 'head') add(feed, key)
+    add(feed, key) {
+      if (lane === 'head') addKey(feed, key)
     },
     stored(table, { item, written }) {
       const feed = READS_ROWS_OF.get(table)
       if (lane !== 'head' || feed === undefined || written.status !== 'inserted') return
       const [key] = item.cells
-      if (typeof key === 'string') add(feed, key)
+      if (typeof key === 'string') addKey(feed, key)
     },
   }
 }

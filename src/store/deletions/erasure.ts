@@ -221,18 +221,20 @@ interface NamedFeed {
 /** Feeds whose rejects are noted under a key of this table: those of its rows, what is read for each, lists inside of one. */
 function rejectsOf(table: Table): NamedFeed[] {
   const key = table.key.at(-1) ?? ''
-  const caused = new Set(CATALOG.flatMap(resource => causedBy(resource, table.name, key)))
+  const followUpFeeds = new Set(CATALOG.flatMap(resource => followUpsOf(resource, table.name, key)))
   return CATALOG.flatMap(({ name, feeds }) =>
     Object.entries(feeds)
-      .filter(([feed, declared]) => isReadFor(declared, table, key) || caused.has(`${name}.${feed}`))
+      .filter(([feed, declared]) => isReadFor(declared, table, key) || followUpFeeds.has(`${name}.${feed}`))
       .map(([feed]) => ({ resource: name, feed: `${name}.${feed}` })),
   )
 }
 
-function causedBy({ feeds }: Resource, table: string, key: string): string[] {
+function followUpsOf({ feeds }: Resource, table: string, key: string): string[] {
   return Object.values(feeds).flatMap(feed => {
-    const causes = 'causes' in feed && feed.table === table ? (feed.causes ?? []) : []
-    return causes.flatMap(cause => ('points' in cause || cause.key !== key ? [] : [cause.feed]))
+    const followUps = 'followUps' in feed && feed.table === table ? (feed.followUps ?? []) : []
+    return followUps.flatMap(followUp =>
+      'records' in followUp || followUp.key !== key ? [] : [followUp.feed],
+    )
   })
 }
 

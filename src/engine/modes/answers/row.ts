@@ -39,7 +39,7 @@ function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply:
     feed.table,
     [item],
     { ticket: reply.ticket, now: context.now(), filled },
-    feed.causes,
+    feed.followUps,
   )
   const ready = !feed.readyWhen || item.cells[columns.indexOf(feed.readyWhen.column)] === feed.readyWhen.is
   if (ready) readAgain(context, work, rereadAfter(context, task.sortAt))

@@ -238,7 +238,7 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
     feed.table,
     items,
     { ticket: reply.ticket, now: context.now() },
-    feed.causes,
+    feed.followUps,
   )
   if (segment.listedAt !== null) noteArrivals(context, work, stored)
   noteUndated(context, list.id, feed, items)
