@@ -344,7 +344,7 @@ export interface RecordFollowUp {
   }
   /** Column with the row's time. */
   at: string
-  /** `resource.feed` that gets the tasks: a snapshot feed with `changes`, or an item feed with `pairs`. */
+  /** `resource.feed` that gets the tasks: a snapshot feed with `changes`, or an item feed with `associations`. */
   feed: string
 }
 
@@ -429,7 +429,7 @@ export interface ItemFeed {
   readyWhen?: { column: string; is: string }
   followUps?: readonly FollowUp[]
   /** For `links`: the snapshot feed of the records, and the kinds of associations, each stored in this direction. */
-  pairs?: { of: string; kinds: readonly (readonly [string, string])[] }
+  associations?: { of: string; kinds: readonly (readonly [string, string])[] }
   expected?: Expected
 }
 

@@ -33,7 +33,7 @@ export const crmRecordLinksResource = resource({
       table: 'crm_record_links',
       everyRound: true,
       boundBySince: false,
-      pairs: {
+      associations: {
         of: 'crm_records.list',
         kinds: [
           ['deal', 'company'],

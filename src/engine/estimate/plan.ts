@@ -208,8 +208,8 @@ function recordCounts({ found, held }: PlanFacts): [string, Amount | null][] {
   })
 }
 
-/** Each kind of pair is asked for from the side with fewer records. */
-const LINKED_PAIRS = [
+/** Each kind of association is asked for in the direction with fewer records. */
+const ASSOCIATED_OBJECTS = [
   ['deal', 'company'],
   ['deal', 'contact'],
   ['company', 'contact'],
@@ -218,12 +218,12 @@ const LINKED_PAIRS = [
 function linksPlan(facts: PlanFacts): PlanLine {
   const counts = new Map(recordCounts(facts))
   const size = (object: string) => counts.get(object) ?? exactly(0)
-  const requests = sum(...LINKED_PAIRS.map(([one, other]) => smaller(size(one), size(other))))
+  const requests = sum(...ASSOCIATED_OBJECTS.map(([one, other]) => smaller(size(one), size(other))))
   return {
     resource: 'crm_record_links',
     lane: 'items',
     requests,
-    because: 'one for each record on the smaller side of each kind of pair',
+    because: 'one for each record on the smaller side of each kind of association',
   }
 }
 

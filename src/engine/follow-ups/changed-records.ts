@@ -5,7 +5,7 @@ import { quote } from '../../store/database/sql.ts'
 import type { StoredItem } from '../../store/store.ts'
 import type { EngineContext } from '../context.ts'
 import { feedNamed } from '../feeds.ts'
-import { type Side, scopeOf, sidesOf, sidesOfObject } from '../modes/answers/pairs.ts'
+import { type Direction, directionsFrom, directionsOf, scopeOf } from '../modes/answers/associations.ts'
 import { isOffered } from '../modes/refused-scope.ts'
 import { isUuid } from '../parse/uuid.ts'
 
@@ -41,10 +41,10 @@ export function writeRecordTasks(
   const at = cell(followUp.at)
   const reference: Reference = { followUp, at: typeof at === 'string' ? at : null, item, table }
   if (feed.mode === 'snapshot') demandChanged(context, reference, feed)
-  else if (feed.mode === 'item' && feed.pairs) {
+  else if (feed.mode === 'item' && feed.associations) {
     // Before the first complete reading all of it is still to come; but what comes back may have been passed by.
     if (written.status !== 'revived' && !context.wasComplete(resource)) return
-    demandPairs(context, reference, feed, feed.pairs)
+    demandAssociations(context, reference, feed, feed.associations)
   }
 }
 
@@ -72,43 +72,45 @@ function demandChanged(
 }
 
 /**
- * What belongs to a record is asked for from its own side: the answer then tells all of it, and what no longer does.
+ * What belongs to a record is asked for in its own direction: the answer then tells all of it, and what no longer does.
  */
-function demandPairs(
+function demandAssociations(
   context: EngineContext,
   { followUp, at, item, table }: Reference,
   feed: ItemFeed,
-  { of, kinds }: NonNullable<ItemFeed['pairs']>,
+  { of, kinds }: NonNullable<ItemFeed['associations']>,
 ): void {
   const records = { list: of, table: feedNamed(of).feed.table }
   const named = namedBy(followUp, table, item)
-  const wanted: readonly (readonly [Named, readonly Side[]])[] = followUp.records.unassociatedOnly
+  const wanted: readonly (readonly [Named, readonly Direction[]])[] = followUp.records.unassociatedOnly
     ? unassociated(context, feed, kinds, named)
-    : named.map(one => [one, sidesOfObject(kinds, one.object)])
-  for (const [one, sides] of wanted) {
+    : named.map(one => [one, directionsFrom(kinds, one.object)])
+  for (const [one, directions] of wanted) {
     if (followUp.records.child !== undefined && !isNewerThanList(context, records, one, at)) continue
-    // When its object is offered, the records of that are new, and tell of the pair from their own side.
-    for (const side of sides.filter(({ listed }) => isOffered(context, { list: of, scope: listed }))) {
-      const task = { feed: followUp.feed, scope: scopeOf(side), key: one.id }
+    // When its object is offered, the records of that are new, and tell of the association in their own direction.
+    for (const direction of directions.filter(({ listed }) =>
+      isOffered(context, { list: of, scope: listed }),
+    )) {
+      const task = { feed: followUp.feed, scope: scopeOf(direction), key: one.id }
       context.store.tasks.demand({ ...task, sortAt: at, dueAt: context.now() })
     }
   }
 }
 
-/** Those named together that the stored pairs do not hold, each with the side that tells. */
+/** Those named together without a stored association, each with the direction that tells it. */
 function unassociated(
   { store }: EngineContext,
   feed: ItemFeed,
-  kinds: NonNullable<ItemFeed['pairs']>['kinds'],
+  kinds: NonNullable<ItemFeed['associations']>['kinds'],
   named: readonly Named[],
-): [Named, Side[]][] {
+): [Named, Direction[]][] {
   const key = tableNamed(feed.table).key.map(column => `${quote(column)} = ?`)
   const known = store.prepare(`SELECT 1 FROM ${quote(feed.table)} WHERE ${key.join(' AND ')}`)
   return kinds.flatMap(kind => {
     const [from, to] = kind.map(object => named.filter(one => one.object === object))
-    const [mine, theirs] = sidesOf(kind)
+    const [mine, theirs] = directionsOf(kind)
     return (from ?? []).flatMap(one =>
-      (to ?? []).flatMap((other): [Named, Side[]][] =>
+      (to ?? []).flatMap((other): [Named, Direction[]][] =>
         known.get(one.object, one.id, other.object, other.id)
           ? []
           : [

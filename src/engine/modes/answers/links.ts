@@ -14,16 +14,25 @@ import type { Reply } from '../../scheduler/job.ts'
 import { setbackError } from '../pass.ts'
 import type { ScopeList } from '../refused-scope.ts'
 import { keyOf } from '../snapshot.ts'
-import { isForward, opposite, type PairKind, type Side, scopeOf, sideOf, sidesOf } from './pairs.ts'
+import {
+  type AssociationKind,
+  type Direction,
+  directionOf,
+  directionsOf,
+  isForward,
+  opposite,
+  scopeOf,
+} from './associations.ts'
 import { type ItemHandler, type ItemWork, readAgain, readAt, rejectScope } from './work.ts'
 
 /**
- * The answer is the list of records that belong to the one asked for, perhaps in several pages. Each kind of pair has
- * a side that all its records are asked from, again and again; what has changed is asked for once, from its own side.
+ * The answer is the list of records that belong to the one asked for, perhaps in several pages. Each kind of
+ * association has a direction in which all its records are asked for at intervals; a changed record is asked for once,
+ * in its own direction.
  */
 export const linksAnswer: ItemHandler = {
   plan: planLinks,
-  params: ({ scope }) => ({ scope: sideOf(scope).listed }),
+  params: ({ scope }) => ({ scope: directionOf(scope).listed }),
   list: listedBy,
   query: linksQuery,
   answer: storeLinks,
@@ -39,24 +48,27 @@ interface Plan {
   at: string
   /** Records by object, tombstones included. */
   sizes: Readonly<Record<string, number>>
-  /** Scopes of the sides that are asked. */
+  /** Scopes of the directions that are asked. */
   scopes: readonly string[]
 }
 
 const UNPLANNED: Plan = { upTo: 0, at: '', sizes: {}, scopes: [] }
 
-/** A side is left when it has become so many times as large as the other: each change asks for everything anew. */
+/**
+ * A direction is left when its records are this many times as many as the other's: each change asks for everything
+ * again.
+ */
 const MUCH_LARGER = 2
 
 /**
- * Each kind of pair is asked for from the side with fewer records. Costs what has come and gone since the last plan,
- * which is kept in the database; the last statement keeps it, so that a plan cut short is made again. What comes or
- * goes while it is made is for the next one. A `+` before a column keeps SQLite from the index by object, through which
- * it would look at all records.
+ * Each kind of association is asked for in the direction with fewer records. Costs what has come and gone since the
+ * last plan, which is kept in the database; the last statement keeps it, so that a plan cut short is made again. What
+ * comes or goes while it is made is for the next one. A `+` before a column keeps SQLite from the index by object,
+ * through which it would look at all records.
  */
 function* planLinks(context: EngineContext, id: string): Batches {
   const { store, now, schedule } = context
-  const { table, kinds } = pairsOf(id)
+  const { table, kinds } = associationsDeclaredBy(id)
   const last = lastPlan(store, id)
   const at = now()
   const upTo = store
@@ -64,26 +76,27 @@ function* planLinks(context: EngineContext, id: string): Batches {
     .pluck()
     .get() as number
   const sizes = yield* grownSizes(store, table, last, upTo)
-  const sides = kinds.map(kind => chooseSide(kind, sizes, last.scopes))
-  const scopes = sides.map(scopeOf)
-  for (const side of sides) {
-    const after = last.scopes.includes(scopeOf(side)) ? last.upTo : 0
-    yield* askNewOnes(context, { id, table, side, after, upTo })
+  const directions = kinds.map(kind => chooseDirection(kind, sizes, last.scopes))
+  const scopes = directions.map(scopeOf)
+  for (const direction of directions) {
+    const after = last.scopes.includes(scopeOf(direction)) ? last.upTo : 0
+    yield* askNewOnes(context, { id, table, direction, after, upTo })
   }
-  for (const side of kinds.flatMap(sidesOf)) forgetDeadOnes(store, { id, table, side, since: last.at })
-  for (const side of sides.map(opposite)) {
-    const scope = scopeOf(side)
-    // The daemon asks from there what has changed; a round of a backfill asks for all from the chosen side anyway.
+  for (const direction of kinds.flatMap(directionsOf))
+    forgetDeadOnes(store, { id, table, direction, since: last.at })
+  for (const direction of directions.map(opposite)) {
+    const scope = scopeOf(direction)
+    // The daemon asks from there what has changed; a round of a backfill asks for all in the chosen direction anyway.
     if (schedule.isTimed && !last.scopes.includes(scope)) continue
     yield* forgetScope(store, id, scope)
   }
   store.state.setMeta(planName(id), JSON.stringify({ upTo, at, sizes, scopes } satisfies Plan))
 }
 
-function pairsOf(id: string): { table: string; kinds: readonly PairKind[] } {
+function associationsDeclaredBy(id: string): { table: string; kinds: readonly AssociationKind[] } {
   const { feed } = feedNamed(id)
-  if (feed.mode !== 'item' || !feed.pairs) throw new TypeError(`${id} declares no pairs`)
-  return { table: feedNamed(feed.pairs.of).feed.table, kinds: feed.pairs.kinds }
+  if (feed.mode !== 'item' || !feed.associations) throw new TypeError(`${id} declares no associations`)
+  return { table: feedNamed(feed.associations.of).feed.table, kinds: feed.associations.kinds }
 }
 
 const planName = (id: string) => `plan of ${id}`
@@ -111,25 +124,29 @@ function* grownSizes(
   return all
 }
 
-function chooseSide(kind: PairKind, sizes: Readonly<Record<string, number>>, asked: readonly string[]): Side {
+function chooseDirection(
+  kind: AssociationKind,
+  sizes: Readonly<Record<string, number>>,
+  asked: readonly string[],
+): Direction {
   const size = (object: string) => sizes[object] ?? 0
-  const sides = sidesOf(kind)
-  const kept = sides.find(side => asked.includes(scopeOf(side)))
+  const directions = directionsOf(kind)
+  const kept = directions.find(direction => asked.includes(scopeOf(direction)))
   if (kept && size(kept.asking) <= MUCH_LARGER * size(kept.listed)) return kept
-  const [first, second] = sides
+  const [first, second] = directions
   return size(first.asking) <= size(first.listed) ? first : second
 }
 
-interface SideTasks {
+interface DirectionTasks {
   id: string
   table: string
-  side: Side
+  direction: Direction
 }
 
 /** An id that is no UUID would be refused (spec: related_id). */
 function* askNewOnes(
   { store, now }: EngineContext,
-  { id, table, side, after, upTo }: SideTasks & { after: number; upTo: number },
+  { id, table, direction, after, upTo }: DirectionTasks & { after: number; upTo: number },
 ): Batches {
   const ask = store.prepare(
     `INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at)
@@ -137,15 +154,18 @@ function* askNewOnes(
      WHERE _id > ? AND _id <= ? AND +object = ? AND _deleted_at IS NULL AND id GLOB '${UUID_GLOB}'`,
   )
   yield* byRange(after, upTo, (from, to) => {
-    ask.run(id, scopeOf(side), now(), from, to, side.asking)
+    ask.run(id, scopeOf(direction), now(), from, to, direction.asking)
   })
 }
 
-function forgetDeadOnes({ prepare }: Store, { id, table, side, since }: SideTasks & { since: string }): void {
+function forgetDeadOnes(
+  { prepare }: Store,
+  { id, table, direction, since }: DirectionTasks & { since: string },
+): void {
   prepare(
     `DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key IN (
        SELECT id FROM ${quote(table)} WHERE +object = ? AND _deleted_at >= ?)`,
-  ).run(id, scopeOf(side), side.asking, since)
+  ).run(id, scopeOf(direction), direction.asking, since)
 }
 
 const FORGOTTEN_AT_ONCE = 5000
@@ -161,8 +181,8 @@ function* forgetScope({ prepare }: Store, id: string, scope: string): Batches {
 // --------------------------------------------------------------------------------------------- answer
 
 function listedBy({ feed, task }: ItemWork): ScopeList {
-  const of = feed.pairs?.of ?? ''
-  return { list: of, feed: feedNamed(of).feed, scope: sideOf(task.scope).listed }
+  const of = feed.associations?.of ?? ''
+  return { list: of, feed: feedNamed(of).feed, scope: directionOf(task.scope).listed }
 }
 
 function linksQuery({ task, cursor }: ItemWork): Readonly<Record<string, string>> {
@@ -212,10 +232,10 @@ function askNext(context: EngineContext, work: ItemWork, askAgainMs: number | un
 }
 
 /**
- * Makes the stored pairs of a record those of an answer. A pair can be told of from both its sides: what a later
- * request told of the other record stays as it is. That a third record was told to have it says nothing of this pair.
- * A pair that is missing becomes suspected; `askAgainMs` says when the next answer can confirm that. Returns undefined
- * when a later answer for the same record was stored already, or the record went meanwhile.
+ * Makes the stored associations of a record those of an answer. An association is shown in both directions: what a
+ * later request told of the other record stays as it is. That a third record was told to have it says nothing of this
+ * association. An association that is missing becomes suspected; `askAgainMs` says when the next answer can confirm
+ * that. Returns undefined when a later answer for the same record was stored already, or the record went meanwhile.
  */
 function replaceLinks(
   context: EngineContext,
@@ -227,55 +247,58 @@ function replaceLinks(
   const { task, feed, resource } = work
   const { freshness } = store
   if (!freshness.admits(ticket, feed.table, `${task.scope} ${task.key}`)) return undefined
-  const { listed, asking } = sideOf(task.scope)
-  const isGone = withdrawnRecords(store, feed)
+  const { listed, asking } = directionOf(task.scope)
+  const isGone = deletedRecords(store, feed)
   if (isGone(asking, task.key)) {
     store.tasks.remove(task)
     return undefined
   }
-  const pairs = pairsOfRecord(store, work)
+  const associations = associationsOfRecord(store, work)
   const wanted = new Set(related)
-  const known = new Set(pairs.stored())
+  const known = new Set(associations.stored())
   const other = scopeOf({ listed: asking, asking: listed })
   const isOpen = (key: string) => !freshness.isOutdated(ticket, feed.table, `${other} ${key}`)
   const tally = counts(resource.name)
   let askAgainMs: number | undefined
   for (const key of known) {
     if (!isOpen(key)) continue
-    if (wanted.has(key)) store.suspicions.end(pairs.row(key))
+    if (wanted.has(key)) store.suspicions.end(associations.row(key))
     else {
-      const verdict = denied(context, pairs.row(key))
+      const verdict = denied(context, associations.row(key))
       if (verdict.state === 'suspected') askAgainMs = verdict.askAgainMs
     }
   }
   for (const key of wanted) {
-    if (!known.has(key) && isOpen(key) && !isGone(listed, key)) tally.rowsChanged += pairs.add(key)
+    if (!known.has(key) && isOpen(key) && !isGone(listed, key)) tally.rowsChanged += associations.add(key)
   }
   return { askAgainMs }
 }
 
 /** Tells of a record whether it is known to be gone; what is not known at all is not. */
-function withdrawnRecords({ prepare }: Store, { pairs }: ItemFeed): (object: string, id: string) => boolean {
-  if (!pairs) return () => false
-  const { table } = feedNamed(pairs.of).feed
+function deletedRecords(
+  { prepare }: Store,
+  { associations }: ItemFeed,
+): (object: string, id: string) => boolean {
+  if (!associations) return () => false
+  const { table } = feedNamed(associations.of).feed
   const find = prepare(
     `SELECT 1 FROM ${quote(table)} WHERE object = ? AND id = ? AND _deleted_at IS NOT NULL`,
   )
   return (object, id) => find.get(object, id) !== undefined
 }
 
-interface PairsOfRecord {
+interface AssociationsOfRecord {
   stored(): string[]
   /** Returns how many rows it changed. */
   add(key: string): number
   row(key: string): RowKey
 }
 
-function pairsOfRecord({ prepare }: Store, { task, feed }: ItemWork): PairsOfRecord {
+function associationsOfRecord({ prepare }: Store, { task, feed }: ItemWork): AssociationsOfRecord {
   const [object = '', record = '', relatedObject = '', relatedRecord = ''] = tableNamed(feed.table).key.map(
     quote,
   )
-  const { listed, asking } = sideOf(task.scope)
+  const { listed, asking } = directionOf(task.scope)
   const forward = isForward(kindsOf(feed), { listed, asking })
   const objects = forward ? [asking, listed] : [listed, asking]
   const [mine, theirs] = forward ? [record, relatedRecord] : [relatedRecord, record]
@@ -296,6 +319,6 @@ function pairsOfRecord({ prepare }: Store, { task, feed }: ItemWork): PairsOfRec
   }
 }
 
-function kindsOf({ pairs }: ItemFeed): readonly PairKind[] {
-  return pairs?.kinds ?? []
+function kindsOf({ associations }: ItemFeed): readonly AssociationKind[] {
+  return associations?.kinds ?? []
 }

@@ -43,7 +43,9 @@ export interface ItemWork {
 
 export const whereOf = ({ resource, id }: ItemWork) => ({ resource: resource.name, feed: id })
 
-/** Under what the rejects of an answer are noted: a record may be asked for from several sides, each with an answer. */
+/**
+ * Under what the rejects of an answer are noted: a record may be asked for in several directions, each with an answer.
+ */
 export function rejectScope({ scope, key }: Pick<Task, 'scope' | 'key'>): string {
   return scope === '' ? key : `${scope} ${key}`
 }
