@@ -43,7 +43,7 @@ export interface Column {
    */
   content?: true
   /** SQL expression over the row: the column's value after the row's content is purged. Default: NULL. */
-  whenErased?: string
+  whenPurged?: string
   /**
    * Unit of a quantity; `NOT_STATED` where the API does not state it. Undefined for anything that is not a quantity.
    */
@@ -197,7 +197,7 @@ export const own =
     kind: ColumnKind,
     about: string,
     options: Omit<ColumnOptions, 'from'> &
-      Pick<Column, 'notNull' | 'default' | 'computed' | 'whenErased'> = {},
+      Pick<Column, 'notNull' | 'default' | 'computed' | 'whenPurged'> = {},
   ) =>
   (): Column => ({ kind, about, source: { from: 'parley' }, ...options })
 

@@ -231,7 +231,7 @@ function createReports(store: Store, log: Log, now: () => string): EngineContext
   return ({ resource, feed }, scope) => ({
     drift: driftOf(resource),
     reject(_table, item, reason, within = '') {
-      // Of a list of everything, under the row's own key: by it it is found when the row is erased.
+      // Of a list of everything, under the row's own key: by it it is found when the row is purged.
       store.rejects.note({ resource, feed, scope: scope === '' ? within : scope, item, reason }, now())
     },
   })

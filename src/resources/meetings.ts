@@ -201,7 +201,7 @@ const meetings = entity('meetings', {
         notNull: true,
         default: "'pending'",
         example: 'present',
-        whenErased: "iif(access = 'withheld', 'withheld', 'pending')",
+        whenPurged: "iif(access = 'withheld', 'withheld', 'pending')",
       },
     ),
   },

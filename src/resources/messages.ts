@@ -61,7 +61,7 @@ const messageCopies = entity('message_copies', {
         notNull: true,
         default: "'pending'",
         example: 'present',
-        whenErased: "'pending'",
+        whenPurged: "'pending'",
       },
     ),
     // Most e-mails have one copy, so a new copy is due by default. The merge clears it where another copy comes first.
@@ -153,13 +153,13 @@ const messages = entity('messages', {
       {
         nullMeans: NEVER,
         example: 'present',
-        whenErased: "'pending'",
+        whenPurged: "'pending'",
       },
     ),
     _text_from: own('integer', 'Internal: rowid of the copy that the text was read from.', {
       nullMeans: 'No text is known.',
       example: '17',
-      whenErased: 'NULL',
+      whenPurged: 'NULL',
     }),
   },
   indices: {

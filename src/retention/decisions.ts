@@ -66,7 +66,7 @@ export interface CopyRules {
   /** Copies from before this instant are too old; undefined where content is never purged. */
   before: number | undefined
   /** When content was last purged from the warehouse. */
-  erasedAt: number | undefined
+  purgedAt: number | undefined
   /** When the first maintenance of the warehouse ended; undefined where that was not recorded. */
   firstMaintainedAt: number | undefined
 }
@@ -79,7 +79,7 @@ export type Fate = 'keep' | 'remove' | 'recount' | 'ask'
 
 /** The fate of each copy, in the order of `copies`. */
 export function fatesOf(copies: readonly Copy[], rules: CopyRules): Fate[] {
-  const { now, before, erasedAt, firstMaintainedAt = 0 } = rules
+  const { now, before, purgedAt, firstMaintainedAt = 0 } = rules
   const created = copies.map(copy => {
     const at = createdAt(copy, now)
     // A copy from before the first maintenance may have been made under a clock that was behind.
@@ -100,7 +100,7 @@ export function fatesOf(copies: readonly Copy[], rules: CopyRules): Fate[] {
     if (since >= before) return 'keep'
     // The only backup is removed when it may hold purged content, but not because of its age alone.
     const isNewest = copy.isSnapshot && since === newest
-    const mayHoldPurged = erasedAt !== undefined && erasedAt > createdNotBefore(copy, now) - AGREED_WITHIN_MS
+    const mayHoldPurged = purgedAt !== undefined && purgedAt > createdNotBefore(copy, now) - AGREED_WITHIN_MS
     return isNewest && !mayHoldPurged ? 'keep' : 'remove'
   })
 }

@@ -49,7 +49,7 @@ export function dueNow(
   { store, clock }: Pick<MaintainDeps, 'store' | 'clock'>,
   server: number | undefined,
 ): Due {
-  if (!isMaintenanceDue({ store, clock })) return store.erasure.remains().inLog ? 'cleaning' : 'nothing'
+  if (!isMaintenanceDue({ store, clock })) return store.purger.remains().inLog ? 'cleaning' : 'nothing'
   const trust = clockTrust({ machine: clock.now(), server })
   return trust === 'agreed' ? 'maintenance' : trust
 }
@@ -80,10 +80,10 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
     const isFirst =
       store.state.meta(META.firstMaintainedAt) === undefined &&
       store.state.meta(META.maintainedAt) === undefined
-    store.erasure.recount(now, { all: isFirst })
+    store.purger.recount(now, { all: isFirst })
     if (isFirst) store.state.setMeta(META.firstMaintainedAt, now)
   })
-  const erased = before === undefined ? 0 : await purgeAll(deps, isoInstant(before), now)
+  const purged = before === undefined ? 0 : await purgeAll(deps, isoInstant(before), now)
   if (!(await updateSearch(deps))) return
   await inBatches(signal, () =>
     store.transaction(() =>
@@ -92,7 +92,7 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
         quietBefore: isoInstant(daysAgo(QUIET_DAYS)),
         rejectsBefore: isoInstant(Math.max(before ?? 0, daysAgo(runsDays))),
         limit: BATCH_ROWS,
-        onErased: () => store.erasure.noteErased(now),
+        onPurged: () => store.purger.notePurged(now),
       }),
     ),
   )
@@ -103,9 +103,9 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
   store.maintenance.optimize()
   const { wal } = await store.maintenance.checkpoint()
   await store.transaction(() => store.state.setMeta(META.maintainedAt, isoInstant(clock.now())))
-  const write = erased + removed > 0 ? log.info : log.debug
+  const write = purged + removed > 0 ? log.info : log.debug
   write('Maintenance finished', {
-    rows: erased,
+    rows: purged,
     bytes: wal,
     duration_ms: Math.round(clock.elapsed() - began),
   })
@@ -117,12 +117,12 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
  */
 export async function clean({ store, clock }: MaintainDeps): Promise<void> {
   const rebuild = dueRebuild({ store, clock })
-  await store.erasure.clean({ rebuild: rebuild === 'in-memory' ? rebuild : 'none' })
+  await store.purger.clean({ rebuild: rebuild === 'in-memory' ? rebuild : 'none' })
 }
 
 /** The rebuild of the file that is due. `on-disk` may only run between two sessions. */
 export function dueRebuild({ store, clock }: Pick<MaintainDeps, 'store' | 'clock'>): Rebuild {
-  const { inFile, bytes } = store.erasure.remains()
+  const { inFile, bytes } = store.purger.remains()
   const noted = store.state.meta(META.rebuildTriedAt)
   const triedAt = noted === undefined ? undefined : Date.parse(noted)
   return rebuildFor({ bytes, hasRemains: inFile, triedAt, now: clock.now() })
@@ -141,12 +141,10 @@ export async function rebuildLarge(
 ): Promise<void> {
   if (dueRebuild({ store, clock }) !== 'on-disk') return
   const began = clock.elapsed()
-  const { bytes } = store.erasure.remains()
+  const { bytes } = store.purger.remains()
   await store.transaction(() => store.state.setMeta(META.rebuildTriedAt, isoInstant(clock.now())))
   const isRoomy = (await freeBytes(dirname(store.db.name))) >= bytes * SPACE_FACTOR
-  const { rebuilt } = await store.erasure.clean(
-    isRoomy ? { rebuild: 'on-disk', signal } : { rebuild: 'none' },
-  )
+  const { rebuilt } = await store.purger.clean(isRoomy ? { rebuild: 'on-disk', signal } : { rebuild: 'none' })
   const duration = { duration_ms: Math.round(clock.elapsed() - began), bytes }
   if (rebuilt) log.info('The database file was rebuilt, and holds no remains of purged content', duration)
   else if (!signal.aborted) {
@@ -181,17 +179,17 @@ async function updateSearch({ store, clock, settings, signal }: MaintainDeps): P
 
 async function purgeAll({ store, signal }: MaintainDeps, before: string, now: string): Promise<number> {
   const search = createSearch(store)
-  let erased = 0
+  let purged = 0
   await inBatches(signal, async () => {
     const batch = await store.transaction(() => {
-      const done = store.erasure.erase({ before, limit: BATCH_ROWS, now })
-      if (done.erased > 0) search.forget()
+      const done = store.purger.purge({ before, limit: BATCH_ROWS, now })
+      if (done.purged > 0) search.forget()
       return done
     })
-    erased += batch.erased
+    purged += batch.purged
     return batch.more
   })
-  return erased
+  return purged
 }
 
 /** Repeats the work until it returns false. */

@@ -61,7 +61,7 @@ export async function removeOldCopies(
     now,
     before,
     identity: state.meta(META.identity),
-    erasedAt: instantOf(state.meta(META.erasedAt)),
+    purgedAt: instantOf(state.meta(META.purgedAt)),
     firstMaintainedAt: instantOf(state.meta(META.firstMaintainedAt)),
   })
   const pathsWith = (fate: string) => copies.flatMap(({ path }, at) => (fates[at] === fate ? [path] : []))

@@ -14,11 +14,11 @@ import { quote } from './database/sql.ts'
 import { statementCache } from './database/statements.ts'
 import { createTransaction, type Transaction } from './database/transaction.ts'
 import { createWorkspaceRecorder, type WantedWorkspace } from './database/workspace.ts'
-import { createErasure, type Erasure } from './deletions/erasure.ts'
+import { createPurger, type Purger } from './deletions/purge.ts'
+import { createPurgeQueue, type PurgeQueue } from './deletions/purge-queue.ts'
 import { createSeen, type Seen } from './deletions/seen.ts'
 import { createSuspicions, keyOfRow, type Suspicions } from './deletions/suspicions.ts'
 import { createTombstones, type Tombstones } from './deletions/tombstones.ts'
-import { createWithdrawals, type Withdrawals } from './deletions/withdrawals.ts'
 import { type FileWatch, watchFile } from './file/identity.ts'
 import { type HeldLock, lockDatabase } from './file/lock.ts'
 import { truePath } from './file/names.ts'
@@ -66,7 +66,7 @@ export interface WriteOptions {
   keepsLive?: boolean
 }
 
-/** The warehouse as the engine sees it. Everything but `transaction` and `erasure.clean` is called inside one. */
+/** The warehouse as the engine sees it. Everything but `transaction` and `purger.clean` is called inside one. */
 export interface Store {
   db: Sqlite
   prepare: Prepare
@@ -89,8 +89,8 @@ export interface Store {
   tombstone: Tombstones['tombstone']
   withhold: Tombstones['withhold']
   transcripts: Transcripts
-  withdrawals: Withdrawals
-  erasure: Erasure
+  purgeQueue: PurgeQueue
+  purger: Purger
   crmTables: Pick<CrmTables, 'finish'>
   transaction: Transaction
   /** For what is planned before anything is requested. */
@@ -245,8 +245,8 @@ function createStore({
 }: Parts): Omit<Store, 'close'> {
   const freshness = createFreshness()
   const suspicions = createSuspicions(prepare)
-  const withdrawals = createWithdrawals(prepare)
-  const rows = createRowWriters(prepare, withdrawals)
+  const purgeQueue = createPurgeQueue(prepare)
+  const rows = createRowWriters(prepare, purgeQueue)
   const { merge, merges } = createMerges(prepare)
   const histories = createHistories(prepare)
   const state = createState(prepare)
@@ -273,7 +273,7 @@ function createStore({
     const merged = merges.get(name)
     const history = histories.get(name)
     const isSuspected = suspicions.any(name)
-    const keepsOut = withdrawals.keepsOut(name)
+    const keepsOut = purgeQueue.keepsOut(name)
     const columns = Object.keys(table.columns)
     const stored: StoredItem[] = []
     const groups: Group[] = []
@@ -287,7 +287,7 @@ function createStore({
       const written = writer(item, now)
       if (isSuspected) suspicions.end(keyOfRow(name, key.map(String)))
       if (written.status !== 'unchanged') {
-        if (written.status !== 'inserted') withdrawals.forget(name, key.map(String))
+        if (written.status !== 'inserted') purgeQueue.forget(name, key.map(String))
         if (merged && !written.isExtraAlone) groups.push(...groupsOf(merged, item, written))
         if (written.status === 'revived' && merged) merged.merge.resetText(String(key.at(-1)))
         history?.(item, written, now)
@@ -295,7 +295,7 @@ function createStore({
       stored.push({ item, written })
     }
     merged?.merge.refresh(groups, now)
-    if (merged) withdrawals.follow(merged, new Set(groups.map(({ key }) => key)))
+    if (merged) purgeQueue.follow(merged, new Set(groups.map(({ key }) => key)))
     return stored
   }
 
@@ -319,10 +319,10 @@ function createStore({
     requests: createRequests(prepare),
     runs: createRuns(prepare),
     state,
-    ...createTombstones({ prepare, suspicions, merges, withdrawals, freshness }),
+    ...createTombstones({ prepare, suspicions, merges, purgeQueue, freshness }),
     transcripts: createTranscripts(prepare, rows),
-    withdrawals,
-    erasure: createErasure({
+    purgeQueue,
+    purger: createPurger({
       db,
       prepare,
       state,
@@ -395,7 +395,7 @@ function createHistories(prepare: Prepare): ReadonlyMap<string, NoteRow> {
 function noteRow(note: NoteChanges, columns: readonly string[], column: string): NoteRow {
   const [object, id, value] = ['object', 'id', column].map(name => columns.indexOf(name))
   return ({ cells }, { status, before }, now) => {
-    // What was erased while it was withdrawn is not known to have changed.
+    // What was purged while it was withdrawn is not known to have changed.
     if (!before || (status === 'revived' && before[value ?? -1] === null)) return
     const text = (from: readonly unknown[]) => String(from[value ?? -1] ?? '{}')
     const record = { object: String(cells[object ?? -1]), id: String(cells[id ?? -1]) }

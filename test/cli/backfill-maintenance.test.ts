@@ -36,7 +36,7 @@ function backfillAhead({ cwd, env }: Place, days: number): Promise<Ended> {
   return parley(['backfill', '--only', 'teams'], { cwd, env: { ...env, ...clock.env } })
 }
 
-test.concurrent('without a daemon, a backfill erases deleted content once a day', async context => {
+test.concurrent('without a daemon, a backfill purges deleted content once a day', async context => {
   const place = await withWithdrawn(context, 40)
   expect(holders(place)).not.toEqual([])
   const first = await parley(['backfill', '--only', 'teams'], place)
@@ -47,7 +47,7 @@ test.concurrent('without a daemon, a backfill erases deleted content once a day'
   expect(second.stderr).not.toContain('Maintenance finished')
 })
 
-test.concurrent('a backfill whose clock is 40 days ahead erases nothing and warns', async context => {
+test.concurrent('a backfill whose clock is 40 days ahead purges nothing and warns', async context => {
   const place = await withWithdrawn(context, 10)
   const { status, stderr } = await backfillAhead(place, 40)
   expect(status).toBe(EXIT_STATUS.done)
@@ -59,7 +59,7 @@ test.concurrent('a backfill whose clock is 40 days ahead erases nothing and warn
   db.close()
 })
 
-test.concurrent('a backfill leaves no erased content in a database that is too large to rewrite in memory', async context => {
+test.concurrent('a backfill leaves no purged content in a database that is too large to rewrite in memory', async context => {
   const place = await withWithdrawn(context, 40)
   const db = new Database(place.file)
   const insert = db.prepare(

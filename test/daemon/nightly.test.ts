@@ -106,7 +106,7 @@ test('a note from the time to come, made under a wrong clock, holds no night up'
 test.each([
   ['that is more than a day away from this machine’s', 40 * DAY, 'differ by more than a day', 1000],
   ['that is not known for an hour', undefined, 'the API has not answered', HOUR + 1000],
-] as const)('an API’s clock %s has nothing erased, which is said once', async (_, ahead, reason, ms) => {
+] as const)('an API’s clock %s has nothing purged, which is said once', async (_, ahead, reason, ms) => {
   const { clock, start, name, doneAt, answer, lines } = await daemonAtNoon()
   if (ahead !== undefined) answer(ahead)
   await start()

@@ -26,7 +26,7 @@ test('the daemon makes the indices beside its reading, and drops them where they
 
 const NOW = Date.parse('2026-03-04T03:17:00.000Z')
 
-test('the night in which content is erased has it leave the indices as well', async () => {
+test('the night in which content is purged has it leave the indices as well', async () => {
   const store = temporaryStore()
   putMessage(store, { id: 'a', subject: 'Zxqvkjwp', text: 'Nothing' })
   putMeeting(store, { id: 'm', title: 'Zxqvkjwp', said: ['Zxqvkjwp', 'and more'] })

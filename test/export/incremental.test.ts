@@ -146,8 +146,8 @@ const CHANGES: Readonly<Record<string, (store: TemporaryStore, draw: Draw) => vo
   'the end of a record': (store, { key }) => {
     store.tombstone('crm_records', [['deal', key]], NOW)
   },
-  'the erasure of what was withdrawn': store => {
-    store.erasure.erase({ before: '9999', limit: 1000, now: '9999' })
+  'the purge of what was withdrawn': store => {
+    store.purger.purge({ before: '9999', limit: 1000, now: '9999' })
   },
   'an item that cannot be stored': (store, { key, word }) => {
     store.rejects.note(
@@ -291,7 +291,7 @@ test('with full everything is written anew', async () => {
   for (const [name, { inode }] of after) expect(inode, name).not.toBe(before.get(name)?.inode)
 })
 
-test('what was erased leaves the export at its next run', async () => {
+test('what was purged leaves the export at its next run', async () => {
   const store = temporaryStore()
   const target = emptyTarget()
   const draw: Draw = { key: 'k1', other: 'k1', at: MONTHS[1] ?? '', word: 'Rumpelstilzchen' }
@@ -309,7 +309,7 @@ test('what was erased leaves the export at its next run', async () => {
   const ends = ['the end of a row of message_copies', 'the end of a row of meetings', 'the end of a record']
   await apply(
     store,
-    [...ends, 'the erasure of what was withdrawn'].map(change => ({ ...draw, change })),
+    [...ends, 'the purge of what was withdrawn'].map(change => ({ ...draw, change })),
   )
   await exportTo(store.path, target)
   expect(says().map(([name]) => name)).toEqual([])

@@ -34,10 +34,10 @@ test('the upgrade records earlier deletions with their times, and they are purge
     ['meetings', '', 'withheld', WITHHELD],
     ['members', '', 'gone', DELETED],
   ])
-  const erase = store.db.transaction(() =>
-    store.erasure.erase({ before: '2026-02-01T00:00:00.000Z', limit: 100, now: '2026-02-01T00:00:00.000Z' }),
+  const purge = store.db.transaction(() =>
+    store.purger.purge({ before: '2026-02-01T00:00:00.000Z', limit: 100, now: '2026-02-01T00:00:00.000Z' }),
   )
-  expect(erase()).toEqual({ erased: 4, more: false })
+  expect(purge()).toEqual({ purged: 4, more: false })
   const texts =
     'SELECT name FROM members UNION ALL SELECT title FROM meetings UNION ALL SELECT name FROM bot_definition'
   expect(store.db.prepare(texts).pluck().all().filter(Boolean).sort()).toEqual(['four', 'two'])
@@ -48,7 +48,7 @@ test('deletions that were purged since are not recorded again, at the next start
   const path = olderDatabase()
   const first = openAt(path)
   first.db.transaction(() =>
-    first.erasure.erase({ before: '2026-02-01T00:00:00.000Z', limit: 100, now: '2026-02-01T00:00:00.000Z' }),
+    first.purger.purge({ before: '2026-02-01T00:00:00.000Z', limit: 100, now: '2026-02-01T00:00:00.000Z' }),
   )()
   first.close()
   const second = openAt(path)

@@ -142,7 +142,7 @@ const step = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('withdraw' as const), object, id }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('retire' as const), object }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('erase' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('purge' as const) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('one more batch' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('finish' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('start again' as const) }) },
@@ -167,8 +167,8 @@ async function take(store: TemporaryStore, each: Step, now: string): Promise<voi
     store.atomically(() => store.tombstone('crm_records', [[each.object, each.id]], now))
   } else if (each.kind === 'retire') {
     store.atomically(() => store.tombstone('crm_objects', [[each.object]], now))
-  } else if (each.kind === 'erase') {
-    store.atomically(() => store.erasure.erase({ before: now, limit: 2, now: now }))
+  } else if (each.kind === 'purge') {
+    store.atomically(() => store.purger.purge({ before: now, limit: 2, now: now }))
   } else if (each.kind === 'one more batch') await store.transaction(() => undefined)
   else if (each.kind === 'finish') await store.crmTables.finish()
 }

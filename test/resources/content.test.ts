@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { TABLES } from '../../src/catalog/catalog.ts'
 
 /**
- * Texts that stay when the content of a withdrawn row is erased: ids of other rows, and words of a fixed choice that
+ * Texts that stay when the content of a withdrawn row is purged: ids of other rows, and words of a fixed choice that
  * the API or parley makes up. What people wrote, said or are called never stands here.
  */
 const STAYS = [

@@ -44,7 +44,7 @@ const RULES: CopyRules = {
   now: NOW,
   identity: OURS,
   before: daysAgo(30),
-  erasedAt: daysAgo(0),
+  purgedAt: daysAgo(0),
   firstMaintainedAt: daysAgo(1000),
 }
 
@@ -64,8 +64,8 @@ function copy(days: number, other: Partial<Copy> = {}): Copy {
 
 describe('of the copies that parley has made', () => {
   const CASES: [name: string, copies: Copy[], rules: Partial<CopyRules>, fates: Fate[]][] = [
-    ['those older than what is erased go', [copy(1), copy(29), copy(31)], {}, ['keep', 'keep', 'remove']],
-    ['none goes where nothing is erased', [copy(1), copy(4000)], { before: undefined }, ['keep', 'keep']],
+    ['those older than what is purged go', [copy(1), copy(29), copy(31)], {}, ['keep', 'keep', 'remove']],
+    ['none goes where nothing is purged', [copy(1), copy(4000)], { before: undefined }, ['keep', 'keep']],
     ['another warehouse’s stay', [copy(31, { identity: 'other', isInOwnFolder: false })], {}, ['keep']],
     [
       'another warehouse’s stay even in the folder that is named after this one',
@@ -80,16 +80,16 @@ describe('of the copies that parley has made', () => {
       ['remove', 'ask'],
     ],
     [
-      'the newest stays where nothing was erased since it was made',
+      'the newest stays where nothing was purged since it was made',
       [copy(100), copy(31)],
-      { erasedAt: daysAgo(32) },
+      { purgedAt: daysAgo(32) },
       ['remove', 'keep'],
     ],
-    ['the newest goes where something was erased since', [copy(100), copy(31)], {}, ['remove', 'remove']],
+    ['the newest goes where something was purged since', [copy(100), copy(31)], {}, ['remove', 'remove']],
     [
       'the newest of this warehouse stays, whatever another one has beside it',
       [copy(31), copy(1, { identity: 'other' })],
-      { erasedAt: undefined },
+      { purgedAt: undefined },
       ['keep', 'keep'],
     ],
     [
@@ -111,9 +111,9 @@ describe('of the copies that parley has made', () => {
       ['keep', 'remove'],
     ],
     [
-      'one that was named under a clock that was ahead may hold what was erased before its name',
+      'one that was named under a clock that was ahead may hold what was purged before its name',
       [copy(40, { modifiedAt: daysAgo(70) })],
-      { erasedAt: daysAgo(60) },
+      { purgedAt: daysAgo(60) },
       ['remove'],
     ],
     [
@@ -125,7 +125,7 @@ describe('of the copies that parley has made', () => {
     [
       'that of an upgrade goes by its file, and is no last backup',
       [copy(31, { namedAt: undefined, isSnapshot: false })],
-      { erasedAt: undefined },
+      { purgedAt: undefined },
       ['remove'],
     ],
   ]
@@ -133,7 +133,7 @@ describe('of the copies that parley has made', () => {
     expect(fatesOf(copies, { ...RULES, ...rules })).toEqual(fates)
   })
 
-  test('none that is foreign, young, or the last that holds nothing erased ever goes', () => {
+  test('none that is foreign, young, or the last that holds nothing purged ever goes', () => {
     const day = fc.integer({ min: -500, max: 500 }).map(daysAgo)
     const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined })
     const copies = fc.array(
@@ -148,8 +148,8 @@ describe('of the copies that parley has made', () => {
       }),
     )
     fc.assert(
-      fc.property(copies, maybe(day), maybe(day), maybe(day), (all, erasedAt, before, firstMaintainedAt) => {
-        const fates = fatesOf(all, { now: NOW, identity: OURS, before, erasedAt, firstMaintainedAt })
+      fc.property(copies, maybe(day), maybe(day), maybe(day), (all, purgedAt, before, firstMaintainedAt) => {
+        const fates = fatesOf(all, { now: NOW, identity: OURS, before, purgedAt, firstMaintainedAt })
         const gone = all.filter((_, at) => fates[at] === 'remove')
         for (const one of gone) {
           expect(one.identity ?? OURS).toBe(OURS)
@@ -166,13 +166,13 @@ describe('of the copies that parley has made', () => {
             fates[at] !== 'remove',
         )
         const hadSnapshot = gone.some(one => one.isSnapshot)
-        if (hadSnapshot && !left) expect(erasedAt).toBeDefined()
+        if (hadSnapshot && !left) expect(purgedAt).toBeDefined()
       }),
     )
   })
 })
 
-describe('a database in which pieces of what was erased may be left', () => {
+describe('a database in which pieces of what was purged may be left', () => {
   const MB = 1024 ** 2
   test.each([
     ['is small', 32 * MB, undefined, 'in-memory'],

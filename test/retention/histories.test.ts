@@ -34,7 +34,7 @@ const snapshot: Happening = { kind: 'snapshot', isCutShort: false }
 
 /** What made-up histories might not come upon. */
 const EXAMPLES: readonly Happening[][] = [
-  // Killed between each two steps of the night in which it is erased.
+  // Killed between each two steps of the night in which it is purged.
   ...[1, 2, 3, 4, 5, 6].map(step => [read, night(), withdraw, snapshot, days(31), night(step)]),
   // One night under a clock that is ahead, or in which the API does not answer.
   [read, snapshot, night(), withdraw, days(5), clock(40 * DAY_MS), night(), clock(0), days(1), night()],
@@ -46,7 +46,7 @@ const EXAMPLES: readonly Happening[][] = [
   [clock(-40 * DAY_MS), read, snapshot, withdraw, night(), clock(0), snapshot, night(), days(5), night()],
   // A folder that is another's as well, and is left for one of its own.
   [read, { kind: 'folder', isOwn: false }, snapshot, night(), { kind: 'folder', isOwn: true }, withdraw],
-  // The last snapshot of all holds what is erased afterwards.
+  // The last snapshot of all holds what is purged afterwards.
   [read, snapshot, night(), withdraw],
   [read, withdraw, clock(40 * DAY_MS), snapshot],
   [read, { kind: 'snapshot', isCutShort: true }, withdraw],

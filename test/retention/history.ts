@@ -196,7 +196,7 @@ export async function startHistory() {
       const kept = readings.filter(({ withdrawn }) => !withdrawn || isYoung(withdrawn))
       return [
         ...kept.flatMap(({ markers }) =>
-          markers.filter(marker => !stored.has(marker)).map(one => `${one} was erased`),
+          markers.filter(marker => !stored.has(marker)).map(one => `${one} was purged`),
         ),
         ...snapshots
           .filter(one => isYoung(one) && !existsSync(one.path))
@@ -263,11 +263,11 @@ function dying(store: Store, diesAtStep: number | undefined): Store {
       commits: store.transaction.commits,
       stuckMs: store.transaction.stuckMs,
     }),
-    erasure: {
-      ...store.erasure,
+    purger: {
+      ...store.purger,
       async clean(options) {
         next()
-        return store.erasure.clean(options)
+        return store.purger.clean(options)
       },
     },
   }

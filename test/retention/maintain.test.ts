@@ -86,7 +86,7 @@ test('what a reader keeps of it in the log is noted as to be cleaned until it is
   expect(dueNow({ store, clock }, NOW)).toBe('nothing')
 })
 
-test('an owner who never wants it erased keeps all of it', async () => {
+test('an owner who never wants it purged keeps all of it', async () => {
   const { store, run } = await worldOf([31, 4000])
   await run({ withdrawnDays: 'never', runsDays: 90 })
   expect(store.column('SELECT count(*) FROM teams WHERE name IS NULL')).toEqual([0])
@@ -124,12 +124,12 @@ test('it is not noted as done when it was ended on the way, and goes on from the
   expect(store.column("SELECT name FROM teams WHERE id = 't0'")).toEqual([null])
 })
 
-test('a night that dies between erasing and cleaning leaves the cleaning to the next', async () => {
+test('a night that dies between purging and cleaning leaves the cleaning to the next', async () => {
   const { store, run } = await worldOf([31])
-  await store.transaction(() => store.erasure.erase({ before: daysAgo(30), limit: 10, now: daysAgo(0) }))
-  expect(store.erasure.remains()).toMatchObject({ inLog: true, inFile: true })
+  await store.transaction(() => store.purger.purge({ before: daysAgo(30), limit: 10, now: daysAgo(0) }))
+  expect(store.purger.remains()).toMatchObject({ inLog: true, inFile: true })
   await run(USUAL)
-  expect(store.erasure.remains()).toMatchObject({ inLog: false, inFile: false })
+  expect(store.purger.remains()).toMatchObject({ inLog: false, inFile: false })
 })
 
 test.each([
@@ -141,7 +141,7 @@ test.each([
   expect(dueNow({ store, clock }, server)).toBe(due)
 })
 
-test('what was withdrawn under a clock that was ahead is erased in its time after the clock is right', async () => {
+test('what was withdrawn under a clock that was ahead is purged in its time after the clock is right', async () => {
   const { store, clock, run } = await worldOf([-3650])
   await run(USUAL)
   expect(store.column('SELECT withdrawn_at FROM sync_erasures')).toEqual([daysAgo(0)])
@@ -150,7 +150,7 @@ test('what was withdrawn under a clock that was ahead is erased in its time afte
   expect(store.column("SELECT name FROM teams WHERE id = 't0'")).toEqual([null])
 })
 
-test('what was withdrawn under a clock that was behind is not erased before its time', async () => {
+test('what was withdrawn under a clock that was behind is not purged before its time', async () => {
   const { store, clock, run } = await worldOf([])
   store.put('teams', [{ id: 'early', name: 'Early', member_ids: [] }])
   await run(USUAL)
@@ -176,7 +176,7 @@ test('rejects that were resolved long ago are in no byte of the files either', a
   expect(files().includes('Zxqvkjwp')).toBe(true)
   await run(USUAL)
   expect(files().includes('Zxqvkjwp')).toBe(false)
-  expect(store.erasure.remains()).toMatchObject({ inLog: false, inFile: false })
+  expect(store.purger.remains()).toMatchObject({ inLog: false, inFile: false })
 })
 
 describe('a large file of which pieces may be left', () => {
@@ -190,7 +190,7 @@ describe('a large file of which pieces may be left', () => {
       Array.from({ length: 1000 }, (_, at) => ({ id: `large${at}`, name, member_ids: [] })),
     )
     await run(USUAL)
-    return { ...world, isNoted: () => store.erasure.remains().inFile }
+    return { ...world, isNoted: () => store.purger.remains().inFile }
   }
 
   test('is written anew on the disk when nothing else is under way, once a week at most', async () => {

@@ -28,8 +28,8 @@ const YOUNG = nameOf('2026-03-03')
 interface Night {
   /** After now. */
   days?: number
-  /** False where content is never erased. */
-  isErased?: boolean
+  /** False where content is never purged. */
+  isPurged?: boolean
   folder?: string
   /** Of the database, as the settings have it. */
   path?: string
@@ -40,16 +40,16 @@ async function worldWith(folder?: string) {
   const lines: { level: string; msg: string; path?: string }[] = []
   const stream = { write: (text: string) => lines.push(JSON.parse(text)) }
   const log = await createLog({ level: 'info', stream })
-  const remove = ({ days = 0, isErased = true, folder: chosen = folder, path = store.path }: Night = {}) => {
+  const remove = ({ days = 0, isPurged = true, folder: chosen = folder, path = store.path }: Night = {}) => {
     const now = NOW + days * DAY
     const settings = {
       database: { path, mode: 0o600 },
       snapshot: { every: undefined, folder: chosen, keep: 7 },
     }
     const deps = { store, log, settings, signal: new AbortController().signal, readOwners: owners }
-    return removeOldCopies(deps, { now, before: isErased ? now - 30 * DAY : undefined })
+    return removeOldCopies(deps, { now, before: isPurged ? now - 30 * DAY : undefined })
   }
-  store.state.setMeta(META.erasedAt, new Date(NOW - DAY).toISOString())
+  store.state.setMeta(META.purgedAt, new Date(NOW - DAY).toISOString())
   return { store, lines, remove, own: `${store.path}.snapshots` }
 }
 
@@ -88,10 +88,10 @@ describe('of the copies of the warehouse', () => {
     expect(beside).toEqual([keptNames[1]])
   })
 
-  test('none goes where content is never erased', async () => {
+  test('none goes where content is never purged', async () => {
     const { store, own, remove } = await worldWith()
     putCopies(store, own, [OLD, YOUNG])
-    await remove({ isErased: false })
+    await remove({ isPurged: false })
     expect(readdirSync(own).sort()).toEqual([OLD, YOUNG])
   })
 
@@ -161,7 +161,7 @@ describe('of the copies of the warehouse', () => {
     utimesSync(join(own, future), NOW / 1000 + 1e8, NOW / 1000 + 1e8)
     await remove()
     expect(existsSync(join(own, future))).toBe(true)
-    store.state.setMeta(META.erasedAt, new Date(NOW + DAY).toISOString())
+    store.state.setMeta(META.purgedAt, new Date(NOW + DAY).toISOString())
     expect(await remove({ days: 29 })).toBe(0)
     expect(await remove({ days: 31 })).toBe(1)
     expect(readdirSync(own)).toEqual([])
@@ -187,7 +187,7 @@ describe('of the copies of the warehouse', () => {
   test('those that the system keeps are warned of', async () => {
     const { store, own, remove, lines } = await worldWith()
     putCopies(store, own, [OLD, YOUNG])
-    await remove({ isErased: false })
+    await remove({ isPurged: false })
     chmodSync(own, 0o555)
     chmodSync(dirname(own), 0o755)
     await asNobody(() => remove())

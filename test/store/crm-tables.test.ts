@@ -485,12 +485,12 @@ test('purged content leaves the typed tables, their views and the dictionary too
   await store.crmTables.finish()
   store.atomically(() => store.tombstone('crm_objects', [['deal']], LATER))
   expect(store.column('SELECT name FROM crm_deal')).toEqual(['mark-value'])
-  store.atomically(() => store.erasure.erase({ before: LATEST, limit: 100, now: LATEST }))
+  store.atomically(() => store.purger.purge({ before: LATEST, limit: 100, now: LATEST }))
   expect(store.all('SELECT id, name, owner_id FROM crm_deal')).toEqual([
     { id: 'a', name: null, owner_id: null },
   ])
   expect(compareTypedTables(store.db)).toEqual([])
-  await store.erasure.clean({ rebuild: 'in-memory' })
+  await store.purger.clean({ rebuild: 'in-memory' })
   store.close()
   const bytes = ['', '-wal', '-shm'].map(end => readFileSync(`${store.path}${end}`, 'latin1')).join('')
   expect(bytes.match(/mark-\w+/g)).toBe(null)

@@ -108,7 +108,7 @@ const BOUNDS: PruneBounds = {
   quietBefore: '2026-03-25T00:00:00.000Z',
   rejectsBefore: '2026-02-01T00:00:00.000Z',
   limit: 3,
-  onErased: () => undefined,
+  onPurged: () => undefined,
 }
 
 interface RunRow {

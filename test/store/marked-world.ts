@@ -54,7 +54,7 @@ export function storedMarkers(store: TemporaryStore): StoredMarker[] {
   )
 }
 
-/** Whether a text at this place goes when the row is erased. */
+/** Whether a text at this place goes when the row is purged. */
 export function isContentAt(place: string): boolean {
   const [name = '', column = ''] = place.split('.')
   if (name === 'sync_rejects') return column === 'item'

@@ -165,7 +165,7 @@ describe('repeated reads find the same rows', () => {
       [String(TEAMS), NO_WAIT_HELPS, 'SQLITE_BUSY', 'SQLITE_BUSY_RECOVERY', 'SQLITE_BUSY_SNAPSHOT'],
     ],
   ])(
-    '%s, while it is upgraded, written, erased in, rebuilt and closed, ten times over',
+    '%s, while it is upgraded, written, purged in, rebuilt and closed, ten times over',
     async (_, patience, allowed) => {
       const path = olderWarehouse()
       const reading = await keepReading(path, 'SELECT count(*) FROM teams', patience)
@@ -174,13 +174,13 @@ describe('repeated reads find the same rows', () => {
         const store = openAt(path, 0o644)
         await store.transaction(() => store.tombstone('teams', [[`t${round}`]], '2026-01-10T00:00:00.000Z'))
         await store.transaction(() =>
-          store.erasure.erase({
+          store.purger.purge({
             before: '2026-02-10T00:00:00.000Z',
             limit: 1000,
             now: '2026-02-10T00:00:00.000Z',
           }),
         )
-        expect((await store.erasure.clean({ rebuild: 'in-memory' })).rebuilt).toBe(true)
+        expect((await store.purger.clean({ rebuild: 'in-memory' })).rebuilt).toBe(true)
         store.maintenance.optimize()
         await store.maintenance.checkpoint()
         store.close()

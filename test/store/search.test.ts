@@ -230,8 +230,8 @@ describe('an index is kept', () => {
   const text = words.map(some => some.join(' '))
   const texts = fc.array(text, { maxLength: 4 })
   const number = fc.nat({ max: 5 })
-  const erase = (store: TemporaryStore, limit: number) => {
-    store.erasure.erase({ before: '2027-01-01T00:00:00.000Z', limit, now: '2027-01-01T00:00:00.000Z' })
+  const purge = (store: TemporaryStore, limit: number) => {
+    store.purger.purge({ before: '2027-01-01T00:00:00.000Z', limit, now: '2027-01-01T00:00:00.000Z' })
     createSearch(store).forget()
   }
   const deed = <Given>(given: fc.Arbitrary<Given>, act: (store: TemporaryStore, given: Given) => void) =>
@@ -254,7 +254,7 @@ describe('an index is kept', () => {
       ),
       deed(number, (store, at) => store.tombstone('meetings', [[`m${at}`]], NOW)),
       deed(number, (store, at) => store.tombstone('message_copies', [[`${at}`]], NOW)),
-      deed(number, (store, at) => erase(store, at + 1)),
+      deed(number, (store, at) => purge(store, at + 1)),
       deed(fc.constant(true), store => createSearch(store).advance(true, () => false)),
     ),
     { minLength: 20, maxLength: 80 },
@@ -475,7 +475,7 @@ describe('purged content', () => {
     store.db.transaction(() => {
       store.tombstone('meetings', [['mz']], NOW)
       store.tombstone('message_copies', [['sz'], ['tz']], NOW)
-      store.erasure.erase({
+      store.purger.purge({
         before: '2027-01-01T00:00:00.000Z',
         limit: 1000,
         now: '2027-01-01T00:00:00.000Z',
@@ -484,7 +484,7 @@ describe('purged content', () => {
     })()
     await build(store)
     expect(tracesIn(blocksOf(store))).toEqual([])
-    expect(await store.erasure.clean({ rebuild: 'none' })).toEqual({ rebuilt: false, logCleared: true })
+    expect(await store.purger.clean({ rebuild: 'none' })).toEqual({ rebuilt: false, logCleared: true })
     expect(tracesIn(inFile(store))).toEqual([])
     expect(inIndex(store, 'search_meetings', 'udg')).toHaveLength(250)
   })

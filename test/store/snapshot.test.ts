@@ -134,7 +134,7 @@ describe('a snapshot', () => {
     store.put('teams', [team('Whale and sons')])
     store.db.transaction(() => {
       store.tombstone('teams', [['Whale and sons']], '2026-01-02T00:00:00.000Z')
-      store.erasure.erase({ before: '2026-02-01T00:00:00.000Z', limit: 10, now: '2026-02-01T00:00:00.000Z' })
+      store.purger.purge({ before: '2026-02-01T00:00:00.000Z', limit: 10, now: '2026-02-01T00:00:00.000Z' })
     })()
     const file = join(newFolder(), 'copy.db')
     await snapshotOf(store.path, file)

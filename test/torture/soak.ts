@@ -11,7 +11,7 @@ import { longMonth } from './month.ts'
  * `npx tsx test/torture/soak.ts --lives 50 [--seed 1] [--deeds 15] [--at-once 2]`: lives of changes, faults and
  * kills, after each of which the warehouse must equal the world. In every other life weeks, days and hours differ as
  * they really do; `--apart` and `--compressed` have one of both in all. `--for-good` ends each with an item that can
- * never be read, `--erased` with the erasure of what was withdrawn, and `--off=-40` begins it with a clock that is so
+ * never be read, `--erased` with a purge of what was withdrawn, and `--off=-40` begins it with a clock that is so
  * many days wrong; `--hostile`, or the names of some of its deeds (`--blips --lag …`), has a service that lies;
  * `npx tsx test/torture/soak.ts --still 10 [--seed 1] [--rounds 4]`: a world that stands still behind an API that gives
  * single wrong answers. Exits 1 when anything failed.
@@ -79,7 +79,7 @@ async function oneLife(seed: number): Promise<Trial> {
     of: withUsual(HOSTILE_NAMES.filter(name => values.hostile || flags.includes(name))),
     scale: isApart ? 'apart' : 'compressed',
     stubborn: values['for-good'] === true,
-    erases: values.erased === true,
+    purges: values.erased === true,
     clockOffMs: Number(values.off) * 86_400_000,
   })
   const wrong = [...differences, ...faults, ...rewritten.map(table => `rewritten: ${table}`)]

@@ -1,6 +1,6 @@
 import { clean, dueNow, type MaintainDeps, maintain, rebuildLarge } from '../../retention/maintain.ts'
 
-/** Limits maintenance, so that an hourly backfill does not run late when much content is to be erased. */
+/** Limits maintenance, so that an hourly backfill does not run late when much content is to be purged. */
 const LIMIT_MS = 60_000
 
 /**

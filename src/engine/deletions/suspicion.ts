@@ -12,7 +12,7 @@ import type { Suspicion } from '../../store/deletions/suspicions.ts'
  * - confirmed: another request denied the row, minutes after the first, and nothing showed it in between.
  * - deleted: `_deleted_at` is set (or `access` is `withheld`). Confirmed rows of a resource go together, once the
  *   mass-deletion guard has agreed (settle.ts).
- * - purged: the content is erased (store/deletions/erasure.ts).
+ * - purged: the content is removed (store/deletions/purge.ts).
  *
  * Lists, single reads and `ids` are denials alike. Any answer that shows the row ends the suspicion.
  */

@@ -4,15 +4,15 @@ import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
 import type { Freshness } from '../rows/freshness.ts'
 import type { Group, MessageMerge } from '../rows/message-merge.ts'
+import type { PurgeQueue } from './purge-queue.ts'
 import { keyOfRow, type Suspicions } from './suspicions.ts'
-import type { Withdrawals } from './withdrawals.ts'
 
 export interface TombstoneDeps {
   prepare: Prepare
   suspicions: Pick<Suspicions, 'any' | 'end'>
   /** Tables whose rows are merged into another one. */
   merges: ReadonlyMap<string, Pick<Derivation, 'into' | 'groupBy'> & { merge: MessageMerge }>
-  withdrawals: Withdrawals
+  purgeQueue: PurgeQueue
   freshness: Freshness
 }
 
@@ -27,7 +27,7 @@ export interface Tombstones {
 }
 
 export function createTombstones(deps: TombstoneDeps): Tombstones {
-  const { prepare, suspicions, merges, withdrawals, freshness } = deps
+  const { prepare, suspicions, merges, purgeQueue, freshness } = deps
 
   const tombstone: Tombstones['tombstone'] = (name, keys, now) => {
     const table = tableNamed(name)
@@ -42,7 +42,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
       if (isSuspected) suspicions.end(keyOfRow(name, key))
       if (mark.run(now, ...key).changes === 0) continue
       count += 1
-      withdrawals.note(name, key, now)
+      purgeQueue.note(name, key, now)
       freshness.close(name, key.join('\u0000'))
       forgetFirstRead(name, key)
       const row = prepare(`SELECT * FROM ${quote(name)} WHERE ${where}`).get(...key) as Row
@@ -50,7 +50,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
       if (merged) groups.push({ key: String(row[merged.groupBy]), isReplaced: true })
     }
     merged?.merge.refresh(groups, now)
-    if (merged) withdrawals.follow(merged, new Set(groups.map(({ key }) => key)))
+    if (merged) purgeQueue.follow(merged, new Set(groups.map(({ key }) => key)))
     return count
   }
 
@@ -81,7 +81,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
     for (const [key = ''] of keys) {
       if (mark.run({ key, now }).changes === 0) continue
       count += 1
-      withdrawals.note(name, [key], now)
+      purgeQueue.note(name, [key], now)
       for (const cascade of table.cascades) apply(cascade, find.get(key) as Row, now)
     }
     return count

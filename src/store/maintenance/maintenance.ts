@@ -39,7 +39,7 @@ export interface PruneBounds {
   /** Rows examined in one batch. */
   limit: number
   /** Called inside the transaction when rejects were deleted, since they hold content of the workspace. */
-  onErased(): void
+  onPurged(): void
 }
 
 /** A larger WAL, which grew behind a long reader, is truncated. A smaller one is overwritten from its start. */
@@ -180,11 +180,11 @@ function createRejectPruner(prepare: Prepare): PruneBatch {
   const next = prepare('SELECT id, resolved_at AS at FROM sync_rejects WHERE id > ? ORDER BY id LIMIT ?')
   const remove = prepare('DELETE FROM sync_rejects WHERE id = ?')
   let lastId = 0
-  return ({ rejectsBefore, limit, onErased }) => {
+  return ({ rejectsBefore, limit, onPurged }) => {
     const rejects = next.all(lastId, limit) as { id: number; at: string | null }[]
     const old = rejects.filter(({ at }) => at !== null && at < rejectsBefore)
     for (const { id } of old) remove.run(id)
-    if (old.length > 0) onErased()
+    if (old.length > 0) onPurged()
     const more = rejects.length === limit
     lastId = more ? (rejects.at(-1)?.id ?? 0) : 0
     return more

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { Sqlite } from '../database/connection.ts'
-import { noteEarlierWithdrawals } from '../deletions/withdrawals.ts'
+import { queueEarlierDeletions } from '../deletions/purge-queue.ts'
 import { invalidateSearch } from '../search/search.ts'
 import { ensureViews } from '../views/views.ts'
 import { type FreeBytes, plannedCopy, removeUnfinishedCopies, writeUpgradeCopy } from './backup.ts'
@@ -67,9 +67,9 @@ function applyMigrations(db: Sqlite, file: string, folder: string, pending: read
       db.exec(CREATE_JOURNAL_TABLE)
       invalidateSearch(db)
       const restore = dropDependentObjects(db, own)
-      const hadErasureTable = hasErasureTable(db)
+      const hadPurgeQueue = hasPurgeQueue(db)
       for (const migration of pending) applyOne(db, file, folder, migration)
-      if (!hadErasureTable && hasErasureTable(db)) noteEarlierWithdrawals(db)
+      if (!hadPurgeQueue && hasPurgeQueue(db)) queueEarlierDeletions(db)
       const leftOut = restore()
       ensureViews(db)
       refuseOrphans(db, file, own)
@@ -81,7 +81,7 @@ function applyMigrations(db: Sqlite, file: string, folder: string, pending: read
   }
 }
 
-function hasErasureTable(db: Sqlite): boolean {
+function hasPurgeQueue(db: Sqlite): boolean {
   return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_erasures'").get() !== undefined
 }
 

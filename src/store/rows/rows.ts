@@ -4,7 +4,7 @@ import type { Cell, ParsedItem, ParsedRow } from '../../catalog/row.ts'
 import { decodeJson, encodeJson, isSameValue } from '../../json.ts'
 import type { Prepare } from '../database/connection.ts'
 import { placeholders, quote } from '../database/sql.ts'
-import type { Withdrawals } from '../deletions/withdrawals.ts'
+import type { PurgeQueue } from '../deletions/purge-queue.ts'
 import { replacesCell, replacesExtra } from './replacement.ts'
 import { createShownFields, type ShownBy, type ShownFields } from './shown-fields.ts'
 
@@ -281,7 +281,7 @@ export interface RowWriters {
   replaceChildren(table: string, rootKey: string, rows: readonly ParsedRow[], now: string): boolean
 }
 
-export function createRowWriters(prepare: Prepare, withdrawals: Pick<Withdrawals, 'keepsOut'>): RowWriters {
+export function createRowWriters(prepare: Prepare, purgeQueue: Pick<PurgeQueue, 'keepsOut'>): RowWriters {
   const shown = createShownFields(prepare)
   const writers = new Map<string, RowWriter>()
   const childWriters = new Map<string, ChildWriter>()
@@ -296,7 +296,7 @@ export function createRowWriters(prepare: Prepare, withdrawals: Pick<Withdrawals
     replaceChildren(table, rootKey, rows, now) {
       const writer = childWriters.get(table) ?? createChildWriter(prepare, tableNamed(table))
       childWriters.set(table, writer)
-      if (withdrawals.keepsOut(table)?.(() => rootKey)) return false
+      if (purgeQueue.keepsOut(table)?.(() => rootKey)) return false
       const { difference } = writer.compare(rootKey, rows)
       if (difference === 'none') return false
       writer.replace(rootKey, rows)

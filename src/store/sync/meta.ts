@@ -24,11 +24,11 @@ export const META = {
   maintainedAt: 'maintained_at',
   /** When the first maintenance ended: before it no clock was known to be right. */
   firstMaintainedAt: 'first_maintained_at',
-  /** When content was last erased, by a clock that agreed with the API's. */
-  erasedAt: 'erased_at',
-  /** Since when the WAL may hold what was erased. Noted in the transaction that erases. */
-  logHoldsErased: 'log_holds_erased',
-  /** Since when free space in the file may hold pieces of what was erased. Noted in the transaction that erases. */
+  /** When content was last purged, by a clock that agreed with the API's. */
+  purgedAt: 'erased_at',
+  /** Since when the WAL may hold what was purged. Noted in the transaction that purges. */
+  logHoldsPurged: 'log_holds_erased',
+  /** Since when free space in the file may hold pieces of what was purged. Noted in the transaction that purges. */
   fileHoldsPieces: 'file_holds_pieces',
   /** When the file was last begun to be written anew on the disk. */
   rebuildTriedAt: 'rebuild_tried_at',

@@ -6,7 +6,7 @@ import { createDraw, type Draw } from '../../torture/draw.ts'
 import { CLOCKS, type DaemonTrial, SCALES, startDaemonTrial, WEEK_MS } from '../daemon-trial.ts'
 import { overspent, silent, unneeded } from './checks.ts'
 import { type Deed, type Deeds, type Done, USUAL } from './deeds.ts'
-import { destroyedEarly, leftAfterErasing, placesOf, snapshotsOf, withdrawnTexts } from './remains.ts'
+import { destroyedEarly, leftAfterPurge, placesOf, snapshotsOf, withdrawnTexts } from './remains.ts'
 import { failForGood } from './stubborn.ts'
 
 /** What happens to a workspace and to the daemon that follows it, drawn at random. */
@@ -36,18 +36,18 @@ export interface LifeOptions {
   clockOffMs?: number
   /** One item that can never be read, so that everything else must become true beside it. */
   stubborn?: boolean
-  /** Ends with the erasure of everything that was withdrawn; the clocks of service and machine agree then. */
-  erases?: boolean
+  /** Ends with the purge of everything that was withdrawn; the clocks of service and machine agree then. */
+  purges?: boolean
 }
 
 /** The same seed is the same life, but for the moments at which things happen. */
 export async function live(seed: number, options: LifeOptions): Promise<Life> {
-  const { scale = 'compressed', erases = false, clockOffMs = 0 } = options
+  const { scale = 'compressed', purges = false, clockOffMs = 0 } = options
   const draw = createDraw(seed)
   const now = draw.pick(CLOCKS)
   const trial = await startDaemonTrial(
-    { seed, now: erases || clockOffMs !== 0 ? 'real' : now },
-    erases ? SNAPSHOTS : {},
+    { seed, now: purges || clockOffMs !== 0 ? 'real' : now },
+    purges ? SNAPSHOTS : {},
     SCALES[scale],
   )
   const life: Life = { told: [], idle: [], differences: [], faults: [], rewritten: [], restMs: 0 }
@@ -67,7 +67,7 @@ export async function live(seed: number, options: LifeOptions): Promise<Life> {
     life.restMs = performance.now() - began
     if (life.differences.length > 0) return life
     Object.assign(life, await atRest(trial, scale))
-    if (erases) life.faults.push(...(await erasedInTime(trial, seen)))
+    if (purges) life.faults.push(...(await purgedInTime(trial, seen)))
     return life
   } catch (error) {
     life.differences.push(String(error))
@@ -89,19 +89,19 @@ interface Seen {
 async function liveThrough(
   trial: DaemonTrial,
   draw: Draw,
-  { deeds, of = USUAL, erases }: LifeOptions,
+  { deeds, of = USUAL, purges }: LifeOptions,
   life: Pick<Life, 'told' | 'idle' | 'differences'>,
 ): Promise<Seen> {
   const seen: Seen = { truths: [], snapshots: new Set() }
   const look = async () => {
-    if (!erases) return
+    if (!purges) return
     seen.truths.push(await readTruth(trial.simulator))
     for (const name of snapshotsOf(trial)) seen.snapshots.add(name)
   }
   await look()
   trial.go()
-  // What was never stored need not be erased.
-  if (erases) life.differences.push(...(await trial.convergence({ besides: CLOCK_WENT_BACK })))
+  // What was never stored need not be purged.
+  if (purges) life.differences.push(...(await trial.convergence({ besides: CLOCK_WENT_BACK })))
   const all = typeof deeds === 'number' ? Array.from({ length: deeds }, () => draw.pick(of)) : deeds
   for (const deed of all) {
     if (trial.fallen()) break
@@ -177,11 +177,11 @@ async function atRest(
 }
 
 /** What was destroyed too early, or is not in the end. */
-async function erasedInTime(trial: DaemonTrial, { truths, snapshots }: Seen): Promise<string[]> {
+async function purgedInTime(trial: DaemonTrial, { truths, snapshots }: Seen): Promise<string[]> {
   const early = destroyedEarly(trial, [...snapshots])
   const texts = withdrawnTexts(truths, await readTruth(trial.simulator))
   const held = placesOf(texts, trial)
   // Else the search would prove nothing.
   const unproven = texts.length > 0 && held.length === 0 ? ['no text of what was withdrawn is found'] : []
-  return [...early, ...unproven, ...(await leftAfterErasing(trial, texts))]
+  return [...early, ...unproven, ...(await leftAfterPurge(trial, texts))]
 }

@@ -42,7 +42,7 @@ describe('an API that lies, blinks and lags, a machine that sleeps, and a clock 
   ] as const)(
     'leave nothing wrong, nothing destroyed early, and no byte of what was withdrawn (times %s, seed %i, %i days off)',
     async (scale, seed, daysOff) => {
-      const options = { deeds: everyDeed(seed), scale, clockOffMs: daysOff * DAY, erases: true }
+      const options = { deeds: everyDeed(seed), scale, clockOffMs: daysOff * DAY, purges: true }
       const { told, idle, ...wrong } = await live(seed, options)
       expect(wrong, told.join('\n')).toMatchObject({ differences: [], faults: [], rewritten: [] })
       // Where a week takes minutes, what a deed spoils may not have been asked for while it lasted.

@@ -19,7 +19,7 @@ const WITH_TEXTS: readonly (readonly [TruthKind, string])[] = [
   ['crm_records', 'id'],
 ]
 
-/** Keys, states and times stay when a row is erased. */
+/** Keys, states and times stay when a row is purged. */
 const STAYS = /(^|_)(id|ids|at|time|object|kind|role|status|type|visibility|platform|source)$/
 
 const LEAST_LENGTH = 12
@@ -75,7 +75,7 @@ export function snapshotsOf({ database }: Pick<DaemonTrial, 'database'>): string
   }
 }
 
-/** Columns that the API always fills, and that only erasing empties. */
+/** Columns that the API always fills, and that only purging empties. */
 const FILLED = [
   ['members', 'name'],
   ['teams', 'name'],
@@ -84,26 +84,26 @@ const FILLED = [
   ['crm_records', 'fields'],
 ] as const
 
-/** What was erased or removed although nothing is as old as that. */
+/** What was purged or removed although nothing is as old as that. */
 export function destroyedEarly(trial: DaemonTrial, snapshots: readonly string[]): string[] {
   const left = new Set(snapshotsOf(trial))
-  const erased = FILLED.flatMap(([table, column]) =>
+  const purged = FILLED.flatMap(([table, column]) =>
     trial
       .rows(`SELECT id FROM ${table} WHERE _deleted_at IS NOT NULL AND ${column} IS NULL`)
-      .map(({ id }) => `${table} ${id} was erased`),
+      .map(({ id }) => `${table} ${id} was purged`),
   )
   const removed = snapshots.filter(name => !left.has(name)).map(name => `the snapshot ${name} was removed`)
-  return [...erased, ...removed]
+  return [...purged, ...removed]
 }
 
 /** Longer than what was withdrawn is kept, and than a snapshot that may hold it is. */
 const A_MONTH_MS = 31 * 86_400_000
 
 /**
- * Lets so much time pass that everything withdrawn must be erased, from the warehouse and from all snapshots. Gives
+ * Lets so much time pass that everything withdrawn must be purged, from the warehouse and from all snapshots. Gives
  * where it still is.
  */
-export async function leftAfterErasing(trial: DaemonTrial, texts: readonly string[]): Promise<string[]> {
+export async function leftAfterPurge(trial: DaemonTrial, texts: readonly string[]): Promise<string[]> {
   // In the first month the age of what was withdrawn may begin to count.
   for (let month = 0; month < 2; month++) {
     // Off all that time: after a maintenance a daemon would only look again minutes later.

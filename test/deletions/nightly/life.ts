@@ -20,7 +20,7 @@ interface Life {
 const RESOURCES = CATALOG.map(({ name }) => name)
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
-const ERASED_AFTER = 30 * DAY
+const PURGED_AFTER = 30 * DAY
 const NIGHTS = 8
 const LIES = 8
 
@@ -43,7 +43,7 @@ export async function live(seed: number): Promise<{ told: string[]; differences:
   await pass(life, 0)
   for (let night = 0; night < NIGHTS; night++) await hostileNight(life)
   await rest(life, 9)
-  await pass(life, ERASED_AFTER + DAY)
+  await pass(life, PURGED_AFTER + DAY)
   await rest(life, 9)
   const [stored, published] = [cells(life.trial), await freshCells(world)]
   const differences = [
@@ -59,7 +59,7 @@ export async function live(seed: number): Promise<{ told: string[]; differences:
   return { told: life.told, differences, lost }
 }
 
-/** Lets time pass, erases what was deleted long ago, and runs a backfill. */
+/** Lets time pass, purges what was deleted long ago, and runs a backfill. */
 async function pass(
   { trial }: Life,
   ms: number,
@@ -68,8 +68,8 @@ async function pass(
 ): Promise<void> {
   trial.passTime(ms)
   const now = trial.clock.now()
-  const erased = { before: isoInstant(now - ERASED_AFTER), limit: 10_000, now: isoInstant(now) }
-  await trial.store.transaction(() => trial.store.erasure.erase(erased))
+  const purged = { before: isoInstant(now - PURGED_AFTER), limit: 10_000, now: isoInstant(now) }
+  await trial.store.transaction(() => trial.store.purger.purge(purged))
   await trial.run(resources, options)
 }
 

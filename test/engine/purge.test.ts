@@ -5,13 +5,13 @@ import { message, startTrial, type Trial, uuid } from './trial-backfill.ts'
 
 const AFTER_ALL = '2100-01-01T00:00:00.000Z'
 
-function eraseAll(trial: Trial): Promise<unknown> {
+function purgeAll(trial: Trial): Promise<unknown> {
   return trial.store.transaction(() =>
-    trial.store.erasure.erase({ before: AFTER_ALL, limit: 1000, now: AFTER_ALL }),
+    trial.store.purger.purge({ before: AFTER_ALL, limit: 1000, now: AFTER_ALL }),
   )
 }
 
-describe('a meeting whose content was erased', () => {
+describe('a meeting whose content was purged', () => {
   const MEETINGS: readonly ResourceName[] = ['meetings', 'transcripts', 'playbook_results']
   const state = 'SELECT access, title, transcript_state, _deleted_at IS NULL AS live FROM meetings'
   const parts = `SELECT (SELECT count(*) FROM live_transcript_entries) AS entries,
@@ -39,17 +39,17 @@ describe('a meeting whose content was erased', () => {
   test.each([
     [403, { access: 'withheld', title: null, transcript_state: 'withheld', live: 1 }],
     [404, { access: 'open', title: null, transcript_state: 'pending', live: 0 }],
-  ])('after %i stays erased, and has it all when it is open again', async (status, erased) => {
+  ])('after %i stays purged, and has it all when it is open again', async (status, purged) => {
     const { trial, published } = await startMeeting()
     await trial.run(MEETINGS)
     const [full] = trial.all(state)
     expect(full).toEqual({ access: 'open', title: 'title', transcript_state: 'present', live: 1 })
     published.status = status
     await trial.run(MEETINGS)
-    await eraseAll(trial)
-    expect(trial.all(state)).toEqual([erased])
+    await purgeAll(trial)
+    expect(trial.all(state)).toEqual([purged])
     await trial.run(MEETINGS)
-    expect(trial.all(state)).toEqual([erased])
+    expect(trial.all(state)).toEqual([purged])
     expect(trial.column('SELECT count(*) FROM transcript_entries')).toEqual([0])
     expect(trial.column('SELECT count(*) FROM talk_point_results')).toEqual([0])
     published.status = 200
@@ -60,7 +60,7 @@ describe('a meeting whose content was erased', () => {
   })
 })
 
-describe('an e-mail whose content was erased', () => {
+describe('an e-mail whose content was purged', () => {
   const MESSAGES: readonly ResourceName[] = ['messages', 'message_bodies']
 
   test.each([
@@ -82,7 +82,7 @@ describe('an e-mail whose content was erased', () => {
     isListed = false
     await trial.run(MESSAGES)
     expect(trial.column('SELECT id FROM live_messages')).toEqual([])
-    await eraseAll(trial)
+    await purgeAll(trial)
     await trial.run(MESSAGES)
     expect(reads()).toEqual(['pending'])
     isListed = true

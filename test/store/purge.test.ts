@@ -18,7 +18,7 @@ const WRITTEN = '2026-01-01T00:00:00.000Z'
 const WITHDRAWN = '2026-01-10T00:00:00.000Z'
 const LATER = '2026-02-10T00:00:00.000Z'
 
-/** Every place at which text or JSON of others can stand and is not erased. */
+/** Every place at which text or JSON of others can stand and is not purged. */
 function contentPlaces(): string[] {
   return [...TABLES.values()].flatMap(({ table }) =>
     Object.entries(table.columns)
@@ -36,8 +36,8 @@ function withdrawAll(store: TemporaryStore, rows: readonly { table: string; key:
   })()
 }
 
-function erase(store: TemporaryStore, before = LATER, limit = 1000) {
-  return store.db.transaction(() => store.erasure.erase({ before, limit, now: before }))()
+function purge(store: TemporaryStore, before = LATER, limit = 1000) {
+  return store.db.transaction(() => store.purger.purge({ before, limit, now: before }))()
 }
 
 /** Markers that stand anywhere in the files of a database. */
@@ -48,7 +48,7 @@ function markersInFiles(path: string): Set<string> {
 }
 
 describe('the content of what was withdrawn', () => {
-  test('is in none of the database’s files once it is erased, while keys and states stay', async () => {
+  test('is in none of the database’s files once it is purged, while keys and states stay', async () => {
     const { path, store, worlds } = openWorlds(1)
     const before = storedMarkers(store)
     const filled = new Set(before.map(({ place }) => place))
@@ -57,8 +57,8 @@ describe('the content of what was withdrawn', () => {
     withdrawAll(store, worlds[0]?.rows ?? [])
     const kept = new Set(before.filter(({ place }) => !isContentAt(place)).map(({ marker }) => marker))
     const gone = new Set(before.map(({ marker }) => marker).filter(marker => !kept.has(marker)))
-    expect(erase(store).more).toBe(false)
-    expect(await store.erasure.clean({ rebuild: 'none' })).toEqual({ rebuilt: false, logCleared: true })
+    expect(purge(store).more).toBe(false)
+    expect(await store.purger.clean({ rebuild: 'none' })).toEqual({ rebuilt: false, logCleared: true })
     store.close()
     const left = markersInFiles(path)
     expect(gone.size).toBeGreaterThan(80)
@@ -68,13 +68,13 @@ describe('the content of what was withdrawn', () => {
 
   test('leaves no copies either that moving rows has made, once the file is rebuilt', async () => {
     const { path, store, worlds } = openWorlds(60)
-    const erased = worlds.filter((_, index) => index % 3 === 0)
+    const purged = worlds.filter((_, index) => index % 3 === 0)
     const before = storedMarkers(store)
-    for (const { rows } of erased) withdrawAll(store, rows)
-    erase(store)
+    for (const { rows } of purged) withdrawAll(store, rows)
+    purge(store)
     const after = new Set(storedMarkers(store).map(({ marker }) => marker))
     const gone = before.map(({ marker }) => marker).filter(marker => !after.has(marker))
-    expect(await store.erasure.clean({ rebuild: 'in-memory' })).toEqual({
+    expect(await store.purger.clean({ rebuild: 'in-memory' })).toEqual({
       rebuilt: true,
       logCleared: true,
     })
@@ -95,7 +95,7 @@ describe('the content of what was withdrawn', () => {
     for (const attendees of [200, 3, 100]) store.put('meetings', [meeting(attendees)])
     const last = new Set(storedMarkers(store).map(({ marker }) => marker))
     expect(last.size).toBe(101)
-    await store.erasure.clean({ rebuild: 'none' })
+    await store.purger.clean({ rebuild: 'none' })
     store.close()
     expect(markersInFiles(path)).toEqual(last)
   })
@@ -108,8 +108,8 @@ describe('the content of what was withdrawn', () => {
     store.db.exec('ANALYZE')
     expect(store.column('SELECT count(*) > 0 FROM sqlite_stat4')).toEqual([1])
     store.tombstone('meetings', [['m']], WITHDRAWN)
-    erase(store)
-    await store.erasure.clean({ rebuild: 'none' })
+    purge(store)
+    await store.purger.clean({ rebuild: 'none' })
     store.close()
     expect(markersInFiles(path)).toEqual(new Set())
   })
@@ -120,7 +120,7 @@ describe('the content of what was withdrawn', () => {
     reader.exec('BEGIN')
     reader.prepare('SELECT count(*) FROM members').get()
     store.put('members', [{ id: 'later' }])
-    const { clean } = store.erasure
+    const { clean } = store.purger
     expect((await clean({ rebuild: 'none' })).logCleared).toBe(false)
     reader.close()
     expect((await clean({ rebuild: 'none' })).logCleared).toBe(true)
@@ -128,53 +128,53 @@ describe('the content of what was withdrawn', () => {
   })
 })
 
-test('what erasing leaves in SQLite’s files is noted with it, and until each of them is clean', async () => {
+test('what purging leaves in SQLite’s files is noted with it, and until each of them is clean', async () => {
   const { path, store, worlds } = openWorlds(1)
   const remains = () => {
-    const { inLog, inFile } = store.erasure.remains()
+    const { inLog, inFile } = store.purger.remains()
     return { inLog, inFile }
   }
   expect(remains()).toEqual({ inLog: false, inFile: false })
   withdrawAll(store, worlds[0]?.rows ?? [])
   expect(() =>
     store.db.transaction(() => {
-      erase(store)
+      purge(store)
       throw new Error('undone')
     })(),
   ).toThrow('undone')
   expect(remains()).toEqual({ inLog: false, inFile: false })
-  erase(store)
+  purge(store)
   expect(remains()).toEqual({ inLog: true, inFile: true })
   const reader = openDatabase({ path, readonly: true })
   reader.exec('BEGIN; SELECT count(*) FROM members')
   store.put('members', [{ id: 'later' }])
-  await store.erasure.clean({ rebuild: 'in-memory' })
+  await store.purger.clean({ rebuild: 'in-memory' })
   expect(remains()).toEqual({ inLog: true, inFile: false })
   reader.close()
-  await store.erasure.clean({ rebuild: 'none' })
+  await store.purger.clean({ rebuild: 'none' })
   expect(remains()).toEqual({ inLog: false, inFile: false })
   store.close()
 })
 
-describe('erasing', () => {
+describe('purging', () => {
   test('happens once, a bounded batch at a time, and only to what was withdrawn before', () => {
     const { store, worlds } = openHere(1)
     withdrawAll(store, worlds[0]?.rows ?? [])
     const noted = store.column('SELECT count(*) FROM sync_erasures')[0] as number
     expect(noted).toBeGreaterThan(10)
-    expect(erase(store, WITHDRAWN)).toEqual({ erased: 0, more: false })
-    expect(erase(store, LATER, 1)).toEqual({ erased: 1, more: true })
-    expect(erase(store)).toEqual({ erased: noted - 1, more: false })
+    expect(purge(store, WITHDRAWN)).toEqual({ purged: 0, more: false })
+    expect(purge(store, LATER, 1)).toEqual({ purged: 1, more: true })
+    expect(purge(store)).toEqual({ purged: noted - 1, more: false })
     const changes = store.column('SELECT total_changes()')
-    expect(erase(store)).toEqual({ erased: 0, more: false })
+    expect(purge(store)).toEqual({ purged: 0, more: false })
     expect(store.column('SELECT total_changes()')).toEqual(changes)
   })
 
   test('leaves a row alone that is live, whatever was noted of it', () => {
     const store = temporaryStore()
     store.put('members', [{ id: 'a', name: 'x' }], { now: WRITTEN })
-    store.withdrawals.note('members', ['a'], WITHDRAWN)
-    expect(erase(store)).toEqual({ erased: 0, more: false })
+    store.purgeQueue.note('members', ['a'], WITHDRAWN)
+    expect(purge(store)).toEqual({ purged: 0, more: false })
     expect(store.column('SELECT name FROM members')).toEqual(['x'])
   })
 
@@ -192,9 +192,9 @@ describe('erasing', () => {
       meetings.map(meeting => [meeting]),
       WITHDRAWN,
     )
-    expect(erase(store, LATER, 40)).toEqual({ erased: 2, more: true })
+    expect(purge(store, LATER, 40)).toEqual({ purged: 2, more: true })
     expect(store.column('SELECT count(*) FROM transcript_entries')).toEqual([60])
-    expect(erase(store, LATER, 40)).toEqual({ erased: 2, more: false })
+    expect(purge(store, LATER, 40)).toEqual({ purged: 2, more: false })
     expect(store.column('SELECT count(*) FROM transcript_entries')).toEqual([0])
   })
 
@@ -207,7 +207,7 @@ describe('erasing', () => {
     expect(store.all('SELECT table_name, key FROM sync_erasures')).toEqual([
       { table_name: 'message_copies', key: 'a' },
     ])
-    erase(store)
+    purge(store)
     expect(store.all('SELECT id, subject FROM message_copies ORDER BY id')).toEqual([
       { id: 'a', subject: null },
       { id: 'b', subject: 'of b' },
@@ -218,7 +218,7 @@ describe('erasing', () => {
       'message_copies',
       'messages',
     ])
-    erase(store)
+    purge(store)
     expect(store.all('SELECT header_message_id, subject, text_state FROM messages')).toEqual([
       { header_message_id: 'h', subject: null, text_state: 'pending' },
     ])
@@ -234,11 +234,11 @@ describe('erasing', () => {
     expect(store.all('SELECT table_name, scope, key, withdrawn_at FROM sync_erasures')).toEqual([
       { table_name: 'crm_records', scope: 'deal', key: 'r', withdrawn_at: WITHDRAWN },
     ])
-    erase(store)
+    purge(store)
     const changes = 'SELECT field, old_value, new_value FROM crm_record_changes'
     expect(store.all(changes)).toEqual([{ field: 'stage', old_value: null, new_value: null }])
     put({ stage: 'b' }, LATER)
-    // What it said when it was erased is not known, so nothing is seen to change.
+    // What it said when it was purged is not known, so nothing is seen to change.
     expect(store.all(changes)).toHaveLength(1)
     expect(store.column('SELECT fields FROM live_crm_records')).toEqual(['{"stage":"b"}'])
   })
@@ -247,7 +247,7 @@ describe('erasing', () => {
     const { store, worlds } = openHere(1)
     const meeting = worlds[0]?.meeting ?? ''
     withhold(store, meeting)
-    erase(store)
+    purge(store)
     expect(store.all('SELECT access, transcript_state, title FROM meetings')).toEqual([
       { access: 'withheld', transcript_state: 'withheld', title: null },
     ])
@@ -258,21 +258,21 @@ describe('erasing', () => {
 })
 
 describe('a row that comes back', () => {
-  test('before its time is not erased', () => {
+  test('before its time is not purged', () => {
     const { store, worlds } = openHere(1)
     const before = contents(store)
     withdrawAll(store, worlds[0]?.rows ?? [])
     worlds[0]?.write(LATER)
     expect(store.column('SELECT table_name FROM sync_erasures')).toEqual([])
-    expect(erase(store, '2027-01-01T00:00:00.000Z')).toEqual({ erased: 0, more: false })
+    expect(purge(store, '2027-01-01T00:00:00.000Z')).toEqual({ purged: 0, more: false })
     expect(contents(store)).toEqual(before)
   })
 
-  test('after it was erased has all that it had, once it is written again', () => {
+  test('after it was purged has all that it had, once it is written again', () => {
     const { store, worlds } = openHere(1)
     const before = contents(store)
     withdrawAll(store, worlds[0]?.rows ?? [])
-    erase(store)
+    purge(store)
     expect(contents(store)).not.toEqual(before)
     worlds[0]?.write(LATER)
     worlds[0]?.reject(LATER)
@@ -280,13 +280,13 @@ describe('a row that comes back', () => {
     expect(store.column('SELECT table_name FROM sync_erasures')).toEqual([])
   })
 
-  test('is read in full: what was put off is due, and what was erased is pending', () => {
+  test('is read in full: what was put off is due, and what was purged is pending', () => {
     const { store, worlds } = openHere(1)
     const { copy = '', meeting = '', rows = [] } = worlds[0] ?? {}
     store.tasks.add({ feed: 'message_bodies.read', key: copy, dueAt: '2027-01-01T00:00:00.000Z' })
     store.tasks.add({ feed: 'transcripts.read', key: meeting, dueAt: '2027-01-01T00:00:00.000Z' })
     withdrawAll(store, rows)
-    erase(store)
+    purge(store)
     expect(store.column('SELECT key FROM sync_tasks')).toEqual([])
     expect(pending(store)).toEqual({ bodies: [], transcripts: [] })
     worlds[0]?.writeRows(LATER)
@@ -304,22 +304,22 @@ describe('a row that comes back', () => {
     ])
   })
 
-  test('and is withdrawn anew is erased anew', () => {
+  test('and is withdrawn anew is purged anew', () => {
     const store = temporaryStore()
     const member = { id: 'a', name: 'x' }
     store.put('members', [member], { now: WRITTEN })
     store.tombstone('members', [['a']], WITHDRAWN)
-    erase(store)
+    purge(store)
     store.put('members', [member], { now: LATER })
     store.tombstone('members', [['a']], LATER)
-    expect(erase(store)).toEqual({ erased: 0, more: false })
-    expect(erase(store, '2026-03-10T00:00:00.000Z')).toEqual({ erased: 1, more: false })
+    expect(purge(store)).toEqual({ purged: 0, more: false })
+    expect(purge(store, '2026-03-10T00:00:00.000Z')).toEqual({ purged: 1, more: false })
     expect(store.column('SELECT name FROM members')).toEqual([null])
   })
 })
 
 describe('a message that moves to another e-mail', () => {
-  test('leaves the one that it was part of to be erased', () => {
+  test('leaves the one that it was part of to be purged', () => {
     const store = temporaryStore()
     const copy = (header: string) => ({
       id: 'a',
@@ -332,7 +332,7 @@ describe('a message that moves to another e-mail', () => {
     expect(store.all('SELECT table_name, key FROM sync_erasures')).toEqual([
       { table_name: 'messages', key: 'h' },
     ])
-    erase(store)
+    purge(store)
     expect(store.column('SELECT subject FROM messages ORDER BY header_message_id')).toEqual([null, 's'])
   })
 })
@@ -350,7 +350,7 @@ describe('an answer that comes late', () => {
     const { store, worlds } = openHere(1)
     const meeting = worlds[0]?.meeting ?? ''
     withdraw(store, meeting)
-    erase(store)
+    purge(store)
     expect(putTranscript(store, meeting, [entry])).toBe(false)
     expect(store.put('playbook_results', [result], { requested: meeting })).toEqual([])
     expect(store.column('SELECT count(*) FROM transcript_entries')).toEqual([0])
@@ -361,7 +361,7 @@ describe('an answer that comes late', () => {
     const { store, worlds } = openHere(1)
     const copy = worlds[0]?.copy ?? ''
     store.tombstone('message_copies', [[copy]], WITHDRAWN)
-    erase(store)
+    purge(store)
     store.merge.applyText(copy, { state: 'present', text: 'late' }, LATER)
     expect(store.column('SELECT text FROM messages')).toEqual([null])
     expect(store.column('SELECT _deleted_at FROM messages')).toEqual([WITHDRAWN])
@@ -396,7 +396,7 @@ function withhold(store: TemporaryStore, meeting: string): void {
   store
     .prepare("UPDATE meetings SET access = 'withheld', transcript_state = 'withheld' WHERE id = ?")
     .run(meeting)
-  store.withdrawals.note('meetings', [meeting], WITHDRAWN)
+  store.purgeQueue.note('meetings', [meeting], WITHDRAWN)
 }
 
 /** Every text of others that is stored, by its place. */

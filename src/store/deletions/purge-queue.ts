@@ -5,19 +5,21 @@ import type { Prepare, Sqlite } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
 import { META } from '../sync/meta.ts'
 
-/** Which rows are withdrawn and still have their content. Called in the transaction that withdraws or revives them. */
-export interface Withdrawals {
-  /** A row was tombstoned or is withheld. One that was withdrawn before keeps that time. */
+/**
+ * The rows that are deleted or withheld and not purged yet. Called in the transaction that deletes, withholds or revives them.
+ */
+export interface PurgeQueue {
+  /** A row was deleted or is withheld. One that is in the queue keeps its time. */
   note(table: string, key: readonly string[], now: string): void
   /** A row is live, or open, again. */
   forget(table: string, key: readonly string[]): void
   /** Merged rows of a derivation, by their keys: noted where they are deleted, forgotten where they are live. */
   follow(derivation: Pick<Derivation, 'into'>, keys: Iterable<string>): void
-  /** True when nothing may be stored for a row of `table` because the row that it belongs to is withdrawn. */
+  /** True when nothing may be stored for a row of `table` because the row that it belongs to is deleted or withheld. */
   keepsOut(table: string): ((cell: (column: string) => Cell) => boolean) | undefined
 }
 
-export function createWithdrawals(prepare: Prepare): Withdrawals {
+export function createPurgeQueue(prepare: Prepare): PurgeQueue {
   // An instant before the last maintenance comes from a clock that is behind: its time counts from the next one on.
   const note = prepare(
     `INSERT INTO sync_erasures (table_name, scope, key, withdrawn_at)
@@ -49,29 +51,29 @@ export function createWithdrawals(prepare: Prepare): Withdrawals {
       if (!owner) return undefined
       const columns = Object.entries(owner.on)
       const where = columns.map(([, theirs]) => `${quote(theirs)} = ?`).join(' AND ')
-      const withdrawn = prepare(
-        `SELECT 1 FROM ${quote(owner.table)} WHERE ${where} AND ${isWithdrawn(tableNamed(owner.table))}`,
+      const unpublished = prepare(
+        `SELECT 1 FROM ${quote(owner.table)} WHERE ${where} AND ${isUnpublished(tableNamed(owner.table))}`,
       )
-      return cell => withdrawn.get(...columns.map(([mine]) => cell(mine))) !== undefined
+      return cell => unpublished.get(...columns.map(([mine]) => cell(mine))) !== undefined
     },
   }
 }
 
-/** After every instant: `Erasure.recount` gives it the time. */
+/** After every instant: `Purger.recount` gives it the time. */
 const NOT_COUNTED = '9999-12-31T23:59:59.999Z'
 
 /**
- * Notes what was withdrawn before there was a place to note it. Once, in the transaction that makes the place: what
- * was erased since would be noted again.
+ * Queues the rows that were deleted or withheld before the queue existed. Once, in the transaction that creates it:
+ * what was purged since would be queued again.
  */
-export function noteEarlierWithdrawals(db: Sqlite): void {
+export function queueEarlierDeletions(db: Sqlite): void {
   for (const { table } of TABLES.values()) {
     if (table.kind !== 'entity') continue
     const scope = table.key.length > 1 ? quote(table.key[0] ?? '') : "''"
     db.exec(
       `INSERT INTO sync_erasures (table_name, scope, key, withdrawn_at)
        SELECT '${table.name}', ${scope}, ${quote(table.key.at(-1) ?? '')}, coalesce(_deleted_at, _synced_at)
-       FROM ${quote(table.name)} WHERE ${isWithdrawn(table)}`,
+       FROM ${quote(table.name)} WHERE ${isUnpublished(table)}`,
     )
   }
 }
@@ -82,11 +84,11 @@ export function scopeAndKey(key: readonly string[]): [scope: string, key: string
 }
 
 /** SQL condition under which the content of an entity's row is not published any more. */
-export function isWithdrawn({ openWhen }: Pick<Table, 'openWhen'>): string {
+export function isUnpublished({ openWhen }: Pick<Table, 'openWhen'>): string {
   return openWhen === undefined ? '_deleted_at IS NOT NULL' : `(_deleted_at IS NOT NULL OR NOT (${openWhen}))`
 }
 
-/** By table: the row that its rows belong to, where nothing is stored for one that is withdrawn. */
+/** By table: the row that its rows belong to, where nothing is stored for a row that is deleted or withheld. */
 function ownersThatKeepOut(): ReadonlyMap<string, LivesWith> {
   const tables = CATALOG.flatMap(resource => resource.tables)
   const cascaded = tables.flatMap(({ name, cascades }) =>

@@ -6,35 +6,40 @@ import type { FileWork } from '../maintenance/checkpoint-order.ts'
 import { truncateWal } from '../maintenance/maintenance.ts'
 import { META } from '../sync/meta.ts'
 import type { State } from '../sync/state.ts'
-import { isWithdrawn } from './withdrawals.ts'
+import { isUnpublished } from './purge-queue.ts'
 
-/** Erases for good what rows that were withdrawn a while ago still say. Their keys, times, states and numbers stay. */
-export interface Erasure {
+/**
+ * Removes the content of rows that were deleted or withheld a while ago. Their keys, times, states and numbers stay.
+ */
+export interface Purger {
   /**
-   * Erases a batch of what was withdrawn before an instant, oldest first. Inside a transaction; `more` says whether
-   * another batch waits. After `limit` rows of whatever table no further one is begun: a meeting may have thousands
-   * below it. A row that was erased is not looked at again unless it comes back and is withdrawn anew.
+   * Purges a batch of the rows that were deleted or withheld before an instant, oldest first. Inside a transaction;
+   * `more` says whether another batch waits. After `limit` rows of whatever table no further one is begun: a meeting
+   * may have thousands below it. A row that was purged is not looked at again unless it comes back and is deleted
+   * again.
    */
-  erase(options: { before: string; limit: number; now: string }): { erased: number; more: boolean }
+  purge(options: { before: string; limit: number; now: string }): { purged: number; more: boolean }
   /**
-   * Inside a transaction, under a clock that is right: withdrawals that were noted under a clock that was ahead or
+   * Inside a transaction, under a clock that is right: rows that were queued under a clock that was ahead or
    * behind count from now on. `all` where no earlier clock is known to have been right. Returns how many there were.
    */
   recount(now: string, options: { all: boolean }): number
-  /** Inside the transaction that removes content in another way: the files are cleaned of it as of what `erase` takes. */
-  noteErased(now: string): void
+  /**
+   * Inside the transaction that removes content in another way: the files are cleaned of it as of what `purge` takes.
+   */
+  notePurged(now: string): void
   /** What SQLite's own files may still hold; it is kept in the database until it is cleaned. */
   remains(): Remains
   /**
    * Clears what SQLite itself has kept of it; outside a transaction, after the last batch. On request the file is
-   * written anew, with nothing else written meanwhile: moving rows from page to page leaves copies behind that erasing
+   * written anew, with nothing else written meanwhile: moving rows from page to page leaves copies behind that purging
    * does not reach. `in-memory` takes as much memory as the file is large, `on-disk` twice its size on its disk.
    */
   clean(options: CleanOptions): Promise<Cleaned>
 }
 
 export interface Remains {
-  /** True while the WAL may hold what was erased. */
+  /** True while the WAL may hold what was purged. */
   inLog: boolean
   /** True while free space in the file may hold pieces of it. */
   inFile: boolean
@@ -58,7 +63,7 @@ interface Noted {
   key: string
 }
 
-export interface ErasureDeps {
+export interface PurgerDeps {
   db: Sqlite
   prepare: Prepare
   state: Pick<State, 'meta' | 'setMeta' | 'forgetMeta'>
@@ -69,41 +74,34 @@ export interface ErasureDeps {
   rebuildOnDisk(signal: AbortSignal): Promise<boolean>
 }
 
-export function createErasure({
-  db,
-  prepare,
-  state,
-  transaction,
-  work,
-  rebuildOnDisk,
-}: ErasureDeps): Erasure {
+export function createPurger({ db, prepare, state, transaction, work, rebuildOnDisk }: PurgerDeps): Purger {
   const noted = prepare(
     `SELECT table_name, scope, key FROM sync_erasures WHERE withdrawn_at < ? ORDER BY withdrawn_at LIMIT ?`,
   )
   const forget = prepare('DELETE FROM sync_erasures WHERE table_name = ? AND scope = ? AND key = ?')
   const recount = prepare('UPDATE sync_erasures SET withdrawn_at = @now WHERE withdrawn_at > @now OR @all')
-  const erasers = new Map<string, Eraser>()
-  const eraserOf = (name: string): Eraser => {
-    const eraser = erasers.get(name) ?? createEraser(prepare, tableNamed(name))
-    erasers.set(name, eraser)
-    return eraser
+  const rowPurgers = new Map<string, RowPurger>()
+  const rowPurgerOf = (name: string): RowPurger => {
+    const purgeRow = rowPurgers.get(name) ?? createRowPurger(prepare, tableNamed(name))
+    rowPurgers.set(name, purgeRow)
+    return purgeRow
   }
 
-  const eraseBatch = (batch: readonly Noted[], limit: number) => {
-    let erased = 0
+  const purgeBatch = (batch: readonly Noted[], limit: number) => {
+    let purged = 0
     let rows = 0
     for (const { table_name: table, scope, key } of batch) {
-      if (rows >= limit) return { erased, more: true }
+      if (rows >= limit) return { purged, more: true }
       forget.run(table, scope, key)
-      // A table of a version to come or gone by has nothing that could be erased by name.
-      const changed = TABLES.has(table) ? eraserOf(table)(scope, key) : 0
-      if (changed > 0) erased += 1
+      // A table of a version to come or gone by has nothing that could be purged by name.
+      const changed = TABLES.has(table) ? rowPurgerOf(table)(scope, key) : 0
+      if (changed > 0) purged += 1
       rows += Math.max(changed, 1)
     }
-    return { erased, more: false }
+    return { purged, more: false }
   }
-  const noteErased = (now: string) => {
-    state.setMeta(META.erasedAt, now)
+  const notePurged = (now: string) => {
+    state.setMeta(META.purgedAt, now)
     for (const key of REMAINS) if (state.meta(key) === undefined) state.setMeta(key, now)
   }
   const isRebuilt = async (options: CleanOptions): Promise<boolean> => {
@@ -112,15 +110,15 @@ export function createErasure({
   }
 
   return {
-    erase({ before, limit, now }) {
-      const done = eraseBatch(noted.all(before, limit + 1) as Noted[], limit)
-      if (done.erased > 0) noteErased(now)
+    purge({ before, limit, now }) {
+      const done = purgeBatch(noted.all(before, limit + 1) as Noted[], limit)
+      if (done.purged > 0) notePurged(now)
       return done
     },
     recount: (now, { all }) => recount.run({ now, all: Number(all) }).changes,
-    noteErased,
+    notePurged,
     remains: () => ({
-      inLog: state.meta(META.logHoldsErased) !== undefined,
+      inLog: state.meta(META.logHoldsPurged) !== undefined,
       inFile: state.meta(META.fileHoldsPieces) !== undefined,
       bytes: sizeOf(db),
     }),
@@ -131,22 +129,22 @@ export function createErasure({
       const logCleared = clearLog(db)
       await transaction(() => {
         if (rebuilt) state.forgetMeta(META.fileHoldsPieces)
-        if (logCleared) state.forgetMeta(META.logHoldsErased)
+        if (logCleared) state.forgetMeta(META.logHoldsPurged)
       })
       return { rebuilt, logCleared }
     },
   }
 }
 
-const REMAINS = [META.logHoldsErased, META.fileHoldsPieces]
+const REMAINS = [META.logHoldsPurged, META.fileHoldsPieces]
 
-/** Returns how many rows it changed: none where the row is not withdrawn any more, which is left as it is. */
-type Eraser = (scope: string, key: string) => number
+/** Returns how many rows it changed: none where the row is live again. */
+type RowPurger = (scope: string, key: string) => number
 
-function createEraser(prepare: Prepare, table: Table): Eraser {
+function createRowPurger(prepare: Prepare, table: Table): RowPurger {
   const isScoped = table.key.length > 1
   const own = condition(table.key)
-  const find = prepare(`SELECT 1 FROM ${quote(table.name)} WHERE ${own} AND ${isWithdrawn(table)}`)
+  const find = prepare(`SELECT 1 FROM ${quote(table.name)} WHERE ${own} AND ${isUnpublished(table)}`)
   const ofRow = [blank(table, own)].flatMap(sql => (sql === undefined ? [] : [prepare(sql)]))
   const ofKey = descendants(table).flatMap(({ table: child }) => statement(prepare, child, childOf(child)))
   const rejects = rejectsOf(table).map(({ resource, feed }) => ({
@@ -163,12 +161,12 @@ function createEraser(prepare: Prepare, table: Table): Eraser {
     const values = isScoped ? [scope, key] : [key]
     if (find.get(...values) === undefined) return 0
     let changed = 0
-    for (const erase of ofRow) changed += erase.run(...values).changes
-    for (const erase of ofKey) changed += erase.run(key).changes
+    for (const purge of ofRow) changed += purge.run(...values).changes
+    for (const purge of ofKey) changed += purge.run(key).changes
     for (const { names, remove } of rejects) changed += remove.run(...names, key).changes
     for (const { from, run } of parts) {
       const cells = from.map(column => values[table.key.indexOf(column)])
-      for (const erase of run) changed += erase.run(...cells).changes
+      for (const purge of run) changed += purge.run(...cells).changes
     }
     return changed
   }
@@ -190,8 +188,8 @@ function statement(prepare: Prepare, table: Table, where: string) {
 
 /** Undefined for a table that holds nothing but keys. */
 function blank({ name, kind, columns }: Table, where: string): string | undefined {
-  const sets = Object.entries(columns).flatMap(([column, { content, whenErased }]) =>
-    content || whenErased !== undefined ? [`${quote(column)} = ${whenErased ?? 'NULL'}`] : [],
+  const sets = Object.entries(columns).flatMap(([column, { content, whenPurged }]) =>
+    content || whenPurged !== undefined ? [`${quote(column)} = ${whenPurged ?? 'NULL'}`] : [],
   )
   if (kind !== 'link') sets.push('_extra = NULL')
   return sets.length === 0 ? undefined : `UPDATE ${quote(name)} SET ${sets.join(', ')} WHERE ${where}`
@@ -218,7 +216,9 @@ interface NamedFeed {
   feed: string
 }
 
-/** Feeds whose rejects are noted under a key of this table: those of its rows, what is read for each, lists inside of one. */
+/**
+ * Feeds whose rejects are noted under a key of this table: those of its rows, what is read for each, lists inside of one.
+ */
 function rejectsOf(table: Table): NamedFeed[] {
   const key = table.key.at(-1) ?? ''
   const followUpFeeds = new Set(CATALOG.flatMap(resource => followUpsOf(resource, table.name, key)))
