@@ -3,7 +3,7 @@
 -- Parameters:
 --   since, until   from this day on and before that one: this month and the two before
 --
--- Members are recognised by their address; those who left are not shown. An e-mail counts once for each of its senders,
+-- Members are recognised by their address; former members are not shown. An e-mail counts once for each of its senders,
 -- in whichever copy they are named, a meeting for its owner alone. Meetings that the API withholds are left out.
 WITH parameters AS (
   SELECT

@@ -3,11 +3,11 @@
 -- Parameters:
 --   since, until   requests from this day on and before that one: the last 30 days
 --
--- Half of the requests took median_ms or less, 95 of 100 took p95_ms or less; those without a duration count for
--- neither.
--- The log has only the end of each key, so that keys which end alike are one here, and older entries may have none.
+-- Half of the requests took median_ms or less, 95 of 100 took p95_ms or less; requests without a duration do not count
+-- here.
+-- The log has only the end of each key, so keys with the same end are one here, and older entries may have none.
 -- Requests for the log itself, and those refused before they reached the service (a wrong key, too many requests), are
--- not in it. Empty where the workspace does not offer the log.
+-- not in it. Empty if the workspace does not offer the log.
 WITH parameters AS (
   SELECT
     date('now', '-30 days') AS since,

@@ -7,10 +7,10 @@
 --   closed_field   the deal's field that says that it is closed: true, a day, anything but false, 0 and empty
 --   closed_stages  names of stages that mean closed, as a JSON list, where there is no such field
 --
--- Each change of the date counts as a move, also that it was set for the first time or taken away; put off means that
--- the new one is later. days_later counts from the date before the first of these changes to the present one; it is less
--- than 0 where that is earlier. These are the changes that parley saw: none from before its first backfill, and of
--- several between two readings the last. Names of CRM fields are the workspace's own:
+-- Each change of the date counts as a move, also when it was first set or was removed; put off means that the new date
+-- is later. days_later counts from the date before the first of these changes to the present one; it is less
+-- than 0 where that is earlier. These are the changes that parley observed: none from before its first backfill, and of
+-- several between two reads only the last. Names of CRM fields differ between workspaces:
 -- SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
 WITH parameters AS (
   SELECT

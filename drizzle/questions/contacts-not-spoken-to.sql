@@ -9,10 +9,10 @@
 --   closed_stages  names of stages that mean closed, as a JSON list, where there is no such field
 --
 -- Spoken to: an e-mail of which a copy names the contact, a meeting that names the contact as an attendee, or the
--- activity of an e-mail or a meeting that is linked to the contact. last_talk is the latest of all of these, and
--- days_silent the days from its day to today. A contact of several open deals is shown for each. Those whom nobody ever
--- spoke to come last.
--- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
+-- activity of an e-mail or a meeting that is linked to the contact. last_talk is the latest of these, and days_silent
+-- the number of days from then to today. A contact of several open deals is shown for each. Contacts that were never
+-- spoken to come last.
+-- Names of CRM fields differ between workspaces: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
 WITH parameters AS (
   SELECT
     date('now') AS today,

@@ -3,9 +3,9 @@
 -- Parameters:
 --   since, until   the first day of the month and that of the next: by default the last month that is over
 --
--- as_of is the instant to quote: what was published later, though it is about that month, may be missing. A month is
--- complete when all of it was read to its end after it was over and nothing that belongs to it is still to be read. What
--- the API itself has not ready yet, such as the summary of a meeting, is not counted as missing.
+-- as_of is the instant to quote: items about that month that were published later may be missing. A month is complete
+-- when all of it was read to its end after the month was over, and nothing that belongs to it is still to be read. Items
+-- that the API does not have ready yet, such as the summary of a meeting, do not count as missing.
 WITH parameters AS (
   SELECT
     date('now', 'start of month', '-1 month') AS since,

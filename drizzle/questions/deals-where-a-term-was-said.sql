@@ -1,7 +1,7 @@
 -- In which open deals was a term such as “other vendors” said in a meeting, the largest deals first?
 --
 -- Parameters:
---   term           what to look for, in any language; as in LIKE, % stands for anything and _ for one sign
+--   term           what to look for, in any language; as in LIKE, % stands for any text and _ for one character
 --   since          meetings that began from this day on: the last twelve months
 --   name_field, amount_field, stage_field   the deal's fields
 --   closed_field   the deal's field that says that it is closed: true, a day, anything but false, 0 and empty
@@ -9,8 +9,8 @@
 --
 -- A meeting belongs to the deals that its activity is linked to. mentions counts entries of transcripts, each once
 -- however often the term is in it.
--- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
--- Needs the full-text index, as mentions-of-a-term-by-month.sql does, where it is said how to do without.
+-- Names of CRM fields differ between workspaces: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
+-- Needs the full-text index; mentions-of-a-term-by-month.sql says how to do without it.
 WITH parameters AS (
   SELECT
     'other vendors' AS term,

@@ -11,7 +11,7 @@
 -- linked to the deal, people of our side left out of meetings. last_talk is the last of these in which the contact is
 -- named. contacts_in_crm says how many the deal has: whom else one could speak to. Deals in which nobody spoke to any
 -- contact are not here.
--- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
+-- Names of CRM fields differ between workspaces: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
 WITH parameters AS (
   SELECT
     date('now', '-90 days') AS since,

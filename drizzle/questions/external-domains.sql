@@ -3,7 +3,7 @@
 -- Parameters:
 --   since, until   e-mails received from this day on and before that one: the last 90 days
 --   domain_field, name_field   the company's fields with its domain and name
---   own_domains    the second query: domains that are ours, by default those of all members, also of those who left
+--   own_domains    the second query: domains that are ours, by default those of all members, former members included
 --
 -- Each e-mail counts once for a domain, however many copies of it and people in it there are. Of several companies with
 -- one domain the first by name is shown. Where a member has an address at a public provider, list your domains instead.

@@ -3,9 +3,9 @@
 -- Parameters:
 --   now            the instant to count back from
 --
--- fresh_as_of: when the newest end was last read. complete_as_of: everything that was published before had been read.
--- What is read row by row has only the second, and minutes_ago then counts from it; it is NULL for what was never read
--- to its end. Trouble comes first.
+-- fresh_as_of: when the newest data was last read. complete_as_of: everything published before it has been read.
+-- Resources that are read row by row have only the second, and minutes_ago then counts from it. It is NULL for a
+-- resource that was never read to its end. Problems come first.
 WITH parameters AS (
   SELECT
     strftime('%Y-%m-%dT%H:%M:%fZ', 'now') AS now

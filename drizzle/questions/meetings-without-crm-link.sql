@@ -2,12 +2,12 @@
 --
 -- Parameters:
 --   since, until   meetings that began from this day on and before that one: the last 90 days
---   external_only  1: only meetings with an attendee who is not of our side; 0: all of them
+--   external_only  1: only meetings with an attendee who is not on our side; 0: all of them
 --
--- outsiders counts the attendees of whom the API says that they are not of our side; of whom it says nothing does not
+-- outsiders counts the attendees who are not on our side, as the API says; attendees without that information do not
 -- count. Linked means what the API calls crm_integrations. Companies and contacts that the product itself found are
--- shown, since they say where the meeting belongs. Meetings that the API withholds are left out: nothing is known of
--- their links.
+-- shown, since they say where the meeting belongs. Meetings that the API withholds are left out: their links are
+-- unknown.
 WITH parameters AS (
   SELECT
     date('now', '-90 days') AS since,

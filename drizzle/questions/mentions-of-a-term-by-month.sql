@@ -1,16 +1,16 @@
 -- How often was a term such as “other vendors” said in meetings, month by month?
 --
 -- Parameters:
---   term           what to look for, in any language; as in LIKE, % stands for anything and _ for one sign
+--   term           what to look for, in any language; as in LIKE, % stands for any text and _ for one character
 --   since, until   meetings that began from this day on and before that one: the last twelve months
 --
 -- An entry of a transcript counts once, however often the term is in it. by_contacts: of these, entries whose speaker
 -- the API names as a contact. meetings: those with a mention; percent is of the meetings with a transcript.
--- Found through the full-text index, quickly from three signs on; entries that it does not hold yet are read one by one.
--- Where it is turned off (search.enabled), put
+-- Uses the full-text index, which is quick from three characters on; entries that are not indexed yet are scanned.
+-- If the index is turned off (search.enabled), put
 -- SELECT t.meeting_id, t.contact_id
 -- FROM parameters p CROSS JOIN transcript_entries t ON t.text LIKE '%' || p.term || '%'
--- in place of what is within said: that reads every transcript.
+-- in place of the query inside said. That scans every transcript.
 WITH parameters AS (
   SELECT
     'other vendors' AS term,

@@ -4,8 +4,8 @@
 --   deal           the deal's id; by default the deal of the newest activity
 --   name_field     the field with the name of the records that a deal points at, such as its stage
 --
--- Copies of one e-mail have an activity each and are shown once. How a field changed is known where parley saw it, at the
--- time at which it did; of what changed before, the API tells no more than that something did.
+-- Copies of one e-mail have an activity each and are shown once. How a field changed is known if parley observed it, at
+-- the time at which it did. For earlier changes the API says only that something changed.
 WITH parameters AS (
   SELECT
     (SELECT d.id FROM live_activities a

@@ -3,7 +3,7 @@
 -- Parameters:
 --   meeting        the meeting's id; by default the newest one with a summary
 --
--- at is the API's number for the place in the meeting, of which it does not state the unit.
+-- at is the API's number for the position in the meeting. The API does not state its unit.
 WITH parameters AS (
   SELECT
     (SELECT m.id FROM live_meetings m

@@ -6,7 +6,7 @@
 --   closed_field     the deal's field that says that it is closed: true, a day, anything but false, 0 and empty
 --   closed_stages    names of stages that mean closed, as a JSON list, where there is no such field
 --
--- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
+-- Names of CRM fields differ between workspaces: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
 -- The API states no currency: amounts are added up as they are, and rounded.
 WITH parameters AS (
   SELECT

@@ -4,10 +4,9 @@
 --   since          meetings that began from this day on: the last 180 days
 --   no_answer      answers that say that there is none, as a JSON list, whatever their case and final full stop
 --
--- How the product words that it found no answer is not stated: look at your own answers and add to the list. “None.” is
--- an answer, such as to a question about competitors. A question
--- may also be missing in a result; this is counted for results made since the playbook was last changed, since older
--- ones may be from before the question.
+-- The API's description does not say how the product words a missing answer: look at your answers and add to the list.
+-- “None.” is an answer, such as to a question about competitors. A question may also be missing in a result. That is
+-- counted only for results since the playbook was last changed, because older ones may be from before the question.
 WITH parameters AS (
   SELECT
     date('now', '-180 days') AS since,

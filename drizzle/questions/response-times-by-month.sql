@@ -2,7 +2,7 @@
 --
 -- Parameters:
 --   since, until   answers received from this day on and before that one: the last twelve months
---   own_domains    the second query: domains that are ours, by default those of all members, also of those who left
+--   own_domains    the second query: domains that are ours, by default those of all members, former members included
 --
 -- An e-mail answers when the one before it in its thread came from the other side, within this time. Mailboxes may number
 -- their threads each on their own: of all threads in which its copies are, the latest e-mail before it counts. Hours are

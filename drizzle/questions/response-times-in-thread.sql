@@ -2,7 +2,7 @@
 --
 -- Parameters:
 --   thread         the thread; by default that of the newest e-mail which is at least the third of its thread
---   own_domains    the second query: domains that are ours, by default those of all members, also of those who left
+--   own_domains    the second query: domains that are ours, by default those of all members, former members included
 --
 -- An e-mail answers when the one before it came from the other side. Hours are hours of the clock, nights included. The
 -- sender is whom the API lists first in the e-mail's first copy, the thread that of the first copy which has one.

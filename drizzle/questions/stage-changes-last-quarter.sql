@@ -4,9 +4,9 @@
 --   since, until   changes seen from this day on and before that one: from the begin of the last calendar quarter that is over
 --   stage_field, name_field, owner_field   the deal's fields
 --
--- The API tells a record's present only. These are the changes that parley saw, with the time at which it did: none
--- from before its first backfill, and of several between two readings the last. Deals that were withdrawn since are left
--- out. Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
+-- The API has only current values. These are the changes that parley observed, with the time at which it did: none
+-- from before its first backfill, and of several between two reads only the last. Deals that were deleted since are left
+-- out. Names of CRM fields differ between workspaces: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
 WITH parameters AS (
   SELECT
     date('now', 'start of month', '-' || ((strftime('%m', 'now') - 1) % 3 + 3) || ' months') AS since,

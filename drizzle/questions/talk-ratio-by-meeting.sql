@@ -2,7 +2,7 @@
 --
 -- Parameters:
 --   since, until   meetings that began from this day on and before that one: the last 90 days
---   external_only  1: only meetings with an attendee who is not of our side; 0: all of them
+--   external_only  1: only meetings with an attendee who is not on our side; 0: all of them
 --
 -- The API gives the share of each speaker by name and does not state its unit, so percentages are of the meeting's own
 -- sum. A speaker is on the side of the attendee of that name; a name that no attendee has, or one on either side, is

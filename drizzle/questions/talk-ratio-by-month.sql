@@ -2,7 +2,7 @@
 --
 -- Parameters:
 --   since, until   meetings that began from this day on and before that one: the last twelve months
---   external_only  1: only meetings with an attendee who is not of our side; 0: all of them
+--   external_only  1: only meetings with an attendee who is not on our side; 0: all of them
 --
 -- The mean of the meetings' own percentages, each meeting counting alike, since the API states no unit for a speaker's
 -- share. Who is on our side is found as in talk-ratio-by-meeting.sql.

@@ -6,7 +6,7 @@
 --   closed_stages    names of stages that mean closed, as a JSON list, where there is no such field
 --   closed_at_field  the deal's field with the day on which it was closed; NULL where there is none
 --
--- Names of CRM fields are the workspace's own: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
+-- Names of CRM fields differ between workspaces: SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
 -- Without a closed_at_field a deal was closed when parley saw its stage change for the last time; before parley was
 -- there, at the last change of the record that the CRM or an activity tells of, which is never too early and may be too
 -- late. closing_seen counts the first kind. Deals whose first meeting came after that have no time.

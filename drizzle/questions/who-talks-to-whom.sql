@@ -5,7 +5,7 @@
 --   name_field     the contact's field with the name
 --
 -- An e-mail counts once when one of the two sent it and the other one got it, in whichever copy each is named; a
--- meeting, when both attended. Members are recognised by their address (those who left are not shown) and count as no
+-- meeting, when both attended. Members are recognised by their address (former members are not shown) and count as no
 -- one's contact; contacts count only where the API itself names the contact. Shown are the first 100.
 WITH parameters AS (
   SELECT

@@ -1,11 +1,11 @@
--- What was withdrawn this month: what did the API publish before, and does no longer?
+-- What was deleted or withheld this month, so that the API no longer publishes it?
 --
 -- Parameters:
---   since, until   found out from this day on and before that one: this month
+--   since, until   confirmed from this day on and before that one: this month
 --
--- The time is that at which parley had made sure. name is NULL where there was none or where the content has been erased
--- since (setting retention.withdrawn_days). A meeting that is withheld (its attendees alone may see it) counts from when
--- that was found out; one that never was open does not count.
+-- found_out is the time at which parley confirmed it. name is NULL where there was none, or where the content has been
+-- purged since (setting retention.withdrawn_days). A meeting that is withheld (only its attendees may see it) counts
+-- from the time at which that was confirmed; a meeting that was never open does not count.
 WITH parameters AS (
   SELECT
     date('now', 'start of month') AS since,

@@ -20,12 +20,12 @@ export function unauthorized({ baseUrl, workspaceId, keySource }: ApiAccess, mes
   )
 }
 
-/** 403 or 404 to every request: access is lost, and not single rows deleted. */
+/** 403 or 404 to every request: access is lost. No row counts as deleted for that. */
 export function accessGone({ baseUrl, workspaceId, keySource }: ApiAccess, isForeign: boolean): StopError {
-  const found = `answers 403 or 404 to everything`
+  const found = 'answers every request with 403 or 404'
   const message = isForeign
-    ? `${baseUrl} is not this API: it ${found}, and its errors do not have the API's form`
-    : `The API at ${baseUrl} ${found} for workspace ${workspaceId} with the key from ${keySource}`
+    ? `${baseUrl} is not the API that parley reads: it ${found}, and its errors do not have the API's format`
+    : `The API at ${baseUrl} ${found} (workspace ${workspaceId}, key from ${keySource})`
   const hint = isForeign ? NOT_THIS_API : "Check api.workspace_id and the key's permissions."
   return new StopError(message, {
     code: 'access-gone',
@@ -37,16 +37,18 @@ export function accessGone({ baseUrl, workspaceId, keySource }: ApiAccess, isFor
 /** The API has not answered for too long. @param failure the last failure, as a sentence */
 export function noAnswer({ baseUrl }: ApiAccess, failure: string, isForeign: boolean): StopError {
   return new StopError(
-    isForeign ? `${baseUrl} is not this API: ${failure}` : `No answer from ${baseUrl}: ${failure}`,
+    isForeign
+      ? `${baseUrl} is not the API that parley reads: ${failure}`
+      : `No answer from ${baseUrl}: ${failure}`,
     {
       code: 'api-silent',
       hint: isForeign
         ? NOT_THIS_API
-        : 'Check api.base_url and the network, then run it again; it continues where it stopped.',
+        : 'Check api.base_url and the network, then run the command again; it continues where it stopped.',
       exitStatus: EXIT_STATUS.apiUnavailable,
     },
   )
 }
 
 export const NOT_THIS_API =
-  'Set api.base_url to the address under which the API has /v1 and /v2. A proxy or a login page may answer here.'
+  'Set api.base_url to the address that has /v1 and /v2 of the API. A proxy or a login page may be answering.'

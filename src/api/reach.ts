@@ -238,7 +238,7 @@ export function troubleOf({ silence, refusal, witnesses }: Reach): Trouble | und
   if (refusal?.doubtedSince === undefined || witnesses.some(({ feed }) => !refusal.refusedAt.has(feed)))
     return undefined
   const { since, nextTrialAt } = refusal
-  return { kind: 'refused', since, nextTrialAt, reason: 'it answers 403 or 404 to everything' }
+  return { kind: 'refused', since, nextTrialAt, reason: 'it answers every request with 403 or 404' }
 }
 
 /** How long a run may still wait for an answer, in ms. Infinity for a daemon, which never gives up. */

@@ -98,9 +98,7 @@ function checkSettings(
 /** Splits the message of a settings error into its problems. */
 function problemList(message: string): readonly string[] {
   const [first = message, ...others] = message.split('\n')
-  return others.length === 0
-    ? [first.replace(/^The settings are wrong: /, '')]
-    : others.map(text => text.trim())
+  return others.length === 0 ? [first.replace(/^Invalid settings: /, '')] : others.map(text => text.trim())
 }
 
 interface Manifest {

@@ -379,7 +379,7 @@ function readCandidate(
   const result = kind.read(content, within)
   if (result === undefined)
     found.problems.push({
-      text: `${key} is ${secret ? 'wrong (not shown)' : displayText(content)} in ${place}: expected ${kind.allowed(within)}`,
+      text: `${key} is ${secret ? 'invalid (not shown)' : displayText(content)} in ${place}: expected ${kind.allowed(within)}`,
       about: key,
     })
   return result
@@ -425,9 +425,9 @@ function readSecretFile(
 function requireApi(sources: LoadedSettings['sources'], file: string | undefined, found: Findings): void {
   const place = file ?? DEFAULT_FILE
   const ways = {
-    'api.base_url': `give --base-url, PARLEY_BASE_URL, or base_url under [api] in ${place}`,
-    'api.key': `put it in PARLEY_API_KEY, or in a file named by PARLEY_API_KEY_FILE (or --api-key-file, or the systemd credential api_key, or key_file under [api] in ${place})`,
-    'api.workspace_id': `give --workspace-id, PARLEY_WORKSPACE_ID, or workspace_id under [api] in ${place}`,
+    'api.base_url': `use --base-url, PARLEY_BASE_URL, or base_url under [api] in ${place}`,
+    'api.key': `use PARLEY_API_KEY, or name a file with the key by --api-key-file, PARLEY_API_KEY_FILE, the systemd credential api_key, or key_file under [api] in ${place}`,
+    'api.workspace_id': `use --workspace-id, PARLEY_WORKSPACE_ID, or workspace_id under [api] in ${place}`,
   } as const satisfies { [Key in SettingKey]?: string }
   for (const [key, way] of Object.entries(ways)) {
     if (sources[key as keyof typeof ways] === 'default')
@@ -444,23 +444,21 @@ function warnOfPlainHttp(baseUrl: string | undefined, found: Findings): void {
   const { protocol, hostname } = new URL(baseUrl)
   const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
   if (protocol === 'http:' && !loopback)
-    found.warnings.push(`api.base_url is ${baseUrl}: the key goes over the network unencrypted; use https`)
+    found.warnings.push(`api.base_url is ${baseUrl}: the key is sent over the network unencrypted; use https`)
 }
 
 function warnOfVersionInUrl(baseUrl: string | undefined, found: Findings): void {
   const [, rest, version] = /^(.*[^/])\/(v[12])$/.exec(baseUrl ?? '') ?? []
   if (version === undefined) return
-  found.warnings.push(
-    `api.base_url ends in /${version}, which parley adds itself: give ${rest} where it is the API's`,
-  )
+  found.warnings.push(`api.base_url ends in /${version}, but parley adds /v1 and /v2 itself: try ${rest}`)
 }
 
 function settingsError(problems: readonly Problem[]): StopError {
   const texts = problems.map(({ text }) => text)
   const message =
     texts.length === 1
-      ? `The settings are wrong: ${texts[0]}`
-      : `The settings are wrong in ${texts.length} places:\n${texts.map(text => `  ${text}`).join('\n')}`
+      ? `Invalid settings: ${texts[0]}`
+      : `Invalid settings, ${texts.length} problems:\n${texts.map(text => `  ${text}`).join('\n')}`
   return new StopError(message, {
     code: 'bad-settings',
     exitStatus: EXIT_STATUS.settings,

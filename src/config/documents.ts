@@ -48,11 +48,12 @@ function renderSetting(key: SettingKey, setting: Setting, value: string | undefi
 export function renderSettingsReference(): string {
   return `${[
     '# Settings',
-    'parley reads a settings file in TOML: the one that `--config FILE` names, else `PARLEY_CONFIG`, else `config/parley.toml` where it exists. `parley init` writes it, and `parley.example.toml` next to this page shows it. An environment variable wins over the file, and a flag over both. An empty environment variable counts as not set.',
-    'Only `api.base_url`, `api.key` and `api.workspace_id` are required, and only for commands that send requests to the API. All wrong settings are reported at once, each with its name and source, and the program ends with status 78. `status`, `search`, `schema` and `doctor` only warn about wrong settings that they do not use.',
+    'parley reads one settings file in TOML: the file that `--config FILE` names, else the file that `PARLEY_CONFIG` names, else `config/parley.toml` if it exists. `parley init` writes that file; `parley.example.toml` next to this page is an example. An environment variable wins over the file, and a flag wins over both. An empty environment variable counts as not set.',
+    'Only `api.base_url`, `api.key` and `api.workspace_id` are required, and only for commands that send requests to the API. All invalid settings are reported at once, each with its name and source, and the program ends with status 78. `status`, `search`, `schema` and `doctor` only warn about invalid settings that they do not use.',
     '## Secrets',
-    SECRETS.map(secretLine).join('\n'),
-    'An earlier source in this list wins. White space around a secret in a file is ignored. Only commands that send requests to the API read these files. A secret file that other users can read is a warning. No flag takes a secret itself, since other users could see it in the process list.',
+    'A secret is taken from the first of these sources that is set:',
+    secretsTable(),
+    'A relative path in the settings file starts at the folder of that file. White space around a secret in a file is ignored. Only commands that send requests to the API read these files. A secret file that other users can read is a warning. No flag takes a secret itself, because other users could see it in the process list.',
     '## All settings',
     ...Object.entries(SECTIONS).flatMap(([section, about]) => [
       `### [${section}]`,
@@ -68,20 +69,32 @@ export function renderSettingsReference(): string {
       ),
       settingsOf(section).map(settingLine).join('\n'),
     ]),
-    'This page and `parley.example.toml` are generated from the table in `src/config/settings.ts`. After a change there, `npx vitest run --config test/vitest.config.ts test/config/documents.test.ts -u` writes both again.',
+    'This page and `parley.example.toml` are generated from the table in `src/config/settings.ts`. After a change there, `npx vitest run --config test/vitest.config.ts test/config/documents.test.ts -u` generates both again.',
   ].join('\n\n')}\n`
 }
 
-function secretLine([key, secret]: readonly [SettingKey, string]): string {
-  const [section, name] = key.split('.')
-  const sources = [
-    `the file that \`${settingNamed(key).flag}\` names`,
-    `\`${environmentName(key)}\``,
-    `the file that \`${fileEnvironmentName(key)}\` names`,
-    `the systemd credential \`${credentialName(key)}\``,
+/** The sources of each secret, the winning one first. */
+function secretsTable(): string {
+  const sources: [source: string, name: (key: SettingKey) => string][] = [
+    ['a file that a flag names', key => code(settingNamed(key).flag)],
+    ['an environment variable', key => code(environmentName(key))],
+    ['a file that an environment variable names', key => code(fileEnvironmentName(key))],
+    ['a systemd credential', key => code(credentialName(key))],
+    ['a file that the settings file names', key => inSection(fileKey(key))],
+    ['the settings file, instead of a file name', inSection],
   ]
-  return `- ${secret}, \`${key}\`: ${sources.join(', ')}, and under \`[${section}]\` in the settings file either \`${name}_file\`, the path of a file (a relative one starts at the folder of the settings file), or \`${name}\`, the secret itself`
+  return markdownTable(
+    ['source', ...SECRETS.map(([key, secret]) => `${secret}, ${code(key)}`)],
+    sources.map(([source, name]) => [source, ...SECRETS.map(([key]) => name(key))]),
+  )
 }
+
+function inSection(key: string): string {
+  const [section = '', name = ''] = key.split('.')
+  return `${code(name)} under ${code(`[${section}]`)}`
+}
+
+const code = (text: string): string => `\`${text}\``
 
 function settingLine([key, setting]: readonly [SettingKey, Setting]): string {
   const { kind, unit, description, example } = setting

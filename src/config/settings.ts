@@ -57,7 +57,7 @@ export const SETTINGS = {
     default: undefined,
     without: 'required',
     description:
-      'The API key. Keep it in a file that only the service can read: `key_file` names that file, and a relative path starts at the folder of the settings file. `PARLEY_API_KEY_FILE`, `--api-key-file` and the systemd credential `api_key` name one as well; `key` takes the key itself. It is never printed, logged or stored, and no flag takes the key itself, since other users could see it in the list of processes.',
+      'The API key. `key_file` names the file that contains it; only the service should be able to read that file. A relative path starts at the folder of the settings file. `--api-key-file`, `PARLEY_API_KEY_FILE` and the systemd credential `api_key` name a file as well; `key` and `PARLEY_API_KEY` contain the key itself. parley never prints, logs or stores the key.',
     environment: 'PARLEY_API_KEY',
     flag: '--api-key-file',
     placeholder: 'file',
@@ -198,7 +198,7 @@ export const SETTINGS = {
     kind: kinds.text('the name of a query parameter', /^[A-Za-z][\w.-]{0,63}$/),
     default: 'to',
     description:
-      "The name of the query parameter for a period's end, which the API's description does not give.",
+      "The name of the query parameter for the end of a period. The API's description does not state it. If the name is wrong, the resource `access_logs` is `failing` and its reason names this setting.",
     flag: '--access-log-end-parameter',
     placeholder: 'name',
     example: '"until"',
@@ -257,7 +257,7 @@ export const SETTINGS = {
     default: 30,
     unit: 'days',
     description:
-      'After how many days the content of deleted rows is erased; "never" keeps it. The daemon erases each night and makes up for a missed night. A backfill erases at its end, once a day. Nothing is erased and no copy is removed until the API has sent its time and the clock of this machine is within a day of it. Kept snapshots, and databases that a restore has kept, are removed at the same age. So deleted content is gone from all copies after twice this time at the latest.',
+      'After how many days the content of deleted rows is purged; "never" keeps it. The daemon purges each night and makes up for a missed night. A backfill purges at its end, once a day. Nothing is purged and no copy is removed until the API has sent its time and the clock of this machine is within a day of it. Kept snapshots, and databases that a restore has kept, are removed at the same age. So deleted content is gone from all copies after twice this time at the latest.',
     flag: '--withdrawn-days',
     placeholder: 'days',
     example: '"never"',
@@ -276,7 +276,7 @@ export const SETTINGS = {
     default: undefined,
     without: 'no snapshots',
     description:
-      "When the daemon takes a snapshot, in this machine's time zone: hourly at minute 7, daily at 03:47, weekly at 03:47 on Sundays, or by the cron pattern. The first snapshot is taken at once. A snapshot that was missed while the daemon did not run is taken once at its start. A snapshot waits up to an hour for due maintenance, so that it does not contain what maintenance erases. A failed snapshot is a warning; the next one is taken as planned. `parley snapshot` takes one at any time.",
+      "When the daemon takes a snapshot, in this machine's time zone: hourly at minute 7, daily at 03:47, weekly at 03:47 on Sundays, or by the cron pattern. The first snapshot is taken at once. A snapshot that was missed while the daemon did not run is taken once at its start. A snapshot waits up to an hour for due maintenance, so that it does not contain what maintenance purges. A failed snapshot is a warning; the next one is taken as planned. `parley snapshot` takes one at any time.",
     flag: '--snapshot-every',
     placeholder: 'when',
     example: '"daily"',
@@ -286,7 +286,7 @@ export const SETTINGS = {
     default: 7,
     unit: 'snapshots',
     description:
-      'How many of the newest snapshots of this warehouse are kept. A snapshot older than `retention.withdrawn_days` is removed earlier, since it still contains what was erased later. The last one is removed only if something was erased since.',
+      'How many of the newest snapshots of this warehouse are kept. A snapshot older than `retention.withdrawn_days` is removed earlier, since it still contains what was purged later. The last one is removed only if something was purged since.',
     flag: '--snapshot-keep',
     placeholder: 'number',
     example: '14',

@@ -112,7 +112,7 @@ export function rowLifecycle(placed: PlacedTable): string {
   if (table.kind === 'entity') return 'Entity'
   if (CATALOG.some(({ history }) => history?.into === table.name)) return 'History'
   if (CATALOG.some(({ derivation }) => derivation?.parts.into === table.name)) return 'Merged with its e-mail'
-  if (table.kind === 'link') return 'List of its own'
+  if (table.kind === 'link') return 'Separate list'
   const owner = ownerOf(placed)
   return owner === undefined ? 'Child' : `Child of \`${owner}\``
 }

@@ -112,7 +112,7 @@ function isOtherSite(replies: readonly Reply<unknown>[]): boolean {
 
 function otherSiteFinding({ baseUrl }: ApiAccess, { found }: Finding): Finding {
   return createFinder('API').wrong(
-    `${baseUrl} is not this API: ${found}`,
+    `${baseUrl} is not the API that parley reads: ${found}`,
     EXIT_STATUS.apiUnavailable,
     NOT_THIS_API,
   )

@@ -1,25 +1,25 @@
 import type { LoggedRequest } from '../../src/simulator/http/requests.ts'
 import type { Workspace } from './workspace.ts'
 
-/** What the daemon asked for while the workspace changed. */
+/** The daemon's requests while the workspace changes. */
 export interface Asked {
-  /** Requests that were let in. */
+  /** Accepted requests. */
   answered: number
-  /** Of them, those for what was there before the first change. */
+  /** Accepted requests for items from before the first change. */
   history: number
   throttled: number
-  /** Those that came too fast to be looked at one by one. */
+  /** Requests that came too fast to be examined one by one. */
   unseen: number
   seconds: number
 }
 
 export interface Tally {
-  /** Looks at what came since the last time; to be called before a hundred have come. */
+  /** Examines the requests since the last call. Call it before a hundred new ones have come. */
   take(): Promise<void>
   end(): Promise<Asked>
 }
 
-/** @param isNew whether an id is of something that was published or changed meanwhile */
+/** @param isNew whether an item with this id was published or changed meanwhile */
 export async function startTally(workspace: Workspace, isNew: (id: string) => boolean): Promise<Tally> {
   await workspace.forgetRequests()
   const began = performance.now()
@@ -45,13 +45,13 @@ export async function startTally(workspace: Workspace, isNew: (id: string) => bo
   }
 }
 
-/** Timelines and the names of their bounds. */
+/** Timelines and the parameters of their bounds. */
 const TIMELINES: Readonly<Record<string, { from: string; to: string }>> = {
   '/v2/activities': { from: 'occurred_from', to: 'occurred_to' },
   '/v2/messages': { from: 'received_from', to: 'received_to' },
 }
 
-/** The newest end has no upper bound, and a pass that goes down from there has no lower one. */
+/** A poll of the newest end has no upper bound. A pass down from there has no lower bound. */
 function isForHistory({ route, path, query }: LoggedRequest, isNew: (id: string) => boolean): boolean {
   const asked = new URLSearchParams(query)
   const ids = asked.get('ids') ?? asked.get('related_id')

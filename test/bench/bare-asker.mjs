@@ -1,6 +1,6 @@
 /**
- * A client that only asks, with so many requests in flight at any time and nothing done with the answers: what any
- * program can reach at most. Arguments: address, key, workspace, requests at once. It ends when nobody answers.
+ * A client that only sends requests, keeps a fixed number in flight and ignores the answers: the maximum that a
+ * program can reach. Arguments: address, key, workspace, requests in flight. It ends when the server stops answering.
  */
 import { Pool } from 'undici'
 

@@ -1,30 +1,30 @@
 import Database from 'better-sqlite3'
 
 /**
- * The same rows written by nothing but better-sqlite3: the schema with all its indices, cached statements, a
- * transaction for each page of 100 items with the rows below them. Rows are read back from a finished warehouse a
- * page at a time, and only the writing is measured.
+ * Writes the same rows with better-sqlite3 alone: the schema with all its indices, cached statements, and one
+ * transaction for each page of 100 items with their child rows. The rows are read from a finished warehouse one page
+ * at a time, and only the writing is measured.
  */
 
-/** Tables of items, in the order in which the lists are read. */
+/** Item tables, in the order in which the lists are read. */
 const ITEM_TABLES = ['activities', 'message_copies', 'messages']
 const PAGE = 100
 
 interface Copying {
-  /** The rows of one page, from the item's table or from one below it. */
+  /** The rows of one page, of an item table or of a child table. */
   read: Database.Statement<[number, number]>
   insert: Database.Statement<unknown[]>
 }
 
 export interface BareResult {
   rows: number
-  /** Of the writing alone, the last checkpoint included. */
+  /** Time of the writing, with the last checkpoint. */
   wallMs: number
-  /** User and system time of the same. */
+  /** User and system time of the writing. */
   cpuMs: number
 }
 
-/** Those of the store (`src/store/database/open.ts`), so that the disk has the same to do. */
+/** The store's settings (`src/store/database/open.ts`), so that the disk has the same work. */
 const PRAGMAS = [
   'journal_mode = WAL',
   'synchronous = NORMAL',
@@ -125,7 +125,7 @@ function belowItems(from: Database.Database, to: Database.Database, table: strin
   }))
 }
 
-/** What is merged with the e-mails has no foreign key. */
+/** Tables that are merged with the e-mails have no foreign key. */
 function mergedBelow(from: Database.Database, to: Database.Database, table: string): Copying[] {
   if (table !== 'messages') return []
   const read = from
@@ -141,7 +141,7 @@ function insertInto(db: Database.Database, table: string): string {
   return `INSERT INTO "${table}" (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
 }
 
-/** Without those that are computed. */
+/** Without computed columns. */
 function storedColumns(db: Database.Database, table: string): string[] {
   const names = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[]
   return names.map(name => `"${name}"`)

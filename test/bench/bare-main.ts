@@ -1,5 +1,5 @@
 import { writeBare } from './bare-loop.ts'
 
-/** The bare loop in a process of its own: the finished warehouse, then the file to write. */
+/** Runs the bare loop in a separate process. Arguments: the finished warehouse, the file to write. */
 const [finished = '', path = ''] = process.argv.slice(2)
 process.stdout.write(JSON.stringify(writeBare(finished, path)))

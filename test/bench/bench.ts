@@ -22,8 +22,8 @@ import { wholeWorkspace } from './whole-workspace.ts'
 import { startWorkspace } from './workspace.ts'
 
 /**
- * Measures the built program against the simulator, each in a process of its own, and says whether the figures are
- * those that are wanted. It fails only where a run fails.
+ * Measures the built program against the simulator, each in a separate process, and compares the figures with the
+ * wanted ones. It fails only if a run fails.
  */
 
 const USAGE = `npm run bench -- [what] [options]
@@ -176,7 +176,7 @@ function daemonTrial(folder: string) {
   return { folder, program, minutes: Number(minutes), logLevel: given['log-level'] }
 }
 
-/** What was measured, and how people are told. */
+/** A measurement, and its report. */
 interface Outcome {
   measured: unknown
   sections: readonly string[]

@@ -1,15 +1,15 @@
 import { cpus } from 'node:os'
 
-/** How busy the machine was, over all cores, by everything that ran on it. */
+/** The processor load of the whole machine, over all cores and processes. */
 export interface CpuShare {
   mean: number
-  /** The highest of the stretches of 5 s. */
+  /** The highest load in 5 s. */
   highest: number
 }
 
 const STRETCH_MS = 5000
 
-/** Measures until the function it gives is called. */
+/** Measures until the returned function is called. */
 export function watchCpu(): () => CpuShare {
   const began = cpuTimes()
   let last = began

@@ -7,13 +7,13 @@ import Database from 'better-sqlite3'
 import { startMeasured, type Usage } from './measured-process.ts'
 import type { Workspace } from './workspace.ts'
 
-/** The built daemon in a process of its own, on an empty database. */
+/** The built daemon in a separate process, on an empty database. */
 export interface DaemonProcess {
-  /** Requests that it has sent so far, by lane. */
+  /** Requests sent so far, by lane. */
   requestsByLane(): Promise<Record<string, number>>
-  /** How many requests it allows itself at once. */
+  /** Its in-flight limit. */
   concurrency(): Promise<number>
-  /** A connection that only reads, from as soon as there is a warehouse. */
+  /** Resolves with a read-only connection as soon as there is a warehouse. */
   openWarehouse(): Promise<Database.Database>
   stop(): Promise<Usage>
 }
@@ -22,10 +22,10 @@ export interface DaemonOptions {
   folder: string
   /** The built command line program. */
   program: string
-  /** Default: the program's own. */
+  /** Default: that of the program. */
   pollSeconds?: number
   logLevel: string
-  /** More settings, as variables of the environment. */
+  /** More settings, as environment variables. */
   settings?: Readonly<Record<string, string>>
 }
 
@@ -73,7 +73,7 @@ export function startDaemon(
   }
 }
 
-/** Undefined while it is only just being made. */
+/** Undefined while the database is being created. */
 function openMade(path: string): Database.Database | undefined {
   try {
     const db = new Database(path, { readonly: true, fileMustExist: true })

@@ -2,17 +2,17 @@ import type Database from 'better-sqlite3'
 import { CATALOG } from '../../src/catalog/catalog.ts'
 import { auditInterval } from '../../src/engine/schedule/intervals.ts'
 
-/** Reads that fall due by the intervals that are promised, whatever changes. */
+/** The reads that are due by the documented intervals, without any changes. */
 export interface DueRead {
   /** `resource.feed` */
   feed: string
-  /** How many lists or single things fall due. */
+  /** The number of lists or single items that are due. */
   times: number
-  /** Requests that they take. */
+  /** The requests that they need. */
   requests: number
 }
 
-/** Everything was read once, and nothing that is due waits. */
+/** Everything was read once, and nothing due is waiting. */
 export function isAtRest(db: Database.Database): boolean {
   const count = (sql: string) => db.prepare(sql).pluck().get() as number
   return (
@@ -26,7 +26,7 @@ const NOW = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
 const HOUR_MS = 3_600_000
 const PAGE = 100
 
-/** How often a whole list is read, in ms. */
+/** The interval at which a whole list is read, in ms. */
 const LIST_INTERVALS: Readonly<Record<string, number>> = {
   snapshot: 6 * HOUR_MS,
   periodic: HOUR_MS,
@@ -63,7 +63,7 @@ export function dueWithin(db: Database.Database, ms: number): DueRead[] {
   return [...found.values()]
 }
 
-/** The newest end of a timeline is polled, and is no audit. */
+/** The newest segment of a timeline is polled, which is not an audit. */
 function timesDue({ feed, to_at, listed_at }: Segment, from: number, until: number): number {
   const [resource = '', name = ''] = feed.split('.')
   const declared = CATALOG.find(each => each.name === resource)?.feeds[name]

@@ -1,6 +1,6 @@
 /**
- * Loaded into a process before its program, and tells at its end what that took, as JSON on descriptor 3.
- * `VmHWM` is of this program alone; the figure that the system keeps for a parent may be an earlier program's.
+ * Loaded into a process before its program. At exit it reports the time and memory used, as JSON on descriptor 3.
+ * `VmHWM` is for this program only; the system's figure for child processes may come from an earlier one.
  */
 import { readFileSync, writeSync } from 'node:fs'
 

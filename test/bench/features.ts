@@ -4,7 +4,7 @@ import { startMeasured, type Usage } from './measured-process.ts'
 import { measureWarehouse, type WarehouseSize } from './warehouse-size.ts'
 import type { Workspace } from './workspace.ts'
 
-/** What full-text search and the typed tables of CRM objects cost a backfill of everything, in time and in size. */
+/** Measures how much time and space full-text search and the typed CRM tables add to a complete backfill. */
 export interface Features {
   with: FeatureRun
   without: FeatureRun
@@ -24,7 +24,7 @@ export interface FeaturesOptions {
 
 const OFF = { PARLEY_SEARCH_ENABLED: 'false', PARLEY_CRM_TABLES: 'false' }
 
-/** The runs are made in turns, and the fastest of each kind counts. */
+/** The runs of both kinds alternate, and the fastest run of each kind counts. */
 export async function runFeatures(
   workspace: Workspace,
   { folder, program, repeat }: FeaturesOptions,

@@ -3,16 +3,16 @@ import type { LimitRule } from '../../src/simulator/faults/limits.ts'
 import { type Driven, drive, type Hint, limitedTo } from '../api/driven-pace.ts'
 
 /**
- * How soon a limit that nobody states is used up, and how often the program is refused until it knows it: the pacing
- * alone, on a virtual clock, so that it takes seconds and no load of the machine is in the figures.
+ * Measures how soon the program uses an undocumented rate limit, and how many requests are refused until it knows the
+ * limit. Runs only the pacing, on a virtual clock: it takes seconds, and the load of the machine changes no figure.
  */
 
 export interface FirstMinuteRow {
   limit: string
   hint: Hint
-  /** Accepted over what the limit allows, from the tenth second to the end of the first minute. */
+  /** Accepted requests over those that the limit allows, from the tenth second to the end of the first minute. */
   used: number
-  /** Of all requests in the first two minutes. */
+  /** Share of refused requests in the first two minutes. */
   refused: number
 }
 
@@ -21,7 +21,7 @@ interface Limit {
   rule: LimitRule
   perSecond: number
   latencyMs: number
-  /** From when it is measured: windows as a whole. */
+  /** Start of the measurement: only whole windows count. */
   fromMs?: number
 }
 
@@ -41,7 +41,7 @@ const window = (kind: 'fixed-window' | 'sliding-window', count: number, windowMs
 })
 
 const places = (max: number, latencyMs: number): Limit => ({
-  name: `${max} at once, ${latencyMs} ms`,
+  name: `${max} in flight, ${latencyMs} ms`,
   rule: { kind: 'concurrency', max },
   perSecond: (1000 * max) / latencyMs,
   latencyMs,

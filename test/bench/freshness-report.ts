@@ -2,7 +2,7 @@ import type { Freshness } from './freshness.ts'
 import type { Figure } from './report.ts'
 import type { Measured, MeasureName } from './watcher.ts'
 
-/** Those that are to be quick; the others tell what follows. */
+/** The kinds with a target. The others depend on these. */
 const WANTED_QUICK: readonly MeasureName[] = [
   'new messages',
   'new activities',
@@ -40,7 +40,7 @@ export function freshnessFigures({ measures, asked, lanes, firstFreshMs, daemon 
 }
 
 function lagFigure({ measure, lags, missing }: Measured): Figure {
-  // What never came is later than everything that did.
+  // An item that never arrived counts as later than all others.
   const all = [...lags, ...Array.from({ length: missing }, () => Number.POSITIVE_INFINITY)]
   const quantile = (share: number) => all[Math.max(0, Math.ceil(share * all.length) - 1)] ?? Number.NaN
   const isJudged = WANTED_QUICK.includes(measure)

@@ -8,8 +8,8 @@ import { createWatcher, type Measured } from './watcher.ts'
 import { startWorkspace, type Workspace } from './workspace.ts'
 
 /**
- * How long after it was published a thing can be queried, while a long history loads under a tight rate limit. Both
- * sides run in processes of their own, and the warehouse is looked at through a connection that only reads.
+ * Measures the time from publishing an item until it can be queried, while a long history loads under a tight rate
+ * limit. Both sides run in separate processes, and a read-only connection watches the warehouse.
  */
 
 export interface FreshnessOptions {
@@ -24,21 +24,21 @@ export interface FreshnessOptions {
 export interface Freshness {
   measures: readonly Measured[]
   asked: Asked
-  /** Requests by lane in the same time, as the daemon counts them. */
+  /** Requests by lane in the same time, by the daemon's counters. */
   lanes: Readonly<Record<string, number>>
-  /** From the daemon's start until the newest end of both timelines was read. */
+  /** Time from the daemon's start until the newest segments of both timelines were read. */
   firstFreshMs: number
   daemon: Usage
 }
 
-/** Requests a second that the API allows, and at once. */
+/** The API's limit: requests per second, and burst. */
 const LIMIT = { kind: 'token-bucket', rate: 10, burst: 10 } as const
 const POLL_SECONDS = 5
 const WARM_UP_MS = 30_000
 const MEAN_GAP_MS = 1500
 const LOOK_MS = 50
 const TALLY_MS = 2000
-/** What was published last has so long to come. */
+/** How long to wait for the items that were published last. */
 const PATIENCE_MS = 60_000
 
 export async function runFreshness(options: FreshnessOptions): Promise<Freshness> {

@@ -4,7 +4,7 @@ import { type DueRead, dueWithin, isAtRest } from './due-reads.ts'
 import type { Usage } from './measured-process.ts'
 import { type RouteCount, startWorkspace } from './workspace.ts'
 
-/** What is asked for while everything is loaded and nothing changes. */
+/** Measures the requests while everything is loaded and nothing changes. */
 
 export interface IdleOptions {
   folder: string
@@ -18,7 +18,7 @@ export interface Idle {
   seconds: number
   pollSeconds: number
   counts: readonly RouteCount[]
-  /** What falls due beside the polls in this time, by the intervals that are promised. */
+  /** The reads besides polls that are due in this time, by the documented intervals. */
   due: readonly DueRead[]
   daemon: Usage
 }

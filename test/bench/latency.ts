@@ -5,7 +5,7 @@ import { startDaemon } from './daemon-process.ts'
 import { tallyOf } from './limits-figures.ts'
 import { type Recorded, startRecorded } from './recorded-workspace.ts'
 
-/** How many requests a second a server without a limit answers, by how long it takes and how many are sent at once. */
+/** Measures the requests per second that a server without a limit answers, by its latency and the in-flight limit. */
 
 export interface LatencyOptions {
   folder: string
@@ -17,19 +17,19 @@ export interface LatencyOptions {
 
 export interface LatencyRow {
   latencyMs: number
-  /** What `api.max_concurrency` was, or that the program chose. */
+  /** The value of `api.max_concurrency`, or that the program chose the limit. */
   concurrency: number | 'free'
   perSecond: number
-  /** Requests in flight on average, as the simulator saw them in the last seconds. */
+  /** Mean number of requests in flight, seen by the simulator in the last seconds. */
   inFlight: number
-  /** What the program allowed itself at the end. */
+  /** The program's in-flight limit at the end. */
   allowed: number
 }
 
 const LATENCIES_MS = [0, 50, 300]
 const CONCURRENCIES = [1, 4, 16, 32, 64, 'free'] as const
 const RUN_MS = 15_000
-/** At the end of a run. */
+/** The part at the end of a run that is measured. */
 const MEASURED_MS = 8000
 
 export async function runLatency(options: LatencyOptions): Promise<readonly LatencyRow[]> {
@@ -61,7 +61,7 @@ async function runOne(
   }
 }
 
-/** Requests that came early enough to have been answered by the end. */
+/** Requests that came early enough to be answered before the end. */
 function figuresOf({ record }: Recorded, latencyMs: number): Pick<LatencyRow, 'perSecond' | 'inFlight'> {
   const to = record.endedMs - 2 * latencyMs
   const { accepted, heldMs } = tallyOf(record, { from: to - MEASURED_MS, to })

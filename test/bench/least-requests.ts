@@ -1,9 +1,9 @@
 import type { Workspace } from './workspace.ts'
 
-/** The fewest requests by which the whole can be had: full pages of each list, and one read for each text. */
+/** The minimum number of requests to read everything: full pages of each list, and one read for each text. */
 export interface LeastRequests {
   lists: number
-  /** Reads of texts: for each e-mail its copies in canonical order until one gives a text. */
+  /** Reads of texts: the copies of each e-mail in canonical order, until one has a text. */
   texts: number
 }
 

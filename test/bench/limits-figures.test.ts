@@ -11,7 +11,7 @@ import {
 const BIN_MS = 100
 const BUCKET: KnownLimit = { kind: 'token-bucket', rate: 10, burst: 20 }
 
-/** @param binAt what came in the bin that begins at this many ms */
+/** @param binAt the requests in the bin that begins at this time in ms */
 function recordOf(seconds: number, binAt: (ms: number) => Bin): RequestRecord {
   const bins = Array.from({ length: (seconds * 1000) / BIN_MS }, (_, number) => binAt(number * BIN_MS))
   return { binMs: BIN_MS, bins, changes: [], endedMs: seconds * 1000 + 40 }
@@ -54,7 +54,7 @@ test('a sliding window is judged over a multiple of its length', () => {
 
 test('of places at once the utilisation is the share of time in which they are taken', () => {
   const rule: KnownLimit = { kind: 'concurrency', max: 4 }
-  // Each place is taken for 105 of 110 ms.
+  // Each place in flight is used for 105 of 110 ms.
   const record = recordOf(63, ms => (ms % 1100 === 0 ? [40, 0, 40 * 105] : none))
   const steady = steadyFigures(rule, record)
   expect(steady?.utilisation).toBeCloseTo(105 / 110, 6)

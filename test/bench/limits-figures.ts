@@ -1,8 +1,8 @@
 import type { LimitRule } from '../../src/simulator/faults/limits.ts'
 
-/** The arithmetic of how well a rate limit was used. Pure: from what the simulator recorded. Times in ms of its clock. */
+/** Computes how well a rate limit was used, from the simulator's record. Pure. Times are ms of the simulator's clock. */
 
-/** Requests by the moment at which they came. The first bin begins at 0, as do the windows of a fixed window. */
+/** Requests by their time of arrival. The first bin begins at 0, and so do fixed windows. */
 export interface RequestRecord {
   binMs: number
   bins: readonly Bin[]
@@ -11,7 +11,7 @@ export interface RequestRecord {
   endedMs: number
 }
 
-/** `heldMs`: for how long the accepted ones were there until they were answered, all together. */
+/** `heldMs`: the total time from arrival to answer of the accepted requests. */
 export type Bin = readonly [accepted: number, refused: number, heldMs: number]
 
 export type KnownLimit = Exclude<LimitRule, { kind: 'none' }>
@@ -28,21 +28,21 @@ export interface Tally {
 }
 
 export interface SteadyFigures {
-  /** What was measured: after convergence. */
+  /** The measured span, after convergence. */
   span: Span
   accepted: number
-  /** What the limit would have let in, see `allowedIn`. */
+  /** The requests that the limit allows, see `allowedIn`. */
   allowed: number
   utilisation: number
-  /** Of all that were sent. */
+  /** Share of all requests. */
   refusedShare: number
-  /** Mean time from the coming of an accepted request to its answer. */
+  /** Mean time from the arrival of an accepted request to its answer. */
   heldMs: number
 }
 
 const WARM_UP_MS = 30_000
 const WARM_UP_WINDOWS = 2
-/** Of the running mean, where the limit has no window of its own. */
+/** Window of the running mean for limits without a window. */
 const RUNNING_MS = 10_000
 
 /** Undefined when no request came. */
@@ -51,7 +51,7 @@ export function firstRequestAt({ bins, binMs }: RequestRecord): number | undefin
   return first < 0 ? undefined : first * binMs
 }
 
-/** What came in whole bins from `from` to before `to`. */
+/** The requests in whole bins from `from` up to, not including, `to`. */
 export function tallyOf({ bins, binMs }: RequestRecord, { from, to }: Span): Tally {
   return bins.slice(Math.round(from / binMs), Math.round(to / binMs)).reduce<Tally>(
     (sum, [accepted, refused, heldMs]) => ({
@@ -64,10 +64,10 @@ export function tallyOf({ bins, binMs }: RequestRecord, { from, to }: Span): Tal
 }
 
 /**
- * What is left when the time until convergence is left out: 30 s from the first request, or two windows if that is
- * longer. A fixed window is measured from the beginning of one to the end of another, and a sliding one over a
- * multiple of its length, so that a program that asks at once and then waits is not judged by where the cut falls.
- * Undefined when nothing is left.
+ * The span to measure, without the time until convergence: 30 s from the first request, or two windows if that is
+ * longer. Fixed windows are measured from the start of one to the end of another, sliding windows over a multiple of
+ * their length. Otherwise the cut would change the figure of a program that sends a burst and then waits. Undefined
+ * when nothing is left.
  */
 export function measuredSpan(rule: KnownLimit, record: RequestRecord): Span | undefined {
   const first = firstRequestAt(record)
@@ -81,12 +81,12 @@ export function measuredSpan(rule: KnownLimit, record: RequestRecord): Span | un
 }
 
 /**
- * Requests that a limit would have let in during a span as `measuredSpan` gives it.
- * - Token bucket: rate x time. What was left in the bucket at the beginning belongs to the time before.
+ * The number of requests that a limit allows during a span from `measuredSpan`.
+ * - Token bucket: rate x time. Tokens that were left at the start belong to the time before.
  * - Windows: count x number of windows.
- * - Concurrency: max x time / how long an accepted request held its place on average, as measured in the simulator
- *   and not as set, since timers and a busy machine make it longer. Accepted over this is the mean number of places
- *   that were taken, over max; a place is empty while its answer goes out and the next request comes in.
+ * - Concurrency: max x time / mean time that an accepted request was in flight. That time is measured in the
+ *   simulator, since timers and a busy machine make it longer than the set one. Accepted requests over this number are
+ *   the mean number in flight, over max. A place is empty while its answer is sent and the next request arrives.
  */
 export function allowedIn(rule: KnownLimit, { from, to }: Span, { accepted, heldMs }: Tally): number {
   const ms = to - from
@@ -120,17 +120,17 @@ export function steadyFigures(rule: KnownLimit, record: RequestRecord): SteadyFi
 
 export interface Reach {
   rule: KnownLimit
-  /** When it began; by `to` the whole running mean must have been seen. */
+  /** Start of the search; the whole window of the running mean must end before `to`. */
   span: Span
-  /** Of what the limit allows. */
+  /** Share of the limit that must be used. */
   utilisation: number
-  /** The share of 429 that is let pass, all by default. */
+  /** The allowed share of 429; default: any. */
   refusedShare?: number
 }
 
 /**
- * How long it took until a running mean was as wanted, from the beginning of the span to the beginning of the first
- * stretch of 10 s (or of one window of the limit) that was. Undefined when none was.
+ * The time until a running mean met the target: from the start of the span to the start of the first 10 s (or the
+ * first window of the limit) that did. Undefined when none did.
  */
 export function timeToReach(record: RequestRecord, wanted: Reach): number | undefined {
   const { rule, span, utilisation, refusedShare = 1 } = wanted

@@ -57,7 +57,7 @@ function changeFigures({ hint, halvedMs, doubledMs }: ChangeRow): Figure[] {
   ]
 }
 
-/** What tells whether the machine gave every process its time. */
+/** Figures that show whether every process got enough processor time. */
 function loadFigures({ rows, changes, bare, cpu }: Limits): Figure[] {
   const all = [...rows, ...changes]
   const plain = (measure: string, value: string): Figure => ({
@@ -69,7 +69,7 @@ function loadFigures({ rows, changes, bare, cpu }: Limits): Figure[] {
   const most = (of: (row: LimitRow | ChangeRow) => number) => Math.max(...all.map(of))
   return [
     plain(
-      '4 at once, 100 ms each: utilisation by a client that only asks',
+      '4 in flight, 100 ms each: utilisation by a client that only sends requests',
       bare ? bare.utilisation.toFixed(3) : 'too short',
     ),
     plain(`CPU of the machine, ${all.length} pairs at the same time`, percent(cpu.mean)),
@@ -78,8 +78,11 @@ function loadFigures({ rows, changes, bare, cpu }: Limits): Figure[] {
       'timers of the slowest simulator, 99th percentile',
       `${most(row => row.lateMs).toFixed(1)} ms late`,
     ),
-    plain('of it the programs, starting included', percent(shareOfMachine(all.map(row => row.daemon)))),
-    plain('of it the simulators, starting included', percent(shareOfMachine(all.map(row => row.simulator)))),
+    plain('CPU share of the programs, start included', percent(shareOfMachine(all.map(row => row.daemon)))),
+    plain(
+      'CPU share of the simulators, start included',
+      percent(shareOfMachine(all.map(row => row.simulator))),
+    ),
     plain(
       'CPU of the busiest program',
       percent(most(({ daemon }) => (daemon.userMs + daemon.systemMs) / daemon.wallMs)),

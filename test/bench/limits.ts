@@ -15,8 +15,9 @@ import { startMeasured, type Usage } from './measured-process.ts'
 import { type Recorded, type RecordedWorkspace, startRecorded } from './recorded-workspace.ts'
 
 /**
- * How much of a rate limit that it does not know the program uses, and how often it is refused for asking too much.
- * A daemon loads a long history from each of many simulators, all at the same time and each in a process of its own.
+ * Measures how much of an unknown rate limit the program uses, and how many of its requests are refused. Several
+ * daemons load a long history at the same time, each from a simulator with a different limit, all in separate
+ * processes.
  */
 
 export interface LimitsOptions {
@@ -30,7 +31,7 @@ export interface LimitsOptions {
 export interface Limits {
   rows: readonly LimitRow[]
   changes: readonly ChangeRow[]
-  /** Of a client that only asks, with the limit of places at once: more cannot be had on this machine. */
+  /** The figure of a client that only sends requests, for the in-flight limit: the maximum on this machine. */
   bare: SteadyFigures | undefined
   cpu: CpuShare
 }
@@ -40,7 +41,7 @@ export type Hint = NonNullable<LimitModel['hint']>
 interface Load {
   daemon: Usage
   simulator: Usage
-  /** How late the simulator's timers were at the 99th percentile. */
+  /** Delay of the simulator's timers at the 99th percentile. */
   lateMs: number
 }
 
@@ -49,15 +50,15 @@ export interface LimitRow extends Load {
   hint: Hint
   /** Undefined when the time was too short. */
   steady: SteadyFigures | undefined
-  /** From the first request; undefined when it never was. */
+  /** Time from the first request; undefined when it never happened. */
   ninetyPercentMs: number | undefined
 }
 
-/** A limit that is changed twice on the way. */
+/** A limit that changes twice during the run. */
 export interface ChangeRow extends Load {
   limit: string
   hint: Hint
-  /** Until nearly no request is refused and the new limit is used; undefined when that never was. */
+  /** Time until hardly any request is refused and the new limit is used; undefined when it never happened. */
   halvedMs: number | undefined
   doubledMs: number | undefined
 }
@@ -67,9 +68,9 @@ interface Pair {
   limit: string
   hint: Hint
   rule: KnownLimit
-  /** How long each answer takes. */
+  /** The latency of each answer. */
   holdMs?: number
-  /** Halved and doubled on the way. */
+  /** Whether the limit is halved and doubled during the run. */
   isChanging?: boolean
 }
 
@@ -93,17 +94,17 @@ const LIMITS: readonly Pick<Pair, 'limit' | 'rule' | 'holdMs'>[] = [
   { limit: '2/s, bucket of 5', rule: { kind: 'token-bucket', rate: 2, burst: 5 } },
   { limit: '600 per fixed minute', rule: { kind: 'fixed-window', count: 600, windowMs: 60_000 } },
   { limit: '100 per sliding 10 s', rule: { kind: 'sliding-window', count: 100, windowMs: 10_000 } },
-  { limit: '4 at once, 100 ms each', ...FOUR_PLACES },
+  { limit: '4 in flight, 100 ms each', ...FOUR_PLACES },
 ]
 
 const HINTS: readonly Hint[] = ['retry-after-seconds', 'retry-after-date', 'none']
 const CHANGE_HINTS: readonly Hint[] = ['retry-after-seconds', 'none']
 
-/** Shares of the time at which the limit is halved and doubled again: the second needs longer to be found. */
+/** Shares of the time at which the limit is halved and doubled again. A doubled limit takes longer to find. */
 const HALVED_AT = 0.3
 const DOUBLED_AT = 0.55
 
-/** Programs start before the time is taken, and windows let in more than the mean. */
+/** Programs start before the measurement, and windows allow more than the mean. */
 const TO_SPARE_SECONDS = 120
 
 const NEARLY_ALL = 0.9
@@ -147,7 +148,7 @@ async function measure(running: readonly RunningPair[], minutes: number) {
   return { ended, bare, cpu }
 }
 
-/** What the limit lets in. Each message is one request and more, so that a program always has something to ask for. */
+/** The requests that the limit allows. Each message needs at least one, so the program never runs out of requests. */
 function perSecond({ rule, holdMs = 1 }: Pair): number {
   switch (rule.kind) {
     case 'token-bucket':
@@ -198,7 +199,7 @@ async function change({ workspace, hint }: RunningPair, minutes: number): Promis
   await workspace.setLimit({ ...TEN, hint })
 }
 
-/** The record is closed first: a daemon that ends asks for less. What was recorded is left in its folder. */
+/** Closes the record first, since an ending daemon sends fewer requests. The record stays in its folder. */
 async function end({ workspace, daemon, folder, ...pair }: RunningPair): Promise<EndedPair> {
   const recorded = await workspace.end()
   writeFileSync(join(folder, 'requests.json'), JSON.stringify(recorded.record))

@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync, readFileSync, rmSync, statfsSync, write
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
 import { join } from 'node:path'
 
-/** What the figures depend on, as lines of text. */
+/** Lines of text about the machine and the versions that the figures depend on. */
 export function describeMachine(folder: string): string[] {
   const { bavail, bsize } = statfsSync(folder)
   return [

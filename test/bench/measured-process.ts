@@ -4,24 +4,24 @@ import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 
-/** What a process took from its start to its end. */
+/** Time and memory that a process used from start to end. */
 export interface Usage {
   wallMs: number
   userMs: number
   systemMs: number
-  /** Peak of the resident memory. */
+  /** Peak resident memory. */
   peakKiB: number
 }
 
 export interface MeasuredProcess {
   child: ChildProcess
-  /** Rejects with what it wrote to standard error when it ends with another status than 0. */
+  /** Rejects with its standard error when the exit status is not 0. */
   ended: Promise<Usage>
 }
 
 const EXIT_REPORT = new URL('exit-report.mjs', import.meta.url).href
 
-/** What a program names in its first line, since here it is not started by that. */
+/** The Node options and the environment from a program's `#!` line, which is not used when it is started here. */
 interface OwnStart {
   options: readonly string[]
   env: Readonly<Record<string, string>>
@@ -39,8 +39,8 @@ function ownStart(program: string): OwnStart {
 }
 
 /**
- * Starts a Node program whose memory and time are measured from the inside.
- * @param log descriptor of a file that takes its standard error
+ * Starts a Node program that measures its own memory and time.
+ * @param log descriptor of a file for its standard error
  */
 export function startMeasured(
   args: readonly [string, ...string[]],

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3'
 
 export interface Scan {
-  /** The table or index that is read from end to end. */
+  /** The table or index that is scanned in full. */
   name: string
   rows: number
 }
@@ -16,8 +16,8 @@ const FROM_THE_START = ['Rewind', 'Last']
 const ONWARDS = ['Next', 'Prev']
 
 /**
- * What a statement reads from end to end, the largest first, as its program tells: a plan in words names aliases only.
- * What it makes itself on the way is left out.
+ * The tables and indices that a statement scans in full, the largest first. Taken from its bytecode, because the query
+ * plan names only aliases. Temporary tables are left out.
  */
 export function scansOf(db: Database.Database, sql: string): Scan[] {
   const program = db.prepare(`EXPLAIN ${sql}`).all() as Instruction[]

@@ -2,11 +2,11 @@ import type { Change } from '../../src/simulator/changes.ts'
 import type { MeasureName, Watch } from './watcher.ts'
 import type { Workspace } from './workspace.ts'
 
-/** Changes the workspace, and says by what it is known that a change has come through. */
+/** Changes the workspace, and says how to recognise each change in the warehouse. */
 export interface Publisher {
-  /** Makes one change of a kind drawn at random. Nothing to look for where it changed nothing that can be told apart. */
+  /** Makes one change of a random kind. Returns nothing when the change cannot be recognised. */
   publish(): Promise<Watch[]>
-  /** Whether it published or changed what has this id. */
+  /** Whether it published or changed the item with this id. */
   isNew(id: string): boolean
 }
 
@@ -63,7 +63,7 @@ async function dealsIn(workspace: Workspace): Promise<Map<string, Fields>> {
   return deals
 }
 
-/** A field that has another text now than before; numbers are left alone, since a double may not hold them. */
+/** A field whose text has changed. Numbers are left out, because a double may not hold them. */
 async function changedField(
   workspace: Workspace,
   deals: Map<string, Fields>,
@@ -78,7 +78,7 @@ async function changedField(
   return undefined
 }
 
-/** Ids of all that the lists hold now, and of what their activities tell of. */
+/** Ids of all items that the lists have now, and of the items that their activities name. */
 export async function listedIds(workspace: Workspace): Promise<ReadonlySet<string>> {
   const listed = new Set<string>()
   for (const kind of ['activities', 'messages', 'crm_records']) {

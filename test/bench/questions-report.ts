@@ -4,7 +4,7 @@ const WANTED_MS = { one: 100, whole: 1000 }
 
 export function questionsTable({ times }: QuestionsMeasured): string {
   return [
-    '| question | rows | median ms | of processor | longest ms | wanted | reached | largest table or index read whole |',
+    '| question | rows | median ms | of processor | longest ms | wanted | reached | largest full scan |',
     '|---|---|---|---|---|---|---|---|',
     ...times.map(({ name, isAboutOne, rows, medianMs, medianCpuMs, longestMs, worstScan }) => {
       const wanted = isAboutOne ? WANTED_MS.one : WANTED_MS.whole
@@ -16,5 +16,5 @@ export function questionsTable({ times }: QuestionsMeasured): string {
 
 export function questionsAbout({ held, written, seconds }: QuestionsMeasured): string {
   const rows = Object.entries(held).map(([table, count]) => `${count.toLocaleString('en')} ${table}`)
-  return `The files of drizzle/questions as they are, on a warehouse with ${rows.join(', ')}, each eleven times in turns, while a daemon writes: ${written.toLocaleString('en')} rows in these ${seconds.toFixed(0)} s.`
+  return `The files of drizzle/questions unchanged, on a warehouse with ${rows.join(', ')}, each eleven times in turns, while a daemon writes: ${written.toLocaleString('en')} rows in these ${seconds.toFixed(0)} s.`
 }

@@ -9,10 +9,10 @@ import { scansOf } from './plan-scans.ts'
 import { wholeWorkspace } from './whole-workspace.ts'
 import { startWorkspace, type Workspace } from './workspace.ts'
 
-/** How long the questions of `drizzle/questions` take while a daemon writes. */
+/** Measures how long the questions of `drizzle/questions` take while a daemon writes. */
 
 export interface QuestionsOptions {
-  /** A warehouse that an earlier run has left here is used again. */
+  /** A warehouse from an earlier run in this folder is used again. */
   folder: string
   /** The built command line program. */
   program: string
@@ -35,9 +35,9 @@ export interface QuestionTime {
   rows: number
   medianMs: number
   longestMs: number
-  /** Of the processor alone, which says more on a busy machine. */
+  /** Processor time only, which is more reliable on a busy machine. */
   medianCpuMs: number
-  /** The largest table or index that is read from end to end, where one is. */
+  /** The largest table or index that is scanned in full, if any. */
   worstScan: { name: string; rows: number } | undefined
 }
 
@@ -53,7 +53,7 @@ const CHANGES: readonly Change[] = [
 export async function runQuestions(options: QuestionsOptions): Promise<QuestionsMeasured> {
   const { messages, folder } = options
   const begun = join(folder, 'questions-now')
-  // The same workspace again, as it was when the warehouse was filled: it depends on when its history ends.
+  // The same workspace as when the warehouse was filled. It depends on the end of its history.
   const now = existsSync(begun) ? readFileSync(begun, 'utf8') : new Date().toISOString()
   const workspace = await startWorkspace({ ...wholeWorkspace(messages), now }, Date.now() - Date.parse(now))
   try {
@@ -97,7 +97,7 @@ async function measure(workspace: Workspace, options: QuestionsOptions): Promise
   }
 }
 
-/** In turns, so that what the daemon does at one time falls on all of them, and each after a change. */
+/** Runs the questions in turns, each after a change, so that the daemon's work affects all of them alike. */
 async function askAll(db: Database.Database, workspace: Workspace): Promise<QuestionTime[]> {
   const asked = questionFiles().map(({ name, sql }) => ({
     name,

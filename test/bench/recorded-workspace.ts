@@ -5,7 +5,7 @@ import type { RequestRecord } from './limits-figures.ts'
 import { startMeasured, type Usage } from './measured-process.ts'
 import type { Workspace } from './workspace.ts'
 
-/** A made-up workspace in a process of its own that records when requests come. */
+/** A made-up workspace in a separate process that records when requests arrive. */
 export interface RecordedWorkspace extends Pick<Workspace, 'url' | 'apiKey' | 'workspaceId'> {
   setLimit(limit: LimitModel): Promise<void>
   /** Stops serving. */
@@ -14,14 +14,14 @@ export interface RecordedWorkspace extends Pick<Workspace, 'url' | 'apiKey' | 'w
 
 export interface Recorded {
   record: RequestRecord
-  /** How late its timers were at the 99th percentile: a process that is starved shows here. */
+  /** Delay of its timers at the 99th percentile. It is large if the process gets too little processor time. */
   lateMs: number
   simulator: Usage
 }
 
 const SERVE = new URL('serve-recorded.mjs', import.meta.url).pathname
 
-/** @param holdMs how long an admitted request holds its place before it is answered */
+/** @param holdMs how long an accepted request is held before it is answered */
 export async function startRecorded(options: SimulatorOptions, holdMs = 0): Promise<RecordedWorkspace> {
   const { child, ended } = startMeasured([SERVE, JSON.stringify(options), String(holdMs)], process.env)
   if (!child.stdout) throw new Error('the simulator has no standard output')

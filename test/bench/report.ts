@@ -1,7 +1,7 @@
 import type { BareResult } from './bare-loop.ts'
 import type { Trial } from './trial.ts'
 
-/** A measured figure beside the one that is wanted. */
+/** A measured figure and its target. */
 export interface Figure {
   measure: string
   value: string
@@ -44,7 +44,7 @@ export function figuresOf({ messages, withTexts, trial }: SizedTrial): Figure[] 
       `${Math.round(perSecond).toLocaleString('en')} (${size.rows.toLocaleString('en')} rows in ${seconds(parley.wallMs)} s; CPU ${seconds(parley.userMs)} s user, ${seconds(parley.systemMs)} s system)`,
     ),
     judged(
-      'requests over the least possible',
+      'requests over the minimum',
       `${extra.toFixed(4)} (${served.total.toLocaleString('en')})`,
       '≤ 1.02',
       extra <= 1.02,
@@ -64,7 +64,7 @@ export function figuresOf({ messages, withTexts, trial }: SizedTrial): Figure[] 
       ? [
           plain(
             'full-text indices',
-            `${(search.bytes / MIB).toFixed(1)} MiB made in ${seconds(search.buildMs)} s (${percent(search.bytes / size.bytes)} and ${percent(search.buildMs / parley.wallMs)} on top)`,
+            `${(search.bytes / MIB).toFixed(1)} MiB built in ${seconds(search.buildMs)} s (${percent(search.bytes / size.bytes)} and ${percent(search.buildMs / parley.wallMs)} on top)`,
           ),
         ]
       : []),
@@ -79,7 +79,7 @@ export function figuresOf({ messages, withTexts, trial }: SizedTrial): Figure[] 
   ]
 }
 
-/** For the same rows; a busy machine and its disk disturb this less than the time on the clock. */
+/** For the same rows. A busy machine and its disk affect this less than wall time. */
 function cpuOverBare(parley: Trial['parley'], bare: BareResult): number {
   return (parley.userMs + parley.systemMs) / bare.cpuMs
 }

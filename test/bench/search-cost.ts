@@ -3,14 +3,14 @@ import { systemClock } from '../../src/clock.ts'
 import { buildSearch } from '../../src/store/search/build.ts'
 import { openStore } from '../../src/store/store.ts'
 
-/** What the full-text indices add to a warehouse. */
+/** The time and space that the full-text indices add to a warehouse. */
 export interface SearchCost {
-  /** As at the end of a backfill, in one go. */
+  /** Built at once, as at the end of a backfill. */
   buildMs: number
   bytes: number
 }
 
-/** Makes the indices of a finished warehouse that has none, as a backfill does at its end. */
+/** Builds the indices of a finished warehouse without indices, as a backfill does at its end. */
 export async function measureSearch(path: string): Promise<SearchCost> {
   const clock = systemClock()
   const store = openStore({ path, mode: 0o600, command: 'bench', pid: process.pid, clock })

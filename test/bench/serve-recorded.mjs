@@ -1,8 +1,8 @@
 /**
- * The built simulator in a process of its own, which also records when requests came and what became of them, in
- * bins of a fixed length so that it stays small. Arguments, as JSON: the simulator's options, and how many ms an
- * admitted request holds its place before it is answered (the simulator's own latency comes before it admits one).
- * It writes a line when it listens and one with the record when its input ends.
+ * The built simulator in a separate process that also records when requests arrived and how they were answered, in
+ * bins of a fixed length so that the record stays small. Arguments, as JSON: the simulator's options, and for how many
+ * ms an accepted request is held before it is answered (the simulator's own latency comes before it accepts one). It
+ * writes a line when it listens, and one with the record when its input ends.
  */
 import { subscribe } from 'node:diagnostics_channel'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -27,7 +27,7 @@ function holdBack(response) {
   }
 }
 
-/** At its first moment, which is when the simulator admits it where it has no latency. */
+/** The time of arrival. Without latency the simulator accepts the request at that time. */
 function record(response) {
   const at = performance.now()
   response.once('close', () => {

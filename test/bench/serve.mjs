@@ -1,6 +1,6 @@
 /**
- * The built simulator in a process of its own: its options as JSON in the first argument, and in the second how long
- * ago, in milliseconds, its clock began, which it reads for the first time then.
+ * The built simulator in a separate process. Arguments: its options as JSON, and how many milliseconds ago its history
+ * ends. Only the first reading of its clock is set back by that time.
  */
 const { systemClock } = await import(new URL('../../dist/clock.js', import.meta.url).href)
 const { startSimulator } = await import(new URL('../../dist/simulator/server.js', import.meta.url).href)
@@ -17,5 +17,5 @@ const clock = {
 const options = { ...JSON.parse(process.argv[2]), control: true, clock }
 const { url, apiKey, workspaceId } = await startSimulator(options)
 process.stdout.write(`${JSON.stringify({ url, apiKey, workspaceId })}\n`)
-// Whoever started it is gone when the input ends.
+// The end of the input means that the process that started this one has ended.
 process.stdin.resume().on('end', () => process.exit(0))

@@ -14,22 +14,22 @@ export interface TrialOptions {
   program: string
   withTexts: boolean
   repeat: number
-  /** Whether the bare loop is measured too. */
+  /** Whether to measure the bare loop as well. */
   withBare: boolean
 }
 
-/** A backfill of one size, each figure the best of its repetitions, which were made in turns. */
+/** Measures backfills of one size. The runs alternate, and each figure is the best of its runs. */
 export interface Trial {
   parley: Usage
   size: WarehouseSize
   served: Pick<Served, 'total' | 'bytes'>
   least: LeastRequests
   bare: BareResult | undefined
-  /** The runs make no full-text indices; this is what these add. */
+  /** The runs build no full-text indices; this is their additional cost. */
   search: SearchCost
 }
 
-/** What grows with the number of messages; all else in the workspace is small. */
+/** Sizes that grow with the number of messages. The rest of the workspace is small. */
 const LISTS = ['activities', 'messages']
 
 export async function runTrial(workspace: Workspace, options: TrialOptions): Promise<Trial> {

@@ -1,14 +1,14 @@
 import Database from 'better-sqlite3'
 import { quote } from '../../src/store/database/sql.ts'
 
-/** What a finished warehouse holds. */
+/** The contents of a finished warehouse. */
 export interface WarehouseSize {
-  /** Rows of all tables but the internal ones. */
+  /** Rows of all tables except the internal ones. */
   rows: number
   bytes: number
-  /** Pages of indices, in bytes; tables that are stored by their key are none. */
+  /** Pages of indices, in bytes. WITHOUT ROWID tables do not count as indices. */
   indexBytes: number
-  /** The table of merged messages with its indices. */
+  /** The table `messages` with its indices. */
   mergedBytes: number
   /** Tables and indices, the largest first. */
   parts: readonly { name: string; bytes: number }[]

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
 
-/** What is looked for in the warehouse, by its key. */
+/** An item to look for in the warehouse, by its key. */
 const MEASURES = {
   'new messages': 'SELECT 1 FROM live_message_copies WHERE id = @key',
   'texts of new messages': "SELECT 1 FROM live_messages WHERE id = @key AND text_state <> 'pending'",
@@ -16,7 +16,7 @@ export type MeasureName = keyof typeof MEASURES
 
 const MEASURE_NAMES = Object.keys(MEASURES) as MeasureName[]
 
-/** Something that was published and is to appear. */
+/** A published item that has not appeared yet. */
 export interface Watch {
   measure: MeasureName
   key: string
@@ -27,18 +27,18 @@ export interface Watch {
 
 export interface Measured {
   measure: MeasureName
-  /** From publishing to queryable, in ms, ascending. */
+  /** Times from published to queryable, in ms, ascending. */
   lags: readonly number[]
-  /** Published still, and not there in the end. */
+  /** Items that are still published but never appeared. */
   missing: number
 }
 
 export interface Watcher {
-  /** What is not there yet. */
+  /** Items that have not appeared yet. */
   open(): readonly Watch[]
   add(watches: readonly Watch[]): void
   look(): void
-  /** @param listed ids of all that the API lists in the end */
+  /** @param listed ids of all items that the API lists at the end */
   measured(listed: ReadonlySet<string>): Measured[]
 }
 
@@ -50,7 +50,7 @@ export function createWatcher(db: Database.Database): Watcher {
   return {
     open: () => open,
     add(watches) {
-      // What is changed again may never be seen as it was.
+      // An item that changes again may never be seen in the earlier state.
       const isOutdated = (old: Watch) =>
         watches.some(({ measure, key }) => measure === old.measure && key === old.key)
       open = [...open.filter(old => !isOutdated(old)), ...watches]

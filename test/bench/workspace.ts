@@ -6,7 +6,7 @@ import type { LoggedRequest } from '../../src/simulator/http/requests.ts'
 import type { SimulatorOptions } from '../../src/simulator/server.ts'
 import { startMeasured, type Usage } from './measured-process.ts'
 
-/** A made-up workspace that is served in a process of its own. */
+/** A made-up workspace that a separate process serves. */
 export interface Workspace {
   url: string
   apiKey: string
@@ -14,7 +14,7 @@ export interface Workspace {
   change(change: Change): Promise<ChangeResult>
   requests(): Promise<Served>
   forgetRequests(): Promise<void>
-  /** How many of each kind there are. */
+  /** The number of items of each kind. */
   counts(): Promise<Record<string, number>>
   /** The items of one kind, as JSON. */
   lines(kind: string): AsyncIterable<string>
@@ -23,10 +23,10 @@ export interface Workspace {
 
 export interface Served {
   total: number
-  /** Of JSON, before compression. */
+  /** Bytes of JSON, before compression. */
   bytes: number
   counts: readonly RouteCount[]
-  /** The last hundred, the oldest first. */
+  /** The last hundred requests, the oldest first. */
   recent: readonly LoggedRequest[]
 }
 
@@ -38,7 +38,7 @@ export interface RouteCount {
 
 const SERVE = new URL('serve.mjs', import.meta.url).pathname
 
-/** @param agoMs how long ago its clock began, at the end of its history */
+/** @param agoMs how long ago its clock started, at the end of its history */
 export async function startWorkspace(options: SimulatorOptions, agoMs = 0): Promise<Workspace> {
   const { child, ended } = startMeasured([SERVE, JSON.stringify(options), String(agoMs)], process.env)
   if (!child.stdout) throw new Error('the simulator has no standard output')

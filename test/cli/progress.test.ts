@@ -96,7 +96,7 @@ describe('the picture of a backfill', () => {
     [
       'refused',
       -5,
-      'The API has granted no access for 40 s (connection refused): trying now, gives up in 1 min 20 s',
+      'The API has refused access for 40 s (connection refused): trying now, gives up in 1 min 20 s',
     ],
   ] as const)('an API that is %s is said with since when and until when', (kind, nextMs, line) => {
     const { now } = overall

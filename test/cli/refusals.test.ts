@@ -42,7 +42,7 @@ test.concurrent.for([403, 404] as const)(
     const { status, stderr } = await parley(['backfill'], place)
     expect(status).toBe(EXIT_STATUS.refused)
     expect(stderr).toContain(
-      `parley: The API at ${simulator.url} answers 403 or 404 to everything for workspace ${simulator.workspaceId} with the key from environment PARLEY_API_KEY\nhint: Check api.workspace_id and `,
+      `parley: The API at ${simulator.url} answers every request with 403 or 404 (workspace ${simulator.workspaceId}, key from environment PARLEY_API_KEY)\nhint: Check api.workspace_id and `,
     )
     const rows = (stdout: string) =>
       JSON.parse(stdout).resources.map(({ resource, rows_live, rows_deleted }: Record<string, unknown>) => ({
@@ -57,7 +57,7 @@ test.concurrent.for([403, 404] as const)(
 
 test.concurrent.for([
   [200, 'The API answers 200: The answer is a web page, not JSON', EXIT_STATUS.apiUnavailable],
-  [404, 'it answers 403 or 404 to everything, and its errors do not have the API', EXIT_STATUS.refused],
+  [404, 'it answers every request with 403 or 404, and its errors do not have the API', EXIT_STATUS.refused],
 ] as const)(
   'a site that answers %d with a web page to everything is told apart from the API, and not waited for',
   async ([answer, says, status], context) => {
@@ -66,8 +66,10 @@ test.concurrent.for([
     const around = { cwd, env: { ...env, PARLEY_API_GIVE_UP_SECONDS: '604800' } }
     const ends = await Promise.all([parley(['backfill'], around), parley(['doctor'], around)])
     expect(ends.map(end => end.status)).toEqual([status, EXIT_STATUS.apiUnavailable])
-    expect(ends[0].stderr).toContain(`parley: ${url} is not this API: ${says}`)
-    expect(ends[1].stdout).toMatch(/\nWRONG {4}API: http\S+ is not this API: .*\n {9}→ Set api\.base_url /)
+    expect(ends[0].stderr).toContain(`parley: ${url} is not the API that parley reads: ${says}`)
+    expect(ends[1].stdout).toMatch(
+      /\nWRONG {4}API: http\S+ is not the API that parley reads: .*\n {9}→ Set api\.base_url /,
+    )
     for (const { stdout, stderr } of ends)
       expect((stdout + stderr).match(/Set api\.base_url/g)).toHaveLength(1)
   },

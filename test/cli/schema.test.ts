@@ -36,7 +36,7 @@ test.concurrent('schema lists every table with a sentence, and leaves the views 
   expect(listed).toEqual(expect.arrayContaining(NAMES.filter(name => !name.startsWith('live_'))))
   expect(stdout).toMatch(/\nmeetings +table +Recorded meetings\. /)
   expect(stdout).not.toMatch(/\nlive_meetings /)
-  expect(stdout).toContain('has a view live_… without those that are')
+  expect(stdout).toContain('has a view live_… without the deleted rows')
   expect(stdout).toContain('search_transcripts, search_meetings, search_indices: full-text indices')
 })
 
@@ -80,7 +80,7 @@ test.concurrent('schema needs neither settings nor a warehouse, says that there 
   const { status, stderr } = await parley(['schema', '--database', 'mine.db'], { cwd })
   expect(status).toBe(EXIT_STATUS.done)
   expect(stderr).toBe(
-    `parley: there is no ${join(cwd, 'mine.db')} yet, so that typed tables of CRM objects are not shown\n`,
+    `parley: ${join(cwd, 'mine.db')} does not exist yet, so the typed tables of CRM objects are not shown\n`,
   )
   expect(readdirSync(cwd)).toEqual([])
 })
@@ -162,28 +162,32 @@ test.concurrent('schema --duckdb attaches the file by its full path', async () =
 test.concurrent.each<[args: string[], message: string, hint: string]>([
   [
     ['schema', 'meetngs'],
-    'parley schema knows no table or view: "meetngs"',
+    '"meetngs" is not a table or view that parley schema describes',
     'Did you mean meetings? parley schema lists them all.',
   ],
   [
     ['schema', 'deals'],
-    'parley schema knows no table or view: "deals"',
+    '"deals" is not a table or view that parley schema describes',
     'Did you mean deal_timeline or deal_stage_history? parley schema lists them all.',
   ],
-  [['schema', 'xyz'], 'parley schema knows no table or view: "xyz"', 'parley schema lists them all.'],
+  [
+    ['schema', 'xyz'],
+    '"xyz" is not a table or view that parley schema describes',
+    'parley schema lists them all.',
+  ],
   [
     ['schema', 'search_messages'],
-    'parley schema knows no table or view: "search_messages"',
+    '"search_messages" is not a table or view that parley schema describes',
     'Full-text index of subjects and texts of e-mails; its rowid is `messages._id`. drizzle/README.md says how to use it. parley schema lists them all.',
   ],
   [
     ['schema', 'sync_tasks'],
-    'parley schema knows no table or view: "sync_tasks"',
-    'It is parley’s own, and may change. parley schema lists them all.',
+    '"sync_tasks" is not a table or view that parley schema describes',
+    'It is internal to parley and may change. parley schema lists them all.',
   ],
   [
     ['schema', 'teams', '--duckdb'],
-    'parley schema --duckdb is for the whole file and takes no table: "teams"',
+    'parley schema --duckdb describes the whole file and takes no table: "teams"',
     'Leave teams out.',
   ],
   [

@@ -11,7 +11,7 @@ test('all wrong flags are reported at once, without a stack', async () => {
   const { status, stdout, stderr } = await parley(['init', '--max-concurrency', 'many', '--since', 'soon'])
   expect({ status, stdout }).toEqual({ status: EXIT_STATUS.settings, stdout: '' })
   expect(stderr.split('\n')).toEqual([
-    'parley: The settings are wrong in 2 places:',
+    'parley: Invalid settings, 2 problems:',
     expect.stringMatching(/^ {2}api\.max_concurrency is "many" in flag --max-concurrency: expected /),
     expect.stringMatching(/^ {2}sync\.since is "soon" in flag --since: expected /),
     'hint: config/README.md explains every setting.',

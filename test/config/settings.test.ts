@@ -193,7 +193,7 @@ describe('what a value may be', () => {
     const attempt = () =>
       load({ flags: { 'sync.resources': 'members,robots' }, resourceNames: ['members', 'teams'] })
     expect(complaint(attempt)).toBe(
-      'The settings are wrong: sync.resources is ["members","robots"] in flag --only: expected a list of names from members, teams',
+      'Invalid settings: sync.resources is ["members","robots"] in flag --only: expected a list of names from members, teams',
     )
     expect(complaint(() => load({ flags: { 'sync.resources': '' } }))).toContain('sync.resources')
   })
@@ -240,18 +240,18 @@ describe('what is wrong', () => {
       }),
     )
     expect(message.split('\n').map(line => line.trim())).toEqual([
-      'The settings are wrong in 9 places:',
+      'Invalid settings, 9 problems:',
       'environment PARLEY_SYNC_SINC is not a setting; did you mean PARLEY_SYNC_SINCE?',
       'sync.poll_second in config/parley.toml is not a setting; did you mean sync.poll_seconds?',
       '[databse] in config/parley.toml is not a section; did you mean [database]?',
       'api.max_concurrency is "many" in flag --max-concurrency: expected a whole number from 1 to 1000',
       'retention.runs_days is -1 in environment PARLEY_RETENTION_RUNS_DAYS: expected a whole number from 1 to 36500',
       'log.level is 3 in config/parley.toml: expected one of trace, debug, info, warn, error, fatal, silent',
-      expect.stringContaining('api.base_url is not set: give --base-url, PARLEY_BASE_URL'),
+      expect.stringContaining('api.base_url is not set: use --base-url, PARLEY_BASE_URL'),
       expect.stringContaining(
-        'api.key is not set: put it in PARLEY_API_KEY, or in a file named by PARLEY_API_KEY_FILE',
+        'api.key is not set: use PARLEY_API_KEY, or name a file with the key by --api-key-file',
       ),
-      expect.stringContaining('api.workspace_id is not set: give --workspace-id, PARLEY_WORKSPACE_ID'),
+      expect.stringContaining('api.workspace_id is not set: use --workspace-id, PARLEY_WORKSPACE_ID'),
     ])
   })
 
@@ -298,7 +298,7 @@ describe('what is wrong', () => {
   test('never shows the key, whatever is wrong with it', () => {
     const env = { PARLEY_API_KEY: 'húsh' }
     expect(complaint(() => load({ env }))).toBe(
-      'The settings are wrong: api.key is wrong (not shown) in environment PARLEY_API_KEY: expected a key of printable ASCII characters without spaces',
+      'Invalid settings: api.key is invalid (not shown) in environment PARLEY_API_KEY: expected a key of printable ASCII characters without spaces',
     )
     for (const line of ['key = "hush hush"', 'key = ["hush"]', 'ky = "hush"', 'key = { hush = 1 }']) {
       file('config/parley.toml', `[api]\n${line}`)
@@ -383,7 +383,7 @@ describe('the API key', () => {
     file('config/parley.key', 'two words')
     file('config/parley.toml', '[api]\nkey_file = "parley.key"')
     expect(complaint(() => loadForApi({ env: rest }))).toContain(
-      'api.key is wrong (not shown) in config/parley.key (config/parley.toml): expected a key',
+      'api.key is invalid (not shown) in config/parley.key (config/parley.toml): expected a key',
     )
   })
 
@@ -457,7 +457,7 @@ describe('the nudge secret', () => {
     wrong => {
       file('short', wrong)
       const message = (source: string) =>
-        `The settings are wrong: http.nudge_secret is wrong (not shown) in ${source}: expected a secret of at least 16 and at most 200 printable ASCII characters without spaces`
+        `Invalid settings: http.nudge_secret is invalid (not shown) in ${source}: expected a secret of at least 16 and at most 200 printable ASCII characters without spaces`
       expect(complaint(() => load({ env: { PARLEY_HTTP_NUDGE_SECRET: wrong } }))).toBe(
         message('environment PARLEY_HTTP_NUDGE_SECRET'),
       )
@@ -538,7 +538,7 @@ describe('a caller that uses only the path of the database', () => {
 test('a base URL that ends in a version of the API is a warning that names the one to give', () => {
   const warnings = (url: string) => load({ flags: { 'api.base_url': url } }).warnings
   expect(warnings('https://api.example.com/v1/')).toEqual([
-    "api.base_url ends in /v1, which parley adds itself: give https://api.example.com where it is the API's",
+    'api.base_url ends in /v1, but parley adds /v1 and /v2 itself: try https://api.example.com',
   ])
   expect(warnings('https://api.example.com/v1x')).toEqual([])
   expect(warnings('https://v1')).toEqual([])

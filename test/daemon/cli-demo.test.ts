@@ -99,7 +99,7 @@ const NOW = Date.parse('2026-03-04T05:06:07Z')
 const event = (kind: string | undefined, lagMs: number | undefined): DemoEvent => ({
   at: NOW - 60_000,
   kind,
-  what: kind === undefined ? 'the API is well again' : `${kind}, お見積りの件 ${'long '.repeat(30)}`,
+  what: kind === undefined ? 'the API works normally again' : `${kind}, お見積りの件 ${'long '.repeat(30)}`,
   lagMs,
 })
 
@@ -155,7 +155,7 @@ describe('the picture of a demo', () => {
       '60 changes, 40 in the warehouse, half of them within 2 s; 20 to come, the oldest made 1 min ago',
     )
     expect(text).toContain(`${RESOURCE_NAMES.length - 7} more resources: `)
-    expect(text).toMatch(/the API is well again$/)
+    expect(text).toMatch(/the API works normally again$/)
   })
 })
 

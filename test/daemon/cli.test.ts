@@ -150,9 +150,7 @@ describe('a key', () => {
     expect(ready.body).toMatch(new RegExp(`^waiting since \\d{4}-\\S+Z: ${REFUSED.source}\n$`))
     expect((await daemon.ask('/livez')).status).toBe(200)
     const status = (await beside(place, ['status'])).stdout
-    expect(status).toMatch(
-      /^The API has granted no access for .+ \(since \S+\): The API at .+ Check api\.key: /,
-    )
+    expect(status).toMatch(/^The API has refused access for .+ \(since \S+\): The API at .+ Check api\.key: /)
     expect(status).toMatch(/\nThe daemon has been waiting for .+\. It resumes in /)
     expect(status.match(new RegExp(REFUSED.source, 'g'))).toHaveLength(1)
     expect(simulator.requests.total()).toBe(asked)

@@ -102,9 +102,7 @@ describe('after a session that could not go on', () => {
 
   test('access that was lost is waited for with what a person can do about it', () => {
     expect(recoveryFrom({ ...lost, error: accessGone(ACCESS, false), timesLost: 1 })).toMatchObject({
-      reason: expect.stringMatching(
-        /with the key from .+\. Check api\.workspace_id and the key's permissions\./,
-      ),
+      reason: expect.stringMatching(/key from .+\)\. Check api\.workspace_id and the key's permissions\./),
     })
   })
 

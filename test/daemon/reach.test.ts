@@ -33,9 +33,9 @@ test.concurrent('404 on everything for a while ends no daemon, neither one that 
   expect(await until(states, found => found.join() === 'failing')).toEqual(['failing'])
   const [reason] = await until(
     () => column(place.file, "SELECT reason FROM sync_status WHERE resource = 'members'"),
-    ([found]) => String(found).includes('granted no access'),
+    ([found]) => String(found).includes('refused access'),
   )
-  expect(reason).toMatch(/^The API has granted no access since 2\S+Z \(.*\); next try at 2\S+Z$/)
+  expect(reason).toMatch(/^The API has refused access since 2\S+Z \(.*\); next try at 2\S+Z$/)
   expect(await daemon.ask('/readyz')).toMatchObject({ status: 503 })
 
   daemon.signal('SIGKILL')

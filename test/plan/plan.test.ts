@@ -177,7 +177,7 @@ test('a refused key, another workspace and an API that cannot be reached end it 
   const elsewhere = { ...env, PARLEY_WORKSPACE_ID: 'another-workspace' }
   const lost = await parley(['backfill', '--plan'], { cwd, env: elsewhere })
   expect(lost).toMatchObject({ status: EXIT_STATUS.refused, stdout: '' })
-  expect(lost.stderr).toContain('403 or 404 to everything for workspace another-workspace')
+  expect(lost.stderr).toContain('every request with 403 or 404 (workspace another-workspace, ')
   const gone = await startSimulator({ messages: 1 })
   await gone.close()
   const unreachable = await parley(['backfill', '--plan', '--give-up-seconds', '1'], {

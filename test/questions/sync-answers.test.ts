@@ -127,7 +127,7 @@ test('what fails comes first, then what loads, then what was never read; the old
   )
   expect(only(placed, 'resource', 'state', 'minutes_ago', 'reason')).toEqual([
     { resource: 'messages', state: 'failing', minutes_ago: 60, reason: 'why' },
-    { resource: 'activities', state: 'backfilling', minutes_ago: null, reason: 'Not read to its end yet' },
+    { resource: 'activities', state: 'backfilling', minutes_ago: null, reason: 'Not completely read yet' },
     { resource: 'transcripts', state: 'ok', minutes_ago: null, reason: null },
     { resource: 'playbook_results', state: 'ok', minutes_ago: 120, reason: null },
     { resource: 'meetings', state: 'ok', minutes_ago: 60, reason: null },

@@ -233,7 +233,7 @@ describe('sync_status', () => {
 
   test.each([
     ['silent', 'failing', 'The API has not answered since'],
-    ['refused', 'failing', 'The API has granted no access since'],
+    ['refused', 'failing', 'The API has refused access since'],
     ['asked-to-wait', 'waiting', 'The API has asked to wait since'],
   ] as const)(
     'says of each resource that is not read meanwhile that the API is %s',
@@ -259,7 +259,7 @@ describe('sync_status', () => {
     store.db.exec("UPDATE sync_tasks SET waiting = key <> 'c', round = 1")
     expect(transcripts(store)).toEqual({
       state: 'waiting',
-      reason: 'Not ready at the API yet: transcripts (2)',
+      reason: 'Not ready in the API yet: transcripts (2)',
     })
     store.db.exec('UPDATE sync_tasks SET waiting = 0')
     expect(transcripts(store)).toEqual({ state: 'ok', reason: null })

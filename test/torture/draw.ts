@@ -1,6 +1,6 @@
 /** Random numbers that are the same for the same seed. */
 export interface Draw {
-  /** A whole number from 0 up to, not including, `end`. */
+  /** A whole number from 0 up to, but not including, `end`. */
   below(end: number): number
   pick<T>(list: readonly [T, ...T[]]): T
 }

@@ -8,16 +8,16 @@ import { until } from '../support/until.ts'
 import type { Draw } from './draw.ts'
 import type { Mode } from './modes.ts'
 
-/** A week is a second, so that what must be seen twice, days apart, is seen twice by the next runs. */
+/** A week takes one second, so that the next runs give the second answer that must come days later. */
 const SOON = { PARLEY_SYNC_INTERVAL_SCALE: '0.000001', PARLEY_API_TIMEOUT_SECONDS: '3' }
 
 /**
- * What cannot be read is left alone for some seconds, longer than the other requests of a run take. Where that was
- * shorter, something would be due at every instant, and no run would end.
+ * Something that cannot be read is retried after some seconds, longer than the other requests of a run take. With a
+ * shorter backoff something would be due at every instant, and no run would end.
  */
 const PUT_OFF = { PARLEY_SYNC_INTERVAL_SCALE: '0.0005', PARLEY_API_TIMEOUT_SECONDS: '3' }
 
-/** Waits until every list that could not be read may be asked for again. */
+/** Waits until every list that could not be read may be requested again. */
 async function untilDue({ database }: Trial): Promise<void> {
   const db = new Database(database, { readonly: true })
   const latest = db.prepare('SELECT max(retry_at) FROM sync_segments').pluck().get()
@@ -29,7 +29,7 @@ async function untilDue({ database }: Trial): Promise<void> {
   )
 }
 
-/** A backfill while the service is so, and three more once it is well again. */
+/** Runs a backfill while the service is hostile, and three more when it works normally again. */
 async function hindered(trial: Trial, faults: readonly Fault[], told: string): Promise<string> {
   await trial.simulator.setFaults(faults)
   const { status } = await trial.backfill()
@@ -43,7 +43,7 @@ async function hindered(trial: Trial, faults: readonly Fault[], told: string): P
   return `${told}; struck ${struck.join(', ')} times; first ${status}; without exit ${after.join(', ')}`
 }
 
-/** Services that lie, lag or break on single items, which a backfill must outlive. */
+/** Services that lie, lag or fail on single items. A backfill must cope with all of them. */
 export const HOSTILE_MODES: Readonly<Record<string, Mode>> = {
   blips: {
     about: 'single wrong answers of every kind to a complete warehouse',

@@ -6,9 +6,9 @@ import { createDraw } from './draw.ts'
 import { MODES, type Mode } from './modes.ts'
 
 /**
- * Backfills that are mistreated, and compared with what the simulator publishes:
- * `npx tsx test/torture/kill.ts --runs 100 [--seed 1] [--at-once 1] [--MODE …]`. The same seed is the same trial,
- * but for the moment at which a kill strikes within a request. Exits 1 when a trial failed.
+ * Kills and disturbs backfills, and compares their warehouses with what the simulator publishes:
+ * `npx tsx test/torture/kill.ts --runs 100 [--seed 1] [--at-once 1] [--MODE …]`. The same seed gives the same trial,
+ * except for the exact moment of a kill within a request. The exit status is 1 when a trial failed.
  */
 
 const { values } = parseArgs({
@@ -24,7 +24,7 @@ const chosen = Object.entries(MODES).filter(([name]) =>
 )
 const modes = chosen.length > 0 ? chosen : Object.entries(MODES).filter(([name]) => name === 'once')
 
-/** Returns what went wrong; undefined when nothing did. */
+/** Returns the failure; undefined when the trial passed. */
 async function attempt(mode: Mode, seed: number): Promise<string | undefined> {
   const draw = createDraw(seed)
   const trial = await startTrial({ seed, ...mode.options?.(draw) }, mode.env)

@@ -7,18 +7,18 @@ import { killAt, killNoMore, type Trial } from '../support/trial.ts'
 import type { Draw } from './draw.ts'
 import { HOSTILE_MODES } from './hostile-modes.ts'
 
-/** What is done to a backfill before its warehouse is compared. */
+/** A way to disturb a backfill before its warehouse is compared. */
 export interface Mode {
   about: string
   options?(draw: Draw): SimulatorOptions
   env?: Readonly<Record<string, string>>
-  /** Leaves a warehouse that must be true. What it tells is shown beside a failure. */
+  /** Leaves a warehouse that must equal the workspace. The returned text is printed with a failure. */
   play(trial: Trial, draw: Draw): Promise<string>
 }
 
 const KILLS = ['request', 'answer'] as const
 
-/** About as many requests as a backfill of the small workspace makes. */
+/** The approximate number of requests of a backfill of the small workspace. */
 const REQUESTS = 330
 
 export const MODES: Readonly<Record<string, Mode>> = {
@@ -42,7 +42,7 @@ export const MODES: Readonly<Record<string, Mode>> = {
       for (;;) {
         const parley = trial.start()
         let timer: NodeJS.Timeout | undefined
-        // Counted from its first request: on a slow machine a second may not be enough to begin.
+        // Counted from its first request: on a slow machine the start may take more than a second.
         trial.tap.onRequest = () => {
           timer ??= setTimeout(() => parley.kill('SIGKILL'), 1_000)
         }
@@ -191,7 +191,7 @@ export const MODES: Readonly<Record<string, Mode>> = {
 /** The service's clock is behind this machine's, right, or ahead of it. */
 const NOW = ['2026-06-30T12:00:00Z', 'real', '2031-03-01T00:30:00Z'] as const
 
-/** Runs it until it says that it is done; a run that could not be completed is run again, a few times. */
+/** Runs the backfill until it completes, at most a few times. */
 async function finish(trial: Trial): Promise<string> {
   const statuses: (number | null)[] = []
   for (let run = 0; run < 4; run++) {
@@ -202,12 +202,12 @@ async function finish(trial: Trial): Promise<string> {
   return `exit ${statuses.join(', ')}`
 }
 
-/** A round that was interrupted does not go back to what it has read, so changes since then are the next one's. */
+/** An interrupted round does not return to lists that it has read, so the next round finds the changes in them. */
 async function finishAfterChanges(trial: Trial): Promise<string> {
   return `${await finish(trial)}, then ${await finish(trial)}`
 }
 
-/** Applies changes at random requests of the run under way; the function given waits for the last. */
+/** Applies changes at random requests of the current run. The returned function waits for the last change. */
 function changeDuring(trial: Trial, draw: Draw, told: string[]): () => Promise<void> {
   const before = trial.tap.onRequest
   const from = trial.tap.requests.length
@@ -233,7 +233,7 @@ const RESOURCES = [
 const KINDS = ['publish', 'publishLate', 'edit', 'hide', 'delete', 'reveal'] as const
 const OBJECTS = ['deal', 'company', 'contact', 'renewal', 'order', 'Order'] as const
 
-/** Few enough at once that no change is held back as too much to be believed. */
+/** So few at once that the mass-deletion guard holds none back. */
 async function change(trial: Trial, draw: Draw, told: string[]): Promise<void> {
   const changed = draw.pick(CHANGES)(draw)
   await trial.simulator.change(changed)
@@ -255,7 +255,7 @@ const CHANGES: readonly [(draw: Draw) => Change, ...((draw: Draw) => Change)[]] 
   changeItems,
   draw => ({ kind: draw.pick(['completeOverview', 'completeTranscript']), count: 1 + draw.below(3) }),
   () => ({ kind: 'editSettings' }),
-  // To another time, which may lie on the other side of where a pass stands.
+  // To another time, which may be before or after the current position of a pass.
   draw => ({
     kind: 'edit',
     resource: draw.pick(['messages', 'meetings', 'activities'] as const),

@@ -9,7 +9,7 @@ import { newFolder } from '../support/parley-process.ts'
 import { SMALL } from '../support/trial.ts'
 import { createDraw, type Draw } from './draw.ts'
 
-/** A month of the daemon's life in some minutes, and whether anything grows that must not. */
+/** Runs the daemon for a month that takes a few minutes, and checks that its memory, files and handles do not grow. */
 export interface MonthOptions {
   minutes: number
   seed: number
@@ -57,11 +57,15 @@ export async function longMonth({
     const verdicts = [
       ...flatness(samples),
       verdict(
-        'the warehouse equals the world at the begin',
+        'the warehouse equals the workspace at the start',
         first.length === 0,
         first.slice(0, 3).join('; '),
       ),
-      verdict('the warehouse equals the world at the end', last.length === 0, last.slice(0, 3).join('; ')),
+      verdict(
+        'the warehouse equals the workspace at the end',
+        last.length === 0,
+        last.slice(0, 3).join('; '),
+      ),
     ]
     for (const { says } of verdicts) line(says)
     const failed = verdicts.filter(({ holds }) => !holds).length
@@ -71,9 +75,9 @@ export async function longMonth({
   }
 }
 
-// ------------------------------------------------------------------------------------------- the world
+// --------------------------------------------------------------------------------------- the workspace
 
-/** Small changes of all kinds, such that the workspace keeps its size. Returns how many there were. */
+/** Makes small changes of all kinds that keep the size of the workspace. Returns the number of changes. */
 async function changeUntil(trial: DaemonTrial, draw: Draw, end: number): Promise<number> {
   let made = 0
   while (performance.now() < end) {
@@ -122,12 +126,12 @@ type Sample = Readonly<Record<string, number>>
 
 interface Measure {
   unit: string
-  /** The last third may be so much above the second, as a share of it and in the unit. */
+  /** How far the last third may be above the second, as a share of it and in the unit. */
   share: number
   slack: number
 }
 
-/** Rows of the history of runs are as many as were made, until maintenance prunes them by the calendar. */
+/** The run history has a row for every run until maintenance prunes it by the calendar. */
 const MEASURES: Readonly<Record<string, Measure | undefined>> = {
   seconds: undefined,
   'rss MiB': { unit: 'MiB', share: 0.05, slack: 6 },
@@ -174,7 +178,7 @@ async function take(trial: DaemonTrial, pid: number, socket: string): Promise<Sa
   }
 }
 
-/** Sockets apart from all else that is open. */
+/** Counts sockets separately from other open files. */
 function openHandles(pid: number) {
   const folder = `/proc/${pid}/fd`
   const open = readdirSync(folder).map(number => readlinkSync(join(folder, number)))
@@ -190,7 +194,7 @@ function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** Prometheus's text form, by name with labels. */
+/** Values in Prometheus's text format, by name with labels. */
 async function readMetrics(socket: string): Promise<Map<string, number>> {
   const page = await new Promise<string>((resolve, reject) => {
     request({ socketPath: socket, path: '/metrics', headers: { host: 'localhost' } }, response => {
@@ -219,7 +223,7 @@ function verdict(what: string, holds: boolean, why: string): Verdict {
   return { holds, says: `${holds ? 'ok    ' : 'FAILED'} ${what}${holds ? '' : `: ${why}`}` }
 }
 
-/** After the warm-up of a third, the last third must be as the one before. */
+/** The first third is the warm-up. The last third must be about the same as the second. */
 function flatness(samples: readonly Sample[]): Verdict[] {
   const third = Math.floor(samples.length / 3)
   return Object.entries(MEASURES).flatMap(([name, measure]) => {

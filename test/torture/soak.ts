@@ -5,16 +5,17 @@ import { live } from '../daemon/lives/life.ts'
 import { longMonth } from './month.ts'
 
 /**
- * The daemon for longer than a test lasts:
- * `npx tsx test/torture/soak.ts [--minutes 5] [--seed 1]`: a month in so many minutes, under small changes; its
- * memory, files and handles must stay as they are;
- * `npx tsx test/torture/soak.ts --lives 50 [--seed 1] [--deeds 15] [--at-once 2]`: lives of changes, faults and
- * kills, after each of which the warehouse must equal the world. In every other life weeks, days and hours differ as
- * they really do; `--apart` and `--compressed` have one of both in all. `--for-good` ends each with an item that can
- * never be read, `--erased` with a purge of what was withdrawn, and `--off=-40` begins it with a clock that is so
- * many days wrong; `--hostile`, or the names of some of its deeds (`--blips --lag …`), has a service that lies;
- * `npx tsx test/torture/soak.ts --still 10 [--seed 1] [--rounds 4]`: a world that stands still behind an API that gives
- * single wrong answers. Exits 1 when anything failed.
+ * Runs the daemon for longer than a test. Exits 1 when anything failed.
+ *
+ * - `npx tsx test/torture/soak.ts [--minutes 5] [--seed 1]`: a month that takes this many minutes, with small changes.
+ *   The daemon's memory, files and handles must not grow.
+ * - `npx tsx test/torture/soak.ts --lives 50 [--seed 1] [--deeds 15] [--at-once 2]`: lives with changes, faults and
+ *   kills, after each of which the warehouse must equal the workspace. In every other life weeks, days and hours are
+ *   distinct; `--apart` and `--compressed` use one of the two scales in all lives. `--for-good`: at the end one item can
+ *   never be read. `--erased`: at the end deleted content is purged. `--off=-40`: the clock is off by this many days at
+ *   the start. `--hostile`, or the names of some of its deeds (`--blips --lag …`): the service gives wrong answers.
+ * - `npx tsx test/torture/soak.ts --still 10 [--seed 1] [--rounds 4]`: a workspace that does not change, behind an API
+ *   that gives single wrong answers.
  */
 
 const { values } = parseArgs({
@@ -47,9 +48,9 @@ interface Counts {
 
 interface Trial {
   told: string[]
-  /** What was wrong in the end. */
+  /** The failures found at the end. */
   wrong: string[]
-  /** What else is worth telling of it. */
+  /** Additional text for its line of output. */
   about: string
 }
 
@@ -61,7 +62,7 @@ async function many(runs: number, attempt: (seed: number) => Promise<Trial>): Pr
       const began = performance.now()
       const { told, wrong, about } = await attempt(seed)
       counts[wrong.length === 0 ? 'passed' : 'failed'] += 1
-      const verdict = wrong.length === 0 ? 'true' : 'FAILED'
+      const verdict = wrong.length === 0 ? 'passed' : 'FAILED'
       line(`seed ${seed}: ${verdict}, ${seconds(performance.now() - began)} s in all${about}`)
       if (wrong.length > 0) line([...told, ...wrong].map(text => `    ${text}`).join('\n'))
     }
@@ -83,7 +84,7 @@ async function oneLife(seed: number): Promise<Trial> {
     clockOffMs: Number(values.off) * 86_400_000,
   })
   const wrong = [...differences, ...faults, ...rewritten.map(table => `rewritten: ${table}`)]
-  const about = `, ${seconds(restMs)} s after it rested, ${told.length} deeds, ${idle.length} of them idle`
+  const about = `, ${seconds(restMs)} s after its last change, ${told.length} deeds, ${idle.length} of them idle`
   return { told, wrong, about }
 }
 

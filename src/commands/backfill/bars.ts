@@ -132,7 +132,7 @@ function waitLines({ governor, trouble, confirmingUntil, now, isStopping }: Over
 
 /** Since when the API is unreachable, when the next try is, and when the run gives up. */
 export function troubleText({ kind, reason, since, nextTryAt, givesUpAt }: Unreachable, now: number): string {
-  const what = kind === 'refused' ? 'The API has granted no access' : 'The API has not answered'
+  const what = kind === 'refused' ? 'The API has refused access' : 'The API has not answered'
   const next = nextTryAt <= now ? 'trying now' : `next try in ${wholeSecondsText(nextTryAt - now)}`
   const end = givesUpAt === undefined ? '' : `, gives up in ${wholeSecondsText(givesUpAt - now)}`
   return `${what} for ${wholeSecondsText(now - since)} (${reason}): ${next}${end}`

@@ -136,9 +136,9 @@ export const DEMO_TROUBLES: readonly DemoTrouble[] = [
     ],
     ms: 10_000,
   },
-  { what: 'for 15 s the API lets in 2 requests/s (429)', weight: 2, rate: 2, ms: 15_000 },
+  { what: 'for 15 s the API allows 2 requests/s (429)', weight: 2, rate: 2, ms: 15_000 },
   {
-    what: 'for 10 s the API answers nothing but 503',
+    what: 'for 10 s the API answers only 503',
     weight: 1,
     faults: [{ kind: 'status', status: 503 }],
     ms: 10_000,

@@ -91,10 +91,10 @@ function introduction({ sizes: { messages, meetings, deals }, database, parley }
   return `
 parley simulate now serves a made-up workspace on this machine that changes all the time:
 ${wholeNumber(messages)} e-mails, ${wholeNumber(meetings)} meetings and ${wholeNumber(deals)} deals to begin with. It refuses more than
-${LIMIT.rate} requests a second, and fails now and then.
+${LIMIT.rate} requests per second, and fails now and then.
 
-parley daemon keeps ${database} true to it: it looks for new things every ${POLL_SECONDS} s and loads the history
-beside that. Intervals of audits are a thousandth of the usual, so that what takes days takes minutes.
+parley daemon keeps ${database} up to date: it reads new items every ${POLL_SECONDS} s and meanwhile loads the history.
+Audit intervals are a thousandth of the usual ones, so that days become minutes.
 
 In a second terminal:
   ${parley} status --database ${database}
@@ -199,13 +199,13 @@ const LINES_MS = 30_000
 async function show(shown: DemoView, until: AbortSignal): Promise<void> {
   const { world, clock, area } = shown
   const measure = createStateReader(shown)
-  const tell = area === undefined ? createEventPrinter(shown) : undefined
+  const printEvents = area === undefined ? createEventPrinter(shown) : undefined
   const began = clock.elapsed()
   let next = began
   while (!until.aborted) {
     await world.makeDueChanges()
     world.checkArrivals()
-    tell?.()
+    printEvents?.()
     if (clock.elapsed() >= next) {
       const state = await measure()
       if (area) area.draw(drawDemo(state, screenOf(shown, area)))
@@ -240,11 +240,11 @@ function createStateReader({ demo, db, world, clock }: DemoView): () => Promise<
 
 /** Prints each event once, when it has arrived in the warehouse. */
 function createEventPrinter({ world, clock, say }: DemoView): () => void {
-  const told = new Set<unknown>()
+  const printed = new Set<unknown>()
   return () => {
     for (const event of world.events()) {
-      if (told.has(event) || (event.kind !== undefined && event.lagMs === undefined)) continue
-      told.add(event)
+      if (printed.has(event) || (event.kind !== undefined && event.lagMs === undefined)) continue
+      printed.add(event)
       say(eventLine(event, clock.now()))
     }
   }

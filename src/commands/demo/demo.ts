@@ -41,7 +41,7 @@ const INTERVAL_SCALE = '0.025'
 
 export const demoCommand: CommandDefinition<DemoOptions> = {
   description:
-    'Serves a made-up workspace, reads it into a SQLite file with the real parley backfill, lets weeks go by in the workspace and reads it again, so that there is history, and asks that file a few questions; or, with --daemon, has the workspace change all the time and shows how parley daemon keeps the file true to it. Nothing outside this machine is reached, no settings are needed or used, and only a file that an earlier demo made is written over.',
+    'Serves a made-up workspace and reads it into a SQLite file with the real parley backfill. Then ten weeks pass in the workspace and the demo reads it again, so that the file has history. At the end it runs a few SQL questions on the file. With --daemon, the workspace keeps changing, and parley daemon keeps the file up to date. The demo connects to nothing outside this machine, uses no settings, and replaces only a file that an earlier demo created.',
   settings: [],
   options: [
     new Option('--database <file>', 'the database file, kept after the demo').default('demo.db'),
@@ -127,9 +127,9 @@ const READINGS: readonly Reading[] = [
   AT_ONCE,
   {
     days: 75,
-    says: `Ten weeks go by in the workspace, until today: deals move on, things are said, written and withdrawn.
-parley backfill reads again. It asks a second time before it marks a row as deleted: here after three
-seconds, in your workspace after two minutes.`,
+    says: `Ten weeks pass in the workspace, until today: deals move on, people talk and write, and some items
+are deleted. parley backfill reads again. Before it marks a row as deleted, it asks a second time: here
+after three seconds, in your workspace after two minutes.`,
   },
 ]
 
@@ -170,8 +170,8 @@ async function runBackfills(
 function introduction({ messages, meetings, deals }: Sizes, database: string, isWild: boolean): string {
   return `
 parley simulate now serves a made-up workspace on this machine: ${wholeNumber(messages)} e-mails, ${wholeNumber(meetings)} meetings
-and ${wholeNumber(deals)} deals ${isWild ? 'over two years' : 'to begin with'}. It refuses more than ${LIMIT.rate} requests a second; parley does not
-know that and has to find it out.
+and ${wholeNumber(deals)} deals ${isWild ? 'over two years' : 'to begin with'}. It refuses more than ${LIMIT.rate} requests per second.
+parley does not know this limit and has to learn it.
 
 parley backfill reads all of it into ${database}:
 
@@ -265,7 +265,7 @@ function nextSteps(cwd: string, database: string): string {
 `
     : ''
   return `
-All of this came from one SQLite file, ${database}. Look around in it:
+All these answers come from one SQLite file, ${database}. To look around in it:
   sqlite3 -readonly -box ${database} "SELECT * FROM live_members"
   sqlite3 -readonly -box ${database} "SELECT * FROM sync_status"
   ${parley} status --database ${database}
@@ -273,6 +273,6 @@ ${withoutShell}drizzle/README.md explains every table and view.
 
 For your own workspace:
   ${parley} init            asks for the API key and writes a settings file
-  ${parley} backfill        reads everything; the same again brings all up to date
+  ${parley} backfill        reads everything; run it again to bring the file up to date
 `
 }

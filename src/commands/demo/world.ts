@@ -105,7 +105,7 @@ export function createDemoWorld({ url, db, clock, random, limit }: DemoWorldDeps
   const endTrouble = async () => {
     await control('faults', [])
     await control('limit', { kind: 'token-bucket', ...limit })
-    events.push({ at: clock.now(), kind: undefined, what: 'the API is well again', lagMs: undefined })
+    events.push({ at: clock.now(), kind: undefined, what: 'the API works normally again', lagMs: undefined })
     nextTrouble = clock.elapsed() + CALM_MS
     hasTrouble = false
   }

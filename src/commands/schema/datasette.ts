@@ -6,7 +6,7 @@ import { INTERNAL_TABLES, SEARCH_TABLES } from '../../dictionary/sync-tables.ts'
  * `parley`. Facts without a metadata field, such as a unit that is not stated, are part of the descriptions. Pure.
  */
 export function datasetteMetadata(database: string, tables: readonly DescribedTable[]): object {
-  const told = Object.fromEntries(tables.map(table => [table.name, metadataOf(table)]))
+  const described = Object.fromEntries(tables.map(table => [table.name, metadataOf(table)]))
   const internal = Object.entries({ ...INTERNAL_TABLES, ...SEARCH_TABLES }).map(([name, description]) => [
     name,
     { description, hidden: true },
@@ -15,8 +15,9 @@ export function datasetteMetadata(database: string, tables: readonly DescribedTa
     title: 'Conversations of the workspace',
     databases: {
       [database]: {
-        description: 'Kept by parley. Views named live_… leave out what was withdrawn: start from these.',
-        tables: { ...told, ...Object.fromEntries(internal) },
+        description:
+          'Maintained by parley. Views named live_… leave out deleted rows. Start from these views.',
+        tables: { ...described, ...Object.fromEntries(internal) },
       },
     },
   }

@@ -59,9 +59,9 @@ export function duckdbScript(file: string, tables: readonly DescribedTable[]): s
 
 const PREFACE = [
   '-- A view in DuckDB for every table and view of the warehouse: timestamps, dates, booleans and JSON typed.',
-  '-- A value that does not fit its type is NULL here; as it stands, it is in the attached file.',
+  '-- A value that does not fit its type is NULL here; the attached file has it unchanged.',
   '-- DuckDB 1.2.1 or newer. INSTALL downloads the sqlite extension once; without a network, install it from a file.',
-  '-- The views last, the attached file does not: run this again in every session.',
+  '-- DuckDB keeps the views, but not the attached file: run this again in every session.',
   '-- Days and months are those of UTC, as in the warehouse.',
   "SET TimeZone = 'UTC';",
   '-- NULL comes first in ascending order, as in SQLite.',

@@ -26,14 +26,13 @@ interface SchemaOptions {
 
 export const schemaCommand: CommandDefinition<SchemaOptions> = {
   description:
-    'Describes every table, view and column of the warehouse: the meaning of NULL, the unit, and the API field that a column comes from. Works without a warehouse; with one, the typed tables of its CRM objects are included. Needs no API settings.',
+    'Describes every table, view and column of the warehouse: what it means, what NULL means, the unit, and the API field that it comes from. Works without a warehouse; with one, the output includes the typed tables of its CRM objects. Needs no API settings.',
   arguments: [new Argument('[table]', 'the table or view whose columns to show; default: a list of all')],
   settings: settingsOfSections('database'),
   options: [
-    new Option('--json', 'print one JSON object on standard output, all tables with all columns').conflicts([
-      'datasette',
-      'duckdb',
-    ]),
+    new Option('--json', 'print all tables with all columns as one JSON object on standard output').conflicts(
+      ['datasette', 'duckdb'],
+    ),
     new Option('--datasette', 'print metadata for Datasette as JSON').conflicts('duckdb'),
     new Option('--duckdb', 'print SQL that attaches the file in DuckDB and creates typed views'),
   ],
@@ -50,7 +49,7 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
     const all = [...DICTIONARY, ...readCrmTablesAt(path)]
     if (!existsSync(path)) {
       context.stderr.write(
-        `parley: there is no ${path} yet, so that typed tables of CRM objects are not shown\n`,
+        `parley: ${path} does not exist yet, so the typed tables of CRM objects are not shown\n`,
       )
     }
     context.stdout.write(await answer({ all, name, options, path, stdout: context.stdout }))
@@ -83,7 +82,7 @@ function findTable(name: string, all: readonly DescribedTable[], options: Schema
   const format = options.datasette ? '--datasette' : options.duckdb ? '--duckdb' : undefined
   if (format !== undefined) {
     throw new StopError(
-      `parley schema ${format} is for the whole file and takes no table: ${JSON.stringify(name)}`,
+      `parley schema ${format} describes the whole file and takes no table: ${JSON.stringify(name)}`,
       {
         code: 'table-not-taken',
         hint: `Leave ${name} out.`,
@@ -94,7 +93,7 @@ function findTable(name: string, all: readonly DescribedTable[], options: Schema
   // SQLite ignores the case of names.
   const found = all.find(known => known.name.toLowerCase() === name.toLowerCase())
   if (found) return found
-  throw new StopError(`parley schema knows no table or view: ${JSON.stringify(name)}`, {
+  throw new StopError(`${JSON.stringify(name)} is not a table or view that parley schema describes`, {
     code: 'unknown-table',
     hint: [...hintsFor(name, all), 'parley schema lists them all.'].join(' '),
     exitStatus: EXIT_STATUS.usage,
@@ -105,7 +104,7 @@ function findTable(name: string, all: readonly DescribedTable[], options: Schema
 function hintsFor(name: string, all: readonly DescribedTable[]): string[] {
   const index = SEARCH_TABLES[name]
   if (index !== undefined) return [index, 'drizzle/README.md says how to use it.']
-  if (isInternal(name)) return ['It is parley’s own, and may change.']
+  if (isInternal(name)) return ['It is internal to parley and may change.']
   const guesses = similarNames(
     name,
     all.map(known => known.name),
@@ -154,11 +153,11 @@ function listPage(all: readonly DescribedTable[], width: number): string[] {
     ...alignedLines(['name', 'form', 'what is in it'], rows, width),
     '',
     ...wrapText(
-      'Each of them whose rows may be withdrawn has a view live_… without those that are: start from the views.',
+      'Each table whose rows can be deleted has a view live_… without the deleted rows. Start from these views.',
       width,
     ),
     ...wrapText(
-      `${Object.keys(SEARCH_TABLES).join(', ')}: full-text indices, told of in drizzle/README.md.`,
+      `${Object.keys(SEARCH_TABLES).join(', ')}: full-text indices; drizzle/README.md says how to use them.`,
       width,
     ),
     'parley schema NAME shows the columns.',

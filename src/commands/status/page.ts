@@ -70,7 +70,7 @@ function sinceText(since: string, now: number): string {
 
 const UNREACHABLE_TEXT: Readonly<Record<UnreachableReport['kind'], string>> = {
   silent: 'The API has not answered for',
-  refused: 'The API has granted no access for',
+  refused: 'The API has refused access for',
   'asked-to-wait': 'The API has asked to wait for',
 }
 

@@ -20,7 +20,7 @@ const unreachable = (value: string) => `(SELECT ${value} FROM sync_meta m
 
 const UNREACHABLE_REASON = unreachable(`CASE json_extract(m.value, '$.kind')
       WHEN 'silent' THEN 'The API has not answered since '
-      WHEN 'refused' THEN 'The API has granted no access since '
+      WHEN 'refused' THEN 'The API has refused access since '
       ELSE 'The API has asked to wait since ' END
     || json_extract(m.value, '$.since') || ' (' || json_extract(m.value, '$.reason')
     || '); next try at ' || json_extract(m.value, '$.next_try_at')`)
@@ -34,12 +34,12 @@ const STATE = `CASE
 
 /** Every state but `ok` has a reason, in the order of `STATE`. */
 function reasonOf({ status }: Resource): string {
-  const waits = `'Not ready at the API yet: ${status.waitsFor ?? 'answers'} (' || w.waiting || ')'`
+  const waits = `'Not ready in the API yet: ${status.waitsFor ?? 'answers'} (' || w.waiting || ')'`
   return `CASE
     WHEN s.failing_since IS NOT NULL THEN coalesce(s.reason, 'The last run failed')
     WHEN s.unreachable IS NOT NULL THEN s.unreachable_reason
     WHEN s.unavailable_since IS NOT NULL THEN coalesce(s.reason, 'This workspace does not offer it')
-    WHEN s.first_complete_at IS NULL THEN coalesce(s.reason, 'Not read to its end yet')
+    WHEN s.first_complete_at IS NULL THEN coalesce(s.reason, 'Not completely read yet')
     WHEN w.waiting > 0 THEN ${waits} END`
 }
 
