@@ -1,6 +1,6 @@
 import type { FieldKind } from './content/objects.ts'
 import { mix, mixBelow } from './draw.ts'
-import type { ItemState, Shelf } from './shelf.ts'
+import type { ItemState, Items } from './items.ts'
 import type { ContextType } from './world/activities.ts'
 import { SALT } from './world/scene.ts'
 import type { World } from './world/world.ts'
@@ -17,26 +17,26 @@ const CHANGED_RESOURCES = [
 ] as const
 export type ChangedResource = (typeof CHANGED_RESOURCES)[number]
 
-/** Which items: those named, or `count` (1) drawn by seed among those that the change fits. */
-export interface Choice {
+/** The items to change: those named, or `count` (default 1) drawn by seed among those that the change fits. */
+export interface Selection {
   resource: ChangedResource
   id?: string
   ids?: readonly string[]
   count?: number
-  /** Of `crm_records`: the object; `deal` when not given. */
+  /** For `crm_records`: the object. Default `deal`. */
   object?: string
 }
 
 export type Change =
-  /** New items now, or with an event time long ago. An unready meeting has no overview and no transcript yet. */
-  | (Choice & { kind: 'publish' | 'publishLate'; unready?: boolean })
-  /** Other values in fields that the lists show; `at` (microseconds) moves a message, meeting or activity in time. */
-  | (Choice & { kind: 'edit'; at?: number })
+  /** Adds items now, or with an event time in the past. An unready meeting has no overview and no transcript yet. */
+  | (Selection & { kind: 'publish' | 'publishLate'; unready?: boolean })
+  /** Changes fields that the lists show; `at` (microseconds) moves a message, meeting or activity in time. */
+  | (Selection & { kind: 'edit'; at?: number })
   /**
-   * hide: what can be revealed again (a restricted record, an inactive member or playbook, an ATTENDEES_ONLY meeting);
-   * delete: gone for good. The activity of a message or deleted meeting goes and comes with it, unless kept.
+   * hide: can be revealed again (a restricted record, an inactive member or playbook, an ATTENDEES_ONLY meeting);
+   * delete: permanent. The activity of a message or deleted meeting follows it, unless `keepActivity` is set.
    */
-  | (Choice & { kind: 'hide' | 'delete' | 'reveal'; keepActivity?: boolean })
+  | (Selection & { kind: 'hide' | 'delete' | 'reveal'; keepActivity?: boolean })
   | { kind: 'completeOverview' | 'completeTranscript'; id?: string; ids?: readonly string[]; count?: number }
   | { kind: 'addField'; object: string; field: string; type?: FieldKind }
   | { kind: 'renameField'; object: string; field: string; to: string }
@@ -50,42 +50,44 @@ export interface ChangeResult {
 }
 
 export interface Changes {
-  /** Throws a RangeError that names what is unknown. */
+  /** Throws a RangeError that names the unknown id, object, field or resource. */
   apply(change: Change): ChangeResult
 }
 
 export function createChanges(world: World): Changes {
   const { seed, start, end } = world.scene
-  let turn = 16
-  let lastMade = 0
+  let saltOffset = 16
+  let lastInstant = 0
 
-  /** Instants of new items never repeat, so that their order is that of the changes. */
-  const made = (): number => {
-    lastMade = Math.max(lastMade + 1, Math.floor(world.scene.now()))
-    return lastMade
+  /** Instants of new items never repeat, so that items are in the order of their changes. */
+  const nextInstant = (): number => {
+    lastInstant = Math.max(lastInstant + 1, Math.floor(world.scene.now()))
+    return lastInstant
   }
-  const draw = (number: number): number => mix(seed, SALT.change + 1 + turn, number)
-  const longAgo = (number: number): number =>
-    Math.floor(start + (mixBelow(seed, SALT.change + 2 + turn, number, 900_000) / 1_000_000) * (end - start))
+  const draw = (number: number): number => mix(seed, SALT.change + 1 + saltOffset, number)
+  const pastInstant = (number: number): number =>
+    Math.floor(
+      start + (mixBelow(seed, SALT.change + 2 + saltOffset, number, 900_000) / 1_000_000) * (end - start),
+    )
 
-  function choose(
-    shelf: Shelf,
-    choice: Pick<Choice, 'id' | 'ids' | 'count'>,
+  function select(
+    items: Items,
+    selection: Pick<Selection, 'id' | 'ids' | 'count'>,
     fits: (index: number) => boolean,
   ): number[] {
-    const ids = choice.ids ?? (choice.id === undefined ? undefined : [choice.id])
+    const ids = selection.ids ?? (selection.id === undefined ? undefined : [selection.id])
     if (ids) {
       return ids.map(id => {
-        const index = shelf.find(id)
+        const index = items.find(id)
         if (index < 0) throw new RangeError(`no item has the id ${id}`)
         return index
       })
     }
     const chosen = new Set<number>()
-    for (let number = 0; number < (choice.count ?? 1); number++) {
-      const from = shelf.count() === 0 ? 0 : draw(number) % shelf.count()
-      for (let step = 0; step < shelf.count(); step++) {
-        const index = (from + step) % shelf.count()
+    for (let number = 0; number < (selection.count ?? 1); number++) {
+      const from = items.count() === 0 ? 0 : draw(number) % items.count()
+      for (let step = 0; step < items.count(); step++) {
+        const index = (from + step) % items.count()
         if (chosen.has(index) || !fits(index)) continue
         chosen.add(index)
         break
@@ -94,33 +96,35 @@ export function createChanges(world: World): Changes {
     return [...chosen]
   }
 
-  const shelfOf = (choice: Choice): Shelf => {
-    if (!CHANGED_RESOURCES.includes(choice.resource)) {
-      throw new RangeError(`resource must be one of ${CHANGED_RESOURCES.join(', ')}, not ${choice.resource}`)
+  const itemsOf = (selection: Selection): Items => {
+    if (!CHANGED_RESOURCES.includes(selection.resource)) {
+      throw new RangeError(
+        `resource must be one of ${CHANGED_RESOURCES.join(', ')}, not ${selection.resource}`,
+      )
     }
     const { people, messages, meetings, activities, collections, playbooks, records } = world
-    if (choice.resource === 'crm_records') {
-      const shelf = records.shelf(choice.object ?? 'deal')
-      if (!shelf) throw new RangeError(`no records of the object ${choice.object}`)
-      return shelf
+    if (selection.resource === 'crm_records') {
+      const items = records.itemsOf(selection.object ?? 'deal')
+      if (!items) throw new RangeError(`no records of the object ${selection.object}`)
+      return items
     }
     return {
-      messages: messages.shelf,
-      activities: activities.shelf,
-      meetings: meetings.shelf,
+      messages: messages.items,
+      activities: activities.items,
+      meetings: meetings.items,
       members: people.members,
       teams: people.teams,
-      collections: collections.shelf,
-      playbooks: playbooks.shelf,
-    }[choice.resource]
+      collections: collections.items,
+      playbooks: playbooks.items,
+    }[selection.resource]
   }
 
-  const contextOf = (choice: Choice): ContextType | undefined =>
-    (['company', 'contact', 'deal'] as const).find(name => name === (choice.object ?? 'deal'))
+  const contextOf = (selection: Selection): ContextType | undefined =>
+    (['company', 'contact', 'deal'] as const).find(name => name === (selection.object ?? 'deal'))
 
-  function recordChanged(choice: Choice, index: number, micros: number): void {
-    const record = contextOf(choice)
-    if (choice.resource === 'crm_records' && record) {
+  function addChangeActivity(selection: Selection, index: number, micros: number): void {
+    const record = contextOf(selection)
+    if (selection.resource === 'crm_records' && record) {
       world.activities.add({ type: 'OBJECT_CHANGE_EVENT', index, step: 0, record }, micros)
     }
   }
@@ -128,8 +132,8 @@ export function createChanges(world: World): Changes {
   function publishMail(isLate: boolean, number: number): number {
     const { messages, activities } = world
     const original =
-      isLate && number % 2 === 0 ? choose(messages.shelf, {}, messages.shelf.isPublished)[0] : undefined
-    const micros = isLate ? longAgo(number) : made()
+      isLate && number % 2 === 0 ? select(messages.items, {}, messages.items.isPublished)[0] : undefined
+    const micros = isLate ? pastInstant(number) : nextInstant()
     const copiedAt =
       original === undefined
         ? micros
@@ -141,13 +145,13 @@ export function createChanges(world: World): Changes {
   }
 
   function publishOne(
-    change: Choice & { kind: 'publish' | 'publishLate'; unready?: boolean },
+    change: Selection & { kind: 'publish' | 'publishLate'; unready?: boolean },
     number: number,
   ): number {
     const isLate = change.kind === 'publishLate'
     const { meetings, activities, records } = world
     if (change.resource === 'messages') return publishMail(isLate, number)
-    const micros = isLate ? longAgo(number) : made()
+    const micros = isLate ? pastInstant(number) : nextInstant()
     if (change.resource === 'meetings') {
       const index = meetings.add(micros, change.unready !== true)
       activities.add({ type: 'MEETING', index, step: 0 }, micros)
@@ -155,20 +159,20 @@ export function createChanges(world: World): Changes {
     }
     if (change.resource === 'crm_records') {
       const index = records.add(change.object ?? 'deal', micros)
-      recordChanged(change, index, micros)
+      addChangeActivity(change, index, micros)
       return index
     }
     if (change.resource === 'activities') {
       const deal = draw(number) % Math.max(1, world.customers.deals.count())
       return activities.add({ type: 'OBJECT_CHANGE_EVENT', index: deal, step: 1, record: 'deal' }, micros)
     }
-    return shelfOf(change).add(micros)
+    return itemsOf(change).add(micros)
   }
 
-  function editOne(change: Choice & { at?: number }, index: number): void {
-    const micros = made()
-    shelfOf(change).edit(index, micros)
-    recordChanged(change, index, micros)
+  function editOne(change: Selection & { at?: number }, index: number): void {
+    const micros = nextInstant()
+    itemsOf(change).edit(index, micros)
+    addChangeActivity(change, index, micros)
     if (change.at === undefined) return
     const { messages, meetings, activities } = world
     if (change.resource === 'activities') activities.timeline.place(index, change.at)
@@ -180,29 +184,29 @@ export function createChanges(world: World): Changes {
     if (activity >= 0) activities.timeline.place(activity, change.at)
   }
 
-  function setState(change: Choice & { keepActivity?: boolean }, index: number, state: ItemState): void {
-    shelfOf(change).setState(index, state)
+  function setState(change: Selection & { keepActivity?: boolean }, index: number, state: ItemState): void {
+    itemsOf(change).setState(index, state)
     const isMeeting = change.resource === 'meetings'
     if (change.keepActivity || (!isMeeting && change.resource !== 'messages')) return
-    // An ATTENDEES_ONLY meeting is still in the timeline.
+    // An ATTENDEES_ONLY meeting keeps its activity.
     if (isMeeting && state !== 'deleted') return
     const activity = world.activities.ofSource(isMeeting ? 'MEETING' : 'MESSAGE', index)
-    if (activity >= 0) world.activities.shelf.setState(activity, state)
+    if (activity >= 0) world.activities.items.setState(activity, state)
   }
 
-  function changeItems(change: Extract<Change, Choice>): number[] {
-    const shelf = shelfOf(change)
+  function changeItems(change: Extract<Change, Selection>): number[] {
+    const items = itemsOf(change)
     if (change.kind === 'publish' || change.kind === 'publishLate') {
       return Array.from({ length: change.count ?? 1 }, (_, number) => publishOne(change, number))
     }
     if (change.kind === 'edit') {
-      const chosen = choose(shelf, change, shelf.isPublished)
+      const chosen = select(items, change, items.isPublished)
       for (const index of chosen) editOne(change, index)
       return chosen
     }
     const fits =
-      change.kind === 'reveal' ? (index: number) => shelf.state(index) === 'hidden' : shelf.isPublished
-    const chosen = choose(shelf, change, fits)
+      change.kind === 'reveal' ? (index: number) => items.state(index) === 'hidden' : items.isPublished
+    const chosen = select(items, change, fits)
     const state = ({ hide: 'hidden', delete: 'deleted', reveal: 'published' } as const)[change.kind]
     for (const index of chosen) setState(change, index, state)
     return chosen
@@ -212,13 +216,13 @@ export function createChanges(world: World): Changes {
     const { meetings } = world
     const isOverview = change.kind === 'completeOverview'
     const isDone = isOverview ? meetings.isOverviewReady : meetings.hasTranscript
-    const chosen = choose(
-      meetings.shelf,
+    const chosen = select(
+      meetings.items,
       change,
-      index => meetings.shelf.isPublished(index) && !isDone(index),
+      index => meetings.items.isPublished(index) && !isDone(index),
     )
     for (const index of chosen) (isOverview ? meetings.completeOverview : meetings.completeTranscript)(index)
-    return chosen.map(meetings.shelf.ids.of)
+    return chosen.map(meetings.items.ids.of)
   }
 
   function changeField(change: Extract<Change, { field: string }>): string[] {
@@ -246,7 +250,7 @@ export function createChanges(world: World): Changes {
   }
 
   function perform(change: Change): string[] {
-    if ('resource' in change) return changeItems(change).map(shelfOf(change).ids.of)
+    if ('resource' in change) return changeItems(change).map(itemsOf(change).ids.of)
     switch (change.kind) {
       case 'completeOverview':
       case 'completeTranscript':
@@ -265,8 +269,8 @@ export function createChanges(world: World): Changes {
   return {
     apply: change => {
       const ids = perform(change)
-      // One that was refused leaves no trace, not even in what is drawn later.
-      turn += 16
+      // Only a successful change moves the offset: a refused one must not alter later draws.
+      saltOffset += 16
       return { ids }
     },
   }

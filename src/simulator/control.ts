@@ -6,7 +6,7 @@ import type { RequestLog } from './http/requests.ts'
 import { isTruthKind, TRUTH_KINDS, type TruthKind } from './world/truth.ts'
 import type { World } from './world/world.ts'
 
-/** Paths that are no part of the API and need no key. */
+/** Control paths are not part of the API and need no key. */
 export const CONTROL_PREFIX = '/_simulator/'
 
 export interface Controls {
@@ -14,7 +14,7 @@ export interface Controls {
   requests: RequestLog
   apply(change: Change): ChangeResult
   setFaults(faults: Faults): void
-  struck(): number[]
+  hitCounts(): number[]
   setLimit(limit: LimitModel): void
   setApiKey(key: string): void
   passTime(ms: number): void
@@ -22,7 +22,7 @@ export interface Controls {
 
 type Handler = (controls: Controls, body: string) => unknown
 
-/** Method and path, and what it gives as JSON. Posted bodies are what the functions of the simulator take. */
+/** Each handler returns the JSON of its answer. A posted body is the argument of the simulator function. */
 const HANDLERS: Record<string, Handler> = {
   'GET /_simulator/requests': ({ requests }) => ({
     total: requests.total(),
@@ -39,7 +39,7 @@ const HANDLERS: Record<string, Handler> = {
     const given: Change | Change[] = JSON.parse(body)
     return Array.isArray(given) ? given.map(apply) : apply(given)
   },
-  'GET /_simulator/faults': ({ struck }) => ({ struck: struck() }),
+  'GET /_simulator/faults': ({ hitCounts }) => ({ hitCounts: hitCounts() }),
   'POST /_simulator/faults': ({ setFaults }, body) => setFaults(JSON.parse(body)),
   'POST /_simulator/limit': ({ setLimit }, body) => setLimit(JSON.parse(body)),
   'POST /_simulator/time': ({ passTime }, body) => passTime(JSON.parse(body).ms),
@@ -67,7 +67,7 @@ export async function answerControl(
   try {
     sendJson(response, 200, handler(controls, await readBody(request)) ?? {})
   } catch (error) {
-    sendJson(response, 400, { message: error instanceof Error ? error.message : 'not understood' })
+    sendJson(response, 400, { message: error instanceof Error ? error.message : 'invalid body' })
   }
 }
 
@@ -82,9 +82,9 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-const LINES_AT_ONCE = 200
+const LINES_PER_WRITE = 200
 
-/** Newline-delimited JSON, made as it is read. */
+/** Sends newline-delimited JSON, generated at the pace of the reader. */
 async function sendTruth(response: ServerResponse, world: World, kind: TruthKind): Promise<void> {
   response.writeHead(200, { 'Content-Type': 'application/x-ndjson; charset=utf-8' })
   let lines: string[] = []
@@ -96,7 +96,7 @@ async function sendTruth(response: ServerResponse, world: World, kind: TruthKind
   }
   for (const line of world.truth().lines(kind)) {
     lines.push(line)
-    if (lines.length >= LINES_AT_ONCE) await flush()
+    if (lines.length >= LINES_PER_WRITE) await flush()
     if (response.destroyed) return
   }
   await flush()

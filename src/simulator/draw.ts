@@ -1,6 +1,6 @@
 /**
- * Chance without state: the same numbers for the same seed, whatever was drawn before.
- * Every item of the made-up workspace is a function of (seed, salt, index), so nothing has to be kept.
+ * Stateless randomness: a seed gives the same numbers, whatever was drawn before.
+ * Every item of the made-up workspace is a function of (seed, salt, index), so no item has to be stored.
  */
 
 /** An evenly spread unsigned 32-bit number. */

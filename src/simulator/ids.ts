@@ -1,9 +1,9 @@
 import { mix } from './draw.ts'
 
-/** Ids that can be turned back into the index they were made from, so that no table of ids is needed. */
+/** Ids that can be converted back to their index, so that no table of ids is needed. */
 export interface Ids {
   of(index: number): string
-  /** -1 when no index gives this id. Letter case does not matter. */
+  /** -1 when no index has this id. Letter case does not matter. */
   indexOf(id: string): number
 }
 
@@ -49,7 +49,7 @@ function hex8(value: number): string {
 
 const ROUNDS = 4
 
-/** A Feistel network: a permutation of the 32-bit numbers that can be undone. */
+/** A Feistel network: an invertible permutation of the 32-bit numbers. */
 function scramble(seed: number, salt: number, index: number): number {
   let left = index >>> 16
   let right = index & 0xffff

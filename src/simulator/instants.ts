@@ -1,6 +1,6 @@
 /**
  * Instants are whole microseconds since the epoch, which a double holds exactly.
- * The made-up service writes the same kind of value in differing zones and precisions, as real ones do.
+ * The made-up service writes instants in differing zones and precisions, as real services do.
  */
 
 export const SECOND = 1_000_000
@@ -10,7 +10,7 @@ export const DAY = 24 * HOUR
 
 const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/
 
-/** Microseconds of an RFC 3339 date-time; undefined when it is none. Finer digits are cut off. */
+/** Microseconds of an RFC 3339 date-time; undefined for any other text. Finer digits are cut off. */
 export function parseInstant(text: string): number | undefined {
   const match = RFC3339.exec(text)
   if (!match) return undefined
@@ -56,7 +56,7 @@ const STYLES: readonly Style[] = [
 const days = new Map<number, string>()
 const TWO = Array.from({ length: 100 }, (_, n) => String(n).padStart(2, '0'))
 
-/** Writes an instant in one of several styles, never with fewer digits than it needs. `variety`: any whole number. */
+/** Writes an instant in one of several styles, without loss of digits. `variety`: any whole number. */
 export function formatInstant(micros: number, variety: number): string {
   const style = STYLES[variety & 7] ?? { digits: 3, zone: 'Z', offset: 0 }
   const local = micros + style.offset
@@ -81,7 +81,7 @@ function fractionDigits(fraction: number, least: 0 | 3 | 6): string {
   return `.${digits === 3 ? all.slice(0, 3) : all}`
 }
 
-/** A time cut to whole seconds (three in ten), milliseconds (five) or left at microseconds (two). */
+/** A time cut to whole seconds (three in ten) or milliseconds (five in ten), or kept at microseconds (two in ten). */
 export function coarsen(micros: number, variety: number): number {
   const tenth = variety % 10
   if (tenth < 3) return micros - (micros % SECOND)

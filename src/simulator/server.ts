@@ -11,7 +11,7 @@ import { plainCursors } from './http/paging.ts'
 import { createQuery } from './http/query.ts'
 import { createRequestLog, type RequestLog } from './http/requests.ts'
 import { findRoute, ok, type Route } from './http/routes.ts'
-import { type Delivery, deliver, SPOILED } from './http/send.ts'
+import { type Delivery, deliver, FAULTY_DELIVERIES } from './http/send.ts'
 import { DAY, parseInstant } from './instants.ts'
 import { ACCESS_LOG_ROUTE } from './operations/workspace.ts'
 import type { Scene, Sizes } from './world/scene.ts'
@@ -24,27 +24,27 @@ export interface SimulatorOptions extends Partial<Sizes> {
   port?: number
   apiKey?: string
   workspaceId?: string
-  /** Waited before every answer. */
+  /** The wait requestFaults each answer. */
   latencyMs?: number
   limit?: LimitModel
   faults?: Faults
   envelopes?: Partial<Omit<Variants, 'accessLogEndParameter' | 'securityOption'>>
-  /** Whether the access log is offered. Default true. */
+  /** Whether the workspace offers the access log. Default true. */
   securityOption?: boolean
   botConfigured?: boolean
   integrations?: boolean
   /** Default `to`. */
   accessLogEndParameter?: string
-  /** Adds the simulator's own requests to its access log. Default false, so that the truth stays the same. */
+  /** Adds received requests to the access log. Default false, so that the truth does not change. */
   logRequests?: boolean
-  /** End of the made-up history and start of the service's clock: an instant, or `real`. Default 2026-06-30T12:00:00Z. */
+  /** End of the history and start of the service's clock: an instant, or `real`. Default 2026-06-30T12:00:00Z. */
   now?: string
   historyDays?: number
   /** Leaves out hostile names and values. Default false. */
   tidy?: boolean
-  /** Unready overviews become COMPLETED so long after the start. Default: only by a change. */
+  /** Pending overviews become COMPLETED this long after the start. Default: only by a change. */
   overviewsCompleteAfterMs?: number
-  /** What a workspace id that is not the key's gets. Default 403. */
+  /** The status for a workspace id that does not belong to the key. Default 403. */
   foreignWorkspaceStatus?: 401 | 403 | 404
   /** Serves `/_simulator/…`. Default false. */
   control?: boolean
@@ -54,19 +54,19 @@ export interface SimulatorOptions extends Partial<Sizes> {
 export interface Simulator {
   /** Without a slash at the end. */
   url: string
-  /** The key that it started with. */
+  /** The key at the start. */
   apiKey: string
   workspaceId: string
   world: World
   requests: RequestLog
   apply(change: Change): ChangeResult
   setFaults(faults: Faults): void
-  /** How many requests each of these faults has struck so far, in their order. */
-  struck(): number[]
+  /** The number of requests that each of these faults has hit, in their order. */
+  hitCounts(): number[]
   setLimit(limit: LimitModel): void
-  /** From now on only this key is good. */
+  /** Replaces the valid key. */
   setApiKey(key: string): void
-  /** Moves the service's clock on at once. */
+  /** Moves the service's clock forward. */
   passTime(ms: number): void
   /** Closes every connection. */
   close(): Promise<void>
@@ -75,7 +75,7 @@ export interface Simulator {
 const DEFAULT_KEY = 'demo-key'
 const DEFAULT_NOW = '2026-06-30T12:00:00Z'
 
-/** Listens on 127.0.0.1. Throws a RangeError on a `now` that is no instant. */
+/** Listens on 127.0.0.1. Throws a RangeError when `now` is not an instant. */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const { scene, passTime } = createScene(options)
   const create = (of: Scene): World =>
@@ -89,7 +89,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const service = createService({ scene, world, replica, passTime }, options)
   const server = createServer((request, response) => {
     service.handle(request, response).catch((fault: unknown) => {
-      // A fault of the simulator itself must not look like one that was asked for.
+      // A defect of the simulator must not look like a requested fault.
       if (response.headersSent) response.destroy()
       else response.writeHead(500).end(`simulator: ${fault instanceof Error ? fault.stack : 'fault'}`)
     })
@@ -117,10 +117,10 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
 
 function createScene(options: SimulatorOptions): { scene: Scene; passTime(ms: number): void } {
   const clock = options.clock ?? systemClock()
-  const begun = clock.now()
+  const startedAt = clock.now()
   let passed = 0
   const now = options.now ?? DEFAULT_NOW
-  const end = now === 'real' ? begun * 1_000 : parseInstant(now)
+  const end = now === 'real' ? startedAt * 1_000 : parseInstant(now)
   if (end === undefined)
     throw new RangeError(`now must be an RFC 3339 date-time or "real", not ${JSON.stringify(now)}`)
   const scene = {
@@ -130,7 +130,7 @@ function createScene(options: SimulatorOptions): { scene: Scene; passTime(ms: nu
     sizes: sizesOf(options),
     workspaceId: options.workspaceId ?? 'demo-workspace',
     isTidy: options.tidy ?? false,
-    now: () => end + (clock.now() - begun + passed) * 1_000,
+    now: () => end + (clock.now() - startedAt + passed) * 1_000,
   }
   return {
     scene,
@@ -144,7 +144,7 @@ interface Service {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
   controls: Pick<
     Simulator,
-    'requests' | 'apply' | 'setFaults' | 'struck' | 'setLimit' | 'setApiKey' | 'passTime'
+    'requests' | 'apply' | 'setFaults' | 'hitCounts' | 'setLimit' | 'setApiKey' | 'passTime'
   >
 }
 
@@ -176,7 +176,7 @@ function createService(
   let apiKey = options.apiKey ?? DEFAULT_KEY
   let model = options.limit ?? UNLIMITED
   let limiter = createLimiter(model)
-  let plan = createFaultPlan(options.faults ?? [], scene.seed)
+  let faultPlan = createFaultPlan(options.faults ?? [], scene.seed)
   const requests = createRequestLog()
   const plain = plainCursors()
   const nowMs = (): number => Math.floor(scene.now() / 1_000)
@@ -186,9 +186,9 @@ function createService(
     requests,
     apply: replica.apply,
     setFaults: faults => {
-      plan = createFaultPlan(faults, scene.seed)
+      faultPlan = createFaultPlan(faults, scene.seed)
     },
-    struck: () => plan.struck(),
+    hitCounts: () => faultPlan.hitCounts(),
     setLimit: limit => {
       model = limit
       limiter = createLimiter(limit)
@@ -199,7 +199,7 @@ function createService(
     passTime,
   }
 
-  function gate(request: IncomingMessage, admission: Admission): Answer | undefined {
+  function refusalOf(request: IncomingMessage, admission: Admission): Answer | undefined {
     if (!admission.isAllowed) return generalError(429, 'Too Many Requests')
     const key = request.headers['x-api-key']
     if (key === undefined || key === '') return generalError(401, 'Missing X-Api-Key header')
@@ -211,16 +211,16 @@ function createService(
     return undefined
   }
 
-  function perform(target: Target, method: string, struck: readonly Fault[]): Answer {
+  function perform(target: Target, method: string, faults: readonly Fault[]): Answer {
     const { route, query: raw } = target
     if (!route || method !== 'GET') return generalError(404, `Cannot ${method} ${target.path}`)
     const { operation } = route
     try {
       const query = createQuery(raw, operation.template.startsWith('/v2') ? 'v2' : 'v1')
-      const given = struck.length === 0 ? undefined : query.text('cursor')
-      const cursors = plan.cursors(plain, struck, given, nowMs())
-      const lag = struck.find(({ kind }) => kind === 'lag')
-      const seen = lag ? replica.behind(lag.delayMs ?? LAG_MS) : world
+      const given = faults.length === 0 ? undefined : query.text('cursor')
+      const cursors = faultPlan.cursors(plain, faults, given, nowMs())
+      const lag = faults.find(({ kind }) => kind === 'lag')
+      const seen = lag ? replica.laggingWorld(lag.delayMs ?? LAG_MS) : world
       return ok(operation.handle({ parameters: route.parameters, query, world: seen, variants, cursors }))
     } catch (error) {
       if (error instanceof Refusal) return error.answer
@@ -228,7 +228,7 @@ function createService(
     }
   }
 
-  function logAccess(target: Target, method: string, answer: Answer, begun: number): void {
+  function logAccess(target: Target, method: string, answer: Answer, startedAt: number): void {
     const { route } = target
     if (!options.logRequests) return
     if (method === 'GET' && route?.operation.template === ACCESS_LOG_ROUTE) return
@@ -239,42 +239,44 @@ function createService(
       route: route?.operation.template ?? target.path,
       path: target.path,
       status: answer.status,
-      durationMs: Math.round(clock.elapsed() - begun),
+      durationMs: Math.round(clock.elapsed() - startedAt),
       bytes: Buffer.byteLength(answer.body),
       keySuffix: apiKey.slice(-4),
     })
   }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const begun = clock.elapsed()
+    const startedAt = clock.elapsed()
     const method = request.method ?? 'GET'
     const target = createTarget(request.url ?? '/')
     if (options.control && target.path.startsWith(CONTROL_PREFIX)) {
       await answerControl(request, response, target.path, { world, ...controls })
       return
     }
-    // The body of a request means nothing here, but must be read for the connection to be used again.
+    // The body has no meaning, but the connection can only be reused after it was read.
     request.resume()
     if (options.latencyMs) await clock.sleep(options.latencyMs)
     const template = target.route?.operation.template ?? target.path
     const admission = limiter.admit(clock.elapsed())
-    const ruling = limiter
-    if (admission.isAllowed) response.once('close', () => ruling.release())
-    const refusal = gate(request, admission)
+    const admittedBy = limiter
+    if (admission.isAllowed) response.once('close', () => admittedBy.release())
+    const refusal = refusalOf(request, admission)
     const asked = { template, path: target.path, query: target.query }
-    const before = admission.isAllowed ? plan.strike(asked) : []
-    const answer = refusal ?? perform(target, method, before)
-    const struck = refusal ? before : [...before, ...plan.strike({ ...asked, body: answer.body })]
+    const requestFaults = admission.isAllowed ? faultPlan.faultsFor(asked) : []
+    const answer = refusal ?? perform(target, method, requestFaults)
+    const faults = refusal
+      ? requestFaults
+      : [...requestFaults, ...faultPlan.faultsFor({ ...asked, body: answer.body })]
     const headers = { ...limitHeaders(model, admission, nowMs()), Date: date(nowMs()) }
     const delivery: Delivery = {
       answer,
       headers,
       acceptsGzip: String(request.headers['accept-encoding'] ?? '').includes('gzip'),
     }
-    if (!refusal) logAccess(target, method, answer, begun)
-    const late = struck.find(({ kind }) => kind === 'late')
+    if (!refusal) logAccess(target, method, answer, startedAt)
+    const late = faults.find(({ kind }) => kind === 'late')
     if (late) await clock.sleep(late.delayMs ?? LATE_MS)
-    const status = await dispatch(response, delivery, struck)
+    const status = await dispatch(response, delivery, faults)
     requests.record(
       { route: template, path: target.path, query: target.query, status },
       Buffer.byteLength(answer.body),
@@ -290,10 +292,10 @@ const LAG_MS = 1_000
 async function dispatch(
   response: ServerResponse,
   delivery: Delivery,
-  struck: readonly Fault[],
+  faults: readonly Fault[],
 ): Promise<number> {
-  for (const fault of struck) {
-    const spoil = SPOILED[fault.kind]
+  for (const fault of faults) {
+    const spoil = FAULTY_DELIVERIES[fault.kind]
     if (spoil) return spoil(response, delivery, fault)
   }
   await deliver(response, delivery)
@@ -314,7 +316,7 @@ function createTarget(url: string): Target {
   return { path: raw, query, route: route && { ...route, parameters: route.parameters.map(decodeParameter) } }
 }
 
-/** A malformed escape is left as it is, and then names nothing. */
+/** A malformed escape stays unchanged, and then matches no item. */
 function decodeParameter(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -1,19 +1,19 @@
-/** A place in a list that is ordered newest first: after the item `index` at the instant `at`. */
+/** A position in a list that is ordered newest first: after the item `index` at the instant `at`. */
 export interface Position {
   at: number
   index: number
 }
 
-/** Items in time order, newest first, equal times by falling index. Built once, then changed a little. */
+/** Items in time order, newest first, equal times by descending index. It is built once; few items change later. */
 export interface Timeline {
   timeOf(index: number): number
-  /** Gives a new or an old item a time; it takes its place in the order. */
+  /** Sets the time of a new or an existing item, and with it its position in the order. */
   place(index: number, micros: number): void
   /**
-   * Calls `visit` from the newest item, or from behind `after`, with every item not newer than `newest`
-   * and not older than `oldest`, until it returns false.
+   * Calls `visit` with each item from the newest, or from the one behind `after`, that is not newer than `newest`
+   * and not older than `oldest`, until `visit` returns false.
    */
-  walk(range: TimelineRange, visit: (index: number) => boolean): void
+  scan(range: TimelineRange, visit: (index: number) => boolean): void
 }
 
 export interface TimelineRange {
@@ -25,8 +25,8 @@ export interface TimelineRange {
 export function createTimeline(times: Float64Array): Timeline {
   const order = sortedByTime(times)
   const placed = new Map<number, number>()
-  /** Items that were placed after the start, oldest first. */
-  const late: Position[] = []
+  /** Items that `place` has moved or added, oldest first. */
+  const placedByTime: Position[] = []
   const timeOf = (index: number): number => placed.get(index) ?? times[index] ?? 0
 
   const baseBefore = (position: Position): number => {
@@ -45,27 +45,27 @@ export function createTimeline(times: Float64Array): Timeline {
     timeOf,
     place: (index, micros) => {
       if (placed.has(index)) {
-        late.splice(
-          late.findIndex(each => each.index === index),
+        placedByTime.splice(
+          placedByTime.findIndex(each => each.index === index),
           1,
         )
       }
       placed.set(index, micros)
-      late.splice(lateBefore(late, { at: micros, index }), 0, { at: micros, index })
+      placedByTime.splice(placedBefore(placedByTime, { at: micros, index }), 0, { at: micros, index })
     },
-    walk: ({ after, oldest, newest }, visit) => {
+    scan: ({ after, oldest, newest }, visit) => {
       const start = startOf(after, newest)
       let base = baseBefore(start) - 1
-      let added = lateBefore(late, start) - 1
+      let added = placedBefore(placedByTime, start) - 1
       for (;;) {
         while (base >= 0 && placed.has(order[base] ?? 0)) base--
         const fromBase = order[base]
-        const fromLate = late[added]
-        if (fromBase === undefined && fromLate === undefined) return
+        const fromPlaced = placedByTime[added]
+        if (fromBase === undefined && fromPlaced === undefined) return
         const takeBase =
-          fromLate === undefined ||
-          (fromBase !== undefined && !isOlder(times[fromBase] ?? 0, fromBase, fromLate))
-        const index = takeBase ? (fromBase ?? 0) : (fromLate?.index ?? 0)
+          fromPlaced === undefined ||
+          (fromBase !== undefined && !isOlder(times[fromBase] ?? 0, fromBase, fromPlaced))
+        const index = takeBase ? (fromBase ?? 0) : (fromPlaced?.index ?? 0)
         if (oldest !== undefined && timeOf(index) < oldest) return
         if (!visit(index)) return
         if (takeBase) base--
@@ -84,7 +84,7 @@ function isOlder(at: number, index: number, than: Position): boolean {
   return at < than.at || (at === than.at && index < than.index)
 }
 
-function lateBefore(late: readonly Position[], position: Position): number {
+function placedBefore(late: readonly Position[], position: Position): number {
   let low = 0
   let high = late.length
   while (low < high) {
@@ -98,7 +98,7 @@ function lateBefore(late: readonly Position[], position: Position): number {
 
 const DIGIT = 65_536
 
-/** Indices by rising time, equal times by rising index: a radix sort, since a million comparisons by callback are slow. */
+/** Indices by ascending time, equal times by ascending index. A radix sort, since callback comparisons are slow. */
 export function sortedByTime(times: Float64Array): Uint32Array {
   let least = Number.POSITIVE_INFINITY
   let most = Number.NEGATIVE_INFINITY

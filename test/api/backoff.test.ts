@@ -7,7 +7,7 @@ const never = () => {
   throw new Error('no random number is needed')
 }
 
-describe('the wait after failures in a row', () => {
+describe('the wait after consecutive failures', () => {
   test.each([
     [0, 0],
     [1, 500],
@@ -15,12 +15,12 @@ describe('the wait after failures in a row', () => {
     [5, 8000],
     [6, 10_000],
     [100_000, 10_000],
-  ])('after %i of them is %i ms at most', (failures, ms) => {
+  ])('the wait after %i failures is at most %i ms', (failures, ms) => {
     expect(longestBackoffMs(growth, failures)).toBe(ms)
     expect(backoffMs({ ...growth, jitter: 0 }, failures, never)).toBe(ms)
   })
 
-  test('lies between the share that is certain and the whole', () => {
+  test('the wait is between its certain share and the whole', () => {
     const policies = fc.record({
       firstMs: fc.integer({ min: 1, max: 100_000 }),
       mostMs: fc.integer({ min: 1, max: 10_000_000 }),

@@ -12,8 +12,8 @@ function classify(status: number, text: string, headers: HttpAnswer['headers'] =
 const v1Error = JSON.stringify({ statusCode: 404, message: 'Playbook result not found', error: 'Not Found' })
 const v2Error = JSON.stringify({ error: { code: 'invalid', message: 'limit must not exceed 100' } })
 
-describe('an answer', () => {
-  it('carries its value, its size and the time of the server', () => {
+describe('the body of an answer', () => {
+  it('an answer has its value, its size and the time of the server', () => {
     expect(classify(200, '{"data":[1]}', { date: DATE })).toEqual({
       kind: 'answer',
       value: { data: [1] },
@@ -22,12 +22,12 @@ describe('an answer', () => {
     })
   })
 
-  it('counts whatever its content type, so long as it is JSON', () => {
+  it('an answer is read whatever its content type, as long as it is JSON', () => {
     expect(classify(200, '[]', { 'content-type': 'text/html' })).toMatchObject({ kind: 'answer', value: [] })
   })
 
   it.each(['', '<!doctype html><p>Sign in, Ada</p>', '{"data":[{"subject":"Hello Ada', 'null,'])(
-    'that is not JSON is garbled, and not quoted: %j',
+    'an answer that is not JSON is garbled, and not quoted: %j',
     text => {
       const outcome = classify(200, text, { 'content-type': 'application/json' })
       expect(outcome).toMatchObject({ kind: 'retry', cause: 'garbled', status: 200 })
@@ -36,7 +36,7 @@ describe('an answer', () => {
   )
 })
 
-describe('a status', () => {
+describe('the status of an answer', () => {
   it.each([
     [400, { kind: 'refused', status: 400 }],
     [403, { kind: 'refused', status: 403 }],
@@ -54,7 +54,7 @@ describe('a status', () => {
     [307, { kind: 'fault', code: 'redirect' }],
     [304, { kind: 'fault', code: 'redirect' }],
     [204, { kind: 'retry', cause: 'garbled', status: 204 }],
-  ])('of %i means %j', (status, outcome) => {
+  ])('the status %i means %j', (status, outcome) => {
     expect(classify(status, '')).toMatchObject(outcome)
   })
 })
@@ -80,11 +80,11 @@ describe('the message of a refusal', () => {
       '{"message":"Meeting \\"Ada and the access log\\" is not visible"}',
       'Meeting … is not visible',
     ],
-  ])('comes from %s', (_, text, message) => {
+  ])('the message comes from %s', (_, text, message) => {
     expect(classify(400, text)).toMatchObject({ message })
   })
 
-  it('is what HTTP calls the status where nothing of the body is known', () => {
+  it('the message is the HTTP name of the status when the body is unknown', () => {
     expect(classify(404, '{"message":"Ada"}')).toMatchObject({ message: 'Not Found' })
     expect(classify(401, '{"message":"Ada"}')).toEqual({ kind: 'unauthorized', message: 'Unauthorized' })
     expect(classify(499, '{"message":"Ada"}')).toMatchObject({ message: 'HTTP status 499' })
@@ -148,7 +148,7 @@ describe('the wait that the API asks for', () => {
     ['another where Retry-After is unreadable', 429, { 'retry-after': '?', 'ratelimit-reset': '12' }, 12_000],
     ['no reset of a 503', 503, { 'ratelimit-reset': '12' }, undefined],
     ['the first of repeated headers', 429, { 'retry-after': ['4', '9'] }, 4000],
-  ])('is %s', (_, status, headers, waitMs) => {
+  ])('the API asks for %s', (_, status, headers, waitMs) => {
     const outcome = classify(status, '', headers)
     expect(outcome.kind === 'retry' ? outcome.waitMs : 'no retry').toBe(waitMs)
   })
@@ -170,7 +170,7 @@ describe('a failed attempt', () => {
     ['HPE_INVALID_CONSTANT', 'garbled', 'HTTP'],
     ['Z_DATA_ERROR', 'garbled', 'damaged'],
     ['ESOMETHINGNEW', 'transport', 'ESOMETHINGNEW'],
-  ])('with %s is %s', (code, cause, words) => {
+  ])('an attempt with %s is %s', (code, cause, words) => {
     const error = Object.assign(new Error(`x-api-key: ${SECRET}`), { code })
     for (const thrown of [error, new Error('fetch', { cause: error }), new AggregateError([error])]) {
       const outcome = classifyFailure(thrown)
@@ -180,7 +180,7 @@ describe('a failed attempt', () => {
   })
 
   it.each([undefined, 'text', new Error(SECRET), { code: 5 }, { code: `x ${SECRET}` }])(
-    'that tells nothing is one of transport',
+    'a failure without a known code is a transport failure',
     thrown => {
       expect(classifyFailure(thrown)).toEqual({
         kind: 'retry',
@@ -190,7 +190,7 @@ describe('a failed attempt', () => {
     },
   )
 
-  it('within the TLS handshake is no mere reset', () => {
+  it('a failure within the TLS handshake is not a mere reset', () => {
     const message = 'Client network socket disconnected before secure TLS connection was established'
     const error = Object.assign(new Error(message), { code: 'ECONNRESET' })
     expect(classifyFailure(error)).toMatchObject({
@@ -199,7 +199,7 @@ describe('a failed attempt', () => {
     })
   })
 
-  it('that could never be sent is a fault', () => {
+  it('a request that could never be sent is a defect', () => {
     const error = Object.assign(new Error('invalid x-api-key header'), { code: 'UND_ERR_INVALID_ARG' })
     expect(classifyFailure(error)).toMatchObject({ kind: 'fault', code: 'bad-request-setup' })
   })

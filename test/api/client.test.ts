@@ -42,9 +42,9 @@ function json(response: ServerResponse, value: unknown, status = 200) {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
 }
 
-describe('a request', () => {
+describe('a sent request', () => {
   it.each(['', '/', '/gateway', '/gateway/'])(
-    'finds its way below a base URL that ends with %j',
+    'a request finds its path below a base URL that ends with %j',
     async path => {
       const { baseUrl, received } = await serve((_, response) => json(response, {}))
       await send(baseUrl + path)
@@ -52,7 +52,7 @@ describe('a request', () => {
     },
   )
 
-  it('carries the key of the moment, the workspace and what it accepts', async () => {
+  it('a request carries the current key, the workspace and the accepted encodings', async () => {
     const { baseUrl, received } = await serve((_, response) => json(response, {}))
     const keys = ['old', 'new']
     const client = connect(baseUrl, { apiKey: () => keys.shift() ?? '' })
@@ -69,14 +69,14 @@ describe('a request', () => {
     })
   })
 
-  it('takes a connection that is there already', async () => {
+  it('a request reuses an open connection', async () => {
     const { baseUrl, received } = await serve((_, response) => json(response, {}))
     const client = connect(baseUrl)
     for (let i = 0; i < 10; i++) await client.send(REQUEST, new AbortController().signal)
     expect(new Set(received.map(({ socket }) => socket)).size).toBeLessThanOrEqual(2)
   })
 
-  it('that HTTP cannot carry is a fault', async () => {
+  it('a request that HTTP cannot carry is a defect', async () => {
     const { baseUrl, received } = await serve((_, response) => json(response, {}))
     expect(await send(baseUrl, { apiKey: () => `${KEY}\n` })).toMatchObject({
       kind: 'fault',
@@ -86,10 +86,10 @@ describe('a request', () => {
   })
 })
 
-describe('an answer', () => {
+describe('a received answer', () => {
   const value = { data: [{ id: 'ü', text: 'x'.repeat(1000) }] }
 
-  it('comes with its times and size', async () => {
+  it('an answer has its times and its size', async () => {
     const { baseUrl } = await serve((_, response) => json(response, value))
     const before = Date.now()
     const sent = await send(baseUrl)
@@ -98,7 +98,7 @@ describe('an answer', () => {
     expect(sent.kind === 'answer' && sent.serverTime).toBeGreaterThanOrEqual(before - 1000)
   })
 
-  it('is unpacked when it is compressed, and its unpacked size counts', async () => {
+  it('a compressed answer is unpacked, and its unpacked size counts', async () => {
     const text = JSON.stringify(value)
     const { baseUrl } = await serve((_, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(text))
@@ -106,7 +106,7 @@ describe('an answer', () => {
     expect(await send(baseUrl)).toMatchObject({ kind: 'answer', value, bytes: Buffer.byteLength(text) })
   })
 
-  it('is put together from any number of pieces, cut inside a character too', async () => {
+  it('an answer is assembled from any number of chunks, cut inside a character too', async () => {
     const bytes = Buffer.from(JSON.stringify(value))
     const { baseUrl } = await serve(async (_, response) => {
       for (const byte of bytes) if (!response.write(Buffer.of(byte))) await once(response, 'drain')
@@ -120,7 +120,7 @@ describe('an answer', () => {
     [403, { kind: 'refused', status: 403, message: 'Invalid API key …' }],
     [429, { kind: 'retry', cause: 'throttled', status: 429, waitMs: 2000 }],
     [502, { kind: 'retry', cause: 'server', status: 502 }],
-  ])('of status %i is no error of ours', async (status, outcome) => {
+  ])('an answer with status %i is not an error of the client', async (status, outcome) => {
     const { baseUrl } = await serve((_, response) => {
       response.setHeader('retry-after', '2')
       json(response, { statusCode: status, message: `Invalid API key ${KEY}` }, status)
@@ -128,7 +128,7 @@ describe('an answer', () => {
     expect(await send(baseUrl)).toMatchObject(outcome)
   })
 
-  it('that redirects is not followed', async () => {
+  it('a redirect is not followed', async () => {
     const elsewhere = await serve((_, response) => json(response, {}))
     const { baseUrl } = await serve((_, response) => {
       response.writeHead(302, { location: `${elsewhere.baseUrl}/v2/messages` }).end()
@@ -145,7 +145,7 @@ describe('an answer that is too large', () => {
     message: expect.stringContaining('api.max_response_bytes'),
   }
 
-  it('is cut off while it streams', async () => {
+  it('the answer is cut off while it streams', async () => {
     const closed: Promise<unknown>[] = []
     const { baseUrl } = await serve((_, response) => {
       closed.push(once(response, 'close'))
@@ -159,14 +159,14 @@ describe('an answer that is too large', () => {
     await Promise.all(closed)
   })
 
-  it('is not read at all when it says so itself', async () => {
+  it('the answer is not read at all when its header says so', async () => {
     const { baseUrl } = await serve((_, response) => {
       response.writeHead(200, { 'content-length': '1000000' }).write('[')
     })
     expect(await send(baseUrl)).toMatchObject(fault)
   })
 
-  it('is not unpacked beyond the limit', async () => {
+  it('the answer is not unpacked beyond the limit', async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000))
     const { baseUrl } = await serve((_, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb)
@@ -175,7 +175,7 @@ describe('an answer that is too large', () => {
     expect(await send(baseUrl)).toMatchObject(fault)
   })
 
-  it('may be as large as the limit', async () => {
+  it('an answer may be as large as the limit', async () => {
     const text = JSON.stringify('x'.repeat(99_998))
     for (const body of [text, gzipSync(text)]) {
       const { baseUrl } = await serve((_, response) => {
@@ -186,7 +186,7 @@ describe('an answer that is too large', () => {
     }
   })
 
-  it('of an error leaves the error what it is', async () => {
+  it('an error with a large answer stays the error that it is', async () => {
     const { baseUrl } = await serve((_, response) => json(response, { message: 'x'.repeat(200_000) }, 500))
     expect(await send(baseUrl)).toMatchObject({
       kind: 'retry',
@@ -195,7 +195,7 @@ describe('an answer that is too large', () => {
     })
   })
 
-  it('does not keep the next request from its answer', async () => {
+  it('a large answer does not keep the next request from its answer', async () => {
     const bodies = ['x'.repeat(1_000_000), '[1]']
     const { baseUrl } = await serve((_, response) => response.end(bodies.shift()))
     const client = connect(baseUrl, { maxSockets: 1 })
@@ -237,7 +237,7 @@ describe('a connection that fails', () => {
       response => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'),
     ],
     ['with nothing', 'garbled', response => response.end()],
-  ])('(%s) may be tried again: %s', async (_, cause, answer) => {
+  ])('a failure (%s) may be retried: %s', async (_, cause, answer) => {
     const { baseUrl } = await serve((_request, response) => answer(response))
     expect(await send(baseUrl)).toMatchObject({ kind: 'retry', cause })
   })
@@ -253,13 +253,13 @@ describe('a connection that fails', () => {
         drip()
       },
     ],
-  ])('because the API %s has timed out', async (_, answer) => {
+  ])('a request times out when the API %s', async (_, answer) => {
     const { baseUrl } = await serve((_request, response) => answer(response))
     const sent = await send(baseUrl, { timeoutMs: 100, maxResponseBytes: 2 ** 30 })
     expect(sent).toMatchObject({ kind: 'retry', cause: 'timeout' })
   })
 
-  it('is unreachable where nobody listens', async () => {
+  it('the API is unreachable when no process listens', async () => {
     const server = createSocketServer()
     const port = await listen(server)
     server.close()
@@ -271,7 +271,7 @@ describe('a connection that fails', () => {
     })
   })
 
-  it('is unreachable where TLS is spoken to who does not speak it', async () => {
+  it('the API is unreachable when the server does not speak TLS', async () => {
     const { baseUrl } = await serve((_, response) => json(response, {}))
     expect(await send(baseUrl.replace('http:', 'https:'))).toMatchObject({
       kind: 'retry',
@@ -280,7 +280,7 @@ describe('a connection that fails', () => {
     })
   })
 
-  it('is garbled where something else than HTTP answers', async () => {
+  it('the answer of a server that does not speak HTTP is garbled', async () => {
     const server = createSocketServer(socket => {
       socket.once('data', () => socket.end('SSH-2.0-OpenSSH_9.6\r\n'))
     })
@@ -292,8 +292,8 @@ describe('a connection that fails', () => {
   })
 })
 
-describe('a request that is given up', () => {
-  it('rejects with an AbortError, before as after it was sent', async () => {
+describe('an aborted request', () => {
+  it('an aborted request rejects with an AbortError, before and after it was sent', async () => {
     const controller = new AbortController()
     const { baseUrl, received } = await serve(() => controller.abort(new Error('stop it all')))
     const client = connect(baseUrl)
@@ -302,7 +302,7 @@ describe('a request that is given up', () => {
     expect(received).toHaveLength(1)
   })
 
-  it('rejects within the body too', async () => {
+  it('a request rejects when it is aborted in its body', async () => {
     const controller = new AbortController()
     const { baseUrl } = await serve((_, response) => {
       response.writeHead(200).write('[1', () => setImmediate(() => controller.abort()))
@@ -312,7 +312,7 @@ describe('a request that is given up', () => {
     })
   })
 
-  it('may be one of many that share a signal, with no warning of a leak', async () => {
+  it('many requests may share a signal without a warning of a leak', async () => {
     const warnings: Error[] = []
     const note = (warning: Error) => warnings.push(warning)
     process.on('warning', note)
@@ -325,7 +325,7 @@ describe('a request that is given up', () => {
     expect(warnings).toEqual([])
   })
 
-  it('ends as a failure of transport when the client is closed under it', async () => {
+  it('a request ends as a transport failure when its client is closed', async () => {
     const { baseUrl } = await serve(() => void client.close())
     const client = connect(baseUrl)
     expect(await client.send(REQUEST, new AbortController().signal)).toMatchObject({

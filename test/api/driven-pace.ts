@@ -14,7 +14,7 @@ export interface VirtualAnswer {
   latencyMs?: number
 }
 
-/** An API on a virtual clock: tells of each request whether it is accepted and, when not, what wait it names. */
+/** An API on a virtual clock: it accepts each request, or refuses it with a wait. */
 export interface VirtualApi {
   ask(at: number): VirtualAnswer
   /** An accepted request was answered. */

@@ -33,8 +33,8 @@ async function granted(asked: Promise<Permit | undefined>): Promise<Permit> {
   return permit
 }
 
-describe('permits', () => {
-  it('are given up to the concurrency, and the next when one is settled', async () => {
+describe('the permits of the governor', () => {
+  it('permits are given up to the in-flight limit, and the next one after one is settled', async () => {
     const { governor } = govern({ ceilings: { concurrency: 2 } })
     const order: string[] = []
     const first = await granted(governor.permit())
@@ -48,7 +48,7 @@ describe('permits', () => {
     expect(governor.state()).toMatchObject({ inFlight: 2, accepted: 1, concurrency: 2 })
   })
 
-  it('are given in the order in which they were asked for', async () => {
+  it('permits are given in the order of the requests', async () => {
     const { governor } = govern({ ceilings: { concurrency: 1 } })
     const order: number[] = []
     await Promise.all(
@@ -61,7 +61,7 @@ describe('permits', () => {
     expect(order).toEqual([1, 2, 3, 4])
   })
 
-  it('count once however often they are settled', async () => {
+  it('a permit counts once however often it is settled', async () => {
     const { governor } = govern()
     const permit = await granted(governor.permit())
     permit.settle(ACCEPTED)
@@ -70,14 +70,14 @@ describe('permits', () => {
     expect(governor.state()).toMatchObject({ accepted: 1, throttled: 0, inFlight: 0, usedToday: 1 })
   })
 
-  it('that are cancelled were never used', async () => {
+  it('a cancelled permit counts as unused', async () => {
     const { governor } = govern()
     const permit = await granted(governor.permit())
     permit.cancel()
     expect(governor.state()).toMatchObject({ accepted: 0, inFlight: 0, usedToday: 0 })
   })
 
-  it('are not given to those who gave up, and hold nobody else up', async () => {
+  it('an aborted request gets no permit and delays no other', async () => {
     const { governor } = govern({ ceilings: { concurrency: 1 } })
     const first = await granted(governor.permit())
     const controller = new AbortController()
@@ -91,7 +91,7 @@ describe('permits', () => {
     expect(governor.state()).toMatchObject({ inFlight: 1 })
   })
 
-  it('are refused to all once it is closed', async () => {
+  it('every request is refused after the close', async () => {
     const { governor } = govern({ ceilings: { concurrency: 1 } })
     await granted(governor.permit())
     const waiting = governor.permit()
@@ -101,8 +101,8 @@ describe('permits', () => {
   })
 })
 
-describe('a 429', () => {
-  it('holds back even what was asked for before it, for all of the time that the API asked for', async () => {
+describe('a 429 and its pause', () => {
+  it('a 429 also delays earlier requests, for the whole wait that the API asked for', async () => {
     const { governor, clock } = govern({ ceilings: { concurrency: 1 } })
     const first = await granted(governor.permit())
     const next = granted(governor.permit()).then(() => clock.elapsed())
@@ -118,7 +118,7 @@ describe('a 429', () => {
     expect(governor.state()).not.toHaveProperty('pausedUntil')
   })
 
-  it('that comes in a pause and asks for more prolongs it', async () => {
+  it('a later 429 that asks for more extends the pause', async () => {
     const { governor, clock } = govern()
     const first = await granted(governor.permit())
     const second = await granted(governor.permit())
@@ -129,14 +129,14 @@ describe('a 429', () => {
     expect(await next).toBeGreaterThanOrEqual(5 * MINUTE)
   })
 
-  it('without a wait pauses for one of our own', async () => {
+  it('a 429 without a wait causes a pause of parley’s own length', async () => {
     const { governor } = govern()
     const permit = await granted(governor.permit())
     permit.settle({ kind: 'throttled', durationMs: 5 })
     expect(governor.state()).toMatchObject({ pausedUntil: START + 750, pauseReason: 'throttled' })
   })
 
-  it('is learned from, so that the next process starts slower', async () => {
+  it('a 429 is remembered, so that the next process starts slower', async () => {
     const { governor, clock } = govern({ initial: { ratePerSecond: 40, concurrency: 4, limited: true } })
     const refused = await granted(governor.permit())
     refused.settle({ kind: 'throttled', durationMs: 5 })
@@ -150,7 +150,7 @@ describe('a 429', () => {
     expect(limited).toBe(true)
   })
 
-  it('loses no request, whatever is refused and with whatever hint', async () => {
+  it('no request is lost, whatever is refused and with whatever hint', async () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     const refusal = fc.record({ waitMs: fc.option(fc.integer({ min: 1, max: 100_000 }), { nil: undefined }) })
@@ -182,7 +182,7 @@ describe('a 429', () => {
     )
   })
 
-  it('is no verdict of timeouts and server errors', async () => {
+  it('timeouts and server errors do not change the rate', async () => {
     const { governor } = govern()
     const permit = await granted(governor.permit())
     permit.settle({ kind: 'other', durationMs: 5 })
@@ -191,8 +191,8 @@ describe('a 429', () => {
   })
 })
 
-describe('the pace', () => {
-  it('is kept when turns come late, with none of them at the heels of another', async () => {
+describe('the spacing of requests', () => {
+  it('requests keep their distance also after a late timer', async () => {
     vi.useFakeTimers()
     const onTime = setTimeout
     let timers = 0
@@ -223,8 +223,8 @@ describe('the pace', () => {
   })
 })
 
-describe("the owner's ceilings", () => {
-  it('of a day hold until the next UTC day, over restarts', async () => {
+describe('the ceilings of the owner', () => {
+  it('a daily ceiling holds until the next UTC day, across restarts', async () => {
     const { governor, clock } = govern({ ceilings: { requestsPerDay: 3 }, usedToday: 2 })
     const last = await granted(governor.permit())
     last.settle(ACCEPTED)
@@ -240,7 +240,7 @@ describe("the owner's ceilings", () => {
     expect(governor.state()).toMatchObject({ usedToday: 1 })
   })
 
-  it('of a day are kept before a request goes, a hundredth of them at a time', async () => {
+  it('a daily ceiling is noted before requests go, a hundredth of it at a time', async () => {
     const kept: [string, number][] = []
     const reserve = async (day: string, requests: number) => void kept.push([day, requests])
     const { governor } = govern({ ceilings: { requestsPerDay: 500 }, usedToday: 496, reserve })
@@ -252,14 +252,14 @@ describe("the owner's ceilings", () => {
     expect(governor.state()).toMatchObject({ usedToday: 500, pauseReason: 'requests-per-day' })
   })
 
-  it('of a day let no request go that could not be kept', async () => {
+  it('no request goes under a daily ceiling that could not be noted', async () => {
     const reserve = () => Promise.reject(new Error('The disk is full'))
     const { governor } = govern({ ceilings: { requestsPerDay: 500 }, reserve })
     await expect(governor.permit()).rejects.toThrow('The disk is full')
     expect(governor.state()).toMatchObject({ usedToday: 0, inFlight: 0 })
   })
 
-  it('of a day, killed or not, are never exceeded over any number of processes', async () => {
+  it('a daily ceiling is never exceeded by any number of processes, killed or not', async () => {
     const processes = fc.array(fc.record({ requests: fc.nat(40), isKilled: fc.boolean() }), { maxLength: 12 })
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 400 }), processes, async (requestsPerDay, lives) => {
@@ -287,7 +287,7 @@ describe("the owner's ceilings", () => {
     )
   })
 
-  it('of a day get back what was cancelled', async () => {
+  it('a daily ceiling gets back what was cancelled', async () => {
     const { governor } = govern({ ceilings: { requestsPerDay: 1 } })
     const unused = await granted(governor.permit())
     const next = governor.permit()
@@ -296,7 +296,7 @@ describe("the owner's ceilings", () => {
     expect(governor.state()).toMatchObject({ usedToday: 1 })
   })
 
-  it('of a second keep requests apart and are nearly reached, however many are asked for at once', async () => {
+  it('a ceiling per second separates requests and is nearly reached, however many wait', async () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     const clock = systemClock()
@@ -322,7 +322,7 @@ describe("the owner's ceilings", () => {
   it.each([
     ['forward', 3_600_000],
     ['back', -3_600_000],
-  ])('of a second hold, and no more than they ask, when the wall clock is set %s', async (_, jump) => {
+  ])('a ceiling per second holds, without extra waits, when the wall clock is set %s', async (_, jump) => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     const clock = systemClock()

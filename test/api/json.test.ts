@@ -6,7 +6,7 @@ import { decodeJson, encodeJson, exactNumber, isExactNumber, isSameValue } from 
 /** What a list with one literal in it becomes after reading and writing. */
 const throughBoth = (literal: string) => encodeJson(decodeJson(`[${literal}]`).value)
 
-describe('JSON numbers', () => {
+describe('numbers in JSON', () => {
   it.each([
     '12345678901234567890',
     '-12345678901234567890',
@@ -17,7 +17,7 @@ describe('JSON numbers', () => {
     '-1E-400',
     '1.000000000000000001e5',
     '99999999999999999999.99',
-  ])('keeps every digit of %s', literal => {
+  ])('every digit of %s is kept', literal => {
     const { value, exact } = decodeJson(`{"amount": ${literal}}`)
     expect(exact).toBe(true)
     expect(encodeJson(value)).toBe(`{"amount":${literal}}`)
@@ -33,12 +33,12 @@ describe('JSON numbers', () => {
     ['1000000000000000000000', 1e21],
     ['0.00000000000000000', 0],
     ['100.0000000000000000', 100],
-  ])('gives %s as a plain number, since a double holds it', (literal, number) => {
+  ])('%s is a plain number, since a double holds it', (literal, number) => {
     expect(decodeJson(`[${literal}]`).value).toEqual([number])
     expect(decodeJson(literal).value).toBe(number)
   })
 
-  it('reads digits inside strings plainly', () => {
+  it('digits inside strings are plain text', () => {
     const text = JSON.stringify({
       id: '12345678-3e45-4e5e-9e1e-123456789012',
       big: '12345678901234567890',
@@ -47,7 +47,7 @@ describe('JSON numbers', () => {
     expect(decodeJson(text)).toEqual({ value: JSON.parse(text), exact: false })
   })
 
-  it('gives the text of a number that no double holds, and of nothing else', () => {
+  it('the exact text is kept only for numbers that no double holds', () => {
     expect(exactNumber(decodeJson('12345678901234567890').value)).toEqual({ text: '12345678901234567890' })
     for (const other of [1, '1', null, {}, { value: '1', isLosslessNumber: true }]) {
       expect(exactNumber(other)).toBeUndefined()
@@ -55,7 +55,7 @@ describe('JSON numbers', () => {
     }
   })
 
-  it('never changes the value of any decimal literal', () => {
+  it('the value of a decimal literal never changes', () => {
     const literal = fc
       .tuple(
         fc.constantFrom('', '-'),
@@ -86,7 +86,7 @@ function scaled(literal: string): bigint {
 describe('JSON text', () => {
   const lossless = '"n":12345678901234567890'
 
-  it('comes out as JSON.stringify writes it', () => {
+  it('the text equals that of JSON.stringify', () => {
     fc.assert(
       fc.property(fc.jsonValue(), value => {
         expect(encodeJson(decodeJson(JSON.stringify(value)).value)).toBe(JSON.stringify(value))
@@ -96,7 +96,7 @@ describe('JSON text', () => {
     )
   })
 
-  it('leaves out what JSON cannot express, beside exact numbers too', () => {
+  it('values that JSON cannot express are left out, also next to exact numbers', () => {
     const big = decodeJson('12345678901234567890').value
     expect(encodeJson(undefined)).toBe('null')
     expect(encodeJson({ a: undefined, big, list: [undefined] })).toBe(
@@ -104,7 +104,7 @@ describe('JSON text', () => {
     )
   })
 
-  it('takes no data for an exact number because it looks like one', () => {
+  it('data that looks like an exact number stays data', () => {
     const text = '{"value":"12","isLosslessNumber":true}'
     expect(encodeJson(decodeJson(text).value)).toBe(text)
   })
@@ -112,30 +112,33 @@ describe('JSON text', () => {
   it.each([
     ['plainly', ''],
     ['losslessly', `,${lossless}`],
-  ])('keeps __proto__ an ordinary key and takes the last of repeated keys when read %s', (_, extra) => {
+  ])('__proto__ is a normal key and the last of repeated keys wins when read %s', (_, extra) => {
     const { value } = decodeJson(`{"__proto__":{"admin":true},"a":1,"a":[2]${extra}}`)
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
     expect(encodeJson(value)).toBe(`{"__proto__":{"admin":true},"a":[2]${extra}}`)
   })
 
-  it('reads past a byte order mark', () => {
+  it('a byte order mark is skipped', () => {
     expect(decodeJson('\ufeff{"a":1}').value).toEqual({ a: 1 })
   })
 
   it.each([
     ['lists', '['.repeat(200_000), ']'.repeat(200_000)],
     ['objects', '{"a":'.repeat(200_000), '}'.repeat(200_000)],
-  ])('of any depth is read, compared and written, exact numbers in it too: %s', (_, open, close) => {
-    const deep = (inner: string) => `${open}${inner}${close}`
-    for (const inner of ['1', '12345678901234567890']) {
-      const { value } = decodeJson(deep(inner))
-      expect(encodeJson(value) === deep(inner)).toBe(true)
-      expect(isSameValue(value, decodeJson(deep(inner)).value)).toBe(true)
-      expect(isSameValue(value, decodeJson(deep('2')).value)).toBe(false)
-    }
-  })
+  ])(
+    'JSON of any depth is read, compared and written, with exact numbers in it too: %s',
+    (_, open, close) => {
+      const deep = (inner: string) => `${open}${inner}${close}`
+      for (const inner of ['1', '12345678901234567890']) {
+        const { value } = decodeJson(deep(inner))
+        expect(encodeJson(value) === deep(inner)).toBe(true)
+        expect(isSameValue(value, decodeJson(deep(inner)).value)).toBe(true)
+        expect(isSameValue(value, decodeJson(deep('2')).value)).toBe(false)
+      }
+    },
+  )
 
-  it('is the same as another where only the order of fields differs', () => {
+  it('two values are equal when only the order of their fields differs', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
         const [left, right] = [one, other].map(value => decodeJson(JSON.stringify(value)).value)
@@ -147,7 +150,7 @@ describe('JSON text', () => {
     expect(isSameValue([], {})).toBe(false)
   })
 
-  it('keeps numbers and strings apart however they are written, beside exact numbers', () => {
+  it('numbers and strings differ however they are written, next to exact numbers too', () => {
     const text = String.raw`{"12345678901234567890":"a\\",":1e400}":1e400,"s":"\\\"1e400","d":[-0.1,1e400]}`
     expect(encodeJson(decodeJson(text).value)).toBe(text)
   })
@@ -167,7 +170,7 @@ describe('JSON text', () => {
     '[1e400',
     '[1e400"',
     "{'a':1}",
-  ])('refuses %j', text => {
+  ])('the text %j is refused', text => {
     expect(() => decodeJson(text)).toThrow(SyntaxError)
   })
 })

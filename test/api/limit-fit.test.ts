@@ -28,14 +28,14 @@ test('one refusal leaves many rates possible, and two leave few', () => {
   expect(two?.most).toBeLessThan(11)
 })
 
-test('a window of a second is told from a bucket by a few refusals', () => {
+test('a few refusals distinguish a window of a second from a bucket', () => {
   const rule: LimitRule = { kind: 'fixed-window', count: 20, windowMs: 1000 }
   const rates = explainingRates(answersOf(rule, [47, 34, 26, 23]), RANGE)
   expect(rates?.least).toBeGreaterThan(19)
   expect(rates?.most).toBeLessThan(21)
 })
 
-test('no limit explains that requests are refused which come slower than others that were accepted', () => {
+test('no limit explains refusals of requests that were slower than others that were accepted', () => {
   const fast = Array.from({ length: 200 }, (_, index) => ({ at: index * 20, accepted: true, count: 1 }))
   const slow = Array.from({ length: 5 }, (_, index) => ({
     at: 60_000 + index * 5000,
@@ -45,7 +45,7 @@ test('no limit explains that requests are refused which come slower than others 
   expect(explainingRates([...fast, ...slow], RANGE)).toBeUndefined()
 })
 
-test('what explains the answers of a bucket lies neither far below its rate nor above it alone', () => {
+test('the rates that fit the answers of a bucket include one near its own', () => {
   const bucket = fc.record({ rate: fc.integer({ min: 1, max: 20 }), burst: fc.integer({ min: 1, max: 40 }) })
   const faster = fc.array(fc.double({ min: 1.1, max: 3, noNaN: true }), { minLength: 1, maxLength: 5 })
   fc.assert(

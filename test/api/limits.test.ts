@@ -9,7 +9,7 @@ const HINTS: readonly Hint[] = ['seconds', 'date', 'none']
 interface Limit {
   name: string
   rule: LimitRule
-  /** What it lets through. */
+  /** The accepted requests a second. */
   perSecond: number
   latencyMs: number
   /** Until then it may be looked for: 30 s, or two windows. */
@@ -79,8 +79,8 @@ function rates({ requests }: Driven, from: number, to: number) {
   return { accepted: perSecond(accepted), refused: perSecond(within.length - accepted) }
 }
 
-describe.each(HINTS)('with %s as the hint', hint => {
-  test.each(LIMITS)('a limit of $name is used up, and few requests are refused', limit => {
+describe.each(HINTS)('limits with %s as the hint', hint => {
+  test.each(LIMITS)('a limit of $name is used up with few refusals', limit => {
     const untilMs = 8 * MINUTE
     const api = limitedTo(limit.rule, hint)
     const driven = drive(startPace({}, undefined), { api, untilMs, latencyMs: limit.latencyMs })
@@ -89,7 +89,7 @@ describe.each(HINTS)('with %s as the hint', hint => {
     expect(refused / (accepted + refused)).toBeLessThan(0.01)
   })
 
-  test('a limit that is halved is found within half a minute, and one that is doubled within two', () => {
+  test('a halved limit is found within half a minute, and a doubled one within two minutes', () => {
     const rule = (rate: number): LimitRule => ({ kind: 'token-bucket', rate, burst: 20 })
     const [before, halved, doubled] = [rule(10), rule(5), rule(10)]
     const [halvedAt, doubledAt] = [2 * MINUTE, 4 * MINUTE]
@@ -103,7 +103,7 @@ describe.each(HINTS)('with %s as the hint', hint => {
   })
 })
 
-describe('in the first minute', () => {
+describe('the first minute', () => {
   test.each<[string, LimitRule, number]>([
     ['3 a second, in bursts of 5', { kind: 'token-bucket', rate: 3, burst: 5 }, 3],
     ['3 a second, and never two at once', { kind: 'token-bucket', rate: 3, burst: 1 }, 3],
@@ -111,17 +111,14 @@ describe('in the first minute', () => {
     ['40 a second, in bursts of 10', { kind: 'token-bucket', rate: 40, burst: 10 }, 40],
     ['100 in any 10 s', { kind: 'sliding-window', count: 100, windowMs: 10_000 }, 10],
     ['20 in each second', { kind: 'fixed-window', count: 20, windowMs: 1000 }, 20],
-  ])(
-    'a limit of %s is used up from the tenth second on, and few requests are refused',
-    (_, rule, perSecond) => {
-      for (const hint of HINTS) {
-        const driven = drive(startPace({}, undefined), { api: limitedTo(rule, hint), untilMs: 2 * MINUTE })
-        expect(rates(driven, 10_000, MINUTE).accepted / perSecond).toBeGreaterThan(0.92)
-        const { accepted, refused } = rates(driven, 0, 2 * MINUTE)
-        expect(refused / (accepted + refused)).toBeLessThan(0.015)
-      }
-    },
-  )
+  ])('a limit of %s is used up from the tenth second on with few refusals', (_, rule, perSecond) => {
+    for (const hint of HINTS) {
+      const driven = drive(startPace({}, undefined), { api: limitedTo(rule, hint), untilMs: 2 * MINUTE })
+      expect(rates(driven, 10_000, MINUTE).accepted / perSecond).toBeGreaterThan(0.92)
+      const { accepted, refused } = rates(driven, 0, 2 * MINUTE)
+      expect(refused / (accepted + refused)).toBeLessThan(0.015)
+    }
+  })
 })
 
 test('a search for a limit that is cut short is made again at the next start', () => {
@@ -138,7 +135,7 @@ test('a search for a limit that is cut short is made again at the next start', (
 })
 
 test.each([2, 50, 300])(
-  'an API without a limit that takes %i ms is asked as much at a time as brings anything',
+  'an API without a limit that takes %i ms gets as many requests in flight as help',
   latencyMs => {
     const api = limitedTo({ kind: 'none' }, 'none')
     const { state, requests } = drive(startPace({}, undefined), { api, untilMs: 12_000, latencyMs })
@@ -148,7 +145,7 @@ test.each([2, 50, 300])(
   },
 )
 
-test('an API that answers no more however many ask is asked by few at a time', () => {
+test('an API that answers no faster with more requests in flight gets few of them', () => {
   // It takes one request after the other, 20 ms each.
   let freeAt = 0
   const api = {

@@ -28,35 +28,35 @@ function mostInSecond(times: readonly number[]): number {
   return most
 }
 
-describe('the opening', () => {
-  it('starts gently', () => {
+describe('the start of a process', () => {
+  it('the rate starts low', () => {
     const { requests } = drive(startPace({}, undefined), { api: unlimited, untilMs: 300, latencyMs: 5 })
     expect(requests.length).toBeLessThan(8)
   })
 
-  it('is at full speed within three seconds when nothing is refused', () => {
+  it('full speed is reached within three seconds when nothing is refused', () => {
     const { state } = drive(startPace({}, undefined), { api: unlimited, untilMs: 3000, latencyMs: 5 })
     expect(pacing(state).minTime).toBe(0)
   })
 
-  it('has more under way where the answers are slow', () => {
+  it('slow answers have more requests in flight', () => {
     const { state } = drive(startPace({}, undefined), { api: unlimited, untilMs: 20_000, latencyMs: 500 })
     expect(state.concurrency.limit).toBe(MOST)
   })
 
-  it('goes on where an earlier process had come', () => {
+  it('the rate continues where an earlier process had come', () => {
     const before: LearnedRate = { ratePerSecond: 40, concurrency: 7, limited: true, crowded: false }
     expect(learned(startPace({}, before))).toEqual(before)
   })
 
-  it('does not grow on requests that waited for nothing', () => {
+  it('requests that did not wait for a permit do not raise the rate', () => {
     const state = startPace({}, undefined)
     const after = paceAfter(state, { kind: 'accepted', at: 1, sentAt: 0, waitedFor: undefined })
     expect(learned(after)).toEqual(learned(state))
   })
 })
 
-describe('a refusal', () => {
+describe('the pause after a refusal', () => {
   const running = drive(startPace({}, { ratePerSecond: 50, concurrency: 4, limited: true }), {
     api: unlimited,
     untilMs: 5000,
@@ -74,11 +74,11 @@ describe('a refusal', () => {
   const accept = (state: PaceState, at: number, sentAt: number) =>
     paceAfter(state, { kind: 'accepted', at, sentAt, waitedFor: 'pace' })
 
-  it('pauses for as long as the API asks', () => {
+  it('a refusal pauses for as long as the API asks', () => {
     expect(refuse(running, 5000, 4980, 60_000)).toMatchObject({ pausedUntil: 65_000, pauseReason: 'asked' })
   })
 
-  it('that asks for a long wait has one request try each 15 minutes whether it is over', () => {
+  it('one request every 15 minutes tests whether a long wait is over', () => {
     const refused: VirtualApi = {
       ask: () => ({ accepted: false, waitMs: DAY_MS }),
       answered: () => undefined,
@@ -91,7 +91,7 @@ describe('a refusal', () => {
     }
   })
 
-  it('that asked for a long wait is over as soon as a trial is accepted', () => {
+  it('a long wait is over as soon as a trial is accepted', () => {
     const over = 5000 + HOUR_MS
     const api: VirtualApi = {
       ask: at => (at < over ? { accepted: false, waitMs: DAY_MS } : { accepted: true }),
@@ -102,7 +102,7 @@ describe('a refusal', () => {
     expect(state).toMatchObject({ refusals: 0 })
   })
 
-  it('without a wait does not shorten the one that was asked for before', () => {
+  it('a refusal without a wait does not shorten an earlier requested one', () => {
     const asked = refuse(running, 5000, 4980, HOUR_MS)
     const trialAt = asked.pausedUntil + 1
     const trial = paceAfter(asked, { kind: 'granted', at: trialAt })
@@ -112,13 +112,13 @@ describe('a refusal', () => {
     })
   })
 
-  it('lets one request find out whether others may follow', () => {
+  it('a single request tests whether others may follow', () => {
     const refused = refuse(running, 5000, 4980, 1000)
     expect(maxInFlight(refused)).toBe(1)
     expect(maxInFlight(accept(refused, 6020, 6001))).toBe(running.concurrency.limit)
   })
 
-  it('of the first requests goes by the rate that was really achieved, not the one that was allowed', () => {
+  it('after an early refusal the rate follows the achieved one, not the allowed one', () => {
     const slow = drive(
       startPace({ concurrency: 1 }, { ratePerSecond: 1000, concurrency: 1, limited: false }),
       {
@@ -132,19 +132,19 @@ describe('a refusal', () => {
     expect(learned(after).ratePerSecond).toBeGreaterThan(15)
   })
 
-  it('counts once for all requests that were under way', () => {
+  it('a refusal counts once for all requests in flight', () => {
     const once = refuse(running, 5000, 4980)
     const twice = refuse(once, 5001, 4981)
     expect(learned(twice)).toEqual(learned(once))
     expect(twice).toMatchObject({ throttled: 2, pausedUntil: once.pausedUntil })
   })
 
-  it('prolongs the pause when another answer of it asks for more', () => {
+  it('a refusal in a pause that asks for more extends it', () => {
     expect(refuse(refuse(running, 5000, 4980), 5001, 4981, 90_000).pausedUntil).toBe(95_001)
     expect(refuse(refuse(running, 5000, 4980, 90_000), 5001, 4981, 10).pausedUntil).toBe(95_000)
   })
 
-  it('pauses longer the longer nothing is let through, up to a minute, and briefly again after a success', () => {
+  it('pauses grow up to a minute while nothing is accepted, and are short again after a success', () => {
     let state = running
     const pauses: number[] = []
     for (let refusal = 0; refusal < 60; refusal += 1) {
@@ -160,14 +160,14 @@ describe('a refusal', () => {
     expect(refuse(state, sent + 20, sent + 10, undefined, 1).pausedUntil).toBe(sent + 1020)
   })
 
-  it('is not forgotten by answers to what was sent before it', () => {
+  it('answers to earlier requests do not end a pause', () => {
     const paused = refuse(running, 5000, 4980)
     const after = accept(paused, 5010, 4990)
     expect(learned(after)).toEqual(learned(paused))
     expect(after).toMatchObject({ refusals: 1, accepted: paused.accepted + 1 })
   })
 
-  it('of the fifth at a time is met by four at a time, without a pause', () => {
+  it('a refusal of the fifth in flight lowers the in-flight limit to four without a pause', () => {
     const state = startPace({}, { ratePerSecond: 1000, concurrency: 8, limited: false })
     const refused = refuse(state, 100, 50, undefined, 0.5, 4)
     expect(refused.concurrency.limit).toBe(4)
@@ -175,18 +175,7 @@ describe('a refusal', () => {
     expect(learned(refused)).toMatchObject({ ratePerSecond: 1000, limited: false })
   })
 
-  it('of many that were sent at once lowers their number further, but does not prolong its rest', () => {
-    const state = startPace({}, { ratePerSecond: 1000, concurrency: 16, limited: false })
-    const once = refuse(state, 100, 50, undefined, 0.5, 15)
-    const burst = [14, 13, 12, 11].reduce(
-      (before, others) => refuse(before, 101, 51, undefined, 0.5, others),
-      once,
-    )
-    expect(burst.concurrency.limit).toBe(11)
-    expect(burst.concurrency.restUntil).toBe(once.concurrency.restUntil)
-  })
-
-  it('that comes again with fewer at a time was for the rate, and as many at a time are allowed as before', () => {
+  it('a second refusal with fewer in flight lowers the rate and restores the in-flight limit', () => {
     const state = startPace({}, { ratePerSecond: 1000, concurrency: 8, limited: false })
     const again = refuse(refuse(state, 100, 50, undefined, 0.5, 4), 200, 150, undefined, 0.5, 2)
     expect(again.concurrency.limit).toBe(8)
@@ -195,7 +184,7 @@ describe('a refusal', () => {
   })
 })
 
-describe('whatever the API does', () => {
+describe('the rate under any behaviour of the API', () => {
   const ceilings: fc.Arbitrary<Ceilings> = fc.record({
     requestsPerSecond: fc.option(fc.double({ min: 0.1, max: 3000, noNaN: true }), { nil: undefined }),
     concurrency: fc.option(fc.integer({ min: 1, max: 64 }), { nil: undefined }),
@@ -252,7 +241,7 @@ describe('whatever the API does', () => {
     )
   })
 
-  it('it never stops for good, and recovers once the API accepts again', () => {
+  it('the rate never stays at zero, and recovers once the API accepts again', () => {
     fc.assert(
       fc.property(ceilings, storm, jitter, (limits, answers, drawn) => {
         const api = stormy(answers)

@@ -11,7 +11,7 @@ import { decodeJson } from '../../src/json.ts'
 
 const items = [{ id: 'a' }, { id: 'b' }]
 
-/** Runs and gives the error, so that both its class and its code can be told. */
+/** Returns the thrown error, so that both its class and its code can be checked. */
 function failure(run: () => unknown): unknown {
   try {
     run()
@@ -30,7 +30,7 @@ function expectBroken(run: () => unknown) {
 describe('a page of v2', () => {
   const page = (page_info: unknown) => readPage('v2-cursor', { data: items, page_info }, {})
 
-  it('has a next one when has_next_page says so', () => {
+  it('a page of v2 has a next one when has_next_page says so', () => {
     expect(page({ end_cursor: 'c', has_next_page: true })).toEqual({
       items,
       next: { cursor: 'c' },
@@ -38,11 +38,11 @@ describe('a page of v2', () => {
     })
   })
 
-  it('is the last one when has_next_page says so, whatever its cursor, which stays a checkpoint', () => {
+  it('a page of v2 is the last one when has_next_page says so, and its cursor stays a checkpoint', () => {
     expect(page({ end_cursor: 'c', has_next_page: false })).toEqual({ items, next: null, checkpoint: 'c' })
   })
 
-  it.each([null, undefined, ''])('gives no checkpoint with end_cursor %j', end_cursor => {
+  it.each([null, undefined, ''])('a page of v2 gives no checkpoint with end_cursor %j', end_cursor => {
     expect(page({ end_cursor, has_next_page: false })).toEqual({ items, next: null })
   })
 
@@ -54,7 +54,7 @@ describe('a page of v2', () => {
     ['a has_next_page that is no boolean', { end_cursor: 'c', has_next_page: 'false' }],
     ['no page_info', undefined],
     ['a null page_info', null],
-  ])('is broken with %s', (_, page_info) => {
+  ])('a page of v2 is broken with %s', (_, page_info) => {
     expectBroken(() => page(page_info))
   })
 })
@@ -62,23 +62,29 @@ describe('a page of v2', () => {
 describe('a page of v1 by cursor', () => {
   const page = (pagination: unknown) => readPage('v1-cursor', { data: items, pagination }, {})
 
-  it('has a next one when there is a cursor', () => {
+  it('a page of v1 has a next one when there is a cursor', () => {
     expect(page({ next_cursor: 'c' })).toEqual({ items, next: { cursor: 'c' } })
   })
 
-  it('passes a cursor on digit for digit, even one that is a number', () => {
+  it('a cursor is passed on digit for digit, even one that is a number', () => {
     const value = decodeJson('{"data":[],"pagination":{"next_cursor":12345678901234567890}}').value
     expect(readPage('v1-cursor', value, {}).next).toEqual({ cursor: '12345678901234567890' })
     expect(page({ next_cursor: 7 }).next).toEqual({ cursor: '7' })
   })
 
-  it.each([{ next_cursor: null }, {}, { next_cursor: '' }])('is the last one with %j', pagination => {
-    expect(page(pagination)).toEqual({ items, next: null })
-  })
+  it.each([{ next_cursor: null }, {}, { next_cursor: '' }])(
+    'a page of v1 is the last one with %j',
+    pagination => {
+      expect(page(pagination)).toEqual({ items, next: null })
+    },
+  )
 
-  it.each([undefined, null, 'c', [], { next_cursor: true }])('is broken with pagination %j', pagination => {
-    expectBroken(() => page(pagination))
-  })
+  it.each([undefined, null, 'c', [], { next_cursor: true }])(
+    'a page of v1 is broken with pagination %j',
+    pagination => {
+      expectBroken(() => page(pagination))
+    },
+  )
 })
 
 describe('a page of v1 by number', () => {
@@ -101,33 +107,36 @@ describe('a page of v1 by number', () => {
     ['no total_pages and the limit sent', { total_size: 5 }, { page: '2', limit: '2' }, { page: '3' }],
     ['no total at all', {}, { page: '7' }, { page: '8' }],
     ['nothing', { total_size: 0, total_pages: 0 }, {}, null],
-  ])('with %s leads to the right next one', (_, pagination, sent, next) => {
+  ])('a page with %s leads to the right next one', (_, pagination, sent, next) => {
     expect(page(pagination, sent).next).toEqual(next)
   })
 
-  it('is the last one when it is empty and there is no total', () => {
+  it('an empty page without a total is the last one', () => {
     expect(page({}, { page: '9' }, []).next).toBeNull()
   })
 
-  it('tells the size of the list', () => {
+  it('a numbered page has the size of the list', () => {
     expect(page({ total_size: 5, total_pages: 3 })).toMatchObject({ totalSize: 5 })
   })
 
-  it.each([undefined, null, 3])('is broken with pagination %j', pagination => {
+  it.each([undefined, null, 3])('a numbered page is broken with pagination %j', pagination => {
     expectBroken(() => page(pagination))
   })
 })
 
-describe('a page of any described style', () => {
+describe('a page of any declared style', () => {
   const pagings = { page_info: { has_next_page: false }, pagination: { total_pages: 1 } }
 
-  it.each<PagingStyle>(['v2-cursor', 'v1-cursor', 'v1-page'])('(%s) passes on items of every kind', style => {
-    const odd = [1, null, 'x', [], {}]
-    expect(readPage(style, { data: odd, ...pagings }, {}).items).toEqual(odd)
-  })
+  it.each<PagingStyle>(['v2-cursor', 'v1-cursor', 'v1-page'])(
+    'a page (%s) passes on items of every kind',
+    style => {
+      const odd = [1, null, 'x', [], {}]
+      expect(readPage(style, { data: odd, ...pagings }, {}).items).toEqual(odd)
+    },
+  )
 
   it.each<PagingStyle>(['v2-cursor', 'v1-cursor', 'v1-page'])(
-    '(%s) is broken without a list in data',
+    'a page (%s) is broken without a list in data',
     style => {
       for (const data of [undefined, null, {}, 'text', { items }]) {
         expectBroken(() => readPage(style, { data, ...pagings }, {}))
@@ -136,7 +145,7 @@ describe('a page of any described style', () => {
     },
   )
 
-  it('never quotes a value in its error', () => {
+  it('the error of a page never quotes a value', () => {
     const error = failure(() => readPage('v2-cursor', { data: 'Hello Ada', 'Ada Lovelace <x>': 'Ada' }, {}))
     expect(error).toMatchObject({ message: expect.stringContaining('an object with data') })
     expect(String(error)).not.toContain('Ada')
@@ -188,11 +197,11 @@ describe('a list of unknown shape', () => {
     ['an empty paging object', { data: items, pagination: {} }, { next: null, recognised: 'bare' }],
     ['a null paging object', { data: items, pagination: null }, { next: null, recognised: 'bare' }],
     ['other lists beside data', { data: items, warnings: [] }, { next: null, recognised: 'bare' }],
-  ])('is recognised: %s', (_, value, page) => {
+  ])('the shape is recognised: %s', (_, value, page) => {
     expect(read(value)).toEqual({ items, ...page })
   })
 
-  it('goes on by number from the page that was asked for', () => {
+  it('the pages continue by number from the requested page', () => {
     expect(read({ data: items, pagination: numbered }, { page: '2' }).next).toBeNull()
   })
 
@@ -206,12 +215,12 @@ describe('a list of unknown shape', () => {
     ['an error', { statusCode: 500, message: 'sorry' }],
     ['paging that is not understood', { data: items, pagination: { has_more: true } }],
     ['a broken page of a known style', { data: items, page_info: { has_next_page: true } }],
-  ])('is broken, never empty, with %s', (_, value) => {
+  ])('a list is broken, never empty, with %s', (_, value) => {
     expectBroken(() => read(value))
   })
 })
 
-describe('a single read', () => {
+describe('the answer of a single read', () => {
   const single = { id: 'a', name: 'n' }
 
   it.each([
@@ -219,22 +228,22 @@ describe('a single read', () => {
     ['data', { data: single }],
     ['either', single],
     ['either', { data: single }],
-  ] as const)('placed %s gives the object', (placement, value) => {
+  ] as const)('an answer placed %s has the object', (placement, value) => {
     expect(readSingle(value, placement)).toEqual(single)
   })
 
-  it('keeps an object that carries its id and happens to have data', () => {
+  it('an object with its id and a field named data is kept', () => {
     const value = { id: 'a', data: { id: 'b' } }
     expect(readSingle(value, 'either', 'id')).toEqual(value)
     expect(readSingle(value, 'bare')).toEqual(value)
     expect(readSingle(value, 'either')).toEqual({ id: 'b' })
   })
 
-  it('takes an object whose data is a plain value as it is', () => {
+  it('an object whose data is a plain value is kept', () => {
     expect(readSingle({ name: 'n', data: 5 }, 'either', 'id')).toEqual({ name: 'n', data: 5 })
   })
 
-  it('takes a list where the shape is not shown', () => {
+  it('a list is accepted when the shape is undeclared', () => {
     expect(readSingle({ data: [1] }, 'either')).toEqual([1])
     expect(readPage('single', { data: single }, {})).toEqual({ items: [single], next: null })
   })
@@ -246,30 +255,30 @@ describe('a single read', () => {
     ['data', { data: null }],
     ['either', 7],
     ['either', decodeJson('12345678901234567890').value],
-  ] as const)('placed %s is broken with %j', (placement, value) => {
+  ] as const)('an answer placed %s is broken with %j', (placement, value) => {
     expectBroken(() => readSingle(value, placement))
   })
 })
 
-describe('a list read at once', () => {
-  it.each([[items], [{ data: items }]])('is found in %j', value => {
+describe('a list in a single answer', () => {
+  it.each([[items], [{ data: items }]])('the list is found in %j', value => {
     expect(readDataList(value)).toEqual(items)
     expect(readPage('data-list', value, {})).toEqual({ items, next: null })
   })
 
-  it.each([null, {}, { data: null }, { data: {} }, 'text'])('is broken with %j', value => {
+  it.each([null, {}, { data: null }, { data: {} }, 'text'])('the list is broken with %j', value => {
     expectBroken(() => readDataList(value))
   })
 })
 
-describe('the cursor guard', () => {
-  it('notices a cursor that comes again, at once or later', () => {
+describe('the guard against repeated cursors', () => {
+  it('a repeated cursor is noticed, at once or later', () => {
     const guard = createCursorGuard()
     for (const cursor of ['a', 'b']) guard.sent(cursor)
     expect(['a', 'b', 'c'].map(guard.wasSent)).toEqual([true, true, false])
   })
 
-  it('forgets only the oldest when it is full', () => {
+  it('a full guard forgets only its oldest cursor', () => {
     const guard = createCursorGuard(2)
     for (const cursor of ['a', 'b', 'c']) guard.sent(cursor)
     expect(['b', 'c', 'a'].map(guard.wasSent)).toEqual([true, true, false])

@@ -61,14 +61,14 @@ const refused = (name: string, at: number, isDeclared = false, isForeign = false
 
 const having = (reach: Reach, ...events: Heard[]): Reach => events.reduce(reachAfter, reach)
 
-/** The step in one word: what is asked, or how long is waited. */
+/** The step as a word: the requested route, or the wait. */
 function step(reach: Reach, at: number): string {
   const next: NextStep = nextStep(reach, at)
   if (next.kind === 'witness') return next.witness.feed
   return next.kind === 'wait' ? `wait ${next.ms}` : next.kind
 }
 
-/** Follows every step with the answer that `answer` gives to a witness, and says what was done at which time. */
+/** Follows every step, with the answer of `answer` to each witness, and returns the steps with their times. */
 function follow(first: Reach, untilMs: number, answer: (name: string, at: number) => Heard) {
   const done: [at: number, asked: string][] = []
   let reach = first
@@ -94,39 +94,39 @@ describe('an API that does not answer', () => {
     names.map((name, index) => failed(name, index, failing))
 
   test.each<[string, Heard[], string]>([
-    ['four failures in a row are none', failures(['a', 'b', 'a', 'b'], { status: 503 }), 'any'],
+    ['four failures in a row are no outage', failures(['a', 'b', 'a', 'b'], { status: 503 }), 'any'],
     [
-      'server errors on one route alone are of that route',
+      'server errors on one route concern only that route',
       failures(Array(9).fill('a'), { status: 500 }),
       'any',
     ],
     [
-      'server errors on two routes have a third asked',
+      'server errors on two routes make a third one the witness',
       failures(['a', 'b', 'a', 'b', 'a'], { status: 500 }),
       'activities.list',
     ],
     [
-      'a witness on a route that fails is no witness',
+      'a failing route is no witness',
       failures(['activities', 'b', 'activities', 'b', 'b'], { status: 500 }),
       'messages.list',
     ],
     [
-      'timeouts on one route have another asked',
+      'timeouts on one route make another one the witness',
       failures(Array(5).fill('a'), { cause: 'timeout' }),
       'activities.list',
     ],
     [
-      'connections that are refused say the same of every route',
+      'refused connections concern every route',
       failures(Array(5).fill('a'), { cause: 'unreachable' }),
       'wait 996',
     ],
     [
-      'an answer in between ends it',
+      'an answer in between ends the series',
       [...failures(['a', 'b', 'a', 'b'], {}), answered('c', 4), failed('a', 5)],
       'any',
     ],
     [
-      'a refusal is an answer as well',
+      'a refusal counts as an answer',
       [...failures(['a', 'b', 'a', 'b'], {}), refused('c', 4), failed('a', 5)],
       'any',
     ],
@@ -136,12 +136,12 @@ describe('an API that does not answer', () => {
 
   const doubtful = having(begin(), ...failures(['a', 'b', 'a', 'b', 'a'], { status: 500 }))
 
-  test('answers as soon as a witness is answered', () => {
+  test('the API answers again as soon as a witness is answered', () => {
     const { end, done } = follow(doubtful, 1000, answered)
     expect([end, done.map(([, name]) => name)]).toEqual(['any', ['activities']])
   })
 
-  test('is away once two witnesses have failed, and is tried at growing intervals, each time on another route', () => {
+  test('the API is down after two failed witnesses, and trials follow at growing intervals, each on another route', () => {
     const { done, reach } = follow(doubtful, 400_000, (name, at) => failed(name, at, { status: 502 }))
     expect(done.slice(0, 6).map(([, name]) => name)).toEqual([
       'activities',
@@ -156,7 +156,7 @@ describe('an API that does not answer', () => {
     expect(troubleOf(reach)).toMatchObject({ kind: 'silent', since: 0, reason: 'why' })
   })
 
-  test('is back with the first answer, and no route rests any more', () => {
+  test('the first answer ends the outage, and no route rests any more', () => {
     const broken = having(begin(), failed('a', 0), failed('a', 0, { path: 'other' }), failed('a', 0))
     expect(restMs(broken, '/a', 0)).toBeGreaterThan(0)
     const { reach } = follow(having(broken, failed('b', 1), failed('c', 1)), 9000, failed)
@@ -164,12 +164,12 @@ describe('an API that does not answer', () => {
     expect([step(back, 10_000), restMs(back, '/a', 0), troubleOf(back)]).toEqual(['any', 0, undefined])
   })
 
-  test('makes no further step for what was under way when the last trial was made', () => {
+  test('requests that were in flight at the last trial cause no further step', () => {
     const away = follow(doubtful, 1, (name, at) => failed(name, at, { status: 502 })).reach
     expect(step(having(away, failed('a', 2), failed('b', 3)), 4)).toBe(step(away, 4))
   })
 
-  test('is tried with anything where no list is known', () => {
+  test('any request serves as a trial when no list is known', () => {
     const blind = having(begin({ witnesses: [] }), ...failures(['a', 'b', 'a', 'b', 'a'], { status: 500 }))
     expect([step(blind, 4), step(blind, 5000)]).toEqual(['wait 1000', 'trial'])
   })
@@ -183,11 +183,11 @@ describe('an API that does not answer', () => {
       [failed('a', 500, { cause: 'timeout' }), failed('a', 900, { status: 500 })],
       119_900,
     ],
-  ])('leaves the patience of a run as it is when %s', (_, events, left) => {
+  ])('the patience of a run does not shrink when %s', (_, events, left) => {
     expect(patienceLeftMs(having(begin(), ...events), 120_000, 1000)).toBe(left)
   })
 
-  test('uses up the patience of a run also by the errors of a gateway', () => {
+  test('gateway errors use up the patience of a run too', () => {
     const { reach } = follow(doubtful, 100_000, (name, at) => failed(name, at, { status: 502 }))
     expect(patienceLeftMs(reach, 120_000, 100_000)).toBe(20_000)
   })
@@ -207,11 +207,11 @@ describe('a site that is not the API', () => {
       'what has no answer in between',
       [page('a'), page('b'), failed('d', 0, { cause: 'timeout' }), page('c')],
     ],
-  ])('ends a run at once after %s', (_, events) => {
+  ])('a run ends at once after %s', (_, events) => {
     expect(leaves(events)).toBe(0)
   })
 
-  test('ends a run after three web pages also where only one list is known', () => {
+  test('a run ends after three web pages, also when only one list is known', () => {
     const one = { witnesses: witnesses.slice(0, 1) }
     const pages = [page('activities'), page('activities'), page('activities')]
     expect(leaves(pages, one)).toBe(0)
@@ -232,47 +232,47 @@ describe('a site that is not the API', () => {
       [page('a'), page('b'), failed('d', 0, { status: 502 }), page('c')],
     ],
     ['when a limit came in between', [page('a'), page('b'), limit, page('c')]],
-  ])('is waited for as any other failure %s', (_, events) => {
+  ])('the run waits as for any other failure %s', (_, events) => {
     expect(leaves(events)).toBe(120_000)
   })
 
-  test('that refuses everything is judged by its refusals', () => {
+  test('a site that refuses everything is judged by its refusals', () => {
     expect(leaves([notFound('a'), notFound('b'), notFound('c')])).toBe(Number.POSITIVE_INFINITY)
   })
 
   test.each<[string, Heard[]]>([
     ['that site answers', [page('a'), page('b'), page('c')]],
     ['nothing can be connected to', [failed('a', 0, { cause: 'unreachable' })]],
-  ])('never ends what waits indefinitely when %s', (_, events) => {
+  ])('a process that waits indefinitely does not end when %s', (_, events) => {
     expect(leaves(events, {}, Number.POSITIVE_INFINITY)).toBe(Number.POSITIVE_INFINITY)
   })
 })
 
-describe('a route that fails', () => {
+describe('a failing route', () => {
   const broken = having(begin(), failed('a', 0), failed('a', 0, { path: 'other' }), failed('a', 0))
 
   test.each<[string, Heard[], number]>([
     [
-      'rests after three failures for two things',
+      'rests after three failures of two requests',
       [failed('a', 0), failed('a', 0, { path: 'x' }), failed('a', 0)],
       1000,
     ],
-    ['does not rest for one thing that always fails', Array(9).fill(failed('a', 0)), 0],
+    ['does not rest for one request that always fails', Array(9).fill(failed('a', 0)), 0],
     ['does not rest for two failures', [failed('a', 0), failed('a', 0, { path: 'x' })], 0],
     [
-      'does not rest while others of it are answered',
+      'does not rest while other requests of it are answered',
       [failed('a', 0), failed('a', 0, { path: 'x' }), answered('a', 0), failed('a', 0)],
       0,
     ],
-  ])('%s', (_, events, rest) => {
+  ])('a failing route %s', (_, events, rest) => {
     expect(restMs(having(begin(), ...events), '/a', 0)).toBe(rest)
   })
 
-  test('leaves other routes and the API as a whole alone', () => {
+  test('a failing route leaves other routes and the API as a whole alone', () => {
     expect([restMs(broken, '/b', 0), step(broken, 0), troubleOf(broken)]).toEqual([0, 'any', undefined])
   })
 
-  test('has one trial at the end of each growing wait, and is given up by a run in the end', () => {
+  test('a failing route has one trial after each growing wait, and a run abandons it in the end', () => {
     let reach = broken
     const rests: number[] = []
     let at = 0
@@ -288,28 +288,28 @@ describe('a route that fails', () => {
     expect(restMs(reachAfter(reach, answered('a', at)), '/a', at)).toBe(0)
   })
 
-  test('has another trial at once where the first met a limit', () => {
+  test('a failing route has another trial at once when the first met a limit', () => {
     const trial = whileSending(broken, '/a')
     expect(restMs(reachAfter(trial, { kind: 'throttled', at: 2000, route: '/a' }), '/a', 2000)).toBe(0)
   })
 })
 
-describe('an API that refuses', () => {
+describe('an API that refuses requests', () => {
   const refusals = [0, 1, 2, 3].map(at => refused(at % 2 === 0 ? 'activities' : 'messages', at))
 
-  test('three times in a row is not doubted, nor are refusals that are declared', () => {
+  test('three refusals in a row, and declared refusals, raise no doubt', () => {
     expect(step(having(begin(), ...refusals.slice(0, 3)), 3)).toBe('any')
     expect(
       step(having(begin(), ...[...refusals, ...refusals].map(({ at }) => refused('members', at, true))), 3),
     ).toBe('any')
   })
 
-  test('two lists alone is asked for a third, whose answer ends the doubt', () => {
+  test('refusals of two lists make a third one a witness, whose answer ends the doubt', () => {
     const { done, end, reach } = follow(having(begin(), ...refusals), 9000, answered)
     expect([done.map(([, name]) => name), end, troubleOf(reach)]).toEqual([['members'], 'any', undefined])
   })
 
-  test('all lists is believed when each is refused once more, minutes later', () => {
+  test('refusals of all lists count when each is refused again minutes later', () => {
     const { done, end, at } = follow(having(begin(), ...refusals), 10 * MINUTES, refused)
     expect([end, at]).toEqual(['lost', 3 + MINUTES])
     expect(done.slice(0, 2)).toEqual([
@@ -323,7 +323,7 @@ describe('an API that refuses', () => {
     expect(done.length).toBeGreaterThan(12)
   })
 
-  test('all lists for a while goes on as soon as one is answered', () => {
+  test('refusals of all lists end as soon as one is answered', () => {
     const { end, at } = follow(having(begin(), ...refusals), 10 * MINUTES, (name, time) =>
       time < 60_000 ? refused(name, time) : answered(name, time),
     )
@@ -331,7 +331,7 @@ describe('an API that refuses', () => {
     expect(at).toBeLessThan(60_000 + 15_000)
   })
 
-  test('all lists but one that only fails is not believed', () => {
+  test('refusals of all lists do not count while one of them only fails', () => {
     const { end, done } = follow(having(begin(), ...refusals), 4 * MINUTES, (name, at) =>
       name === 'teams' ? failed(name, at, { status: 500 }) : refused(name, at),
     )
@@ -339,7 +339,7 @@ describe('an API that refuses', () => {
     expect(done.length).toBeLessThan(120)
   })
 
-  test('where no list is known is tried with anything, and believed when it refuses again minutes later', () => {
+  test('without a known list any request is a trial, and a second refusal minutes later counts', () => {
     const blind = having(begin({ witnesses: [] }), ...refusals)
     const trialAt = 3 + 1000
     expect([step(blind, 3), step(blind, trialAt)]).toEqual(['wait 1000', 'trial'])
@@ -353,7 +353,7 @@ describe('an API that refuses', () => {
     ['when it never answered', { wasAnswered: false }, refusals],
     ['when access was lost before', { wasAnswered: false, accessWasLost: true }, []],
     ['when the run is to end at once', { againAfterMs: 0 }, refusals],
-  ])('all lists is believed at once %s', (_, options, events) => {
+  ])('refusals of all lists count at once %s', (_, options, events) => {
     const { end, at, done } = follow(having(begin(options), ...events), MINUTES, refused)
     expect(end).toBe('lost')
     expect(at).toBeLessThan(10)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fillPath, pathWithQuery } from '../../src/api/request.ts'
 
-describe('paths', () => {
+describe('the path of a request', () => {
   it.each([
     ['abc-1', '/v2/messages/abc-1'],
     ['a/b?c#d', '/v2/messages/a%2Fb%3Fc%23d'],
@@ -12,11 +12,11 @@ describe('paths', () => {
     ['half \ud800 pair', '/v2/messages/half%20%EF%BF%BD%20pair'],
     ['{id}', '/v2/messages/%7Bid%7D'],
     ['$&', '/v2/messages/%24%26'],
-  ])('carry %j as one segment', (id, path) => {
+  ])('a path carries %j as one segment', (id, path) => {
     expect(fillPath('/v2/messages/{id}', { id })).toBe(path)
   })
 
-  it('never leave their place in the route, whatever the value', () => {
+  it('a path never leaves its route, whatever the value', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), id => {
         expect(fillPath('/v1/a/{id}/b', { id })).toMatch(/^\/v1\/a\/[\w.!~*'()%-]*\/b$/)
@@ -24,13 +24,13 @@ describe('paths', () => {
     )
   })
 
-  it('need every parameter of their route', () => {
+  it('a path needs every parameter of its route', () => {
     expect(() => fillPath('/v2/objects/{object}/records/{id}', { id: '1' })).toThrow('{object}')
   })
 })
 
-describe('queries', () => {
-  it('are encoded, and absent when empty', () => {
+describe('the query of a request', () => {
+  it('a query is encoded, and absent when empty', () => {
     expect(pathWithQuery({ path: '/v2/x' })).toBe('/v2/x')
     expect(pathWithQuery({ path: '/v2/x', query: {} })).toBe('/v2/x')
     expect(pathWithQuery({ path: '/v2/x', query: { limit: '100', cursor: 'a+b=/&c', thread_id: '' } })).toBe(
@@ -38,7 +38,7 @@ describe('queries', () => {
     )
   })
 
-  it('arrive as they were given', () => {
+  it('a query arrives as it was given', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ minLength: 1 }), fc.string()), query => {
         const { searchParams } = new URL(pathWithQuery({ path: '/p', query }), 'http://localhost')

@@ -12,36 +12,39 @@ describe('a failed request', () => {
     ['garbled', [500, 1000, 2000, 4000, 8000]],
     ['unreachable', [500, 1000, 2000, 4000, 8000, 10_000, 10_000]],
     ['throttled', [0, 0, 0, 0, 0, 0, 0]],
-  ])('of cause %s waits at most %j ms', (cause, delays) => {
+  ])('a request that failed with cause %s waits at most %j ms', (cause, delays) => {
     const decided = delays.map((_, index) => retryDecision({ cause, attempt: index + 1 }, longest))
     expect(decided).toEqual(delays.map(delayMs => ({ retry: true, delayMs })))
   })
 
   it.each<RetryCause>(['server', 'timeout', 'transport', 'garbled'])(
-    'of cause %s is tried 6 times',
+    'a request that failed with cause %s is tried 6 times',
     cause => {
       expect(retryDecision({ cause, attempt: 5 }, longest)).toMatchObject({ retry: true })
       expect(retryDecision({ cause, attempt: 6 }, longest)).toEqual({ retry: false })
     },
   )
 
-  it.each<RetryCause>(['throttled', 'unreachable'])('of cause %s is tried without end', cause => {
-    expect(retryDecision({ cause, attempt: 100_000 }, longest)).toMatchObject({ retry: true })
-  })
+  it.each<RetryCause>(['throttled', 'unreachable'])(
+    'a request that failed with cause %s is tried without end',
+    cause => {
+      expect(retryDecision({ cause, attempt: 100_000 }, longest)).toMatchObject({ retry: true })
+    },
+  )
 
-  it('waits anything from nothing to the longest delay', () => {
+  it('the wait is between nothing and the longest delay', () => {
     expect(retryDecision({ cause: 'server', attempt: 3 }, () => 0)).toEqual({ retry: true, delayMs: 0 })
     expect(retryDecision({ cause: 'server', attempt: 3 }, () => 0.5)).toEqual({ retry: true, delayMs: 1000 })
   })
 
-  it('never comes back before the time that the API asked for', () => {
+  it('the wait is never shorter than the API asked for', () => {
     expect(retryDecision({ cause: 'server', attempt: 1, waitMs: 60_000 }, () => 0)).toEqual({
       retry: true,
       delayMs: 60_000,
     })
   })
 
-  it('leaves the wait of a 429 to the governor', () => {
+  it('the governor decides the wait after a 429', () => {
     expect(retryDecision({ cause: 'throttled', attempt: 1, waitMs: 60_000 }, longest)).toEqual({
       retry: true,
       delayMs: 0,

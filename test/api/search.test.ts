@@ -30,13 +30,13 @@ test.each<[string, LimitRule, number]>([
   ['20 a second, in bursts of 5', { kind: 'token-bucket', rate: 20, burst: 5 }, 20],
   ['10 a second, in bursts of 20', { kind: 'token-bucket', rate: 10, burst: 20 }, 10],
   ['20 in any second', { kind: 'sliding-window', count: 20, windowMs: 1000 }, 20],
-])('a limit of %s is found within a minute and with few refusals', (_, rule, limit) => {
+])('a limit of %s is found within a minute with few refusals', (_, rule, limit) => {
   const { rate, refusals } = searched(rule, 2 * limit)
   expect(Math.abs(rate - limit) / limit).toBeLessThan(0.06)
   expect(refusals).toBeLessThanOrEqual(5)
 })
 
-test('nothing is tried before the first refusal', () => {
+test('no search starts before the first refusal', () => {
   expect(nextStep(withAnswer(NEW_SEARCH, { at: 0, accepted: true }))).toBeUndefined()
 })
 

@@ -31,7 +31,7 @@ export function virtualClock(start: number): VirtualClock {
       for (let sleeper = due(); sleeper !== undefined; sleeper = due()) {
         elapsed = Math.max(elapsed, sleeper.until)
         sleeper.wake()
-        // What the sleeper does next may be another sleep that is due as well.
+        // The sleeper may start another sleep that is due too.
         await new Promise(setImmediate)
       }
       elapsed = target

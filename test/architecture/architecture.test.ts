@@ -4,12 +4,12 @@ import { readSources, sourceOf } from './source.ts'
 
 const sources = readSources(new URL('../../src', import.meta.url).pathname)
 
-describe('in src/', () => {
+describe('the source in src/', () => {
   test.each(Object.entries(RULES))('%s', (_, rule) => {
     expect(rule(sources)).toEqual([])
   })
 
-  test('the sources and their imports were found', () => {
+  test('the sources and their imports are found', () => {
     const cli = sources.find(({ path }) => path === 'cli.ts')
     expect(cli?.imports).toContainEqual({ module: 'errors.ts', typeOnly: false })
     expect(cli?.imports).toContainEqual({ module: 'commands/init.ts', typeOnly: false })
@@ -200,7 +200,7 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   ],
 ]
 
-test.each(CASES)('of %j all rules say %j', (files, complaints) => {
+test.each(CASES)('the complaints about %j are %j', (files, complaints) => {
   const made = Object.entries(files).map(([path, text]) => sourceOf(path, text))
   expect(Object.values(RULES).flatMap(rule => rule(made))).toEqual(complaints)
 })

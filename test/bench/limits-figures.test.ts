@@ -19,7 +19,7 @@ function recordOf(seconds: number, binAt: (ms: number) => Bin): RequestRecord {
 
 const none: Bin = [0, 0, 0]
 
-test('a bucket is judged from 30 s after the first request, whatever came before', () => {
+test('a bucket is measured from 30 s after the first request, whatever came before', () => {
   const record = recordOf(100, ms => (ms < 5000 ? none : ms < 35_000 ? [9, 9, 9] : [1, 0, 2]))
   expect(firstRequestAt(record)).toBe(5000)
   expect(steadyFigures(BUCKET, record)).toMatchObject({
@@ -31,12 +31,12 @@ test('a bucket is judged from 30 s after the first request, whatever came before
   })
 })
 
-test('what is refused counts among what was sent and not as used', () => {
+test('a refused request counts as sent and not as used', () => {
   const record = recordOf(60, ms => (ms % 200 === 0 ? [1, 0, 0] : [0, 1, 0]))
   expect(steadyFigures(BUCKET, record)).toMatchObject({ utilisation: 0.5, refusedShare: 0.5 })
 })
 
-test('fixed windows are judged whole, after two of them, however a window is used up', () => {
+test('fixed windows are measured whole, after two of them, however a window is used', () => {
   const rule: KnownLimit = { kind: 'fixed-window', count: 600, windowMs: 60_000 }
   const record = recordOf(310, ms => (ms >= 7000 && ms % 60_000 < 10_000 ? [6, 0, 0] : none))
   expect(steadyFigures(rule, record)).toMatchObject({
@@ -46,13 +46,13 @@ test('fixed windows are judged whole, after two of them, however a window is use
   })
 })
 
-test('a sliding window is judged over a multiple of its length', () => {
+test('a sliding window is measured over a multiple of its length', () => {
   const rule: KnownLimit = { kind: 'sliding-window', count: 100, windowMs: 10_000 }
   const record = recordOf(59, ms => (ms % 10_000 === 0 ? [100, 0, 0] : none))
   expect(steadyFigures(rule, record)).toMatchObject({ span: { from: 30_000, to: 50_000 }, utilisation: 1 })
 })
 
-test('of places at once the utilisation is the share of time in which they are taken', () => {
+test('the utilisation of an in-flight limit is the share of time in which it is full', () => {
   const rule: KnownLimit = { kind: 'concurrency', max: 4 }
   // Each place in flight is used for 105 of 110 ms.
   const record = recordOf(63, ms => (ms % 1100 === 0 ? [40, 0, 40 * 105] : none))
@@ -61,7 +61,7 @@ test('of places at once the utilisation is the share of time in which they are t
   expect(steady?.allowed).toBeCloseTo((4 * 33_000) / 105, 6)
 })
 
-test('nothing let in is no utilisation, and too short a time is no figure', () => {
+test('no accepted request means no utilisation, and too short a time means no figure', () => {
   expect(
     steadyFigures(
       { kind: 'concurrency', max: 4 },
@@ -85,7 +85,7 @@ test('nothing let in is no utilisation, and too short a time is no figure', () =
   ).toBeUndefined()
 })
 
-test('the time until a limit is used ends where the first 10 s that use it begin', () => {
+test('the time to use a limit ends where the first 10 s that use it start', () => {
   const span = { from: 2000, to: 60_000 }
   const record = recordOf(60, ms => (ms < 20_000 ? none : [1, 0, 0]))
   // From 19 s on, nine of ten seconds are used.
@@ -95,7 +95,7 @@ test('the time until a limit is used ends where the first 10 s that use it begin
   )
 })
 
-test('a limit is found only where hardly anything is refused', () => {
+test('a limit counts as found only when hardly any request is refused', () => {
   const record = recordOf(60, ms => (ms === 30_000 ? [1, 2, 0] : [1, 0, 0]))
   const wanted = { rule: BUCKET, span: { from: 21_000, to: 60_000 }, utilisation: 0.9 }
   expect(timeToReach(record, wanted)).toBe(0)

@@ -28,7 +28,7 @@ function deletedMembers(file: string): unknown {
   return count
 }
 
-test.concurrent('accept-deletions deletes what is held back at once, and the resource is ok again', async context => {
+test.concurrent('accept-deletions applies held-back deletions at once, and the resource is ok again', async context => {
   const { cwd, file, held } = await holding(context)
   expect(held.status).toBe(EXIT_STATUS.apiUnavailable)
   const said = held.stderr.replaceAll(/\s+/g, ' ')
@@ -56,7 +56,7 @@ test.concurrent('accept-deletions reports that nothing is held back and changes 
   expect(deletedMembers(file)).toBe(0)
 })
 
-test.concurrent('accept-deletions is handed over to a running daemon', async context => {
+test.concurrent('a running daemon does what accept-deletions asks for', async context => {
   const { cwd, file } = await holding(context)
   const { pid } = process
   const store = openStore({ path: file, mode: 0o600, command: 'daemon', pid, clock: systemClock() })

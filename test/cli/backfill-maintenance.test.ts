@@ -12,7 +12,7 @@ const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString(
 
 const WORDS = 'Zxqvkjwp and sons'
 
-/** A warehouse that only backfills keep, with a team that was withdrawn so many days ago; last tidied a week ago. */
+/** A warehouse without a daemon, with a team that was deleted `days` days ago; the last maintenance was a week ago. */
 async function withWithdrawn(context: Test, days: number): Promise<Place> {
   const place = await backfilled(context, { now: 'real' })
   const db = new Database(place.file)
@@ -26,11 +26,11 @@ async function withWithdrawn(context: Test, days: number): Promise<Place> {
   return place
 }
 
-/** Every file of the folder in which it still stands. */
+/** Every file of the folder that still contains it. */
 const holders = ({ cwd }: Place) =>
   readdirSync(cwd).filter(name => readFileSync(join(cwd, name)).includes(WORDS))
 
-/** By a clock of this process alone that is ahead by so many days. */
+/** Runs with a process clock that is ahead by this many days. */
 function backfillAhead({ cwd, env }: Place, days: number): Promise<Ended> {
   const clock = shiftedClock(days * DAY)
   return parley(['backfill', '--only', 'teams'], { cwd, env: { ...env, ...clock.env } })

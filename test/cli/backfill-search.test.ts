@@ -10,7 +10,7 @@ test('a signal stops the build of the indices between two batches, and the next 
   const store = temporaryStore()
   putMeeting(store, { id: 'm', title: 'Budget', said: ['budget'] })
   let elapsed = 0
-  // Each look at the clock is later by more than a piece.
+  // Each read of the clock is later by more than the time of a batch.
   const clock = { ...systemClock(), elapsed: () => (elapsed += 1000) }
   let lines = ''
   const log = await createLog({ level: 'info', stream: { write: (text: string) => (lines += text) } })

@@ -31,7 +31,7 @@ function count(file: string, table: string): number {
   return rows
 }
 
-test.concurrent('a whole workspace is read: standard output stays empty and a table for people ends standard error', async context => {
+test.concurrent('a backfill reads the whole workspace, prints nothing on standard output and ends standard error with a table', async context => {
   const simulator = await workspace(context)
   const place = placeFor(simulator)
   const { status, stdout, stderr } = await parley(['backfill'], place)
@@ -95,7 +95,7 @@ async function logOf(place: Place): Promise<Record<string, unknown>[]> {
   return stderr.split('\n').flatMap(line => (line.startsWith('{') ? [JSON.parse(line)] : []))
 }
 
-test.concurrent('--json prints one object; a second run finds nothing new', async context => {
+test.concurrent('--json prints one object, and a second run finds nothing new', async context => {
   const place = placeFor(await workspace(context))
   const first = await parley(['backfill', '--json'], place)
   expect(first.status).toBe(EXIT_STATUS.done)
@@ -177,7 +177,7 @@ test.concurrent('a full disk ends a backfill with status 73, and the next run wi
   expect(count(place.file, 'message_copies')).toBe(simulator.world.truth().count('messages'))
 })
 
-test.concurrent('--only and --skip take names of resources', async context => {
+test.concurrent('--only and --skip take the names of resources', async context => {
   const simulator = await workspace(context)
   const place = placeFor(simulator)
   const { stdout } = await parley(['backfill', '--json', '--only', 'teams,message_bodies'], place)

@@ -27,7 +27,7 @@ function cellAs(type: string | undefined, cell: Stored): DuckCell {
   return cell
 }
 
-test.concurrent('needs no API settings, and every table has the rows of the warehouse, those of CRM objects too', async context => {
+test.concurrent('an export needs no API settings, and every table has the rows of the warehouse, those of CRM objects too', async context => {
   const { cwd, file } = await backfilled(context)
   const exported = await parley(['export', 'parquet', 'out'], { cwd })
   expect(exported).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
@@ -92,7 +92,7 @@ test.concurrent('a number too long for a double keeps its digits in the column n
   })
 })
 
-test.concurrent('run again it writes what changed, and says so as JSON', async context => {
+test.concurrent('a second export writes what changed, and reports it as JSON', async context => {
   const { cwd } = await backfilled(context)
   await parley(['export', 'parquet', 'out'], { cwd })
   const db = new Database(join(cwd, 'parley.db'))
@@ -107,7 +107,7 @@ test.concurrent('run again it writes what changed, and says so as JSON', async c
   ])
 })
 
-test.concurrent('it works while the daemon writes', async context => {
+test.concurrent('an export works while the daemon writes', async context => {
   const place = placeFor(await workspace(context))
   const daemon = startParley(
     ['daemon', '--listen', 'off', '--poll-seconds', '1', '--log-level', 'debug'],
@@ -121,7 +121,7 @@ test.concurrent('it works while the daemon writes', async context => {
   expect((await daemon.ended).status).toBe(EXIT_STATUS.done)
 })
 
-test.concurrent('killed at any moment, it leaves whole files, and the next one makes it good', async context => {
+test.concurrent('an export that is killed at any moment leaves complete files, and the next one repairs it', async context => {
   const { cwd } = await backfilled(context)
   const folder = join(cwd, 'out')
   const killed = startParley(['export', 'parquet', 'out'], { cwd })
@@ -151,7 +151,7 @@ test.concurrent('killed at any moment, it leaves whole files, and the next one m
   expect(rowsIn('out')).toEqual(rowsIn('whole'))
 })
 
-test.concurrent('a full disk is said as such, and the manifest stays that of the export before', async context => {
+test.concurrent('a full disk is reported as such, and the manifest stays that of the previous export', async context => {
   const { cwd, file } = await backfilled(context)
   await parley(['export', 'parquet', 'out'], { cwd })
   const before = manifestIn(join(cwd, 'out'))
@@ -167,7 +167,7 @@ test.concurrent('a full disk is said as such, and the manifest stays that of the
   expect(await parley(['export', 'parquet', 'out'], { cwd })).toMatchObject({ status: EXIT_STATUS.done })
 })
 
-test.concurrent('a month of texts many times larger than its memory is written', async context => {
+test.concurrent('an export writes a month of texts many times larger than its memory', async context => {
   const { cwd, file } = await backfilled(context)
   const db = new Database(file)
   const words = '長い話を'.repeat(250_000)
@@ -180,7 +180,7 @@ test.concurrent('a month of texts many times larger than its memory is written',
     cwd,
     env,
   })
-  // On a busy machine it takes so long that progress is said.
+  // On a busy machine it takes long enough to report progress.
   expect(stderr).toMatch(/^(activities: \d+ rows read, .*\n)*$/)
   expect(status).toBe(EXIT_STATUS.done)
   const { rows } = await duck.read(
@@ -189,7 +189,7 @@ test.concurrent('a month of texts many times larger than its memory is written',
   expect(rows).toEqual([[90n, 1_000_002n]])
 })
 
-test.concurrent('an export that is not possible fails with a hint', async context => {
+test.concurrent('an impossible export fails with a hint', async context => {
   const { cwd } = await backfilled(context)
   writeFileSync(join(cwd, 'file'), '')
   mkdirSync(join(cwd, 'foreign'))
@@ -225,7 +225,7 @@ test.concurrent('an export that is not possible fails with a hint', async contex
   expect(existsSync(join(cwd, 'none.db'))).toBe(false)
 })
 
-test.concurrent('help shows an example', async () => {
+test.concurrent('the help shows an example', async () => {
   const { status, stdout } = await parley(['export', '--help'], { cwd: emptyFolder() })
   expect(status).toBe(EXIT_STATUS.done)
   expect(stdout).toContain('$ parley export parquet /data/parley')

@@ -10,7 +10,7 @@ import { emptyFolder, PROGRAM, parley } from './parley.ts'
 const FILE = 'config/parley.toml'
 const read = (cwd: string, name = FILE) => readFileSync(join(cwd, name), 'utf8')
 
-test('init makes the folder and a file that its owner alone can read, and says what to do next', async () => {
+test('init creates the folder and a file that only its owner can read, and says what to do next', async () => {
   const cwd = emptyFolder()
   const { status, stdout, stderr } = await parley(['init'], { cwd })
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
@@ -20,7 +20,7 @@ test('init makes the folder and a file that its owner alone can read, and says w
   expect(readdirSync(join(cwd, 'config'))).toEqual(['parley.toml'])
 })
 
-test('--stdout prints the example file and writes none', async () => {
+test('--stdout prints the example file and writes no file', async () => {
   const cwd = emptyFolder()
   const { status, stdout } = await parley(['init', '--stdout'], { cwd })
   const example = readFileSync(new URL('../../config/parley.example.toml', import.meta.url), 'utf8')
@@ -28,7 +28,7 @@ test('--stdout prints the example file and writes none', async () => {
   expect(readdirSync(cwd)).toEqual([])
 })
 
-test('what is there already is not touched without --force', async () => {
+test('an existing file is not changed without --force', async () => {
   const cwd = emptyFolder()
   mkdirSync(join(cwd, 'config'))
   writeFileSync(join(cwd, FILE), '[log]\nlevel = "warn"\n')
@@ -40,7 +40,7 @@ test('what is there already is not touched without --force', async () => {
   expect(read(cwd)).toBe('[log]\nlevel = "warn"\n')
 })
 
-test('--force writes over a file, even one that is wrong and that others can read', async () => {
+test('--force overwrites a file, even one that is wrong and that other users can read', async () => {
   const cwd = emptyFolder()
   mkdirSync(join(cwd, 'config'))
   writeFileSync(join(cwd, FILE), 'not = toml = at all')
@@ -50,7 +50,7 @@ test('--force writes over a file, even one that is wrong and that others can rea
   expect(statSync(join(cwd, FILE)).mode & 0o777).toBe(0o600)
 })
 
-test('settings given as flags are filled in and are read again', async () => {
+test('settings given as flags are filled in and read back', async () => {
   const cwd = emptyFolder()
   const flags = ['--base-url', 'https://api.example.com', '--workspace-id', 'a"b\\', '--max-concurrency', '3']
   const more = ['--only', 'teams, members', '--withdrawn-days', 'never', '--search', 'false']
@@ -64,7 +64,7 @@ test('settings given as flags are filled in and are read again', async () => {
   })
 })
 
-test('only what is still missing is asked to be filled in', async () => {
+test('init asks only for what is still missing', async () => {
   const cwd = emptyFolder()
   const both = ['--base-url', 'https://api.example.com', '--workspace-id', '42']
   const filled = await parley(['init', ...both], { cwd })
@@ -80,7 +80,7 @@ test('only what is still missing is asked to be filled in', async () => {
   expect(given.stdout).toContain('1. Fill in base_url under [api].\n  2. Check')
 })
 
-test('on a terminal the key is asked for, not shown, and written to a file of its owner next to the settings', async () => {
+test('on a terminal init asks for the key, does not show it, and writes it to a private file next to the settings', async () => {
   requirePrograms('python3')
   const cwd = emptyFolder()
   const flags = ['--config', 'acme.toml', '--base-url', 'https://api.example.com', '--workspace-id', '42']
@@ -98,7 +98,7 @@ test('on a terminal the key is asked for, not shown, and written to a file of it
 test.each([
   ['Ctrl-C', 'half\u0003', EXIT_STATUS.unfinished],
   ['what is no key', 'two words\r', EXIT_STATUS.usage],
-])('%s in place of the key writes nothing', (_, typed, status) => {
+])('%s in place of the key writes no file', (_, typed, status) => {
   const cwd = emptyFolder()
   expect(onTerminal(cwd, ['init'], typed)).toMatchObject({
     status,
@@ -107,14 +107,14 @@ test.each([
   expect(readdirSync(cwd)).toEqual([])
 })
 
-test('no key is asked for where Enter is all that is typed', () => {
+test('Enter alone skips the key', () => {
   const cwd = emptyFolder()
   const { status, shown } = onTerminal(cwd, ['init'], '\r')
   expect({ status, shown }).toEqual({ status: 0, shown: expect.stringContaining('2. Put the API key in') })
   expect(readdirSync(join(cwd, 'config'))).toEqual(['parley.toml'])
 })
 
-/** Runs the program on a pseudo-terminal, where this is typed once it asks. */
+/** Runs the program on a pseudo-terminal and types this text when it asks. */
 function onTerminal(cwd: string, args: readonly string[], typed: string): { status: number; shown: string } {
   const script = `
 import os, pty, sys
@@ -138,20 +138,20 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))`
   const { status, stdout } = spawnSync('python3', ['-c', script, typed, process.execPath, PROGRAM, ...args], {
     cwd,
     encoding: 'utf8',
-    // The last resort against one that hangs.
+    // Only for a program that hangs.
     timeout: 600_000,
     env: { PATH: process.env['PATH'] },
   })
   return { status: status ?? -1, shown: stdout }
 }
 
-test('the key of the environment does not get into the file', async () => {
+test('the key in the environment is not written to the file', async () => {
   const cwd = emptyFolder()
   await parley(['init'], { cwd, env: { PARLEY_API_KEY: 'hush-hush' } })
   expect(read(cwd)).not.toContain('hush-hush')
 })
 
-test('--config and PARLEY_CONFIG say where it is written', async () => {
+test('--config and PARLEY_CONFIG set the place of the file', async () => {
   const cwd = emptyFolder()
   const flagged = await parley(['init', '--config', 'a/b/acme.toml'], { cwd })
   expect(flagged.stdout).toContain('parley backfill --config a/b/acme.toml\n')
@@ -163,7 +163,7 @@ test('--config and PARLEY_CONFIG say where it is written', async () => {
   ])
 })
 
-test('a place that cannot be written is said, and nothing half-written is left', async () => {
+test('an unwritable place is reported, and no partial file is left', async () => {
   const cwd = emptyFolder()
   writeFileSync(join(cwd, 'config'), 'a file where the folder should be')
   const { status, stderr } = await parley(['init'], { cwd })

@@ -21,7 +21,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['export', 'parquet', NAME, '--json'],
 ]
 
-test('JSON on standard output carries no character that a terminal obeys, whatever names are in it', async () => {
+test('JSON on standard output contains no terminal control character, whatever names it contains', async () => {
   const api = await startScriptedApi()
   const cwd = emptyFolder()
   const env = {

@@ -32,7 +32,7 @@ test('killed backfills together send at most the allowed requests of a day, plus
     expect(await until(sent, count => count >= life * 8)).toBeGreaterThanOrEqual(life * 8)
     running.child.kill('SIGKILL')
     await running.ended
-    // What it had written before it was killed still comes.
+    // The requests that it wrote before the kill still arrive.
     expect(await until(tap.open, connections => connections === 0)).toBe(0)
     const { used } = meta('requests_today')
     expect(used - sent()).toBeGreaterThanOrEqual(lost)

@@ -12,7 +12,7 @@ test('lines are redrawn in place below the log lines', () => {
   expect(terminal.lines()).toEqual(['a line of the log', 'one 3', 'two 3'])
 })
 
-test('fewer or shorter lines leave no rest of earlier ones', () => {
+test('fewer or shorter lines leave no remains of earlier ones', () => {
   const terminal = screen(40, 10)
   const area = createLiveArea(terminal)
   area.draw(['a long line', 'another', 'a third'])

@@ -20,7 +20,7 @@ async function mistaken(context: Test) {
 
 const teams = ({ file }: Place) => column(file, 'SELECT id FROM teams ORDER BY id')
 
-test.concurrent('a database of another workspace is refused with 78 before any request, and not touched', async context => {
+test.concurrent('the database of another workspace is refused with 78 before any request, and not changed', async context => {
   const { place, mine, others, wrong } = await mistaken(context)
   const before = readFileSync(place.file)
   for (const command of [['backfill'], ['backfill', '--plan'], ['daemon']]) {
@@ -35,7 +35,7 @@ test.concurrent('a database of another workspace is refused with 78 before any r
   expect(readFileSync(place.file).equals(before)).toBe(true)
 })
 
-test.concurrent('doctor says that the database is of another workspace', async context => {
+test.concurrent('doctor reports that the database belongs to another workspace', async context => {
   const { mine, wrong } = await mistaken(context)
   const { status, stdout } = await parley(['doctor'], wrong)
   expect(status).toBe(EXIT_STATUS.settings)
@@ -44,7 +44,7 @@ test.concurrent('doctor says that the database is of another workspace', async c
   )
 })
 
-test.concurrent('a workspace that was given another id is taken over where the owner says so', async context => {
+test.concurrent('a workspace that was given another id is adopted when the owner says so', async context => {
   const { place, wrong } = await mistaken(context)
   const { status } = await parley(['backfill', '--only', 'teams', '--workspace-renamed'], wrong)
   expect(status).toBe(EXIT_STATUS.done)
@@ -52,7 +52,7 @@ test.concurrent('a workspace that was given another id is taken over where the o
   expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.settings)
 })
 
-test.concurrent('the same workspace at another address is warned of once', async context => {
+test.concurrent('the same workspace at another address is a single warning', async context => {
   const [first, second] = await Promise.all([workspace(context), workspace(context)])
   const place = placeFor(first)
   const moved = { ...place, env: { ...place.env, PARLEY_BASE_URL: second.url } }
@@ -72,7 +72,7 @@ test.concurrent('a first run with a wrong workspace id leaves a database that th
   expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.done)
 })
 
-test.concurrent('whose data it is is said by status, an export and a snapshot', async context => {
+test.concurrent('status, an export and a snapshot name the workspace of their data', async context => {
   const { place, mine } = await mistaken(context)
   const held = { id: mine.workspaceId, base_url: mine.url }
   const status = await parley(['status', '--json'], place)

@@ -19,7 +19,7 @@ export interface Surroundings {
   deaf?: boolean
 }
 
-/** A program that runs. */
+/** A running program. */
 export interface Running {
   child: ChildProcess
   ended: Promise<Ended>

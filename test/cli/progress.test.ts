@@ -82,7 +82,7 @@ describe('the picture of a backfill', () => {
     ['asked', 'Paused: the API asked to wait, 1 min 30 s left'],
     ['throttled', 'Paused: the API throttled requests (429), 1 min 30 s left'],
     ['requests-per-day', "Paused: today's requests are used up (api.max_requests_per_day), 1 min 30 s left"],
-  ] as const)('a pause is said with its reason (%s) and the time that is left of it', (pauseReason, line) => {
+  ] as const)('a pause is shown with its reason (%s) and its remaining time', (pauseReason, line) => {
     const paused = { ...governor, pausedUntil: overall.now + 90_000, pauseReason }
     expect(drawBars([], { ...overall, governor: paused }, wide)).toContain(line)
   })
@@ -98,7 +98,7 @@ describe('the picture of a backfill', () => {
       -5,
       'The API has refused access for 40 s (connection refused): trying now, gives up in 1 min 20 s',
     ],
-  ] as const)('an API that is %s is said with since when and until when', (kind, nextMs, line) => {
+  ] as const)('an API that is %s is shown with its start and the next attempt', (kind, nextMs, line) => {
     const { now } = overall
     const trouble = {
       kind,
@@ -145,7 +145,7 @@ function outlook(resource: ResourceName, workload: Workload, rest: Partial<Resou
 }
 const share = (done: number, total: number | undefined) => ({ done, total, isGuess: false })
 
-describe('the requests that are left', () => {
+describe('the remaining requests', () => {
   test('a single read counts one request, a list its pages, a finished resource none', () => {
     const left = requestsLeft([
       outlook('message_bodies', { items: share(250, 1000) }),
@@ -155,32 +155,32 @@ describe('the requests that are left', () => {
     expect(left).toBe(750 + 10)
   })
 
-  test('they are unknown while a list of unknown length is read', () => {
+  test('the remaining requests are unknown while a list of unknown length is read', () => {
     expect(requestsLeft([outlook('messages', { lists: { ...share(100, undefined), ended: false } })])).toBe(
       undefined,
     )
   })
 
-  test('they are unknown while the parents of a resource are not finished', () => {
+  test('the remaining requests are unknown while the parents of a resource are not finished', () => {
     const waiting = { requests: 0, areParentsFinished: false }
     expect(requestsLeft([outlook('crm_record_links', { items: share(0, 0) }, waiting)])).toBe(undefined)
   })
 })
 
-describe('the time that is left', () => {
+describe('the remaining time', () => {
   const steady = (seconds: number): readonly Sample[] =>
     Array.from({ length: seconds + 1 }, (_, second) => ({ at: second * 1000, answered: second * 40 })).reduce<
       readonly Sample[]
     >((samples, sample) => withSample(samples, sample), [])
 
-  test('it follows from the rate of the last minute, and a pause under way is added', () => {
+  test('the remaining time follows from the rate of the last minute, plus a current pause', () => {
     const rate = recentRate(steady(300))
     expect(rate).toBeCloseTo(40)
     expect(steady(300).length).toBeLessThanOrEqual(62)
     expect(timeLeft(4000, rate, 30_000)).toBeCloseTo(130_000)
   })
 
-  test('it is unknown after too short a time or without responses', () => {
+  test('the remaining time is unknown after too short a time or without responses', () => {
     expect(recentRate(steady(2))).toBe(undefined)
     expect(timeLeft(4000, undefined, 0)).toBe(undefined)
     expect(timeLeft(4000, 0, 0)).toBe(undefined)
@@ -188,14 +188,14 @@ describe('the time that is left', () => {
   })
 })
 
-describe('words for numbers', () => {
+describe('numbers in words', () => {
   test.each([
     [420, '420 ms'],
     [9_900, '9 s'],
     [184_000, '3 min 4 s'],
     [7_200_000, '2 h'],
     [93_784_000, '1 d 2 h'],
-  ])('%d ms is %s', (ms, text) => {
+  ])('%d ms is written %s', (ms, text) => {
     expect(durationText(ms)).toBe(text)
   })
 
@@ -205,7 +205,7 @@ describe('words for numbers', () => {
     ['2026-06-30T11:57:00.000Z', '3 min ago'],
     ['2026-06-29T11:00:00.000Z', '1 day ago'],
     ['2026-07-03T12:00:00.000Z', 'in 3 days'],
-  ])('%s is %s', (instant, text) => {
+  ])('%s is written %s', (instant, text) => {
     expect(relativeTime(instant, Date.parse('2026-06-30T12:00:00.000Z'))).toBe(text)
   })
 

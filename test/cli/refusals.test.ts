@@ -59,7 +59,7 @@ test.concurrent.for([
   [200, 'The API answers 200: The answer is a web page, not JSON', EXIT_STATUS.apiUnavailable],
   [404, 'it answers every request with 403 or 404, and its errors do not have the API', EXIT_STATUS.refused],
 ] as const)(
-  'a site that answers %d with a web page to everything is told apart from the API, and not waited for',
+  'a site that answers %d with a web page to everything is not taken for the API, and not waited for',
   async ([answer, says, status], context) => {
     const { url } = await webSite(context, answer)
     const { cwd, env } = placeFor({ ...NOWHERE, url })
@@ -189,7 +189,7 @@ test.concurrent('a warehouse that another program has locked ends with 75 and is
   expect(await parley(['status'], { cwd })).toMatchObject({ status: 0 })
 })
 
-test.concurrent("another program's database, and what is no database, end with 73 and stay as they are", async () => {
+test.concurrent("another program's database and a file that is no database end with 73 and are not changed", async () => {
   const place = placeFor(NOWHERE)
   const foreign = join(place.cwd, 'foreign.db')
   const db = new Database(foreign)

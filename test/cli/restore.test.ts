@@ -25,7 +25,7 @@ import { type Place, placeFor } from './workspace.ts'
 
 let made: Place
 
-/** Made once: a warehouse, and a snapshot of it with another name in its teams. */
+/** Created once: a warehouse, and a snapshot of it with another team name. */
 beforeAll(async () => {
   const simulator = await startSimulator({ messages: 10, meetings: 2, deals: 2, transcriptTurns: 2 })
   made = placeFor(simulator)
@@ -35,7 +35,7 @@ beforeAll(async () => {
   return () => simulator.close()
 })
 
-/** Copies of both in a folder of their own. */
+/** Copies of both in a separate folder. */
 function withSnapshot() {
   const cwd = emptyFolder()
   const [file, copy] = [join(cwd, 'parley.db'), join(cwd, 'copy.db')]
@@ -53,11 +53,11 @@ function change(file: string, sql: string): void {
 const teamNames = (file: string) => column(file, 'SELECT DISTINCT name FROM teams')
 const OF_THE_COPY = ['of the copy']
 
-/** What a restore keeps of the database from before. */
+/** The files of the old database that a restore keeps. */
 const kept = ({ cwd }: Place) => readdirSync(cwd).filter(name => name.includes('-before-restore-'))
 const unfinished = ({ cwd }: Place) => readdirSync(cwd).filter(name => name.includes('.part'))
 
-test.concurrent('restore puts a copy in the place of the database, and keeps the one from before under another name', async () => {
+test.concurrent('restore replaces the database with a copy, and keeps the old one under another name', async () => {
   const { place, copy } = withSnapshot()
   const names = teamNames(place.file)
   chmodSync(place.file, 0o640)
@@ -95,7 +95,7 @@ test.concurrent('status after a restore names it as the last writer, and no daem
   expect(report.daemon).toBeNull()
 })
 
-test.concurrent('where no database is yet, the copy becomes it with the mode of the settings', async () => {
+test.concurrent('without a database, restore creates it from the copy with the mode of the settings', async () => {
   const { copy } = withSnapshot()
   const place = { cwd: emptyFolder() }
   const args = ['restore', copy, '--database-mode', '0644', '--json']
@@ -106,7 +106,7 @@ test.concurrent('where no database is yet, the copy becomes it with the mode of 
   expect(statSync(file).mode & 0o777).toBe(0o644)
 })
 
-test.concurrent('what a writer that was killed has left in the -wal is in the database that is kept', async () => {
+test.concurrent('the WAL of a killed writer is part of the database that is kept', async () => {
   const { place } = withSnapshot()
   const crashed = join(emptyFolder(), 'parley.db')
   const db = new Database(place.file)
@@ -129,7 +129,7 @@ test.concurrent.each<[what: string, spoil: (file: string) => void]>([
   const before = ['', '-wal'].filter(end => existsSync(`${place.file}${end}`))
   expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
   expect(teamNames(place.file)).toEqual(OF_THE_COPY)
-  // SQLite makes the -shm when it looks at what is damaged.
+  // SQLite creates the -shm when it opens the damaged file.
   const ends = kept(place).map(name => name.replace(/^.*Z/, ''))
   expect(ends.filter(end => end !== '-shm')).toEqual(before)
 })
@@ -269,7 +269,7 @@ test.concurrent.each(['.part', '-before-restore-'])(
   },
 )
 
-test.concurrent('killed between the second name of the old database and the name of the new one, it is done again', async () => {
+test.concurrent('a restore that is killed between its two renames can be repeated', async () => {
   const { place } = withSnapshot()
   const names = teamNames(place.file)
   linkSync(place.file, `${place.file}-before-restore-2026-01-01T000000Z`)
@@ -282,7 +282,7 @@ test.concurrent('killed between the second name of the old database and the name
   expect(statSync(join(place.cwd, aside)).nlink).toBe(1)
 })
 
-test('a second restore within the same second takes no name that an earlier one has given', () => {
+test('a second restore within the same second takes a name that is not taken', () => {
   const { place, copy } = withSnapshot()
   const now = Date.parse('2026-03-04T03:17:59.500Z')
   const aside = (time: string) => `${place.file}-before-restore-2026-03-04T${time}Z`
@@ -294,7 +294,7 @@ test('a second restore within the same second takes no name that an earlier one 
   expect(teamNames(place.file)).toEqual(OF_THE_COPY)
 })
 
-test.concurrent('requests of today and the learned rate of the database from before are kept', async () => {
+test.concurrent('the request counts of today and the learned rate of the old database are kept', async () => {
   const { place } = withSnapshot()
   const used = JSON.stringify({ day: '2999-01-01', used: 100 })
   const rate = JSON.stringify({ ratePerSecond: 3, concurrency: 1, limited: true })
@@ -310,14 +310,14 @@ test.each([
   ['that of the copy where it is larger', ['2026-01-02', 90], ['2026-01-02', 5], 90],
   ['that of the later day', ['2026-01-01', 90], ['2026-01-02', 5], 5],
   ['the only one', ['2026-01-01', 7], undefined, 7],
-] as const)('of two notes of requests a day, %s counts', (_, copy, present, used) => {
+] as const)('from two notes of requests a day, %s counts', (_, copy, present, used) => {
   const text = (note: readonly [string, number] | undefined) =>
     note && JSON.stringify({ day: note[0], used: note[1] })
   expect(JSON.parse(laterRequests(text(copy), text(present)) ?? '{}').used).toBe(used)
   expect(laterRequests(undefined, undefined)).toBeUndefined()
 })
 
-test.concurrent('a copy of before an upgrade takes the place of a database of a newer version', async () => {
+test.concurrent('a copy from before an upgrade can replace a database of a newer version', async () => {
   const { place } = withSnapshot()
   change(place.file, 'UPDATE __drizzle_migrations SET created_at = 9e15')
   expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.databaseUnavailable)

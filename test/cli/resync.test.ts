@@ -57,7 +57,7 @@ test.concurrent.for([
   },
 )
 
-test.concurrent('after resync access_logs the log is read again from its beginning', async context => {
+test.concurrent('after resync access_logs the log is read again from its start', async context => {
   const simulator = await workspace(context)
   const place = placeFor(simulator)
   const route = '/v1/public-api-access-logs'
@@ -67,7 +67,7 @@ test.concurrent('after resync access_logs the log is read again from its beginni
   await parley(['resync', 'access_logs'], { cwd: place.cwd })
   simulator.requests.clear()
   await parley(['backfill'], place)
-  // Without it only the last hour or two would be read; how the hours fall is the clock's doing.
+  // Without the resync only the last hour or two would be read, depending on the time of day.
   expect(simulator.requests.count(route)).toBeGreaterThanOrEqual(first)
   expect(contents(place.file)).toEqual(before)
 })
@@ -104,7 +104,7 @@ test.concurrent('resync during a backfill is done by the next backfill', async c
   expect(JSON.parse(after.stdout).requests).toEqual([])
 })
 
-test.concurrent('resync is handed over to a running daemon', async context => {
+test.concurrent('a running daemon does the resync', async context => {
   const place = placeFor(await workspace(context))
   await parley(['backfill', '--only', 'teams'], place)
   const clock = systemClock()

@@ -29,7 +29,7 @@ async function warehouse(): Promise<string> {
   return cwd
 }
 
-test.concurrent('schema lists every table with a sentence, and leaves the views of live rows to one', async () => {
+test.concurrent('schema lists every table with a sentence, and describes the views of live rows once', async () => {
   const { status, stdout } = await parley(['schema'])
   expect(status).toBe(EXIT_STATUS.done)
   const listed = stdout.split('\n').map(line => line.split(' ')[0])
@@ -67,7 +67,7 @@ test.concurrent('schema takes a name in any case, as SQLite does', async () => {
   expect(stdout).toBe(exact.stdout)
 })
 
-test.concurrent('schema ends quietly where nobody reads to the end', async () => {
+test.concurrent('schema ends without an error when its reader closes early', async () => {
   const { status, stderr } = await parley(['schema', '--duckdb', '--database', 'mine.db'], { deaf: true })
   expect({ status, stderr }).toEqual({
     status: EXIT_STATUS.done,
@@ -75,7 +75,7 @@ test.concurrent('schema ends quietly where nobody reads to the end', async () =>
   })
 })
 
-test.concurrent('schema needs neither settings nor a warehouse, says that there is none, and makes none', async () => {
+test.concurrent('schema needs neither settings nor a warehouse, says that there is none, and creates none', async () => {
   const cwd = emptyFolder()
   const { status, stderr } = await parley(['schema', '--database', 'mine.db'], { cwd })
   expect(status).toBe(EXIT_STATUS.done)
@@ -85,7 +85,7 @@ test.concurrent('schema needs neither settings nor a warehouse, says that there 
   expect(readdirSync(cwd)).toEqual([])
 })
 
-test.concurrent('schema --json has every table with every column, or the one that is named', async () => {
+test.concurrent('schema --json has every table with every column, or the named one', async () => {
   const { stdout } = await parley(['schema', '--json'])
   const { tables } = JSON.parse(stdout) as { tables: TableTold[] }
   expect(tables.map(({ name }) => name)).toEqual(NAMES)
@@ -129,7 +129,7 @@ test.concurrent('schema shows the typed tables of the CRM objects that the wareh
   expect(one.stdout).toMatch(/\namount +any +Betrag\. /)
 })
 
-test.concurrent('schema --datasette describes the file under its name, as Datasette takes it', async () => {
+test.concurrent('schema --datasette describes the file under its name, in the format of Datasette', async () => {
   const { stdout } = await parley(['schema', '--datasette', '--database', 'acme.db'])
   const metadata = JSON.parse(stdout) as { databases: Record<string, { tables: Record<string, unknown> }> }
   expect(Object.keys(metadata.databases)).toEqual(['acme'])
@@ -201,7 +201,7 @@ test.concurrent.each<[args: string[], message: string, hint: string]>([
   expect(stderr).toContain(`parley: ${message}\nhint: ${hint}\n`)
 })
 
-test.concurrent('schema refuses a file that is no warehouse', async () => {
+test.concurrent('schema refuses a file that is not a warehouse', async () => {
   const cwd = emptyFolder()
   const { status, stdout } = await parley(['schema', '--database', process.execPath], { cwd })
   expect({ status, stdout }).toEqual({ status: EXIT_STATUS.databaseUnavailable, stdout: '' })

@@ -1,4 +1,4 @@
-/** A terminal that knows what this program uses: line feeds, cursor up, and clearing. */
+/** A terminal with the controls that this program uses: line feed, cursor up, and clear. */
 export function screen(columns: number, rows: number) {
   let lines: string[] = ['']
   let at = 0
@@ -44,14 +44,14 @@ export function screen(columns: number, rows: number) {
         else place(part)
       }
     },
-    /** Lines longer than the new width go on on the next one, as terminals do it. */
+    /** Wraps lines that are longer than the new width, as terminals do. */
     resize(width: number) {
       const wrapped = lines.map(line => line.match(new RegExp(`.{1,${width}}`, 'g')) ?? [''])
       at = wrapped.slice(0, at).flat().length
       lines = wrapped.flat()
       terminal.columns = width
     },
-    /** What is to be seen, without the empty line that the cursor stands on. */
+    /** The visible lines, without the empty line of the cursor. */
     lines: () => lines.map(line => line.trimEnd()).filter((line, index) => line !== '' || index < at),
     writes: () => writes,
   }

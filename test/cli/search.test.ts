@@ -92,7 +92,7 @@ test.concurrent('--sql prints SQL with which sqlite3 finds the same', async () =
   expect(rows.length).toBeGreaterThan(0)
 })
 
-test.concurrent('--from and --to are days, both included, or instants', async () => {
+test.concurrent('--from and --to take days, both included, or instants', async () => {
   const { search } = warehouse
   const asked = async (...args: string[]) => {
     const { stdout } = await search('e', '--kind', 'message', '--limit', '1000', '--json', ...args)

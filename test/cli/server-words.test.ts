@@ -7,12 +7,12 @@ import { backfilled } from './workspace.ts'
 
 const KEY = 'sk_live_4f3c2b1awxyz'
 
-/** Words of people, and the key: whole, and shortened as some services do. */
+/** Text of people, and the key: complete, and shortened as some services do. */
 const QUOTED = ['Trillian', 'trillian@example.com', 'layoffs', KEY, 'sk_live', 'wxyz']
 
 const SENTENCE = `Meeting “${QUOTED.join(' ')}” of ${QUOTED.join(' ')} is not found for key sk_live…wxyz`
 
-/** Quotes its words in every answer. */
+/** Quotes these texts in every answer. */
 async function startQuotingApi(): Promise<{ url: string; answers: { status(path: string): number } }> {
   const answers = { status: (path: string) => [400, 403, 404, 409, 422][path.length % 5] ?? 400 }
   const server = createServer(({ url = '/' }, response) => {
@@ -31,7 +31,7 @@ async function startQuotingApi(): Promise<{ url: string; answers: { status(path:
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, answers }
 }
 
-test('what an API quotes in its errors is not printed, logged, noted or served, by any command', async context => {
+test('no command prints, logs, stores or serves the text of API errors', async context => {
   const { cwd, file, env } = await backfilled(context)
   const { url, answers } = await startQuotingApi()
   const quoting = { ...env, PARLEY_BASE_URL: url, PARLEY_API_KEY: KEY, PARLEY_DATABASE: file }
@@ -61,7 +61,7 @@ test('what an API quotes in its errors is not printed, logged, noted or served, 
     ]),
   )
   expect(QUOTED.filter(word => said.join('\n').includes(word))).toEqual([])
-  // Everything but the metrics and the probe tells the words that are known.
+  // Every page but the metrics and the probe shows the known words.
   expect(said.map(text => text.includes('is not found for key …'))).toEqual(
     said.map((_, at) => at !== 4 && at !== 5),
   )

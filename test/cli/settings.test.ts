@@ -19,7 +19,7 @@ test('all wrong flags are reported at once, without a stack', async () => {
   ])
 })
 
-test('there is no flag for the key itself', async () => {
+test('no flag takes the key itself', async () => {
   for (const flag of ['--key', '--api-key']) {
     const { status, stderr } = await parley(['init', flag, 'hush'])
     expect(status).toBe(EXIT_STATUS.usage)
@@ -27,7 +27,7 @@ test('there is no flag for the key itself', async () => {
   }
 })
 
-test('the daemon takes the flag of every setting, and a backfill those of what it keeps', () => {
+test('the daemon takes the flag of every setting, and a backfill the flags of its settings', () => {
   const flagged = SETTING_LIST.filter(([, { flag }]) => flag !== undefined).map(([key]) => key)
   expect(flagged.filter(key => !daemonCommand.settings.includes(key))).toEqual([])
   expect(backfillCommand.settings).toEqual(

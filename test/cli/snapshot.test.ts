@@ -8,7 +8,7 @@ import { column, loaded, startDaemon } from '../daemon/cli-daemon.ts'
 import { emptyFolder, parley, parleyWithSmallFiles } from './parley.ts'
 import { backfilled, placeFor, workspace } from './workspace.ts'
 
-/** Every row of every table but those in which processes note what they do. */
+/** Every row of every table, except those in which processes note their own state. */
 function rowsIn(file: string): Record<string, unknown[]> {
   const db = new Database(file, { readonly: true })
   const tables = db
@@ -62,7 +62,7 @@ test.concurrent('snapshot works while the daemon runs, and a reader needs only t
   )
   expect(readdirSync(folder)).toEqual(['copy.db'])
   expect(statSync(copy).mode & 0o777).toBe(0o644)
-  // What the daemon notes of itself is not about the copy.
+  // The daemon's notes about itself do not belong to the copy.
   const ofCopy = await parley(['status', '--json', '--database', copy], place)
   expect(JSON.parse(ofCopy.stdout)).toMatchObject({ writer: null, daemon: null, api: null })
   daemon.signal('SIGTERM')

@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 import { emptyFolder, parley, startParley } from './parley.ts'
 import { backfilled, placeFor, silentApi, workspace } from './workspace.ts'
 
-test.concurrent('status shows every resource, who wrote last and the size, and needs no API settings', async context => {
+test.concurrent('status shows every resource, the last writer and the size, and needs no API settings', async context => {
   const { cwd } = await backfilled(context, { securityOption: false })
   const { status, stdout, stderr } = await parley(['status'], { cwd })
   expect({ status, stderr }).toEqual({ status: EXIT_STATUS.done, stderr: '' })
@@ -50,7 +50,7 @@ test.concurrent('status --json has the exact instants of sync_status and the siz
   )
 })
 
-test.concurrent('status tells a writer that runs from one that was killed', async context => {
+test.concurrent('status distinguishes a running writer from a killed one', async context => {
   const silent = await silentApi(context)
   const { cwd, env } = placeFor(silent)
   const running = startParley(['backfill'], { cwd, env })
@@ -69,7 +69,7 @@ test.concurrent('status tells a writer that runs from one that was killed', asyn
   )
 })
 
-test.concurrent('status leaves the folder as it was', async context => {
+test.concurrent('status leaves the folder unchanged', async context => {
   const { cwd, env } = placeFor(await workspace(context))
   await parley(['backfill', '--only', 'teams'], { cwd, env })
   const before = readdirSync(cwd)
@@ -77,7 +77,7 @@ test.concurrent('status leaves the folder as it was', async context => {
   expect(readdirSync(cwd)).toEqual(before)
 })
 
-test.concurrent('without a warehouse status ends with 73, says how to make one, and makes none', async () => {
+test.concurrent('without a warehouse status ends with 73, says how to create one, and creates none', async () => {
   const cwd = emptyFolder()
   for (const command of [['status'], ['status', '--json'], ['resync', 'teams']]) {
     const { status, stdout, stderr } = await parley(command, { cwd })
@@ -89,7 +89,7 @@ test.concurrent('without a warehouse status ends with 73, says how to make one, 
   expect(readdirSync(cwd)).toEqual([])
 })
 
-/** As a daemon notes of itself and of what it learned. */
+/** The notes of a daemon about itself and its learned rate. */
 function note(file: string, notes: Readonly<Record<string, unknown>>): void {
   const db = new Database(file)
   const put = db.prepare('INSERT OR REPLACE INTO sync_meta (key, value) VALUES (?, ?)')
@@ -113,7 +113,7 @@ const WAITING: DaemonState = {
   until: NEVER,
 }
 
-test.concurrent('status --json has what the daemon notes: its state, arrival lags in seconds, the age of the rate', async context => {
+test.concurrent('status --json has the notes of the daemon: its state, arrival lags in seconds, the age of the rate', async context => {
   const place = placeFor(await workspace(context))
   await parley(['backfill', '--only', 'teams'], place)
   const at = '2026-02-03T04:05:06.789Z'
@@ -148,7 +148,7 @@ test.concurrent('status --json has what the daemon notes: its state, arrival lag
   expect([of('teams')?.arrival_lag, of('teams')?.next_run_at]).toEqual([null, NEVER])
 })
 
-test.concurrent('a daemon that was killed is not said to run', async context => {
+test.concurrent('a killed daemon is not reported as running', async context => {
   const place = placeFor(await workspace(context))
   await parley(['backfill', '--only', 'teams'], place)
   const running = { ...WAITING, state: 'running', reason: null, until: null }
@@ -165,7 +165,7 @@ test.concurrent('a daemon that was killed is not said to run', async context => 
   )
 })
 
-test.concurrent('a daemon that holds the warehouse and notes nothing for minutes is said to wait', async context => {
+test.concurrent('a daemon that holds the warehouse and notes nothing for minutes is reported as waiting', async context => {
   const place = placeFor(await workspace(context))
   await parley(['backfill', '--only', 'teams'], place)
   const lastNoted = '2026-01-01T00:10:00.000Z'
@@ -184,7 +184,7 @@ test.concurrent('a daemon that holds the warehouse and notes nothing for minutes
   })
 })
 
-test.concurrent('whoever has the warehouse open for writing reads the same report through its own connection', async context => {
+test.concurrent('a process that has the warehouse open for writing reads the same report through its own connection', async context => {
   const { cwd, file, env } = placeFor(await workspace(context))
   await parley(['backfill', '--only', 'teams'], { cwd, env })
   const clock = systemClock()
@@ -198,13 +198,13 @@ test.concurrent('whoever has the warehouse open for writing reads the same repor
   const printed = JSON.parse((await parley(['status', '--json'], { cwd })).stdout)
   expect(printed).toEqual(JSON.parse(JSON.stringify(own)))
   expect(own).toMatchObject({ writer: { command: 'daemon', running: true }, daemon: running })
-  // On a full disk it cannot note that it waits.
+  // On a full disk the daemon cannot note that it waits.
   const waiting = readStatusReport({ path: file, now: clock.now(), db: store.db, daemon: WAITING })
   expect(waiting).toEqual({ ...own, daemon: WAITING })
   store.close()
 })
 
-test.concurrent('after a backfill each resource has a due time: the next poll, an interval ahead, or at once for what failed', async context => {
+test.concurrent('after a backfill each resource has a due time: the next poll, an interval ahead, or at once for failed ones', async context => {
   const { cwd, file, env } = await backfilled(context)
   const due = () => {
     const db = new Database(file, { readonly: true })
@@ -234,7 +234,7 @@ test.concurrent('after a backfill each resource has a due time: the next poll, a
   expect((await parley(['status'], { cwd })).stdout).toMatch(/\nteams .* now *\n/)
 })
 
-test.concurrent('a daemon notes at its start when each resource is due, also of one that it does not read yet', async context => {
+test.concurrent('a starting daemon notes when each resource is due, even one that it does not read yet', async context => {
   const place = await backfilled(context)
   const db = new Database(place.file)
   db.exec('UPDATE sync_resources SET next_run_at = NULL')
@@ -246,7 +246,7 @@ test.concurrent('a daemon notes at its start when each resource is due, also of 
   expect(await daemon.ended).toMatchObject({ status: 0 })
 })
 
-test.concurrent('status --json counts e-mails and meetings by what came of reading their parts', async context => {
+test.concurrent('status --json counts e-mails and meetings by the state of their parts', async context => {
   const { cwd, file } = await backfilled(context)
   const { resources }: StatusReport = JSON.parse((await parley(['status', '--json'], { cwd })).stdout)
   const db = new Database(file, { readonly: true })
@@ -262,7 +262,7 @@ test.concurrent('status --json counts e-mails and meetings by what came of readi
   db.close()
 })
 
-test.concurrent('status --json says how often a resource has failed in a row', async context => {
+test.concurrent('status --json has the number of consecutive failures of a resource', async context => {
   const faults = [{ kind: 'status', status: 403, route: '/v1/members' }] as const
   const place = placeFor(await workspace(context, { faults }))
   const report = async (): Promise<StatusReport> =>
@@ -278,7 +278,7 @@ test.concurrent('status --json says how often a resource has failed in a row', a
 const NOW = Date.parse('2026-05-01T12:00:00.000Z')
 const before = (seconds: number) => isoInstant(NOW - seconds * 1000)
 
-/** A warehouse of which there is something to say in every column. */
+/** A warehouse with a value in every column of the report. */
 const BUSY: StatusReport = {
   database: '/w.db',
   workspace: { id: 'acme-workspace', base_url: 'https://api.example.com' },
@@ -331,7 +331,7 @@ const BUSY: StatusReport = {
 const printed = (columns: StatusPageOptions['columns'], report: StatusReport = BUSY) =>
   statusPage(report, { now: NOW, columns }).split('\n')
 
-test('where lines may be of any length the table has everything', () => {
+test('a table of unlimited width shows everything', () => {
   const lines = printed(undefined)
   expect(lines[0]).toBe(
     'resource             state         rows  deleted  pending  rejected  newest     fresh as of  complete as of  due',
@@ -339,7 +339,7 @@ test('where lines may be of any length the table has everything', () => {
   expect(lines[2]).toBe(
     'members              ok       1,234,567       12        3         1  1 min ago  30 s ago     5 days ago      in 1 min',
   )
-  // What fails comes first.
+  // Failing resources come first.
   expect(lines[1]).toMatch(/^\S+ +failing .* now$/)
   expect(lines.join('\n')).toContain(
     `failing for 4 min (since ${before(240)}), 12 times in a row, next try due now: The API answers 500`,
@@ -364,7 +364,7 @@ test.each([
   [80, 'rejected', 'deleted, pending, newest, due'],
   [100, 'pending', 'deleted, newest'],
   [120, 'newest', undefined],
-])('on a terminal of %d columns no line is longer, and what has no room is named', (columns, shown, left) => {
+])('on a terminal of %d columns no line is longer, and omitted columns are named', (columns, shown, left) => {
   const lines = printed(columns)
   expect(lines.filter(line => line.length > columns)).toEqual([])
   expect(lines[0]).toContain(shown)
@@ -372,7 +372,7 @@ test.each([
   if (left !== undefined) expect(lines.join('\n')).toContain(`\nHidden columns: ${left}. `)
 })
 
-test('an API that does not answer is said once, and the reasons of single resources stay', () => {
+test('an API that does not answer is reported once, and the reasons of single resources stay', () => {
   const since = before(240)
   const next = before(-30)
   const reason = `The API has not answered since ${since} (connection refused); next try at ${next}`
@@ -388,7 +388,7 @@ test('an API that does not answer is said once, and the reasons of single resour
   expect(lines.join('\n')).toContain('answers 500 to everything')
 })
 
-test('fewer texts than e-mails are explained', () => {
+test('a text count lower than the e-mail count is explained', () => {
   const lines = printed(undefined, {
     ...BUSY,
     resources: BUSY.resources.map(row =>
@@ -403,7 +403,7 @@ test('fewer texts than e-mails are explained', () => {
   expect(lines.join('\n')).not.toContain('have a transcript')
 })
 
-test('what is due is shown with no daemon at work too, and nothing is said of what never was', () => {
+test('without a daemon the report shows due times, and no line about what has never happened', () => {
   const quiet = printed(undefined, {
     ...BUSY,
     daemon: null,
@@ -416,7 +416,7 @@ test('what is due is shown with no daemon at work too, and nothing is said of wh
   expect(quiet).toContain('The rate limit of the API is not known yet.')
 })
 
-test.concurrent('status says how the last backfill ended, with its exit status and reason', async context => {
+test.concurrent('status reports how the last backfill ended, with its exit status and reason', async context => {
   const place = placeFor(await workspace(context))
   const only = ['backfill', '--only', 'teams']
   const page = async () => (await parley(['status'], place)).stdout
@@ -433,7 +433,7 @@ test.concurrent('status says how the last backfill ended, with its exit status a
   })
 })
 
-test.concurrent('status does not take the end of an earlier backfill for that of one that was cut off', async context => {
+test.concurrent('status does not report the end of an earlier backfill for one that was cut off', async context => {
   const place = placeFor(await workspace(context))
   await parley(['backfill', '--only', 'teams'], place)
   const { backfill, writer } = JSON.parse((await parley(['status', '--json'], place)).stdout)

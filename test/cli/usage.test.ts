@@ -11,7 +11,7 @@ test('--version prints the version alone', async () => {
   expect(await parley(['--version'])).toEqual({ status: 0, stdout: `${manifest.version}\n`, stderr: '' })
 })
 
-test.each([['--help'], ['-h'], ['help']])('parley %s goes to standard output', async flag => {
+test.each([['--help'], ['-h'], ['help']])('parley %s prints the help to standard output', async flag => {
   const { status, stdout, stderr } = await parley([flag])
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   expect(stdout).toMatch(/^Usage: parley/)
@@ -24,7 +24,7 @@ test('parley alone is wrong usage and prints the help to standard error', async 
   expect(stderr).toMatch(/^Usage: parley/)
 })
 
-test('the help of every command has an example, and parley help COMMAND says the same', async () => {
+test('the help of every command has an example, and parley help COMMAND prints the same', async () => {
   const { stdout } = await parley(['--help'])
   const section = /\nCommands:\n(.*?)\n\n/s.exec(stdout)?.[1] ?? ''
   const commands = [...section.matchAll(/^ {2}([a-z-]+) /gm)].flatMap(([, name]) => name ?? [])
@@ -71,6 +71,6 @@ test.each<[args: string[], message: string, hint: string]>([
   })
 })
 
-test('a reader that closes the pipe early is no error', async () => {
+test('a reader that closes the pipe early causes no error', async () => {
   expect(await parley(['init', '--stdout'], { deaf: true })).toEqual({ status: 0, stdout: '', stderr: '' })
 })

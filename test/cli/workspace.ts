@@ -4,7 +4,7 @@ import { EXIT_STATUS } from '../../src/errors.ts'
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
 import { emptyFolder, parley } from './parley.ts'
 
-/** Small enough to be read in a second, with something of everything. */
+/** Small enough to be read in a second, with items of every kind. */
 const SMALL = {
   messages: 40,
   meetings: 8,

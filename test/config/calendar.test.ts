@@ -4,7 +4,7 @@ import { nextOccurrence } from '../../src/retention/calendar.ts'
 
 const read = (value: unknown) => calendar.read(value, { cwd: '/' })
 
-test.each(['hourly', 'daily', 'weekly'])('%s is a time of the calendar', word => {
+test.each(['hourly', 'daily', 'weekly'])('%s is a calendar time', word => {
   const pattern = read(word) ?? ''
   const at = Date.parse('2026-03-04T10:30:00.000Z')
   const days = { hourly: 1 / 24, daily: 1, weekly: 7 }[word] ?? 0
@@ -14,7 +14,7 @@ test.each(['hourly', 'daily', 'weekly'])('%s is a time of the calendar', word =>
 })
 
 test.each(['0 * * * *', ' 30  */6 * * * ', '0 3 1,15 * 1-5', '5-55/10 0-23 31 12 0', '0 0 31 2 *'])(
-  'the pattern "%s" is taken as it is, and the calendar can tell when it is next',
+  'the pattern "%s" is accepted unchanged, and has a next occurrence',
   pattern => {
     expect(read(pattern)).toBe(pattern.trim())
     expect(nextOccurrence(pattern.trim(), 0)).toBeGreaterThan(0)
@@ -38,11 +38,11 @@ test.each([
   '1, * * * *',
   '@daily',
   7,
-])('%j is no time of the calendar', value => {
+])('%j is not a calendar time', value => {
   expect(read(value)).toBeUndefined()
 })
 
-test('a folder may have slashes at its end', () => {
+test('a folder may end with slashes', () => {
   const at = (value: unknown) => folder.read(value, { cwd: '/srv' })
   expect([at('a'), at('a/'), at('/b//'), at('/')]).toEqual(['/srv/a', '/srv/a', '/b', undefined])
   expect([at(''), at(3)]).toEqual([undefined, undefined])

@@ -8,11 +8,11 @@ import { SETTING_LIST, SETTINGS } from '../../src/config/settings.ts'
 
 const FOLDER = new URL('../../config/', import.meta.url).pathname
 
-test('the reference in config/ says what the table of settings says', async () => {
+test('the reference in config/ agrees with the table of settings', async () => {
   await expect(renderSettingsReference()).toMatchFileSnapshot(join(FOLDER, 'README.md'))
 })
 
-test('the example file in config/ says what the table of settings says', async () => {
+test('the example file in config/ agrees with the table of settings', async () => {
   await expect(renderSettingsFile({})).toMatchFileSnapshot(join(FOLDER, 'parley.example.toml'))
 })
 
@@ -22,11 +22,11 @@ function load(text: string) {
   return loadSettings({ flags: { config: 'parley.toml' }, env: {}, cwd, requireApi: false })
 }
 
-test('the example file as it is changes nothing', () => {
+test('the unchanged example file changes no setting', () => {
   expect(new Set(Object.values(load(renderSettingsFile({})).sources))).toEqual(new Set(['default']))
 })
 
-test('with every comment sign before a setting taken away, the example file is valid', () => {
+test('the example file without its comment signs is valid', () => {
   const active = renderSettingsFile({})
     .replace(/^# (\w+ = )/gm, '$1')
     .replaceAll('"…"', '"a-key-or-a-secret"')
@@ -36,7 +36,7 @@ test('with every comment sign before a setting taken away, the example file is v
   expect(settings.sync.since).toBe('2025-01-01T00:00:00.000Z')
 })
 
-test('values given to the file stand in it and are read again', () => {
+test('values that are filled into the file are read back', () => {
   const { settings } = load(renderSettingsFile({ 'api.max_concurrency': '7', 'log.level': '"warn"' }))
   expect([settings.api.maxConcurrency, settings.log.level]).toEqual([7, 'warn'])
 })

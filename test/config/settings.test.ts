@@ -52,7 +52,7 @@ function complaint(attempt: () => unknown): string {
   throw new Error('these settings were accepted')
 }
 
-describe('where a value comes from', () => {
+describe('the source of a value', () => {
   test('a flag wins over the environment, that over the file, that over the default', () => {
     file('config/parley.toml', '[sync]\npoll_seconds = 11\ninterval_scale = 0.5\n[api]\ntimeout_seconds = 12')
     const { settings, sources } = load({
@@ -70,7 +70,7 @@ describe('where a value comes from', () => {
     })
   })
 
-  test('an empty environment variable counts as not set, also one of an unknown name', () => {
+  test('an empty environment variable counts as not set, even with an unknown name', () => {
     file('config/parley.toml', '[log]\nlevel = "warn"')
     const { settings } = load({ env: { PARLEY_LOG_LEVEL: '', PARLEY_CONFIG: '', PARLEY_LOG_NOISE: '' } })
     expect(settings.log.level).toBe('warn')
@@ -88,13 +88,13 @@ describe('where a value comes from', () => {
   })
 
   test.each([{ flags: { config: 'none.toml' } }, { env: { PARLEY_CONFIG: 'none.toml' } }])(
-    'a settings file that is named but is not there is an error: %j',
+    'a named settings file that does not exist is an error: %j',
     given => {
       expect(complaint(() => load(given))).toContain('the settings file none.toml cannot be read: ENOENT')
     },
   )
 
-  test('the names of the environment that are not PARLEY_SECTION_KEY are understood', () => {
+  test('environment names other than PARLEY_SECTION_KEY are known', () => {
     const { settings } = loadForApi({ env: { ...API, PARLEY_DATABASE: 'acme.db' } })
     expect(settings.api).toMatchObject({
       baseUrl: 'https://api.example.com',
@@ -105,7 +105,7 @@ describe('where a value comes from', () => {
   })
 })
 
-describe('what a value may be', () => {
+describe('the values of a setting', () => {
   const cases: [key: SettingKey, text: string, read: unknown][] = [
     ['api.max_requests_per_second', '0.5', 0.5],
     ['api.max_requests_per_second', '0', undefined],
@@ -153,7 +153,7 @@ describe('what a value may be', () => {
     ['log.level', 'loud', undefined],
   ]
 
-  test.each(cases)('%s from %j', (key, text, read) => {
+  test.each(cases)('the setting %s accepts or refuses %j', (key, text, read) => {
     if (read === undefined) {
       const message = complaint(() => load({ flags: { [key]: text } }))
       expect(message.replaceAll('"', '')).toContain(`${key} is ${text} in flag --`)
@@ -166,7 +166,7 @@ describe('what a value may be', () => {
     }
   })
 
-  test('TOML gives numbers, truth values, dates and lists of its own', () => {
+  test('TOML numbers, booleans, dates and lists are read', () => {
     file(
       'config/parley.toml',
       '[sync]\nsince = 2025-01-31T08:00:00+09:00\nresources = ["teams", "members", "teams"]\n[search]\nenabled = false',
@@ -189,7 +189,7 @@ describe('what a value may be', () => {
     )
   })
 
-  test('resources are checked against the names that there are', () => {
+  test('resources are checked against the known names', () => {
     const attempt = () =>
       load({ flags: { 'sync.resources': 'members,robots' }, resourceNames: ['members', 'teams'] })
     expect(complaint(attempt)).toBe(
@@ -199,7 +199,7 @@ describe('what a value may be', () => {
   })
 })
 
-describe('what is wrong', () => {
+describe('wrong settings', () => {
   test.each([
     [
       'an empty key file',
@@ -224,14 +224,14 @@ describe('what is wrong', () => {
     ],
     ['two different things', { PARLEY_API_KEY_FILE: 'empty', PARLEY_LOG_LEVEL: 'loud' }, PAGE],
     ['a value out of range', { PARLEY_API_KEY: 'k', PARLEY_LOG_LEVEL: 'loud' }, PAGE],
-  ])('has one hint that fits: %s', (_, env, hint) => {
+  ])('wrong settings have one hint that fits: %s', (_, env, hint) => {
     file('empty', '')
     file('config/other', '')
     const { PARLEY_API_KEY: _key, ...rest } = API
     expect(() => loadForApi({ env: { ...rest, ...env } })).toThrow(expect.objectContaining({ hint }))
   })
 
-  test('is told all at once, with the key, the place, the value and what is allowed', () => {
+  test('all wrong settings are reported at once, each with its key, place, value and allowed values', () => {
     file('config/parley.toml', '[sync]\npoll_second = 5\n[databse]\npath = "x"\n[log]\nlevel = 3\n')
     const message = complaint(() =>
       loadForApi({
@@ -255,7 +255,7 @@ describe('what is wrong', () => {
     ])
   })
 
-  test('includes a wrong value that another place overrules', () => {
+  test('a wrong value is reported even when another place overrides it', () => {
     file('config/parley.toml', '[log]\nlevel = "loud"')
     expect(complaint(() => load({ flags: { 'log.level': 'info' } }))).toContain(
       '"loud" in config/parley.toml',
@@ -266,17 +266,17 @@ describe('what is wrong', () => {
     ['PARLEY_API_BASE_URL', 'PARLEY_BASE_URL'],
     ['PARLEY_DATABASE_PATH', 'PARLEY_DATABASE'],
     ['PARLEY_WORKSPACE', 'PARLEY_WORKSPACE_ID'],
-  ])('%s in the environment is taken for a mistake', (name, meant) => {
+  ])('%s in the environment is reported as a mistake', (name, meant) => {
     expect(complaint(() => load({ env: { [name]: 'x' } }))).toContain(
       `environment ${name} is not a setting; did you mean ${meant}?`,
     )
   })
 
-  test('a name in the environment that resembles nothing is left alone', () => {
+  test('a name in the environment that resembles no setting is ignored', () => {
     expect(load({ env: { PARLEY_SERVICE_PORT_HTTPS_METRICS: '1' } }).warnings).toEqual([])
   })
 
-  test('a key in the wrong section is pointed to the right one', () => {
+  test('the message for a key in the wrong section names the right one', () => {
     file('config/parley.toml', '[api]\npoll_seconds = 5')
     expect(complaint(() => load())).toContain('did you mean sync.poll_seconds?')
   })
@@ -288,14 +288,14 @@ describe('what is wrong', () => {
     expect(message).toContain('[level] in config/parley.toml is not a section')
   })
 
-  test('of TOML itself is told with file, line and column, and no line of the file is shown', () => {
+  test('a TOML error has the file, line and column, and shows no line of the file', () => {
     file('config/parley.toml', '[api]\nkey = "very-secret\n')
     const message = complaint(() => load())
     expect(message).toMatch(/config\/parley\.toml is not TOML at line 2, column \d+: ./)
     expect(message).not.toContain('very-secret')
   })
 
-  test('never shows the key, whatever is wrong with it', () => {
+  test('a message never shows the key, whatever is wrong with it', () => {
     const env = { PARLEY_API_KEY: 'húsh' }
     expect(complaint(() => load({ env }))).toBe(
       'Invalid settings: api.key is invalid (not shown) in environment PARLEY_API_KEY: expected a key of printable ASCII characters without spaces',
@@ -307,7 +307,7 @@ describe('what is wrong', () => {
     expect(complaint(() => load({ env: { PARLEY_API_KEYS: 'hush' } }))).not.toContain('hush')
   })
 
-  test('never shows a password in a URL', () => {
+  test('a message never shows a password in a URL', () => {
     const message = complaint(() => load({ env: { PARLEY_BASE_URL: 'https://me:hush@api.example.com' } }))
     expect(message).toContain('api.base_url is a URL with a user name (not shown)')
     expect(message).not.toContain('hush')
@@ -317,7 +317,7 @@ describe('what is wrong', () => {
 describe('the API key', () => {
   const { PARLEY_API_KEY: _, ...rest } = API
 
-  test('comes from --api-key-file, PARLEY_API_KEY, PARLEY_API_KEY_FILE, the credential or the settings file, in this order', () => {
+  test('the key comes from --api-key-file, PARLEY_API_KEY, PARLEY_API_KEY_FILE, the credential or the settings file, in this order', () => {
     file('flagged', 'from-flag\n')
     file('named', 'from-named\n')
     file('credentials/api_key', 'from-credential\n')
@@ -342,7 +342,7 @@ describe('the API key', () => {
     ])
   })
 
-  test('comes from the file that the settings file names, by a path that starts where the settings file is', () => {
+  test('the key comes from the file that the settings file names, by a path relative to the settings file', () => {
     file('etc/acme.key', 'from-key-file\n')
     const load = (path: string) => {
       file('etc/acme.toml', `[api]\nkey_file = ${path}`)
@@ -364,12 +364,12 @@ describe('the API key', () => {
     )
   })
 
-  test('of the environment wins over the file that the settings file names, which is not read then', () => {
+  test('the key in the environment overrides the file that the settings file names, which is then not read', () => {
     file('config/parley.toml', '[api]\nkey_file = "nowhere"')
     expect(loadForApi({ env: API }).settings.api.key).toBe('the-key')
   })
 
-  test('in a file that cannot be read, or that is empty, is an error that names the file', () => {
+  test('a key file that is empty or cannot be read is an error that names the file', () => {
     file('empty', '\n')
     const load = (name: string) =>
       complaint(() => loadForApi({ env: { ...rest, PARLEY_API_KEY_FILE: name } }))
@@ -379,7 +379,7 @@ describe('the API key', () => {
     expect(load('empty')).toContain("the API key's file empty (environment PARLEY_API_KEY_FILE) is empty")
   })
 
-  test('that is not a key is told with the file that it is in', () => {
+  test('a file content that is not a key is an error that names the file', () => {
     file('config/parley.key', 'two words')
     file('config/parley.toml', '[api]\nkey_file = "parley.key"')
     expect(complaint(() => loadForApi({ env: rest }))).toContain(
@@ -387,7 +387,7 @@ describe('the API key', () => {
     )
   })
 
-  test.each([0o640, 0o604])('in a file of mode %o, that others can read, is warned of', mode => {
+  test.each([0o640, 0o604])('a key file of mode %o, which other users can read, is a warning', mode => {
     file('key', 'k', mode)
     file('config/parley.toml', '[api]\nkey = "k"', mode)
     expect(loadForApi({ env: { ...rest, PARLEY_API_KEY_FILE: 'key' } }).warnings).toEqual([
@@ -396,7 +396,7 @@ describe('the API key', () => {
     ])
   })
 
-  test('in a private file or a systemd credential is not warned of', () => {
+  test('a private key file and a systemd credential are no warnings', () => {
     file('key', 'k')
     file('credentials/api_key', 'k', 0o440)
     expect(loadForApi({ env: { ...rest, PARLEY_API_KEY_FILE: 'key' } }).warnings).toEqual([])
@@ -405,7 +405,7 @@ describe('the API key', () => {
     ).toEqual([])
   })
 
-  test('is not even looked for by what does not ask the API', () => {
+  test('a command that sends no API requests does not look for the key', () => {
     expect(load({ env: { PARLEY_API_KEY_FILE: 'nowhere' } }).settings.api.key).toBeUndefined()
   })
 })
@@ -413,7 +413,7 @@ describe('the API key', () => {
 describe('the nudge secret', () => {
   const secret = 'sixteen-or-more-characters'
 
-  test('comes from its flag, its name in the environment, a file named there, the credential or the settings file', () => {
+  test('the nudge secret comes from its flag, its environment name, a file named there, the credential or the settings file', () => {
     file('flagged', `flag-${secret}\n`)
     file('named', `named-${secret}\n`)
     file('credentials/http_nudge_secret', `credential-${secret}`)
@@ -448,12 +448,12 @@ describe('the nudge secret', () => {
     ])
   })
 
-  test('need not be there', () => {
+  test('the nudge secret is optional', () => {
     expect(loadForApi({ env: API }).settings.http.nudgeSecret).toBeUndefined()
   })
 
   test.each(['fifteen-letters', 'sixteen and more with spaces', 'x'.repeat(201), 'ü'.repeat(16)])(
-    'is refused and not shown when it is %j',
+    'the nudge secret %j is refused and not shown',
     wrong => {
       file('short', wrong)
       const message = (source: string) =>
@@ -467,7 +467,7 @@ describe('the nudge secret', () => {
     },
   )
 
-  test('in a file that others can read is warned of, and in one that is not there is an error', () => {
+  test('a secret file that other users can read is a warning, and a missing one is an error', () => {
     file('open', secret, 0o644)
     file('config/parley.toml', `[http]\nnudge_secret = "${secret}"`, 0o644)
     expect(loadForApi({ env: { ...API, PARLEY_HTTP_NUDGE_SECRET_FILE: 'open' } }).warnings).toEqual([
@@ -476,7 +476,7 @@ describe('the nudge secret', () => {
     ])
   })
 
-  test('in a file that is not there is an error only where the API is asked', () => {
+  test('a missing secret file is an error only for commands that use the API', () => {
     const missing = { ...API, PARLEY_HTTP_NUDGE_SECRET_FILE: 'nowhere' }
     expect(complaint(() => loadForApi({ env: missing }))).toContain(
       "the nudge secret's file nowhere (environment PARLEY_HTTP_NUDGE_SECRET_FILE) cannot be read: ENOENT",
@@ -492,14 +492,14 @@ test.each([
   ['http://localhost:8000', 0],
   ['http://[::1]:8000', 0],
   ['http://127.example.com', 1],
-])('the key on its way to %s gives %i warnings', (url, count) => {
+])('sending the key to %s gives %i warnings', (url, count) => {
   expect(load({ env: { PARLEY_BASE_URL: url } }).warnings).toHaveLength(count)
 })
 
-describe('a caller that uses only the path of the database', () => {
+describe('a command that uses only the path of the database', () => {
   const used: SettingKey[] = ['database.path']
 
-  test('is warned of everything that is wrong with other settings, and takes their defaults', () => {
+  test('the command warns of every wrong setting that it does not use, and takes its default', () => {
     file(
       'parley.toml',
       '[sync]\nresourcse = ["teams"]\npoll_seconds = "often"\n[nonsense]\na = 1\n[database]\npath = "a.db"',
@@ -522,12 +522,12 @@ describe('a caller that uses only the path of the database', () => {
     ['a key that was probably meant', '[database]\npth = "a.db"', 'did you mean database.path?'],
     ['a section that was probably meant', '[databse]\npath = "a.db"', 'did you mean [database]?'],
     ['a file that is no TOML', '[sync', 'parley.toml is not TOML at line 1'],
-  ])('is refused for %s', ([, text = '', problem = '']) => {
+  ])('the command refuses %s', ([, text = '', problem = '']) => {
     file('parley.toml', text)
     expect(complaint(() => load({ flags: { config: 'parley.toml' }, used }))).toContain(problem)
   })
 
-  test('is only warned of a file that is no TOML where a flag gives the path', () => {
+  test('the command only warns of a file that is not TOML when a flag gives the path', () => {
     file('parley.toml', '[sync')
     const { settings, warnings } = load({ flags: { config: 'parley.toml', 'database.path': 'b.db' }, used })
     expect(settings.database.path).toBe(join(cwd, 'b.db'))
@@ -535,7 +535,7 @@ describe('a caller that uses only the path of the database', () => {
   })
 })
 
-test('a base URL that ends in a version of the API is a warning that names the one to give', () => {
+test('a base URL that ends with an API version is a warning that names the right one', () => {
   const warnings = (url: string) => load({ flags: { 'api.base_url': url } }).warnings
   expect(warnings('https://api.example.com/v1/')).toEqual([
     'api.base_url ends in /v1, but parley adds /v1 and /v2 itself: try https://api.example.com',

@@ -56,7 +56,7 @@ const changedSince = (table: string): unknown[] =>
     `SELECT id FROM ${table} WHERE _changed_at IS NOT NULL AND _deleted_at IS NULL ORDER BY id`,
   ).map(({ id }) => id)
 
-test('what was edited, hidden, deleted, published late and completed is so after the next backfill, and what is revealed comes back', async () => {
+test('every edit, hiding, deletion, late publication and completion is in the warehouse after the next backfill, and revealed items come back', async () => {
   trial = await startTrial({ ...TINY, meetings: 24, members: 20 })
   expect(await trial.backfill()).toMatchObject({ status: 0 })
 
@@ -91,7 +91,7 @@ test('what was edited, hidden, deleted, published late and completed is so after
   expect(still['teams']).toEqual(ids('delete teams'))
 })
 
-test('the fields that parley saw change in a record are written down with both values', async () => {
+test('each field change of a record that parley sees is stored with both values', async () => {
   trial = await startTrial({ messages: 0, meetings: 0, deals: 8, customRecords: 0, accessLogs: 0 })
   const deals = async (): Promise<Map<string, Fields>> => {
     const records = (await trial.simulator.truth('crm_records')).filter(({ object }) => object === 'deal')
@@ -132,7 +132,7 @@ const MANY: [string, Change & { kind: 'hide' | 'delete' }, string, string][] = [
 ]
 
 test.each(MANY)(
-  '%s: more than a fifth gone at once is held back, and said',
+  '%s: a deletion of more than a fifth at once is held back and reported',
   async (_, change, table, resource) => {
     trial = await startTrial({ ...TINY, members: 60 })
     await trial.backfill('--only', resource)
@@ -150,7 +150,7 @@ test.each(MANY)(
   },
 )
 
-test('what was held back is believed when a later round says the same', async () => {
+test('held-back deletions are applied when a later round confirms them', async () => {
   trial = await startTrial({ ...TINY, members: 60 }, { PARLEY_SYNC_INTERVAL_SCALE: '0.00001' })
   await trial.backfill('--only', 'members')
   await trial.simulator.change({ kind: 'hide', resource: 'members', count: 25 })

@@ -17,7 +17,7 @@ const nothingIsTombstoned = (): void => {
   expect(gone).toEqual([])
 }
 
-test('--since bounds what is loaded, and a later run without it loads the rest', async () => {
+test('--since limits what is loaded, and a later run without it loads the rest', async () => {
   trial = await startTrial(TINY)
   expect(await trial.backfill('--since', SINCE)).toMatchObject({ status: 0 })
   expect(await trial.differences({ since: SINCE })).toEqual([])
@@ -32,7 +32,7 @@ test('--since bounds what is loaded, and a later run without it loads the rest',
   nothingIsTombstoned()
 })
 
-test('--since on a whole warehouse takes nothing away', async () => {
+test('--since on a complete warehouse removes nothing', async () => {
   trial = await startTrial(TINY)
   expect(await trial.backfill()).toMatchObject({ status: 0 })
   expect(await trial.backfill('--since', SINCE)).toMatchObject({ status: 0 })
@@ -40,7 +40,7 @@ test('--since on a whole warehouse takes nothing away', async () => {
   nothingIsTombstoned()
 })
 
-test('--only reads what is named and what that needs, and --skip all but what is named', async () => {
+test('--only reads the named resources and their parents, and --skip all but the named ones', async () => {
   trial = await startTrial(TINY)
   expect(await trial.backfill('--only', 'teams')).toMatchObject({ status: 0 })
   expect(trial.tap.requests.filter(path => !path.startsWith('/v1/teams'))).toEqual([])

@@ -37,12 +37,12 @@ function whileChanged(sql: string, values: unknown[], look: () => string[]): str
   }
 }
 
-test('every table of the warehouse is compared, and holds rows to compare', () => {
+test('every table of the warehouse is compared and has rows to compare', () => {
   expect(forgottenTables(db, expected)).toEqual([])
   expect(expected.filter(({ rows }) => rows.length === 0).map(({ table }) => table)).toEqual([])
 })
 
-test('a missing row is found in every table', () => {
+test('the comparison finds a missing row in every table', () => {
   const unnoticed = tables().filter(table => {
     const [row] = table.rows
     const where = Object.keys(row ?? {}).filter(column => table.key.includes(column))
@@ -54,7 +54,7 @@ test('a missing row is found in every table', () => {
   expect(unnoticed.map(({ table }) => table)).toEqual([])
 })
 
-test('another value is found in every column', () => {
+test('the comparison finds another value in every column', () => {
   const unnoticed = tables().flatMap(table => {
     // A computed column has the values that the others make.
     const stored = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table.table)
@@ -77,7 +77,7 @@ test('another value is found in every column', () => {
   expect(unnoticed).toEqual([])
 })
 
-test('a row too many is found in every table that has a tombstone', () => {
+test('the comparison finds a surplus row in every table with a tombstone', () => {
   const entities = tables().filter(({ parent, table }) => {
     const columns = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table)
     return !parent && columns.includes('_deleted_at')

@@ -41,7 +41,7 @@ test('a fresh backfill equals what the API publishes, and one after no change re
   expect(await trial.differences()).toEqual([])
 })
 
-test('names that are hard on SQL are stored as they are, and long numbers keep every digit', async () => {
+test('names that are hostile to SQL are stored unchanged, and long numbers keep every digit', async () => {
   trial = await startTrial({ messages: 0, meetings: 0, deals: 40, customRecords: 40 })
   expect(await trial.backfill('--only', 'crm_records')).toMatchObject({ status: 0 })
   const records = query(trial.database, 'SELECT object, fields FROM crm_records')
@@ -83,8 +83,8 @@ const SHAPES: [string, SimulatorOptions['envelopes']][] = [
   ],
 ]
 
-describe('lists whose shape the API leaves open are read to their end when they come as', () => {
-  test.each(SHAPES)('%s', async (_, envelopes = {}) => {
+describe('lists whose shape the API leaves open', () => {
+  test.each(SHAPES)('a backfill reads %s to their end', async (_, envelopes = {}) => {
     trial = await startTrial({ ...TINY, meetings: 56, envelopes })
     const only = 'playbook_results,playbooks,crm_objects,collection_meetings'
     expect(await trial.backfill('--only', only)).toMatchObject({ status: 0 })
@@ -92,7 +92,7 @@ describe('lists whose shape the API leaves open are read to their end when they 
   })
 })
 
-test('what the workspace does not offer is unavailable, and the backfill is complete', async () => {
+test('resources that the workspace does not offer are unavailable, and the backfill is complete', async () => {
   trial = await startTrial({ securityOption: false, botConfigured: false, integrations: false, messages: 30 })
   expect(await trial.backfill()).toMatchObject({ status: 0 })
   const states = query(

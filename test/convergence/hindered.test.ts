@@ -6,7 +6,7 @@ let trial: Trial
 
 afterEach(() => trial.close())
 
-test('with 5 % of the requests going wrong in many ways it equals the truth', async () => {
+test('a backfill in which 5 % of the requests fail in many ways equals the truth', async () => {
   trial = await startTrial({
     ...TINY,
     faults: [
@@ -24,7 +24,7 @@ test('with 5 % of the requests going wrong in many ways it equals the truth', as
   expect(await trial.differences()).toEqual([])
 })
 
-test('when answers overtake each other it equals the truth', async () => {
+test('a backfill whose answers overtake each other equals the truth', async () => {
   trial = await startTrial({ faults: [{ kind: 'late', probability: 0.3, delayMs: 30 }] })
   expect(await trial.backfill()).toMatchObject({ status: 0 })
   expect(await trial.differences()).toEqual([])
@@ -37,8 +37,8 @@ const LIMITS: [string, LimitModel][] = [
   ['requests at once', { kind: 'concurrency', max: 2 }],
 ]
 
-describe('it equals the truth when the API limits', () => {
-  test.each(LIMITS)('%s', async (_, limit) => {
+describe('a backfill against a limited API', () => {
+  test.each(LIMITS)('a backfill under a limit by %s equals the truth', async (_, limit) => {
     trial = await startTrial({ ...TINY, limit })
     expect(await trial.backfill('--only', 'message_bodies')).toMatchObject({ status: 0 })
     expect(

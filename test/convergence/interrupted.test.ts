@@ -18,7 +18,7 @@ async function requestsOfOneRun(): Promise<number> {
 
 const RESOURCES = 17
 
-test('killed in the middle and run again it equals the truth, and hardly anything is asked for twice', async () => {
+test('a backfill that is killed in the middle and repeated equals the truth, and repeats hardly any request', async () => {
   const atBest = await requestsOfOneRun()
   trial = await startTrial(TINY)
   const parley = trial.start()
@@ -33,7 +33,7 @@ test('killed in the middle and run again it equals the truth, and hardly anythin
   expect(repeated).toBeLessThanOrEqual(inFlight + RESOURCES + Math.ceil(atBest * 0.02))
 })
 
-test('killed every 40 requests until it is done it equals the truth', async () => {
+test('a backfill that is killed every 40 requests equals the truth when it is done', async () => {
   trial = await startTrial(TINY)
   let status: number | null = null
   let kills = 0
@@ -47,7 +47,7 @@ test('killed every 40 requests until it is done it equals the truth', async () =
   expect(await trial.differences()).toEqual([])
 })
 
-test('SIGTERM ends it unfinished with 75, and the next run goes on from there', async () => {
+test('SIGTERM ends a backfill unfinished with 75, and the next run continues', async () => {
   trial = await startTrial(TINY)
   const parley = trial.start()
   killAt(trial, parley, { number: 60, phase: 'request', signal: 'SIGTERM' })
@@ -59,7 +59,7 @@ test('SIGTERM ends it unfinished with 75, and the next run goes on from there', 
   expect(await trial.differences()).toEqual([])
 })
 
-test('a second one at once ends with 75 and names the process that holds the database', async () => {
+test('a second backfill at the same time ends with 75 and names the process that holds the database', async () => {
   trial = await startTrial(TINY)
   await trial.simulator.setFaults([{ kind: 'stall' }])
   const holder = trial.start()
@@ -90,7 +90,7 @@ async function killAtFirstWrite(parley: ParleyProcess, database: string): Promis
   await over
 }
 
-test('killed while it makes the database it can be run again', async () => {
+test('a backfill that was killed while it created the database can be repeated', async () => {
   trial = await startTrial(TINY)
   const statuses: (number | null)[] = []
   for (let times = 0; times < 8; times++) {

@@ -10,7 +10,7 @@ const FIELDS = 100
 const RECORDS = 1500
 const PAGE = 500
 
-/** An object whose table is long in the making, and whose fields have other types whenever they are asked for. */
+/** An object whose table takes long to fill, and whose fields have other types at every read. */
 async function startWorkspace(): Promise<ScriptedApi> {
   const api = await startScriptedApi()
   const names = Array.from({ length: FIELDS }, (_, index) => `field_${index}`)
@@ -43,7 +43,7 @@ function look<T>(database: string, read: (db: Database.Database) => T): T {
   return read(db)
 }
 
-/** How many rows the table that is being filled has; none where no table is. */
+/** The number of rows of the table that is being filled; 0 without one. */
 function rowsFilled(db: Database.Database): number {
   const isThere = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_crm_next'").get()
   return isThere ? Number(db.prepare('SELECT count(*) FROM sync_crm_next').pluck().get()) : 0
@@ -66,7 +66,7 @@ async function killHalfway(parley: ParleyProcess, database: string): Promise<boo
 }
 
 test.each(['backfill', 'daemon'])(
-  'killed while a %s fills a typed table, it is what the records say after the next run',
+  'a typed table equals the records after a %s that filled it was killed and repeated',
   async command => {
     const api = await startWorkspace()
     const database = join(newFolder(), 'parley.db')

@@ -7,7 +7,7 @@ let trial: DaemonTrial
 
 afterEach(() => trial.close())
 
-/** Times and paths of entries up to an instant, each as often as it is there. */
+/** Times and paths of all entries up to an instant, duplicates included. */
 function logged(entries: readonly Fields[], upTo: string): string[] {
   const lines = entries.flatMap(({ occurred_at: at, path }) =>
     typeof at === 'string' ? [`${new Date(at).toISOString()} ${path}`] : [],
@@ -24,7 +24,7 @@ function stored(upTo: string): string[] {
     .sort()
 }
 
-test('the log of its own requests, which grows while it is read, is there in full and nothing twice', async () => {
+test('the access log grows while it is read, and every entry is stored exactly once', async () => {
   trial = await startDaemonTrial({ logRequests: true })
   trial.go()
   await trial.requests(500)

@@ -6,7 +6,7 @@ let trial: DaemonTrial
 
 afterEach(() => trial.close())
 
-/** What the API says where the security option was not bought and no bot is defined. */
+/** The answers of an API without the security option and without a bot definition. */
 const NOT_OFFERED: Faults = [
   { kind: 'status', status: 403, route: '/v1/public-api-access-logs' },
   { kind: 'status', status: 404, route: '/v1/bot-definition' },
@@ -14,7 +14,7 @@ const NOT_OFFERED: Faults = [
 
 const UNOFFERED = ['access_logs', 'bot_definition'] as const
 
-test('what becomes available is picked up', async () => {
+test('a resource that becomes available is read', async () => {
   trial = await startDaemonTrial()
   await trial.simulator.setFaults(NOT_OFFERED)
   trial.go()
@@ -33,7 +33,7 @@ test('what becomes available is picked up', async () => {
   }
 })
 
-test('what was read before and is refused fails with every row kept, but for settings that were removed', async () => {
+test('a resource that was read before and is refused fails and keeps every row, except settings that were removed', async () => {
   trial = await startDaemonTrial()
   trial.go()
   expect(await trial.convergence()).toEqual([])
@@ -55,7 +55,7 @@ test('what was read before and is refused fails with every row kept, but for set
   expect(row).toMatchObject({ state: 'ok', rows_deleted: 1 })
 })
 
-test('an object that is retired goes with its records', async () => {
+test('the records of a retired object are deleted with it', async () => {
   trial = await startDaemonTrial()
   trial.go()
   expect(await trial.convergence()).toEqual([])

@@ -9,13 +9,13 @@ import { until } from '../support/until.ts'
 /** The built `parley daemon` as a process that a test listens to. */
 export interface DaemonProcess {
   pid: number
-  /** What it has logged so far. */
+  /** The log lines so far. */
   lines(): readonly LogLine[]
-  /** The first line that is so, logged already or to come; rejects when it ends without one. */
+  /** The first log line that matches, past or future; rejects when the daemon ends without one. */
   says(isIt: (line: LogLine) => boolean): Promise<LogLine>
   signal(signal: NodeJS.Signals): void
   ended: Promise<DaemonEnd>
-  /** Asks its status server, once that listens. */
+  /** Sends a request to its status server, once that listens. */
   ask(path: string, options?: RequestInit): Promise<Answer>
 }
 
@@ -44,7 +44,7 @@ const USUAL = {
   PARLEY_LOG_LEVEL: 'debug',
 }
 
-/** Killed when the test ends. @param by a command that starts what follows it */
+/** Kills the daemon when the test ends. @param by a command that starts the daemon */
 export function startDaemon(
   test: Test,
   { cwd, env }: Pick<Place, 'cwd' | 'env'>,
@@ -88,7 +88,7 @@ export function startDaemon(
   }
 }
 
-/** What is no JSON, such as a warning before the log begins, counts as a line of its own. */
+/** A line that is not JSON, such as a warning before the log starts, counts as a separate line. */
 function listenTo({ stderr }: ChildProcess) {
   const lines: LogLine[] = []
   const listeners: ((line: LogLine) => void)[] = []
@@ -124,7 +124,7 @@ export function column(file: string, sql: string, ...values: string[]): unknown[
   }
 }
 
-/** Waits until the query gives a row whose first column is this; gives what it gave last. */
+/** Waits until the first column of a row of the query equals the value; returns the last result. */
 export function seen(file: string, value: unknown, sql: string, ...values: string[]): Promise<unknown> {
   return until(
     () => column(file, sql, ...values)[0],
@@ -132,7 +132,7 @@ export function seen(file: string, value: unknown, sql: string, ...values: strin
   )
 }
 
-/** Waits until everything that a small workspace has was read. */
+/** Waits until a small workspace was read completely. */
 export async function loaded(file: string): Promise<void> {
   const unread = `SELECT (SELECT count(*) FROM sync_segments WHERE listed_at IS NULL AND unavailable_since IS NULL)
     + (SELECT count(*) FROM sync_tasks WHERE due_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
@@ -142,7 +142,7 @@ export async function loaded(file: string): Promise<void> {
   if ((await seen(file, 0, unread)) !== 0) throw new Error('the workspace was not read')
 }
 
-/** Another command on the same warehouse, run to its end. */
+/** Runs another command on the same warehouse to its end. */
 export function beside({ cwd, env, file }: Place, args: readonly string[]): Promise<Ended> {
   const child = spawn(process.execPath, [PROGRAM, ...args, '--database', file], {
     cwd,

@@ -12,7 +12,7 @@ import { textWidth } from '../../src/terminal/text-width.ts'
 import { emptyFolder, parley, startParley } from '../cli/parley.ts'
 import { until } from '../support/until.ts'
 
-/** Processes that an unusual number of messages, or the file, betrays as this demo's. */
+/** Processes of this demo, found by an unusual number of messages or by the file. */
 function running(marks: readonly string[]): string[] {
   const all = execFileSync('ps', ['-A', '-o', 'args='], { encoding: 'utf8' }).split('\n')
   return all.filter(line => line.includes('cli.js') && marks.some(mark => line.includes(mark)))
@@ -21,7 +21,7 @@ function running(marks: readonly string[]): string[] {
 const unusual = (which: number) => String(300 + which * 100 + (process.pid % 100))
 
 describe('a demo of the daemon', () => {
-  test('says what changes and when it was in the warehouse, until Ctrl-C ends all of it in order', async () => {
+  test('the demo reports each change and its arrival in the warehouse, and Ctrl-C stops all of it in order', async () => {
     const cwd = emptyFolder()
     const messages = unusual(0)
     const demo = startParley(['demo', '--daemon', '--messages', messages], { cwd })
@@ -38,13 +38,13 @@ describe('a demo of the daemon', () => {
     expect(isLocked(join(cwd, 'demo.db'))).toBe(false)
   })
 
-  test('ends by itself after the minutes that were given', async () => {
+  test('the demo ends after the given number of minutes', async () => {
     const { status, stdout } = await parley(['demo', '--daemon', '--minutes', '0.05', '--messages', '100'])
     expect(status).toBe(0)
     expect(stdout).toContain('parley daemon has stopped')
   })
 
-  test('that is killed leaves nothing running', async () => {
+  test('a killed demo leaves no process running', async () => {
     const cwd = emptyFolder()
     const messages = unusual(1)
     const demo = startParley(['demo', '--daemon', '--messages', messages], { cwd })
@@ -62,7 +62,7 @@ describe('a demo of the daemon', () => {
     ['--minutes', '5'],
     ['--daemon', '--minutes', '0'],
     ['--daemon', '--minutes', 'ten'],
-  ])('refuses %s %s %s', async (...flags) => {
+  ])('the demo refuses %s %s %s', async (...flags) => {
     const cwd = emptyFolder()
     const { status, stderr } = await parley(['demo', ...flags], { cwd })
     expect(status).toBe(64)
@@ -71,7 +71,7 @@ describe('a demo of the daemon', () => {
   })
 })
 
-test.each(DEMO_CHANGES)('the schema knows all that is asked about $kind', ({ choose, arrived }) => {
+test.each(DEMO_CHANGES)('the queries about $kind fit the schema', ({ choose, arrived }) => {
   const db = openWarehouse({ path: join(emptyFolder(), 'demo.db') })
   const named = (sql: string) => db.prepare(sql).columns()
   const parameters = choose === undefined ? ['id'] : named(choose).map(({ name }) => name)
@@ -80,7 +80,7 @@ test.each(DEMO_CHANGES)('the schema knows all that is asked about $kind', ({ cho
   db.close()
 })
 
-test('what is drawn at random is drawn as often as it weighs', () => {
+test('a weighted draw follows the weights', () => {
   const things = [
     { name: 'a', weight: 1 },
     { name: 'b', weight: 3 },
@@ -143,13 +143,13 @@ describe('the picture of a demo', () => {
     [80, 24],
     [120, 50],
     [40, 10],
-  ])('fits on %d columns and %d rows, the last events at the bottom', (columns, rows) => {
+  ])('the picture fits on %d columns and %d rows, with the latest events at the bottom', (columns, rows) => {
     const lines = drawDemo(STATE, { columns, rows, colour: false })
     expect(Math.max(...lines.map(textWidth))).toBeLessThanOrEqual(columns)
     expect(lines.length).toBeLessThanOrEqual(rows)
   })
 
-  test('says how much has come through, and what has not', () => {
+  test('the picture counts the changes that have arrived and those that have not', () => {
     const text = drawDemo(STATE, { columns: 200, rows: 60, colour: false }).join('\n')
     expect(text).toContain(
       '60 changes, 40 in the warehouse, half of them within 2 s; 20 to come, the oldest made 1 min ago',
@@ -159,7 +159,7 @@ describe('the picture of a demo', () => {
   })
 })
 
-test('the end of a demo is a line for each kind of change', () => {
+test('the summary of a demo has a line for each kind of change', () => {
   const lines = demoSummary(EVENTS).map(line => line.split(/ {2,}/))
   expect(lines).toEqual([
     ['change', 'made', 'in the warehouse', 'half within', 'longest'],

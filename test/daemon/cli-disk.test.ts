@@ -7,12 +7,12 @@ import { beside, column, type DaemonProcess, type LogLine, loaded, seen, startDa
 
 const waits = ({ msg }: LogLine) => msg === 'The daemon waits and tries again'
 
-/** The system refuses to let its files grow beyond this from now on; undefined lifts that. */
+/** Limits the size of every file that the daemon writes; undefined lifts the limit. */
 function limitFiles({ pid }: DaemonProcess, bytes: number | undefined): void {
   execFileSync('prlimit', ['--pid', String(pid), `--fsize=${bytes ?? 'unlimited'}:`])
 }
 
-/** Root may write what nobody may; without these capabilities it is as others are. */
+/** Root may write any file; without these capabilities it is a normal user. */
 const AS_OTHERS =
   process.getuid?.() === 0
     ? [
@@ -39,7 +39,7 @@ async function settled(context: TestContext, by: readonly string[] = []): Promis
 const publish = ({ simulator }: Settled): string[] =>
   simulator.apply({ kind: 'publish', resource: 'messages', count: 20 }).ids
 
-/** The next try is a minute away; a signal has it made now. */
+/** The next try is a minute away; a signal makes the daemon try now. */
 async function recovers({ place, daemon }: Settled, ids: readonly string[]): Promise<void> {
   daemon.signal('SIGHUP')
   for (const id of ids) {
@@ -52,8 +52,8 @@ async function recovers({ place, daemon }: Settled, ids: readonly string[]): Pro
   expect(column(place.file, 'PRAGMA integrity_check')).toEqual(['ok'])
 }
 
-describe('a daemon whose disk takes no more', () => {
-  test('waits, says why, and goes on when it does', async context => {
+describe('a daemon whose disk is full', () => {
+  test('the daemon waits, says why, and continues when there is space', async context => {
     const all = await settled(context)
     const { place, daemon } = all
     limitFiles(daemon, statSync(`${place.file}-wal`).size)
@@ -67,13 +67,13 @@ describe('a daemon whose disk takes no more', () => {
     expect((await daemon.ask('/livez')).status).toBe(200)
     expect(JSON.parse((await daemon.ask('/status')).body).daemon).toMatchObject({ state: 'waiting' })
     expect(await beside(place, ['backfill'])).toMatchObject({ status: 75 })
-    // What was read before can be read now.
+    // Every item can be read now.
     expect(column(place.file, 'SELECT count(*) FROM live_meetings')).not.toEqual([])
     limitFiles(daemon, undefined)
     await recovers(all, ids)
   })
 
-  test('tries again as often as need be', async context => {
+  test('the daemon retries as often as necessary', async context => {
     const all = await settled(context)
     const { place, daemon } = all
     limitFiles(daemon, statSync(`${place.file}-wal`).size)
@@ -87,7 +87,7 @@ describe('a daemon whose disk takes no more', () => {
   })
 })
 
-test('a daemon whose file is made read-only waits when it next opens it, and goes on when that is undone', async context => {
+test('a daemon whose file becomes read-only waits when it next opens it, and continues once the file is writable', async context => {
   const all = await settled(context, AS_OTHERS)
   const { place, daemon } = all
   chmodSync(place.file, 0o400)

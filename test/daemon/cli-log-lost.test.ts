@@ -8,10 +8,10 @@ import { loaded, startDaemon } from './cli-daemon.ts'
 
 const LOG_BYTES = 2 ** 30
 
-/** The log is larger than a file may be for this process, and the database is not: only the log takes no more. */
+/** The log file exceeds the file size limit of the process and the database does not, so that only the log fails. */
 const WITH_FULL_LOG = ['sh', '-c', `ulimit -S -f ${LOG_BYTES / 1024} && exec "$@" 2>> parley.log`, 'sh']
 
-test('a daemon whose log takes no more goes on, and logs again when it does', async context => {
+test('a daemon that cannot write its log continues, and logs again once it can', async context => {
   const simulator = await workspace(context)
   const place = placeFor(simulator)
   const log = join(place.cwd, 'parley.log')

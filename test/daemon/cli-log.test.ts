@@ -11,7 +11,7 @@ import { column, loaded, startDaemon } from './cli-daemon.ts'
 const KEY = 'key-that-nobody-may-see'
 const NUDGE_SECRET = 'secret-that-nobody-may-see'
 
-/** Texts, subjects, titles and names of people, but for the shortest, which may be found anywhere. */
+/** Texts, subjects, titles and names of people, except the shortest, which may occur anywhere. */
 function wordsOfPeople({ world }: Simulator): string[] {
   const texts = [...world.truth().items('messages')].flatMap(({ text, subject }) => [text, subject])
   const titles = [...world.truth().items('meetings')].flatMap(({ title, meeting_owner }) => [
@@ -29,7 +29,7 @@ function stringsIn(value: unknown): string[] {
   return Object.values(value).flatMap(stringsIn)
 }
 
-test('at the finest level the log holds no secret and nobody’s words', async context => {
+test('the log at level trace contains no secret and no text of a person', async context => {
   const simulator = await workspace(context, {
     apiKey: KEY,
     faults: [
@@ -65,7 +65,7 @@ test('at the finest level the log holds no secret and nobody’s words', async c
   for (const secret of [KEY, NUDGE_SECRET, 'a-guess-of-a-stranger']) expect(stderr).not.toContain(secret)
 })
 
-test('a key from a file that others may read is warned of and not said', async context => {
+test('a key file that other users may read is a warning that does not show the key', async context => {
   const simulator = await workspace(context, { apiKey: KEY })
   const { cwd, file, env } = placeFor(simulator)
   const keyFile = join(cwd, 'key')
@@ -77,7 +77,7 @@ test('a key from a file that others may read is warned of and not said', async c
   expect(JSON.stringify(daemon.lines())).not.toContain(KEY)
 })
 
-test('the daemon logs where it starts and how it ends, and nothing for quiet polls', async context => {
+test('the daemon logs its start and its end, and nothing for polls without changes', async context => {
   const simulator = await workspace(context)
   const place = placeFor(simulator)
   await parley(['backfill'], place)

@@ -19,7 +19,7 @@ async function settled(context: TestContext) {
   return { place, daemon, publish, stores }
 }
 
-test('a daemon whose database is moved away is not ready, makes no other, and goes on once it is back', async context => {
+test('a daemon whose database is moved away is not ready, creates no other, and continues once the file is back', async context => {
   const { place, daemon, publish, stores } = await settled(context)
   const elsewhere = join(place.cwd, 'elsewhere.db')
   renameSync(place.file, elsewhere)
@@ -27,7 +27,7 @@ test('a daemon whose database is moved away is not ready, makes no other, and go
   const ready = await daemon.ask('/readyz')
   expect(ready.status).toBe(503)
   expect(ready.body).toContain('was moved away or replaced')
-  // It tries again, and there is still none.
+  // After another try there is still no file.
   daemon.signal('SIGHUP')
   await daemon.says(line => waits(line) && daemon.lines().filter(waits).length > 1)
   expect(existsSync(place.file)).toBe(false)
@@ -38,7 +38,7 @@ test('a daemon whose database is moved away is not ready, makes no other, and go
   expect((await daemon.ask('/readyz')).status).toBe(200)
 })
 
-test('a daemon goes on with a snapshot that is put in the place of its database', async context => {
+test('a daemon continues with a snapshot that replaces its database', async context => {
   const { place, daemon, publish, stores } = await settled(context)
   const copy = join(place.cwd, 'copy.db')
   expect((await parley(['snapshot', copy], place)).status).toBe(0)

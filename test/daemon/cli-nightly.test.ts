@@ -12,7 +12,7 @@ const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString(
 const INSERT_DELETED =
   'INSERT INTO teams (id, name, _first_seen_at, _synced_at, _deleted_at) VALUES (?, ?, @at, @at, @at)'
 
-/** Leaves a row whose content is to be purged, and a maintenance that was missed for a week. */
+/** Leaves a row whose purge is due, and maintenance that was missed for a week. */
 function withdrawLongAgo(db: Database.Database): void {
   db.prepare(INSERT_DELETED).run('gone', WORDS, { at: daysAgo(40) })
   db.prepare("INSERT INTO sync_erasures (table_name, key, withdrawn_at) VALUES ('teams', 'gone', ?)").run(
@@ -21,7 +21,7 @@ function withdrawLongAgo(db: Database.Database): void {
   db.prepare("UPDATE sync_meta SET value = ? WHERE key = 'maintained_at'").run(daysAgo(7))
 }
 
-test('a snapshot that is due as the daemon starts does not hold what the missed maintenance purges', async context => {
+test('a snapshot that is due at the start of the daemon does not contain what the missed maintenance purges', async context => {
   const place = await backfilled(context, { now: 'real' })
   const db = new Database(place.file)
   withdrawLongAgo(db)
@@ -33,7 +33,7 @@ test('a snapshot that is due as the daemon starts does not hold what the missed 
   expect(await daemon.ended).toMatchObject({ status: 0 })
 })
 
-test('the daemon makes up for missed nights, and writes a large database anew before its next session', async context => {
+test('the daemon catches up on missed maintenance, and rewrites a large database before its next session', async context => {
   const place = await backfilled(context, { now: 'real' })
   const db = new Database(place.file)
   const insert = db.prepare(INSERT_DELETED)

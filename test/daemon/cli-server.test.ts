@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 import { beside, column, loaded, seen, startDaemon } from './cli-daemon.ts'
 
 describe('the status server of a daemon', () => {
-  test('says that it lives and is ready, and what parley status --json says', async context => {
+  test('the status server reports liveness, readiness and the same status as parley status --json', async context => {
     const place = placeFor(await workspace(context))
     const daemon = startDaemon(context, place)
     await loaded(place.file)
@@ -15,7 +15,7 @@ describe('the status server of a daemon', () => {
     expect(await daemon.ask('/readyz')).toEqual({ status: 200, body: 'ok\n' })
     const told = ({ resources }: { resources: { resource: string; rows_live: number }[] }) =>
       resources.map(({ resource, rows_live }) => [resource, rows_live])
-    // Between two readings the daemon may store what has just become ready.
+    // Between the two requests the daemon may store a change.
     const { own, other } = await until(
       async () => ({
         own: JSON.parse((await daemon.ask('/status')).body),
@@ -29,7 +29,7 @@ describe('the status server of a daemon', () => {
     expect(own.daemon).toMatchObject({ state: 'running' })
   })
 
-  test('counts requests by route, status and lane as the API does', async context => {
+  test('the metrics count requests by route, status and lane as the API does', async context => {
     const simulator = await workspace(context)
     const place = placeFor(simulator)
     const daemon = startDaemon(context, place, { PARLEY_SYNC_POLL_SECONDS: '86400' })
@@ -51,7 +51,7 @@ describe('the status server of a daemon', () => {
     expect(text).toMatch(/^parley_wal_bytes [1-9]/m)
   })
 
-  test('whose port is taken is a warning, and the sync goes on without it', async context => {
+  test('a taken port is a warning, and the sync continues without the status server', async context => {
     const squatter = createServer()
     await new Promise<void>(resolve => squatter.listen(0, '127.0.0.1', resolve))
     context.onTestFinished(() => void squatter.close())
@@ -73,7 +73,7 @@ describe('the status server of a daemon', () => {
 describe('a webhook', () => {
   const secret = 'nobody-knows-this'
 
-  test('has what it names read in the head lane, long before the next poll', async context => {
+  test('a webhook makes the daemon read what it names in the head lane, long before the next poll', async context => {
     const simulator = await workspace(context)
     const place = placeFor(simulator)
     const daemon = startDaemon(context, place, {
@@ -103,7 +103,7 @@ describe('a webhook', () => {
     expect(JSON.stringify(daemon.lines())).not.toContain(secret)
   })
 
-  test('of something new has the activities read as well', async context => {
+  test('a webhook about something new makes the daemon read the activities too', async context => {
     const simulator = await workspace(context)
     const place = placeFor(simulator)
     const daemon = startDaemon(context, place, {

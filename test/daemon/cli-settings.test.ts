@@ -7,7 +7,7 @@ import { type DaemonProcess, loaded, seen, startDaemon } from './cli-daemon.ts'
 
 const NEVER = 'poll_seconds = 86400'
 
-/** A daemon that has read all, polls once a day, and has its settings in a file. */
+/** A daemon that has read everything, polls once a day, and has its settings in a file. */
 async function settled(context: TestContext) {
   const simulator = await workspace(context)
   const place = placeFor(simulator)
@@ -32,7 +32,7 @@ const changes = (daemon: DaemonProcess) =>
     .filter(({ msg }) => msg === 'A setting has changed')
     .map(({ setting, reason }) => [setting, reason])
 
-test('SIGHUP has it say which settings have changed, and go on with them', async context => {
+test('after SIGHUP the daemon names the settings that have changed and applies them', async context => {
   const { place, config, daemon, publish } = await settled(context)
   const id = publish()
   config(
@@ -51,7 +51,7 @@ test('SIGHUP has it say which settings have changed, and go on with them', async
   expect(JSON.stringify(daemon.lines())).not.toContain('a-long-enough-secret')
 })
 
-test('SIGHUP with nothing new is said, too', async context => {
+test('after SIGHUP without a change the daemon says that nothing has changed', async context => {
   const { daemon } = await settled(context)
   daemon.signal('SIGHUP')
   await daemon.says(({ msg }) => msg === 'The settings were reloaded; none has changed')
@@ -70,7 +70,7 @@ test.for([
   expect(line.level).toBe('error')
   expect(line.error?.message).toContain(named)
   expect(changes(daemon)).toEqual([])
-  // It lives, and a file that was put right is taken.
+  // The daemon still runs, and applies the corrected file.
   const id = publish()
   config('[sync]\npoll_seconds = 1\n')
   daemon.signal('SIGHUP')

@@ -13,13 +13,13 @@ import { column, loaded, seen } from './cli-daemon.ts'
 const MINUTE_MS = 60_000
 
 interface HeldClock extends Clock {
-  /** Resolves when a minute is to be waited for. */
+  /** Resolves when a wait of a minute starts. */
   asked: Promise<void>
-  /** That minute has passed. */
+  /** Ends that minute. */
   passMinute(): void
 }
 
-/** The system's, but a wait of a minute lasts for as long as the test wants. */
+/** The system clock, except that the test decides when a wait of a minute ends. */
 function heldClock(): HeldClock {
   const clock = systemClock()
   let ask: () => void = () => undefined
@@ -42,7 +42,7 @@ function heldClock(): HeldClock {
   }
 }
 
-/** A daemon inside of this process whose key, read from a file, was revoked, and which waits. */
+/** A daemon inside this process that waits, since the key in its file was revoked. */
 async function waitingForAKey(context: TestContext) {
   const simulator = await workspace(context)
   const { cwd, file, env } = placeFor(simulator)
@@ -83,7 +83,7 @@ async function waitingForAKey(context: TestContext) {
   return { simulator, clock, file, keyFile, stop, ended }
 }
 
-test('a key that was changed within a minute is taken from its file, and all goes on', async context => {
+test('a key that was replaced within a minute is read from its file, and the daemon continues', async context => {
   const { simulator, clock, file, keyFile, stop, ended } = await waitingForAKey(context)
   writeFileSync(keyFile, 'successor-key')
   const [id = ''] = simulator.apply({ kind: 'publish', resource: 'messages' }).ids
@@ -95,7 +95,7 @@ test('a key that was changed within a minute is taken from its file, and all goe
   expect(await ended).toBe(0)
 })
 
-test('a key that is still refused after a minute ends it with 77, after it was tried once', async context => {
+test('a key that is still refused after a minute ends the daemon with 77 after one retry', async context => {
   const { simulator, clock, file, ended } = await waitingForAKey(context)
   const refusals = simulator.requests.count(undefined, 401)
   clock.passMinute()

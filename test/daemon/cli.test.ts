@@ -6,8 +6,8 @@ import { type Place, placeFor, silentApi, workspace } from '../cli/workspace.ts'
 import { until } from '../support/until.ts'
 import { beside, column, loaded, seen, startDaemon } from './cli-daemon.ts'
 
-describe('a daemon that gets SIGTERM', () => {
-  test('ends with 0 and leaves a file that can be read without writing', async context => {
+describe('a daemon that receives SIGTERM', () => {
+  test('the daemon ends with 0 and leaves a file that can be read without writing', async context => {
     const place = placeFor(await workspace(context))
     const daemon = startDaemon(context, place)
     await loaded(place.file)
@@ -22,7 +22,7 @@ describe('a daemon that gets SIGTERM', () => {
     db.close()
   })
 
-  test('in the middle of its first reading ends with 0, and the next goes on', async context => {
+  test('a daemon that is stopped during its first backfill ends with 0, and the next one continues', async context => {
     const slow = await workspace(context, { latencyMs: 200 })
     const place = placeFor(slow)
     const first = startDaemon(context, place)
@@ -35,11 +35,11 @@ describe('a daemon that gets SIGTERM', () => {
     const teams = slow.requests.count('/v1/teams')
     startDaemon(context, place)
     await loaded(place.file)
-    // What was read to its end is not read again.
+    // A list that was read to its end is not read again.
     expect(slow.requests.count('/v1/teams')).toBe(teams)
   })
 
-  test('twice ends at once with 75, and the next goes on', async context => {
+  test('a second SIGTERM ends the daemon at once with 75, and the next one continues', async context => {
     const silent = await silentApi(context)
     const place = placeFor(silent)
     const daemon = startDaemon(context, place)
@@ -48,7 +48,7 @@ describe('a daemon that gets SIGTERM', () => {
     void daemon.ended.then(() => {
       isOver = true
     })
-    // The first asks for its end, and what is under way is waited for; any further one ends it.
+    // The first signal waits for requests in flight; the second ends the daemon at once.
     const strike = () => {
       daemon.signal('SIGTERM')
       return isOver
@@ -62,9 +62,9 @@ describe('a daemon that gets SIGTERM', () => {
   })
 })
 
-describe('beside a daemon', () => {
+describe('while a daemon runs', () => {
   test.for(['daemon', 'backfill'])(
-    'a %s ends with 75 and says who writes since when',
+    'a %s ends with 75 and names the writer and the time since when it writes',
     async (command, context) => {
       const place = placeFor(await workspace(context))
       const daemon = startDaemon(context, place)
@@ -79,7 +79,7 @@ describe('beside a daemon', () => {
     },
   )
 
-  test('a daemon with the same settings says nothing of a port that is taken', async context => {
+  test('a daemon with the same settings does not complain about a taken port', async context => {
     const place = placeFor(await workspace(context))
     const daemon = startDaemon(context, place)
     const { address } = await daemon.says(({ msg }) => msg === 'The status server listens')
@@ -89,7 +89,7 @@ describe('beside a daemon', () => {
     expect(stderr).not.toContain('status server')
   })
 
-  test('parley status says that it writes, and afterwards how it ended', async context => {
+  test('parley status says that the daemon writes, and afterwards how it ended', async context => {
     const place = placeFor(await workspace(context))
     const status = async () => (await beside(place, ['status'])).stdout
     const daemon = startDaemon(context, place)
@@ -111,7 +111,7 @@ interface PlaceWithKey extends Place {
   keyFile: string
 }
 
-/** A place whose key comes from a file. */
+/** A place with its key in a file. */
 function placeWithKey(...from: Parameters<typeof placeFor>): PlaceWithKey {
   const place = placeFor(...from)
   const keyFile = join(place.cwd, 'key')
@@ -120,8 +120,8 @@ function placeWithKey(...from: Parameters<typeof placeFor>): PlaceWithKey {
   return { ...place, env: { ...env, PARLEY_API_KEY_FILE: keyFile }, keyFile }
 }
 
-describe('a key', () => {
-  test('that is wrong from the start ends it with 77 after one request', async context => {
+describe('an API key', () => {
+  test('a key that is wrong from the start ends the daemon with 77 after one request', async context => {
     const simulator = await workspace(context)
     const place = placeWithKey(simulator)
     writeFileSync(place.keyFile, 'another-key')
@@ -136,7 +136,7 @@ describe('a key', () => {
   const REFUSED =
     /The API at \S+ refuses the key from \S+key \(environment PARLEY_API_KEY_FILE\) \(workspace \S+\): .+ Check api\.key: .+/
 
-  test('that is revoked stops every lane, and its successor is read from the file', async context => {
+  test('a revoked key stops every lane, and the new key is read from the file', async context => {
     const simulator = await workspace(context)
     const place = placeWithKey(simulator)
     const daemon = startDaemon(context, place)
@@ -165,7 +165,7 @@ describe('a key', () => {
     expect(JSON.stringify(daemon.lines())).not.toContain('successor-key')
   })
 
-  test('that is revoked for good ends it with 77 when it is refused again', async context => {
+  test('a key that is revoked for good ends the daemon with 77 when it is refused again', async context => {
     const simulator = await workspace(context)
     const place = placeWithKey(simulator)
     const daemon = startDaemon(context, place)

@@ -20,7 +20,7 @@ const CHANGES: readonly Change[] = [
 ]
 
 test.each([-1, 1])(
-  'with a clock that is wrong by an hour (%i) it follows the world all the same',
+  'a daemon whose clock is wrong by an hour (%i) follows the API all the same',
   async sign => {
     const clock = shiftedClock(sign * HOUR_MS)
     trial = await startDaemonTrial({}, clock.env)
@@ -28,7 +28,7 @@ test.each([-1, 1])(
     expect(await trial.convergence()).toEqual([])
     await trial.simulator.changeAtOnce(CHANGES)
     expect(await trial.convergence()).toEqual([])
-    // Event times are the API's, and so is what the warehouse says of how fresh it is.
+    // Event times are the API's, and so is the freshness in the warehouse.
     const [row] = trial.rows("SELECT fresh_as_of AS at FROM sync_status WHERE resource = 'messages'")
     expect(Math.abs(Date.parse(String(row?.['at'])) - trial.serverNow())).toBeLessThan(HOUR_MS / 2)
     const { stderr } = await trial.end()
@@ -36,10 +36,10 @@ test.each([-1, 1])(
   },
 )
 
-/** When rows were stored is told by a clock that has gone backwards. */
+/** The clock that sets `_synced_at` has gone backwards. */
 const JUMPED = { besides: /are out of order/ }
 
-test.each([1, -1])('a clock that jumps by an hour (%i) while it runs stops nothing', async sign => {
+test.each([1, -1])('a clock that jumps by an hour (%i) while the daemon runs stops nothing', async sign => {
   const clock = shiftedClock(0)
   trial = await startDaemonTrial({}, clock.env)
   const { pid } = trial.go()
@@ -52,7 +52,7 @@ test.each([1, -1])('a clock that jumps by an hour (%i) while it runs stops nothi
   expect(await trial.convergence(JUMPED)).toEqual([])
 })
 
-test('started with a clock far ahead, which is then set right, it goes on', async () => {
+test('a daemon that starts with a clock far ahead continues after the clock is set right', async () => {
   const clock = shiftedClock(40 * 24 * HOUR_MS)
   trial = await startDaemonTrial({}, clock.env)
   trial.go()
@@ -64,7 +64,7 @@ test('started with a clock far ahead, which is then set right, it goes on', asyn
   expect(await trial.convergence(JUMPED)).toEqual([])
 })
 
-test.each(CLOCKS)('where the API says that it is %s', async now => {
+test.each(CLOCKS)('a daemon follows an API whose clock says %s', async now => {
   trial = await startDaemonTrial({ now })
   trial.go()
   expect(await trial.convergence()).toEqual([])

@@ -12,63 +12,63 @@ import { shiftedClock } from './shifted-clock.ts'
 
 /** A trial with a daemon that can be started, killed and started again on the same warehouse. */
 export interface DaemonTrial extends Trial {
-  /** Starts one when none runs. */
+  /** Starts the daemon when none runs. */
   go(env?: Readonly<Record<string, string>>): ParleyProcess
   /** Ends it with SIGTERM. */
   end(): Promise<Ended>
-  /** Ends it with SIGKILL: now, or at a request or answer of those to come. */
+  /** Ends it with SIGKILL: now, or at a coming request or answer. */
   kill(point?: KillPoint): Promise<void>
-  /** Ends it with SIGKILL in the moment before the n-th request of a kind is passed on. */
+  /** Ends it with SIGKILL just before the n-th request of a kind is passed on. */
   killBefore(number: number, isOfKind: (path: string) => boolean): Promise<void>
-  /** The end that nobody asked for, of a daemon that should run; undefined while it does. */
+  /** The unexpected end of the daemon; undefined while it runs. */
   fallen(): Ended | undefined
-  /** Resolves when it has made so many more requests, or has fallen. */
+  /** Resolves when it has made this many more requests, or has ended unexpectedly. */
   requests(count: number): Promise<void>
-  /** Waits until the warehouse equals what the simulator publishes now; gives what is still different, if anything. */
+  /** Waits until the warehouse equals what the simulator publishes now; returns the remaining differences. */
   convergence(options?: ConvergenceOptions): Promise<Difference[]>
-  /** Waits until everything was read again that is read at intervals. */
+  /** Waits until every list with an interval was read again. */
   audit(): Promise<void>
-  /** Waits until everything was read that was due at the call, as after a leap over every interval. */
+  /** Waits until everything was read that was due at the call, for use after a leap over every interval. */
   caughtUp(): Promise<void>
-  /** Lets time pass at once, for the service and the daemon, which sleeps meanwhile as on a suspended machine. */
+  /** Moves the clocks of service and daemon forward; the daemon is suspended meanwhile, as on a sleeping machine. */
   leap(ms: number): Promise<void>
-  /** Sets how far the clock of the daemon's machine is off, beside all leaps, for the one that runs and those to come. */
+  /** Sets the error of the daemon's machine clock, in addition to all leaps, for this daemon and later ones. */
   setClock(offMs: number): void
-  /** Waits until nothing but the newest ends is read any more. Only where polls are far shorter than intervals. */
+  /** Waits until only the newest ends are read. Only for polls far shorter than the intervals. */
   quiet(): Promise<void>
-  /** Waits until the row of a resource in `sync_status` is as wanted; gives what it was last. */
+  /** Waits until the row of a resource in `sync_status` matches; returns the last row. */
   state(resource: ResourceName, isIt: (row: Row) => boolean): Promise<Row>
-  /** None while there is no warehouse yet. */
+  /** No rows while there is no warehouse. */
   rows(sql: string, ...values: string[]): Row[]
   /** By the simulator's clock, which may be months apart from this machine's; in ms. */
   serverNow(): number
   /** By the daemon's clock, in ms. */
   localNow(): number
-  /** How long a week of the daemon's intervals is. */
+  /** The length of a week in the daemon's intervals. */
   weekMs: number
 }
 
 export interface ConvergenceOptions extends ExpectedOptions {
-  /** Differences that are of no account here. */
+  /** Differences to ignore. */
   besides?: RegExp
-  /** How long nothing may change meanwhile, in ms. */
+  /** The longest time without a change, in ms. */
   patienceMs?: number
 }
 
 export type Row = Record<string, unknown>
 
-/** What the service may take for the time: months before this machine's, the same, or years ahead. */
+/** Clocks of the service: months behind this machine's, equal, or years ahead. */
 export const CLOCKS = ['2026-06-30T12:00:00Z', 'real', '2031-03-01T00:30:00Z'] as const
 
 export const WEEK_MS = 7 * 86_400_000
 
-/** What `sync.interval_scale` is in a trial. */
+/** The values of `sync.interval_scale` in trials. */
 export const SCALES = {
-  /** A week is three seconds; whatever is shorter than two days happens every second. */
+  /** A week is three seconds; intervals shorter than two days are a second. */
   compressed: 3000 / WEEK_MS,
-  /** A week is two minutes, a day 17 s, and what is shorter than an hour and a half happens every second. */
+  /** A week is two minutes, a day 17 s, and intervals shorter than an hour and a half are a second. */
   apart: 0.0002,
-  /** Time passes by leaps. */
+  /** Real intervals; time passes by leaps. */
   real: 1,
 } as const
 
@@ -99,7 +99,7 @@ export async function startDaemonTrial(
   let ended: Ended | undefined
   let isOver = false
 
-  /** From now on its end is no accident. */
+  /** From now on its end is expected. */
   const letGo = (): ParleyProcess => {
     const parley = running
     if (!parley) throw new Error('no daemon runs')
@@ -116,7 +116,7 @@ export async function startDaemonTrial(
     arm(parley)
     await until(() => isDead, isTrue, { moves: () => trial.tap.requests.length })
     killNoMore(trial)
-    // Where it is held up, its next request may be a long time away.
+    // While it waits, its next request may be a long time away.
     parley.kill('SIGKILL')
     await parley.ended
   }
@@ -133,7 +133,7 @@ export async function startDaemonTrial(
     }
   }
 
-  /** Waits for every list, and for the single reads that fall due until so long after the call. */
+  /** Waits for every list, and for the single reads that fall due within this time after the call. */
   const readSince = async ({ toleranceMs, withinMs }: { toleranceMs: number; withinMs: number }) => {
     const begun = new Date(serverNow() - toleranceMs).toISOString()
     const due = new Date(Date.now() + leaptMs + offMs + withinMs).toISOString()
@@ -191,7 +191,7 @@ export async function startDaemonTrial(
     audit: () => readSince({ toleranceMs: 0, withinMs: weekMs }),
     caughtUp: () => readSince({ toleranceMs: DATE_MS, withinMs: 0 }),
     async leap(ms) {
-      // Before its first request it may not yet listen to the signal that tells of the clock.
+      // Before its first request it may not yet listen for the signal of a clock change.
       await until(() => running === undefined || trial.tap.requests.length > requestsBefore, isTrue)
       const pid = running?.pid
       if (pid !== undefined) process.kill(pid, 'SIGSTOP')
@@ -239,10 +239,10 @@ function isMade(file: string): boolean {
   }
 }
 
-/** By so much an instant that is taken from a `Date` header, which has whole seconds, may be too early. */
+/** The largest error of an instant from a `Date` header, which has whole seconds. */
 const DATE_MS = 2000
 
-/** Of both timelines, some times over. */
+/** Requests for several polls of both timelines. */
 const QUIET_POLLS = 8
 
 /** Whether a request is for the newest end of a timeline. */
@@ -254,7 +254,7 @@ function isPoll(path: string): boolean {
 
 const isTrue = (value: boolean): boolean => value
 
-/** Lists that were not read again, and single reads that are not put off to later than an interval from then. */
+/** Lists that were not read again, and single reads that are still due within an interval. */
 const NOT_READ_SINCE = `
   SELECT feed, scope, from_at || '' AS key, listed_at AS at FROM sync_segments
   WHERE NOT closed AND unavailable_since IS NULL AND (listed_at IS NULL OR listed_at <= ?)
@@ -262,7 +262,7 @@ const NOT_READ_SINCE = `
   SELECT feed, scope, key, due_at FROM sync_tasks
   WHERE due_at <= ? AND feed NOT LIKE '%.unlisted'`
 
-/** A file that is not there yet, or not yet made, is different too. */
+/** A missing or unfinished file counts as a difference too. */
 function compare(
   { database }: Trial,
   expected: ReturnType<typeof expectedWarehouse>,

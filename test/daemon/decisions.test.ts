@@ -27,46 +27,52 @@ test.each([
   expect(livenessAfter(stuckMs)).toBe(alive)
 })
 
-describe('after a session that could not go on', () => {
+describe('the recovery from a failed session', () => {
   test.each([
     [
-      'the database of another workspace in the place of its own is waited for',
+      'the daemon waits while the database of another workspace is in the place of its own',
       stop(EXIT_STATUS.settings, 'other-workspace'),
       true,
       true,
       wait('why'),
     ],
     [
-      'the database of another workspace at the very start ends it',
+      'the database of another workspace at the start ends the daemon',
       stop(EXIT_STATUS.settings, 'other-workspace'),
       false,
       false,
       { kind: 'end' },
     ],
-    ['a full disk is waited for', stop(EXIT_STATUS.databaseUnavailable), true, true, wait('why')],
     [
-      'a full disk at the very start ends it',
+      'the daemon waits while the disk is full',
+      stop(EXIT_STATUS.databaseUnavailable),
+      true,
+      true,
+      wait('why'),
+    ],
+    [
+      'a full disk at the start ends the daemon',
       stop(EXIT_STATUS.databaseUnavailable),
       false,
       false,
       { kind: 'end' },
     ],
     [
-      'another process that has taken the database is waited for',
+      'the daemon waits for another process that has taken the database',
       stop(EXIT_STATUS.unfinished),
       true,
       false,
       wait('why'),
     ],
     [
-      'another process at the very start ends it',
+      'another writer at the start ends the daemon',
       stop(EXIT_STATUS.unfinished),
       false,
       false,
       { kind: 'end' },
     ],
     [
-      'a key that was taken a moment ago is read again, and the reason says where it is from and what to do',
+      'a key that is refused after it was accepted is read again, and the reason names its source and what to do',
       unauthorized(ACCESS, 'Invalid API key'),
       true,
       true,
@@ -75,13 +81,19 @@ describe('after a session that could not go on', () => {
       ),
     ],
     [
-      'a key that was refused at the first request ends it',
+      'a key that is refused at the first request ends the daemon',
       unauthorized(ACCESS, 'Invalid API key'),
       true,
       false,
       { kind: 'end' },
     ],
-    ['a fault of the program ends it', new TypeError('x is not a function'), true, true, { kind: 'end' }],
+    [
+      'a defect of the program ends the daemon',
+      new TypeError('x is not a function'),
+      true,
+      true,
+      { kind: 'end' },
+    ],
   ])('%s', (_, error, hasStarted, wasAnswered, recovery) => {
     const before = { wasAnsweredBefore: false, timesLost: 0 }
     expect(recoveryFrom({ error, hasStarted, wasAnswered, ...before })).toEqual(recovery)
@@ -94,35 +106,35 @@ describe('after a session that could not go on', () => {
     wasAnsweredBefore: true,
   }
 
-  test('access that was lost is waited for from a minute up to an hour', () => {
+  test('the daemon waits from a minute up to an hour after it has lost access', () => {
     const waits = [1, 2, 3, 6, 7, 100].map(timesLost => recoveryFrom({ ...lost, timesLost }))
     const minutes = waits.map(recovery => (recovery.kind === 'wait' ? recovery.ms / 60_000 : recovery.kind))
     expect(minutes).toEqual([1, 2, 4, 32, 60, 60])
   })
 
-  test('access that was lost is waited for with what a person can do about it', () => {
+  test('the reason of a wait for lost access says what a person can do about it', () => {
     expect(recoveryFrom({ ...lost, error: accessGone(ACCESS, false), timesLost: 1 })).toMatchObject({
       reason: expect.stringMatching(/key from .+\)\. Check api\.workspace_id and the key's permissions\./),
     })
   })
 
-  test('access that was never granted ends it', () => {
+  test('access that was never granted ends the daemon', () => {
     expect(recoveryFrom({ ...lost, wasAnsweredBefore: false, timesLost: 1 })).toEqual({ kind: 'end' })
   })
 })
 
-describe('settings that were read again', () => {
+describe('the settings that changed', () => {
   const settings = (env: Record<string, string>) =>
     loadSettings({ flags: {}, env, cwd: '/nowhere', requireApi: false, resourceNames: RESOURCE_NAMES })
       .settings
 
-  test('that are the same have not changed', () => {
+  test('equal settings have no changes', () => {
     expect(
       changedSettings(settings({ PARLEY_DATABASE: 'a.db' }), settings({ PARLEY_DATABASE: 'a.db' })),
     ).toEqual([])
   })
 
-  test('are named one by one, whatever their kind', () => {
+  test('each changed setting is named, whatever its kind', () => {
     const before = settings({
       PARLEY_SYNC_RESOURCES: 'members,teams',
       PARLEY_API_MAX_REQUESTS_PER_SECOND: '3',
@@ -141,7 +153,7 @@ describe('settings that were read again', () => {
   })
 })
 
-test('what a webhook has read are feeds that the catalogue declares', () => {
+test('the feeds that a webhook makes due are declared in the catalogue', () => {
   const { lists, keys } = readsFor({
     kind: 'meeting.completed.beta',
     meetings: ['m1'],
@@ -167,7 +179,7 @@ test('what a webhook has read are feeds that the catalogue declares', () => {
   }
 })
 
-test('maintenance is done once in a night, on the day that the clocks are set as well', () => {
+test('maintenance is due once in each night, also in nights of a clock change', () => {
   const hours: number[] = []
   let at = Date.parse('2026-03-27T12:00:00Z')
   for (let night = 0; night < 4; night += 1) {

@@ -17,7 +17,7 @@ const settingsFor = (path: string): DutiesDeps['settings'] => ({
   sync: { resources: undefined },
 })
 
-test('a night that failed ends nothing, and what is kept each minute is tried again', async () => {
+test('a failed maintenance stops nothing, and the work of each minute is retried', async () => {
   const store = temporaryStore()
   const clock = virtualClock(NIGHT - 1000)
   let lines = ''
@@ -46,7 +46,7 @@ test('a night that failed ends nothing, and what is kept each minute is tried ag
   await ended
 })
 
-test('due times that a process noted under a clock that was ahead move back with it, however soon it was killed', async () => {
+test('due times that were noted under a clock ahead move back with it, even when the process was killed early', async () => {
   const store = temporaryStore()
   const log = await createLog({ level: 'silent' })
   const live = async (now: number, during: () => Promise<void>) => {

@@ -30,8 +30,8 @@ function counted() {
   }
 }
 
-describe('a kept reading', () => {
-  test('serves all who ask within a second, also while it is made', async () => {
+describe('a cached reading', () => {
+  test('one reading serves all calls within a second, also while it is being made', async () => {
     const { ask, pass } = counted()
     expect(await Promise.all([ask('a'), ask('a')])).toEqual(['a 1', 'a 1'])
     pass(999)
@@ -40,12 +40,12 @@ describe('a kept reading', () => {
     expect(await ask('a')).toBe('a 2')
   })
 
-  test('serves one file only', async () => {
+  test('a reading serves a single file', async () => {
     const { ask } = counted()
     expect([await ask('a'), await ask('b')]).toEqual(['a 1', 'b 2'])
   })
 
-  test('is made again at once after it failed', async () => {
+  test('a failed reading is repeated at the next call', async () => {
     const { ask, fail } = counted()
     fail(true)
     await expect(ask('a')).rejects.toThrow('unreadable')
@@ -54,7 +54,7 @@ describe('a kept reading', () => {
   })
 })
 
-test('the status server reads a small file once a second at most', async () => {
+test('the status server reads a small file at most once a second', async () => {
   const store = temporaryStore()
   const clock = virtualClock(Date.parse('2026-03-04T12:00:00.000Z'))
   const env = {

@@ -16,7 +16,7 @@ async function idsOlderThan(
   return (await trial.simulator.truth(kind)).filter(isOld).map(item => String(item[id]))
 }
 
-test('what is published today with an event time of three years ago is here within the audit interval', async () => {
+test('items that are published today with an event time of three years ago arrive within the audit interval', async () => {
   trial = await startDaemonTrial({ historyDays: 4 * 365, meetings: 12 })
   const messages = (await idsOlderThan('messages', { id: 'id', time: 'received_at', years: 3 })).slice(0, 3)
   const meetings = await idsOlderThan('meetings', { id: 'meeting_id', time: 'start_time', years: 3 })
@@ -34,7 +34,7 @@ test('what is published today with an event time of three years ago is here with
   expect(await trial.convergence()).toEqual([])
 })
 
-test('mail of years that a newly connected mailbox brings is here within the audit interval, with its texts', async () => {
+test('old e-mails of a newly connected mailbox arrive within the audit interval, with their texts', async () => {
   trial = await startDaemonTrial({ historyDays: 4 * 365 })
   trial.go()
   expect(await trial.convergence()).toEqual([])

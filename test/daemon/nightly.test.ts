@@ -11,7 +11,7 @@ const NOON = Date.parse('2026-03-04T12:00:00.000Z')
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-/** A daemon at noon, with a team that was withdrawn forty days ago. */
+/** A daemon at noon, with a team that was deleted forty days ago. */
 async function daemonAtNoon() {
   const store = temporaryStore()
   const lines: { msg: string; reason?: string }[] = []
@@ -30,15 +30,15 @@ async function daemonAtNoon() {
     ends: () => ends,
     name: () => store.column('SELECT name FROM teams')[0],
     doneAt: () => store.state.meta(META.maintainedAt),
-    /** As a machine that sleeps does: the clock moves, and no timer. */
+    /** Moves the clock without timers, as a sleeping machine does. */
     sleep(ms: number) {
       jumpedBy += ms
     },
-    /** The API answers with so much ahead of this machine's clock. */
+    /** The API answers with a clock that is this far ahead of this machine's. */
     answer(aheadMs: number) {
       server = aheadMs
     },
-    /** Until it waits for the first time, or has something to do. */
+    /** Resolves when the daemon waits for the first time, or has work. */
     async start() {
       const settings = {
         database: { path: store.path, mode: 0o600 },
@@ -66,7 +66,7 @@ async function daemonAtNoon() {
 
 const at = (ms: number) => new Date(ms).toISOString()
 
-test('where no night was ever noted, one is made up for as soon as the API has told the time, and ages count from it', async () => {
+test('without a note of earlier maintenance, it is due once the API has told the time, and ages count from then', async () => {
   const { clock, start, name, doneAt, answer, sleep } = await daemonAtNoon()
   await start()
   await clock.advance(60_000)
@@ -74,14 +74,14 @@ test('where no night was ever noted, one is made up for as soon as the API has t
   answer(0)
   await clock.advance(1000)
   expect(await until(doneAt, done => done !== undefined)).toBe(at(NOON + 61_000))
-  // The clock that told when it was withdrawn may have been wrong.
+  // The clock that set the time of the deletion may have been wrong.
   expect(name()).toBe('Team')
   sleep(31 * DAY)
   await clock.advance(HOUR)
   expect(await until(name, found => found === null)).toBe(null)
 })
 
-test('a night in which the machine sleeps is made up for when it wakes', async () => {
+test('maintenance that a sleeping machine missed is done when it wakes', async () => {
   const { store, clock, start, name, doneAt, answer, sleep } = await daemonAtNoon()
   store.state.setMeta(META.maintainedAt, at(NOON - HOUR))
   answer(0)
@@ -94,7 +94,7 @@ test('a night in which the machine sleeps is made up for when it wakes', async (
   expect(name()).toBe(null)
 })
 
-test('a note from the time to come, made under a wrong clock, holds no night up', async () => {
+test('a note with a time in the future, made under a wrong clock, does not delay maintenance', async () => {
   const { store, clock, start, name, answer } = await daemonAtNoon()
   store.state.setMeta(META.maintainedAt, at(NOON + 40 * DAY))
   answer(0)
@@ -104,20 +104,23 @@ test('a note from the time to come, made under a wrong clock, holds no night up'
 })
 
 test.each([
-  ['that is more than a day away from this machine’s', 40 * DAY, 'differ by more than a day', 1000],
-  ['that is not known for an hour', undefined, 'the API has not answered', HOUR + 1000],
-] as const)('an API’s clock %s has nothing purged, which is said once', async (_, ahead, reason, ms) => {
-  const { clock, start, name, doneAt, answer, lines } = await daemonAtNoon()
-  if (ahead !== undefined) answer(ahead)
-  await start()
-  await clock.advance(ms)
-  const told = () => lines.filter(({ msg }) => msg.startsWith('Maintenance is delayed'))
-  expect((await until(told, found => found.length > 0))[0]?.reason).toContain(reason)
-  await clock.advance(HOUR)
-  expect([told().length, name(), doneAt()]).toEqual([1, 'Team', undefined])
-})
+  ['is more than a day away from this machine’s', 40 * DAY, 'differ by more than a day', 1000],
+  ['is not known for an hour', undefined, 'the API has not answered', HOUR + 1000],
+] as const)(
+  'nothing is purged while the clock of the API %s, and this is logged once',
+  async (_, ahead, reason, ms) => {
+    const { clock, start, name, doneAt, answer, lines } = await daemonAtNoon()
+    if (ahead !== undefined) answer(ahead)
+    await start()
+    await clock.advance(ms)
+    const told = () => lines.filter(({ msg }) => msg.startsWith('Maintenance is delayed'))
+    expect((await until(told, found => found.length > 0))[0]?.reason).toContain(reason)
+    await clock.advance(HOUR)
+    expect([told().length, name(), doneAt()]).toEqual([1, 'Team', undefined])
+  },
+)
 
-test('a large database that is to be written anew ends the session', async () => {
+test('a large database that needs a rewrite ends the session', async () => {
   const { store, clock, start, answer, ends, doneAt } = await daemonAtNoon()
   store.state.setMeta(META.maintainedAt, at(NOON - 50 * DAY))
   const name = 'x'.repeat(40_000)

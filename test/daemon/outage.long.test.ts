@@ -6,7 +6,7 @@ let trial: DaemonTrial
 
 afterEach(() => trial.close())
 
-/** When its requests were made from now on, in ms. */
+/** The times of its requests from now on, in ms. */
 function requestTimes(): number[] {
   const times: number[] = []
   trial.tap.onRequest = () => times.push(performance.now())
@@ -16,10 +16,10 @@ function requestTimes(): number[] {
 const gaps = (times: readonly number[]): number[] =>
   times.slice(1).map((time, place) => time - (times[place] ?? time))
 
-/** Longer than the pause between any two requests of a daemon to which the API answers. */
+/** Longer than the pause between two requests of a daemon while the API answers. */
 const STEP_MS = 450
 
-test('while the API is away altogether it is asked once in each step of a growing wait, and then all goes on', async () => {
+test('an API that is down receives one request in each step of a growing backoff, and then everything continues', async () => {
   trial = await startDaemonTrial()
   trial.go()
   expect(await trial.convergence()).toEqual([])
@@ -28,7 +28,7 @@ test('while the API is away altogether it is asked once in each step of a growin
   const steps = () => gaps(times).filter(gap => gap >= STEP_MS)
   await until(steps, found => found.length >= 4)
   const atEnd = gaps(times).slice(-3)
-  // Each step is half certain and half chance, of 1, 2, 4, 8 … seconds: no two requests lie closer together.
+  // Half of each backoff step (1, 2, 4, 8 … seconds) is certain, so no two requests are closer than that.
   expect(Math.min(...atEnd)).toBeGreaterThan(STEP_MS)
   expect(steps().length).toBeGreaterThanOrEqual(4)
   await trial.simulator.change({ kind: 'publish', resource: 'messages', count: 3 })
@@ -37,13 +37,13 @@ test('while the API is away altogether it is asked once in each step of a growin
   expect(await trial.convergence()).toEqual([])
 })
 
-test('a short absence costs a short wait, however many requests were under way when it began', async () => {
+test('a short outage costs a short wait, however many requests were in flight when it began', async () => {
   trial = await startDaemonTrial({ messages: 1500, latencyMs: 30 })
   trial.go()
   await trial.requests(600)
   const times = requestTimes()
   await trial.simulator.setFaults([{ kind: 'reset' }])
-  // The first steps are 1, 2 and 4 seconds at the longest.
+  // The first steps are at most 1, 2 and 4 seconds.
   const found = await until(
     () => gaps(times).filter(gap => gap >= STEP_MS),
     steps => steps.length >= 3,
@@ -53,7 +53,7 @@ test('a short absence costs a short wait, however many requests were under way w
   expect(await trial.convergence()).toEqual([])
 })
 
-test('it may be started while the API is away', async () => {
+test('the daemon can be started while the API is down', async () => {
   trial = await startDaemonTrial()
   await trial.simulator.setFaults([{ kind: 'reset' }])
   trial.go()
@@ -79,7 +79,7 @@ const NO_TEAMS = [
   'bot_definition',
 ]
 
-test('a single endpoint that fails leaves the others fresh and shows in sync_status', async () => {
+test('a single failing endpoint leaves the others fresh and shows in sync_status', async () => {
   trial = await startDaemonTrial()
   trial.go()
   expect(await trial.convergence()).toEqual([])
@@ -103,7 +103,7 @@ test('a single endpoint that fails leaves the others fresh and shows in sync_sta
   })
 })
 
-test('where the newest end of one timeline fails, the other stays fresh', async () => {
+test('a failing newest end of one timeline leaves the other timeline fresh', async () => {
   trial = await startDaemonTrial()
   trial.go()
   expect(await trial.convergence()).toEqual([])

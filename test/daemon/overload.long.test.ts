@@ -5,11 +5,11 @@ let trial: DaemonTrial
 
 afterEach(() => trial.close())
 
-test('where more is due than the API allows, everything has its turn', async () => {
+test('every list has its turn when more is due than the API allows', async () => {
   trial = await startDaemonTrial()
   trial.go()
   expect(await trial.convergence()).toEqual([])
-  // About a quarter of what it would ask with intervals so short.
+  // About a quarter of the requests that these intervals would make due.
   await trial.simulator.setLimit({ kind: 'token-bucket', rate: 15, burst: 5 })
   await trial.simulator.changeAtOnce([
     { kind: 'publish', resource: 'messages', count: 3 },
@@ -18,7 +18,7 @@ test('where more is due than the API allows, everything has its turn', async () 
     { kind: 'edit', resource: 'crm_records', object: 'company', count: 2 },
     { kind: 'edit', resource: 'meetings', count: 2 },
     { kind: 'edit', resource: 'teams', count: 1 },
-    // Nothing is ever quiet here, so what is gone is dealt with on the way.
+    // Requests never pause here, so deletions are confirmed between other reads.
     { kind: 'delete', resource: 'messages', count: 2 },
     { kind: 'delete', resource: 'activities', count: 2 },
   ])

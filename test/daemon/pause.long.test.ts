@@ -6,10 +6,10 @@ let trial: DaemonTrial
 afterEach(() => trial.close())
 
 const NEW = 900
-/** They span three days. */
+/** The messages span three days. */
 const APART_MS = (3 * 86_400_000) / NEW
 
-/** Passes that have begun and not ended, and spans that were never listed. */
+/** Passes that have started and not ended, and spans that were never listed. */
 const UNFINISHED = `SELECT count(*) AS count FROM sync_segments
   WHERE feed = 'messages.list' AND (listed_at IS NULL OR cursor IS NOT NULL)`
 
@@ -18,7 +18,7 @@ function stored(): number {
   return Number(row?.['count'])
 }
 
-/** New messages of the last days, as a pause of days would leave them. */
+/** New messages of the last days, as after a pause of days. */
 async function publishLately(count: number): Promise<void> {
   const { ids } = await trial.simulator.change({ kind: 'publish', resource: 'messages', count })
   const end = trial.serverNow()
@@ -30,14 +30,14 @@ async function publishLately(count: number): Promise<void> {
 
 const TIMELINES = ['activities', 'activity_links', 'message_copies', 'messages', 'message_participants']
 
-test('killed again and again while it catches up after a long pause it leaves no gap', async () => {
+test('a daemon that is killed repeatedly while it catches up after a long pause leaves no gap', async () => {
   trial = await startDaemonTrial({}, { PARLEY_SYNC_RESOURCES: 'activities,message_bodies' })
   trial.go()
   expect(await trial.convergence({ tables: TIMELINES })).toEqual([])
   expect(await trial.end()).toMatchObject({ status: 0 })
   const before = stored()
   await publishLately(NEW)
-  // Slow enough that the way down takes longer than a poll.
+  // Slow enough that catching up takes longer than a poll.
   await trial.simulator.setLimit({ kind: 'token-bucket', rate: 12, burst: 4 })
 
   const isFurtherPage = (path: string) => path.startsWith('/v2/messages?') && path.includes('cursor=')
@@ -49,14 +49,14 @@ test('killed again and again while it catches up after a long pause it leaves no
     midway.push(stored() > before && stored() < before + NEW && Number(row?.['count']) > 0)
   }
   expect(midway.slice(0, 2)).toEqual([true, true])
-  // What comes meanwhile lies above all that is still to be caught up with.
+  // New messages are above the span that is still unread.
   await trial.simulator.change({ kind: 'publish', resource: 'messages', count: 3 })
   await trial.simulator.setLimit({ kind: 'none' })
   trial.go()
   expect(await trial.convergence({ tables: TIMELINES })).toEqual([])
 })
 
-test('a process that was put to sleep goes on where it was', async () => {
+test('a suspended process continues where it was', async () => {
   trial = await startDaemonTrial()
   const { pid } = trial.go()
   expect(await trial.convergence()).toEqual([])

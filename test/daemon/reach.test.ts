@@ -24,7 +24,7 @@ async function atWork(context: TestContext) {
   return { simulator, place, daemon, states, publish }
 }
 
-test.concurrent('404 on everything for a while ends no daemon, neither one that runs nor one that starts', async context => {
+test.concurrent('a temporary 404 on every route ends no daemon, neither a running nor a starting one', async context => {
   const { simulator, place, daemon, states, publish } = await atWork(context)
   const deleted = () =>
     column(place.file, "SELECT sum(rows_deleted) FROM sync_status WHERE resource <> 'access_logs'")
@@ -86,7 +86,7 @@ test.concurrent('a family of routes that answers 500 stops no other, and the dae
   expect(column(place.file, "SELECT state FROM sync_status WHERE resource = 'messages'")).toEqual(['ok'])
 })
 
-test.concurrent('an outage is seen by other processes, and is over with the first answer', async context => {
+test.concurrent('other processes see an outage, and the first answer ends it', async context => {
   const { simulator, place, daemon, states, publish } = await atWork(context)
   simulator.setFaults([{ kind: 'reset' }])
   expect(await until(states, found => found.join() === 'failing')).toEqual(['failing'])

@@ -7,7 +7,7 @@ let trial: DaemonTrial
 
 afterEach(() => trial.close())
 
-/** The scaled day, which is never below a second: so long what seems to be gone is held back at least. */
+/** The scaled day, at least a second: deletions are held back at least this long. */
 const HELD_MS = 1000
 
 const HALF: [ResourceName, string, Change & { count: number }][] = [
@@ -18,7 +18,7 @@ const HALF: [ResourceName, string, Change & { count: number }][] = [
 ]
 
 test.each(HALF)(
-  '%s: half of all gone at once is held back and said, and goes after a second complete round',
+  '%s: deletion of half of all rows is held back and reported, and applied after a second complete round',
   async (resource, table, change) => {
     const sizes = { members: 60, companies: 40, contacts: 10, deals: 4, customRecords: 0 }
     trial = await startDaemonTrial(sizes, { PARLEY_SYNC_RESOURCES: `${resource},message_bodies` })
@@ -33,13 +33,13 @@ test.each(HALF)(
     const { stderr } = await trial.end()
     const heldAt = Date.parse(String(/"time":"([^"]+)"[^\n]*mass-deletion/.exec(stderr)?.[1]))
     const gone = trial.rows(`SELECT _deleted_at AS at FROM ${table} WHERE _deleted_at IS NOT NULL ORDER BY 1`)
-    // A few of those hidden were known by no list.
+    // A few of the hidden ones were on no list.
     expect(gone.length).toBeGreaterThan(change.count * 0.8)
     expect(Date.parse(String(gone[0]?.['at']))).toBeGreaterThanOrEqual(heldAt + HELD_MS)
   },
 )
 
-test('what seems to be gone and comes back while it is held back is never marked as deleted', async () => {
+test('rows that come back while their deletion is held back are never marked as deleted', async () => {
   const env = { PARLEY_SYNC_RESOURCES: 'message_bodies', PARLEY_SYNC_INTERVAL_SCALE: '0.0001' }
   trial = await startDaemonTrial({}, env)
   trial.go()
@@ -52,7 +52,7 @@ test('what seems to be gone and comes back while it is held back is never marked
   expect(trial.rows('SELECT id FROM message_copies WHERE _deleted_at IS NOT NULL')).toEqual([])
 })
 
-test('a fifth at a time goes soon, again and again', async () => {
+test('a fifth of the rows is deleted soon, again and again', async () => {
   trial = await startDaemonTrial()
   trial.go()
   expect(await trial.convergence()).toEqual([])
@@ -67,7 +67,7 @@ test('a fifth at a time goes soon, again and again', async () => {
   expect(stderr).not.toContain('mass-deletion')
 })
 
-test('a stop between what is held back and its confirmation forgets nothing', async () => {
+test('a stop between holding back and confirmation loses nothing', async () => {
   trial = await startDaemonTrial({}, { PARLEY_SYNC_RESOURCES: 'message_bodies' })
   trial.go()
   expect(await trial.convergence({ tables: ['message_copies'] })).toEqual([])

@@ -11,7 +11,7 @@ import { temporaryStore } from '../store/temporary-store.ts'
 import { until } from '../support/until.ts'
 import { column, startDaemon } from './cli-daemon.ts'
 
-test('the daemon makes the indices beside its reading, and drops them where they are not wanted', async context => {
+test('the daemon builds the indices while it reads, and drops them when they are turned off', async context => {
   const place = placeFor(await workspace(context))
   const daemon = startDaemon(context, place)
   await daemon.says(({ msg }) => msg === 'The full-text indices are built')
@@ -26,7 +26,7 @@ test('the daemon makes the indices beside its reading, and drops them where they
 
 const NOW = Date.parse('2026-03-04T03:17:00.000Z')
 
-test('the night in which content is purged has it leave the indices as well', async () => {
+test('the maintenance that purges content removes it from the indices too', async () => {
   const store = temporaryStore()
   putMessage(store, { id: 'a', subject: 'Zxqvkjwp', text: 'Nothing' })
   putMeeting(store, { id: 'm', title: 'Zxqvkjwp', said: ['Zxqvkjwp', 'and more'] })
@@ -34,7 +34,7 @@ test('the night in which content is purged has it leave the indices as well', as
   await build(store)
   const withdrawnAt = new Date(NOW - 40 * 86_400_000).toISOString()
   await store.transaction(() => {
-    // Once the clock was right, ages count.
+    // Ages count from a maintenance under a correct clock.
     store.state.setMeta(META.maintainedAt, withdrawnAt)
     store.tombstone('message_copies', [['a']], withdrawnAt)
     store.tombstone('meetings', [['m']], withdrawnAt)
@@ -71,7 +71,7 @@ test('the night in which content is purged has it leave the indices as well', as
   expect(ask(store, 'kept').rows).toHaveLength(1)
 })
 
-test('the night goes on with indices that are wanted, and drops those that are not', async () => {
+test('the maintenance continues to build indices that are turned on, and drops those that are turned off', async () => {
   const store = temporaryStore()
   putMeeting(store, { id: 'm', said: ['Good morning'] })
   advance(store)
@@ -97,7 +97,7 @@ test('the night goes on with indices that are wanted, and drops those that are n
   expect(store.column("SELECT name FROM sqlite_master WHERE name LIKE 'search%'")).toEqual([])
 })
 
-test('indices that cannot be written for a while are gone on with', async () => {
+test('the build of the indices continues after a time in which they cannot be written', async () => {
   const store = temporaryStore()
   const words = Array.from({ length: 5000 }, (_, at) => `${at * 7919}`)
   putMessage(store, { id: 'm', text: words.join(' ') })

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Loaded before a program with `--import`: the wall clock of the process is off by as many milliseconds as the file
- * named in SHIFTED_CLOCK says. At SIGUSR2 the file is read again, and the clock jumps.
+ * Loaded before a program with `--import`: shifts the wall clock of the process by the milliseconds in the file
+ * named in SHIFTED_CLOCK. At SIGUSR2 the file is read again, and the clock jumps.
  */
 const file = process.env['SHIFTED_CLOCK'] ?? ''
 const RealDate = globalThis.Date

@@ -4,11 +4,11 @@ import { newFolder } from '../support/parley-process.ts'
 
 const SHIFTED_CLOCK = new URL('shifted-clock.mjs', import.meta.url).href
 
-/** The wall clock of one process alone, which can be set before it starts and while it runs. */
+/** The wall clock of a single process, which can be set before it starts and while it runs. */
 export interface ShiftedClock {
-  /** What the process has to find in its environment. */
+  /** The environment of the process. */
   env: Readonly<Record<string, string>>
-  /** Sets how far it is from this machine's, in ms: for the process that runs, and for those to come. */
+  /** Sets its difference from this machine's clock, in ms: for the running process and for later ones. */
   set(ms: number, pid?: number): void
 }
 

@@ -20,11 +20,11 @@ const HOUR = 3_600_000
 interface Chosen {
   every?: string | undefined
   keep?: number
-  /** Without the one of ten o'clock. */
+  /** Leaves out the snapshot of ten o'clock. */
   isFirst?: boolean
 }
 
-/** A daemon's duty on a warehouse of its own, at half past ten, where nothing but snapshots is done. */
+/** The snapshot work of a daemon on a new warehouse at half past ten. */
 async function dutyWith({ every, keep = 7, isFirst = false }: Chosen) {
   const store = temporaryStore()
   const lines: { level: string; msg: string; error?: { code?: string } }[] = []
@@ -44,7 +44,7 @@ async function dutyWith({ every, keep = 7, isFirst = false }: Chosen) {
       await even.sleep(ms, signal)
       sleepers -= 1
     },
-    /** Once it waits for what comes next, or for nothing any more. */
+    /** Resolves when it waits for the next snapshot, or for none. */
     async advance(ms) {
       await until(() => hasEnded || sleepers > 0, Boolean)
       await even.advance(ms)
@@ -106,8 +106,8 @@ const MADE = 'A snapshot was created'
 const REMOVED = 'An old snapshot was removed: snapshot.keep is reached'
 const FAILED = 'A snapshot failed; the next one is made as scheduled'
 
-describe('a daemon that is to make snapshots', () => {
-  test('makes the first at once, and then when the calendar says so, each once', async () => {
+describe('the snapshots of a daemon', () => {
+  test('the daemon makes the first snapshot at once, and the next ones by the calendar, each once', async () => {
     const { clock, start, said, kept, report } = await dutyWith({ every: '0 * * * *', isFirst: true })
     expect(report()).toBe(null)
     start()
@@ -123,7 +123,7 @@ describe('a daemon that is to make snapshots', () => {
     expect(report()).toMatchObject({ made_at: '2026-03-04T12:00:00.000Z', failed_at: null, reason: null })
   })
 
-  test('makes one at once where some were missed since the newest, and keeps the newest of them', async () => {
+  test('the daemon makes one snapshot at once when some were missed, and keeps the newest of them', async () => {
     const { clock, folder, start, said, kept } = await dutyWith({
       every: '0 * * * *',
       keep: 2,
@@ -137,7 +137,7 @@ describe('a daemon that is to make snapshots', () => {
     expect(kept()).toEqual([nameAt('050000'), nameAt('103000')])
   })
 
-  test('makes one that was missed only once the maintenance that is due is done', async () => {
+  test('a missed snapshot waits for the maintenance that is due', async () => {
     const { clock, setMaintained, start, said, kept } = await dutyWith({ every: '0 * * * *', isFirst: true })
     setMaintained(false)
     start()
@@ -149,7 +149,7 @@ describe('a daemon that is to make snapshots', () => {
     expect(kept()).toEqual([nameAt('105001')])
   })
 
-  test('waits for at most an hour for maintenance that is never done, then makes each as planned', async () => {
+  test('a snapshot waits at most an hour for maintenance that does not finish, and the next ones are made as planned', async () => {
     const { clock, setMaintained, start, said, kept } = await dutyWith({ every: '0 * * * *' })
     setMaintained(false)
     start()
@@ -163,7 +163,7 @@ describe('a daemon that is to make snapshots', () => {
     expect(kept()[1]).toBe(nameAt('120000'))
   })
 
-  test('waits again for the maintenance of the next night', async () => {
+  test('a snapshot waits again for the maintenance of the next night', async () => {
     const { clock, setMaintained, start, said, kept } = await dutyWith({ every: '0 * * * *' })
     setMaintained(false)
     start()
@@ -176,7 +176,7 @@ describe('a daemon that is to make snapshots', () => {
     expect(kept()).toHaveLength(1)
   })
 
-  test('warns of one that fails, says so in the status, and makes the next', async () => {
+  test('a failed snapshot is a warning and shows in the status, and the next one is made', async () => {
     const { clock, lines, folder, start, said, kept, report } = await dutyWith({ every: '0 * * * *' })
     mkdirSync(join(folder, nameAt('110000')), { recursive: true })
     start()
@@ -195,7 +195,7 @@ describe('a daemon that is to make snapshots', () => {
     })
   })
 
-  test('does not forget the last that was made when one fails', async () => {
+  test('a failed snapshot leaves the note of the last successful one', async () => {
     const { clock, folder, start, said, report } = await dutyWith({ every: '0 * * * *' })
     start()
     await clock.advance(HOUR / 2)
@@ -212,19 +212,22 @@ describe('a daemon that is to make snapshots', () => {
   test.each([
     ['back by years', '2020-06-01T10:30', [30, 60], ['2020-06-01T110000', '2020-06-01T120000']],
     ['forward by a day', '2026-03-05T10:30', [1, 29], ['2026-03-05T103100', '2026-03-05T110000']],
-  ] as const)('whose clock is set %s goes by the new time', async (_, time, [first, second], names) => {
-    const { clock, setClock, start, said, kept } = await dutyWith({ every: '0 * * * *' })
-    start()
-    await clock.advance(0)
-    setClock(Date.parse(`${time}:00.000Z`))
-    await clock.advance(first * 60_000)
-    await said(1)
-    await clock.advance(second * 60_000)
-    expect(await said(2)).toEqual([MADE, MADE])
-    expect(kept()).toEqual(names.map(name => `parley-${name}Z.db`))
-  })
+  ] as const)(
+    'a daemon whose clock is set %s makes snapshots by the new time',
+    async (_, time, [first, second], names) => {
+      const { clock, setClock, start, said, kept } = await dutyWith({ every: '0 * * * *' })
+      start()
+      await clock.advance(0)
+      setClock(Date.parse(`${time}:00.000Z`))
+      await clock.advance(first * 60_000)
+      await said(1)
+      await clock.advance(second * 60_000)
+      expect(await said(2)).toEqual([MADE, MADE])
+      expect(kept()).toEqual(names.map(name => `parley-${name}Z.db`))
+    },
+  )
 
-  test('takes those of the time to come for older ones', async () => {
+  test('snapshots with a time in the future count as older ones', async () => {
     const { clock, folder, start, said, kept } = await dutyWith({
       every: '0 * * * *',
       keep: 2,
@@ -239,7 +242,7 @@ describe('a daemon that is to make snapshots', () => {
     expect(kept()).toEqual([nameAt('050000'), nameAt('103000')])
   })
 
-  test('forgets how the last came out where none is to be made any more', async () => {
+  test('the result of the last snapshot is forgotten when snapshots are turned off', async () => {
     const { store, start, report } = await dutyWith({ every: undefined })
     const failed = {
       made_at: null,
@@ -255,8 +258,8 @@ describe('a daemon that is to make snapshots', () => {
   })
 
   test.each([
-    ['makes none unless the owner says when', undefined],
-    ['makes none for a day that never comes', '0 0 31 2 *'],
+    ['the daemon makes no snapshot without a calendar', undefined],
+    ['the daemon makes no snapshot for a day that does not exist', '0 0 31 2 *'],
   ])('%s', async (_, every) => {
     const { clock, start, kept } = await dutyWith({ every })
     start()
@@ -265,7 +268,7 @@ describe('a daemon that is to make snapshots', () => {
   })
 })
 
-test('the daemon makes up for a snapshot that was missed, tells of it, and goes on reading meanwhile', async context => {
+test('the daemon catches up on a missed snapshot, reports it, and continues to read meanwhile', async context => {
   const place = placeFor(await workspace(context, { now: 'real' }))
   mkdirSync(`${place.file}.snapshots`)
   writeFileSync(join(`${place.file}.snapshots`, 'parley-2020-01-01T000000Z.db'), '')

@@ -17,7 +17,7 @@ function loaded(): { messages: number; isComplete: boolean } {
   return { messages: Number(row?.['rows_live']), isComplete: row?.['complete_as_of'] != null }
 }
 
-test('on an empty warehouse the newest messages come first, and new ones while the history still loads', async () => {
+test('an empty warehouse gets the newest messages first, and new ones while the history still loads', async () => {
   const limit = { kind: 'token-bucket', rate: 20, burst: 5 } as const
   trial = await startDaemonTrial({ messages: 6000, limit })
   const messages = await trial.simulator.truth('messages')
@@ -41,7 +41,7 @@ test('on an empty warehouse the newest messages come first, and new ones while t
   expect(new Set(counts).size).toBe(3)
 })
 
-test('it goes on with what a complete backfill left, and reads hardly any text again', async () => {
+test('the daemon continues after a complete backfill, and reads hardly any text again', async () => {
   trial = await startDaemonTrial()
   expect(await trial.backfill()).toMatchObject({ status: 0 })
   const isText = (path: string) => /^\/v2\/messages\/[^/?]+/.test(path)
@@ -52,13 +52,13 @@ test('it goes on with what a complete backfill left, and reads hardly any text a
   const empty = trial.rows("SELECT id FROM message_copies WHERE text_state IN ('empty', 'gone')").length
   trial.go()
   expect(await trial.convergence()).toEqual([])
-  // Besides the new ones, only what had no text may be asked for again.
+  // Apart from new ones, only e-mails without a text may be read again.
   const again = new Set(trial.tap.requests.filter(isText).slice(read)).size
   expect(again).toBeLessThanOrEqual(ids.length + empty)
 })
 
 test.each([20, 90, 160])(
-  'it goes on with what a backfill left that was killed at request %i',
+  'the daemon continues after a backfill that was killed at request %i',
   async number => {
     trial = await startDaemonTrial({ seed: number })
     const backfill = trial.start()
@@ -72,14 +72,14 @@ test.each([20, 90, 160])(
   },
 )
 
-test('a backfill goes on with what a daemon left, complete or not', async () => {
+test('a backfill continues after a daemon, whether that had finished or not', async () => {
   trial = await startDaemonTrial()
   trial.go()
   await trial.kill({ number: 60, phase: 'answer' })
   expect(await trial.backfill()).toMatchObject({ status: 0 })
   expect(await trial.differences()).toEqual([])
   trial.go()
-  // It is all there already, also before the process is up.
+  // Every row is there before the process has started.
   await trial.requests(1)
   expect(await trial.convergence()).toEqual([])
   expect(await trial.end()).toMatchObject({ status: 0 })
@@ -89,7 +89,7 @@ test('a backfill goes on with what a daemon left, complete or not', async () => 
   expect(await trial.differences()).toEqual([])
 })
 
-test('bounded by a date it loads what came since, and everything once it is started without', async () => {
+test('a daemon with --since loads what is newer, and everything once it starts without it', async () => {
   trial = await startDaemonTrial()
   const since = new Date(trial.serverNow() - 300 * 86_400_000).toISOString()
   trial.go({ PARLEY_SYNC_SINCE: since })
@@ -102,7 +102,7 @@ test('bounded by a date it loads what came since, and everything once it is star
   expect(await trial.convergence()).toEqual([])
 })
 
-test('of what is not chosen nothing is read, and all of it once it is', async () => {
+test('a resource that is not selected is not read, and all of it is once it is selected', async () => {
   trial = await startDaemonTrial()
   trial.go({ PARLEY_SYNC_RESOURCES: 'teams,activities' })
   const tables = ['teams', 'team_members', 'activities', 'activity_links']

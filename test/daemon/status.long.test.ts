@@ -6,13 +6,13 @@ let trial: DaemonTrial
 
 afterEach(() => trial.close())
 
-test('the meetings of a collection that is gone are not counted as live', async () => {
+test('the meetings of a deleted collection do not count as live', async () => {
   trial = await startDaemonTrial({ collections: 6, meetings: 20 })
   trial.go()
   expect(await trial.convergence()).toEqual([])
   const [held] = trial.rows('SELECT collection_id AS id FROM collection_meetings LIMIT 1')
   const collection = String(held?.['id'])
-  // So that the collection goes while what it held is still stored.
+  // The collection is deleted while its meetings are still stored.
   await trial.simulator.setFaults([{ kind: 'status', status: 500, route: '/v1/meetings' }])
   await trial.simulator.change({ kind: 'delete', resource: 'collections', ids: [collection] })
   const gone = () =>

@@ -58,7 +58,7 @@ async function startParts() {
 const WORDS = 'SELECT text FROM live_transcript_entries'
 const HOURS = [60 * MINUTE, 61 * MINUTE, 61 * MINUTE]
 
-test('a transcript is read again within a week, though its meeting stays the same', async () => {
+test('a transcript is read again within a week, though its meeting does not change', async () => {
   const { answers, goOn, column } = await startParts()
   expect(column(WORDS)).toEqual(['first words'])
   answers.transcript = { body: { data: [{ text: 'corrected words' }] } }
@@ -71,7 +71,7 @@ test.each([
   ['gone', refused(404)],
   ['empty', { body: { data: [] } }],
 ] as const)(
-  'a transcript that is %s leaves no words once a second answer says so, while its meeting stays',
+  'a transcript that is %s leaves no words after a second answer confirms it, and its meeting stays',
   async (state, answer) => {
     const { answers, goOn, column } = await startParts()
     answers.transcript = answer
@@ -81,7 +81,7 @@ test.each([
   },
 )
 
-test('an execution setting and a bot definition that answer 404 twice are gone, and come back', async () => {
+test('an execution setting and a bot definition are deleted after two 404s, and come back', async () => {
   const { answers, goOn, column } = await startParts()
   const setting = 'SELECT execution_setting FROM live_playbooks'
   const bot =
@@ -96,7 +96,7 @@ test('an execution setting and a bot definition that answer 404 twice are gone, 
   expect([column(setting), column(bot)]).toEqual([['{"mode":"AUTO"}'], [2]])
 })
 
-test('a meeting that its list names stays after 404s, and is read again within the hour', async () => {
+test('a meeting that its list shows stays after 404s, and is read again within the hour', async () => {
   const { answers, goOn, column } = await startParts()
   answers.meeting = refused(404)
   await goOn(7 * DAY, 3 * MINUTE, DAY, DAY, DAY)
@@ -106,7 +106,7 @@ test('a meeting that its list names stays after 404s, and is read again within t
   expect(column('SELECT title FROM live_meetings')).toEqual(['Moved'])
 })
 
-test('a meeting that was refused for a while has its parts read again as before', async () => {
+test('the parts of a meeting that was refused for a while are read again as before', async () => {
   const { answers, goOn, column } = await startParts()
   const { meeting } = answers
   answers.meeting = refused(404)

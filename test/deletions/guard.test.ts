@@ -26,7 +26,7 @@ async function goOn(timed: TimedSources, resource: ResourceName, ms: number): Pr
   await context.store.transaction(() => settleRun(context, resourceNamed(resource), true))
 }
 
-test('meetings of which most were really deleted go in the daemon once the hold is over and a round confirms it', async () => {
+test('the deletion of most meetings is applied in the daemon once the hold is over and a round confirms it', async () => {
   const api = await startScriptedApi()
   const all = Array.from({ length: 60 }, (_, number) => `m${number}`)
   let published = all
@@ -54,7 +54,7 @@ test('meetings of which most were really deleted go in the daemon once the hold 
   expect(trial.column("SELECT held_since FROM sync_resources WHERE resource = 'meetings'")).toEqual([null])
 })
 
-test('an object is held back with its records when these would be too many', async () => {
+test('the deletion of an object is held back when it would delete too many records', async () => {
   const api = await startScriptedApi()
   const records = Array.from({ length: 50 }, (_, number) => uuid(number))
   let offered = true
@@ -76,7 +76,7 @@ test('an object is held back with its records when these would be too many', asy
   expect(trial.column('SELECT name FROM live_crm_objects')).toEqual(['deal'])
 })
 
-test('meetings of collections and links of records that go all at once are held back, though they have no _deleted_at', async () => {
+test('the mass deletion of meetings in collections and of record links is held back, though they have no _deleted_at', async () => {
   const api = await startScriptedApi()
   const meetings = Array.from({ length: 40 }, (_, number) => ({ meeting_id: `m${number}` }))
   let listed: typeof meetings = meetings
@@ -136,7 +136,7 @@ describe.each([
   ['403', refused(403)],
   ['no list', { body: { data: { nothing: 1 } } }],
 ] as const)('a list that answers %s in the round that confirms', (_name, answer) => {
-  test('keeps nothing else of its resource from being deleted in a backfill', async () => {
+  test('the list holds back no other deletion of its resource in a backfill', async () => {
     const world = await heldDeals()
     world.trial.passTime(DAY)
     world.failCompanies(answer)
@@ -148,7 +148,7 @@ describe.each([
     expect(world.held()).toEqual([null])
   })
 
-  test('keeps nothing else of its resource from being deleted in the daemon', async () => {
+  test('the list holds back no other deletion of its resource in the daemon', async () => {
     const world = await heldDeals()
     const timed = await startTimed(world.api, world.trial, world.chosen)
     world.failCompanies(answer)
@@ -162,7 +162,7 @@ describe.each([
   })
 })
 
-test('deletions of several passes within a day count together', async () => {
+test('the deletions of several passes within a day count together', async () => {
   const api = await startScriptedApi()
   const all = Array.from({ length: 100 }, (_, number) => ({
     id: `m${number}`,
@@ -202,7 +202,7 @@ async function heldMembers() {
   return { api, trial, run, publish, live: () => trial.column('SELECT count(*) FROM live_members')[0] }
 }
 
-test('deletions that are held back go with the next run that finds them accepted', async () => {
+test('accepted deletions that are held back are applied by the next run', async () => {
   const { trial, run, live } = await heldMembers()
   expect(live()).toBe(60)
   await askWriter(trial.path, { kind: 'accept-deletions', resource: 'members' }, trial.clock)
@@ -211,7 +211,7 @@ test('deletions that are held back go with the next run that finds them accepted
   expect(trial.column("SELECT held_since FROM sync_resources WHERE resource = 'members'")).toEqual([null])
 })
 
-test('in the daemon accepted deletions do not count against those that follow on the same day', async () => {
+test('accepted deletions do not count against later ones of the same day in the daemon', async () => {
   const { api, trial, publish, live } = await heldMembers()
   const timed = await startTimed(api, trial, ['members'])
   await trial.store.transaction(() => acceptDeletions(timed.context, 'members'))
@@ -222,7 +222,7 @@ test('in the daemon accepted deletions do not count against those that follow on
   expect(live()).toBe(19)
 })
 
-test('an acceptance is for what is held back now, and does not outlast it', async () => {
+test('an acceptance applies to the deletions that are held back now, and does not outlast them', async () => {
   const { trial, run, publish, live } = await heldMembers()
   publish(60)
   await run()

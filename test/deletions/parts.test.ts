@@ -11,7 +11,7 @@ import {
 
 const DAY = 86_400_000
 
-test('the text of an edited e-mail goes when two answers, an hour apart, have denied it, and not before', async () => {
+test('the text of an edited e-mail is deleted after two denials an hour apart, and not before', async () => {
   for (const denial of [refused(404), { body: { ...message(1), text: null } }]) {
     const api = await startScriptedApi()
     let [subject, body]: [string, ScriptedAnswer] = ['First', { body: { ...message(1), text: 'words' } }]
@@ -58,7 +58,7 @@ async function startMeeting() {
 
 const words = (trial: Trial) => trial.column('SELECT text FROM live_transcript_entries')
 
-test('a meeting that opens again without its transcript loses what was stored of it', async () => {
+test('a meeting that opens again without its transcript loses the stored one', async () => {
   for (const without of [refused(404), { body: { data: [] } }]) {
     const { trial, parts, nights } = await startMeeting()
     const open = parts.get('detail') ?? {}
@@ -76,7 +76,7 @@ test('a meeting that opens again without its transcript loses what was stored of
   }
 })
 
-test('a transcript that was denied together with its meeting needs two denials once the meeting is open again', async () => {
+test('a transcript that was denied together with its meeting needs two denials after the meeting opens again', async () => {
   const { trial, parts, nights } = await startMeeting()
   const open = parts.get('detail') ?? {}
   for (const part of ['detail', 'transcript']) parts.set(part, refused(403))
@@ -89,7 +89,7 @@ test('a transcript that was denied together with its meeting needs two denials o
   expect(words(trial)).toEqual([])
 })
 
-test('results that answer 404 twice while their meeting is there are tombstoned, and revived when they are back', async () => {
+test('results that answer 404 twice while their meeting exists are deleted, and revived when they come back', async () => {
   const { trial, parts, nights } = await startMeeting()
   const results = parts.get('results') ?? {}
   parts.delete('results')
@@ -101,7 +101,7 @@ test('results that answer 404 twice while their meeting is there are tombstoned,
   expect(trial.column('SELECT id FROM live_playbook_results')).toEqual(['r'])
 })
 
-test('a suspicion that was noted under a clock years ahead holds up neither the run nor the deletion', async () => {
+test('a suspicion that was noted under a clock years ahead delays neither the run nor the deletion', async () => {
   const api = await startScriptedApi()
   const ids = new Set([uuid(1), uuid(2)])
   let bot = { body: { data: { name: 'Bot' } } } as ScriptedAnswer
@@ -134,7 +134,7 @@ test('a suspicion that was noted under a clock years ahead holds up neither the 
   expect(trial.clock.now() - began).toBeLessThan(DAY)
 })
 
-test('a result that goes with its meeting is not suspected any more', async () => {
+test('a result that is deleted with its meeting is no longer suspected', async () => {
   const { trial } = await startMeeting()
   const { store, clock } = trial
   const now = new Date(clock.now()).toISOString()
@@ -147,7 +147,7 @@ test('a result that goes with its meeting is not suspected any more', async () =
   expect(store.suspicions.find(result)).toBeUndefined()
 })
 
-test('a probe that was put off under a clock years ahead is made when the list misses the row again', async () => {
+test('a probe that was postponed under a clock years ahead is made when the list misses the row again', async () => {
   const api = await startScriptedApi()
   let teams = ['a', 'b']
   api.on('/v1/teams', () => numberedPage(teams.map(id => ({ id, name: id, member_ids: [] }))))

@@ -18,41 +18,41 @@ const verdict = (
   more: { means?: Suspicion['means']; confirms?: boolean } = {},
 ) => verdictOf(known, { means: 'absent', confirms: true, now: NOW, confirmAfterMs: 2 * MINUTE, ...more })
 
-describe('a denial', () => {
+describe('the effects of a denial', () => {
   test.each([
     [
-      'the first one raises a suspicion',
+      'a first denial raises a suspicion',
       undefined,
       {},
       { state: 'suspected', since: NOW, askAgainMs: 2 * MINUTE },
     ],
     [
-      'a second one a minute later is too early',
+      'a second denial a minute later is too early',
       since(MINUTE),
       {},
       { state: 'suspected', since: NOW - MINUTE, askAgainMs: MINUTE },
     ],
-    ['a second one two minutes later confirms', since(2 * MINUTE), {}, { state: 'confirmed' }],
+    ['a second denial two minutes later confirms', since(2 * MINUTE), {}, { state: 'confirmed' }],
     [
-      'one that may not confirm leaves the suspicion open, however old it is',
+      'a denial that may not confirm leaves the suspicion open, however old it is',
       since(60 * MINUTE),
       { confirms: false },
       { state: 'suspected', since: NOW - 60 * MINUTE, askAgainMs: 0 },
     ],
     [
-      'one more leaves a confirmed row confirmed',
+      'another denial leaves a confirmed row confirmed',
       since(3 * MINUTE, { confirmed: true }),
       {},
       { state: 'confirmed' },
     ],
     [
-      'one that means something else begins a suspicion of its own',
+      'a denial with another meaning raises a separate suspicion',
       since(60 * MINUTE),
       { means: 'withheld' as const },
       { state: 'suspected', since: NOW, askAgainMs: 2 * MINUTE },
     ],
     [
-      'a suspicion noted by a clock that was ahead begins again',
+      'a suspicion that was noted under a clock ahead starts again',
       since(-60 * MINUTE),
       {},
       { state: 'suspected', since: NOW, askAgainMs: 2 * MINUTE },
@@ -71,12 +71,12 @@ describe('the mass-deletion guard', () => {
   })
 
   test.each([
-    ['applies 20 rows of any number', [loss(20, 20)], 'apply'],
-    ['applies a fifth of any number', [loss(1000, 200)], 'apply'],
-    ['holds more than 20 rows and more than a fifth', [loss(100, 21)], 'hold'],
-    ['waits where undecided rows may make it too much', [loss(100, 15, 10)], 'wait'],
-    ['applies while only undecided rows would be too much', [loss(100, 0, 90)], 'apply'],
-    ['holds for what goes with the rows', [loss(100, 1), loss(400, 300)], 'hold'],
+    ['the guard applies 20 rows of any number', [loss(20, 20)], 'apply'],
+    ['the guard applies a fifth of any number', [loss(1000, 200)], 'apply'],
+    ['the guard holds back more than 20 rows and more than a fifth', [loss(100, 21)], 'hold'],
+    ['the guard waits when undecided rows may make it too much', [loss(100, 15, 10)], 'wait'],
+    ['the guard applies while only undecided rows would be too much', [loss(100, 0, 90)], 'apply'],
+    ['the guard counts the rows that are deleted along', [loss(100, 1), loss(400, 300)], 'hold'],
   ])('%s', (_, losses, kind) => {
     expect(guardDecision(losses).kind).toBe(kind)
   })

@@ -58,7 +58,7 @@ async function startHiding(resource: ResourceName, isThere = true) {
 const RESOURCES = ['members', 'teams', 'meetings', 'activities', 'messages'] as const
 
 test.each(RESOURCES)(
-  '%s: a row goes when it is denied again minutes later, and not before',
+  '%s: a row is deleted when it is denied again minutes later, and not before',
   async resource => {
     const { show, poll, live } = await startHiding(resource)
     await poll(10 * MINUTE)
@@ -72,7 +72,7 @@ test.each(RESOURCES)(
   },
 )
 
-test('a row that is first shown is not gone while other answers do not know it yet', async () => {
+test('a new row is not deleted while other answers do not show it yet', async () => {
   const { show, poll, live } = await startHiding('activities', false)
   show(true)
   await poll(10 * MINUTE)
@@ -85,7 +85,7 @@ test('a row that is first shown is not gone while other answers do not know it y
 })
 
 test.each(['teams', 'activities', 'messages'] as const)(
-  '%s: a row that its list shows again is asked for by nothing else',
+  '%s: a row that its list shows again needs no other request',
   async resource => {
     const { show, poll, live, probes } = await startHiding(resource)
     await poll(10 * MINUTE)
@@ -99,7 +99,7 @@ test.each(['teams', 'activities', 'messages'] as const)(
 )
 
 test.each(['teams', 'activities'] as const)(
-  '%s: an empty answer in place of hundreds of rows has the list read again before any of them',
+  '%s: an empty answer in place of hundreds of rows makes the list due again before any deletion',
   async resource => {
     const api = await startScriptedApi()
     const teams = Array.from({ length: 600 }, (_, index) => ({ id: `t${index}`, name: 'x', member_ids: [] }))
@@ -129,7 +129,7 @@ test.each(['teams', 'activities'] as const)(
   },
 )
 
-test('a backfill waits until the read that confirms is due, although the clock of the API gains meanwhile', async () => {
+test('a backfill waits until the confirming read is due, although the clock of the API gains meanwhile', async () => {
   const api = await startScriptedApi()
   let teams = [{ id: 't', name: 'East', member_ids: [] }]
   api.on('/v1/teams', () => numberedPage(teams))

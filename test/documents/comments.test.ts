@@ -45,11 +45,11 @@ function understood(db: Sqlite): unknown {
 const schemaOf = (db: Sqlite, name: string): string =>
   String(db.prepare('SELECT sql FROM sqlite_master WHERE name = ?').pluck().get(name))
 
-test.each(FILES)('the comments of %s are those of the declarations; npm run schema writes them', file => {
+test.each(FILES)('the comments of %s equal those of the declarations; npm run schema writes them', file => {
   expect(commented(textOf(file))).toBe(textOf(file))
 })
 
-test('the comments change nothing of the schema', () => {
+test('the comments do not change the schema', () => {
   const [bare, present] = [bareMigrations(), FOLDER].map(migrations => {
     const db = openWarehouse({ path: join(emptyFolder(), 'parley.db'), migrations })
     const seen = understood(db)
@@ -60,7 +60,7 @@ test('the comments change nothing of the schema', () => {
 })
 
 test.each(DICTIONARY.filter(({ form }) => form === 'table').map(table => [table.name, table] as const))(
-  'a new warehouse says in its schema what %s and its columns mean',
+  'the schema of a new warehouse explains %s and its columns',
   (name, { about, columns }) => {
     const db = openWarehouse({ path: join(emptyFolder(), 'parley.db') })
     const sql = schemaOf(db, name)
@@ -73,7 +73,7 @@ test.each(DICTIONARY.filter(({ form }) => form === 'table').map(table => [table.
   },
 )
 
-test('a warehouse made before there were comments opens, and no migration is run again', () => {
+test('a warehouse from before the comments opens, and no migration is repeated', () => {
   const path = join(emptyFolder(), 'parley.db')
   const before = openWarehouse({ path, migrations: bareMigrations() })
   before.exec("INSERT INTO teams (id, _first_seen_at, _synced_at) VALUES ('t', 'x', 'x')")
@@ -87,7 +87,7 @@ test('a warehouse made before there were comments opens, and no migration is run
   after.close()
 })
 
-test('columns can be added, renamed and dropped by later migrations, and every comment stays with its own', () => {
+test('later migrations can add, rename and drop columns, and every comment stays with its own', () => {
   const db = new Database(':memory:')
   db.exec(textOf('0000_warehouse.sql'))
   db.exec('ALTER TABLE sync_runs ADD "later" text /* new, last */')

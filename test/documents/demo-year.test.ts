@@ -3,7 +3,7 @@ import { changesOf, momentsOf } from '../../src/commands/demo/year.ts'
 
 const DAY_MS = 86_400_000
 
-test('the moments of a day follow one another and end with the day, so that the last is the present', () => {
+test('the moments of a day are in order and end with the day, so that the last is the present', () => {
   for (let day = 1; day <= 100; day += 1) {
     const moments = momentsOf(day)
     expect(moments).toEqual([...moments].sort((one, other) => one - other))
@@ -13,7 +13,7 @@ test('the moments of a day follow one another and end with the day, so that the 
   }
 })
 
-test('ten weeks have changes of every kind that a question asks for, more of them in a larger workspace', () => {
+test('ten weeks have every kind of change that a question asks for, and a larger workspace has more of them', () => {
   const of = (messages: number) => Array.from({ length: 75 }, (_, day) => changesOf(day + 1, messages)).flat()
   const kinds = new Set(
     of(1000).map(change => `${change.kind} ${'resource' in change ? change.resource : ''}`),

@@ -17,7 +17,7 @@ import { until } from '../support/until.ts'
 const PROGRAM = new URL('../../dist/cli.js', import.meta.url).pathname
 const SCHEMA_PAGE = new URL('../../drizzle/README.md', import.meta.url)
 
-describe('a demo that ends', () => {
+describe('a demo that has ended', () => {
   const cwd = emptyFolder()
   let ended: Ended
 
@@ -28,28 +28,28 @@ describe('a demo that ends', () => {
     ended = await parley(['demo', '--messages', '1000'], { cwd, env })
   })
 
-  test('reads the whole workspace and leaves its file behind', () => {
+  test('the demo reads the whole workspace and keeps its file', () => {
     expect(ended.status, ended.stderr).toBe(0)
     expect(ended.stderr).toContain('Complete: ')
     expect(existsSync(join(cwd, 'demo.db'))).toBe(true)
     expect(existsSync(join(cwd, 'mine.db'))).toBe(false)
   })
 
-  test.each(demoQuestions())('answers: $question', ({ question, file }) => {
+  test.each(demoQuestions())('the demo answers: $question', ({ question, file }) => {
     const command = `sqlite3 -readonly -box demo.db < ${relative(cwd, file)}`
     const answer = ended.stdout.split(`${question}\n\n${command}`)[1] ?? ''
     // The titles, and below them at least one row.
     expect(answer.trimStart().split('\n\n')[0]?.split('\n').length).toBeGreaterThan(1)
   })
 
-  test('leaves a file in which every question has an answer', () => {
+  test('every question has an answer in the file of a demo', () => {
     const db = openDatabase({ path: join(cwd, 'demo.db'), readonly: true })
     const empty = readQuestions().filter(({ sql }) => db.prepare(sql).all().length === 0)
     db.close()
     expect(empty.map(({ name }) => name)).toEqual([])
   })
 
-  test('shows a tidy workspace: short names, talk ratios that differ, and few deals that are late', () => {
+  test('the demo shows a tidy workspace: short names, differing talk ratios, and few overdue deals', () => {
     const db = openDatabase({ path: join(cwd, 'demo.db'), readonly: true })
     const one = (sql: string) => db.prepare(sql).pluck().get() as number
     const longest = one(
@@ -66,7 +66,7 @@ describe('a demo that ends', () => {
     expect(Number(late) / Number(open)).toBeLessThan(0.4)
   })
 
-  test('counts as strangers only people of other domains, though members have left', () => {
+  test('only people of other domains count as strangers, though members have left', () => {
     const db = openDatabase({ path: join(cwd, 'demo.db'), readonly: true })
     const senders = db.prepare("SELECT handle FROM message_participants WHERE role = 'FROM'").pluck().all()
     const members = db.prepare('SELECT email FROM members').pluck().all() as string[]
@@ -81,7 +81,7 @@ describe('a demo that ends', () => {
     expect(rows.map(({ domain }) => domain)).not.toContain(own)
   })
 
-  test('prints commands that work as they are printed', async () => {
+  test('the commands that a demo prints work as printed', async () => {
     const commands = [...ended.stdout.matchAll(/^ {2}node \S*cli\.js (status .*)$/gm)]
     expect(commands).toHaveLength(1)
     const { status, stdout } = await parley((commands[0]?.[1] ?? '').split(' '), { cwd })
@@ -89,7 +89,7 @@ describe('a demo that ends', () => {
     expect(stdout).toContain('transcripts')
   })
 
-  test('leaves a file in which every query of the schema page finds something', () => {
+  test('every query of the schema page finds something in the file of a demo', () => {
     const queries = [...readFileSync(SCHEMA_PAGE, 'utf8').matchAll(/^```sql\n(.*?)^```/gms)]
     expect(queries.length).toBeGreaterThan(5)
     const db = openDatabase({ path: join(cwd, 'demo.db'), readonly: true })
@@ -97,13 +97,13 @@ describe('a demo that ends', () => {
     db.close()
   })
 
-  test('leaves a file in which every value is what the dictionary tells of its column', () => {
+  test('every value in the file of a demo agrees with the dictionary', () => {
     const { told, wrong } = againstDictionary(join(cwd, 'demo.db'))
     expect(told).toBeGreaterThan(700)
     expect(wrong).toEqual([])
   })
 
-  test('refuses a file that no demo made, and leaves it as it is', async () => {
+  test('the demo refuses a file that no demo created, and does not change it', async () => {
     const db = openWarehouse({ path: join(cwd, 'own.db') })
     db.close()
     const before = readFileSync(join(cwd, 'own.db'))
@@ -114,7 +114,7 @@ describe('a demo that ends', () => {
   })
 })
 
-test('a wild demo is read once, and every value is what the dictionary tells of its column', async () => {
+test('every value of a demo with hostile names agrees with the dictionary', async () => {
   const cwd = emptyFolder()
   const { status, stderr } = await parley(['demo', '--wild', '--messages', '300'], { cwd })
   expect(status, stderr).toBe(0)
@@ -124,7 +124,7 @@ test('a wild demo is read once, and every value is what the dictionary tells of 
   expect(wrong).toEqual([])
 })
 
-/** How many columns the dictionary tells of, and every value that is not what it tells. */
+/** The number of columns in the dictionary, and every value that disagrees with it. */
 function againstDictionary(file: string): { told: number; wrong: string[] } {
   const db = openDatabase({ path: file, readonly: true })
   const told = db.prepare('SELECT * FROM data_dictionary').all() as Record<string, string>[]
@@ -144,7 +144,7 @@ function againstDictionary(file: string): { told: number; wrong: string[] } {
   return { told: told.length, wrong }
 }
 
-/** Dates and times of CRM fields that are none stand as they were sent. */
+/** Invalid dates and times of CRM fields are stored as they were sent. */
 const isFieldAsSent = (table: string, type: string): boolean =>
   (type === 'timestamp' || type === 'date') &&
   /^((live|labelled)_)?crm_/.test(table) &&
@@ -172,8 +172,8 @@ function rowsIn(file: string): number {
 describe.each([
   ['SIGINT', 75],
   ['SIGKILL', null],
-] as const)('a demo that gets a %s while it reads', (signal, expected) => {
-  test('leaves nothing running', async () => {
+] as const)('a demo that receives %s while it reads', (signal, expected) => {
+  test('the demo leaves no process running', async () => {
     const messages = String(100_000 + (process.pid % 100_000) + (signal === 'SIGINT' ? 0 : 100_000))
     const cwd = emptyFolder()
     const child = spawn(process.execPath, [PROGRAM, 'demo', '--messages', messages], {

@@ -89,7 +89,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 describe('the views for DuckDB', () => {
   test.each(ALL.map(table => [table.name, table] as const))(
-    '%s has its columns with their types',
+    'the DuckDB view %s has its columns with their types',
     async (name, { columns }) => {
       const described = await rows(
         `SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = 'memory' AND table_name = '${name}' ORDER BY column_index`,
@@ -107,14 +107,14 @@ describe('the views for DuckDB', () => {
     DICTIONARY.filter(({ form, name }) => form === 'table' && name !== 'data_dictionary').map(
       ({ name }) => name,
     ),
-  )('%s loses no value of the examples', async name => {
+  )('the DuckDB view %s loses no value of the examples', async name => {
     const [found = {}] = await rows(`SELECT * FROM main.${quote(name)}`)
     const lost = Object.entries(found).filter(([column, value]) => value === null && column !== '_deleted_at')
     expect(Object.keys(found).length).toBeGreaterThan(0)
     expect(lost).toEqual([])
   })
 
-  test('live rows are those of the warehouse', async () => {
+  test('the live rows in DuckDB are those of the warehouse', async () => {
     for (const { name } of DICTIONARY) {
       if (!name.startsWith('live_')) continue
       const expected = sqlite
@@ -127,7 +127,7 @@ describe('the views for DuckDB', () => {
     }
   })
 
-  test('take timestamps, booleans, dates and JSON for what they are', async () => {
+  test('timestamps, booleans, dates and JSON have their own types in DuckDB', async () => {
     expect(
       await rows(
         `SELECT date_diff('minute', start_time, end_time)::INTEGER AS minutes, strftime(start_time, '%Y-%m') AS month,
@@ -145,7 +145,7 @@ describe('the views for DuckDB', () => {
     ])
   })
 
-  test('have numbers of CRM fields as numbers, whatever the fields are called', async () => {
+  test('number fields of the CRM are numbers in DuckDB, whatever their names', async () => {
     expect(
       await rows(
         `SELECT id, "金額", "金額_exact", ${quote(WIDE)} AS wide FROM labelled_crm_deal ORDER BY id`,
@@ -156,7 +156,7 @@ describe('the views for DuckDB', () => {
     ])
   })
 
-  test('say what they and their columns mean', async () => {
+  test('the DuckDB views and their columns have comments', async () => {
     const [view] = await rows("SELECT comment FROM duckdb_views() WHERE view_name = 'members'")
     expect(view).toEqual({ comment: 'Members of the workspace. The API lists only active members.' })
     const [column] = await rows(
@@ -167,7 +167,7 @@ describe('the views for DuckDB', () => {
 })
 
 describe('the script for DuckDB', () => {
-  test('attaches the file for reading only, whatever it is called', () => {
+  test('the script attaches the file read-only, whatever its name', () => {
     const { attach } = duckdbStatements("/data/o'clock.db", [])
     expect(attach).toEqual([
       'INSTALL sqlite;',
@@ -176,7 +176,7 @@ describe('the script for DuckDB', () => {
     ])
   })
 
-  test('is SQL that DuckDB parses from the first line to the last', async () => {
+  test('DuckDB parses the script from the first line to the last', async () => {
     const statements = await connection.extractStatements(duckdbScript('parley.db', ALL))
     expect(statements.count).toBeGreaterThan(500)
   })

@@ -27,11 +27,11 @@ const columnsOf = (table: string): string[] =>
 /** What the page describes once for all tables, or calls internal. */
 const isGeneral = (name: string): boolean => name.startsWith('_')
 
-test('the schema page says what the declarations say; npm run schema writes it', () => {
+test('the schema page agrees with the declarations; npm run schema writes it', () => {
   expect(withSchema(page)).toBe(page)
 })
 
-test('the schema page has every table and view but the internal ones and those of live rows', () => {
+test('the schema page has every table and view except internal ones and those of live rows', () => {
   const names = db
     .prepare(
       "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'live\\_%' ESCAPE '\\'",

@@ -13,7 +13,7 @@ function pathsIn(page: string): string[] {
   return [...quoted, ...linked].filter(path => path !== undefined)
 }
 
-test('every file and folder that the page for contributors names is there', () => {
+test('every file and folder that the page for contributors names exists', () => {
   const paths = pathsIn(readFileSync(`${root}src/README.md`, 'utf8'))
   expect(paths.length).toBeGreaterThan(40)
   // The way of a deletion names the files of one folder without it, and the schedule's files stand next to each other.
@@ -22,7 +22,7 @@ test('every file and folder that the page for contributors names is there', () =
   expect(missing).toEqual([])
 })
 
-test('every file and folder that the first page links to is there', () => {
+test('every file and folder that the first page links to exists', () => {
   const links = [...readFileSync(`${root}README.md`, 'utf8').matchAll(/\]\(([^)#:]+)\)/g)].map(
     ([, path]) => path,
   )

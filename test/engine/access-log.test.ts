@@ -34,9 +34,9 @@ const entry = (ms: number, operation: string): Entry => ({ occurred_at: ago(ms),
 const ROUTE = '/v1/public-api-access-logs'
 const OPERATIONS = 'SELECT operation FROM access_logs ORDER BY occurred_at DESC, operation'
 
-describe('the access log', () => {
+describe('the entries of the access log', () => {
   test.each([1, 2, 3, 50])(
-    'keeps entries alike in every field as often as they are listed (%i a page)',
+    'entries that are equal in every field are stored as often as they are listed (%i a page)',
     async size => {
       const api = await startScriptedApi()
       const [early, late] = [entry(2 * DAY, 'a'), entry(DAY, 'b')]
@@ -68,7 +68,7 @@ describe('the access log', () => {
     },
   )
 
-  test('adds what a period gained when it is read again, and nothing twice', async () => {
+  test('a period that is read again adds its new entries, and none twice', async () => {
     const api = await startScriptedApi()
     const repeated = entry(600_000, 'a')
     let entries = [repeated]
@@ -83,7 +83,7 @@ describe('the access log', () => {
     expect(trial.column(OPERATIONS)).toEqual(['b', 'a', 'a'])
   })
 
-  test('keeps entries that the API no longer lists', async () => {
+  test('entries that the API no longer lists stay', async () => {
     const api = await startScriptedApi()
     let entries = [entry(600_000, 'a')]
     api.on(
@@ -97,7 +97,7 @@ describe('the access log', () => {
     expect(trial.column('SELECT operation FROM live_access_logs')).toEqual(['a'])
   })
 
-  test('is read back over gaps until three periods of 31 days in a row are empty, and never more at a time', async () => {
+  test('the log is read backwards over gaps until three periods of 31 days in a row are empty, one period at a time', async () => {
     const api = await startScriptedApi()
     const entries = [entry(DAY, 'a'), entry(100 * DAY, 'b'), entry(300 * DAY, 'too far')]
     api.on(
@@ -118,7 +118,7 @@ describe('the access log', () => {
     })
   })
 
-  test('is not read again where a period was read an hour after its end', async () => {
+  test('a period that was read an hour after its end is not read again', async () => {
     const api = await startScriptedApi()
     api.on(
       ROUTE,
@@ -137,7 +137,7 @@ describe('the access log', () => {
       expect(Date.parse(query['from'] ?? '')).toBeGreaterThan(Date.now() - 3 * HOUR)
   })
 
-  test('has few periods however often it was read, none longer than 31 days, and none twice', async () => {
+  test('the log has few periods however often it was read, none longer than 31 days, and none twice', async () => {
     const api = await startScriptedApi()
     api.on(
       ROUTE,
@@ -169,7 +169,7 @@ describe('the access log', () => {
           request.query['to'] === undefined ? handler(request) : refused(400),
     ],
   ])(
-    'that %s the end parameter is read all the same, and says which setting is wrong',
+    'a log that %s the end parameter is read all the same, and its reason names the wrong setting',
     async (_what, wrap) => {
       const api = await startScriptedApi()
       const entries = [entry(60_000, 'a'), entry(5 * DAY, 'b'), entry(20 * DAY, 'c'), entry(40 * DAY, 'd')]
@@ -198,7 +198,7 @@ describe('the access log', () => {
       ({ from, to, limit }: Readonly<Record<string, string>>) =>
         from === undefined || to === undefined || limit === '1',
     ],
-  ])('that %s both bounds of a period is read completely', async (_what, isRefused) => {
+  ])('a log that %s both bounds of a period is read completely', async (_what, isRefused) => {
     const api = await startScriptedApi()
     const whole = log(() => [entry(60_000, 'a'), entry(5 * DAY, 'b')], 50)
     api.on(ROUTE, request => (isRefused(request.query) ? refused(400) : whole(request)))
@@ -207,7 +207,7 @@ describe('the access log', () => {
     expect(trial.column(OPERATIONS)).toEqual(['a', 'b'])
   })
 
-  test('goes by the clock of the API, also where only a refusal tells it', async () => {
+  test('the periods follow the clock of the API, also when only a refusal tells it', async () => {
     const api = await startScriptedApi()
     const aheadMs = 5 * DAY
     const date = () => ({ date: new Date(Date.now() + aheadMs).toUTCString() })
@@ -221,7 +221,7 @@ describe('the access log', () => {
     expect(trial.column(OPERATIONS)).toEqual(['a'])
   })
 
-  test('is read but for a period that fails, and wholly once that can be read', async () => {
+  test('a failing period is left out, and read once it answers', async () => {
     const api = await startScriptedApi()
     const entries = [entry(60_000, 'a'), entry(5 * DAY, 'b'), entry(40 * DAY, 'c')]
     let isBad = true
@@ -239,7 +239,7 @@ describe('the access log', () => {
     expect(trial.column(OPERATIONS)).toEqual(['a', 'b', 'c'])
   })
 
-  test('is read but for the minute around an entry on which the API fails, in a month and in the oldest minute', async () => {
+  test('only the minute around a failing entry is left out, in a month and in the oldest minute', async () => {
     const api = await startScriptedApi()
     const [bad, oldest] = [entry(5 * DAY, 'bad'), entry(50 * DAY, 'bad too')]
     const good = [
@@ -286,7 +286,7 @@ describe('the access log', () => {
     expect(unread()).toEqual([])
   })
 
-  test('is not offered where it was always refused, and failing where it was read before', async () => {
+  test('a log that was always refused is unavailable, and one that was read before is failing', async () => {
     const api = await startScriptedApi()
     const whole = log(() => [entry(60_000, 'a')], 50)
     api.on(ROUTE, () => refused(403))
@@ -305,7 +305,7 @@ describe('the access log', () => {
     ])
   })
 
-  test('with --since is bounded in the request', async () => {
+  test('--since limits the requests for the log', async () => {
     const api = await startScriptedApi()
     api.on(
       ROUTE,

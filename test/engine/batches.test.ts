@@ -10,14 +10,14 @@ const ROWS = 23_456
 
 const always = () => true
 
-/** Lets the event loop go on until the plan is made. */
+/** Runs the event loop until the plan is made. */
 async function made(plan: Plan): Promise<void> {
   while (!plan.isMade()) await new Promise(setImmediate)
 }
 
 interface Trial {
   plan: Plan
-  /** What was done, in its order: ranges of numbers, and whatever else a test notes. */
+  /** The work in its order: ranges of numbers, and other notes of a test. */
   done: unknown[]
   transaction<T>(work: () => T): Promise<T>
 }
@@ -58,7 +58,7 @@ const RANGES = [
 ]
 
 describe('a plan of many rows', () => {
-  test('lets others have their transactions between its batches in the daemon', async () => {
+  test('the plan lets other transactions run between its batches in the daemon', async () => {
     const trial = plan({ isTimed: true })
     expect(trial.plan.isMade()).toBe(false)
     await trial.transaction(() => trial.done.push('another'))
@@ -69,13 +69,13 @@ describe('a plan of many rows', () => {
     expect(trial.done.filter(entry => entry !== 'another')).toEqual([...RANGES, 'ended'])
   })
 
-  test('is made in one go in a backfill, which would end while nothing is asked for', () => {
+  test('a backfill makes the plan at once, since it would end while nothing is due', () => {
     const trial = plan({ isTimed: false })
     expect(trial.plan.isMade()).toBe(true)
     expect(trial.done).toEqual([...RANGES, 'ended'])
   })
 
-  test('that is outdated before it is made is made anew after it', async () => {
+  test('a plan that is outdated before it is done is made again afterwards', async () => {
     const trial = plan({ isTimed: true })
     expect(trial.plan.isMade()).toBe(false)
     trial.plan.forget()
@@ -83,7 +83,7 @@ describe('a plan of many rows', () => {
     expect(trial.done).toEqual([...RANGES, 'ended', ...RANGES, 'ended'])
   })
 
-  test('that fails on the way says so once, and is made anew', async () => {
+  test('a plan that fails halfway logs this once, and is made again', async () => {
     let isFull = true
     const fault = () => {
       if (isFull) throw new Error('the disk is full')
@@ -97,8 +97,8 @@ describe('a plan of many rows', () => {
   })
 })
 
-describe('a plan', () => {
-  test.each([0, 1, 5000])('of %i rows is made at once', rows => {
+describe('the state of a plan', () => {
+  test.each([0, 1, 5000])('a plan of %i rows is made at once', rows => {
     const trial = plan({ isTimed: true, rows })
     expect(trial.plan.isMade()).toBe(true)
     expect(trial.done.at(-1)).toBe('ended')
@@ -106,7 +106,7 @@ describe('a plan', () => {
     expect(trial.done.filter(entry => entry === 'ended')).toHaveLength(1)
   })
 
-  test('waits for what it is made from, and once made stays so until it is forgotten', () => {
+  test('a plan waits for its sources, and stays until it is forgotten', () => {
     const store = temporaryStore()
     let isThere = false
     let plans = 0
@@ -131,7 +131,7 @@ describe('a plan', () => {
   })
 })
 
-test('links are asked for of each record once, also where their plan takes several batches', async () => {
+test('links are read once for each record, also when their plan takes several batches', async () => {
   const world = await startCrm({ deal: {}, company: {} })
   const trial = await startTrial(world.api)
   const { context } = await startTimed(world.api, trial, ['crm_objects', 'crm_records', 'crm_record_links'])
@@ -151,7 +151,7 @@ test('links are asked for of each record once, also where their plan takes sever
   await made(planned)
   const asked = store.db.prepare("SELECT count(*) FROM sync_tasks WHERE scope = 'company<deal'").pluck().get()
   expect(asked).toBe(18_000 / 3 - 18_000 / 15)
-  // From the other side nothing is, since the deals are fewer.
+  // No link is read from the other side, since there are fewer deals.
   expect(store.db.prepare("SELECT count(*) FROM sync_tasks WHERE scope = 'deal<company'").pluck().get()).toBe(
     0,
   )

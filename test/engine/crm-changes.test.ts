@@ -36,8 +36,8 @@ const liveRecords = (trial: Trial) =>
 
 const deal = (updated: number | null, more: object = {}) => ({ updated, stage: 'first', ...more })
 
-describe('an activity that says that a record has changed', () => {
-  test('has the record that it points at itself read by its id, and what changed is noted', async () => {
+describe('an activity that reports a changed record', () => {
+  test('the record that the activity names directly is read by its id, and its changes are stored', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) }, company: { 11: deal(-60) } })
     const { trial, poll } = await watch(world)
     world.records['deal'] = { 1: deal(1, { stage: 'second' }) }
@@ -51,7 +51,7 @@ describe('an activity that says that a record has changed', () => {
     expect(tasks(trial)).toEqual([])
   })
 
-  test('has all of its records read where it points at none itself', async () => {
+  test('all records of an activity are read when it names none directly', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) }, company: { 11: deal(-60) } })
     const { poll } = await watch(world)
     const links = ['deal 1', 'company 11'].map(link => ({ ...linkTo(link), origin: 'DERIVED' }))
@@ -61,7 +61,7 @@ describe('an activity that says that a record has changed', () => {
     expect(world.asked().sort()).toEqual(['company 11', 'deal 1'])
   })
 
-  test('has nothing read when it is a mail or a meeting, or has not changed', async () => {
+  test('no record is read for an e-mail, a meeting, or an unchanged activity', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { poll } = await watch(world)
     world.activities.push(event(1, 1, ['deal 1'], { source_type: 'MESSAGE' }))
@@ -74,7 +74,7 @@ describe('an activity that says that a record has changed', () => {
     expect(world.asked()).toEqual(['deal 1'])
   })
 
-  test('has nothing read in a first backfill, nor when the list was read after it happened', async () => {
+  test('no record is read in a first backfill, or when its list was read after the change', async () => {
     const deals = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [index + 1, deal(-60)]))
     const world = await startCrm({ deal: deals })
     const old = (number: number) => event(number, -number, [`deal ${1 + (number % 50)}`])
@@ -87,7 +87,7 @@ describe('an activity that says that a record has changed', () => {
     expect(tasks(trial)).toEqual([])
   })
 
-  test('has a record read that is not known, however long ago it happened', async () => {
+  test('an unknown record is read, however old the change is', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { trial, poll } = await watch(world)
     world.records['deal'] = { 2: deal(-20) }
@@ -97,7 +97,7 @@ describe('an activity that says that a record has changed', () => {
     expect(liveRecords(trial)).toEqual([uuid(1), uuid(2)])
   })
 
-  test('is followed in a backfill too', async () => {
+  test('a backfill follows activities too', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const trial = await startTrial(world.api)
     await trial.run(RESOURCES)
@@ -107,7 +107,7 @@ describe('an activity that says that a record has changed', () => {
     expect(world.asked()).toEqual(['deal 1'])
   })
 
-  test('names a record in capitals, or by what is no UUID: the first is read, the other left out', async () => {
+  test('a record id in capitals is read, and one that is not a UUID is ignored', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const id = '0000000a-aaaa-4aaa-8aaa-00000000000a'
     const { trial, poll } = await watch(world)
@@ -129,7 +129,7 @@ describe('an activity that says that a record has changed', () => {
     expect(tasks(trial)).toEqual([])
   })
 
-  test('is one of many: a hundred records of one object are read by one request', async () => {
+  test('a hundred records of one object are read by one request', async () => {
     const numbers = Array.from({ length: 150 }, (_, index) => index + 1)
     const all = (updated: number) => ({
       deal: Object.fromEntries(numbers.map(number => [number, deal(updated)])),
@@ -150,7 +150,7 @@ describe('an activity that says that a record has changed', () => {
     expect(tasks(trial)).toEqual([])
   })
 
-  test('costs nothing once nothing happens any more', async () => {
+  test('no request is made once nothing changes any more', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { timed, poll } = await watch(world)
     world.records['deal'] = { 1: deal(1) }
@@ -164,7 +164,7 @@ describe('an activity that says that a record has changed', () => {
 })
 
 describe('a record that does not show its change yet', () => {
-  test('is asked for again after 5 s, 30 s and 5 min, whatever the scale, and then left alone', async () => {
+  test('the record is read again after 5 s, 30 s and 5 min, whatever the scale, and then no more', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { trial, timed, poll } = await watch(world, { intervalScale: 1000 })
     world.activities.push(event(1, 1, ['deal 1']))
@@ -179,7 +179,7 @@ describe('a record that does not show its change yet', () => {
     expect(tasks(trial)).toEqual([])
   })
 
-  test('is asked for again when it changed, but before that', async () => {
+  test('the record is read again when its last change is older than the activity', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { trial, timed, poll } = await watch(world)
     world.records['deal'] = { 1: deal(1, { stage: 'second' }) }
@@ -193,7 +193,7 @@ describe('a record that does not show its change yet', () => {
     expect(tasks(trial)).toEqual([])
   })
 
-  test('and whose time of change is not known is asked for until something changed', async () => {
+  test('a record without a time of change is read until something changed', async () => {
     const world = await startCrm({ deal: { 1: deal(null) } })
     const { trial, timed, poll } = await watch(world)
     world.activities.push(event(1, 1, ['deal 1']))
@@ -205,7 +205,7 @@ describe('a record that does not show its change yet', () => {
     expect(tasks(trial)).toEqual([])
   })
 
-  test('waits for the latest of several changes', async () => {
+  test('the record waits for the latest of several changes', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { trial, timed, poll } = await watch(world)
     world.activities.push(event(1, 3, ['deal 1']))
@@ -223,7 +223,7 @@ describe('a record that does not show its change yet', () => {
     expect(tasks(trial)).toEqual([])
   })
 
-  test('is asked for as often again when it changes once more', async () => {
+  test('the record is read as often again after another change', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { timed, poll } = await watch(world)
     world.activities.push(event(1, 1, ['deal 1']))
@@ -241,7 +241,7 @@ describe('a record that does not show its change yet', () => {
     expect(world.asked()).toHaveLength(3 + 4)
   })
 
-  test('is asked for again at once when it changed while the answer was on its way', async () => {
+  test('the record is read again at once when it changed while the answer was on its way', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { trial, timed } = await watch(world)
     timed.context.wishes.add('activities.list')
@@ -259,7 +259,7 @@ describe('a record that does not show its change yet', () => {
     expect(tasks(trial)).toEqual([])
   })
 
-  test('does not keep a backfill from ending', async () => {
+  test('the record does not keep a backfill from ending', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const trial = await startTrial(world.api)
     await trial.run(RESOURCES)
@@ -272,8 +272,8 @@ describe('a record that does not show its change yet', () => {
   })
 })
 
-describe('a record that is not there any more', () => {
-  test('is tombstoned when a second request does not show it either', async () => {
+describe('a record that is missing from its answer', () => {
+  test('the record is deleted when a second request does not show it either', async () => {
     const world = await startCrm({ deal: { 1: deal(-60), 2: deal(-60) } })
     const { trial, timed, poll } = await watch(world)
     world.records['deal'] = { 2: deal(-60) }
@@ -287,7 +287,7 @@ describe('a record that is not there any more', () => {
     expect(tasks(trial)).toEqual([])
   })
 
-  test('stays when the second request shows it', async () => {
+  test('the record stays when the second request shows it', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { trial, timed, poll } = await watch(world)
     let asked = 0
@@ -304,7 +304,7 @@ describe('a record that is not there any more', () => {
     expect(liveRecords(trial)).toEqual([uuid(1)])
   })
 
-  test('or not there yet is asked for again', async () => {
+  test('a record that may not exist yet is read again', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { trial, timed, poll } = await watch(world)
     world.activities.push(event(1, 1, ['deal 2']))
@@ -317,8 +317,8 @@ describe('a record that is not there any more', () => {
   })
 })
 
-describe('an object that refuses', () => {
-  test('with 404 and is none of ours is forgotten', async () => {
+describe('an object whose records are refused', () => {
+  test('an unknown object that answers 404 is forgotten', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { trial, timed } = await watch(world)
     const hint = { feed: 'crm_records.list.changed', scope: 'invoice', key: uuid(5) }
@@ -329,7 +329,7 @@ describe('an object that refuses', () => {
     expect(String(timed.context.unavailability('crm_records'))).not.toContain('invoice')
   })
 
-  test('with 400 makes the resource failing, and the next time it is read', async () => {
+  test('a 400 makes the resource fail, and the record is read with the next list', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const trial = await startTrial(world.api)
     await trial.run(RESOURCES)
@@ -344,7 +344,7 @@ describe('an object that refuses', () => {
     expect(tasks(trial)).toEqual([])
   })
 
-  test('whatever a hint names, what is no UUID is never asked for', async () => {
+  test('an id that is not a UUID is never requested, whatever names it', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { trial, timed } = await watch(world)
     const hint = (key: string) => ({ feed: 'crm_records.list.changed', scope: 'deal', key })
@@ -358,7 +358,7 @@ describe('an object that refuses', () => {
   })
 })
 
-describe('what a changed record points at', () => {
+describe('the records that a changed record points at', () => {
   const crm = async () => {
     const world = await startCrm({
       deal: { 1: deal(-60) },
@@ -376,7 +376,7 @@ describe('what a changed record points at', () => {
     return world
   }
 
-  test('is read too where it is new, three steps far', async () => {
+  test('new records are read too, three steps far', async () => {
     const world = await crm()
     const { trial, poll } = await watch(world)
     world.records = {
@@ -398,7 +398,7 @@ describe('what a changed record points at', () => {
     expect(tasks(trial)).toEqual([])
   })
 
-  test('is asked for once when it cannot be had', async () => {
+  test('a record that cannot be read is requested once', async () => {
     const world = await crm()
     const { trial, timed, poll } = await watch(world)
     world.records['deal'] = { 1: deal(1, { stage_id: uuid(32) }) }
@@ -410,7 +410,7 @@ describe('what a changed record points at', () => {
     expect(tasks(trial)).toEqual([])
   })
 
-  test('is not looked at where the list told of the change', async () => {
+  test('no record is read for a change that the list reported', async () => {
     const world = await crm()
     const { trial, timed } = await watch(world)
     world.records['deal'] = { 1: deal(1, { stage_id: uuid(32) }) }
@@ -421,7 +421,7 @@ describe('what a changed record points at', () => {
     expect(world.asked()).toEqual([])
   })
 
-  test('is a member: the members are listed when the new owner is not known, and not again for that', async () => {
+  test('the members are listed when a new owner is unknown, and not again for the same one', async () => {
     const world = await crm()
     const { timed, poll } = await watch(world)
     const lists = () => world.api.asked('/v1/members').length

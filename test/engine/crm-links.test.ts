@@ -13,7 +13,7 @@ interface Watched {
   timed: TimedSources
   /** Reads what is due, a list first, and returns the requests for links that this took. */
   read(list?: 'activities.list' | 'crm_records.list'): Promise<string[]>
-  /** Lets what was denied be denied once more, and settles it. */
+  /** Has denied links denied once more, and applies the deletions. */
   confirm(): Promise<void>
 }
 
@@ -24,7 +24,7 @@ async function watch(world: CrmWorld): Promise<Watched> {
   const read = async (list?: string) => {
     const before = world.askedLinks().length
     if (list === 'activities.list') timed.context.wishes.add(list)
-    // Of what has several lists, a round that confirms reads all.
+    // A confirming round reads every list of a resource.
     if (list === 'crm_records.list') timed.context.beginRound('crm_records', 'timed', { confirming: true })
     await timed.drain()
     return world.askedLinks().slice(before).sort()
@@ -53,15 +53,15 @@ const record = (updated = -60, more: object = {}) => ({ updated, ...more })
 const rows = (from: number, count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [from + index, record()]))
 
-/** Two deals, three companies and four contacts, so that deals and companies are the sides that are asked. */
+/** Two deals, three companies and four contacts, so that links are read from deals and companies. */
 async function startLinked(): Promise<CrmWorld> {
   const world = await startCrm({ deal: rows(1, 2), company: rows(11, 3), contact: rows(21, 4) })
   world.links = new Set(['deal 1, company 11', 'deal 1, contact 21', 'company 11, contact 21'])
   return world
 }
 
-describe('links are read again', () => {
-  test('from the own side of a record that has changed, and what no longer holds goes', async () => {
+describe('the links that are read again', () => {
+  test('the links of a changed record are read from its own side, and outdated ones are deleted', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     world.links = new Set(['deal 1, company 11', 'company 12, contact 21'])
@@ -74,7 +74,7 @@ describe('links are read again', () => {
     expect(await watched.read('crm_records.list')).toEqual([])
   })
 
-  test('of a new record that was read because of an activity', async () => {
+  test('the links of a new record that was read for an activity are read', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     world.records['contact'] = rows(21, 5)
@@ -85,7 +85,7 @@ describe('links are read again', () => {
     expect(pairs(watched)).toContain('company 13, contact 25')
   })
 
-  test('of the record that a new activity says has changed, though it shows no change', async () => {
+  test('the links of a record in a new activity are read, though the record shows no change', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     world.links.add('deal 2, contact 22')
@@ -95,12 +95,12 @@ describe('links are read again', () => {
     )
     expect(pairs(watched)).toContain('deal 2, contact 22')
     watched.timed.moveClock(5000)
-    // The record itself is asked for again, to see whether it shows the change now; what belongs to it is not.
+    // The record is read again until it shows the change; its links are not.
     expect(await watched.read()).toEqual([])
     expect(world.asked()).toEqual(['deal 2', 'deal 2'])
   })
 
-  test('of records that a mail names together and that are not known to belong together', async () => {
+  test('the links of records that an e-mail names together are read when their association is unknown', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     const mail = { source_type: 'MESSAGE' }
@@ -112,7 +112,7 @@ describe('links are read again', () => {
     expect(pairs(watched)).toContain('company 12, contact 22')
   })
 
-  test('not because of a hint that brings nothing new', async () => {
+  test('no links are read for a hint that brings nothing new', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     const { store } = watched.trial
@@ -122,14 +122,14 @@ describe('links are read again', () => {
     expect(world.asked()).toEqual(['deal 1'])
   })
 
-  test('not for what happened before the records were listed', async () => {
+  test('no links are read for changes from before the records were listed', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     world.activities.push(event(1, -30, ['deal 2', 'contact 22']))
     expect(await watched.read('activities.list')).toEqual([])
   })
 
-  test('with the audit, from the chosen side alone', async () => {
+  test('the audit reads links from the chosen side only', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     world.records['contact'] = { ...rows(21, 4), 21: record(1) }
@@ -151,7 +151,7 @@ describe('links are read again', () => {
     expect(pairs(watched)).toContain('company 13, contact 24')
   })
 
-  test('of a record that comes back, after its links went with it', async () => {
+  test('the links of a record are read when it comes back after they were deleted with it', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     const { timed } = watched
@@ -171,7 +171,7 @@ describe('links are read again', () => {
     expect(pairs(watched)).toHaveLength(3)
   })
 
-  test('from the chosen side alone as long as they were never read completely', async () => {
+  test('links are read from the chosen side only until they were read completely once', async () => {
     const world = await startLinked()
     world.activities.push(event(1, 1, ['contact 21']))
     const trial = await startTrial(world.api)
@@ -183,12 +183,12 @@ describe('links are read again', () => {
     expect(world.askedLinks()).toHaveLength(2 + 2 + 3)
   })
 
-  test('in a backfill from the chosen side alone', async () => {
+  test('a backfill reads links from the chosen side only', async () => {
     const world = await startLinked()
     const trial = await startTrial(world.api)
     expect((await trial.run(RESOURCES)).complete).toBe(true)
     expect(world.askedLinks()).toHaveLength(2 + 2 + 3)
-    // In a backfill every record of the chosen side is asked anyway, so that a change costs nothing more.
+    // A backfill reads every record of the chosen side anyway, so that a change costs nothing extra.
     world.records['contact'] = { ...rows(21, 4), 21: record(2) }
     world.publish()
     expect((await trial.run(RESOURCES)).complete).toBe(true)
@@ -196,13 +196,13 @@ describe('links are read again', () => {
   })
 })
 
-describe('the side that is asked', () => {
+describe('the side from which links are read', () => {
   const count = (trial: Trial, scope: string) =>
     trial.column(
       `SELECT count(*) FROM sync_tasks WHERE feed = 'crm_record_links.read' AND scope = '${scope}'`,
     )
 
-  test('stays until it is more than twice as large, and new records are asked for from it', async () => {
+  test('the side stays until it is more than twice as large, and new records are read from it', async () => {
     const world = await startCrm({ deal: rows(1, 2), company: rows(11, 3) })
     const watched = await watch(world)
     world.records = { deal: rows(1, 6), company: rows(11, 3) }
@@ -221,7 +221,7 @@ describe('the side that is asked', () => {
     world.records = { deal: rows(1, 7), company: rows(11, 3) }
     world.publish()
     const turned = await watched.read('crm_records.list')
-    // Which tells of the new deal as well.
+    // It reports the new deal too.
     expect(turned.filter(line => !isOfContacts(line))).toEqual([
       'deal of company 11',
       'deal of company 12',
@@ -231,7 +231,7 @@ describe('the side that is asked', () => {
     expect(count(watched.trial, 'deal<company')).toEqual([3])
   })
 
-  test('is planned again in a later process without asking for anything', async () => {
+  test('a later process plans the side again without a request', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     const again = await startTimed(world.api, watched.trial, RESOURCES)
@@ -240,7 +240,7 @@ describe('the side that is asked', () => {
     expect(world.askedLinks().length).toBe(before)
   })
 
-  test('of records alone: a bare string in the list is rejected and links nothing', async () => {
+  test('a bare string in a list of links is rejected and creates no association', async () => {
     const world = await startLinked()
     const bare = 'no record at all'
     world.instead['contact'] = ({ query }) =>
@@ -254,7 +254,7 @@ describe('the side that is asked', () => {
     expect(rejected).toEqual([JSON.stringify(bare), '42'])
   })
 
-  test('asks for no record whose id is none that can be asked for', async () => {
+  test('a record whose id cannot be part of a request is left out', async () => {
     const world = await startLinked()
     const odd = { id: 'not-a-uuid', object: 'deal', updated_at: null, fields: {} }
     world.instead['deal'] = ({ query }) =>
@@ -269,7 +269,7 @@ describe('the side that is asked', () => {
 
 const isOfContacts = (line: string) => line.startsWith('contact of')
 
-describe('answers from both sides of a pair', () => {
+describe('answers from both sides of an association', () => {
   const SIDES = { contact: ['company<contact', 21], company: ['contact<company', 12] } as const
 
   /** Asks for the pair of company 12 and contact 21 from one side, then from the other; the later answers first. */
@@ -286,7 +286,7 @@ describe('answers from both sides of a pair', () => {
     for (const answer of answers.reverse()) await answer.apply()
   }
 
-  test.each(['contact', 'company'] as const)('the later request counts (%s first)', async first => {
+  test.each(['contact', 'company'] as const)('the later request wins (%s first)', async first => {
     const world = await startLinked()
     const watched = await watch(world)
     world.links.add('company 12, contact 21')
@@ -296,25 +296,31 @@ describe('answers from both sides of a pair', () => {
     expect(pairs(watched)).toEqual(['company 11, contact 21', 'deal 1, company 11', 'deal 1, contact 21'])
   })
 
-  test.each(['contact', 'company'] as const)('nor is what it shows taken away (%s first)', async first => {
-    const world = await startLinked()
-    const watched = await watch(world)
-    await askBoth(watched, first, () => world.links.add('company 12, contact 21'))
-    expect(pairs(watched)).toContain('company 12, contact 21')
-    await watched.timed.drain()
-    expect(pairs(watched)).toContain('company 12, contact 21')
-  })
+  test.each(['contact', 'company'] as const)(
+    'an older answer does not delete what a newer one shows (%s first)',
+    async first => {
+      const world = await startLinked()
+      const watched = await watch(world)
+      await askBoth(watched, first, () => world.links.add('company 12, contact 21'))
+      expect(pairs(watched)).toContain('company 12, contact 21')
+      await watched.timed.drain()
+      expect(pairs(watched)).toContain('company 12, contact 21')
+    },
+  )
 
-  test.each(['contact', 'company'] as const)('nor what it shows to be as before (%s first)', async first => {
-    const world = await startLinked()
-    world.links.add('company 12, contact 21')
-    const watched = await watch(world)
-    world.links.delete('company 12, contact 21')
-    await askBoth(watched, first, () => world.links.add('company 12, contact 21'))
-    expect(pairs(watched)).toContain('company 12, contact 21')
-  })
+  test.each(['contact', 'company'] as const)(
+    'an older answer does not restore what a newer one denies (%s first)',
+    async first => {
+      const world = await startLinked()
+      world.links.add('company 12, contact 21')
+      const watched = await watch(world)
+      world.links.delete('company 12, contact 21')
+      await askBoth(watched, first, () => world.links.add('company 12, contact 21'))
+      expect(pairs(watched)).toContain('company 12, contact 21')
+    },
+  )
 
-  test('two records that have one in common both have it, whichever is answered first', async () => {
+  test('two records that share a linked record both have it, whichever is answered first', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     const { trial, timed } = watched
@@ -329,7 +335,7 @@ describe('answers from both sides of a pair', () => {
     expect(pairs(watched)).toEqual(expect.arrayContaining(['deal 1, contact 24', 'deal 2, contact 24']))
   })
 
-  test('one that a later request has overtaken in part is stored for the rest', async () => {
+  test('the part of an answer that a later request has not overtaken is stored', async () => {
     const world = await startLinked()
     world.links.add('company 12, contact 21')
     const watched = await watch(world)
@@ -356,7 +362,7 @@ describe('answers from both sides of a pair', () => {
     }
     await demand('contact<company', 12)
     const first = await timed.ask('crm_record_links.read')
-    // Asked for after the first page, and before the second: contact 21 belongs to company 12 no more.
+    // Requested between the first page and the second: contact 21 no longer belongs to company 12.
     await demand('company<contact', 21)
     await (await timed.ask('crm_record_links.read')).apply()
     await first.apply()
@@ -365,7 +371,7 @@ describe('answers from both sides of a pair', () => {
     expect(pairs(watched)).toContain('company 12, contact 22')
   })
 
-  test('one in several pages that has to wait after the first is read from its first page later', async () => {
+  test('an answer that is interrupted after its first page is read again from that page', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     const { trial, timed } = watched
@@ -391,7 +397,7 @@ describe('answers from both sides of a pair', () => {
     )
   })
 
-  test('nothing is kept of a record that went while the answer was on its way, from neither side', async () => {
+  test('an answer for a record that was deleted meanwhile is dropped, from either side', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     const { trial, timed } = watched
@@ -409,7 +415,7 @@ describe('answers from both sides of a pair', () => {
     expect(pairs(watched)).toEqual(['deal 1, company 11'])
   })
 
-  test('what was asked for anew while the answer was on its way is asked for again', async () => {
+  test('links that became due again while the answer was on its way are read again', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     const { timed } = watched
@@ -430,7 +436,7 @@ describe('answers from both sides of a pair', () => {
   })
 })
 
-describe('an item of an answer that is no record', () => {
+describe('an item of an answer that is not a record', () => {
   const open = ({ trial }: Watched) =>
     trial.column('SELECT count(*) FROM sync_rejects WHERE resolved_at IS NULL')[0]
 
@@ -441,7 +447,7 @@ describe('an item of an answer that is no record', () => {
     await timed.drain()
   }
 
-  test('is resolved by the next answer from its own side, and by none from another', async () => {
+  test('the reject is resolved by the next answer from the same side, and by no other side', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     world.instead['company'] = ({ query }) => (query['related_id'] ? v2Page([{ fields: {} }]) : undefined)
@@ -453,7 +459,7 @@ describe('an item of an answer that is no record', () => {
     expect(open(watched)).toBe(0)
   })
 
-  test('is not resolved by a later page of the same answer', async () => {
+  test('the reject is not resolved by a later page of the same answer', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     world.instead['company'] = ({ query }) => {

@@ -8,10 +8,10 @@ import {
 } from '../support/scripted-api.ts'
 import { uuid } from './trial-backfill.ts'
 
-/** A small CRM behind a scripted API. A test changes what stands here and what the API shows of it follows. */
+/** A small CRM behind a scripted API. The API shows what a test changes here. */
 export interface CrmWorld {
   api: ScriptedApi
-  /** Records by object and number. What the list shows stays as it was first: only `ids` shows what is new. */
+  /** Records by object and number. The list keeps its first state; only `ids` shows changes. */
   records: Record<string, Record<number, RecordFields>>
   /** The fields of an object that point at others. */
   relations: Record<string, RelationField[]>
@@ -24,7 +24,7 @@ export interface CrmWorld {
   publish(): void
   /** The ids of each request that named some, in the order of arrival, with the object. */
   asked(): string[]
-  /** The requests for what belongs to a record, as `contact of deal 1`. */
+  /** The requests for the links of a record, as `contact of deal 1`. */
   askedLinks(): string[]
 }
 
@@ -43,7 +43,7 @@ interface RelationField {
 /** Test files share a process: a time from its start would be long past for the last of them. */
 let start = Date.now()
 
-/** An instant so many minutes from now. */
+/** An instant this many minutes from now. */
 export function at(minutes: number): string {
   return new Date(start + minutes * 60_000).toISOString()
 }

@@ -56,7 +56,7 @@ test('names that no API would give to a field are not logged', async () => {
   expect(await fieldsLoggedFor(items)).toEqual(['*'])
 })
 
-test('the number of unknown names that are logged is bounded', async () => {
+test('the number of logged unknown names is bounded', async () => {
   const items = Array.from({ length: 1000 }, (_, index) => meeting({ [`field_${index}`]: 1 }))
   const logged = await fieldsLoggedFor([...items, ...items])
   expect(logged).toHaveLength(21)

@@ -21,7 +21,7 @@ describe('the time until a span of event time is listed again', () => {
     ['56 days ago', 56 * DAY, 7 * DAY],
     ['ten years ago', 3650 * DAY, 7 * DAY],
     ['in the future', -DAY, 5 * MINUTE],
-  ])('of %s', (_, age, interval) => {
+  ])('a span of event time from %s has its interval', (_, age, interval) => {
     expect(auditInterval(age)).toBe(interval)
   })
 })
@@ -33,39 +33,39 @@ describe('the time until a whole list is read again', () => {
     ['is twenty times what a long pass took', HOUR, 10 * MINUTE, 1, 200 * MINUTE],
     ['is a week at most', HOUR, DAY, 1, 7 * DAY],
     ['is a scaled week at most', 36_000, DAY, 0.01, 7 * DAY * 0.01],
-  ])('%s', (_, usualMs, passMs, intervalScale, interval) => {
+  ])('the interval of a whole list %s', (_, usualMs, passMs, intervalScale, interval) => {
     expect(passInterval(usualMs, { passMs }, { intervalScale })).toBe(interval)
   })
 })
 
 describe('segments by age', () => {
   test.each([
-    ['the newest is never cut', { from: ago(365 * DAY), to: null }, undefined],
+    ['the newest segment is never cut', { from: ago(365 * DAY), to: null }, undefined],
     [
-      'one that spans a year from now on is cut at half an hour',
+      'a segment that spans the last year is cut at half an hour',
       { from: ago(365 * DAY), to: ago(0) },
       ago(30 * MINUTE),
     ],
-    ['one without a beginning is cut at three times its age', { from: null, to: ago(DAY) }, ago(3 * DAY)],
-    ['one that spans six times its age is left whole', { from: ago(6 * DAY), to: ago(DAY) }, undefined],
-    ['what is older than any interval is left whole', { from: null, to: ago(60 * DAY) }, undefined],
+    ['a segment without a start is cut at three times its age', { from: null, to: ago(DAY) }, ago(3 * DAY)],
+    ['a segment that spans six times its age is not cut', { from: ago(6 * DAY), to: ago(DAY) }, undefined],
+    ['a segment older than any interval is not cut', { from: null, to: ago(60 * DAY) }, undefined],
   ])('%s', (_, segment, at) => {
     expect(cutAt(segment, NOW)).toBe(at)
   })
 
   test.each([
-    ['the newest stays alone', { to: null }, { from: ago(0) }, false],
-    ['young ones are joined', { to: ago(0) }, { from: ago(30 * MINUTE) }, true],
-    ['up to three times the age', { to: ago(DAY) }, { from: ago(3 * DAY) }, true],
-    ['and no further', { to: ago(DAY) }, { from: ago(3.1 * DAY) }, false],
-    ['old ones are all one', { to: ago(60 * DAY) }, { from: null }, true],
+    ['the newest segment is not joined', { to: null }, { from: ago(0) }, false],
+    ['young segments are joined', { to: ago(0) }, { from: ago(30 * MINUTE) }, true],
+    ['segments are joined up to three times the age', { to: ago(DAY) }, { from: ago(3 * DAY) }, true],
+    ['segments beyond three times the age are not joined', { to: ago(DAY) }, { from: ago(3.1 * DAY) }, false],
+    ['all old segments are joined', { to: ago(60 * DAY) }, { from: null }, true],
   ])('%s', (_, newer, older, joined) => {
     expect(fits(newer, older, NOW)).toBe(joined)
   })
 })
 
-describe('a feed that failed', () => {
-  test('waits longer each time, up to 15 minutes, and its neighbours not at all', () => {
+describe('the backoff of a feed', () => {
+  test('a failing feed waits longer each time, up to 15 minutes, and its neighbours not at all', () => {
     let elapsed = 0
     const backoffs = growingBackoff({
       elapsed: () => elapsed,
@@ -85,7 +85,7 @@ describe('a feed that failed', () => {
     expect(Math.max(...waits)).toBe(15 * MINUTE)
   })
 
-  test('begins anew with short times once it was answered', () => {
+  test('the backoff starts again with short times after an answer', () => {
     let elapsed = 0
     const backoffs = growingBackoff({
       elapsed: () => elapsed,
@@ -100,7 +100,7 @@ describe('a feed that failed', () => {
     expect(backoffs.waitsUntil('members')).toBe(HOUR + 5000)
   })
 
-  test('in one scope leaves the others alone, and as a whole makes them all wait', () => {
+  test('a failing scope delays no other scope, and a failing feed delays all of them', () => {
     const backoffs = growingBackoff({
       elapsed: () => 0,
       random: () => 0,
@@ -117,7 +117,7 @@ describe('a feed that failed', () => {
   })
 })
 
-describe("the server's clock", () => {
+describe('the estimate of the server’s clock', () => {
   async function started(apartMs: number) {
     let lines = ''
     let jumpedMs = 0
@@ -136,14 +136,14 @@ describe("the server's clock", () => {
     }
   }
 
-  test('is this machine’s until an answer has told it', async () => {
+  test('the server’s clock is this machine’s until an answer has told it', async () => {
     const { server, answer } = await started(-HOUR)
     expect([server.isKnown(), server.now()]).toEqual([false, NOW])
     answer()
     expect([server.isKnown(), server.now()]).toEqual([true, NOW - HOUR])
   })
 
-  test('goes on evenly when this machine’s jumps', async () => {
+  test('the server’s clock runs evenly when this machine’s jumps', async () => {
     const { clock, server, answer, jump } = await started(0)
     answer()
     jump(5 * HOUR)
@@ -151,7 +151,7 @@ describe("the server's clock", () => {
     expect(server.now()).toBe(NOW + MINUTE)
   })
 
-  test('is as exact as the best answer, although each is cut to the second', async () => {
+  test('the server’s clock is as exact as the best answer, although each is cut to the second', async () => {
     const { clock, server, answer } = await started(0)
     for (let at = 0; at < 20; at += 1) {
       answer()
@@ -160,7 +160,7 @@ describe("the server's clock", () => {
     expect(Math.abs(server.now() - clock.now())).toBeLessThan(130)
   })
 
-  test('does not follow one answer that is far from the others', async () => {
+  test('a single answer that is far from the others does not move the server’s clock', async () => {
     const { clock, server, answer } = await started(0)
     answer()
     for (const wrong of [HOUR, -HOUR, HOUR]) {
@@ -171,14 +171,14 @@ describe("the server's clock", () => {
     expect(server.now()).toBe(clock.now())
   })
 
-  test('follows two answers that agree, be the first of all wrong or the clock set', async () => {
+  test('two answers that agree move the server’s clock, after a wrong first answer or a clock change', async () => {
     const { clock, server } = await started(0)
     server.observe(clock.now() + 9000, 0)
     for (let answers = 0; answers < 2; answers += 1) server.observe(clock.now(), 0)
     expect(server.now()).toBe(clock.now())
   })
 
-  test('is not thrown off by answers that took long', async () => {
+  test('slow answers do not disturb the server’s clock', async () => {
     const { clock, server, answer } = await started(0)
     answer()
     const made = clock.now()
@@ -187,7 +187,7 @@ describe("the server's clock", () => {
     expect(Math.abs(server.now() - clock.now())).toBeLessThan(10)
   })
 
-  test('follows clocks that run apart', async () => {
+  test('the server’s clock follows a drift', async () => {
     const { clock, server } = await started(0)
     for (let hour = 1; hour <= 48; hour += 1) {
       await clock.advance(HOUR)
@@ -196,7 +196,7 @@ describe("the server's clock", () => {
     expect(Math.abs(server.now() - (clock.now() - 4800))).toBeLessThan(1000)
   })
 
-  test('that is more than 30 s apart is warned of once', async () => {
+  test('a clock difference of more than 30 s is logged as one warning', async () => {
     const near = await started(29_000)
     near.answer()
     const far = await started(31_000)

@@ -5,7 +5,7 @@ import { message, minutesBack, outcomeOf, startTrial, stateOf, uuid } from './tr
 
 const live = (table: string, key = 'id') => `SELECT ${key} FROM ${table} WHERE _deleted_at IS NULL ORDER BY 1`
 
-/** A name that the workspace's administrators may choose is data, wherever it goes. */
+/** An object name that administrators choose is data at every place. */
 const HOSTILE = `x"'; DROP TABLE crm_records; --/../%2e?#&`
 
 const member = (id: string) => ({ id, name: id, email: null, role: null })
@@ -24,8 +24,8 @@ const activity = (number: number, more = {}) => ({
 const MESSAGES = { time: 'received_at', from: 'received_from', to: 'received_to' } as const
 const ACTIVITIES = { time: 'occurred_at', from: 'occurred_from', to: 'occurred_to' } as const
 
-describe('evidence by a second pass (members)', () => {
-  test('a member missed by two passes in a row is tombstoned, and revived when it comes back', async () => {
+describe('deletions that a second pass confirms (members)', () => {
+  test('a member missed by two passes in a row is deleted, and revived when it comes back', async () => {
     const api = await startScriptedApi()
     let members = ['a', 'b']
     api.on('/v1/members', () => numberedPage(members.map(member)))
@@ -52,7 +52,7 @@ describe('evidence by a second pass (members)', () => {
     expect(trial.column(live('members'))).toEqual(['a', 'b'])
   })
 
-  test('passes that miss another member each time come to an end', async () => {
+  test('the passes end although each misses another member', async () => {
     const api = await startScriptedApi()
     const all = ['a', 'b', 'c'].map(member)
     let pass = 0
@@ -68,7 +68,7 @@ describe('evidence by a second pass (members)', () => {
     expect(trial.column(live('members'))).toEqual(['a', 'b', 'c'])
   })
 
-  test('a page-numbered list whose size changes on the way is read again and nothing is believed missing', async () => {
+  test('a page-numbered list whose size changes during a pass is read again, and no row is suspected', async () => {
     const api = await startScriptedApi()
     const page = (number: number, size: number, ids: string[]) => ({
       body: {
@@ -92,8 +92,8 @@ describe('evidence by a second pass (members)', () => {
   })
 })
 
-describe('evidence by a single read (teams, collections, activities)', () => {
-  test('a team that the list misses is asked for, and tombstoned on 404 alone', async () => {
+describe('deletions that a single read confirms (teams, collections, activities)', () => {
+  test('a team that the list misses is read, and deleted only on 404', async () => {
     const api = await startScriptedApi()
     let teams = ['a', 'b', 'c']
     const team = (id: string) => ({ id, name: id, member_ids: ['m'] })
@@ -121,7 +121,7 @@ describe('evidence by a single read (teams, collections, activities)', () => {
   test.each([
     [500, 'failed'],
     [400, 'failed'],
-  ])('a single read that answers %i is no evidence', async (status, outcome) => {
+  ])('a single read that answers %i denies nothing', async (status, outcome) => {
     const api = await startScriptedApi()
     let collections = [{ id: 'a' }, { id: 'b' }]
     api.on('/v1/collections', () => v1Page(collections))
@@ -135,7 +135,7 @@ describe('evidence by a single read (teams, collections, activities)', () => {
   })
 
   test.each([403, 404, 410])(
-    'a collection that its list misses and whose single read answers %i is tombstoned',
+    'a collection that its list misses and whose single read answers %i is deleted',
     async status => {
       const api = await startScriptedApi()
       let collections = [{ id: 'a' }, { id: 'b' }]
@@ -149,7 +149,7 @@ describe('evidence by a single read (teams, collections, activities)', () => {
     },
   )
 
-  test('an answer for another thing than was asked for is no evidence', async () => {
+  test('an answer for another record than the requested one denies nothing', async () => {
     const api = await startScriptedApi()
     let collections = [{ id: 'a' }, { id: 'b' }]
     api.on('/v1/collections', () => v1Page(collections))
@@ -185,8 +185,8 @@ describe('evidence by a single read (teams, collections, activities)', () => {
   })
 })
 
-describe('evidence by ids (messages, CRM records)', () => {
-  test('copies that the list misses are tombstoned when ids does not know them either', async () => {
+describe('deletions that a read by ids confirms (messages, CRM records)', () => {
+  test('copies that the list misses are deleted when a read by ids does not show them either', async () => {
     const api = await startScriptedApi()
     const list = scriptedList({ ...MESSAGES, rows: [1, 2, 3, 4].map(n => message(n)), pageSize: 2 })
     let hidden: string[] = []
@@ -215,7 +215,7 @@ describe('evidence by ids (messages, CRM records)', () => {
     expect(trial.column(live('messages'))).toEqual([uuid(1), uuid(2), uuid(3), uuid(4)])
   })
 
-  test('the text of the next copy is read in the run in which the one that had it goes', async () => {
+  test('the text of the next copy is read in the run that deletes the copy with the text', async () => {
     const api = await startScriptedApi()
     const copies = [1, 2].map(number => message(number, { header_message_id: '<one@mail>' }))
     const list = scriptedList({ ...MESSAGES, rows: copies, pageSize: 100 })
@@ -233,7 +233,7 @@ describe('evidence by ids (messages, CRM records)', () => {
     expect(trial.column('SELECT text FROM live_messages')).toEqual([`of ${left}`])
   })
 
-  test('ids that come in several pages are read to the end before anything is believed gone', async () => {
+  test('an answer in several pages is read to its end before any row is denied', async () => {
     const api = await startScriptedApi()
     const list = scriptedList({ ...MESSAGES, rows: [1, 2, 3].map(n => message(n)), pageSize: 100 })
     let hiding = false
@@ -249,7 +249,7 @@ describe('evidence by ids (messages, CRM records)', () => {
     expect(trial.column(live('message_copies'))).toEqual([uuid(1), uuid(2), uuid(3)])
   })
 
-  test('a key that is no UUID does not spoil the question for the others', async () => {
+  test('a key that is not a UUID does not spoil the request for the others', async () => {
     const api = await startScriptedApi()
     api.on('/v2/activities', () =>
       v2Page([
@@ -269,7 +269,7 @@ describe('evidence by ids (messages, CRM records)', () => {
     expect((await trial.run(['activities', 'messages'])).complete).toBe(true)
   })
 
-  test('a record that is gone takes its links with it; the other objects stay', async () => {
+  test('a deleted record loses its links, and the other objects stay', async () => {
     const api = await startScriptedApi()
     const record = (object: string, number: number) => ({
       id: uuid(number),
@@ -302,11 +302,11 @@ describe('evidence by ids (messages, CRM records)', () => {
   })
 })
 
-describe('evidence by the detail (meetings, playbooks, objects)', () => {
+describe('deletions that a detail confirms (meetings, playbooks, objects)', () => {
   const meeting = (id: string) => ({ meeting_id: id, title: id, overview_status: 'COMPLETED' })
   const chosen = ['activities', 'meetings', 'playbook_results'] as const
 
-  test('a meeting that its list misses and whose detail answers 404 is tombstoned with its results', async () => {
+  test('a meeting that its list misses and whose detail answers 404 is deleted with its results', async () => {
     const api = await startScriptedApi()
     let listed = ['a', 'b', 'c']
     const readable = new Set(listed)
@@ -344,7 +344,7 @@ describe('evidence by the detail (meetings, playbooks, objects)', () => {
     expect(trial.all('SELECT id, active FROM live_playbooks')).toEqual([{ id: 'p', active: 0 }])
   })
 
-  test('an object that left its list and answers 404 goes with its records', async () => {
+  test('an object that left its list and answers 404 is deleted with its records', async () => {
     const api = await startScriptedApi()
     let offered = true
     api.on('/v2/objects', () => ({ body: offered ? [{ name: HOSTILE }] : [] }))
@@ -365,7 +365,7 @@ describe('evidence by the detail (meetings, playbooks, objects)', () => {
     expect(trial.column(live('crm_records'))).toEqual([])
   })
 
-  test('a result that its meeting’s complete answer no longer holds is tombstoned', async () => {
+  test('a result that is missing from the complete answer of its meeting is deleted', async () => {
     const api = await startScriptedApi()
     let results = ['r1', 'r2']
     api.on('/v1/meetings', () => v1Page([meeting('a')]))
@@ -379,8 +379,8 @@ describe('evidence by the detail (meetings, playbooks, objects)', () => {
   })
 })
 
-describe('evidence by the list itself (collection_meetings)', () => {
-  test('a meeting that left the collection goes when the list was read to its end, and not before', async () => {
+describe('deletions that the list itself confirms (collection_meetings)', () => {
+  test('a meeting that left the collection is deleted when the list was read to its end, and not before', async () => {
     const api = await startScriptedApi()
     let meetings = ['m1', 'm2', 'm3']
     let whole = true
@@ -407,8 +407,8 @@ describe('evidence by the list itself (collection_meetings)', () => {
   })
 })
 
-describe('a pass that is not complete', () => {
-  test('deletes nothing, whatever it did not show', async () => {
+describe('an incomplete pass', () => {
+  test('an incomplete pass deletes nothing, whatever it did not show', async () => {
     const api = await startScriptedApi()
     const rows = [1, 2, 3, 4, 5, 6].map(number => message(number))
     const list = scriptedList({ ...MESSAGES, rows, pageSize: 2 })
@@ -432,7 +432,7 @@ describe('a pass that is not complete', () => {
 describe('the safety catch', () => {
   const collections = (count: number) => Array.from({ length: count }, (_, index) => ({ id: `c${index}` }))
 
-  test('holds back when more than 20 and more than a fifth would go, until a second round a day later', async () => {
+  test('the guard holds back more than 20 rows and more than a fifth until a second round a day later', async () => {
     const api = await startScriptedApi()
     let present = collections(100)
     api.on('/v1/collections', () => v1Page(present))
@@ -451,7 +451,7 @@ describe('the safety catch', () => {
     expect(stateOf(trial, 'collections')).toBe('ok')
   })
 
-  test('lets a fifth go, and twenty of any number', async () => {
+  test('the guard lets a fifth of the rows, and twenty of any number, be deleted', async () => {
     const api = await startScriptedApi()
     let present = collections(110)
     api.on('/v1/collections', () => v1Page(present))
@@ -483,7 +483,7 @@ describe('the safety catch', () => {
 })
 
 describe('rows at one instant across the end of a page', () => {
-  test.each([1, 2, 3, 4])('are no candidates while they are listed (%i a page)', async pageSize => {
+  test.each([1, 2, 3, 4])('rows that are listed are not suspected (%i a page)', async pageSize => {
     const api = await startScriptedApi()
     const at = minutesBack(1)
     const rows = [message(0), ...[1, 2, 3, 4, 5].map(n => message(n, { received_at: at })), message(6)]
@@ -505,7 +505,7 @@ describe('rows at one instant across the end of a page', () => {
     [1, 3],
     [4, 0],
     [4, 6],
-  ])('%i a page: number %i is found missing', async (pageSize, gone) => {
+  ])('with %i a page, the deletion of row %i is found', async (pageSize, gone) => {
     const api = await startScriptedApi()
     const at = minutesBack(1)
     const rows = [message(0), ...[1, 2, 3, 4, 5].map(n => message(n, { received_at: at })), message(6)]

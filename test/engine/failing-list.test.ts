@@ -11,11 +11,11 @@ const POLL_MS = 5000
 describe.each([
   ['of three hundred rows', 300],
   ['of so few rows that a page holds them all', 20],
-])('a list %s that answers nothing but errors for a while', (_, count) => {
+])('a list %s that answers only errors for a while', (_, count) => {
   test.each([
     ['half a minute', 30_000],
     ['ten minutes', 10 * MINUTE],
-  ])('for %s is polled at its newest end as before once it answers', async (_name, outageMs) => {
+  ])('the list is polled at its newest end as before once it answers after %s', async (_name, outageMs) => {
     const api = await startScriptedApi()
     const trial = await startTrial(api)
     const ago = (ms: number) => new Date(trial.clock.now() - ms).toISOString()
@@ -54,8 +54,7 @@ describe.each([
     for (let done = 0; done < 3; done += 1) await poll()
 
     const [head] = segments()
-    // The newest end holds half a page of rows again (the 51st is the first below it), so that what comes late among
-    // them is seen at the poll.
+    // The newest end has half a page of rows again (the 51st is the first below it), so that the poll sees late rows among them.
     const begins = rows[50]?.received_at ?? ''
     expect(head?.from ?? '').toBe(count > 50 ? begins : '')
     list.rows.push(message(1000, { received_at: ago(30 * MINUTE + 1) }))

@@ -4,7 +4,7 @@ import { faultOf, ofRequest } from '../../src/engine/scheduler/faults.ts'
 import { ResourceError, RetryError, StopError } from '../../src/errors.ts'
 import type { LogFields } from '../../src/log.ts'
 
-describe('an error of a request', () => {
+describe('the error of a request', () => {
   const request = {
     resource: 'messages',
     route: '/v2/messages/{id}',
@@ -12,22 +12,25 @@ describe('an error of a request', () => {
     query: { ids: 'somebody@example.com' },
   }
 
-  test.each([ResourceError, RetryError])('names method and path, and nothing of the query (%o)', Kind => {
-    const error = ofRequest(new Kind('The API answers 500', { code: 'server', hint: 'Wait.' }), request)
-    expect(error).toBeInstanceOf(Kind)
-    expect(error).toMatchObject({
-      message: 'GET /v2/messages/4711: The API answers 500',
-      code: 'server',
-      hint: 'Wait.',
-    })
-  })
+  test.each([ResourceError, RetryError])(
+    'the error names method and path, and no part of the query (%o)',
+    Kind => {
+      const error = ofRequest(new Kind('The API answers 500', { code: 'server', hint: 'Wait.' }), request)
+      expect(error).toBeInstanceOf(Kind)
+      expect(error).toMatchObject({
+        message: 'GET /v2/messages/4711: The API answers 500',
+        code: 'server',
+        hint: 'Wait.',
+      })
+    },
+  )
 
-  test('that ends the run stays as it is', () => {
+  test('an error that ends the run is unchanged', () => {
     const error = new StopError('The disk is full', { code: 'x', exitStatus: 73 })
     expect(ofRequest(error, request)).toBe(error)
   })
 
-  test('shows an id of any length in part', () => {
+  test('the error shows only a part of an id of any length', () => {
     const error = ofRequest(new ResourceError('x', { code: 'x' }), {
       ...request,
       path: `/${'y'.repeat(3000)}`,
@@ -35,7 +38,7 @@ describe('an error of a request', () => {
     expect(error.message.length).toBeLessThan(200)
   })
 
-  test('that a handler threw fails its resource, with what was thrown as its cause', () => {
+  test('an error thrown by a handler fails its resource, and is its cause', () => {
     const thrown = new RangeError('Maximum call stack size exceeded')
     const fault = faultOf(thrown, { feed: 'messages.list' })
     expect(fault).toBeInstanceOf(ResourceError)
@@ -56,7 +59,7 @@ describe('the log of failures', () => {
   const where = { resource: 'messages', feed: 'messages.list' } as const
   const error = (code: string) => new ResourceError('why', { code })
 
-  test('says the same failure at the first, the tenth and the hundredth time, and when it is over', () => {
+  test('the first, tenth and hundredth equal failure is logged, and its end too', () => {
     const { lines, failures } = logged()
     for (let time = 0; time < 150; time += 1) failures.failed(where, error('server'))
     failures.recovered('messages')
@@ -69,7 +72,7 @@ describe('the log of failures', () => {
     ])
   })
 
-  test('says of deletions that are held back what is held, and not that the resource cannot be read', () => {
+  test('the line for held-back deletions says what is held back, and does not say that the resource cannot be read', () => {
     const { lines, failures } = logged()
     const held = {
       begins: 'Deletions are held back',
@@ -93,7 +96,7 @@ describe('the log of failures', () => {
     ])
   })
 
-  test('tells failures of another kind, feed or streak apart', () => {
+  test('failures of another kind, feed or series are logged separately', () => {
     const { lines, failures } = logged()
     failures.failed(where, error('server'))
     failures.failed(where, error('timeout'))

@@ -4,7 +4,7 @@ import { message, startTrial, uuid } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
 describe('a field that two endpoints show differently', () => {
-  test('has no body read again, and what the list shows is kept', async () => {
+  test('the difference makes no text due, and the value of the list is kept', async () => {
     const api = await startScriptedApi()
     let listed = message(1)
     api.on('/v2/messages', () => v2Page([listed]))
@@ -36,7 +36,7 @@ describe('a field that two endpoints show differently', () => {
     expect(trial.column('SELECT subject FROM messages')).toEqual(['Changed'])
   })
 
-  test('is taken from the single read of a message that was withdrawn and is there again', async () => {
+  test('the value of the single read is kept for a message that was deleted and is back', async () => {
     const api = await startScriptedApi()
     api.on('/v2/messages', () => v2Page([message(1)]))
     api.on('/v2/messages/{id}', () => ({ body: { ...message(1), subject: 'There again', text: 'words' } }))
@@ -53,11 +53,11 @@ describe('a field that two endpoints show differently', () => {
   })
 })
 
-describe('a message that changed', () => {
+describe('a message that has changed', () => {
   test.each([
-    ['once, is read again until the answer shows the change', 1, 3],
-    ['always, has its text believed after three more', Number.POSITIVE_INFINITY, 5],
-  ])('and that a replica that lags shows as it was, %s', async (_, lags, reads) => {
+    ['once is read again until the answer shows the change', 1, 3],
+    ['always keeps its text after three more reads', Number.POSITIVE_INFINITY, 5],
+  ])('a message that a lagging replica shows unchanged %s', async (_, lags, reads) => {
     const api = await startScriptedApi()
     const versions = ['first', 'second'].map(text => ({ ...message(1, { subject: text }), text }))
     let now = 0
@@ -84,7 +84,7 @@ describe('a message that changed', () => {
   })
 })
 
-describe('a link that is signed anew for each answer', () => {
+describe('a link that is signed again for each answer', () => {
   const SIGNED = [
     ['of a meeting', () => ({ recording_link: `https://example.com/${Math.random()}` })],
     [
@@ -93,7 +93,7 @@ describe('a link that is signed anew for each answer', () => {
     ],
   ] as const
 
-  test.each(SIGNED)('%s has no transcript read again', async (_, signed) => {
+  test.each(SIGNED)('a new signature %s makes no transcript due', async (_, signed) => {
     const api = await startScriptedApi()
     let title = 'Kickoff'
     api.on('/v1/meetings', () => v1Page([{ meeting_id: 'm' }]))
@@ -126,7 +126,7 @@ describe('a link that is signed anew for each answer', () => {
 })
 
 describe('texts that wait', () => {
-  /** Many texts that are empty and fall due again, of which one has just been asked for; then an older e-mail comes. */
+  /** Many empty texts that fall due again, one of them just read; then an older e-mail arrives. */
   async function startWaiting() {
     const api = await startScriptedApi()
     const listed = Array.from({ length: 60 }, (_, number) => message(number + 1))
@@ -142,7 +142,7 @@ describe('texts that wait', () => {
     return { api, trial, timed, listed }
   }
 
-  test('are read soon after they have come, whatever was to be read before', async () => {
+  test('new texts are read soon after they arrive, whatever was waiting before', async () => {
     const { api, trial, timed, listed } = await startWaiting()
     listed.push(message(61), message(62))
     timed.context.wishes.add('messages.list')
@@ -154,7 +154,7 @@ describe('texts that wait', () => {
     expect(ids.slice(before)).toEqual(expect.arrayContaining([uuid(61), uuid(62)]))
   })
 
-  test('leave the others every second turn, however slow the reads are', async () => {
+  test('new texts leave every second turn to the others, however slow the reads are', async () => {
     const { api, trial, timed, listed } = await startWaiting()
     for (let number = 61; number <= 90; number += 1) listed.push(message(number))
     timed.context.wishes.add('messages.list')

@@ -12,7 +12,7 @@ import {
 import { API_KEY, message, outcomeOf, startTrial, stateOf, uuid } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
-describe('a page, its checkpoint and its tasks', () => {
+describe('the transaction of a page', () => {
   const activity = (number: number) => ({
     id: uuid(number),
     type: 'meeting',
@@ -22,7 +22,7 @@ describe('a page, its checkpoint and its tasks', () => {
     links: [],
   })
 
-  test('are stored together or not at all', async () => {
+  test('a page, its checkpoint and its tasks are stored together or not at all', async () => {
     const api = await startScriptedApi()
     api.on('/v2/activities', ({ query }) =>
       query['cursor'] === 'second' ? v2Page([activity(3)]) : v2Page([activity(1), activity(2)], 'second'),
@@ -52,14 +52,14 @@ describe('a page, its checkpoint and its tasks', () => {
   })
 })
 
-describe('an older answer', () => {
-  test('that arrives later than a newer one does not overwrite it: a body read before the list was asked again', async () => {
+describe('an older answer that arrives late', () => {
+  test('a text that was read before the list does not overwrite the newer list', async () => {
     const api = await startScriptedApi()
     const bodyAsked = signal()
     const listStored = signal()
     const old = message(1, { subject: 'old' })
     const fresh = message(1, { subject: 'fresh' })
-    // The first page ends long before the message, so that its body is asked for while the second is under way.
+    // The first page ends long before the message, so that its text is read while the second page is in flight.
     const early = message(9, { received_at: '2026-01-01T00:00:00.000Z' })
     let bodies = 0
     api.on('/v2/messages/{id}', async ({ params: [id] }) => {
@@ -95,7 +95,7 @@ describe('an older answer', () => {
     })
   })
 
-  test('an answer that was asked for before a row was withdrawn does not bring it back, a later one does', async () => {
+  test('an answer from before the deletion of a row does not bring it back, and a later one does', async () => {
     const api = await startScriptedApi()
     const members = [{ id: 'a', name: 'Aiko' }]
     api.on('/v1/members', () => numberedPage(members))
@@ -112,7 +112,7 @@ describe('an older answer', () => {
     expect(trial.column('SELECT count(*) FROM live_members')).toEqual([1])
   })
 
-  test('is told by the order of the requests, and forgotten when nothing older is under way', () => {
+  test('the order of the requests decides, and is forgotten when no older one is in flight', () => {
     const freshness = createFreshness()
     const [first, second, third] = [freshness.begin(), freshness.begin(), freshness.begin()]
     expect(freshness.admits(second, 't', 'k')).toBe(true)
@@ -130,8 +130,8 @@ describe('an older answer', () => {
   })
 })
 
-describe('what fits nowhere', () => {
-  test('goes to _extra or sync_rejects, the page is stored, and drift is logged once per field', async () => {
+describe('values that fit no column', () => {
+  test('a misfit is stored in _extra or sync_rejects, the page is stored, and drift is logged once per field', async () => {
     const api = await startScriptedApi()
     const odd = Array.from({ length: 50 }, (_, index) => ({
       id: `c${index}`,
@@ -163,7 +163,7 @@ describe('what fits nowhere', () => {
     expect(trial.logged()).not.toContain('secret')
   })
 
-  test('a reject is resolved when the item was stored after all or the list no longer shows it', async () => {
+  test('a reject is resolved when the item was stored or the list no longer shows it', async () => {
     const api = await startScriptedApi()
     let items: unknown[] = [{ name: 'first' }, { name: 'second' }]
     api.on('/v1/collections', () => v1Page(items))
@@ -199,7 +199,7 @@ describe('what fits nowhere', () => {
     ])
   })
 
-  test('a text that is no text is kept with all its digits and those of its neighbours', async () => {
+  test('a value that is not a text is kept with all its digits and those of its neighbours', async () => {
     const api = await startScriptedApi()
     api.on('/v2/messages', () => v2Page([message(1)]))
     const body = JSON.stringify({ ...message(1), text: { odd: 1 } })
@@ -213,7 +213,7 @@ describe('what fits nowhere', () => {
 })
 
 describe('a second run that finds nothing new', () => {
-  test('writes no row of the warehouse again', async () => {
+  test('a second run without news writes no row of the warehouse', async () => {
     const api = await startScriptedApi()
     let turn = 0
     /** The same fields in another order every time. */
@@ -286,10 +286,10 @@ describe('a second run that finds nothing new', () => {
   })
 })
 
-describe('transcripts', () => {
+describe('the transcripts of meetings', () => {
   const chosen = ['activities', 'meetings', 'transcripts'] as const
 
-  test('that were there are believed empty only after two empty answers an interval apart', async () => {
+  test('a stored transcript is deleted only after two empty answers an interval apart', async () => {
     const api = await startScriptedApi()
     let entries: unknown[] = [{ text: 'words' }]
     let title = 'a'
@@ -315,7 +315,7 @@ describe('transcripts', () => {
     expect(trial.column('SELECT count(*) FROM transcript_entries')).toEqual([0])
   })
 
-  test('a read that failed does not count as an empty answer', async () => {
+  test('a failed read does not count as an empty answer', async () => {
     const api = await startScriptedApi()
     let answer: ScriptedAnswer = { body: { data: [{ text: 'words' }] } }
     let title = 'a'
@@ -335,7 +335,7 @@ describe('transcripts', () => {
     expect(trial.column('SELECT count(*) FROM transcript_entries')).toEqual([1])
   })
 
-  test('of a withheld meeting are out of the live views, and read when it is open again', async () => {
+  test('the transcript of a withheld meeting is not live, and is read when the meeting opens again', async () => {
     const api = await startScriptedApi()
     let open = true
     const meeting = { meeting_id: 'm', overview_status: 'COMPLETED', speakers: [{ speaker_name: 'x' }] }
@@ -364,8 +364,8 @@ describe('transcripts', () => {
   })
 })
 
-describe('secrets', () => {
-  test('neither the key nor anyone’s words reach the log, an error or the sync state', async () => {
+describe('secrets and content', () => {
+  test('neither the key nor any content reaches the log, an error or the sync state', async () => {
     const api = await startScriptedApi()
     const secrets = [
       'Zephyrine',
@@ -407,7 +407,7 @@ describe('secrets', () => {
     expect(trial.store.db.serialize().includes(API_KEY)).toBe(false)
   })
 
-  test('a fault of the program says nothing of what it was working on', async () => {
+  test('an error of the program quotes nothing of its input', async () => {
     const api = await startScriptedApi()
     api.on('/v2/messages', () => v2Page([message(1, { subject: 'Whispered subject' })]))
     const trial = await startTrial(api)
@@ -418,7 +418,7 @@ describe('secrets', () => {
     expect(said).not.toContain('Whispered')
   })
 
-  test('a fault of the program fails the one read in which it shows, and leaves its stack in the log', async () => {
+  test('an error of the program fails only its read, and its stack is logged', async () => {
     const api = await startScriptedApi()
     api.on('/v1/members', () => numberedPage([{ id: 'a', name: 'A' }]))
     api.on('/v1/teams', () => numberedPage([{ id: 't', name: 'T' }]))

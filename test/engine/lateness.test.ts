@@ -24,14 +24,14 @@ describe('a list', () => {
     ['never falls due when it does so in more than a week', [part(0, WEEK)], NOW + 2 * WEEK, 'never-due'],
     ['never falls due when no part of it does', [], undefined, 'never-due'],
     ['that was never read is due and not late', [], NOW, undefined],
-  ])('%s', (_, parts, dueAt, reason) => {
+  ])('a list %s', (_, parts, dueAt, reason) => {
     const lateness = latenessAt([{ feed: 'members.list', dueAt, parts }], { now: NOW, longestMs: WEEK })
     expect(lateness?.reason).toBe(reason)
   })
 })
 
 describe('a resource whose newest end is not read', () => {
-  test('is failing after twice the poll interval, with the list and the time, and ok once it was read', async () => {
+  test('the resource is failing after twice the poll interval, with the list and the time, and ok once it was read', async () => {
     const api = await startScriptedApi()
     const trial = await startTrial(api)
     const clock = virtualClock(Date.now())
@@ -57,7 +57,7 @@ describe('a resource whose newest end is not read', () => {
     expect(stateOf(trial, 'activities')).toBe('ok')
   })
 
-  test('is ok again as soon as it is read on schedule, also while its run goes on', async () => {
+  test('the resource is ok again as soon as it is read on schedule, also while its run continues', async () => {
     const api = await startScriptedApi()
     const trial = await startTrial(api)
     const clock = virtualClock(Date.now())
@@ -74,7 +74,7 @@ describe('a resource whose newest end is not read', () => {
     expect(stateOf(trial, 'activities')).toBe('ok')
   })
 
-  test('keeps another reason for which it fails', async () => {
+  test('the resource keeps another reason of its failure', async () => {
     const api = await startScriptedApi()
     const trial = await startTrial(api)
     const { context, drain } = await startTimed(api, trial, ['activities'], {

@@ -29,11 +29,11 @@ const page = (more: Partial<FailedTimelinePage> = {}): FailedTimelinePage => ({
   ...more,
 })
 
-describe('a page of a timeline that failed', () => {
+describe('a failing page of a timeline', () => {
   test.each<[string, Partial<FailedTimelinePage>, object]>([
     ['is asked for with a tenth of its rows', {}, { step: 'shrink', limit: 10 }],
-    ['then with one row', { limit: 10 }, { step: 'shrink', limit: 1 }],
-    ['then its span is cut in the middle', { limit: 1 }, { step: 'cut', at: NOW - 4000 }],
+    ['is then asked for with one row', { limit: 10 }, { step: 'shrink', limit: 1 }],
+    ['is then cut in the middle of its span', { limit: 1 }, { step: 'cut', at: NOW - 4000 }],
     [
       'without a lower end is cut below its top, further with each failure',
       { limit: 1, from: null, attempts: 3 },
@@ -59,14 +59,18 @@ describe('a page of a timeline that failed', () => {
       { from: at(-2), rowsAgain: 100 },
       { step: 'shrink', limit: 10 },
     ],
-    ['but not where those are many', { from: at(-2), rowsAgain: 101 }, { step: 'step-over' }],
     [
-      'is stepped over at the begin of the axis',
+      'is stepped over at once where those rows are many',
+      { from: at(-2), rowsAgain: 101 },
+      { step: 'step-over' },
+    ],
+    [
+      'is stepped over at the start of the axis',
       { limit: 1, from: null, to: '0001-01-01T00:00:00.000Z' },
       { step: 'step-over' },
     ],
-    ['is asked for once more as it is where that may help', { mayPass: true }, { step: 'wait' }],
-    ['and narrowed after that', { mayPass: true, attempts: 2 }, { step: 'shrink', limit: 10 }],
+    ['is asked for once more unchanged where that may help', { mayPass: true }, { step: 'wait' }],
+    ['is narrowed after that', { mayPass: true, attempts: 2 }, { step: 'shrink', limit: 10 }],
     [
       'is narrowed at once where it is too large',
       { mayPass: true, code: 'response-too-large' },
@@ -84,11 +88,11 @@ describe('a page of a timeline that failed', () => {
       { limit: 1, feedFailures: MOST_FAILURES_IN_A_ROW + 1 },
       { step: 'wait' },
     ],
-  ])('%s', (_, more, next) => {
+  ])('a failing page %s', (_, more, next) => {
     expect(nextForPage(page(more))).toEqual(next)
   })
 
-  test('is cut within its span, until it is alone, in some fifty steps', () => {
+  test('a failing page is cut within its span until the row is alone, in some fifty steps', () => {
     const instant = fc.option(fc.integer({ min: -1e13, max: 1e11 }))
     fc.assert(
       fc.property(instant, fc.nat(1e12), instant, (from, span, bad) => {
@@ -109,7 +113,7 @@ describe('a page of a timeline that failed', () => {
     )
   })
 
-  test('is followed by pages of the usual size when ten smaller ones were answered', () => {
+  test('pages have the usual size again after ten smaller ones were answered', () => {
     expect([1, 9, 10, 11].map(pages => limitAfter(pages, 1, 100))).toEqual([1, 1, 10, 10])
     expect([9, 10].map(pages => limitAfter(pages, 10, 100))).toEqual([10, 100])
     expect(limitAfter(10, 10, 50)).toBe(50)
@@ -117,7 +121,7 @@ describe('a page of a timeline that failed', () => {
   })
 })
 
-describe('a period of a log that failed', () => {
+describe('a failing period of a log', () => {
   const period = { attempts: 2, limit: 0, code: 'server', mayPass: true, isAnswered: true, feedFailures: 2 }
   const HOUR = 3_600_000
   test.each<[string, object, object]>([
@@ -132,12 +136,12 @@ describe('a period of a log that failed', () => {
       { step: 'cut', at: NOW - HOUR / 2 },
     ],
     ['is stepped over where it is a minute', { from: at(-60_000) }, { step: 'step-over' }],
-  ])('%s', (_, more, next) => {
+  ])('a failing period %s', (_, more, next) => {
     expect(nextForPeriod({ ...period, from: at(-HOUR), to: at(0), ...more })).toEqual(next)
   })
 })
 
-test('a page of a list that cannot be cut is asked for with fewer rows once, and then put off', () => {
+test('a failing page of a list that cannot be cut is requested with fewer rows once, and then postponed', () => {
   const passed = { attempts: 1, limit: 100, code: 'server', mayPass: false }
   expect(nextForPass(passed)).toEqual({ step: 'shrink', limit: 10 })
   expect(nextForPass({ ...passed, limit: 10 })).toEqual({ step: 'wait' })
@@ -147,7 +151,7 @@ test('a page of a list that cannot be cut is asked for with fewer rows once, and
   expect(nextForPass({ ...passed, mayPass: true })).toEqual({ step: 'wait' })
   expect(nextForPass({ ...passed, code: 'refused-400' })).toEqual({ step: 'wait' })
   expect(nextForPass({ ...passed, code: 'refused-410' })).toEqual({ step: 'shrink', limit: 10 })
-  // A list that was asked for without any limit keeps it so.
+  // A list that was requested without a limit keeps it that way.
   expect(nextForPass({ ...passed, limit: 0 })).toEqual({ step: 'wait' })
 })
 
@@ -169,7 +173,7 @@ test('halving the keys of a request finds each bad one, whatever there are', () 
   )
 })
 
-test('what cannot be read by itself is tried after growing waits, once a week at last', () => {
+test('a bad key is retried after growing waits, finally once a week', () => {
   const hours = [1, 2, 3, 7, 8, 100].map(failures => aloneBackoffMs(failures) / 3_600_000)
   expect(hours).toEqual([2, 4, 8, 128, 168, 168])
 })

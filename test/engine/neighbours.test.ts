@@ -25,7 +25,7 @@ import { startTimed } from './trial-timed.ts'
 
 /** One bad thing is put off by itself and reported; everything next to it is read. */
 
-describe('an id that no request can name', () => {
+describe('an id that no request can contain', () => {
   const HOSTILE = [
     'half \ud800',
     '\udc00',
@@ -39,7 +39,7 @@ describe('an id that no request can name', () => {
     'é',
   ]
 
-  test('is rejected from a list of keys, and the run ends with every other one read', async () => {
+  test('the id is rejected from a list of keys, and the run reads all others', async () => {
     const id = fc.oneof(
       fc.constantFrom(...HOSTILE, 'x'.repeat(100_000)),
       fc.string({ unit: 'binary', maxLength: 5 }),
@@ -67,7 +67,7 @@ describe('an id that no request can name', () => {
   })
 })
 
-describe('a page of a timeline that cannot be answered', () => {
+describe('a failing page of a timeline', () => {
   const MESSAGES = { time: 'received_at', from: 'received_from', to: 'received_to' } as const
 
   /** A list on which a page with one of the bad rows answers with this status. */
@@ -102,7 +102,7 @@ describe('a page of a timeline that cannot be answered', () => {
     ['in the middle', 410, [150]],
     ['the newest', 410, [1]],
     ['the newest', 422, [1]],
-  ])('costs only the row that it fails for: %s (%i)', async (_, status, bad) => {
+  ])('the failing page costs only its bad row: %s (%i)', async (_, status, bad) => {
     const { api, trial, mend } = await startHostile(300, bad, status)
     expect(outcomeOf(await trial.run(['messages']), 'messages')).toBe('failed')
     expect(trial.column(stored)).toEqual(all(300, bad))
@@ -118,10 +118,10 @@ describe('a page of a timeline that cannot be answered', () => {
   })
 })
 
-describe('a single read that fails', () => {
+describe('a failing single read', () => {
   const HOUR = 3_600_000
 
-  /** Has keys asked for, the last one first. */
+  /** Makes keys due, the last one first. */
   const demand = ({ store }: Trial, feed: string, keys: readonly string[], scope = '') =>
     store.transaction(() => {
       keys.forEach((key, index) => {
@@ -135,7 +135,7 @@ describe('a single read that fails', () => {
     api.asked(route).filter(({ params: [one] }) => one === key).length
 
   test.each([500, 400])(
-    'is put off by itself with growing waits: the others are asked at once (%i)',
+    'the read is postponed with growing waits, and the others are made at once (%i)',
     async status => {
       const api = await startScriptedApi()
       api.on('/v1/collections/{id}', ({ params: [id] }) =>
@@ -161,7 +161,7 @@ describe('a single read that fails', () => {
     },
   )
 
-  test('of a backfill does not keep it from the others, and the next run tries it again', async () => {
+  test('a failing read of a backfill delays no other, and the next run retries it', async () => {
     const api = await startScriptedApi()
     let isBad = true
     api.on('/v1/collections/{id}', ({ params: [id] }) =>
@@ -179,7 +179,7 @@ describe('a single read that fails', () => {
     expect(trial.column('SELECT id FROM collections ORDER BY 1')).toEqual([...good, 'bad'])
   })
 
-  test('is found among a hundred ids of one request by halving them', async () => {
+  test('a bad id among a hundred of one request is found by halving', async () => {
     const api = await startScriptedApi()
     const bad = [17, 18, 99].map(uuid)
     const answered: string[] = []
@@ -202,7 +202,7 @@ describe('a single read that fails', () => {
     expect(api.requests.length).toBeLessThan(2 * 7 * bad.length + 10)
   })
 
-  test('of a changed record leaves the other changes to be read', async () => {
+  test('a failing read of a changed record leaves the other changes to be read', async () => {
     const api = await startScriptedApi()
     const shown = (key: string) => ({ id: key, object: 'deal', fields: {}, updated_at: null })
     api.on('/v2/objects/{object}/records', ({ query: { ids = '' } }) => {
@@ -217,7 +217,7 @@ describe('a single read that fails', () => {
     expect(trial.column('SELECT id FROM crm_records ORDER BY 1')).toEqual([2, 3, 4].map(uuid))
   })
 
-  test('of ten of the newest items in a row does not end a backfill of the others', async () => {
+  test('ten failing reads of the newest items do not end a backfill of the others', async () => {
     const api = await startScriptedApi()
     const ids = Array.from({ length: 40 }, (_, index) => `m${String(index).padStart(2, '0')}`)
     const bad = new Set(ids.slice(0, 15))
@@ -232,7 +232,7 @@ describe('a single read that fails', () => {
     expect(trial.column('SELECT id FROM meetings ORDER BY 1')).toEqual(ids.filter(id => !bad.has(id)))
   })
 
-  test('of an object that is not offered does not hide the tasks of others behind its own', async () => {
+  test('the tasks of an unavailable object do not hide those of other objects', async () => {
     const api = await startScriptedApi()
     api.on('/v2/objects/{object}/records', ({ params: [object] }) =>
       object === 'company' ? refused(404) : v2Page([]),
@@ -255,7 +255,7 @@ describe('a single read that fails', () => {
   })
 })
 
-describe('a list in scopes of which one fails', () => {
+describe('a list of which one scope fails', () => {
   async function startObjects(answer: () => ScriptedAnswer) {
     const api = await startScriptedApi()
     const objects = ['deal', 'company', 'contact'].map(name => ({ name }))
@@ -268,7 +268,7 @@ describe('a list in scopes of which one fails', () => {
   }
   const RESOURCES = ['crm_objects', 'crm_records'] as const
 
-  test('is put off by itself, says so, and is asked for each quarter of an hour at most', async () => {
+  test('the scope is postponed alone, gives a reason, and is read at most each quarter of an hour', async () => {
     let answer = refused(500)
     const { api, trial } = await startObjects(() => answer)
     const timed = await startTimed(api, trial, RESOURCES)
@@ -283,7 +283,7 @@ describe('a list in scopes of which one fails', () => {
     await settle()
     expect(trial.column('SELECT object FROM crm_records ORDER BY 1')).toEqual(['contact', 'deal'])
     expect(stateOf(trial, 'crm_records')).toBe('failing')
-    // The object itself, and its records with full pages and with smaller ones, are asked for at first.
+    // The first requests are for the object itself, and for its records with full and with smaller pages.
     for (let minutes = 0; minutes < 24 * 60; minutes += 5) {
       timed.moveClock(5 * 60_000)
       await timed.drain()
@@ -297,7 +297,7 @@ describe('a list in scopes of which one fails', () => {
     expect(stateOf(trial, 'crm_records')).toBe('ok')
   })
 
-  test('is asked for with smaller pages, from its top, where a page is too large', async () => {
+  test('the scope is read in smaller pages from its top when a page is too large', async () => {
     const { api, trial } = await startObjects(() => v2Page([]))
     const rows = Array.from({ length: 30 }, (_, index) => ({
       id: uuid(index),
@@ -315,7 +315,7 @@ describe('a list in scopes of which one fails', () => {
   })
 })
 
-describe('a workspace with bad things anywhere', () => {
+describe('a workspace with bad rows anywhere', () => {
   const MESSAGES = { time: 'received_at', from: 'received_from', to: 'received_to' } as const
   const RESOURCES = ['messages', 'message_bodies', 'meetings'] as const
 
@@ -325,7 +325,7 @@ describe('a workspace with bad things anywhere', () => {
     error: refused(500),
     garbled: { text: '<html>' },
     cut: { cut: true },
-    // Larger than what a trial takes.
+    // Larger than a trial accepts.
     large: { text: `"${'x'.repeat(1_100_000)}"` },
   } satisfies Record<string, ScriptedAnswer>
 
@@ -405,7 +405,7 @@ describe('a workspace with bad things anywhere', () => {
     meetings: column('SELECT id FROM live_meetings ORDER BY 1'),
   })
 
-  test('is read but for them by a backfill, and wholly by the next once they are mended', async () => {
+  test('a backfill reads everything except the bad rows, and the next one reads those after a repair', async () => {
     await fc.assert(
       fc.asyncProperty(worlds, async ({ size, apart, bad }) => {
         const world = await startWorkspace(size, apart, bad)
@@ -423,7 +423,7 @@ describe('a workspace with bad things anywhere', () => {
     )
   })
 
-  test('is read but for them by the daemon, which polls the newest end all the while', async () => {
+  test('the daemon reads everything except the bad rows, and polls the newest end meanwhile', async () => {
     await fc.assert(
       fc.asyncProperty(worlds, async ({ size, apart, bad }) => {
         const world = await startWorkspace(size, apart, bad)

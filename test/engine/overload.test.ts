@@ -10,7 +10,7 @@ const DAY = 24 * HOUR
 
 interface Overloaded {
   trial: Trial
-  /** Makes so many requests of one feed, with so much time between them. */
+  /** Makes this many requests of one feed, with this time between them. */
   ask(feed: string, requests: number, everyMs: number): Promise<void>
 }
 
@@ -31,7 +31,7 @@ async function weekAfterBackfill(api: ScriptedApi, resources: readonly ResourceN
   }
 }
 
-describe('where more is due than the API allows', () => {
+describe('overload: more is due than the API allows', () => {
   test('the records of every CRM object are listed equally often', async () => {
     const objects = ['Order', 'company', 'contact', 'deal', 'renewal', 'site visit', 'stage', '契約書']
     const { api } = await startCrm(Object.fromEntries(objects.map(name => [name, {}])))

@@ -19,7 +19,7 @@ describe('the end of a list', () => {
     expect(trial.column(ids)).toEqual(uuids(1, 2))
   })
 
-  test('an empty page with has_next_page is not the end', async () => {
+  test('an empty page with has_next_page does not end the list', async () => {
     const api = await startScriptedApi()
     api.on('/v2/messages', ({ query }) =>
       query['cursor'] === 'second' ? v2Page([message(1)]) : v2Page([], 'second'),
@@ -29,7 +29,7 @@ describe('the end of a list', () => {
     expect(trial.column(ids)).toEqual(uuids(1))
   })
 
-  test('has_next_page without a cursor is no answer: the resource fails and the checkpoint stays', async () => {
+  test('has_next_page without a cursor is an error: the resource fails and the checkpoint stays', async () => {
     const api = await startScriptedApi()
     let broken = true
     api.on('/v2/messages', ({ query }) => {
@@ -71,7 +71,7 @@ describe('the end of a list', () => {
     expect(api.asked('/v1/members')).toHaveLength(3)
   })
 
-  test('an object in which no list is found is a fault and never an empty list', async () => {
+  test('an object without a list is an error and not an empty list', async () => {
     const api = await startScriptedApi()
     api.on('/v1/meetings', () => v1Page([{ meeting_id: 'm1' }]))
     api.on('/v1/meetings/{id}', () => ({
@@ -116,12 +116,12 @@ describe('the end of a list', () => {
   })
 })
 
-describe('a list that goes round in a circle', () => {
+describe('a list that returns the same cursors', () => {
   test.each([
     ['one page', ['a']],
     ['two pages', ['a', 'b']],
     ['three pages', ['a', 'b', 'c']],
-  ])('of %s ends with an error and not in a loop', async (_name, circle) => {
+  ])('a cycle of %s ends with an error and not in a loop', async (_name, circle) => {
     const api = await startScriptedApi()
     const next = (cursor: string | undefined) => circle[(circle.indexOf(cursor ?? '') + 1) % circle.length]
     const rows = [message(1), message(2), message(3)]
@@ -142,7 +142,7 @@ describe('a list that goes round in a circle', () => {
   test.each([
     ['/v1/collections', 'collections', ['collections']],
     ['/v1/public-api-access-logs', 'access_logs', ['access_logs']],
-  ] as const)('ends with an error on %s too', async (route, resource, resources) => {
+  ] as const)('a cycle on %s ends with an error too', async (route, resource, resources) => {
     const api = await startScriptedApi()
     api.on(route, ({ query }) =>
       api.requests.length > 200 ? v1Page([]) : v1Page([{ id: 'a' }], query['cursor'] === 'a' ? 'b' : 'a'),
@@ -152,7 +152,7 @@ describe('a list that goes round in a circle', () => {
     expect(api.requests.length).toBeLessThan(60)
   })
 
-  test('that is about the links of a record ends with an error too', async () => {
+  test('a cycle in the links of a record ends with an error too', async () => {
     const api = await startScriptedApi()
     const row = (object: string, number: number) => ({
       id: uuid(number),
@@ -176,7 +176,7 @@ describe('a list that goes round in a circle', () => {
 describe('a cursor that the API refuses with 400', () => {
   const five = [1, 2, 3, 4, 5].map(number => message(number))
 
-  test('begins the pass again and loses no row', async () => {
+  test('a refused cursor restarts the pass from the top and loses no row', async () => {
     const api = await startScriptedApi()
     const list = scriptedList({
       ...BOUNDS,
@@ -190,7 +190,7 @@ describe('a cursor that the API refuses with 400', () => {
     expect(trial.column(ids)).toEqual(uuids(1, 2, 3, 4, 5))
   })
 
-  test('begins a snapshot again, once', async () => {
+  test('a refused cursor restarts a list without event time once', async () => {
     const api = await startScriptedApi()
     let refusals = 0
     api.on('/v1/collections', ({ query }) => {
@@ -209,7 +209,7 @@ describe('a cursor that the API refuses with 400', () => {
     ])
   })
 
-  test('and refuses again fails the resource, with all rows kept and nothing deleted', async () => {
+  test('a second refusal fails the resource, with all rows kept and nothing deleted', async () => {
     const api = await startScriptedApi()
     let refusing = false
     api.on('/v1/collections', ({ query }) => {
@@ -231,22 +231,25 @@ describe('a cursor that the API refuses with 400', () => {
   test.each([
     ['a snapshot', '/v1/collections', 'collections'],
     ['a log', '/v1/public-api-access-logs', 'access_logs'],
-  ] as const)('in one run does not keep %s from being read in the next', async (_name, route, resource) => {
-    const api = await startScriptedApi()
-    let run = 1
-    api.on(route, ({ query: { cursor } }) => {
-      if (cursor === undefined) return v1Page([{ id: 'a' }], `given in run ${run}`)
-      return run > 1 && cursor === 'given in run 2'
-        ? v1Page([{ id: 'b' }])
-        : refused(400, 'The cursor has expired')
-    })
-    const trial = await startTrial(api)
-    expect(outcomeOf(await trial.run([resource]), resource)).toBe('failed')
-    run = 2
-    expect(outcomeOf(await trial.run([resource]), resource)).toBe('complete')
-  })
+  ] as const)(
+    'a refused cursor in one run does not keep %s from being read in the next',
+    async (_name, route, resource) => {
+      const api = await startScriptedApi()
+      let run = 1
+      api.on(route, ({ query: { cursor } }) => {
+        if (cursor === undefined) return v1Page([{ id: 'a' }], `given in run ${run}`)
+        return run > 1 && cursor === 'given in run 2'
+          ? v1Page([{ id: 'b' }])
+          : refused(400, 'The cursor has expired')
+      })
+      const trial = await startTrial(api)
+      expect(outcomeOf(await trial.run([resource]), resource)).toBe('failed')
+      run = 2
+      expect(outcomeOf(await trial.run([resource]), resource)).toBe('complete')
+    },
+  )
 
-  test('in one run does not keep a timeline whose rows share one instant from being read in the next', async () => {
+  test('a refused cursor in one run does not keep a timeline with rows of one instant from being read in the next', async () => {
     const api = await startScriptedApi()
     const rows = [1, 2, 3].map(number => message(number, { received_at: minutesBack(0) }))
     let refusing = true
@@ -265,7 +268,7 @@ describe('a cursor that the API refuses with 400', () => {
     expect(trial.column(ids)).toEqual(uuids(1, 2, 3))
   })
 
-  test('loses no row whose time has digits below the millisecond', async () => {
+  test('a refused cursor loses no row whose time has digits below the millisecond', async () => {
     const api = await startScriptedApi()
     const rows = [9, 7, 5, 3, 1].map((digit, index) =>
       message(index + 1, { received_at: `2026-03-04T12:00:00.000${digit}00Z` }),

@@ -12,28 +12,31 @@ import {
 import { outcomeOf, startTrial, stateOf, uuid } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
-/** What failed in a round neither hides what the round has shown nor keeps it from its end. */
+/** A failing read in a round neither hides the other results of the round nor keeps it from ending. */
 
-describe('a backfill in which a read fails', () => {
-  test.each([410, 400, 500])('deletes what its lists and other reads deny (%i)', async status => {
-    const api = await startScriptedApi()
-    let listed = ['bad', 'gone', 'kept']
-    api.on('/v1/meetings', () => v1Page(listed.map(id => ({ meeting_id: id }))))
-    let answer: ScriptedAnswer | undefined
-    api.on('/v1/meetings/{id}', ({ params: [id = ''] }) => {
-      if (id === 'bad' && answer) return answer
-      return listed.includes(id) ? { body: { data: { meeting_id: id } } } : refused(404)
-    })
-    const trial = await startTrial(api)
-    expect((await trial.run(['meetings'])).complete).toBe(true)
-    listed = ['bad', 'kept']
-    answer = refused(status)
-    expect(outcomeOf(await trial.run(['meetings']), 'meetings')).toBe('failed')
-    expect(trial.column('SELECT id FROM live_meetings ORDER BY 1')).toEqual(['bad', 'kept'])
-    expect(stateOf(trial, 'meetings')).toBe('failing')
-  })
+describe('a backfill with a failing read', () => {
+  test.each([410, 400, 500])(
+    'the backfill deletes what its lists and other reads deny (%i)',
+    async status => {
+      const api = await startScriptedApi()
+      let listed = ['bad', 'gone', 'kept']
+      api.on('/v1/meetings', () => v1Page(listed.map(id => ({ meeting_id: id }))))
+      let answer: ScriptedAnswer | undefined
+      api.on('/v1/meetings/{id}', ({ params: [id = ''] }) => {
+        if (id === 'bad' && answer) return answer
+        return listed.includes(id) ? { body: { data: { meeting_id: id } } } : refused(404)
+      })
+      const trial = await startTrial(api)
+      expect((await trial.run(['meetings'])).complete).toBe(true)
+      listed = ['bad', 'kept']
+      answer = refused(status)
+      expect(outcomeOf(await trial.run(['meetings']), 'meetings')).toBe('failed')
+      expect(trial.column('SELECT id FROM live_meetings ORDER BY 1')).toEqual(['bad', 'kept'])
+      expect(stateOf(trial, 'meetings')).toBe('failing')
+    },
+  )
 
-  test('deletes records of the objects that it can read', async () => {
+  test('the backfill deletes records of the objects that it can read', async () => {
     const api = await startScriptedApi()
     let deals = [1, 2]
     let answer = records('company', [3])
@@ -50,7 +53,7 @@ describe('a backfill in which a read fails', () => {
     expect(trial.column('SELECT id FROM live_crm_records ORDER BY 1')).toEqual([1, 3].map(uuid))
   })
 
-  test('deletes nothing where a list was not read to its end', async () => {
+  test('the backfill deletes nothing from a list that was not read to its end', async () => {
     const api = await startScriptedApi()
     const listed = ['a', 'b', 'c']
     let answer: ScriptedAnswer = v1Page(listed.map(id => ({ id })))

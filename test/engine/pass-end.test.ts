@@ -17,7 +17,7 @@ const idOf = (number: number) => `m${String(number).padStart(5, '0')}`
 interface Watched {
   trial: Trial
   timed: TimedSources
-  /** Another process goes on with the warehouse. */
+  /** Another process continues with the warehouse. */
   restart(): Promise<void>
 }
 
@@ -60,10 +60,7 @@ const seen = ({ trial }: Watched) => Number(trial.column('SELECT count(*) FROM s
 
 const listedAt = ({ trial }: Watched) => trial.store.segments.of(FEED)[0]?.listedAt
 
-/**
- * Begins to compare as the last page would, and is stopped after so many batches. Returns the keys that each has
- * denied.
- */
+/** Starts the comparison as the last page does, and stops after this many batches. Returns the denied keys of each. */
 async function compare(watched: Watched, batches: number): Promise<unknown[][]> {
   const { trial, timed } = watched
   const resource = resourceNamed('members')
@@ -82,7 +79,7 @@ async function compare(watched: Watched, batches: number): Promise<unknown[][]> 
 }
 
 describe('the end of a pass over many rows', () => {
-  test('denies every row that the pass has not seen, and forgets what it has seen', async () => {
+  test('the pass denies every row that it has not seen, and forgets its seen keys', async () => {
     const watched = await startNearEnd()
     const before = listedAt(watched)
     await watched.timed.drain()
@@ -91,7 +88,7 @@ describe('the end of a pass over many rows', () => {
     expect(listedAt(watched)).not.toBe(before)
   })
 
-  test('compares and forgets a bounded number of keys in each transaction', async () => {
+  test('the comparison handles a bounded number of keys in each transaction', async () => {
     const watched = await startNearEnd()
     const { trial } = watched
     await trial.store.transaction(() =>
@@ -104,16 +101,19 @@ describe('the end of a pass over many rows', () => {
     expect(left - seen(watched)).toBe(Math.min(left, MOST_AT_ONCE))
   })
 
-  test.each([1, 2])('is compared again when the process was killed after batch %i', async batches => {
-    const watched = await startNearEnd()
-    await compare(watched, batches)
-    await watched.restart()
-    await watched.timed.drain()
-    expect(suspects(watched)).toEqual(MISSING.map(idOf))
-    expect(seen(watched)).toBe(0)
-  })
+  test.each([1, 2])(
+    'the comparison is repeated when the process was killed after batch %i',
+    async batches => {
+      const watched = await startNearEnd()
+      await compare(watched, batches)
+      await watched.restart()
+      await watched.timed.drain()
+      expect(suspects(watched)).toEqual(MISSING.map(idOf))
+      expect(seen(watched)).toBe(0)
+    },
+  )
 
-  test('counts as one denial, however long after a kill it is compared again', async () => {
+  test('the repeated comparison counts as one denial, however long after the kill', async () => {
     const watched = await startNearEnd()
     await compare(watched, 2)
     watched.timed.passTime(10 * MINUTE)
@@ -124,7 +124,7 @@ describe('the end of a pass over many rows', () => {
   })
 })
 
-test('what a pass has seen that was given up counts for no other', async () => {
+test('the seen keys of an abandoned pass count for no other pass', async () => {
   const watched = await startNearEnd()
   const { store } = watched.trial
   const [pass] = store.segments.of(FEED)
@@ -132,7 +132,7 @@ test('what a pass has seen that was given up counts for no other', async () => {
   await store.transaction(() => store.segments.save({ ...pass, cursor: null, pages: 0, passStartedAt: null }))
   watched.timed.context.wishes.add(FEED)
   await watched.timed.drain()
-  // Nothing is asked for until the last of it is forgotten, which goes on by itself.
+  // No request is made until all seen keys are forgotten, which continues by itself.
   while (seen(watched) > 0) await store.transaction(() => undefined)
   await watched.timed.drain()
   // The first and the second page hold a row each.

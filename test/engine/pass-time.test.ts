@@ -6,7 +6,7 @@ import { startTimed } from './trial-timed.ts'
 
 const SECOND = 1000
 
-test('a list whose passes take long is read as rarely as keeps them to a twentieth of the time', async () => {
+test('slow passes over a list are made rarely enough to take a twentieth of the time', async () => {
   const api = await startScriptedApi()
   const clock = virtualClock(Date.now())
   const headers = () => ({ date: new Date(clock.now()).toUTCString() })
@@ -27,7 +27,7 @@ test('a list whose passes take long is read as rarely as keeps them to a twentie
   await clock.advance(500 * SECOND)
   await drain()
   expect(api.asked('/v1/collections')).toHaveLength(3)
-  // What was measured is there for the next process.
+  // The next process has the measurement.
   const next = await start()
   await next.drain()
   expect(api.asked('/v1/collections')).toHaveLength(3)
@@ -36,7 +36,7 @@ test('a list whose passes take long is read as rarely as keeps them to a twentie
   expect(api.asked('/v1/collections')).toHaveLength(6)
 })
 
-test('between two passes that are so far apart, the newest end of a list of keys is read as long as it brings news', async () => {
+test('between two such passes, the newest end of a list of keys is read as long as it brings news', async () => {
   const api = await startScriptedApi()
   const clock = virtualClock(Date.now())
   let ids = ['f', 'e', 'd', 'c', 'b', 'a']

@@ -10,7 +10,7 @@ const retry = (cause: 'throttled' | 'timeout' | 'server'): Sent => ({
   message: 'why',
 })
 
-test('requests that get no answer are counted as sent and not as answered', () => {
+test('unanswered requests count as sent and not as answered', () => {
   const counts = { requests: 0, throttled: 0, rowsRead: 0, rowsChanged: 0, rowsDeleted: 0 }
   const progress = noProgress()
   const outcomes: readonly Sent[] = [

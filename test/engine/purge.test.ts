@@ -39,25 +39,28 @@ describe('a meeting whose content was purged', () => {
   test.each([
     [403, { access: 'withheld', title: null, transcript_state: 'withheld', live: 1 }],
     [404, { access: 'open', title: null, transcript_state: 'pending', live: 0 }],
-  ])('after %i stays purged, and has it all when it is open again', async (status, purged) => {
-    const { trial, published } = await startMeeting()
-    await trial.run(MEETINGS)
-    const [full] = trial.all(state)
-    expect(full).toEqual({ access: 'open', title: 'title', transcript_state: 'present', live: 1 })
-    published.status = status
-    await trial.run(MEETINGS)
-    await purgeAll(trial)
-    expect(trial.all(state)).toEqual([purged])
-    await trial.run(MEETINGS)
-    expect(trial.all(state)).toEqual([purged])
-    expect(trial.column('SELECT count(*) FROM transcript_entries')).toEqual([0])
-    expect(trial.column('SELECT count(*) FROM talk_point_results')).toEqual([0])
-    published.status = 200
-    await trial.run(MEETINGS)
-    expect(trial.all(state)).toEqual([full])
-    expect(trial.all(parts)).toEqual([{ entries: 1, answers: 1, speakers: 1 }])
-    expect(trial.column('SELECT count(*) FROM sync_erasures')).toEqual([0])
-  })
+  ])(
+    'the meeting stays purged after %i, and has its content when it is open again',
+    async (status, erased) => {
+      const { trial, published } = await startMeeting()
+      await trial.run(MEETINGS)
+      const [full] = trial.all(state)
+      expect(full).toEqual({ access: 'open', title: 'title', transcript_state: 'present', live: 1 })
+      published.status = status
+      await trial.run(MEETINGS)
+      await purgeAll(trial)
+      expect(trial.all(state)).toEqual([erased])
+      await trial.run(MEETINGS)
+      expect(trial.all(state)).toEqual([erased])
+      expect(trial.column('SELECT count(*) FROM transcript_entries')).toEqual([0])
+      expect(trial.column('SELECT count(*) FROM talk_point_results')).toEqual([0])
+      published.status = 200
+      await trial.run(MEETINGS)
+      expect(trial.all(state)).toEqual([full])
+      expect(trial.all(parts)).toEqual([{ entries: 1, answers: 1, speakers: 1 }])
+      expect(trial.column('SELECT count(*) FROM sync_erasures')).toEqual([0])
+    },
+  )
 })
 
 describe('an e-mail whose content was purged', () => {
@@ -66,7 +69,7 @@ describe('an e-mail whose content was purged', () => {
   test.each([
     ['a text', 'text'],
     ['no text, so that reading it was put off', null],
-  ])('and that had %s is read again when it comes back', async (_had, text) => {
+  ])('an e-mail that had %s is read again when it comes back', async (_had, text) => {
     const api = await startScriptedApi()
     let isListed = true
     let body: string | null = text

@@ -6,7 +6,7 @@ import { type CrmWorld, event, startCrm } from './crm-world.ts'
 import { outcomeOf, startTrial, stateOf, type Trial, uuid } from './trial-backfill.ts'
 import { startTimed, type TimedSources } from './trial-timed.ts'
 
-/** What one CRM object answers with 404 stops neither the other objects nor, for long, itself. */
+/** A 404 of one CRM object does not stop the other objects, and does not stop the object itself for long. */
 
 const RESOURCES = ['activities', 'crm_objects', 'crm_records', 'crm_record_links'] as const
 const MINUTE = 60_000
@@ -15,7 +15,7 @@ const HOUR = 60 * MINUTE
 interface Watched {
   trial: Trial
   timed: TimedSources
-  /** Reads what is due and settles it, as the daemon does when a run has ended. */
+  /** Reads everything due and applies deletions, as the daemon does at the end of a run. */
   run(list?: 'activities.list' | 'crm_records.list'): Promise<void>
 }
 
@@ -44,14 +44,14 @@ const askOf = ({ query }: ScriptedRequest): Ask => {
   return query['related_id'] === undefined ? 'a list' : 'related_id'
 }
 
-/** Two deals, two companies, and what has changed of them: a deal's stage and a deal's company. */
+/** Two deals and two companies, with two changes: a deal's stage and a deal's company. */
 async function startChanging() {
   const world = await startCrm({
     deal: { 1: record(), 2: record() },
     company: { 11: record(), 12: record() },
   })
   const watched = await watch(world)
-  /** Refuses so many requests of one kind for an object. */
+  /** Refuses this many requests of one kind for an object. */
   const refuse = (object: string, ask: Ask, times: number) => {
     let left = times
     world.instead[object] = request => (askOf(request) === ask && left-- > 0 ? refused(404) : undefined)
@@ -69,13 +69,13 @@ const stage = (trial: Trial) =>
 
 const links = (trial: Trial) => trial.column('SELECT count(*) FROM crm_record_links')[0]
 
-describe('one 404 for an object that has records', () => {
+describe('a single 404 for an object that has records', () => {
   test.each([
     ['ids', 'deal', 'crm_records'],
     ['related_id', 'company', 'crm_record_links'],
     ['a list', 'deal', 'crm_records'],
   ] as const)(
-    'for %s puts its changes off for minutes, and shows as failing meanwhile',
+    'a 404 for %s postpones its changes for minutes, and shows as failing meanwhile',
     async (ask, object, resource) => {
       const { world, watched, refuse, change } = await startChanging()
       const { trial, timed, run } = watched
@@ -92,7 +92,7 @@ describe('one 404 for an object that has records', () => {
     },
   )
 
-  test('has no task of another object wait', async () => {
+  test('a 404 delays no task of another object', async () => {
     const { world, watched, refuse, change } = await startChanging()
     refuse('deal', 'ids', 1000)
     change()
@@ -101,7 +101,7 @@ describe('one 404 for an object that has records', () => {
     expect(world.asked().sort()).toEqual(['company 11', 'deal 1'])
   })
 
-  test('that stays is asked for a few times in the first hour', async () => {
+  test('an object that keeps answering 404 is requested a few times in the first hour', async () => {
     const { world, watched, refuse, change } = await startChanging()
     refuse('deal', 'ids', 1000)
     change()
@@ -114,7 +114,7 @@ describe('one 404 for an object that has records', () => {
     expect(stateOf(watched.trial, 'crm_records')).toBe('failing')
   })
 
-  test('fails a backfill, which the next one makes good', async () => {
+  test('a 404 fails a backfill, and the next one completes', async () => {
     const { watched, refuse, change } = await startChanging()
     const { trial } = watched
     refuse('company', 'related_id', 1)
@@ -126,7 +126,7 @@ describe('one 404 for an object that has records', () => {
 })
 
 describe('an object without records', () => {
-  test('whose list was read before is asked for again a minute after one 404', async () => {
+  test('an object whose list was read before is requested again a minute after a 404', async () => {
     const world = await startCrm({ deal: { 1: record() }, company: {} })
     const { trial, timed, run } = await watch(world)
     let left = 1
@@ -141,7 +141,7 @@ describe('an object without records', () => {
     expect(trial.column("SELECT count(*) FROM crm_records WHERE object = 'company'")).toEqual([1])
   })
 
-  test('that is refused for good is asked for ever more rarely', async () => {
+  test('an object that is always refused is requested more and more rarely', async () => {
     const world = await startCrm({ deal: { 1: record() }, company: {} })
     const { timed, run } = await watch(world)
     const asked = () =>
@@ -164,7 +164,7 @@ describe('an object without records', () => {
     expect(perDay).toEqual([9, 2, 1])
   })
 
-  test('that was never offered is left alone for a day, also by a later process', async () => {
+  test('an object that was never available is not requested for a day, not even by a later process', async () => {
     const world = await startCrm({ deal: { 1: record() } })
     const { trial, timed, run } = await watch(world)
     const task = { feed: 'crm_record_links.read', scope: 'company<deal', key: uuid(1) }
@@ -181,8 +181,8 @@ describe('an object without records', () => {
   })
 })
 
-describe('links to an object that is not offered', () => {
-  test('are not asked for, and are read once it is offered', async () => {
+describe('links to an unavailable object', () => {
+  test('the links are not requested, and are read once the object is available', async () => {
     const world = await startCrm({ deal: { 1: record(), 2: record() }, contact: { 21: record() } })
     const { trial, timed, run } = await watch(world)
     world.records['deal'] = { 1: record(1), 2: record() }

@@ -4,7 +4,7 @@ import { scriptedList } from '../support/scripted-lists.ts'
 import { message, minutesBack, startTrial, uuid } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
-/** No bound in time separates rows at one instant: one that no page can be read with must not hide what others become. */
+/** No time bound separates rows at one instant: a row that makes its page fail must not hide changes of the others. */
 
 const HOUR = 3_600_000
 const STEP_HOURS = 2
@@ -106,12 +106,12 @@ async function startWorld(kind: Kind, numbers: readonly number[]) {
           `SELECT id FROM ${kind.table} WHERE ${kind.field} = '${value}' AND _deleted_at IS NULL ORDER BY id`,
         )
         .map(({ id }) => Number(String(id).slice(-12))),
-    /** Numbers of the rows that are asked for without the list. */
+    /** Numbers of the rows that are read without the list. */
     asked: () =>
       trial
         .column("SELECT key FROM sync_tasks WHERE feed GLOB '*.probe' ORDER BY 1")
         .map(key => Number(String(key).slice(-12))),
-    /** Reads all that falls due within so many hours. */
+    /** Reads everything that falls due within this many hours. */
     async after(hours: number) {
       for (let passed = 0; passed < hours; passed += STEP_HOURS) {
         trial.passTime(STEP_HOURS * HOUR)
@@ -125,15 +125,15 @@ async function startWorld(kind: Kind, numbers: readonly number[]) {
 const WEEK_HOURS = 7 * 24
 const numbersTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
 
-describe.each(Object.values(KINDS))('while one of $resource at an instant cannot be read', kind => {
-  test('the others there are read again within a week, and what is new above it is read', async () => {
+describe.each(Object.values(KINDS))('an unreadable row of $resource among others at an instant', kind => {
+  test('the other rows are read again within a week, and new rows above are read', async () => {
     const world = await startWorld(kind, numbersTo(12))
     world.spoil(6)
     world.change('second')
     await world.after(WEEK_HOURS)
     const others = [...numbersTo(12).filter(number => number !== 6), 9001, 9002]
     expect([world.have('first'), world.have('second')]).toEqual([[6], others])
-    // What the list shows before the bad row need not be asked for.
+    // Rows that the list shows before the bad one need no single read.
     expect(world.asked()).toEqual(numbersTo(6))
     world.change('third')
     world.list.rows.push(kind.row(13))
@@ -147,7 +147,7 @@ describe.each(Object.values(KINDS))('while one of $resource at an instant cannot
     expect(world.trial.column('SELECT count(*) FROM sync_rejects WHERE resolved_at IS NULL')).toEqual([0])
   })
 
-  test('those of the others that were deleted go', async () => {
+  test('deleted rows among the others are deleted', async () => {
     const world = await startWorld(kind, numbersTo(12))
     world.spoil(6)
     world.withdraw(3)
@@ -155,7 +155,7 @@ describe.each(Object.values(KINDS))('while one of $resource at an instant cannot
     expect(world.have('first')).toEqual([...numbersTo(12).filter(number => number !== 3), 9001, 9002])
   })
 
-  test('one that a single answer denies stays', async () => {
+  test('a row that a single answer denies stays', async () => {
     const world = await startWorld(kind, numbersTo(12))
     world.spoil(6)
     const denied = world.withdraw(3)
@@ -173,8 +173,8 @@ describe.each(Object.values(KINDS))('while one of $resource at an instant cannot
   })
 })
 
-describe('while some of hundreds of activities at an instant cannot be read', () => {
-  test('the others are asked for fifty at each try, until all were', async () => {
+describe('unreadable rows among hundreds of activities at an instant', () => {
+  test('each try reads fifty of the other rows, until all were read', async () => {
     const world = await startWorld(KINDS.activities, numbersTo(300))
     world.spoil(100, 290)
     world.change('second')
@@ -190,7 +190,7 @@ describe('while some of hundreds of activities at an instant cannot be read', ()
     expect(Math.max(...shares)).toBeLessThanOrEqual(2 * 50)
   })
 
-  test('each try of a span costs few requests, they become rare, and meanwhile it says that it is unread', async () => {
+  test('each try costs few requests, tries become rare, and the span is reported as unread meanwhile', async () => {
     const world = await startWorld(KINDS.activities, numbersTo(150))
     const alone = [61, 62, 63]
     world.list.rows.push(...alone.map(minutes => world.kind.row(9000 + minutes, minutesBack(minutes))))

@@ -62,12 +62,12 @@ describe('a long history', () => {
     ['ever more thinly into the past', 8, number => number + (number / 100) ** 3],
     ['ever more densely into the past', 8, number => Math.sqrt(number) * 50],
     ['in two parts with years between them', 8, number => (number < 400 ? number : number + 1_000_000)],
-    // Nothing that was seen tells anything here, and still it is not asked for much more.
+    // The seen rows give no hint here, and still few extra requests are made.
     ['at ten instants', 24, number => Math.floor(number / 80) * 5000],
   ]
 
   test.each(DENSITIES)(
-    'that is spread %s is read in several passes at once, for hardly more requests',
+    'a history that is spread %s is read in several segments at a time, for hardly more requests',
     async (_, more, at) => {
       const rows = messages(800, at)
       const { api, most, pages } = await startSlowList(rows)
@@ -81,7 +81,7 @@ describe('a long history', () => {
     },
   )
 
-  test('costs no request more where only one may be made at a time', async () => {
+  test('the segments cost no extra request when only one may be in flight', async () => {
     const { api, pages } = await startSlowList(messages(400))
     const trial = await startTrial(api)
     await trial.run(['messages'], { concurrency: 1 })
@@ -89,7 +89,7 @@ describe('a long history', () => {
     expect(segmentsOf(trial)).toHaveLength(1)
   })
 
-  test('that is not so long is read in one pass, whatever the API would take', async () => {
+  test('a shorter history is read as one segment, whatever the API allows', async () => {
     const { api, pages } = await startSlowList(messages(20 * PAGE))
     const trial = await startTrial(api)
     await trial.run(['messages'])
@@ -97,7 +97,7 @@ describe('a long history', () => {
     expect(segmentsOf(trial)).toHaveLength(1)
   })
 
-  test('that is cut off goes on where each pass stood, and asks for one page of each twice at most', async () => {
+  test('an interrupted pass continues in each segment, and repeats at most one page of each', async () => {
     const rows = messages(800)
     const { api, pages } = await startSlowList(rows)
     const trial = await startTrial(api)
@@ -123,7 +123,7 @@ describe('a long history', () => {
     expect(goneOn).toEqual(expect.arrayContaining(wereUnderWay))
   })
 
-  test('whose cursors are refused in the middle is read to its end all the same', async () => {
+  test('a history whose cursors are refused in the middle is read to its end', async () => {
     const rows = messages(600)
     const { api, list, pages } = await startSlowList(rows)
     const trial = await startTrial(api)
@@ -140,8 +140,8 @@ describe('a long history', () => {
   })
 })
 
-describe('what is gone from a history that is read in several passes at once', () => {
-  test('is found wherever it lay, and nothing else is even asked for', async () => {
+describe('rows that are missing from a history of several segments', () => {
+  test('a deleted row is found in any segment, and no other row is requested', async () => {
     const at = fc.integer({ min: 0, max: 250 })
     await fc.assert(
       fc.asyncProperty(
@@ -149,7 +149,7 @@ describe('what is gone from a history that is read in several passes at once', (
         fc.uniqueArray(fc.nat(119), { minLength: 1, maxLength: 20 }),
         fc.integer({ min: 1, max: 5 }),
         async (minutes, gone, pageSize) => {
-          // At instants where cuts are made, several rows at each.
+          // Several rows at each instant of a cut.
           const rows = minutes.map((minute, number) =>
             message(number, { received_at: minutesBack(minute * 7).replace('.000', '.617') }),
           )
@@ -171,8 +171,8 @@ describe('what is gone from a history that is read in several passes at once', (
   })
 })
 
-describe('in the daemon', () => {
-  test('a first long history is read in several passes at once', async () => {
+describe('segments in the daemon', () => {
+  test('a first long history is read in several segments at a time', async () => {
     const { api } = await startSlowList(messages(400))
     const trial = await startTrial(api)
     const timed = await startTimed(api, trial, ['messages'])
@@ -188,7 +188,7 @@ describe('in the daemon', () => {
     expectTiled(trial)
   })
 
-  test('what is only listed again is read in one pass', async () => {
+  test('a repeated listing is read as one segment', async () => {
     const rows = messages(200, number => number * 3000)
     const { api } = await startSlowList(rows)
     const trial = await startTrial(api)
@@ -207,8 +207,8 @@ describe('in the daemon', () => {
   })
 })
 
-describe('the newest end', () => {
-  test('is one page at each poll, also where more rows than a page have the same instant', async () => {
+describe('the newest end of a timeline', () => {
+  test('each poll reads one page, also when more rows than a page share an instant', async () => {
     const older = messages(120).map(row => ({
       ...row,
       id: uuid(1000 + Number(row.id.slice(-12))),

@@ -10,9 +10,9 @@ import {
 import { message, startTrial, type Trial, uuid } from './trial-backfill.ts'
 
 /** Words of people and parts of a key, as an error may quote them. */
-const QUOTED = ['Trillian', 'trillian@example.com', 'layoffs', 'sk_live', 'abcd', 'ZQ4711XJ']
+const QUOTED = ['Trillian', 'trillian@example.com', 'layoffs', 'sk_live', 'wxyz', 'ZQ4711XJ']
 
-const SENTENCE = `Meeting “${QUOTED.join(' ')}” of ${QUOTED.join(' ')} cannot be read with key sk_live…abcd`
+const SENTENCE = `Meeting “${QUOTED.join(' ')}” of ${QUOTED.join(' ')} cannot be read with key sk_live…wxyz`
 
 const LISTS: Readonly<Record<string, ScriptedAnswer>> = {
   '/v1/collections': v1Page([{ id: 'c', name: 'Best' }]),
@@ -68,7 +68,7 @@ function toldOf(trial: Trial): string {
 }
 
 test.for([400, 401, 403, 404, 409, 422, 451, 500, 503])(
-  'no word of an error body of status %i reaches the log, the sync tables or an error, on any route',
+  'no text of an error body of status %i reaches the log, the sync tables or an error, on any route',
   async status => {
     const api = await startScriptedApi()
     const trial = await startTrial(api)

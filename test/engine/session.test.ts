@@ -54,7 +54,7 @@ async function startWork(api: ScriptedApi, trial: Trial, { resources, since }: W
   })
 }
 
-test('a run whose last request leaves nothing to be asked for ends', async () => {
+test('a run ends after a last request that leaves nothing due', async () => {
   const api = await startScriptedApi()
   const trial = await startTrial(api)
   // The first request asks for the time. By that, all that is wanted lies in the future.
@@ -67,7 +67,7 @@ test('a run whose last request leaves nothing to be asked for ends', async () =>
   expect(runs).toEqual([{ resource: 'access_logs', outcome: 'complete' }])
 })
 
-test('a resource that is chosen later, and of which there is nothing to read, is complete all the same', async () => {
+test('a resource that is selected later and has nothing to read is complete all the same', async () => {
   const api = await startScriptedApi()
   const trial = await startTrial(api)
   expect((await trial.run(['meetings'])).complete).toBe(true)
@@ -89,7 +89,7 @@ function lateAnswer(answer: ScriptedAnswer): Promise<ScriptedAnswer> {
   return new Promise(resolve => onTestFinished(() => resolve(answer)))
 }
 
-test('what a run could not read, and has read since, no longer makes its resource failing, though the run goes on', async () => {
+test('a read that failed and then succeeded no longer makes its resource failing, though the run continues', async () => {
   const api = await startScriptedApi()
   const trial = await startTrial(api)
   const late = lateAnswer({ body: { mode: 'AUTO' } })
@@ -116,7 +116,7 @@ test('what a run could not read, and has read since, no longer makes its resourc
   expect(trial.column("SELECT outcome FROM sync_runs WHERE resource = 'playbooks'")).toEqual([null])
 })
 
-test('a resource is complete once its lists and first reads are through, also where repeats are always due', async () => {
+test('a resource is complete after its lists and first reads, also when repeats are always due', async () => {
   const api = await startScriptedApi()
   const trial = await startTrial(api)
   const late = lateAnswer(playbook('a'))

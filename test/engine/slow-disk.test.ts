@@ -7,7 +7,7 @@ const MESSAGES = 400
 const AT_ONCE = 8
 const MOST_UNSTORED = 256
 
-test('while the disk is busy the number of answers in memory is bounded, and all are stored in the end', async () => {
+test('a busy disk leaves a bounded number of answers in memory, and all are stored in the end', async () => {
   const api = await startScriptedApi()
   const all = Array.from({ length: MESSAGES }, (_, index) => message(index))
   api.on('/v2/messages', () => v2Page(all))

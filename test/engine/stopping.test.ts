@@ -47,7 +47,7 @@ async function stopOf(run: Promise<unknown>): Promise<StopError> {
 }
 
 describe('a key that the API refuses', () => {
-  test('ends everything at once with 77', async () => {
+  test('a refused key ends the run at once with 77', async () => {
     const api = await startScriptedApi()
     refuseEverything(api, 401)
     const trial = await startTrial(api)
@@ -58,7 +58,7 @@ describe('a key that the API refuses', () => {
     expect(api.requests.length).toBeLessThanOrEqual(8)
   })
 
-  test('in the middle ends with 77 as well, and what was stored stays', async () => {
+  test('a key that is refused in the middle ends the run with 77, and the stored rows stay', async () => {
     const api = await startScriptedApi()
     api.on('/v2/messages', ({ query }) =>
       query['cursor'] === undefined ? v2Page([message(1)], 'second') : refused(401),
@@ -70,24 +70,27 @@ describe('a key that the API refuses', () => {
   })
 })
 
-describe('a workspace that is not to be had', () => {
-  test.each([403, 404])('%i on everything ends with 77, and nothing is tombstoned', async status => {
-    const api = await startScriptedApi()
-    api.on('/v1/members', () => numberedPage([{ id: 'a' }]))
-    api.on('/v1/collections', () => v1Page([{ id: 'c' }]))
-    api.on('/v1/meetings', () => v1Page([{ meeting_id: 'm' }]))
-    api.on('/v1/meetings/{id}', () => ({ body: { data: { meeting_id: 'm' } } }))
-    const trial = await startTrial(api)
-    await trial.run(RESOURCE_NAMES)
-    refuseEverything(api, status)
-    const error = await stopOf(trial.run(RESOURCE_NAMES))
-    expect(error.exitStatus).toBe(EXIT_STATUS.refused)
-    expect(trial.column('SELECT id FROM live_members')).toEqual(['a'])
-    expect(trial.column('SELECT id FROM live_collections')).toEqual(['c'])
-    expect(trial.column('SELECT id FROM live_meetings')).toEqual(['m'])
-  })
+describe('a workspace that cannot be reached', () => {
+  test.each([403, 404])(
+    'a %i on every request ends the run with 77, and nothing is deleted',
+    async status => {
+      const api = await startScriptedApi()
+      api.on('/v1/members', () => numberedPage([{ id: 'a' }]))
+      api.on('/v1/collections', () => v1Page([{ id: 'c' }]))
+      api.on('/v1/meetings', () => v1Page([{ meeting_id: 'm' }]))
+      api.on('/v1/meetings/{id}', () => ({ body: { data: { meeting_id: 'm' } } }))
+      const trial = await startTrial(api)
+      await trial.run(RESOURCE_NAMES)
+      refuseEverything(api, status)
+      const error = await stopOf(trial.run(RESOURCE_NAMES))
+      expect(error.exitStatus).toBe(EXIT_STATUS.refused)
+      expect(trial.column('SELECT id FROM live_members')).toEqual(['a'])
+      expect(trial.column('SELECT id FROM live_collections')).toEqual(['c'])
+      expect(trial.column('SELECT id FROM live_meetings')).toEqual(['m'])
+    },
+  )
 
-  test('404 on what was left of an interrupted run is no such thing', async () => {
+  test('a 404 on the rest of an interrupted run does not count as a missing workspace', async () => {
     const api = await startScriptedApi()
     const asked = signal()
     const interrupt = new AbortController()
@@ -107,7 +110,7 @@ describe('a workspace that is not to be had', () => {
     expect(trial.column('SELECT text_state FROM messages')).toEqual(['gone'])
   })
 
-  test('meetings that are all withheld do not keep an interrupted run from going on', async () => {
+  test('meetings that are all withheld do not keep an interrupted run from continuing', async () => {
     const api = await startScriptedApi()
     const interrupt = new AbortController()
     const meetings = Array.from({ length: 30 }, (_, index) => ({ meeting_id: `m${index}` }))
@@ -127,7 +130,7 @@ describe('a workspace that is not to be had', () => {
     expect(trial.column("SELECT count(*) FROM meetings WHERE access = 'withheld'")).toEqual([30])
   })
 
-  test('a resource that is not offered does not make a run incomplete', async () => {
+  test('an unavailable resource does not make a run incomplete', async () => {
     const api = await startScriptedApi()
     api.on('/v1/public-api-access-logs', () => refused(403))
     const trial = await startTrial(api)
@@ -139,7 +142,7 @@ describe('a workspace that is not to be had', () => {
     expect(stateOf(trial, 'access_logs')).toBe('unavailable')
   })
 
-  test('an object that offers no records leaves the others available, be they empty', async () => {
+  test('an object without records leaves the others available, even when they are empty', async () => {
     const api = await startScriptedApi()
     api.on('/v2/objects', () => ({ body: [{ name: 'deal' }] }))
     api.on('/v2/objects/{object}', ({ params: [name] }) =>
@@ -156,7 +159,7 @@ describe('a workspace that is not to be had', () => {
 })
 
 describe('an API that does not answer', () => {
-  test('cannot even be connected to: the run ends with 69 and names the address', async () => {
+  test('a refused connection ends the run with 69 and names the address', async () => {
     const api = await startScriptedApi()
     const url = 'http://127.0.0.1:1'
     const trial = await startTrial({ ...api, url })
@@ -171,7 +174,7 @@ describe('an API that does not answer', () => {
     expect(error.code).toBe('api-silent')
   })
 
-  test('takes requests and is silent: the run ends with 69', async () => {
+  test('a server that accepts requests and sends nothing ends the run with 69', async () => {
     const api = await startScriptedApi()
     for (const route of ['/v1/members', '/v1/teams', '/v1/collections', '/v2/activities', '/v2/messages']) {
       api.on(route, () => never)
@@ -187,7 +190,7 @@ describe('an API that does not answer', () => {
     ['connections are cut', { cut: true }],
     ['a gateway answers 502', refused(502)],
   ])(
-    'goes away in the middle and is tried with one request at a time until the run gives up: %s',
+    'an API that stops in the middle gets one request at a time until the run gives up: %s',
     async (_, answer) => {
       const api = await startScriptedApi()
       const messages = Array.from({ length: 100 }, (__, index) => message(index))
@@ -212,7 +215,7 @@ describe('an API that does not answer', () => {
     },
   )
 
-  test('on any of many routes is asked for nothing between two trials', async () => {
+  test('a failing route among many gets no request between two trials', async () => {
     const api = await startScriptedApi()
     const routes = [
       '/v1/members',
@@ -231,7 +234,7 @@ describe('an API that does not answer', () => {
     expect(api.requests.length).toBeLessThan(25)
   })
 
-  test('that fails once and recovers is nothing at all', async () => {
+  test('an API that fails once and recovers leaves no trace', async () => {
     const api = await startScriptedApi()
     let tries = 0
     api.on('/v1/members', () => {
@@ -251,8 +254,8 @@ describe('an API that does not answer', () => {
   })
 })
 
-describe('one failing resource', () => {
-  test('never stops the others, and the run is not complete', async () => {
+describe('a failing resource', () => {
+  test('a failing resource never stops the others, and the run is incomplete', async () => {
     const api = await startScriptedApi()
     api.on('/v1/members', () => refused(500))
     api.on('/v1/teams', () => refused(400))
@@ -280,7 +283,7 @@ describe('one failing resource', () => {
     expect(stateOf(trial, 'members')).toBe('ok')
   })
 
-  test('of which every single read fails is no silence of the API', async () => {
+  test('a resource whose every single read fails does not count as an API that does not answer', async () => {
     const api = await startScriptedApi()
     const stopping = new AbortController()
     const meetings = Array.from({ length: 20 }, (_, index) => ({ meeting_id: `m${index}` }))
@@ -297,7 +300,7 @@ describe('one failing resource', () => {
     expect(trial.logged()).not.toContain('The API does not answer')
   })
 
-  test('an answer that is too large fails that request, and the rest goes on', async () => {
+  test('an answer that is too large fails only its request', async () => {
     const api = await startScriptedApi()
     api.on('/v2/messages', () => v2Page([1, 2, 3].map(number => message(number))))
     api.on('/v2/messages/{id}', ({ params: [id] }) => {
@@ -319,8 +322,8 @@ describe('one failing resource', () => {
   })
 })
 
-describe('a round that was interrupted', () => {
-  test('goes on where it stopped, and does not read again what was read', async () => {
+describe('an interrupted round', () => {
+  test('the next run continues the round, and does not read the same again', async () => {
     const api = await startScriptedApi()
     const asked = signal()
     const interrupt = new AbortController()
@@ -346,7 +349,7 @@ describe('a round that was interrupted', () => {
     expect(trial.column('SELECT id FROM message_copies ORDER BY 1')).toEqual([uuid(1), uuid(2)])
   })
 
-  test('of some resources does not count as a round of all the others', async () => {
+  test('a run of some resources does not count as a round of the others', async () => {
     const api = await startScriptedApi()
     const interrupt = new AbortController()
     const asked = signal()
@@ -370,7 +373,7 @@ describe('a round that was interrupted', () => {
   })
 })
 
-test('what falls due while a run ends is left to the next, and the run is complete', async () => {
+test('reads that fall due while a run ends are left to the next run, and the run is complete', async () => {
   const api = await startScriptedApi()
   const trial = await startTrial(api)
   const listed = message(1, { received_at: new Date(trial.clock.now() - 60_000).toISOString() })
@@ -394,7 +397,7 @@ test('what falls due while a run ends is left to the next, and the run is comple
 describe('--since', () => {
   const range = { since: minutesBack(2 * 24 * 60) }
 
-  test('bounds the requests, and what is older is loaded by a later run without it', async () => {
+  test('--since limits the requests, and a later run without it loads what is older', async () => {
     const api = await startScriptedApi()
     const days = [0.5, 1.5, 2.5, 3.5]
     const rows = days.map((day, index) => message(index + 1, { received_at: minutesBack(day * 24 * 60) }))
@@ -413,7 +416,7 @@ describe('--since', () => {
     expect(trial.column(state)).toEqual(['present', 'present', 'present', 'present'])
   })
 
-  test('bounds the requests of a run after a complete one too', async () => {
+  test('--since limits the requests of a run after a complete one too', async () => {
     const api = await startScriptedApi()
     api.on('/v2/messages', () => v2Page([message(1)]))
     const trial = await startTrial(api)
@@ -424,7 +427,7 @@ describe('--since', () => {
     expect(trial.column('SELECT count(*) FROM live_messages')).toEqual([1])
   })
 
-  test('tombstones nothing for being older', async () => {
+  test('--since deletes no older row', async () => {
     const api = await startScriptedApi()
     const rows = [message(1), message(2, { received_at: minutesBack(10 * 24 * 60) })]
     api.on('/v2/messages', ({ query: { received_from: from, ids } }) =>

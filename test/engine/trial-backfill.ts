@@ -13,7 +13,7 @@ import type { ScriptedApi } from '../support/scripted-api.ts'
 
 export const API_KEY = 'key-that-nobody-may-see'
 
-/** A warehouse in a file of its own and everything between it and a scripted API, as the program puts it together. */
+/** A warehouse in a new file, and everything between it and a scripted API, assembled as in the program. */
 export interface Trial {
   store: Store
   path: string
@@ -49,7 +49,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
   const system = systemClock()
   let moved = 0
   let passed = 0
-  /** Ends a run; what sleeps by it alone waits to confirm deletions, and the clock jumps to the end of that. */
+  /** Ends a run; the only sleeps are waits to confirm deletions, and the clock jumps to their end. */
   let ended: AbortSignal | undefined
   const clock: Clock = {
     ...system,
@@ -65,7 +65,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
     api.aheadMs += ms
   }
   const store = openStore({ path, mode: 0o600, command: 'test', pid: process.pid, clock })
-  // Nobody pulls the plug here, and waiting for the disk is most of the time that these tests take.
+  // No power loss happens here, and waiting for the disk would take most of the time of these tests.
   store.db.pragma('synchronous = OFF')
   onTestFinished(() => {
     store.close()
@@ -107,7 +107,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
           governor,
           clock,
           log,
-          // No jitter: what is tried again is tried at once.
+          // No jitter: every retry is made at once.
           random: () => 0,
           options: {
             since: options.since ?? null,
@@ -129,7 +129,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
   }
 }
 
-/** How a resource ended: its outcome, with the reason where there is one. */
+/** The outcome of a resource, with its reason if any. */
 export function outcomeOf({ resources }: BackfillResult, name: ResourceName): string {
   const result = resources.find(({ resource }: ResourceResult) => resource === name)
   return result?.outcome ?? 'not run'

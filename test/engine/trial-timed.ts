@@ -14,18 +14,18 @@ import { createLog } from '../../src/log.ts'
 import type { ScriptedApi } from '../support/scripted-api.ts'
 import { API_KEY, type Trial } from './trial-backfill.ts'
 
-/** The daemon's sources over a trial's warehouse, asked one after the other, so that a test knows what came first. */
+/** The daemon's sources over a trial's warehouse, read one after the other, so that a test knows the order. */
 export interface TimedSources {
   context: EngineContext
   /** Asks for all that is due, until nothing is. */
   drain(): Promise<void>
-  /** Applies so many answers and sends one more request, whose answer waits until it is applied. */
+  /** Applies this many answers and sends one more request, whose answer waits until it is applied. */
   askAfter(requests: number): Promise<{ apply(): Promise<void> } | undefined>
   /** Takes the next request of a feed and sends it; the answer waits until it is applied. */
   ask(feed: string): Promise<{ apply(): Promise<void> }>
   /** As if the API would take more requests than there are. */
   share(): void
-  /** What the daemon does when a resource is quiet: what is confirmed to be gone goes. */
+  /** Applies confirmed deletions, as the daemon does for an idle resource. */
   settle(resource: ResourceName): Promise<void>
   /** Moves the wall clock of the trial; the server's stays. */
   moveClock(ms: number): void
@@ -33,7 +33,7 @@ export interface TimedSources {
   passTime(ms: number): void
 }
 
-/** What a request that is not made again ends with. */
+/** The result of a request that is not retried. */
 function faultOf(sent: Exclude<Sent, { kind: 'answer' | 'refused' }>): ParleyError {
   if (sent.kind === 'retry') return new RetryError(sent.message, { code: sent.cause })
   return new ResourceError(sent.message, { code: sent.kind === 'fault' ? sent.code : sent.kind })
@@ -41,7 +41,7 @@ function faultOf(sent: Exclude<Sent, { kind: 'answer' | 'refused' }>): ParleyErr
 
 export interface TimedOptions {
   intervalScale?: number
-  /** Never in the usual case: what is listed falls due when a test wishes it. */
+  /** Never by default: lists fall due when a test says so. */
   pollMs?: number
   /** In place of this machine's, which a test can move by `moveClock` alone. */
   clock?: Clock

@@ -16,10 +16,10 @@ const activity = (number: number, occurred_at = minutesBack(number)) => ({
 describe('a row whose time cannot be read', () => {
   const live = 'SELECT id FROM live_activities ORDER BY id'
 
-  test('is found when it is deleted, and is not asked for as long as the list shows it', async () => {
+  test('the deletion of such a row is found, and the row is not requested while the list shows it', async () => {
     const api = await startScriptedApi()
     let listed = [activity(1), activity(2, 'last Tuesday'), activity(3, 'soon'), activity(4)]
-    // Two pages, so that what the first one shows is known when the last one ends.
+    // Two pages, so that the rows of the first are known when the last one ends.
     api.on('/v2/activities', ({ query: { cursor } }) =>
       cursor === undefined ? v2Page(listed.slice(0, -1), 'rest') : v2Page(listed.slice(-1)),
     )

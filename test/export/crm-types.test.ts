@@ -151,14 +151,14 @@ const deal = (values: Readonly<Record<string, string>>): string =>
 const everywhere = (json: string): string => deal(Object.fromEntries(FIELDS.map(([name]) => [name, json])))
 
 describe.each(READERS)('%s', (_, reader) => {
-  test('has the same types without rows, with values that fit and with values that do not', async () => {
+  test('the export has the same types without rows, with values that fit and with values that do not', async () => {
     const fitting = deal({ amount: '1', closes: '"2026-01-01"', seen: '"2026-01-01T00:00:00Z"', won: 'true' })
     for (const fields of [[], [fitting], [fitting, ...HOSTILE.map(everywhere)]]) {
       expect((await reader(await deals(fields))).types).toEqual(TYPES)
     }
   })
 
-  test('has what fits as a value of its type, the digits of what a double does not keep, and NULL for the rest', async () => {
+  test('the export has fitting values in their type, the digits that a double loses, and NULL for the rest', async () => {
     const { rows } = await reader(await deals(HOSTILE.map(everywhere)))
     const of = (column: string, isKept: (value: unknown) => boolean = value => value !== null) =>
       Object.fromEntries(
@@ -189,7 +189,7 @@ describe.each(READERS)('%s', (_, reader) => {
     expect(of('won')).toEqual({ true: true, '0': false, '-0.0': false })
   })
 
-  test('has the digits of as many numbers as a table has columns', async () => {
+  test('the export keeps the digits of as many numbers as a table has columns', async () => {
     const names = Array.from({ length: 1900 }, (_, index) => `f${index}`)
     const json = `{${names.map((name, index) => `"${name}": ${index + 1}0000000000000000000001`).join(', ')}}`
     const store = await deals(
@@ -202,7 +202,7 @@ describe.each(READERS)('%s', (_, reader) => {
     )
   })
 
-  test('has of any number the nearest double, and its digits exactly where that one has others', async () => {
+  test('any number has the nearest double, and its digits exactly when the double differs', async () => {
     const kept = fc.sample(fc.double({ noNaN: true, noDefaultInfinity: true }), { seed: 7, numRuns: 60 })
     const digits = fc.stringMatching(/^[1-9]\d{19,40}[1-9]$/)
     const lost = fc.sample(

@@ -6,7 +6,7 @@ import {
   type DuckDBValue,
 } from '@duckdb/node-api'
 
-/** What DuckDB makes of an export: a reader that knows nothing of parley. */
+/** DuckDB as an independent reader of an export. */
 
 export type DuckCell = string | number | bigint | boolean | null
 
@@ -19,7 +19,7 @@ export interface DuckTable {
 export interface Duck {
   /** Instants come as the warehouse writes them, days as `YYYY-MM-DD`. */
   read(sql: string): Promise<DuckTable>
-  /** All files of a table, with `month` as the last column where it has partitions. */
+  /** All files of a table, with `month` as the last column of a partitioned table. */
   table(target: string, folder: string): Promise<DuckTable>
 }
 

@@ -15,7 +15,7 @@ export interface Exporting extends Partial<Pick<ExportOptions, 'tables' | 'since
   through?: (target: Target) => Target
 }
 
-/** Exports a warehouse as the command does, over a connection of its own. */
+/** Exports a warehouse as the command does, over a separate connection. */
 export async function exportTo(
   database: string,
   folder: string,

@@ -7,7 +7,7 @@ import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts
 import { openDuck } from './duck.ts'
 import { contents, emptyTarget, exportTo, filesIn, manifestOf } from './exporting.ts'
 
-/** One for all: what changed must be found without any help from time stamps. */
+/** One instant for all: changes must be found without time stamps. */
 const NOW = '2026-06-30T12:00:00.000Z'
 
 const MONTHS = [
@@ -17,10 +17,10 @@ const MONTHS = [
   '2026-03-05T08:00:00.000Z',
 ]
 const KEYS = ['k1', 'k2', 'k3', 'k4', 'k5']
-/** Of one length, so that no size tells them apart. */
+/** All of one length, so that they do not differ in size. */
 const WORDS = ['alpha', 'bravo', '日本語で', 'delta']
 
-/** What can happen to a warehouse between two exports. */
+/** The changes of a warehouse between two exports. */
 interface Draw {
   key: string
   other: string
@@ -165,7 +165,7 @@ const draws = fc.record({
   word: fc.constantFrom(...WORDS),
 })
 
-/** Typed tables are made again where the metadata changed. */
+/** Typed tables are created again when the metadata changed. */
 async function apply(store: TemporaryStore, changes: readonly (Draw & { change: string })[]): Promise<void> {
   store.atomically(() => {
     for (const { change, ...draw } of changes) CHANGES[change]?.(store, draw)
@@ -173,7 +173,7 @@ async function apply(store: TemporaryStore, changes: readonly (Draw & { change: 
   await store.crmTables.finish()
 }
 
-/** What the two say beside the instants at which they were made. */
+/** The content of both manifests without their instants. */
 const withoutInstants = (folder: string) =>
   JSON.parse(JSON.stringify(manifestOf(folder), (key, value) => (key === 'exported_at' ? null : value)))
 
@@ -190,8 +190,8 @@ function dyingAfter(files: number): (target: Target) => Target {
   })
 }
 
-describe('after any changes', () => {
-  test('an export that writes what changed is that of a full one, byte by byte, and writes nothing else', async () => {
+describe('an incremental export after any changes', () => {
+  test('an incremental export equals a full one byte by byte, and writes only what changed', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(draws, { minLength: 1, maxLength: 12 }), { minLength: 2, maxLength: 4 }),
@@ -217,7 +217,7 @@ describe('after any changes', () => {
     )
   })
 
-  test('an export that was cut short anywhere is made good by the next one', async () => {
+  test('the next export repairs one that was interrupted at any point', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(draws, { minLength: 5, maxLength: 15 }),
@@ -250,7 +250,7 @@ const setMember = (store: TemporaryStore, name: string) =>
 
 const membersIn = (folder: string) => filesIn(folder).get('members/part-00000.parquet')
 
-test('a file that a cut export wrote is not taken for what the manifest says of it', async () => {
+test('the manifest does not describe a file of an interrupted export', async () => {
   const store = temporaryStore()
   const target = emptyTarget()
   setMember(store, 'first')
@@ -267,7 +267,7 @@ test('a file that a cut export wrote is not taken for what the manifest says of 
   expect(membersIn(target)?.content).toBe(first?.content)
 })
 
-test('what a cut export wrote is not written again', async () => {
+test('a file of an interrupted export is not written twice', async () => {
   const store = temporaryStore()
   const target = emptyTarget()
   setMember(store, 'first')
@@ -278,7 +278,7 @@ test('what a cut export wrote is not written again', async () => {
   expect([...filesIn(target).keys()].filter(name => name.endsWith('.tmp'))).toEqual([])
 })
 
-test('with full everything is written anew', async () => {
+test('a full export writes everything again', async () => {
   const store = temporaryStore()
   const target = emptyTarget()
   setMember(store, 'first')
@@ -291,7 +291,7 @@ test('with full everything is written anew', async () => {
   for (const [name, { inode }] of after) expect(inode, name).not.toBe(before.get(name)?.inode)
 })
 
-test('what was purged leaves the export at its next run', async () => {
+test('purged content leaves the export at its next run', async () => {
   const store = temporaryStore()
   const target = emptyTarget()
   const draw: Draw = { key: 'k1', other: 'k1', at: MONTHS[1] ?? '', word: 'Rumpelstilzchen' }
@@ -315,7 +315,7 @@ test('what was purged leaves the export at its next run', async () => {
   expect(says().map(([name]) => name)).toEqual([])
 })
 
-/** Field by field, what becomes of an object in a CRM. */
+/** The fields of an object in a CRM over time. */
 const SHAPES: readonly (readonly { name: string; type: string }[])[] = [
   [
     { name: 'title', type: 'text' },
@@ -337,7 +337,7 @@ const SHAPES: readonly (readonly { name: string; type: string }[])[] = [
   [],
 ]
 
-test('the table of a CRM object follows its metadata: fields added, retyped, renamed and gone', async () => {
+test('the table of a CRM object follows its metadata: fields are added, retyped, renamed and removed', async () => {
   const store = temporaryStore()
   const target = emptyTarget()
   const duck = await openDuck()

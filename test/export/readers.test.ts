@@ -6,7 +6,7 @@ import { asNobody, giveToNobody, openToReaders } from '../store/other-user.ts'
 import { newFolder, openAt } from '../store/temporary-store.ts'
 import { emptyTarget, exportTo, manifestOf } from './exporting.ts'
 
-/** Rows of e-mails that somebody exports who may read the warehouse and its folder, and write neither. */
+/** Rows of e-mails in an export by a user who may read the warehouse and its folder but not write them. */
 async function exportedMessages(database: string): Promise<number | undefined> {
   const target = emptyTarget()
   giveToNobody(target)
@@ -14,7 +14,7 @@ async function exportedMessages(database: string): Promise<number | undefined> {
   return manifestOf(target).tables[0]?.rows
 }
 
-test('who may only read the warehouse exports it, while the daemon runs, after it was killed and after it stopped', async context => {
+test('a user with read access exports the warehouse while the daemon runs, after it was killed and after it stopped', async context => {
   const place = placeFor(await workspace(context))
   openToReaders(place.file)
   const around = { ...place, env: { ...place.env, PARLEY_DATABASE_MODE: '0644' } }
@@ -24,7 +24,7 @@ test('who may only read the warehouse exports it, while the daemon runs, after i
   expect(await exportedMessages(place.file)).toBe(stored())
   killed.signal('SIGKILL')
   await killed.ended
-  // What was committed last is there alone.
+  // Only the WAL has the last commits.
   expect(readFileSync(`${place.file}-wal`).length).toBeGreaterThan(0)
   expect(await exportedMessages(place.file)).toBe(stored())
   const stopped = startDaemon(context, around)
@@ -34,7 +34,7 @@ test('who may only read the warehouse exports it, while the daemon runs, after i
   expect(await exportedMessages(place.file)).toBe(stored())
 })
 
-/** An empty warehouse that everybody may read, and a folder for its export that belongs to nobody. */
+/** An empty warehouse that every user may read, and a folder for its export that belongs to the user nobody. */
 function forNobody(): { path: string; target: string } {
   const path = `${newFolder()}/parley.db`
   openToReaders(path)
@@ -44,7 +44,7 @@ function forNobody(): { path: string; target: string } {
   return { path, target }
 }
 
-test('a folder that may not be written is named, and not the warehouse', async () => {
+test('the error for an unwritable folder names that folder and not the warehouse', async () => {
   const { path, target } = forNobody()
   chmodSync(target, 0o500)
   await expect(asNobody(() => exportTo(path, target))).rejects.toMatchObject({
@@ -54,7 +54,7 @@ test('a folder that may not be written is named, and not the warehouse', async (
   })
 })
 
-test('a folder of somebody else within that of the export, which is closed, is no obstacle', async () => {
+test('a closed folder of another user within the folder of the export does no harm', async () => {
   const { path, target } = forNobody()
   await asNobody(() => exportTo(path, target))
   const closed = `${target}/private`

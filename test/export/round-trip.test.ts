@@ -10,7 +10,7 @@ import { emptyTarget, exportTo, manifestOf, storedRows } from './exporting.ts'
 
 const duck = await openDuck()
 
-/** What a reader must see of each kind of column. */
+/** The value that a reader must get from each kind of column. */
 const DUCK_TYPES: Readonly<Record<ColumnKind, string>> = {
   text: 'VARCHAR',
   json: 'VARCHAR',
@@ -109,7 +109,7 @@ function writeEdges(store: TemporaryStore): void {
   }
 }
 
-describe('read back by DuckDB', () => {
+describe('an export that DuckDB reads back', () => {
   test('every table of the contract has every row, value and type of the warehouse', async () => {
     const store = temporaryStore()
     markedWorld(store, value => value).write('2026-03-04T05:06:07.123Z')
@@ -125,7 +125,7 @@ describe('read back by DuckDB', () => {
       expect(await compareTable(store, target, table), table).toBeGreaterThan(0)
   })
 
-  test('values at the edges of their types arrive as they are', async () => {
+  test('extreme values of each type arrive unchanged', async () => {
     const store = temporaryStore()
     markedWorld(store, value => value).write('2026-03-04T05:06:07.123Z')
     writeEdges(store)
@@ -136,7 +136,7 @@ describe('read back by DuckDB', () => {
     }
   })
 
-  test('tables without rows are found with their columns', async () => {
+  test('tables without rows have their columns', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
     await exportTo(store.path, target)
@@ -146,7 +146,7 @@ describe('read back by DuckDB', () => {
     expect(files.map(({ rows, files: { length } }) => [rows, length])).toEqual(empty.map(() => [0, 1]))
   })
 
-  test('a month of more rows than a row group holds is whole, also where texts fill it before', async () => {
+  test('a month with more rows than a row group is complete, also when texts fill the group earlier', async () => {
     const store = temporaryStore()
     const add = store.db.prepare(
       "INSERT INTO activities (id, occurred_at, type, _first_seen_at, _synced_at) VALUES (?, ?, ?, '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')",
@@ -166,7 +166,7 @@ describe('read back by DuckDB', () => {
     expect(Number(groups.rows[0]?.[0])).toBeGreaterThan(3)
   })
 
-  test('the participants of merged e-mails and what the warehouse says of itself are tables too', async () => {
+  test('the participants of merged e-mails and the description of the warehouse are tables too', async () => {
     const store = temporaryStore()
     markedWorld(store, value => value).write('2026-03-04T05:06:07.123Z')
     store.rejects.note(
@@ -195,7 +195,7 @@ describe('read back by DuckDB', () => {
   })
 })
 
-test('tables with an index on their time are read by it, and nothing of theirs is sorted', () => {
+test('tables with a time index are read by it without sorting', () => {
   const { db } = temporaryStore()
   const sorting = declaredTables()
     .filter(({ rows }) => rows.time)
@@ -212,7 +212,7 @@ test('tables with an index on their time are read by it, and nothing of theirs i
   ])
 })
 
-describe('tables of CRM objects', () => {
+describe('the tables of CRM objects', () => {
   const HOSTILE = ['a "b"', 'x.y', '値 段', `'; --`, 'l'.repeat(300), 'order', 'month', '%', 'A,B;{}()']
 
   /** A warehouse with one such object. */
@@ -251,7 +251,7 @@ describe('tables of CRM objects', () => {
     expect(rows[0]?.slice(1, -1)).toEqual(HOSTILE)
   })
 
-  test('a field whose name looks like the mark of a file does not hide that mark', async () => {
+  test('a field whose name looks like a mark in the file does not hide that mark', async () => {
     const name = `parley.fingerprint: <crm_o:${'0'.repeat(32)}:1>`
     const { path } = withObject({ [name]: 'text' }, [['x']])
     const target = emptyTarget()
@@ -260,7 +260,7 @@ describe('tables of CRM objects', () => {
     expect(tables).toMatchObject([{ rows: 1, files_written: 0 }])
   })
 
-  test('what the footer says of many columns does not come to more than their rows', async () => {
+  test('the footer of a file with many columns is not larger than its rows', async () => {
     const names = Array.from({ length: 1900 }, (_, index) => `f${index}`)
     const sparse = names.map((_, index) => (index % 100 === 0 ? index : null))
     const types = Object.fromEntries(names.map(name => [name, 'number']))
@@ -274,8 +274,8 @@ describe('tables of CRM objects', () => {
   })
 })
 
-describe('partitions', () => {
-  test('a row lies in the month of its time, and one without a time in the partition that has none', async () => {
+describe('the partitions of an export', () => {
+  test('a row is in the month of its time, and a row without a time in the partition without one', async () => {
     const store = temporaryStore()
     markedWorld(store, value => value).write('2026-03-04T05:06:07.123Z')
     store.db.exec(
@@ -298,7 +298,7 @@ describe('partitions', () => {
     expect(meetings.rows).toEqual([['2025-12'], [null]])
   })
 
-  test('what belongs to a meeting or a message lies with it, also where nobody knows of it', async () => {
+  test('child rows are in the partition of their meeting or message, also when that is unknown', async () => {
     const store = temporaryStore()
     const world = markedWorld(store, value => value)
     world.write('2026-03-04T05:06:07.123Z')

@@ -35,8 +35,8 @@ const monthsOf = (folder: string, table: string) =>
 const tableOf = (folder: string, name: string) =>
   manifestOf(folder).tables.find(({ table }) => table === name)
 
-describe('the manifest', () => {
-  test('says what every table consists of, file by file, and how true it is', async () => {
+describe('the manifest of an export', () => {
+  test('the manifest describes every table file by file, and how complete it is', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
     addActivity(store, 'a', '2026-01-02T00:00:00.000Z')
@@ -74,7 +74,7 @@ describe('the manifest', () => {
     for (const { path, bytes } of listed) expect(statSync(join(target, path)).size).toBe(bytes)
   })
 
-  test('names files that are there all along', async () => {
+  test('the manifest names only files that exist at all times', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
     addActivity(store, 'a', '2026-01-02T00:00:00.000Z')
@@ -113,8 +113,8 @@ describe('the manifest', () => {
   })
 })
 
-describe('partitions', () => {
-  test('a month that has become empty goes with its folder, and one that is new comes', async () => {
+describe('the partitions of a target', () => {
+  test('an emptied month is removed with its folder, and a new one is added', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
     await exportTo(store.path, target)
@@ -131,7 +131,7 @@ describe('partitions', () => {
     expect(monthsOf(target, 'activities')).toEqual(['month=__HIVE_DEFAULT_PARTITION__'])
   })
 
-  test('with since, earlier months are not touched, and the manifest says as of when they are', async () => {
+  test('with --since earlier months are not changed, and the manifest has their older time', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
     addActivity(store, 'a', '2026-01-02T00:00:00.000Z')
@@ -153,7 +153,7 @@ describe('partitions', () => {
     ])
   })
 
-  test('with tables, the others stay, in the manifest as well', async () => {
+  test('with --tables the other tables stay, in the manifest too', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
     const first = await exportTo(store.path, target)
@@ -168,8 +168,8 @@ describe('partitions', () => {
   })
 })
 
-describe('tables of CRM objects that go', () => {
-  /** A warehouse with one, that is exported; what makes it go. */
+describe('the tables of deleted CRM objects', () => {
+  /** An exported warehouse with such a table, and the change that deletes it. */
   async function exportedObject() {
     const store = temporaryStore()
     const target = emptyTarget()
@@ -182,7 +182,7 @@ describe('tables of CRM objects that go', () => {
     return { store, target, folder, go: () => store.db.exec('DROP TABLE "crm_a,b"') }
   }
 
-  test('take their folder with them, once all tables are exported', async () => {
+  test('a table of a deleted object is removed with its folder in an export of all tables', async () => {
     const { store, target, folder, go } = await exportedObject()
     expect(folder).toMatch(/^crm_a_b-[0-9a-f]{8}$/)
     expect(existsSync(join(target, folder))).toBe(true)
@@ -194,7 +194,7 @@ describe('tables of CRM objects that go', () => {
     expect(tableOf(target, 'crm_a,b')).toBeUndefined()
   })
 
-  test('leave nothing behind, also where the export that no longer had them was killed before it removed them', async () => {
+  test('no table remains, even after the export that dropped it was killed before the removal', async () => {
     const { store, target, folder, go } = await exportedObject()
     go()
     const dying = (inner: Target): Target => ({
@@ -210,7 +210,7 @@ describe('tables of CRM objects that go', () => {
     expect(existsSync(join(target, folder))).toBe(false)
   })
 
-  test('leave nothing behind where the manifest is lost', async () => {
+  test('no table remains when the manifest is lost', async () => {
     const { store, target, folder, go } = await exportedObject()
     go()
     rmSync(join(target, 'manifest.json'))
@@ -218,7 +218,7 @@ describe('tables of CRM objects that go', () => {
     expect(existsSync(join(target, folder))).toBe(false)
   })
 
-  test('are known by their folder as well as by a name that has a comma in it', async () => {
+  test('the tables are found by their folder and by a name with a comma', async () => {
     const { store, target, folder } = await exportedObject()
     for (const name of ['crm_a,b', 'CRM_A,B', folder]) {
       const { tables } = await exportTo(store.path, target, { tables: [name, 'Members'] })
@@ -227,8 +227,8 @@ describe('tables of CRM objects that go', () => {
   })
 })
 
-describe('the folder', () => {
-  test('one with a manifest.json of somebody else is refused and not touched', async () => {
+describe('the folder of an export', () => {
+  test('a folder with a foreign manifest.json is refused and not changed', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
     for (const theirs of ['{"name":"my app"}', '{"format":"parley-parquet-1"}', 'no JSON']) {
@@ -239,7 +239,7 @@ describe('the folder', () => {
     }
   })
 
-  test('a copy of an export, as object storage has it, is one too', async () => {
+  test('a copy of an export, as object storage makes it, is accepted', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
     const copy = join(emptyTarget(), 'copy')
@@ -249,7 +249,7 @@ describe('the folder', () => {
     expect(tables.filter(({ files_written }) => files_written > 0)).toEqual([])
   })
 
-  test('an export of another warehouse is replaced by that of this one as a whole', async () => {
+  test('the export of another warehouse is replaced completely', async () => {
     const [store, other] = [temporaryStore(), temporaryStore()]
     const target = emptyTarget()
     addActivity(other, 'a', '2026-01-02T00:00:00.000Z')
@@ -262,7 +262,7 @@ describe('the folder', () => {
     expect(contents(target)).toEqual(contents(own))
   })
 
-  test('one with files of others is refused and not touched', async () => {
+  test('a folder with foreign files is refused and not changed', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
     writeFileSync(join(target, 'thesis.txt'), 'mine')
@@ -273,7 +273,7 @@ describe('the folder', () => {
     expect(readdirSync(target)).toEqual(['thesis.txt'])
   })
 
-  test('a copy of ours that somebody made under another name stays', async () => {
+  test('a copy of an exported file under another name stays', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
     await exportTo(store.path, target)
@@ -282,7 +282,7 @@ describe('the folder', () => {
     expect(existsSync(join(target, 'members of May', 'part-00000.parquet'))).toBe(true)
   })
 
-  test('a file in its place is refused', async () => {
+  test('a file in place of the folder is refused', async () => {
     const store = temporaryStore()
     const file = join(emptyTarget(), 'file')
     writeFileSync(file, 'mine')
@@ -293,7 +293,7 @@ describe('the folder', () => {
     expect(readFileSync(file, 'utf8')).toBe('mine')
   })
 
-  test('what others put beside our files stays, also where ours go', async () => {
+  test('foreign files next to exported ones stay, also when the exported ones are removed', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
     addActivity(store, 'a', '2026-01-02T00:00:00.000Z')
@@ -312,7 +312,7 @@ describe('the folder', () => {
     expect(monthsOf(target, 'activities').toSorted()).toEqual(['month=2026-01', 'month=2026-03', 'note.txt'])
   })
 
-  test('a damaged file of ours is written again, and what a crash left half done is removed', async () => {
+  test('a damaged file is written again, and remains of a crash are removed', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
     addActivity(store, 'a', '2026-01-02T00:00:00.000Z')
@@ -336,7 +336,7 @@ describe('the folder', () => {
     expect(manifestOf(target).tables.length).toBeGreaterThan(30)
   })
 
-  test('files have the mode of the database, and folders can be looked into by the same people', async () => {
+  test('files have the mode of the database, and its readers may list the folders', async () => {
     const store = temporaryStore()
     const target = join(emptyTarget(), 'new', 'folder')
     await exportTo(store.path, target, { mode: 0o640 })
@@ -349,7 +349,7 @@ describe('the folder', () => {
     ])
   })
 
-  test('two exports to one folder do not get in each other’s way: the second is refused', async () => {
+  test('a second export to the same folder at the same time is refused', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
     const held = openTarget(target, 0o600, systemClock())
@@ -362,7 +362,7 @@ describe('the folder', () => {
   })
 })
 
-test('all of it is of one instant, whatever is written meanwhile', async () => {
+test('the whole export is of one instant, whatever is written meanwhile', async () => {
   const store = temporaryStore()
   const target = emptyTarget()
   store.put('members', [{ id: 'm', name: 'M' }], { now: NOW })
@@ -380,7 +380,7 @@ test('all of it is of one instant, whatever is written meanwhile', async () => {
   expect(store.column('SELECT count(*) FROM teams')).not.toEqual([0])
 })
 
-test('a warehouse of an older version is not exported, and neither is an empty file', async () => {
+test('a warehouse of an older version and an empty file are not exported', async () => {
   const older = join(newFolder(), 'older.db')
   openWarehouse({ path: older, migrations: migrationsOf(newFolder(), 1) }).close()
   const empty = join(newFolder(), 'empty.db')
@@ -392,7 +392,7 @@ test('a warehouse of an older version is not exported, and neither is an empty f
   await expect(exportTo(empty, emptyTarget())).rejects.toMatchObject({ code: 'no-database', exitStatus: 73 })
 })
 
-test('an unknown table is refused with the name that was probably meant', async () => {
+test('an unknown table is refused with the nearest name', async () => {
   const store = temporaryStore()
   await expect(exportTo(store.path, emptyTarget(), { tables: ['members', 'mesages'] })).rejects.toMatchObject(
     {
@@ -403,7 +403,7 @@ test('an unknown table is refused with the name that was probably meant', async 
   )
 })
 
-test('an export that is told to stop does so between rows, and leaves nothing half done', async () => {
+test('a stopped export ends between rows and leaves no partial file', async () => {
   const store = temporaryStore()
   const target = emptyTarget()
   store.db.exec(
@@ -435,7 +435,7 @@ test('an export that is told to stop does so between rows, and leaves nothing ha
   expect([...filesIn(target).keys()].filter(name => name.endsWith('.tmp'))).toEqual([])
 })
 
-test('a read-only file system is told apart from a missing permission', () => {
+test('a read-only file system is reported differently from a missing permission', () => {
   const said = (code: string) => String(targetError(Object.assign(new Error(), { code }), emptyTarget()))
   expect(said('EROFS')).toContain('its file system is read-only (EROFS)')
   expect(said('EACCES')).toContain('no permission to write there (EACCES)')

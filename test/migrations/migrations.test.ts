@@ -58,7 +58,7 @@ interface ColumnInfo {
   pk: number
 }
 
-/** Two rows in every table; what refers to another row refers to the one of the same number. */
+/** Two rows in every table; a reference points to the row of the same number. */
 function populate(db: Sqlite): Map<string, number> {
   const tables = db
     .prepare(
@@ -82,8 +82,8 @@ function populate(db: Sqlite): Map<string, number> {
   return new Map(tables.map(table => [table, 2]))
 }
 
-describe('the migrations', () => {
-  test('make the declared schema: there is nothing to generate', async () => {
+describe('the migrations of the schema', () => {
+  test('the migrations create the declared schema: there is nothing to generate', async () => {
     const last = MIGRATIONS.at(-1)
     const snapshot = `${FOLDER}meta/${String(last?.idx).padStart(4, '0')}_snapshot.json`
     const previous = JSON.parse(readFileSync(snapshot, 'utf8')) as Snapshot
@@ -91,13 +91,13 @@ describe('the migrations', () => {
     expect(await generateSQLiteMigration(previous, current)).toEqual([])
   })
 
-  test('are dated in their order, since one dated before the last applied is skipped', () => {
+  test('the migrations are dated in their order, since one dated before the last applied is skipped', () => {
     const dates = MIGRATIONS.map(({ when }) => when)
     expect(dates).toEqual([...new Set(dates)].sort((one, other) => one - other))
     expect(newestMigration()).toBe(dates.at(-1))
   })
 
-  test('make all of it from an empty file, and nothing more the next time', () => {
+  test('the migrations run once on an empty file, and not the next time', () => {
     const path = join(newFolder(), 'parley.db')
     const first = openWarehouse({ path })
     const tables = first.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all()
@@ -109,7 +109,7 @@ describe('the migrations', () => {
     expect(second.prepare('SELECT count(*) FROM __drizzle_migrations').pluck().get()).toBe(MIGRATIONS.length)
   })
 
-  test('give every table its storage: by key alone where that was declared', () => {
+  test('every table has the declared storage: by key alone, or with a rowid', () => {
     const db = opened()
     const clustered = db
       .prepare("SELECT name FROM pragma_table_list WHERE type = 'table' AND wr ORDER BY 1")
@@ -118,7 +118,7 @@ describe('the migrations', () => {
     expect(clustered).toEqual([...CLUSTERED].sort())
   })
 
-  test('declare that every child hangs on the row above it', () => {
+  test('every child has a foreign key to the row above it', () => {
     const db = opened()
     for (const { table, parent: above } of TABLES.values()) {
       const inherits = Object.values(table.columns).some(({ source }) => source.from === 'parent')
@@ -134,7 +134,7 @@ describe('the migrations', () => {
   })
 
   test.each(MIGRATIONS.map(({ tag }, index) => [tag, index + 1] as const))(
-    'after %s run on a database full of rows and keep them all',
+    'the migrations after %s run on a full database and keep every row',
     (_tag, count) => {
       const { path, db } = databaseAfter(count)
       const rows = populate(db)
@@ -161,7 +161,7 @@ describe('the migrations', () => {
     },
   )
 
-  test('of an older database bring its views up to date and leave right ones alone', () => {
+  test('the migrations of an older database update its views and leave correct ones alone', () => {
     const path = join(newFolder(), 'parley.db')
     const first = openWarehouse({ path })
     first.exec('DROP VIEW live_members; CREATE VIEW live_members AS SELECT 1 AS old; DROP VIEW live_teams')
@@ -182,7 +182,7 @@ describe('names', () => {
     ['select'],
     ['é 日本'],
     ['a\nb'],
-  ])('%j is an identifier like any other when quoted', name => {
+  ])('%j is a normal identifier when quoted', name => {
     const db = new Database(':memory:')
     db.exec(`CREATE TABLE ${quote(name)} (${quote(name)} TEXT)`)
     db.prepare(`INSERT INTO ${quote(name)} (${quote(name)}) VALUES (?)`).run('x')

@@ -9,7 +9,7 @@ import { openWarehouse, type WarehouseOptions } from '../../src/store/warehouse.
 import { newFolder, openAt } from '../store/temporary-store.ts'
 import { migrationsWith } from './older-version.ts'
 
-/** What analysts may have made in a warehouse of theirs. */
+/** Objects that analysts may have created in a warehouse. */
 const THEIRS = `
   CREATE TABLE my_log (what TEXT);
   CREATE TABLE my_notes (team TEXT REFERENCES teams (id), note TEXT);
@@ -36,7 +36,7 @@ const REBUILD = `
   ALTER TABLE \`__new_team_members\` RENAME TO \`team_members\`;
   CREATE INDEX \`team_members_by_member\` ON \`team_members\` (\`member_id\`);`
 
-/** A warehouse with a team and with what analysts have made. */
+/** A warehouse with a team and with the objects of analysts. */
 function used(theirs = THEIRS): string {
   const path = `${newFolder()}/parley.db`
   const store = openAt(path)
@@ -79,7 +79,7 @@ test('tables, views, triggers and indices that parley did not create survive the
   expect(db.prepare('SELECT what FROM my_log').pluck().all()).toEqual(['seen', 'seen too', 't'])
 })
 
-test('an index of other people over a dropped column is left out and reported, and the upgrade continues', () => {
+test('an index of another program over a dropped column is left out and reported, and the upgrade continues', () => {
   const path = used('CREATE INDEX my_extra ON team_members (_extra)')
   const leftOut: LeftOut[] = []
   const db = upgraded(path, 'ALTER TABLE team_members DROP COLUMN _extra;', {
@@ -89,7 +89,7 @@ test('an index of other people over a dropped column is left out and reported, a
   expect(db.prepare('SELECT count(*) FROM team_members').pluck().get()).toBe(1)
 })
 
-test('a trigger on a view of parley survives that the view is replaced without a migration', () => {
+test('a trigger on a view of parley survives the replacement of the view without a migration', () => {
   const path = used()
   const older = new Database(path)
   older.exec('DROP VIEW live_teams; CREATE VIEW live_teams AS SELECT id FROM teams')
@@ -105,7 +105,7 @@ test('a trigger on a view of parley survives that the view is replaced without a
   expect(db.prepare('SELECT what FROM my_log').pluck().all()).toEqual(['seen'])
 })
 
-test('a table of theirs that has the name of a view of parley stays', () => {
+test('a foreign table with the name of a view of parley stays', () => {
   const path = used()
   const analyst = new Database(path)
   analyst.exec("DROP VIEW live_teams; CREATE TABLE live_teams (x); INSERT INTO live_teams VALUES ('theirs')")
@@ -114,7 +114,7 @@ test('a table of theirs that has the name of a view of parley stays', () => {
   expect(db.prepare('SELECT x FROM live_teams').pluck().all()).toEqual(['theirs'])
 })
 
-test('a table of other people with the name of a new table is reported with a hint, and nothing is changed', () => {
+test('a foreign table with the name of a new table is reported with a hint, and nothing is changed', () => {
   const path = used('CREATE TABLE more (x); INSERT INTO more VALUES (1)')
   expect(() => upgraded(path, 'CREATE TABLE `more` (a TEXT) STRICT;')).toThrow(
     expect.objectContaining({
@@ -126,7 +126,7 @@ test('a table of other people with the name of a new table is reported with a hi
   openAt(path).close()
 })
 
-test('an upgrade sorts in files and not in memory, and no longer than it lasts', () => {
+test('only an upgrade sorts in files instead of memory', () => {
   const path = used('SELECT 1')
   const db = upgraded(path, 'CREATE TABLE seen900 AS SELECT temp_store FROM pragma_temp_store;')
   const [FILE, MEMORY] = [1, 2]

@@ -40,7 +40,7 @@ test('the participants of e-mails that an older version stored are in their tabl
   store.close()
 })
 
-test('a meeting that was withheld before the upgrade has changed when that was found out', () => {
+test('a meeting that was withheld before the upgrade has the time of its detection as its last change', () => {
   const store = openAt(
     olderDatabase(`INSERT INTO meetings (id, access, _first_seen_at, _synced_at) VALUES
       ('opened before', 'withheld', '${AT}', '${LATER}'), ('never open', 'withheld', '${AT}', '${AT}'),

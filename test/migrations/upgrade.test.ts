@@ -32,7 +32,7 @@ const HUGE_BYTES = 60_000_000
 interface Older {
   path: string
   folder: string
-  /** Where the copy of the upgrade to the present belongs. */
+  /** The path of the copy of the upgrade to the current version. */
   copy: string
 }
 
@@ -139,7 +139,7 @@ function copiesBeside(path: string): string[] {
 }
 
 describe('a database of the first version', () => {
-  test('reaches this version with every row, and its copy is unchanged', () => {
+  test('the upgrade keeps every row, and its copy is unchanged', () => {
     const { path, copy } = olderDatabase(LARGE_BYTES)
     const before = contentOf(path)
     expectPresent(path)
@@ -148,20 +148,20 @@ describe('a database of the first version', () => {
     expect(rowsOf(path, copy)['meeting_attendee_teams']?.length).toBeGreaterThan(1000)
   })
 
-  test('is a whole database again in its copy, which opens and comes to the present itself', () => {
+  test('the copy of an upgrade is a complete database that can be upgraded itself', () => {
     const { path, copy } = olderDatabase(LARGE_BYTES)
     upgraded(path)
     expectPresent(copy)
   })
 
-  test('may be opened as a store at once', () => {
+  test('the upgraded file can be opened as a store at once', () => {
     const { path } = olderDatabase()
     const store = openAt(path)
     expect(store.requests.open()).toEqual([])
     store.close()
   })
 
-  test('is reported before it begins; a current database and a new one are not', () => {
+  test('the upgrade is reported before it starts, but not for a current or a new database', () => {
     const { path, copy } = olderDatabase(LARGE_BYTES)
     const told: Upgrade[] = []
     const onUpgrade = (upgrade: Upgrade) => {
@@ -175,8 +175,8 @@ describe('a database of the first version', () => {
   })
 })
 
-describe('the copy', () => {
-  test.each([0o600, 0o640])('has the mode of the database (%o), whatever the umask', mode => {
+describe('the copy before an upgrade', () => {
+  test.each([0o600, 0o640])('the copy has the mode of the database (%o), whatever the umask', mode => {
     const umask = process.umask(0o077)
     onTestFinished(() => {
       process.umask(umask)
@@ -186,13 +186,13 @@ describe('the copy', () => {
     expect(statSync(copy).mode & 0o777).toBe(mode)
   })
 
-  test('is not made of a small file', () => {
+  test('a small file is not copied', () => {
     const { path } = olderDatabase()
     expectPresent(path)
     expect(copiesBeside(path)).toEqual([])
   })
 
-  test('holds what was still in the WAL', () => {
+  test('the copy has the content of the WAL', () => {
     const { path, copy } = olderDatabase(LARGE_BYTES)
     const writer = new Database(path)
     onTestFinished(() => {
@@ -205,7 +205,7 @@ describe('the copy', () => {
     kept.close()
   })
 
-  test('replaces the copies of earlier upgrades, and no other files', () => {
+  test('the copy replaces the copies of earlier upgrades, and no other files', () => {
     const { path, folder, copy } = olderDatabase(LARGE_BYTES)
     const mine = `${path}-before-I-try-something`
     writeFileSync(mine, 'mine')
@@ -218,7 +218,7 @@ describe('the copy', () => {
     expect(existsSync(`${folder}/other.db-before-0001_daemon`)).toBe(true)
   })
 
-  test('without space for it is refused before anything is touched, with how much is needed', () => {
+  test('an upgrade without space for the copy is refused before any change, with the space that it needs', () => {
     const { path } = olderDatabase(LARGE_BYTES)
     const bytes = () =>
       ['', '-wal'].map(end => (existsSync(path + end) ? readFileSync(path + end) : Buffer.of()))
@@ -234,7 +234,7 @@ describe('the copy', () => {
     expectPresent(path)
   })
 
-  test('that cannot be finished, as on a disk that fills meanwhile, leaves nothing behind', async () => {
+  test('a copy that cannot be finished, as on a disk that fills meanwhile, leaves no file', async () => {
     const { path, folder } = olderDatabase(LARGE_BYTES)
     const before = contentOf(path)
     const limited = spawn(
@@ -267,7 +267,7 @@ function startUpgrade(path: string, migrations: string = PRESENT): ChildProcess 
   return child
 }
 
-/** Upgrades in a process of its own that is killed once its copy has begun; tells whether that was in time. */
+/** Upgrades in a separate process that is killed once its copy has started; returns whether that was in time. */
 async function killWhileCopying(path: string, part: string): Promise<boolean> {
   const child = startUpgrade(path)
   const exit = once(child, 'exit')
@@ -279,8 +279,8 @@ async function killWhileCopying(path: string, part: string): Promise<boolean> {
   return existsSync(part)
 }
 
-describe('kill -9', () => {
-  test('in the middle of the copy leaves a database that comes to the present, and no part of a copy', async () => {
+describe('an upgrade that receives kill -9', () => {
+  test('a kill in the middle of the copy leaves an upgradable database and no partial copy', async () => {
     let { path, copy } = olderDatabase(HUGE_BYTES)
     while (!(await killWhileCopying(path, `${copy}.part`))) ({ path, copy } = olderDatabase(HUGE_BYTES))
     expect(existsSync(copy)).toBe(false)
@@ -297,7 +297,7 @@ describe('kill -9', () => {
       (sql: string) => sql.replace('ALTER TABLE', 'SELECT die();\nALTER TABLE'),
     ],
     ['after the last statement, before it is kept', (sql: string) => `${sql};\nSELECT die();`],
-  ])('%s leaves it as it was, with its copy, which is not made again', async (_name, deadly) => {
+  ])('a kill %s leaves the database unchanged with its copy, which is reused', async (_name, deadly) => {
     const { path, folder, copy } = olderDatabase(LARGE_BYTES)
     const before = contentOf(path)
     const migrations = migrationsOf(folder, TAGS.length)
@@ -312,7 +312,7 @@ describe('kill -9', () => {
     expect(statSync(copy).ino).toBe(inode)
   })
 
-  test('a start of the version before makes the copy outdated, so that it is written again', () => {
+  test('a later start of the previous version makes the copy outdated, so that it is written again', () => {
     const { path, folder, copy } = olderDatabase(LARGE_BYTES)
     const failing = migrationsOf(folder, TAGS.length)
     appendFileSync(`${failing}/${FIRST_PENDING}.sql`, ';\nnonsense')
@@ -336,7 +336,7 @@ describe('a migration', () => {
     ],
     ['breaks a rule of the data', 'CREATE UNIQUE INDEX one ON meeting_attendees (position);'],
     ['leaves rows without their parent', "DELETE FROM meetings WHERE id = 'm3';"],
-  ])('that %s leaves everything as it was and says so', (_name, sql) => {
+  ])('a migration that %s leaves everything unchanged and is reported', (_name, sql) => {
     const { path, folder } = olderDatabase()
     openWarehouse({ path }).close()
     const before = contentOf(path)
@@ -347,7 +347,7 @@ describe('a migration', () => {
     expectPresent(path)
   })
 
-  test('that fails takes those before it in the same upgrade back with it', () => {
+  test('a failing migration rolls back the earlier ones of the same upgrade', () => {
     const { path, folder } = olderDatabase()
     const before = contentOf(path)
     expect(
@@ -356,7 +356,7 @@ describe('a migration', () => {
     expect(contentOf(path)).toEqual(before)
   })
 
-  test('may rebuild a table on which others hang and which views read, ours and those of analysts', () => {
+  test('a migration may rebuild a table with references and views, those of analysts too', () => {
     const { path, folder } = olderDatabase()
     const db = openWarehouse({ path })
     db.exec('CREATE VIEW titles AS SELECT id, title FROM meetings')
@@ -386,7 +386,7 @@ describe('a migration', () => {
     expect(next.pragma('foreign_key_check')).toEqual([])
   })
 
-  test('of a newer version makes the file one that this version refuses and does not touch', () => {
+  test('a migration of a newer version makes this version refuse the file without a change', () => {
     const { path, folder } = olderDatabase()
     openWarehouse({ path, migrations: failing(folder, 'CREATE TABLE more (a TEXT) STRICT;') }).close()
     const before = contentOf(path)
@@ -395,7 +395,7 @@ describe('a migration', () => {
   })
 })
 
-test('a database that may be read by its group stays so through an upgrade', () => {
+test('a database that its group may read stays so through an upgrade', () => {
   const { path } = olderDatabase(LARGE_BYTES)
   chmodSync(path, 0o640)
   upgraded(path)

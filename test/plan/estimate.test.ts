@@ -19,7 +19,7 @@ test.each<[parts: Amount[], total: Amount]>([
   [[about(2), atLeast(3)], atLeast(5)],
   [[exactly(2), UNKNOWN], atLeast(2)],
   [[UNKNOWN, UNKNOWN], UNKNOWN],
-])('the sum of %j is %j: as unsure as its least sure part', (parts, total) => {
+])('the sum of %j is %j: as uncertain as its least certain part', (parts, total) => {
   expect(sum(...parts)).toEqual(total)
 })
 
@@ -32,7 +32,7 @@ test.each<[one: Amount, other: Amount, less: Amount]>([
   expect(smaller(one, other)).toEqual(less)
 })
 
-test('even an empty list takes a request', () => {
+test('even an empty list costs a request', () => {
   expect([pages(exactly(0)), pages(exactly(100)), pages(about(101))]).toEqual([
     exactly(1),
     exactly(1),
@@ -53,11 +53,11 @@ test.each<[what: string, messages: ListedMessage[], reads: number]>([
 
 const NOTHING = { learned: undefined, ceilings: {}, answerMs: undefined, throttledTo: undefined }
 
-test('no rate is known before anything answered', () => {
+test('the rate is unknown before the first answer', () => {
   expect(rateOf(NOTHING)).toBeUndefined()
 })
 
-test('of several rates the slowest counts, and says where it is from', () => {
+test('the slowest of several rates counts, and its source is named', () => {
   const learned = { ratePerSecond: 20, concurrency: 8, limited: true }
   expect(rateOf({ ...NOTHING, learned, answerMs: 10 })).toEqual({
     perSecond: 20,
@@ -93,11 +93,11 @@ test.each<[what: string, facts: Partial<Parameters<typeof ratesOf>[0]>, perSecon
   ],
   ["the owner's ceiling: one time", { answerMs: 20, ceilings: { requestsPerSecond: 30 } }, [30]],
   ["a refusal of the plan's own requests: one time", { answerMs: 20, throttledTo: 8 }, [8]],
-])('the rates to plan by with %s', (_, facts, perSecond) => {
+])('the rates for the plan follow from %s', (_, facts, perSecond) => {
   expect(ratesOf({ ...NOTHING, ...facts }).map(rate => rate.perSecond)).toEqual(perSecond)
 })
 
-test("the owner's day makes it longer once it is used up", () => {
+test('a used-up daily ceiling makes the plan longer', () => {
   const rate = { perSecond: 10, from: '' }
   expect(secondsFor(1000, rate, undefined)).toBe(100)
   expect(secondsFor(1000, rate, { perDay: 5000, usedToday: 100 })).toBe(100)

@@ -82,7 +82,7 @@ test('the plan for 100,000 messages takes at most 60 requests and is within a fi
   expectNear(requestsOf(plan, 'meetings', 'items'), truth.count('meetings'))
 })
 
-test('an uneven history is counted as well', async () => {
+test('an uneven history is counted too', async () => {
   const { simulator, place } = await simulated({ messages: 8000 })
   const { world, apply } = simulator
   const month = Date.parse('2025-09-01T00:00:00Z') * 1000
@@ -96,14 +96,14 @@ test('an uneven history is counted as well', async () => {
   expect(simulator.requests.total()).toBeLessThanOrEqual(60)
 })
 
-test('a workspace without messages calls for no bodies', async () => {
+test('a workspace without messages needs no text reads', async () => {
   const { place } = await simulated({ messages: 0 })
   const plan = await planOf(place)
   expect(requestsOf(plan, 'messages')).toBe(1)
   expect(requestsOf(plan, 'message_bodies')).toBe(0)
 })
 
-test('what the API refuses is unknown and the rest is planned all the same', async () => {
+test('a refused resource is unknown, and the others are planned', async () => {
   const faults = [{ kind: 'status', status: 403, route: '/v2/messages' }] as const
   const { place } = await simulated({ faults, securityOption: false })
   const plan = await planOf(place)
@@ -125,7 +125,7 @@ test('--only, --skip and --since bound the plan as they bound the backfill', asy
   expect(without.resources.map(({ resource }) => resource)).toEqual(['teams', 'messages'])
 })
 
-test('what the warehouse holds already is not counted again', async () => {
+test('rows that the warehouse already has are not counted', async () => {
   const { simulator, place } = await simulated({ messages: 500 })
   await backfill(place)
   const before = simulator.requests.total()
@@ -136,7 +136,7 @@ test('what the warehouse holds already is not counted again', async () => {
   expectNear(plan.requests, await backfill(place))
 })
 
-test('the time follows from the rate, which says where it is from', async () => {
+test('the duration follows from the rate, and its source is named', async () => {
   const { place } = await simulated({})
   const plan = await planOf(place, ['--max-requests-per-second', '20'])
   expect(plan.rate).toEqual({ per_second: 20, from: 'the ceiling api.max_requests_per_second' })
@@ -146,7 +146,7 @@ test('the time follows from the rate, which says where it is from', async () => 
   expect(lanes).toBe(plan.requests)
 })
 
-test('where the limit is not known the time is told for 5 and 20 requests a second, and for no limit', async () => {
+test('with an unknown limit the duration is given for 5 and 20 requests a second and for no limit', async () => {
   const { place } = await simulated({})
   const { requests, seconds, rate, estimates } = await planOf(place)
   expect(estimates.map(each => each.per_second)).toEqual([5, 20, rate.per_second])
@@ -155,7 +155,7 @@ test('where the limit is not known the time is told for 5 and 20 requests a seco
   expect(estimates[2]?.seconds).toBe(seconds)
 })
 
-test('for people it is a table on standard output', async () => {
+test('the plan is printed as a table on standard output', async () => {
   const { place } = await simulated({})
   const { cwd, env } = place
   const { status, stdout, stderr } = await parley(['backfill', '--plan'], { cwd, env })
@@ -168,7 +168,7 @@ test('for people it is a table on standard output', async () => {
   expect(existsSync(`${cwd}/parley.db`)).toBe(false)
 })
 
-test('a refused key, another workspace and an API that cannot be reached end it as they end a backfill', async () => {
+test('a refused key, another workspace and an unreachable API end the plan as they end a backfill', async () => {
   const { simulator, place } = await simulated({})
   const { cwd, env } = place
   const refused = await parley(['backfill', '--plan'], { cwd, env: { ...env, PARLEY_API_KEY: 'wrong-key' } })

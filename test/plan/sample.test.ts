@@ -71,14 +71,14 @@ test('a list of one page is counted exactly with one request', () => {
   })
 })
 
-test('an empty list is known to be empty with one request', () => {
+test('an empty list is counted exactly with one request', () => {
   expect(sample(new Float64Array(), { from: undefined, to: undefined }, 30)).toMatchObject({
     asked: 1,
     estimate: { rows: 0, extra: 0, certainty: 'exact' },
   })
 })
 
-test('with a bound nothing older is asked for or counted', () => {
+test('a sample with a bound requests and counts nothing older', () => {
   const times = made(one => END - one * 730 * DAY, 50_000)
   const from = END - 100 * DAY
   const { estimate } = sample(times, { from, to: undefined }, 20)

@@ -10,7 +10,7 @@ import { openStore } from '../../src/store/store.ts'
 import { type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
 import { compareTypedTables, typedTables } from '../support/typed-tables.ts'
 
-/** Whatever the metadata says and the records hold, in whatever order: the typed tables are what both say together. */
+/** The typed tables agree with any metadata and any records, in whatever order these arrive. */
 
 const OBJECTS = [
   'deal',

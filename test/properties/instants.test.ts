@@ -41,8 +41,8 @@ const spelled = fc
     return { instant, written: `${day}${basic && separator === ' ' ? 'T' : separator}${parts.join('')}` }
   })
 
-describe('an instant', () => {
-  test('is read however ISO 8601 allows to write it, in UTC where no zone is given', () => {
+describe('an instant as text', () => {
+  test('every form of ISO 8601 is read, in UTC when it has no zone', () => {
     fc.assert(
       fc.property(spelled, ({ instant, written }) => {
         expect(canonicalInstant(written), written).toBe(new Date(instant).toISOString())
@@ -51,7 +51,7 @@ describe('an instant', () => {
     )
   })
 
-  test('that is written as the warehouse writes it stays as it is', () => {
+  test('the form of the warehouse is unchanged', () => {
     fc.assert(
       fc.property(fc.date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true }), date => {
         expect(canonicalInstant(date.toISOString())).toBe(date.toISOString())
@@ -66,7 +66,7 @@ describe('an instant', () => {
     ['2026-12-31T24:00:00-01:00', '2027-01-01T01:00:00.000Z'],
     ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
     ['2024-02-29T12:00', '2024-02-29T12:00:00.000Z'],
-  ])('%s is %s', (written, instant) => {
+  ])('%s is read as %s', (written, instant) => {
     expect(canonicalInstant(written)).toBe(instant)
   })
 
@@ -94,11 +94,11 @@ describe('an instant', () => {
     ' 2026-03-04T12:00:00Z',
     '2026-03-04T12:00:00Z\n',
     'yesterday',
-  ])('%j is none', written => {
+  ])('%j is not an instant', written => {
     expect(canonicalInstant(written)).toBeUndefined()
   })
 
-  test('is on a day of the calendar', () => {
+  test('every instant is on a day of the calendar', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9999 }), fc.nat(13), fc.nat(32), (year, month, day) => {
         const written = `${pad(year, 4)}-${pad(month)}-${pad(day)}`
@@ -110,7 +110,7 @@ describe('an instant', () => {
   })
 })
 
-describe('a timestamp of a payload', () => {
+describe('a timestamp in a payload', () => {
   const parse = compileParser(
     entity('things', {
       about: 'For the test.',
@@ -128,7 +128,7 @@ describe('a timestamp of a payload', () => {
     ['in a leap second', '2016-12-31T23:59:60Z', '2016-12-31T23:59:59.999Z', '2016-12-31T23:59:60Z'],
     ['that is a day', '2026-03-04', '2026-03-04T00:00:00.000Z', '2026-03-04'],
     ['that is no instant', 'soon', null, 'soon'],
-  ])('%s has a time where it can, and loses nothing', (_, sent, cell, kept) => {
+  ])('a timestamp %s has a time when possible, and loses nothing', (_, sent, cell, kept) => {
     const { cell: stored, extra } = read(sent)
     expect(stored).toBe(cell)
     expect(extra === null ? null : JSON.parse(extra ?? '').at).toBe(kept)

@@ -107,7 +107,7 @@ test('each lane with work gets its share of any consecutive requests, whatever e
   )
 })
 
-test('each source of a lane with work has a turn before another has its second', () => {
+test('each source of a lane with work has its turn before another has its second', () => {
   fc.assert(
     fc.property(workloads, workload => {
       const whole = workload.map(one => ({ ...one, spans: [{ from: 0, length: REQUESTS }] }))

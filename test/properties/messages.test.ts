@@ -37,7 +37,7 @@ const FIELDS = ['thread_id', 'subject', 'received_at', 'is_internal', 'is_group_
 
 const cell = (value: unknown) => (typeof value === 'boolean' ? Number(value) : (value ?? null))
 
-/** What `live_messages` has to show, but for the text. */
+/** The expected rows of `live_messages`, without the text. */
 function mergedModel(known: readonly Known[]): Record<string, unknown>[] {
   const groups = new Map<string, Known[]>()
   for (const each of known.filter(({ live }) => live)) {
@@ -215,7 +215,7 @@ function inTransaction(work: () => void): void {
 const texts = fc.tuple(...ids.map(id => fc.tuple(fc.constant(id), result))).map(entries => new Map(entries))
 
 describe('the copies of an e-mail', () => {
-  test('are merged as the contract says after any listings, deletions, revivals and reads', () => {
+  test('copies are merged by the contract after any listings, deletions, revivals and reads', () => {
     fc.assert(
       fc.property(fc.array(action, { maxLength: 12 }), texts, (actions, given) => {
         inTransaction(() => {
@@ -232,7 +232,7 @@ describe('the copies of an e-mail', () => {
     )
   })
 
-  test('give the same rows in whatever order they arrive and are read', () => {
+  test('copies give the same rows in whatever order they arrive and are read', () => {
     const world = fc.tuple(...ids.map(copyOf))
     const order = fc.shuffledSubarray(ids, { minLength: ids.length })
     fc.assert(
@@ -270,8 +270,8 @@ describe('the copies of an e-mail', () => {
   })
 })
 
-describe('pages of a list', () => {
-  test('give the same rows however often and in whatever order they are applied, the newest request last', () => {
+describe('the pages of a list', () => {
+  test('pages give the same rows however often and in whatever order they are applied, the newest request last', () => {
     const collection = fc.record({
       id: fc.constantFrom('a', 'b', 'c'),
       name: fc.constantFrom('x', 'y', null),

@@ -15,13 +15,13 @@ import { createShownFields } from '../../src/store/rows/shown-fields.ts'
 import { openWarehouse } from '../../src/store/warehouse.ts'
 import { type FindRows, isFields, rebuild, type StoredRow } from '../support/rebuild.ts'
 
-/** Every table that is made from a payload of its own. */
+/** Every table with a separate payload. */
 const PAYLOAD_TABLES = [...TABLES.values()]
   .filter(({ root, table }) => root === undefined && table.kind === 'entity')
   .map(({ table }) => table)
   .filter(({ columns }) => Object.values(columns).some(({ source }) => source.from === 'payload'))
 
-// Numbers stand as text, since a JavaScript number could not say them.
+// Numbers are text, since a JavaScript number would lose digits.
 const number = fc
   .oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }))
   .map(value => JSON.stringify(value))
@@ -136,7 +136,7 @@ const FITTING: Readonly<Record<Column['kind'], fc.Arbitrary<string>>> = {
   json: anything,
 }
 
-/** Mostly what the declaration says, and now and then anything else. */
+/** Mostly values of the declared type, and sometimes any other. */
 function columnValue(column: Column, isKey: boolean): fc.Arbitrary<string> {
   const fitting = column.tuple
     ? tupleList(column.tuple)
@@ -283,7 +283,7 @@ function pathsOf(table: Table): ReadonlySet<string> {
   )
 }
 
-/** What tells an item from the others of its list. */
+/** The identity of an item within its list. */
 function keyText({ table, items }: Child, item: unknown): string {
   if (items === 'scalar' && typeof item === 'string') return item
   const parts = table.key.map(name => {
@@ -382,7 +382,7 @@ const find: FindRows = (table, where) => {
   ) as StoredRow[]
 }
 
-/** Columns that parley fills have to hold something where they are the key. */
+/** Key columns that parley fills must not be empty. */
 function fillOwnKey(table: Table, cells: (string | number | null)[]): string[] {
   return Object.entries(table.columns).flatMap(([name, { source, kind }], index) => {
     if (source.from !== 'parley' || !table.key.includes(name)) return []
@@ -391,9 +391,9 @@ function fillOwnKey(table: Table, cells: (string | number | null)[]): string[] {
   })
 }
 
-describe('columns and _extra together lose nothing of a payload', () => {
+describe('no part of a payload is lost', () => {
   for (const table of PAYLOAD_TABLES) {
-    test(`of ${table.name}`, () => {
+    test(`columns and _extra together keep every payload of ${table.name}`, () => {
       const parse = compileParser(table)
       fc.assert(
         fc.property(payloadText(table), text => {

@@ -38,9 +38,9 @@ type Step =
   | { kind: 'run'; pieces: number; pieceMs: number }
   /** Time passes while nothing runs: a suspended machine, or a process that was not started. */
   | { kind: 'pause'; ms: number }
-  /** After so many further answers the process is killed with a request on its way, and another starts. */
+  /** After this many further answers the process is killed with a request in flight, and another starts. */
   | { kind: 'kill'; after: number }
-  /** After so many further answers one takes as long, as when the machine sleeps or the API is away. */
+  /** After this many further answers one takes this long, as when the machine sleeps or the API is down. */
   | { kind: 'late'; after: number; ms: number }
   | { kind: 'answer'; of: keyof typeof ROUTES; answer: Answer }
   /** This machine's clock, or the one in the API's answers, goes wrong by so much. */
@@ -72,7 +72,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   }),
 )
 
-/** What is left of the time at the end, in which everything answers: longer than anything is put off. */
+/** The last part of the time, in which every request is answered: longer than the longest backoff. */
 const LAST = { pieces: 12, pieceMs: 3 * HOUR }
 
 /** A workspace, its API and one daemon after another over one file, on a clock that a test moves. */
@@ -155,8 +155,8 @@ async function startWorld(scale: number) {
 
 const DECLARED = CATALOG.filter(({ name }) => RESOURCES.includes(name))
 
-describe('every list that the workspace offers', () => {
-  test('has a next due time at most a week ahead, and is read on schedule again, whatever happened', async () => {
+describe('the lists that the workspace offers', () => {
+  test('every list has a due time at most a week ahead, and is read on schedule again, whatever happened', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { minLength: 1, maxLength: 10 }),

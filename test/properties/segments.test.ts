@@ -24,11 +24,11 @@ const upper = ({ to }: Segment) => (to === null ? END : instantOf(to))
 const FEED = 'messages.list'
 
 type Step =
-  /** A page that takes a pass down by a share of what is left. */
+  /** A page that moves a pass down by a share of the rest. */
   | { kind: 'page'; which: number; percent: number }
   | { kind: 'setback'; which: number }
   | { kind: 'end'; which: number }
-  /** The rest of a pass, but for a share of it, is left to another. */
+  /** The rest of a pass, except a share of it, goes to another segment. */
   | { kind: 'leave'; which: number; percent: number }
   | { kind: 'since'; instant: number }
 
@@ -143,7 +143,7 @@ function listedStretches(): boolean[] {
 }
 
 describe('the segments of a timeline', () => {
-  test('tile the axis without gap or overlap after every step, and count as listed exactly what was', () => {
+  test('the segments tile the axis without gap or overlap after every step, and exactly the listed ranges count as listed', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 15 }), steps => {
         store.db.exec('BEGIN')

@@ -45,7 +45,7 @@ const body: Record<(typeof CASES)[number], (text: string) => string> = {
   'no JSON': text => `<html><title>${text}</title></html>`,
 }
 
-test.for(CASES)('no word of people, of an id or of the key is told of an error body: %s', place => {
+test.for(CASES)('an error body yields no text of people, no id and no key: %s', place => {
   fc.assert(
     fc.property(
       fc.array(fc.oneof(fc.constantFrom(...KNOWN), someone), { minLength: 1, maxLength: 8 }),
@@ -64,7 +64,7 @@ test.for(CASES)('no word of people, of an id or of the key is told of an error b
   )
 })
 
-test('a text of any characters is told in known words and ellipses alone, on one line', () => {
+test('any text yields only known words and ellipses, on one line', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 400 }), text => {
       expect(safeText(`cursor ${text} expired`, '')).toMatch(/^[A-Za-z ….,:;!?()[\]/_-]*$/)
@@ -72,6 +72,6 @@ test('a text of any characters is told in known words and ellipses alone, on one
   )
 })
 
-test('a key that consists of known words is not told', () => {
+test('a key that consists of known words is hidden', () => {
   expect(safeText('The key access-token is invalid', 'access-token')).toBe('The key … is invalid')
 })

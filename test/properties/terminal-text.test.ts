@@ -45,7 +45,7 @@ const WAYS: Readonly<Record<string, (text: string) => readonly string[]>> = {
   },
 }
 
-test.for(Object.entries(WAYS))('%s carries no character that a terminal obeys', ([, way]) => {
+test.for(Object.entries(WAYS))('%s contains no terminal control character', ([, way]) => {
   fc.assert(
     fc.property(hostile, text => {
       expect(way(text).filter(line => UNSAFE.test(line))).toEqual([])
@@ -53,7 +53,7 @@ test.for(Object.entries(WAYS))('%s carries no character that a terminal obeys', 
   )
 })
 
-test('JSON says the same with its characters escaped', () => {
+test('JSON has the same text with its characters escaped', () => {
   fc.assert(
     fc.property(hostile, text => {
       expect([jsonLine({ text }), jsonPage({ text })].map(json => JSON.parse(json))).toEqual([
@@ -64,7 +64,7 @@ test('JSON says the same with its characters escaped', () => {
   )
 })
 
-test('safe text stays as it is', () => {
+test('safe text is unchanged', () => {
   const text = 'Angebot «Größe» 見積書 👩‍💻 שלום'
   expect([safeText(text), safeLines(`${text}\n${text}`), singleLine(text)]).toEqual([
     text,
@@ -75,7 +75,7 @@ test('safe text stays as it is', () => {
 
 const NAME = 'offer\u001b]52;c;aGVsbG8=\u0007\u009b31m'
 
-test('the reason of a resource carries no character that a terminal obeys', () => {
+test('the reason of a resource contains no terminal control character', () => {
   const store = temporaryStore()
   const at = '2026-03-04T05:06:07.000Z'
   store.state.failing('members', NAME, at)
@@ -86,7 +86,7 @@ test('the reason of a resource carries no character that a terminal obeys', () =
   expect(reasons.filter(reason => UNSAFE.test(String(reason)))).toEqual([])
 })
 
-test('lines of the log for people carry no character that a terminal obeys', async () => {
+test('log lines for people contain no terminal control character', async () => {
   const lines: string[] = []
   const log = await createLog({ level: 'info', pretty: true, stream: { write: line => lines.push(line) } })
   log.warn('Made up', { object: NAME, reason: NAME, error: new Error(NAME) })
@@ -95,7 +95,7 @@ test('lines of the log for people carry no character that a terminal obeys', asy
   expect(written.split('\n').filter(line => UNSAFE.test(line))).toEqual([])
 })
 
-test('schema prints the names and labels of the CRM without characters that a terminal obeys', async () => {
+test('schema prints the names and labels of the CRM without terminal control characters', async () => {
   const cwd = emptyFolder()
   const store = openAt(join(cwd, 'parley.db'))
   atomically(store, () => {

@@ -23,7 +23,7 @@ const FEED = 'activities.list'
 
 type Step =
   | { kind: 'wait'; ms: number }
-  /** Items become visible, so many at an age of so long. */
+  /** This many items become visible at this age. */
   | { kind: 'publish'; rows: number; ageMs: number }
   /** Everything that is due is listed, but for those whose bit is set, which fail. */
   | { kind: 'list'; failing: number }
@@ -57,7 +57,7 @@ const covers = ({ from, to }: Segment, at: string) =>
   (from === null || from <= at) && (to === null || at < to)
 
 describe('the segments of the daemon', () => {
-  test('stay few, without gap or hole, and never claim to have been listed later than they were', async () => {
+  test('the segments stay few, without gap or overlap, and never claim a later listing than they had', async () => {
     const store = temporaryStore()
     const log = await createLog({ level: 'fatal' })
     const feed = declaredFeed()
@@ -128,7 +128,7 @@ describe('the segments of the daemon', () => {
     )
   })
 
-  test('after a listing of everything span no more than six times the age of their newest end', async () => {
+  test('the segments after a complete listing span at most six times the age of their newest end', async () => {
     const store = temporaryStore()
     const log = await createLog({ level: 'fatal' })
     const feed = declaredFeed()

@@ -102,7 +102,7 @@ test('an overload stretches all intervals alike', () => {
   expect(times.map(count => Math.round(count / 100))).toEqual([8, 4, 2, 1])
 })
 
-test('first reads keep their order, and what failed least often goes first', () => {
+test('first reads keep their order, and the parts with the fewest failures go first', () => {
   const due = [
     { name: 'newest', listedAt: null, attempts: 0 },
     { name: 'older', listedAt: null, attempts: 0 },

@@ -1,4 +1,4 @@
-/** What second counts are made of: plain lists and maps. */
+/** Parts of the recounts: plain lists and maps. */
 
 export const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0)
 

@@ -22,7 +22,7 @@ function withStages(): SmallWorkspace {
   return workspace
 }
 
-test('open deals are added up by stage in the order of the stages, also those of which it is not known', () => {
+test('open deals are summed by stage in the order of the stages, including deals whose state is unknown', () => {
   const workspace = withStages()
   const deal = (id: string, more: object) => ({ id, pipeline_id: 'sales', ...more })
   workspace.records('deal', [
@@ -52,7 +52,7 @@ test('open deals are added up by stage in the order of the stages, also those of
   ])
 })
 
-test('a deal is quiet from the day on that the days without activity are full', () => {
+test('a deal is quiet from the day on which its days without activity are complete', () => {
   const workspace = withStages()
   workspace.records('deal', [
     { id: '14', owner_id: 'aiko' },
@@ -96,7 +96,7 @@ test('a deal is quiet from the day on that the days without activity are full', 
   ])
 })
 
-test('a contact of an open deal is silent when neither e-mail, meeting nor activity names it for so long', () => {
+test('a contact of an open deal is silent when no e-mail, meeting or activity names it for that long', () => {
   const workspace = withStages()
   workspace.records('deal', [
     { id: 'open', stage_id: 'new', amount: 5 },
@@ -162,7 +162,7 @@ test('a contact of an open deal is silent when neither e-mail, meeting nor activ
   ])
 })
 
-test('a deal rests on one contact when all that was said in it lately was said to the same', () => {
+test('a deal depends on one contact when all its recent activity was with that contact', () => {
   const workspace = withStages()
   const ids = ['alone', 'copied', 'two', 'earlier', 'silent', 'closed']
   workspace.records(
@@ -215,7 +215,7 @@ test('a deal rests on one contact when all that was said in it lately was said t
   ])
 })
 
-test('a close date that is moved to and fro counts each time, and the days from the first to the present one', () => {
+test('each move of a close date counts, and the days are from the first date to the current one', () => {
   const workspace = withStages()
   const move = (id: string, number: number, close_date: string | null, more: object = {}) =>
     workspace.records('deal', [{ id, close_date, ...more }], day(number))
@@ -244,7 +244,7 @@ test('a close date that is moved to and fro counts each time, and the days from 
   ])
 })
 
-test('a change of stage names stages that are published, and ids of others', () => {
+test('a change of stage has the names of published stages, and the ids of others', () => {
   const workspace = withStages()
   for (const [number, stage_id] of ['new', 'gone', null, 'won'].entries()) {
     workspace.records('deal', [{ id: 'd', stage_id, owner_id: 'left' }], day(number + 1))
@@ -259,7 +259,7 @@ test('a change of stage names stages that are published, and ids of others', () 
   ])
 })
 
-test('the time to the close ends at the day stated, else at the last change of stage seen, else of the record', () => {
+test('the time to the close ends at the stated day, else at the last seen change of stage, else at the last change of the record', () => {
   const workspace = withStages()
   const closed = { is_closed: true, stage_id: 'won' }
   const met = (deal: string, number: number, month = 3) =>
@@ -305,7 +305,7 @@ test('the time to the close ends at the day stated, else at the last change of s
   ])
 })
 
-test('a meeting that is linked to a deal twice counts once, and amounts are in order whatever their type', async () => {
+test('a meeting that is linked to a deal twice counts once, and amounts are sorted whatever their type', async () => {
   const workspace = withStages()
   workspace.records('deal', [
     { id: 'large', stage_id: 'new', amount: '9000' },
@@ -343,7 +343,7 @@ test('a meeting that is linked to a deal twice counts once, and amounts are in o
   )
 })
 
-test('the story of a deal has each e-mail once, names for what its fields point at, and no withheld title', () => {
+test('the story of a deal has each e-mail once, names for its references, and no withheld title', () => {
   const workspace = withStages()
   const relation = (name: string, label: string, target_object: string) => ({
     name,
@@ -407,7 +407,7 @@ test('the story of a deal has each e-mail once, names for what its fields point 
 })
 
 test.each(['amount', '2nd amount', 'amount.net', 'amount[0]', '$amount', '金額'])(
-  'a field may be called %s, in older SQLite too',
+  'a field may have the name %s, in older SQLite too',
   name => {
     const workspace = withStages()
     workspace.records('deal', [{ id: 'd', stage_id: 'new', [name]: 12 }])

@@ -2,7 +2,7 @@ import { groupedBy } from '../support/grouped-by.ts'
 import type { CrmRecord, DemoWarehouse } from './demo-warehouse.ts'
 import { text } from './recount.ts'
 
-/** What second counts of deals have in common: their stages, owners and activities. */
+/** Shared parts of the recounts of deals: their stages, owners and activities. */
 
 export const stagesOf = (warehouse: DemoWarehouse): Map<unknown, CrmRecord> =>
   new Map(warehouse.records('stage').map(record => [record.id, record]))

@@ -7,17 +7,17 @@ import { readTruth, type Truth } from '../support/truth.ts'
 
 export type Cells = Readonly<Record<string, Cell>>
 
-/** A warehouse that was read, changed at its source and read again, and what the source publishes. */
+/** A warehouse after a backfill, changes at the API and another backfill, with what the API publishes. */
 export interface DemoWarehouse {
   file: string
-  /** Live rows of a table, made anew from what the API publishes; nothing of the database is in them. */
+  /** Live rows of a table, computed from what the API publishes without the database. */
   rows(table: string): readonly Cells[]
   /** Live records of one CRM object, with their fields. */
   records(object: string): readonly CrmRecord[]
   /** What the API published before the changes. */
   before: Truth
   after: Truth
-  /** Rows of the database itself: for what only parley knows, such as when it saw something. */
+  /** Rows of the database, for facts that only parley knows, such as the time of a detection. */
   stored(sql: string): readonly Cells[]
 }
 

@@ -3,7 +3,7 @@ import type { Expected } from './recount.ts'
 /** Questions round to one digit. */
 const NEAR = 0.0501
 
-/** What two answers do not have in common; the first twenty. */
+/** The first twenty rows that only one of two answers has. */
 export function differences(answer: readonly Expected[], expected: readonly Expected[]): string[] {
   const count =
     answer.length === expected.length ? [] : [`${answer.length} rows, expected ${expected.length}`]

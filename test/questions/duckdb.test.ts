@@ -41,7 +41,7 @@ describe.each(questionFiles())('$name', file => {
   test.each([
     ['as it is', {}],
     ['with the parameters of the workspace', RECOUNTS[file.name]?.parameters ?? {}],
-  ])('answers in DuckDB what it answers in SQLite, %s', async (_, parameters) => {
+  ])('the question gives the same answer in DuckDB and SQLite, %s', async (_, parameters) => {
     const sql = withParameters(file, parameters)
     const wanted = sqlite.prepare(sql).all() as Expected[]
     const result = await connection.runAndReadAll(duckdbSql(sql, DICTIONARY))
@@ -54,7 +54,7 @@ describe.each(questionFiles())('$name', file => {
     ).toEqual([])
   })
 
-  test('stands in the warehouse as SQL for both', () => {
+  test('the warehouse has the question as SQL for both', () => {
     const [row] = sqlite.prepare('SELECT * FROM parley_questions WHERE name = ?').all(file.name) as Expected[]
     expect(row).toMatchObject({
       question: file.question,

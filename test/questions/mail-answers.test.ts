@@ -16,7 +16,7 @@ function withMembers(): SmallWorkspace {
   return workspace
 }
 
-test('a domain counts an e-mail once, whatever its copies, roles and capital letters', () => {
+test('a domain counts an e-mail once, whatever its copies, roles and letter case', () => {
   const workspace = withMembers()
   const people = [
     'FROM aiko@our.example',
@@ -51,7 +51,7 @@ test('a domain counts an e-mail once, whatever its copies, roles and capital let
   ])
 })
 
-test('an e-mail is an answer to the one before it in its thread where that came from the other side', () => {
+test('an e-mail answers the previous one of its thread when that came from the other side', () => {
   const workspace = withMembers()
   const send = (
     id: string,
@@ -89,7 +89,7 @@ test('an e-mail is an answer to the one before it in its thread where that came 
   )
 })
 
-test('an e-mail answers the latest one before it, in whichever mailbox’s thread that is', () => {
+test('an e-mail answers the latest one before it, in any thread of any mailbox', () => {
   const workspace = withMembers()
   const send = (id: string, header: string, thread: string, minutes: string, from: string) =>
     workspace.mail({ id, header, thread, at: `2025-03-01T${minutes}:00Z`, people: [`FROM ${from}`] })
@@ -105,7 +105,7 @@ test('an e-mail answers the latest one before it, in whichever mailbox’s threa
   ])
 })
 
-test('the median of an even number of answers is between the two in the middle', () => {
+test('the median of an even number of answers is the mean of the middle two', () => {
   const workspace = withMembers()
   for (const [place, hours] of [1, 2, 6, 20].entries()) {
     workspace.mail({
@@ -126,7 +126,7 @@ test('the median of an even number of answers is between the two in the middle',
   ])
 })
 
-test('a member’s e-mails and meetings are found whatever the capital letters, and copies count once', () => {
+test('the e-mails and meetings of a member are found in any letter case, and copies count once', () => {
   const workspace = withMembers()
   workspace.mail({
     id: 'a',
@@ -141,7 +141,7 @@ test('a member’s e-mails and meetings are found whatever the capital letters, 
     people: ['FROM AIKO@our.example', 'TO x@theirs.example'],
   })
   workspace.mail({ id: 'c', at: at(2), people: ['FROM left@former.example'] })
-  // Its first copy hides who sent it.
+  // Its first copy hides the sender.
   workspace.mail({ id: 'd', header: '<2>', at: at(2), people: ['TO x@theirs.example'] })
   workspace.mail({
     id: 'e',
@@ -155,7 +155,7 @@ test('a member’s e-mails and meetings are found whatever the capital letters, 
   ])
 })
 
-test('a member talks to a contact, who is no member, by what one sends and the other gets, and where both attend', () => {
+test('a member talks to an outside contact by e-mails between the two, and by meetings that both attend', () => {
   const workspace = withMembers()
   workspace.members({ id: 'ben', name: 'Ben', email: 'ben@our.example' })
   workspace.records('contact', [{ id: 'p1', name: 'Priya' }])

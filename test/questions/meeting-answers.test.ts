@@ -42,7 +42,7 @@ function talks(): SmallWorkspace {
   return workspace
 }
 
-test('percentages of talk are of the meeting’s own sum, and only one side’s names count for it', () => {
+test('talk percentages are of the meeting’s own sum, and names on both sides count for none', () => {
   const columns = ['meeting', 'speakers', 'ours_percent', 'theirs_percent', 'unknown_percent']
   const workspace = talks()
   const a = { meeting: 'a', speakers: 6, ours_percent: 30, theirs_percent: 50, unknown_percent: 20 }
@@ -59,7 +59,7 @@ test('percentages of talk are of the meeting’s own sum, and only one side’s 
   expect(only(all, ...columns)).toEqual([a, b, { ...b, meeting: 'inside' }, still])
 })
 
-test('the talk ratio of a month is the mean of its meetings with people from outside, or of all where asked for', () => {
+test('the talk ratio of a month is the mean of its meetings with outside people, or of all on request', () => {
   const workspace = talks()
   const row = { month: '2025-03', theirs_percent: 25, unknown_percent: 10 }
   expect(workspace.ask('talk-ratio-by-month', YEAR)).toEqual([
@@ -70,7 +70,7 @@ test('the talk ratio of a month is the mean of its meetings with people from out
   ).toEqual([{ meetings: 5, with_speakers: 3 }])
 })
 
-test('an action item is late from the day after its due day on, unless it is done', () => {
+test('an action item is overdue from the day after its due day, unless it is done', () => {
   const workspace = smallWorkspace()
   const item = (id: string, due_date: string | null, completed: boolean | null) => ({
     id,
@@ -98,7 +98,7 @@ test('an action item is late from the day after its due day on, unless it is don
   )
 })
 
-test('meetings among ourselves need no CRM link, unless asked for', () => {
+test('internal meetings need no CRM link, unless requested', () => {
   const workspace = smallWorkspace()
   const related = [
     { display_name: 'Zulu', object_id: 'z' },
@@ -120,7 +120,7 @@ test('meetings among ourselves need no CRM link, unless asked for', () => {
   expect(only(all, ...columns)).toEqual([{ meeting: 'inside', outsiders: 0, belongs_to: null }, outside])
 })
 
-test('a meeting is told in the order of the talk, chapters before actions of the same time', () => {
+test('a meeting is listed in the order of the talk, chapters before actions of the same time', () => {
   const workspace = smallWorkspace()
   const summaries = [
     { chapter_title: 'Second', chapter_items: [{ item: 'c', time: 20 }] },
@@ -143,7 +143,7 @@ test('a meeting is told in the order of the talk, chapters before actions of the
   ])
 })
 
-test('a month in which a term was not said has no mentions, and only meetings with a transcript count', async () => {
+test('a month without a term has no mentions, and only meetings with a transcript count', async () => {
   const workspace = smallWorkspace()
   const say = (meeting: string, ...said: readonly [text: string, contact: string | null][]) => {
     const entries = said.map(([text, contact_id]) => ({ text, contact_id }))
@@ -165,7 +165,7 @@ test('a month in which a term was not said has no mentions, and only meetings wi
   ])
 })
 
-test('what counts as no answer is NULL or of the list, whatever its capital letters and full stop', () => {
+test('answers count as missing when they are NULL or on the list, whatever their letter case and full stop', () => {
   const workspace = smallWorkspace()
   const point = (id: string, question: string) => ({ id, question })
   const playbook = (updated_at: string) => ({

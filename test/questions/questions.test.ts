@@ -24,12 +24,12 @@ beforeAll(async () => {
   warehouse = await demoWarehouse()
 })
 
-test('there are at least fifteen questions, and each is counted a second time', () => {
+test('the page has at least fifteen questions, and each has a recount', () => {
   expect(files.length).toBeGreaterThanOrEqual(15)
   expect(Object.keys(RECOUNTS).sort()).toEqual(files.map(({ name }) => name))
 })
 
-test('no example on the page compares a time with datetime(), which spells it in another way', () => {
+test('no example on the page compares a time with datetime(), which writes it differently', () => {
   const examples = [...page.matchAll(/```sql\n(.*?)```/gs)].map(([, sql = '']) => sql)
   expect(examples.length).toBeGreaterThan(3)
   expect(examples.filter(sql => OTHER_SPELLING.test(sql))).toEqual([])
@@ -38,11 +38,11 @@ test('no example on the page compares a time with datetime(), which spells it in
 describe.each(files)('$name', file => {
   const recount = RECOUNTS[file.name]
 
-  test('compares times with what is spelled alike', () => {
+  test('the question compares times in the same notation only', () => {
     expect(file.sql).not.toMatch(OTHER_SPELLING)
   })
 
-  test('begins with its question, explains its parameters, and stands on the page for analysts', () => {
+  test('the question starts with its text, explains its parameters, and is on the page for analysts', () => {
     expect(file.question).toMatch(/^[A-Z].*\?$/)
     expect(file.explained.filter(name => name !== 'own_domains')).toEqual([...file.parameters.keys()])
     expect(file.explained.includes('own_domains')).toBe(file.sql.includes('\nown_domains AS ('))
@@ -50,14 +50,14 @@ describe.each(files)('$name', file => {
     expect(page.split('\n').find(each => each.includes(`(questions/${file.name}.sql)`))).toBe(line)
   })
 
-  test('answers what a second count answers', () => {
+  test('the question and its recount give the same answer', () => {
     const expected = recount?.expected(warehouse) ?? []
     expect(expected.length).toBeGreaterThanOrEqual(recount?.least ?? 1)
     const answer = ask(withParameters(file, recount?.parameters ?? {}))
     expect(differences(answer, expected)).toEqual([])
   })
 
-  test('runs in the sqlite3 program as it is, and says there what it says here', () => {
+  test('the question runs in the sqlite3 program unchanged, with the same answer', () => {
     const asItIs = sqlite3(file.sql)
     expect(asItIs.stderr).toBe('')
     expect(asItIs.status).toBe(0)
@@ -66,7 +66,7 @@ describe.each(files)('$name', file => {
   })
 })
 
-test('a question that does not know a field of the workspace says so and fails nothing', () => {
+test('a question about a field that the workspace lacks says so and does not fail', () => {
   const answer = ask(
     withParameters(named('deals-without-activity'), { today: "'2026-06-30'", name_field: "'none'" }),
   )
@@ -77,7 +77,7 @@ test('a question that does not know a field of the workspace says so and fails n
 test.each([
   ['withdrawn-this-month', 'SELECT max(_deleted_at) AS at FROM crm_records'],
   ['stage-changes-last-quarter', 'SELECT max(observed_at) AS at FROM crm_record_changes'],
-])('%s keeps to its time', (name, latest) => {
+])('%s stays within its period', (name, latest) => {
   const [row] = warehouse.stored(latest)
   const before = withParameters(named(name), { since: "'0000'", until: `'${row?.['at']}'` })
   const from = withParameters(named(name), { since: `'${row?.['at']}'`, until: "'9999'" })
@@ -123,12 +123,12 @@ test.each([
     "UPDATE sync_resources SET unavailable_since = '2026-01-01' WHERE resource = 'access_logs'",
     'not offered by this workspace',
   ],
-])('of a month, what is said of %s after %s', (resource, change, verdict) => {
+])('the completeness of a month of %s is right after %s', (resource, change, verdict) => {
   const rows = askChanged(named('coverage-of-a-month'), change)
   expect(rows.find(row => row['resource'] === resource)?.['complete']).toBe(verdict)
 })
 
-test('a speaker with a name that people of both sides have is on neither', () => {
+test('a speaker whose name people of both sides have is on neither side', () => {
   const sameName = `UPDATE meeting_attendees SET name = (SELECT o.name FROM meeting_attendees o
     WHERE o.meeting_id = meeting_attendees.meeting_id AND o.position = 0)`
   const rows = askChanged(named('talk-ratio-by-meeting'), sameName).filter(
@@ -138,7 +138,7 @@ test('a speaker with a name that people of both sides have is on neither', () =>
   expect(rows.filter(row => row['unknown_percent'] !== 100)).toEqual([])
 })
 
-test('a term is found in what the full-text index does not hold yet', () => {
+test('a term is found in rows that the full-text index does not have yet', () => {
   const unbuilt = `INSERT INTO search_transcripts (search_transcripts, rowid, text)
       SELECT 'delete', _id, text FROM transcript_entries WHERE _id > 200;
     UPDATE search_indices SET indexed_up_to = 200 WHERE name = 'search_transcripts'`
@@ -146,7 +146,7 @@ test('a term is found in what the full-text index does not hold yet', () => {
   expect(askChanged(file, unbuilt)).toEqual(askChanged(file, ''))
 })
 
-test('a question that a result leaves out is counted as missing', () => {
+test('a playbook question that a result leaves out counts as missing', () => {
   const answer = ask(withParameters(named('playbook-questions-unanswered'), { since: "'2025-07-01'" }))
   expect(answer.filter(({ missing }) => Number(missing) > 0)).not.toEqual([])
   expect(answer.filter(({ unanswered }) => Number(unanswered) > 0)).not.toEqual([])
@@ -159,7 +159,7 @@ test.each(['価格', '価', 'to', '文字起こし'])('a term may be of any lang
   expect(differences(answer, mentions(warehouse, term))).toEqual([])
 })
 
-test('closed stages stand in for a field that says so', () => {
+test('closed stages replace a missing field for closed deals', () => {
   const byField = ask(named('time-to-close-by-stage').sql)
   const byStage = withParameters(named('time-to-close-by-stage'), {
     closed_field: "'none'",
@@ -200,5 +200,5 @@ function sqlite3(sql: string) {
   return spawnSync('sqlite3', ['-readonly', '-json', warehouse.file], { input: sql, encoding: 'utf8' })
 }
 
-/** The program prints nothing at all where there is no row. */
+/** The program prints nothing when there is no row. */
 const rowsOf = (json: string): Expected[] => (json.trim() === '' ? [] : JSON.parse(json))

@@ -96,7 +96,7 @@ function timeToClose(warehouse: DemoWarehouse): Expected[] {
   ).map(({ id, ...row }) => row)
 }
 
-/** What changed is told by the two states of the source; when it was seen, by the database. */
+/** The two states of the API give the change; the database gives the time of its detection. */
 function stageChanges(warehouse: DemoWarehouse): Expected[] {
   const stages = stagesOf(warehouse)
   const members = membersOf(warehouse)

@@ -21,7 +21,7 @@ interface Mail {
   people: readonly Cells[]
 }
 
-/** E-mails of the time asked for. */
+/** E-mails of the requested period. */
 function mails(warehouse: DemoWarehouse): Mail[] {
   const copies = copiesByMail(warehouse)
   return warehouse
@@ -158,7 +158,7 @@ interface Turn {
   isOurs: boolean
 }
 
-/** Each e-mail of the time asked for in each of its threads, as the mailboxes number them. */
+/** Each e-mail of the requested period in each of its threads, as the mailboxes number them. */
 function turns(warehouse: DemoWarehouse): Turn[] {
   const own = ownDomains(warehouse)
   const copies = copiesByMail(warehouse)

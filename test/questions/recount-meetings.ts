@@ -132,11 +132,11 @@ export const MEETING_RECOUNTS: Readonly<Record<string, Recount>> = {
   },
 }
 
-/** Those that are open: of the others nothing but their being there is told. */
+/** The open meetings: only the existence of the others is known. */
 const meetingsOf = (warehouse: DemoWarehouse): readonly Cells[] =>
   warehouse.rows('meetings').filter(({ access }) => access === 'open')
 
-/** Of the time asked for, those with somebody who is not of our side. */
+/** Meetings of the requested period with an outside person. */
 const heldWithOutsiders = (warehouse: DemoWarehouse): readonly Cells[] =>
   meetingsOf(warehouse).filter(
     ({ id, start_time }) =>
@@ -192,7 +192,7 @@ function withoutLink({ after }: DemoWarehouse): Expected[] {
   )
 }
 
-/** Of the time asked for, from the transcripts as they were sent. */
+/** Mentions in the requested period, from the original transcripts. */
 export function mentions({ after }: DemoWarehouse, term: string): Expected[] {
   const began = new Map(
     after.meetings.map(({ meeting_id, start_time }) => [
@@ -281,7 +281,7 @@ function unanswered(warehouse: DemoWarehouse): Expected[] {
   )
 }
 
-/** Whether an inactive playbook is known depends on what was seen before, so these are taken as they are stored. */
+/** Whether an inactive playbook is known depends on earlier answers, so these are taken from the database. */
 const playbooksStored = (warehouse: DemoWarehouse): readonly Cells[] =>
   warehouse.stored('SELECT id, name, updated_at FROM playbooks WHERE _deleted_at IS NULL')
 const pointsStored = (warehouse: DemoWarehouse): readonly Cells[] =>

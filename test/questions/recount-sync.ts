@@ -87,7 +87,7 @@ function published({ rows, before, after }: DemoWarehouse): Readonly<Record<stri
   const seen = new Set(before.activities.map(({ id }) => id))
   return {
     ...Object.fromEntries(tables.map(table => [table, count(table)])),
-    // What no list shows any more, yet is still to be had.
+    // Items that no list shows any more, but single reads return.
     activities: count('activities') + after.unlisted_activities.filter(({ id }) => seen.has(id)).length,
     message_bodies: count('messages', ({ text_state }) => text_state === 'present'),
     transcripts: after.transcripts.filter(({ entries }) => (entries as unknown[]).length > 0).length,
@@ -163,7 +163,7 @@ function apiUse({ after }: DemoWarehouse): Expected[] {
   return ordered(rows, { by: ({ requests }) => requests, down: true }, { by: row => row.key_suffix })
 }
 
-/** What was there before and is not now; when it was found out, only parley knows. */
+/** Items that existed before and do not now; only parley knows the time of the detection. */
 function withdrawn(warehouse: DemoWarehouse): Expected[] {
   const before = new Map(expectedWarehouse(warehouse.before).map(({ table, rows }) => [table, rows]))
   const withheld = new Set(warehouse.after.withheld_meetings.map(({ meeting_id }) => String(meeting_id)))

@@ -15,7 +15,7 @@ export interface Recount {
 
 export const quoted = (text: string): string => `'${text}'`
 
-/** For what parley notes by the clock of the machine that the test runs on. */
+/** For times that parley notes by the clock of the test machine. */
 export const ALWAYS = { since: quoted('0000'), until: quoted('9999') }
 
 export const within =

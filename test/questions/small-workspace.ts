@@ -2,7 +2,7 @@ import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts
 import { questionFiles, withParameters } from './question-file.ts'
 import type { Expected } from './recount.ts'
 
-/** A warehouse of a few rows that a test names one by one, where the made-up workspace has no such case. */
+/** A warehouse of a few rows that a test lists, for cases that the simulator does not have. */
 export interface SmallWorkspace {
   store: TemporaryStore
   members(...members: readonly { id: string; name?: string; email: string | null }[]): void
@@ -19,7 +19,7 @@ export interface SmallWorkspace {
 
 export interface Mail {
   id: string
-  /** The Message-ID; that of its own when not given. */
+  /** The Message-ID. Default: one derived from the id. */
   header?: string
   thread?: string | null
   at: string

@@ -82,11 +82,11 @@ test.each<[string, string, readonly Stretch[]]>([
       ['2025-03-10', null, '2025-03-31T23:59:59.999Z'],
     ],
   ],
-])('a month is said to be %s where %s', (expected, _, stretches) => {
+])('a month is reported as %s where %s', (expected, _, stretches) => {
   expect(verdict(readTo(stretches), 'access_logs')).toBe(expected)
 })
 
-test('a meeting whose detail was not read keeps its month, or any month when its time is not known, from being complete', () => {
+test('a meeting whose detail was not read makes its month incomplete, or any month when its time is unknown', () => {
   const workspace = readTo([])
   const meeting = (id: string, at: string | null, access: string | null, state: string) => {
     workspace.store.put('meetings', [{ meeting_id: id, title: id, start_time: at }])
@@ -109,7 +109,7 @@ test('a meeting whose detail was not read keeps its month, or any month when its
   expect(told()).toEqual([missing, missing, missing])
 })
 
-test('what fails comes first, then what loads, then what was never read; the oldest before the newest', () => {
+test('failing resources come first, then loading ones, then those never read, each with the oldest first', () => {
   const workspace = readTo([])
   const { db } = workspace.store
   db.exec(`DELETE FROM sync_segments;
@@ -140,7 +140,7 @@ test('what fails comes first, then what loads, then what was never read; the old
   ])
 })
 
-test('withdrawn is what was there before, of every kind; of meetings also what is withheld since', () => {
+test('deleted rows are those that existed before, of every kind, and meetings that were withheld since', () => {
   const workspace = smallWorkspace()
   const { store } = workspace
   workspace.members({ id: 'm', name: 'Aiko', email: null }, { id: 'here', name: 'Ben', email: null })
@@ -186,7 +186,7 @@ test('withdrawn is what was there before, of every kind; of meetings also what i
   expect(workspace.ask('withdrawn-this-month', { since: "'2026-01-03'", until: "'9999'" })).toEqual([])
 })
 
-test('the use of a key is told without what the log did not catch', () => {
+test('the use of a key leaves out requests that the log did not capture', () => {
   const workspace = smallWorkspace()
   const insert = workspace.store.db.prepare(
     `INSERT INTO access_logs (id, occurred_at, operation, duration_ms, response_size_bytes, status_code, api_key_suffix,

@@ -9,7 +9,7 @@ import { questionFiles, withParameters } from './question-file.ts'
 import type { Expected } from './recount.ts'
 import { RECOUNTS } from './recounts.ts'
 
-/** Which rows are withdrawn, by the column whose last sign decides. */
+/** The rows to delete, by the column whose last character decides. */
 const WITHDRAWN: Readonly<Record<string, string>> = {
   activities: 'id',
   message_copies: 'id',
@@ -24,7 +24,7 @@ const WITHDRAWN: Readonly<Record<string, string>> = {
 }
 const third = (column: string, part: number) => `unicode(substr(${column}, -2)) % 3 = ${part}`
 
-/** These tell of what parley keeps, and not of what the API publishes. */
+/** These questions are about parley's own rows, and not about published ones. */
 const ABOUT_PARLEY = ['freshness', 'coverage-of-a-month', 'withdrawn-this-month']
 
 const files = questionFiles().filter(({ name }) => !ABOUT_PARLEY.includes(name))
@@ -51,7 +51,7 @@ function changedCopy(statement: (table: string, where: string) => string): Sqlit
   copyFileSync(demo.file, path)
   const db = openWarehouse({ path })
   for (const [table, column] of Object.entries(WITHDRAWN)) {
-    // What was withdrawn and what is withheld since it was read is gone from both.
+    // Deleted rows, and rows that were withheld after their read, are missing from both.
     db.exec(`DELETE FROM ${table} WHERE _deleted_at IS NOT NULL`)
     if (table === 'meetings') db.exec("DELETE FROM meetings WHERE access = 'withheld'")
     db.exec(statement(table, third(column, 0)))
@@ -62,7 +62,7 @@ function changedCopy(statement: (table: string, where: string) => string): Sqlit
 describe.each(files)('$name', file => {
   const ask = (db: Sqlite, sql: string) => db.prepare(sql).all() as Expected[]
 
-  test('does not count what was withdrawn or is withheld', () => {
+  test('the question does not count deleted or withheld rows', () => {
     const sql = withParameters(file, RECOUNTS[file.name]?.parameters ?? {})
     const answer = ask(marked, sql)
     expect(answer).toEqual(ask(removed, sql))

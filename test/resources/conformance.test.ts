@@ -58,14 +58,14 @@ describe.each(payloadFeeds)('the example of $name', ({ feed, example }) => {
     return { item, said }
   }
 
-  test('is parsed without drift and without rejects', () => {
+  test('the example is parsed without drift and without rejects', () => {
     const { item, said } = parse(example)
     expect(said).toEqual([])
     expect(item?.extra).toBe(null)
     for (const rows of item?.children.values() ?? []) for (const { extra } of rows) expect(extra).toBe(null)
   })
 
-  test('fills every column that the payload gives, and every table below it', () => {
+  test('the example fills every column that its payload has, and every table below it', () => {
     const { item } = parse(example)
     const given = (name: string) => Object.entries(table.columns).findIndex(([column]) => column === name)
     const empty = Object.entries(table.columns)
@@ -75,7 +75,7 @@ describe.each(payloadFeeds)('the example of $name', ({ feed, example }) => {
     expect(empty.filter(name => !['created_via'].includes(name))).toEqual([])
   })
 
-  test('is stored and, stored again, unchanged', () => {
+  test('the example is stored, and storing it again changes nothing', () => {
     const store = temporaryStore()
     const { item } = parse(example)
     if (!item) throw new Error('rejected')
@@ -90,7 +90,7 @@ describe.each(payloadFeeds)('the example of $name', ({ feed, example }) => {
     expect(store.column(`SELECT count(*) FROM live_${table.name}`)).toEqual([1])
   })
 
-  test('is parsed the same with its fields in reverse order', () => {
+  test('the example is parsed equally with its fields in reverse order', () => {
     const reversed = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.map(reversed)
       if (typeof value !== 'object' || value === null) return value
@@ -114,7 +114,7 @@ describe.each(payloadFeeds)('the example of $name', ({ feed, example }) => {
     )
   })
 
-  test('with a field that nobody knows keeps it and tells of it', () => {
+  test('an unknown field of the example is kept and reported', () => {
     const { item, said } = parse({ ...(example as object), nobody_knows: { this: 1 } })
     expect(said).toEqual([`${table.name}.nobody_knows: unknown field`])
     expect(item?.extra).toBe('{"nobody_knows":{"this":1}}')
@@ -122,7 +122,7 @@ describe.each(payloadFeeds)('the example of $name', ({ feed, example }) => {
 })
 
 describe.each(listFeeds)('the example of $name', ({ feed, example }) => {
-  test('is parsed without drift and without rejects', () => {
+  test('the example is parsed without drift and without rejects', () => {
     const said: string[] = []
     const answer = entity('answer', {
       about: 'An answer.',
@@ -141,12 +141,12 @@ describe.each(listFeeds)('the example of $name', ({ feed, example }) => {
 })
 
 describe('the feeds', () => {
-  test.each(FEEDS)('$name asks below a path of the specification', ({ feed }) => {
+  test.each(FEEDS)('the feed $name has a path of the specification', ({ feed }) => {
     const path = 'list' in feed ? feed.list.path : feed.read.path
     expect(path).toMatch(/^\/v[12]\//)
   })
 
-  test.each(FEEDS)('$name names columns that its table has', ({ feed }) => {
+  test.each(FEEDS)('the feed $name uses existing columns of its table', ({ feed }) => {
     const { columns } = tableNamed(feed.table)
     if (feed.mode === 'timeline' || feed.mode === 'periodic')
       expect(columns[feed.time]?.kind).toBe('timestamp')
@@ -159,7 +159,7 @@ describe('the feeds', () => {
     }
   })
 
-  test.each(FEEDS)('$name points at records by columns that there are', ({ feed }) => {
+  test.each(FEEDS)('the feed $name points at records by existing columns', ({ feed }) => {
     const followUps = 'followUps' in feed ? (feed.followUps ?? []) : []
     for (const followUp of followUps) {
       if (!('records' in followUp)) continue
@@ -170,7 +170,7 @@ describe('the feeds', () => {
     }
   })
 
-  test('every followUp names a feed that there is', () => {
+  test('every cause names an existing feed', () => {
     const names = FEEDS.map(({ name }) => name)
     const followUps = FEEDS.flatMap(({ feed }) => ('followUps' in feed ? (feed.followUps ?? []) : []))
     expect(names).toEqual(expect.arrayContaining(followUps.map(({ feed }) => feed)))

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { TABLES } from '../../src/catalog/catalog.ts'
 
 /**
- * Texts that stay when the content of a withdrawn row is purged: ids of other rows, and words of a fixed choice that
- * the API or parley makes up. What people wrote, said or are called never stands here.
+ * Texts that stay when a deleted row is purged: ids of other rows, and words of a fixed set that the API or parley
+ * defines. Texts, speech and names of people are never among them.
  */
 const STAYS = [
   'members.role',
@@ -52,7 +52,7 @@ const STAYS = [
   'crm_records.visibility',
   'crm_records.created_by_kind',
   'crm_records.updated_by_kind',
-  // Our own requests: nothing here is of anyone, and no entry is ever withdrawn.
+  // Requests of parley itself: no personal content, and no entry is ever deleted.
   'access_logs.operation',
   'access_logs.method',
   'access_logs.route',
@@ -62,7 +62,7 @@ const STAYS = [
   'bot_definition.message_on_join_frequency',
 ]
 
-/** Rows below a withdrawn one that stay, without what is content in them, and why. */
+/** Child rows of a deleted row that stay without their content, and why. */
 const ROWS_STAY: Readonly<Record<string, string>> = {
   team_members: 'ids only',
   activity_links: 'ids only',
@@ -83,17 +83,17 @@ describe('every column of text or JSON', () => {
       })),
   )
 
-  test('is content, part of a key or known not to be content', () => {
+  test('the column is content, part of a key, or known not to be content', () => {
     const undecided = texts.filter(({ place, isContent }) => !isContent && !STAYS.includes(place))
     expect(undecided.map(({ place }) => place)).toEqual([])
   })
 
-  test('that is known not to be content is there and not declared as content', () => {
+  test('a column that is known not to be content exists and is not declared as content', () => {
     const stays = texts.filter(({ isContent }) => !isContent).map(({ place }) => place)
     expect(STAYS.filter(place => !stays.includes(place))).toEqual([])
   })
 
-  test('that is content can be NULL and is no part of a key', () => {
+  test('a content column may be NULL and is no part of a key', () => {
     const kept = [...TABLES.values()].filter(({ table }) => !table.content)
     const stuck = kept.flatMap(({ table }) =>
       Object.entries(table.columns).flatMap(([column, { content, notNull }]) =>
@@ -107,12 +107,12 @@ describe('every column of text or JSON', () => {
 describe('every table of rows below another one', () => {
   const children = [...TABLES.values()].filter(({ root }) => root !== undefined).map(({ table }) => table)
 
-  test('goes as a whole, or has a reason to stay', () => {
+  test('the table is purged as a whole, or has a reason to stay', () => {
     const undecided = children.filter(({ name, content }) => content === name in ROWS_STAY)
     expect(undecided.map(({ name }) => name)).toEqual([])
   })
 
-  test('goes together with all that is below it', () => {
+  test('the table is purged together with all tables below it', () => {
     const left = [...TABLES.values()].filter(({ table, parent: above }) => above?.content && !table.content)
     expect(left.map(({ table }) => table.name)).toEqual([])
   })

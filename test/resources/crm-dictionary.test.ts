@@ -29,7 +29,7 @@ const OWNER = {
 const CLOSED = { name: 'is_closed', label: 'Closed', type: 'boolean', is_active: true }
 const SIGNED = { name: 'signed_at', label: 'Signed', type: 'datetime', is_active: true }
 
-/** Stores an object's metadata as its detail tells it, and waits for its table. */
+/** Stores an object's metadata from its detail, and waits for its table. */
 async function tell(
   store: TemporaryStore,
   name: string,
@@ -49,7 +49,7 @@ const entries = (store: TemporaryStore, table: string) =>
 const TABLES = ['crm_deal', 'live_crm_deal', 'labelled_crm_deal']
 
 describe('the dictionary of the typed tables', () => {
-  test('has every column of the table and its views, by the names that each has', async () => {
+  test('the dictionary has every column of the table and its views, by each of its names', async () => {
     const store = temporaryStore()
     await tell(store, 'deal', [NAME, AMOUNT, STAGE, OWNER, CLOSED, SIGNED])
     for (const table of TABLES) {
@@ -62,7 +62,7 @@ describe('the dictionary of the typed tables', () => {
     }
   })
 
-  test('tells of each field what the metadata tells', async () => {
+  test('the dictionary describes each field as the metadata does', async () => {
     const store = temporaryStore()
     await tell(store, 'stage', [NAME])
     await tell(store, 'deal', [NAME, AMOUNT, STAGE, OWNER, CLOSED, SIGNED])
@@ -91,7 +91,7 @@ describe('the dictionary of the typed tables', () => {
     expect([told.get('Closed')?.type, told.get('Signed')?.type]).toEqual(['boolean', 'timestamp'])
   })
 
-  test('follows the metadata: a new label, a new field, another name that is gone', async () => {
+  test('the dictionary follows the metadata: a new label, a new field, a changed name', async () => {
     const store = temporaryStore()
     await tell(store, 'deal', [NAME, AMOUNT])
     await tell(store, 'deal', [{ ...NAME, label: 'Title' }, CLOSED])
@@ -109,7 +109,7 @@ describe('the dictionary of the typed tables', () => {
     ])
   })
 
-  test('holds any name that the CRM’s administrators may choose', async () => {
+  test('the dictionary has any name that the CRM’s administrators choose', async () => {
     const store = temporaryStore()
     const names = ['select', 'a"b', "it's", 'Name', 'naMe', '*/ --', 'id', 'é 日本 🎉', 'x'.repeat(300)]
     await tell(
@@ -125,7 +125,7 @@ describe('the dictionary of the typed tables', () => {
     expect(sources).toEqual(expect.arrayContaining(names.map(name => `fields.${name}`)))
   })
 
-  test('loses an object that is gone, with what people call its fields', async () => {
+  test('the dictionary loses a deleted object, with the labels of its fields', async () => {
     const store = temporaryStore()
     await tell(store, 'deal', [NAME])
     await tell(store, 'offer', [AMOUNT])
@@ -141,7 +141,7 @@ describe('the dictionary of the typed tables', () => {
     expect(entries(store, 'crm_deal').length).toBeGreaterThan(0)
   })
 
-  test('leaves no table of the file untold', async () => {
+  test('the dictionary describes every table of the file', async () => {
     const store = temporaryStore()
     await tell(store, 'deal', [NAME, STAGE])
     await tell(store, 'stage', [NAME])

@@ -59,7 +59,7 @@ const entriesOf = (table: string) =>
     .prepare('SELECT * FROM data_dictionary WHERE table_name = ? ORDER BY position')
     .all(table) as Entry[]
 
-/** What is told of one column. */
+/** The dictionary entry of one column. */
 const entryOf = (table: string, column: string): Partial<Entry> =>
   entriesOf(table).find(entry => entry.column_name === column) ?? {}
 
@@ -77,7 +77,7 @@ const STORED: Readonly<Record<string, string>> = {
 }
 
 describe('the data dictionary of a new warehouse', () => {
-  test('has every column of every table and view, in the order of the table', () => {
+  test('the dictionary has every column of every table and view, in the order of the table', () => {
     const missing = publicNames().filter(
       table =>
         entriesOf(table)
@@ -96,7 +96,7 @@ describe('the data dictionary of a new warehouse', () => {
     ).toEqual([])
   })
 
-  test('has no table that is not there', () => {
+  test('the dictionary has no table that does not exist', () => {
     const names = publicNames()
     const strangers = new Set(
       told()
@@ -106,19 +106,19 @@ describe('the data dictionary of a new warehouse', () => {
     expect([...strangers]).toEqual([])
   })
 
-  test('leaves out what is internal, and every internal name is that of a table', () => {
+  test('the dictionary leaves out internal tables, and every internal name is an existing table', () => {
     const tables = store.column("SELECT name FROM sqlite_master WHERE type = 'table'")
     expect(tables).toEqual(expect.arrayContaining(Object.keys(INTERNAL_TABLES)))
     expect(told().filter(({ table_name }) => isInternal(table_name))).toEqual([])
   })
 
-  test('has a sentence for each full-text index and for the table of these', () => {
+  test('the dictionary has a sentence for each full-text index and for the table of indices', () => {
     expect(Object.keys(SEARCH_TABLES).sort()).toEqual(
       [...SEARCH_INDICES.map(({ name }) => name), MARKS].sort(),
     )
   })
 
-  test('gives the types of tables as SQLite has them', () => {
+  test('the dictionary has the types of SQLite', () => {
     const tables = store.column("SELECT name FROM sqlite_master WHERE type = 'table'") as string[]
     const wrong = tables.flatMap(table =>
       entriesOf(table).filter(({ type, position }) => STORED[type] !== columnsOf(table)[position]?.type),
@@ -126,7 +126,7 @@ describe('the data dictionary of a new warehouse', () => {
     expect(wrong).toEqual([])
   })
 
-  test('says that a column is never NULL where the schema forbids it', () => {
+  test('the dictionary says that a column is never NULL when the schema forbids it', () => {
     const tables = store.column("SELECT name FROM sqlite_master WHERE type = 'table'") as string[]
     const wrong = tables.flatMap(table =>
       entriesOf(table).filter(({ null_meaning, position }) => {
@@ -137,7 +137,7 @@ describe('the data dictionary of a new warehouse', () => {
     expect(wrong).toEqual([])
   })
 
-  test('marks the keys that the schema has', () => {
+  test('the dictionary marks the keys of the schema', () => {
     for (const { name, form, columns } of DICTIONARY) {
       if (form === 'view') continue
       const unique = store.column(
@@ -158,7 +158,7 @@ describe('the data dictionary of a new warehouse', () => {
     }
   })
 
-  test('tells every value by a sentence, what NULL means there, and shows an example', () => {
+  test('the dictionary explains every value and NULL, and shows an example', () => {
     const incomplete = told().filter(
       ({ description, null_meaning, example }) =>
         !/^\S.*[.!?…]$/s.test(description) || !/^\S.*\.$/s.test(null_meaning) || !example,
@@ -166,12 +166,12 @@ describe('the data dictionary of a new warehouse', () => {
     expect(incomplete).toEqual([])
   })
 
-  test('has examples that are of the type', () => {
+  test('the examples have the type of their column', () => {
     const wrong = told().filter(({ type, example }) => !isOfType(type, example))
     expect(wrong).toEqual([])
   })
 
-  test('has a unit for every quantity, not stated where the API does not say', () => {
+  test('the dictionary has a unit for every quantity, or says that the API does not state it', () => {
     const unitless = told().filter(
       ({ type, unit, column_name: name, description }) =>
         ['integer', 'real'].includes(type) &&
@@ -189,7 +189,7 @@ describe('the data dictionary of a new warehouse', () => {
     ['transcript_entries', 'elapsed_seconds', 'seconds'],
     ['access_logs', 'duration_ms', 'milliseconds'],
     ['members', 'name', null],
-  ])('%s.%s is measured in %s', (table, column, unit) => {
+  ])('the unit of %s.%s is %s', (table, column, unit) => {
     expect(entryOf(table, column).unit).toBe(unit)
   })
 
@@ -201,7 +201,7 @@ describe('the data dictionary of a new warehouse', () => {
     ['meeting_attendee_teams', 'meeting_id', 'meeting_id'],
     ['transcript_entries', 'text', '[].text'],
     ['messages', '_text_from', null],
-  ])('%s.%s comes from the API’s %s', (table, column, source) => {
+  ])('%s.%s comes from the field %s of the API', (table, column, source) => {
     expect(entryOf(table, column).source_field).toBe(source)
   })
 
@@ -224,7 +224,7 @@ describe('the data dictionary of a new warehouse', () => {
     expect(entryOf(table, column).null_meaning).toBe(meaning)
   })
 
-  test('names rows of tables and columns that there are', () => {
+  test('row names refer to existing tables and columns', () => {
     const targets = DICTIONARY.flatMap(({ columns }) => columns.flatMap(({ refersTo }) => refersTo))
     const missing = targets.filter(target => {
       const [table = '', column] = target.split('.')
@@ -234,7 +234,7 @@ describe('the data dictionary of a new warehouse', () => {
     expect(missing).toEqual([])
   })
 
-  test('says whose rows a value names, once', () => {
+  test('the owner of the rows is named once for a value', () => {
     const silent = DICTIONARY.flatMap(({ name, columns }) =>
       columns.filter(column =>
         column.refersTo.some(
@@ -246,7 +246,7 @@ describe('the data dictionary of a new warehouse', () => {
     expect(entryOf('meeting_speakers', 'meeting_id').description).toBe('Meeting. Joins `meetings.id`.')
   })
 
-  test('can stand in a comment of SQL', () => {
+  test('the text fits in a comment of SQL', () => {
     const broken = DICTIONARY.flatMap(({ about, columns }) => [about, ...columns.map(fullMeaning)]).filter(
       text => /\*\/|\/\*|\n/.test(text),
     )
@@ -265,7 +265,7 @@ describe('the data dictionary of a warehouse that is opened again', () => {
     return withShortcuts(openAt(path), folder, path)
   }
 
-  test('is left alone while the declarations are the same', () => {
+  test('the dictionary does not change while the declarations are the same', () => {
     const again = reopened(path => {
       const before = openAt(path)
       before.db.exec("UPDATE data_dictionary SET description = 'mine' WHERE table_name = 'members'")
@@ -277,7 +277,7 @@ describe('the data dictionary of a warehouse that is opened again', () => {
     again.close()
   })
 
-  test('is written anew when they are others, whatever stood there', () => {
+  test('the dictionary is written again when the declarations differ, whatever it had', () => {
     const again = reopened(path => {
       const before = openAt(path)
       before.db.exec("UPDATE data_dictionary SET description = 'old', table_name = 'gone_' || table_name")

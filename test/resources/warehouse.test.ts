@@ -43,30 +43,30 @@ const columnsOf = (name: string) =>
 const namesOf = (name: string) => columnsOf(name).map(column => column.name)
 const promisedNames = (name: string) => namesOf(name).filter(column => !column.startsWith('_'))
 
-describe('the warehouse', () => {
-  test.each(Object.entries(ALL_TABLES))(
-    'has the table %s with exactly the promised columns',
-    (name, line) => {
-      expect(promisedNames(name).sort()).toEqual(promised(line).columns.sort())
-    },
-  )
+describe('the tables of the warehouse', () => {
+  test.each(Object.entries(ALL_TABLES))('the table %s has exactly the promised columns', (name, line) => {
+    expect(promisedNames(name).sort()).toEqual(promised(line).columns.sort())
+  })
 
-  test('has no other table than the promised ones and those of the sync state', () => {
+  test('the warehouse has only the promised tables and those of the sync state', () => {
     const tables = warehouse()
       .column("SELECT name FROM sqlite_master WHERE type = 'table'")
       .filter(name => !/^(sync_|sqlite_|__drizzle|data_dictionary$|parley_questions$)/.test(String(name)))
     expect(tables.sort()).toEqual(Object.keys(ALL_TABLES).sort())
   })
 
-  test.each(Object.keys(ENTITY_TABLES))('%s has the five columns of an entity', name => {
+  test.each(Object.keys(ENTITY_TABLES))('the table %s has the five columns of an entity', name => {
     expect(namesOf(name)).toEqual(expect.arrayContaining(UNDERSCORED))
   })
 
-  test.each(Object.keys(CHILD_TABLES))('%s has a place for unknown fields and no times of its own', name => {
-    expect(namesOf(name).filter(column => UNDERSCORED.includes(column))).toEqual(['_extra'])
-  })
+  test.each(Object.keys(CHILD_TABLES))(
+    'the table %s has a column for unknown fields and no times of its own',
+    name => {
+      expect(namesOf(name).filter(column => UNDERSCORED.includes(column))).toEqual(['_extra'])
+    },
+  )
 
-  test.each(Object.keys(LIST_TABLES))('%s has none of the five columns', name => {
+  test.each(Object.keys(LIST_TABLES))('the table %s has none of the five columns', name => {
     expect(namesOf(name).filter(column => UNDERSCORED.includes(column))).toEqual([])
   })
 
@@ -84,7 +84,7 @@ describe('the warehouse', () => {
     expect(nullable).toEqual([])
   })
 
-  test('has STRICT tables only', () => {
+  test('the warehouse has STRICT tables only', () => {
     const loose = warehouse().column(
       "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND NOT strict AND name NOT GLOB 'sqlite_*' AND name NOT GLOB '__drizzle*'",
     )
@@ -92,7 +92,7 @@ describe('the warehouse', () => {
   })
 
   test.each(Object.entries(ALL_TABLES))(
-    'live_%s has the promised columns and no underscored one',
+    'the view live_%s has the promised columns and none with an underscore',
     (name, line) => {
       expect(namesOf(`live_${name}`).sort()).toEqual(promised(line).columns.sort())
       expect(warehouse().all(`SELECT * FROM live_${name}`)).toEqual([])
@@ -105,11 +105,11 @@ describe('the warehouse', () => {
     warehouse().all(`SELECT * FROM ${name}`)
   })
 
-  test.each(Object.entries(SYNC_TABLES))('%s has exactly the promised columns', (name, line) => {
+  test.each(Object.entries(SYNC_TABLES))('the table %s has exactly the promised columns', (name, line) => {
     expect(promisedNames(name).sort()).toEqual(line.split(' ').sort())
   })
 
-  test('keeps times, texts and JSON as text and booleans as integers', () => {
+  test('times, texts and JSON are stored as text and booleans as integers', () => {
     for (const [name, { table }] of TABLES) {
       const types = new Map(columnsOf(name).map(({ name: column, type }) => [column, type]))
       for (const [column, { kind }] of Object.entries(table.columns)) {
@@ -119,7 +119,7 @@ describe('the warehouse', () => {
     }
   })
 
-  test('explains every table and every column in a sentence', () => {
+  test('every table and every column has an explanation', () => {
     for (const { table } of TABLES.values()) {
       expect(table.about).toMatch(/^\S.+/s)
       for (const [name, { about }] of Object.entries(table.columns)) {
@@ -128,19 +128,19 @@ describe('the warehouse', () => {
     }
   })
 
-  test('shows every resource in sync_status before anything was read', () => {
+  test('sync_status shows every resource before any read', () => {
     expect(warehouse().column('SELECT resource FROM sync_status').sort()).toEqual([...RESOURCES].sort())
     expect(warehouse().column('SELECT DISTINCT state FROM sync_status')).toEqual(['backfilling'])
   })
 })
 
-describe('the catalogue', () => {
-  test('names the promised resources', () => {
+describe('the resources of the catalogue', () => {
+  test('the catalogue has the promised resources', () => {
     expect([...RESOURCE_NAMES]).toEqual(RESOURCES)
     expect(CATALOG.map(({ name }) => name).sort()).toEqual([...RESOURCES].sort())
   })
 
-  test('has every resource after its parents', () => {
+  test('the catalogue has every resource after its parents', () => {
     CATALOG.forEach(({ parents }, index) => {
       const before = CATALOG.slice(0, index).map(({ name }) => name)
       expect(before).toEqual(expect.arrayContaining([...parents]))

@@ -62,68 +62,88 @@ function copy(days: number, other: Partial<Copy> = {}): Copy {
   }
 }
 
-describe('of the copies that parley has made', () => {
+describe('the copies that parley has made', () => {
   const CASES: [name: string, copies: Copy[], rules: Partial<CopyRules>, fates: Fate[]][] = [
-    ['those older than what is purged go', [copy(1), copy(29), copy(31)], {}, ['keep', 'keep', 'remove']],
-    ['none goes where nothing is purged', [copy(1), copy(4000)], { before: undefined }, ['keep', 'keep']],
-    ['another warehouse’s stay', [copy(31, { identity: 'other', isInOwnFolder: false })], {}, ['keep']],
     [
-      'another warehouse’s stay even in the folder that is named after this one',
+      'copies from before the purge limit are removed',
+      [copy(1), copy(29), copy(31)],
+      {},
+      ['keep', 'keep', 'remove'],
+    ],
+    [
+      'no copy is removed while purging is turned off',
+      [copy(1), copy(4000)],
+      { before: undefined },
+      ['keep', 'keep'],
+    ],
+    [
+      'copies of another warehouse stay',
+      [copy(31, { identity: 'other', isInOwnFolder: false })],
+      {},
+      ['keep'],
+    ],
+    [
+      'copies of another warehouse stay even in the folder that is named after this one',
       [copy(1), copy(31, { identity: 'other' })],
       {},
       ['keep', 'keep'],
     ],
     [
-      'unreadable ones go from the folder that is named after this database only',
+      'unreadable copies are removed only from the folder that is named after this database',
       [31, 32].map(days => copy(days, { identity: undefined, isInOwnFolder: days === 31 })),
       {},
       ['remove', 'ask'],
     ],
     [
-      'the newest stays where nothing was purged since it was made',
+      'the newest copy stays when nothing was purged since it was made',
       [copy(100), copy(31)],
       { purgedAt: daysAgo(32) },
       ['remove', 'keep'],
     ],
-    ['the newest goes where something was purged since', [copy(100), copy(31)], {}, ['remove', 'remove']],
     [
-      'the newest of this warehouse stays, whatever another one has beside it',
+      'the newest copy is removed when something was purged since it was made',
+      [copy(100), copy(31)],
+      {},
+      ['remove', 'remove'],
+    ],
+    [
+      'the newest copy of this warehouse stays, whatever copies of another one are next to it',
       [copy(31), copy(1, { identity: 'other' })],
       { purgedAt: undefined },
       ['keep', 'keep'],
     ],
     [
-      'one made under a clock that was ahead is counted from now',
+      'the age of a copy made under a clock ahead is counted from now',
       [copy(1), copy(-400)],
       {},
       ['keep', 'recount'],
     ],
     [
-      'one made under a clock that was behind is counted from now',
+      'the age of a copy made under a clock behind is counted from now',
       [copy(1), copy(9000, { maintainedAt: daysAgo(2) })],
       {},
       ['keep', 'recount'],
     ],
     [
-      'one that was counted from a later day goes when it is old by that',
+      'a copy whose age is counted from a later day is removed when it is old enough by that',
       [copy(1), copy(9000, { maintainedAt: daysAgo(60), modifiedAt: daysAgo(31) })],
       {},
       ['keep', 'remove'],
     ],
     [
-      'one that was named under a clock that was ahead may hold what was purged before its name',
+      'a copy that was named under a clock ahead may contain what was purged before its name',
       [copy(40, { modifiedAt: daysAgo(70) })],
       { purgedAt: daysAgo(60) },
       ['remove'],
     ],
     [
-      'one that was copied lately is as old as its name says',
+      'a file that was copied lately is as old as its name says',
       [copy(1), copy(31, { modifiedAt: daysAgo(0) })],
       {},
       ['keep', 'remove'],
     ],
     [
-      'that of an upgrade goes by its file, and is no last backup',
+      'the age of an upgrade copy is that of its file, and it does not count as the last backup',
       [copy(31, { namedAt: undefined, isSnapshot: false })],
       { purgedAt: undefined },
       ['remove'],
@@ -133,7 +153,7 @@ describe('of the copies that parley has made', () => {
     expect(fatesOf(copies, { ...RULES, ...rules })).toEqual(fates)
   })
 
-  test('none that is foreign, young, or the last that holds nothing purged ever goes', () => {
+  test('a foreign copy, a young copy, and the last copy without purged content are never removed', () => {
     const day = fc.integer({ min: -500, max: 500 }).map(daysAgo)
     const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined })
     const copies = fc.array(
@@ -172,7 +192,7 @@ describe('of the copies that parley has made', () => {
   })
 })
 
-describe('a database in which pieces of what was purged may be left', () => {
+describe('a database that may contain remains of purged content', () => {
   const MB = 1024 ** 2
   test.each([
     ['is small', 32 * MB, undefined, 'in-memory'],
@@ -181,12 +201,12 @@ describe('a database in which pieces of what was purged may be left', () => {
     ['is large and was last tried a week ago', 33 * MB, daysAgo(7), 'on-disk'],
     ['is large and was tried this week', 33 * MB, daysAgo(6), 'none'],
     ['is large and was tried in the future, under a wrong clock', 33 * MB, daysAgo(-6), 'on-disk'],
-    ['is larger than what is ever written anew', ON_DISK_UP_TO_BYTES + 1, undefined, 'none'],
-  ] as const)('that %s is rebuilt as it should be', (_, bytes, triedAt, rebuild) => {
+    ['is too large for any rewrite', ON_DISK_UP_TO_BYTES + 1, undefined, 'none'],
+  ] as const)('a database that %s is rebuilt as it should be', (_, bytes, triedAt, rebuild) => {
     expect(rebuildFor({ bytes, hasRemains: true, triedAt, now: NOW })).toBe(rebuild)
   })
 
-  test('is left alone when it was cleaned', () => {
+  test('a database that was cleaned is not rebuilt', () => {
     expect(rebuildFor({ bytes: MB, hasRemains: false, triedAt: undefined, now: NOW })).toBe('none')
   })
 })

@@ -20,7 +20,7 @@ const happening = fc.oneof<[fc.WeightedArbitrary<Happening>, ...fc.WeightedArbit
   { weight: 1, arbitrary: fc.boolean().map(isOwn => ({ kind: 'folder', isOwn })) },
 )
 
-/** The clock is set right, the API answers, and nights follow that are long enough apart for everything to be old. */
+/** The clock is set right, the API answers, and maintenance runs late enough for everything to be old. */
 const END: readonly Happening[] = [
   { kind: 'clock', offsetMs: 0 },
   { kind: 'api', answers: true },
@@ -32,27 +32,27 @@ const read: Happening = { kind: 'read' }
 const withdraw: Happening = { kind: 'withdraw', which: 0 }
 const snapshot: Happening = { kind: 'snapshot', isCutShort: false }
 
-/** What made-up histories might not come upon. */
+/** Histories that random ones might miss. */
 const EXAMPLES: readonly Happening[][] = [
-  // Killed between each two steps of the night in which it is purged.
+  // The maintenance that purges is killed between any two of its steps.
   ...[1, 2, 3, 4, 5, 6].map(step => [read, night(), withdraw, snapshot, days(31), night(step)]),
-  // One night under a clock that is ahead, or in which the API does not answer.
+  // One maintenance under a clock ahead, or while the API does not answer.
   [read, snapshot, night(), withdraw, days(5), clock(40 * DAY_MS), night(), clock(0), days(1), night()],
   [read, night(), withdraw, clock(3650 * DAY_MS), { kind: 'api', answers: false }, night()],
-  // Withdrawn, and copied, under a clock that is ahead or behind.
+  // Rows are deleted and copied under a clock ahead or behind.
   [read, night(), clock(3650 * DAY_MS), snapshot, withdraw, clock(0), days(1), night()],
   [read, night(), clock(-3650 * DAY_MS), snapshot, withdraw, clock(0), days(1), night()],
-  // Everything begins under a clock that is behind, which is then set right.
+  // The history starts under a clock behind, which is then set right.
   [clock(-40 * DAY_MS), read, snapshot, withdraw, night(), clock(0), snapshot, night(), days(5), night()],
-  // A folder that is another's as well, and is left for one of its own.
+  // A shared folder, and later a separate one.
   [read, { kind: 'folder', isOwn: false }, snapshot, night(), { kind: 'folder', isOwn: true }, withdraw],
-  // The last snapshot of all holds what is purged afterwards.
+  // The last snapshot contains what is purged afterwards.
   [read, snapshot, night(), withdraw],
   [read, withdraw, clock(40 * DAY_MS), snapshot],
   [read, { kind: 'snapshot', isCutShort: true }, withdraw],
 ]
 
-test('whatever nights, kills and wrong clocks there were, what was withdrawn is in no byte in the end, and nothing else was destroyed', async () => {
+test('purged content is in no byte in the end, and nothing else is destroyed, whatever maintenance, kills and wrong clocks there were', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(happening, { minLength: 5, maxLength: 25 }), async history => {
       const world = await startHistory()

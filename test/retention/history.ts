@@ -27,7 +27,7 @@ import {
 } from '../store/marked-world.ts'
 import { newFolder, openAt, temporaryStore, withShortcuts } from '../store/temporary-store.ts'
 
-/** What can happen to a warehouse. Offsets are those of this machine's clock from the true time. */
+/** The events of a warehouse. Offsets are those of this machine's clock from the true time. */
 export type Happening =
   | { kind: 'read' }
   | { kind: 'withdraw'; which: number }
@@ -38,14 +38,14 @@ export type Happening =
   | { kind: 'snapshot'; isCutShort: boolean }
   | { kind: 'folder'; isOwn: boolean }
 
-/** Everything that was read together, and by which texts its content is known. */
+/** Rows that were read together, and the texts that identify their content. */
 interface Reading {
   rows: readonly MarkedRow[]
   markers: readonly string[]
   withdrawn: Aged | undefined
 }
 
-/** Something whose age counts, and by how much parley may take it for older than it is. */
+/** An item with an age, and by how much parley may overestimate that age. */
 interface Aged {
   at: number
   uncertainMs: number
@@ -55,17 +55,17 @@ interface Snapshot extends Aged {
   path: string
 }
 
-/** Of these there is one in a warehouse, which each reading replaces. */
+/** A warehouse has one of these, which each read replaces. */
 const SINGLE = /^(bot_|integrations)/
 
 class Killed extends Error {}
 
 const START = Date.parse('2026-03-04T12:00:00.000Z')
 export const WITHDRAWN_DAYS = 30
-/** Clocks that differ by a day agree, at the time of the note and at that of the night. */
+/** Clocks that differ by up to a day agree, at the time of the note and of the maintenance. */
 const TRUSTED_MS = 2 * DAY_MS
 
-/** A warehouse, its folders, and what is true of them. Nothing of it survives the test. */
+/** A warehouse, its folders, and the truth about them. The test removes all of it. */
 export async function startHistory() {
   const folder = newFolder()
   const path = join(folder, 'parley.db')
@@ -90,7 +90,7 @@ export async function startHistory() {
 
   const agedNow = (): Aged => {
     const isRight = Math.abs(offsetMs) <= DAY_MS
-    // Before the first night no clock is known to be right, and ages count from then on.
+    // Ages count from the first maintenance, since no earlier clock is known to be right.
     return { at: trueNow, uncertainMs: isRight || lastNight === undefined ? 0 : trueNow - lastNight }
   }
   const snapshotFolder = () => (isOwnFolder ? `${path}.snapshots` : shared)
@@ -108,7 +108,7 @@ export async function startHistory() {
     readOwners: async paths => paths.map(ownerOf),
   })
 
-  /** As a killed process leaves the files: what is committed is in the log, and nothing was tidied. */
+  /** The files of a killed process: commits are in the WAL, and nothing was cleaned up. */
   const reopen = () => {
     const files = [path, `${path}-wal`]
     for (const file of files) if (existsSync(file)) copyFileSync(file, `${file}.left`)
@@ -190,7 +190,7 @@ export async function startHistory() {
 
   return {
     happen: (one: Happening) => happen[one.kind](one as never),
-    /** What is gone though it should not be, each as a sentence. */
+    /** Losses that should not be, each as a sentence. */
     losses(): string[] {
       const stored = new Set(storedMarkers(withShortcuts(store, folder, path)).map(({ marker }) => marker))
       const kept = readings.filter(({ withdrawn }) => !withdrawn || isYoung(withdrawn))
@@ -204,7 +204,7 @@ export async function startHistory() {
         ...foreign.losses(),
       ]
     },
-    /** Texts of what was withdrawn that stand anywhere in the files of the folder. */
+    /** Texts of deleted rows that are anywhere in the files of the folder. */
     remains(): string[] {
       store.close()
       const files = readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -222,7 +222,7 @@ export async function startHistory() {
   }
 }
 
-/** Of a warehouse whose file has the same name, in a folder that both use. */
+/** A copy of another warehouse with the same file name, in a shared folder. */
 function putForeignSnapshots(folder: string, database: string) {
   mkdirSync(folder)
   const name = database.replace(/\.db$/, '')
@@ -246,7 +246,7 @@ function putForeignSnapshots(folder: string, database: string) {
   }
 }
 
-/** A store whose process is killed before the given step, of which each transaction and each cleaning is one. */
+/** A store whose process is killed before the given step. Each transaction and each cleaning is a step. */
 function dying(store: Store, diesAtStep: number | undefined): Store {
   let step = 0
   const next = () => {

@@ -21,7 +21,7 @@ const NOW = Date.parse('2026-03-04T03:17:00.000Z')
 const DAY = 86_400_000
 const daysAgo = (days: number) => new Date(NOW - days * DAY).toISOString()
 
-/** Teams of which some were withdrawn so many days ago. */
+/** Teams, some of them deleted this many days ago. */
 async function worldOf(withdrawnDaysAgo: readonly number[]) {
   const store = temporaryStore()
   let lines = ''
@@ -29,7 +29,7 @@ async function worldOf(withdrawnDaysAgo: readonly number[]) {
   const names = withdrawnDaysAgo.map((_, at) => ({ id: `t${at}`, name: `Team ${at}`, member_ids: [] }))
   store.put('teams', [...names, { id: 'live', name: 'Team of today', member_ids: [] }])
   await store.transaction(() => {
-    // Once the clock was right, ages count.
+    // Ages count from a maintenance under a correct clock.
     store.state.setMeta(META.maintainedAt, daysAgo(500))
     withdrawnDaysAgo.forEach((days, at) => {
       store.tombstone('teams', [[`t${at}`]], daysAgo(days))
@@ -60,7 +60,7 @@ async function worldOf(withdrawnDaysAgo: readonly number[]) {
 
 const USUAL = { withdrawnDays: 30, runsDays: 90 } as const
 
-test('what was withdrawn longer ago than the owner keeps it loses its content, and nothing else does', async () => {
+test('rows that were deleted longer ago than the owner keeps them lose their content, and no others do', async () => {
   const { store, run, logged } = await worldOf([31, 29, 400])
   await run(USUAL)
   expect(store.all('SELECT id, name FROM teams ORDER BY id')).toEqual([
@@ -72,7 +72,7 @@ test('what was withdrawn longer ago than the owner keeps it loses its content, a
   expect(JSON.parse(logged())).toMatchObject({ msg: 'Maintenance finished', rows: 2 })
 })
 
-test('what a reader keeps of it in the log is noted as to be cleaned until it is, whatever process does it', async () => {
+test('content that a reader keeps in the WAL is noted for cleaning until any process cleans it', async () => {
   const { store, clock, run, depsWith } = await worldOf([31])
   const reader = new Database(store.path, { readonly: true })
   reader.exec('BEGIN; SELECT * FROM teams')
@@ -86,13 +86,13 @@ test('what a reader keeps of it in the log is noted as to be cleaned until it is
   expect(dueNow({ store, clock }, NOW)).toBe('nothing')
 })
 
-test('an owner who never wants it purged keeps all of it', async () => {
+test('with purging turned off all content stays', async () => {
   const { store, run } = await worldOf([31, 4000])
   await run({ withdrawnDays: 'never', runsDays: 90 })
   expect(store.column('SELECT count(*) FROM teams WHERE name IS NULL')).toEqual([0])
 })
 
-test('old runs go, and of those that had nothing to tell all but the newest and today’s', async () => {
+test('old runs are removed, and quiet ones too, except the newest and today’s', async () => {
   const { store, run } = await worldOf([])
   const insert = store.prepare(
     `INSERT INTO sync_runs (resource, lane, started_at, ended_at, outcome, rows_changed) VALUES ('teams', 'audit', ?, ?, 'complete', ?)`,
@@ -110,13 +110,13 @@ test('old runs go, and of those that had nothing to tell all but the newest and 
   expect(store.column('SELECT started_at FROM sync_runs ORDER BY 1')).toEqual([daysAgo(89), daysAgo(0.5)])
 })
 
-test('it is noted when it was done, so that a missed night is made up for', async () => {
+test('maintenance notes when it was done, so that a missed one is caught up on', async () => {
   const { store, run } = await worldOf([])
   await run(USUAL)
   expect(store.state.meta(META.maintainedAt)).toBe(daysAgo(0))
 })
 
-test('it is not noted as done when it was ended on the way, and goes on from there', async () => {
+test('interrupted maintenance is not noted as done, and continues where it was', async () => {
   const { store, clock, depsWith, run } = await worldOf([31])
   await maintain({ ...depsWith(USUAL), signal: AbortSignal.abort() })
   expect(dueNow({ store, clock }, NOW)).toBe('maintenance')
@@ -124,7 +124,7 @@ test('it is not noted as done when it was ended on the way, and goes on from the
   expect(store.column("SELECT name FROM teams WHERE id = 't0'")).toEqual([null])
 })
 
-test('a night that dies between purging and cleaning leaves the cleaning to the next', async () => {
+test('maintenance that is killed between purging and cleaning leaves the cleaning to the next one', async () => {
   const { store, run } = await worldOf([31])
   await store.transaction(() => store.purger.purge({ before: daysAgo(30), limit: 10, now: daysAgo(0) }))
   expect(store.purger.remains()).toMatchObject({ inLog: true, inFile: true })
@@ -141,7 +141,7 @@ test.each([
   expect(dueNow({ store, clock }, server)).toBe(due)
 })
 
-test('what was withdrawn under a clock that was ahead is purged in its time after the clock is right', async () => {
+test('a row that was deleted under a clock ahead is purged in time once the clock is right', async () => {
   const { store, clock, run } = await worldOf([-3650])
   await run(USUAL)
   expect(store.column('SELECT withdrawn_at FROM sync_erasures')).toEqual([daysAgo(0)])
@@ -150,7 +150,7 @@ test('what was withdrawn under a clock that was ahead is purged in its time afte
   expect(store.column("SELECT name FROM teams WHERE id = 't0'")).toEqual([null])
 })
 
-test('what was withdrawn under a clock that was behind is not purged before its time', async () => {
+test('a row that was deleted under a clock behind is not purged too early', async () => {
   const { store, clock, run } = await worldOf([])
   store.put('teams', [{ id: 'early', name: 'Early', member_ids: [] }])
   await run(USUAL)
@@ -165,7 +165,7 @@ test('what was withdrawn under a clock that was behind is not purged before its 
   expect(name()).toEqual([null])
 })
 
-test('rejects that were resolved long ago are in no byte of the files either', async () => {
+test('rejects that were resolved long ago leave no byte in the files', async () => {
   const { store, run } = await worldOf([])
   store.rejects.note(
     { resource: 'teams', feed: 'teams.list', scope: '', item: { name: 'Zxqvkjwp' }, reason: 'no id' },
@@ -179,8 +179,8 @@ test('rejects that were resolved long ago are in no byte of the files either', a
   expect(store.purger.remains()).toMatchObject({ inLog: false, inFile: false })
 })
 
-describe('a large file of which pieces may be left', () => {
-  /** More than what is written anew in memory. */
+describe('a large file that may contain remains', () => {
+  /** More than an in-memory rewrite takes. */
   async function largeWorld() {
     const world = await worldOf([31])
     const { store, run } = world
@@ -193,7 +193,7 @@ describe('a large file of which pieces may be left', () => {
     return { ...world, isNoted: () => store.purger.remains().inFile }
   }
 
-  test('is written anew on the disk when nothing else is under way, once a week at most', async () => {
+  test('the file is rewritten on disk when nothing else runs, at most once a week', async () => {
     const { store, clock, depsWith, isNoted, logged } = await largeWorld()
     expect(isNoted()).toBe(true)
     await rebuildLarge(depsWith(USUAL), () => 0)
@@ -205,7 +205,7 @@ describe('a large file of which pieces may be left', () => {
     expect(store.column('PRAGMA integrity_check')).toEqual(['ok'])
   })
 
-  test('stays as it was when that is ended', async () => {
+  test('a stopped rewrite leaves the file as it was', async () => {
     const { store } = await largeWorld()
     expect(await rebuildOnDisk(store.path, AbortSignal.abort(), REBUILD_PROGRAM)).toBe(false)
     expect(store.column('PRAGMA integrity_check')).toEqual(['ok'])

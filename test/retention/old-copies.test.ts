@@ -26,12 +26,12 @@ const OLDER = nameOf('2025-12-01')
 const YOUNG = nameOf('2026-03-03')
 
 interface Night {
-  /** After now. */
+  /** Days after now. */
   days?: number
-  /** False where content is never purged. */
+  /** False turns purging off. */
   isPurged?: boolean
   folder?: string
-  /** Of the database, as the settings have it. */
+  /** The path of the database in the settings. */
   path?: string
 }
 
@@ -53,8 +53,8 @@ async function worldWith(folder?: string) {
   return { store, lines, remove, own: `${store.path}.snapshots` }
 }
 
-describe('of the copies of the warehouse', () => {
-  test('the old snapshots go, each with a line in the log, also when none is made any more', async () => {
+describe('old copies of the warehouse', () => {
+  test('old snapshots are removed, each with a log line, also when snapshots are turned off', async () => {
     const { store, own, remove, lines } = await worldWith()
     putCopies(store, own, [OLD, OLDER, YOUNG])
     expect(await remove()).toBe(2)
@@ -65,7 +65,7 @@ describe('of the copies of the warehouse', () => {
     ])
   })
 
-  test('old databases that a restore has kept go, with their -wal, and what a restore has left unfinished', async () => {
+  test('old databases that a restore kept are removed with their -wal, and so are its unfinished files', async () => {
     const { store, remove } = await worldWith()
     const [folder, name] = [dirname(store.path), basename(store.path)]
     const keptNames = [
@@ -88,14 +88,14 @@ describe('of the copies of the warehouse', () => {
     expect(beside).toEqual([keptNames[1]])
   })
 
-  test('none goes where content is never purged', async () => {
+  test('no copy is removed while purging is turned off', async () => {
     const { store, own, remove } = await worldWith()
     putCopies(store, own, [OLD, YOUNG])
     await remove({ isPurged: false })
     expect(readdirSync(own).sort()).toEqual([OLD, YOUNG])
   })
 
-  test('those of another warehouse with the same name stay, in a folder that both use', async () => {
+  test('the copies of another warehouse with the same name stay in a shared folder', async () => {
     const folder = newFolder()
     const { store, remove, lines } = await worldWith(folder)
     putCopies(temporaryStore(), folder, [OLDER])
@@ -109,7 +109,7 @@ describe('of the copies of the warehouse', () => {
     ])
   })
 
-  test('those in folders of earlier settings go as well', async () => {
+  test('copies in folders of earlier settings are removed too', async () => {
     const folder = newFolder()
     const { store, own, remove } = await worldWith()
     await remove({ folder })
@@ -119,7 +119,7 @@ describe('of the copies of the warehouse', () => {
     expect([readdirSync(folder), readdirSync(own)]).toEqual([[], [YOUNG]])
   })
 
-  test('those that are named after a link to the database go as well', async () => {
+  test('copies that are named after a link to the database are removed too', async () => {
     const path = join(newFolder(), 'linked.db')
     const { store, remove } = await worldWith()
     symlinkSync(store.path, path)
@@ -129,7 +129,7 @@ describe('of the copies of the warehouse', () => {
     expect(readdirSync(`${path}.snapshots`)).toEqual(names.slice(1))
   })
 
-  test('those that a database has left where it lay before are another’s', async () => {
+  test('copies of a database that was at this path before belong to another warehouse', async () => {
     const folder = newFolder()
     const { store, own, remove } = await worldWith()
     const folders = { database: '/elsewhere/parley.db', folders: [folder] }
@@ -140,7 +140,7 @@ describe('of the copies of the warehouse', () => {
     expect(readdirSync(folder)).toEqual([OLD])
   })
 
-  test('the one before an upgrade goes by the time of its file, and no file of a person does', async () => {
+  test('the age of the copy before an upgrade is that of its file, and files of people stay', async () => {
     const { store, remove } = await worldWith()
     const folder = dirname(store.path)
     const others = ['parley.db-before-the-move', 'other.db-before-0002_next']
@@ -154,7 +154,7 @@ describe('of the copies of the warehouse', () => {
     expect(left.sort()).toEqual(['parley.db-before-0003_last', ...others].sort())
   })
 
-  test('one whose age cannot be known is counted from now', async () => {
+  test('a copy of unknown age is counted from now', async () => {
     const { store, own, remove } = await worldWith()
     const future = nameOf('2036-01-01')
     putCopies(store, own, [future])
@@ -167,7 +167,7 @@ describe('of the copies of the warehouse', () => {
     expect(readdirSync(own)).toEqual([])
   })
 
-  test('unfinished ones go after an hour, whole ones of others with such a name do not', async () => {
+  test('an unfinished copy is removed after an hour, but a complete copy of another warehouse with such a name stays', async () => {
     const { own, remove } = await worldWith()
     const parts = {
       old: `${YOUNG}.0123abcd.part`,
@@ -184,7 +184,7 @@ describe('of the copies of the warehouse', () => {
     expect(readdirSync(own).sort()).toEqual([parts.new, parts.other].sort())
   })
 
-  test('those that the system keeps are warned of', async () => {
+  test('a copy that the system refuses to remove is a warning', async () => {
     const { store, own, remove, lines } = await worldWith()
     putCopies(store, own, [OLD, YOUNG])
     await remove({ isPurged: false })

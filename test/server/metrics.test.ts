@@ -25,7 +25,7 @@ const RESOURCE = {
   fresh_as_of: '2025-06-01T11:59:00.000Z',
 } as const
 
-test('every sample has its help and type before it, and a name with its unit', async () => {
+test('every sample follows its help and type, and has a name with a unit', async () => {
   const metrics = metricsOf({
     resources: () => [RESOURCE],
     backlog: () => ({ items: 3 }),
@@ -52,7 +52,7 @@ test('every sample has its help and type before it, and a name with its unit', a
   }
 })
 
-test('requests are counted by route and status, and refusals as too many also by themselves', async () => {
+test('requests are counted by route and status, and throttled ones separately too', async () => {
   const metrics = metricsOf()
   metrics.recordRequest({ route: '/v2/messages/{key}', lane: 'items', status: 200, durationMs: 40 })
   metrics.recordRequest({ route: '/v2/messages/{key}', lane: 'items', status: 429, durationMs: 4 })
@@ -64,7 +64,7 @@ test('requests are counted by route and status, and refusals as too many also by
   expect(samples).toContain('parley_request_duration_seconds_count{route="/v2/messages/{key}"} 3')
 })
 
-test('a resource has its rows, its age by the server’s clock and one state that is 1', async () => {
+test('a resource has its rows, its age by the server’s clock, and exactly one state with the value 1', async () => {
   const samples = samplesOf(await metricsOf({ resources: () => [RESOURCE] }).text())
   expect(samples).toContain('parley_rows{resource="members"} 12')
   expect(samples).toContain('parley_fresh_seconds{resource="members"} 60')
@@ -73,24 +73,24 @@ test('a resource has its rows, its age by the server’s clock and one state tha
 })
 
 test.each([
-  ['none was to be made', undefined, []],
+  ['snapshots are turned off', undefined, []],
   [
-    'one was made',
+    'a snapshot was made',
     { made_at: '2026-03-04T09:59:00.000Z', failed_at: null },
     ['parley_snapshot_age_seconds 60', 'parley_snapshot_failed 0'],
   ],
   [
-    'one has failed since',
+    'a later snapshot failed',
     { made_at: '2026-03-04T09:58:00.000Z', failed_at: '2026-03-04T09:59:00.000Z' },
     ['parley_snapshot_age_seconds 120', 'parley_snapshot_failed 1'],
   ],
   [
-    'none could be made yet',
+    'no snapshot has succeeded yet',
     { made_at: null, failed_at: '2026-03-04T09:59:00.000Z' },
     ['parley_snapshot_failed 1'],
   ],
 ])(
-  'of snapshots it is told, where %s, how old the newest is and whether the last failed',
+  'the metrics have the age of the newest snapshot and the failure of the last one when %s',
   async (_, snapshot, told) => {
     const clock = virtualClock(Date.parse('2026-03-04T10:00:00.000Z'))
     const samples = samplesOf(await metricsOf({ snapshot: () => snapshot }, clock).text())
@@ -98,7 +98,7 @@ test.each([
   },
 )
 
-test('what cannot be had is left out and counted, and the rest is told', async () => {
+test('a figure that cannot be read is omitted and counted, and the others are exported', async () => {
   const metrics = metricsOf({
     resources: () => {
       throw new Error('the disk is gone')
@@ -111,7 +111,7 @@ test('what cannot be had is left out and counted, and the rest is told', async (
   expect(await metrics.text()).toMatch(/\{part="resources"\} \d/)
 })
 
-test('what counts rows is asked every 15 s at most, however often it is scraped', async () => {
+test('figures that count rows are read at most every 15 s, however often they are scraped', async () => {
   const clock = virtualClock(Date.parse('2025-06-01T12:00:00Z'))
   let asked = 0
   const metrics = metricsOf(
@@ -130,7 +130,7 @@ test('what counts rows is asked every 15 s at most, however often it is scraped'
   expect(asked).toBe(2)
 })
 
-test('every gauge and counter that is promised is there', async () => {
+test('every promised gauge and counter is exported', async () => {
   const metrics = metricsOf({
     resources: () => [RESOURCE],
     backlog: () => ({ head: 0, items: 3 }),
@@ -173,7 +173,7 @@ test('every gauge and counter that is promised is there', async () => {
   )
 })
 
-test('a pause is told by what is left of it', async () => {
+test('a pause is exported as the time that is left', async () => {
   const clock = virtualClock(Date.parse('2025-06-01T12:00:00Z'))
   const pausedUntil = clock.now() + 30_000
   const rate = () => ({ ratePerSecond: 1, concurrency: 1, inFlight: 0, pausedUntil })
@@ -185,7 +185,7 @@ test('a pause is told by what is left of it', async () => {
   expect(samplesOf(await metrics.text())).toContain('parley_paused_seconds 0')
 })
 
-test('what is not known has no value, and does not keep its last', async () => {
+test('an unknown figure has no value, and does not keep its last one', async () => {
   let rate: { ratePerSecond: number; concurrency: number; inFlight: number } | undefined = {
     ratePerSecond: 9,
     concurrency: 2,
@@ -206,10 +206,10 @@ test('what is not known has no value, and does not keep its last', async () => {
 const longestDelay = async (metrics: Metrics): Promise<number> =>
   Number(/^parley_event_loop_delay_seconds\{quantile="1"\} (.+)$/m.exec(await metrics.text())?.[1])
 
-/** Nothing else has its turn meanwhile. */
+/** Blocks the event loop. */
 const hold = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
-test('a process that was busy for long says so in the next scrape, and only there', async () => {
+test('a process that was busy for long shows this in the next scrape only', async () => {
   const metrics = metricsOf()
   for (let turn = 0; turn < 6; turn += 1) {
     hold(100)
@@ -220,14 +220,14 @@ test('a process that was busy for long says so in the next scrape, and only ther
   expect(second).toBe(0)
 })
 
-test('what a scrape itself holds up is in it', async () => {
+test('the delay that a scrape causes is part of its figure', async () => {
   const metrics = metricsOf({
     database: () => {
       hold(300)
       return undefined
     },
   })
-  // Timers have had their turn since the last scrape, as they have had long before the next one.
+  // Timers have run since the last scrape, and will run before the next one.
   for (let turn = 0; turn < 3; turn += 1) {
     hold(30)
     await new Promise(setImmediate)
@@ -235,7 +235,7 @@ test('what a scrape itself holds up is in it', async () => {
   expect(await longestDelay(metrics)).toBeGreaterThan(0.2)
 })
 
-test('transactions are told by how long they held up the others', async () => {
+test('transactions are exported by the time for which they blocked others', async () => {
   const metrics = metricsOf()
   for (const ms of [3, 40, 70]) metrics.recordTransaction(ms)
   expect(samplesOf(await metrics.text())).toEqual(
@@ -248,7 +248,7 @@ test('transactions are told by how long they held up the others', async () => {
   )
 })
 
-test('two of them know nothing of each other', async () => {
+test('two metric registries are independent of each other', async () => {
   const [one, other] = [metricsOf(), metricsOf()]
   one.recordNudge('unknown')
   expect(await other.text()).toContain('parley_nudges_total{kind="unknown"} 0')

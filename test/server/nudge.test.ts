@@ -16,7 +16,7 @@ describe('the kind of a webhook', () => {
     ['meeting.completed.gamma', 'unknown', false],
     ['record.activity_links.created', 'unknown', false],
     ['', 'unknown', false],
-  ])('%j is %s, and that the activities are worth a poll is %s', (type, kind, activities) => {
+  ])('the kind of %j is %s, and whether it makes the activities due is %s', (type, kind, activities) => {
     expect(readNudge({ type })).toEqual({ ...NOTHING, kind, activities })
   })
 
@@ -30,18 +30,18 @@ describe('the kind of a webhook', () => {
     [{ type: 'webhook', data: { type: 'playbook.updated.beta' } }],
     [{ payload: { event_name: 'playbook.updated.beta' } }],
     [{ event: { name: 'playbook.updated.beta' } }],
-  ])('is found in %j', body => {
+  ])('the kind is found in %j', body => {
     expect(readNudge(body)).toEqual({ ...NOTHING, kind: 'playbook.updated.beta' })
   })
 
   test.each([[null], [7], ['meeting.completed.beta'], [[]], [{}], [{ type: 7 }], [{ type: ['playbook'] }]])(
-    'of %j is unknown',
+    'the kind of %j is unknown',
     body => {
       expect(readNudge(body)).toEqual(NOTHING)
     },
   )
 
-  test('is no name that every object has', () => {
+  test('the name of a property that every object has is not a kind', () => {
     expect(readNudge(JSON.parse('{"__proto__": {"type": "meeting.completed.beta"}}')).kind).toBe('unknown')
   })
 })
@@ -104,7 +104,7 @@ describe('the ids in a webhook', () => {
     ['an id of 200 characters', { meeting_id: 'x'.repeat(200) }, { meetings: ['x'.repeat(200)] }],
     ['an id of 201 characters', { meeting_id: 'x'.repeat(201) }, {}],
   ]
-  test.each(cases)('%s', (_, body, found) => {
+  test.each(cases)('%s yields the expected ids', (_, body, found) => {
     expect(readNudge(body)).toEqual({ ...NOTHING, ...found })
   })
 
@@ -115,7 +115,7 @@ describe('the ids in a webhook', () => {
     expect(readNudge({ id: 'evt', type: 'playbook.updated.beta', data: { id: 'x' } }).playbooks).toEqual([])
   })
 
-  test('are 100 at most in all, those nearest to the top first', () => {
+  test('at most 100 ids are taken, those nearest to the top first', () => {
     const nudge = readNudge({
       deep: { company_ids: Array.from({ length: 90 }, (_, at) => `c${at}`) },
       meeting_ids: Array.from({ length: 60 }, (_, at) => `m${at}`),
@@ -126,7 +126,7 @@ describe('the ids in a webhook', () => {
     expect(nudge.records).toHaveLength(39)
   })
 
-  test('are looked for ten levels deep and no deeper', () => {
+  test('ids are searched down to ten levels', () => {
     const nested = (levels: number): unknown =>
       levels === 0 ? { meeting_id: 'm1' } : { inner: nested(levels - 1) }
     expect(readNudge(nested(9)).meetings).toEqual(['m1'])
@@ -134,7 +134,7 @@ describe('the ids in a webhook', () => {
     expect(readNudge(nested(5_000)).meetings).toEqual([])
   })
 
-  test('are looked for among 5,000 values and no more', () => {
+  test('ids are searched among at most 5,000 values', () => {
     const among = (values: number) => [...Array.from({ length: values }, () => 0), { meeting_id: 'm1' }]
     expect(readNudge(among(4_900)).meetings).toEqual(['m1'])
     expect(readNudge(among(5_000)).meetings).toEqual([])
@@ -143,7 +143,7 @@ describe('the ids in a webhook', () => {
   })
 })
 
-/** JSON in which the names and values that are looked for are more frequent than chance would have them. */
+/** Random JSON in which the relevant names and values are frequent. */
 const names = fc.constantFrom(
   ...['meeting_id', 'meeting', 'meetings', 'id', 'object', 'object_id', 'object_type', 'context_id'],
   ...[
@@ -172,7 +172,7 @@ const { hint } = fc.letrec(tie => ({
   ),
 }))
 
-test('whatever the JSON is, reading it gives no error, nothing that is not in it, and no more than is allowed', () => {
+test('any JSON is read without an error, and yields only ids that it has, within the limits', () => {
   fc.assert(
     fc.property(hint, body => {
       const text = JSON.stringify(body)
@@ -193,7 +193,7 @@ test('whatever the JSON is, reading it gives no error, nothing that is not in it
   )
 })
 
-test('an id beside its type is found wherever it stands', () => {
+test('an id next to its type is found at any place', () => {
   const at = fc.array(fc.oneof(fc.constant('list'), fc.stringMatching(/^[a-z]{1,8}$/)), { maxLength: 8 })
   const id = fc.stringMatching(/^[\x21-\x7e]{1,200}$/)
   fc.assert(

@@ -13,7 +13,7 @@ const EVENT = JSON.stringify({ type: 'meeting.completed.beta', data: { meeting_i
 const nudge = ({ ask }: Started, path: string, options: AskOptions = {}) =>
   ask('POST', path, { body: EVENT, ...options, headers: { ...JSON_BODY, ...options.headers } })
 
-/** A connection on which bytes can be sent as they are; `said` is what came back until it was closed. */
+/** A raw connection; `said` is everything that was received until it closed. */
 function open({ server }: Started): { socket: Socket; said: Promise<string> } {
   const socket = connect(Number(/\d+$/.exec(server.address ?? '')?.[0]), '127.0.0.1')
   let text = ''
@@ -27,20 +27,20 @@ function open({ server }: Started): { socket: Socket; said: Promise<string> } {
 
 const HEAD = `POST /nudge HTTP/1.1\r\nhost: localhost\r\nx-nudge-secret: ${SECRET}\r\ncontent-type: application/json\r\n`
 
-describe('what the status server tells', () => {
-  test('is well while it is', async () => {
+describe('the status pages', () => {
+  test('a page answers 200 while all is well', async () => {
     const { ask } = await start()
     expect(await ask('GET', '/livez')).toMatchObject({ status: 200, text: 'ok\n' })
     expect(await ask('GET', '/readyz')).toMatchObject({ status: 200, text: 'ok\n' })
   })
 
-  test('says why when it is not', async () => {
+  test('a page says why it is not well', async () => {
     const { ask } = await start({ live: () => 'stuck', ready: () => 'the disk is full' })
     expect(await ask('GET', '/livez')).toMatchObject({ status: 503, text: 'stuck\n' })
     expect(await ask('GET', '/readyz')).toMatchObject({ status: 503, text: 'the disk is full\n' })
   })
 
-  test('is the status as it is given', async () => {
+  test('the status is sent as given', async () => {
     const { ask } = await start({ status: () => ({ resources: [{ resource: 'members' }] }) })
     const { status, text, headers } = await ask('GET', '/status')
     expect([status, JSON.parse(text), headers['cache-control']]).toEqual([
@@ -50,7 +50,7 @@ describe('what the status server tells', () => {
     ])
   })
 
-  test('is a fault without details when it cannot be told, and the log says which', async () => {
+  test('a status that fails is a 500 without details, and the log says which', async () => {
     const { ask, lines } = await start({
       status: () => {
         throw new Error('secret details')
@@ -61,7 +61,7 @@ describe('what the status server tells', () => {
     expect(lines.join('')).toContain('secret details')
   })
 
-  test('says with 503 why the warehouse cannot be read', async () => {
+  test('a status that cannot read the warehouse is a 503 that says why', async () => {
     const { ask, lines } = await start({
       status: () => {
         throw new StopError('There is no warehouse at parley.db yet', {
@@ -75,13 +75,13 @@ describe('what the status server tells', () => {
     expect(lines.join('')).not.toContain('failed to answer')
   })
 
-  test('can be asked for without its body', async () => {
+  test('a page answers HEAD without a body', async () => {
     const { ask } = await start()
     expect(await ask('HEAD', '/readyz')).toMatchObject({ status: 200, text: '' })
   })
 })
 
-describe('what the status server refuses', () => {
+describe('the requests that the status server refuses', () => {
   test.each([
     ['GET', '/', 404],
     ['GET', '/livez/x', 404],
@@ -90,7 +90,7 @@ describe('what the status server refuses', () => {
     ['GET', '/nudge', 405],
     ['GET', `/nudge/${encodeURIComponent(SECRET)}`, 405],
     ['GET', '/%zz', 400],
-  ])('%s %s is %i', async (method, path, status) => {
+  ])('%s %s answers %i', async (method, path, status) => {
     const { ask } = await start()
     const answer = await ask(method, path)
     expect(answer.status).toBe(status)
@@ -106,14 +106,14 @@ describe('what the status server refuses', () => {
     ['localhost:1', 200],
     ['127.0.0.1:8787', 200],
     ['[::1]:8787', 200],
-  ])('a page that calls it %s gets %i', async (host, status) => {
+  ])('a request with the host %s answers %i', async (host, status) => {
     const { ask } = await start()
     expect((await ask('GET', '/status', { headers: { host } })).status).toBe(status)
   })
 })
 
 describe('a webhook', () => {
-  test('is taken with the secret in the header or in the path', async () => {
+  test('a webhook is accepted with the secret in the header or in the path', async () => {
     const started = await start()
     const byHeader = await nudge(started, '/nudge', { headers: { 'x-nudge-secret': SECRET } })
     const byPath = await nudge(started, `/nudge/${encodeURIComponent(SECRET)}`)
@@ -137,13 +137,13 @@ describe('a webhook', () => {
       `/nudge/${encodeURIComponent(SECRET)}`,
       { 'x-nudge-secret': 'wrong' },
     ],
-  ])('with %s is refused and reaches nobody', async (_, path, headers) => {
+  ])('a webhook with %s is refused and reaches no handler', async (_, path, headers) => {
     const started = await start()
     const answer = await nudge(started, path, { headers })
     expect([answer.status, started.nudges]).toEqual([403, []])
   })
 
-  test('has nowhere to go where no secret is set', async () => {
+  test('a webhook is refused when no secret is set', async () => {
     const started = await start({ nudgeSecret: undefined })
     expect((await nudge(started, '/nudge')).status).toBe(404)
   })
@@ -153,22 +153,28 @@ describe('a webhook', () => {
     ['that is empty', '', JSON_BODY, 400],
     ['of another type', EVENT, { 'content-type': 'text/plain' }, 415],
     ['of more than 64 KiB', JSON.stringify({ text: 'x'.repeat(65 * 1024) }), JSON_BODY, 413],
-  ])('with a body %s is refused, and nothing of it is repeated', async (_, body, headers, status) => {
-    const started = await start()
-    const answer = await nudge(started, '/nudge', { body, headers: { ...headers, 'x-nudge-secret': SECRET } })
-    expect([answer.status, started.nudges]).toEqual([status, []])
-    expect(answer.text).not.toContain('meeting_id')
-    expect(started.lines.join('')).not.toContain('meeting_id')
-  })
+  ])(
+    'a webhook with a body %s is refused, and the answer quotes nothing of it',
+    async (_, body, headers, status) => {
+      const started = await start()
+      const answer = await nudge(started, '/nudge', {
+        body,
+        headers: { ...headers, 'x-nudge-secret': SECRET },
+      })
+      expect([answer.status, started.nudges]).toEqual([status, []])
+      expect(answer.text).not.toContain('meeting_id')
+      expect(started.lines.join('')).not.toContain('meeting_id')
+    },
+  )
 
-  test('with no body at all is refused', async () => {
+  test('a webhook without a body is refused', async () => {
     const started = await start()
     const answer = await started.ask('POST', '/nudge', { headers: { 'x-nudge-secret': SECRET } })
     expect([answer.status, started.nudges]).toEqual([400, []])
     expect(await started.metrics.text()).toContain('parley_nudges_refused_total{reason="bad-body"} 1')
   })
 
-  test('that cannot be followed is a fault of ours, in the log without its path', async () => {
+  test('a webhook whose handler fails is a 500, and its log line has no path', async () => {
     const started = await start({
       nudge: () => {
         throw new Error('cannot be followed')
@@ -179,7 +185,7 @@ describe('a webhook', () => {
     expect(JSON.parse(fault)).toMatchObject({ level: 'error', route: '/nudge/:secret' })
   })
 
-  test('of an unknown kind is taken and counted', async () => {
+  test('a webhook of an unknown kind is accepted and counted', async () => {
     const started = await start()
     const body = JSON.stringify({ type: 'something.new.beta' })
     const answer = await nudge(started, '/nudge', { body, headers: { 'x-nudge-secret': SECRET } })
@@ -187,7 +193,7 @@ describe('a webhook', () => {
     expect(await started.metrics.text()).toContain('parley_nudges_total{kind="unknown"} 1')
   })
 
-  test('beyond fifty at once is too many, and strangers do not use up the allowance', async () => {
+  test('more than fifty webhooks at once are refused, and requests without the secret do not use up the allowance', async () => {
     const started = await start({ clock: virtualClock(0) })
     const knock = async (headers: Record<string, string>) =>
       (await nudge(started, '/nudge', { headers })).status
@@ -199,7 +205,7 @@ describe('a webhook', () => {
     expect([known.filter(status => status === 202).length, known.at(-1)]).toEqual([50, 429])
   })
 
-  test('leaves its secret nowhere', async () => {
+  test('the secret of a webhook appears nowhere', async () => {
     const started = await start({
       nudge: () => {
         throw new Error('cannot be followed')
@@ -218,7 +224,7 @@ describe('a webhook', () => {
       expect(all).not.toContain(form)
   })
 
-  test('that never ends is given up, and the server goes on', async () => {
+  test('a webhook that never ends is aborted, and the server continues', async () => {
     const started = await start({ requestMs: 200 })
     const [, port] = /:(\d+)$/.exec(started.server.address ?? '') ?? []
     const socket = connect(Number(port), '127.0.0.1')
@@ -233,8 +239,8 @@ describe('a webhook', () => {
   })
 })
 
-describe('a webhook whose body', () => {
-  test('says neither its length nor its end is cut off at 64 KiB', async () => {
+describe('the body of a webhook', () => {
+  test('a body without a length and without an end is cut off at 64 KiB', async () => {
     const started = await start()
     const { socket, said } = open(started)
     const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`
@@ -244,7 +250,7 @@ describe('a webhook whose body', () => {
     expect(started.nudges).toEqual([])
   })
 
-  test('breaks off half-way reaches nobody and is no fault', async () => {
+  test('a body that breaks off reaches no handler and is not an error', async () => {
     const started = await start()
     const { socket } = open(started)
     socket.write(`${HEAD}expect: 100-continue\r\ncontent-length: ${EVENT.length}\r\n\r\n`)
@@ -256,14 +262,14 @@ describe('a webhook whose body', () => {
     expect(started.lines.filter(line => !line.includes('"level":"info"'))).toEqual([])
   })
 
-  test('comes with a wrong secret is not waited for', async () => {
+  test('a body with a wrong secret is not waited for', async () => {
     const { socket, said } = open(await start())
     socket.write(`${HEAD.replace(SECRET, 'wrong')}content-length: 60000\r\n\r\n{`)
     expect(await said).toMatch(/^HTTP\/1\.1 403 /)
   })
 
   test.each(['application/json; charset=utf-8', 'application/cloudevents+json'])(
-    'is of the type %s is taken',
+    'a body of the type %s is accepted',
     async type => {
       const started = await start()
       const headers = { 'content-type': type, 'x-nudge-secret': SECRET }
@@ -272,7 +278,7 @@ describe('a webhook whose body', () => {
   )
 
   test.each(['application/jsonp', 'application/json-seq', 'text/json'])(
-    'is of the type %s is refused',
+    'a body of the type %s is refused',
     async type => {
       const started = await start()
       const headers = { 'content-type': type, 'x-nudge-secret': SECRET }
@@ -281,7 +287,7 @@ describe('a webhook whose body', () => {
   )
 })
 
-test('ten more webhooks may come with every second', async () => {
+test('the allowance grows by ten webhooks a second', async () => {
   const clock = virtualClock(0)
   const started = await start({ clock })
   const taken = async (times: number) => {
@@ -296,12 +302,15 @@ test('ten more webhooks may come with every second', async () => {
   expect(await taken(60)).toBe(110)
 })
 
-test.each(['%'.repeat(200), `${'a/'.repeat(99)}?#`])('the longest secret opens by path: %s', async secret => {
-  const started = await start({ nudgeSecret: secret })
-  expect((await nudge(started, `/nudge/${encodeURIComponent(secret)}`)).status).toBe(202)
-})
+test.each(['%'.repeat(200), `${'a/'.repeat(99)}?#`])(
+  'the longest secret works in the path: %s',
+  async secret => {
+    const started = await start({ nudgeSecret: secret })
+    expect((await nudge(started, `/nudge/${encodeURIComponent(secret)}`)).status).toBe(202)
+  },
+)
 
-test('whatever a secret is made of, it opens by header and by path, and nothing near it does', async () => {
+test('a secret of any characters works in the header and in the path, and no similar one does', async () => {
   const secrets = fc.stringMatching(/^[\x21-\x7e]{16,200}$/)
   await fc.assert(
     fc.asyncProperty(secrets, async secret => {
@@ -318,7 +327,7 @@ test('whatever a secret is made of, it opens by header and by path, and nothing 
   )
 })
 
-test('beyond a hundred connections none is taken, and one that ends makes place', async () => {
+test('a connection beyond the hundredth is refused, and one that ends makes room', async () => {
   const started = await start()
   const sockets = Array.from({ length: 100 }, () => open(started))
   await Promise.all(sockets.map(({ socket }) => once(socket, 'connect')))
@@ -329,13 +338,13 @@ test('beyond a hundred connections none is taken, and one that ends makes place'
   expect((await started.ask('GET', '/livez')).status).toBe(200)
 })
 
-describe('where it listens', () => {
+describe('the address of the status server', () => {
   test.each([
     ['EADDRNOTAVAIL', { at: 'port', host: '192.0.2.1', port: 0 }],
     ['ENOENT', { at: 'socket', path: freePath('nowhere/status.sock') }],
     ['ENOTDIR', { at: 'socket', path: '/dev/null/status.sock' }],
     ['ENAMETOOLONG', { at: 'socket', path: freePath('x'.repeat(120)) }],
-  ] as const)('a place that cannot be had (%s) is a warning that says what to do', async (code, listen) => {
+  ] as const)('an unavailable address (%s) is a warning that says what to do', async (code, listen) => {
     const { server, lines } = await start({ listen })
     expect(server.address).toBe(undefined)
     expect(lines.map(line => JSON.parse(line))).toEqual([
@@ -355,14 +364,14 @@ describe('where it listens', () => {
     ])
   })
 
-  test('on localhost, a page of another name is refused', async () => {
+  test('on localhost, a page of another host name is refused', async () => {
     const { server, ask, lines } = await start({ listen: { at: 'port', host: 'localhost', port: 0 } })
     expect(server.address).toMatch(/^(127\.0\.0\.1|\[::1\]):\d+$/)
     expect((await ask('GET', '/status', { headers: { host: 'evil.example' } })).status).toBe(403)
     expect(lines.join('')).not.toContain('warn')
   })
 
-  test('a port that is taken is a warning that says what to do', async () => {
+  test('a taken port is a warning that says what to do', async () => {
     const first = await start()
     const port = Number(/\d+$/.exec(first.server.address ?? '')?.[0])
     const second = await start({ listen: { at: 'port', host: '127.0.0.1', port } })
@@ -372,12 +381,12 @@ describe('where it listens', () => {
     expect(warning.reason).toContain('another process listens on this address')
   })
 
-  test('off is nowhere', async () => {
+  test('with the address off, the server does not listen', async () => {
     const { server, lines } = await start({ listen: { at: 'off' } })
     expect([server.address, lines]).toEqual([undefined, []])
   })
 
-  test('a socket is for its owner and group, whatever name it is called by, and gone with the server', async () => {
+  test('a socket is accessible to its owner and group, whatever its name, and is removed with the server', async () => {
     const path = freePath('status.sock')
     const { server } = await start({ listen: { at: 'socket', path } })
     expect(server.address).toBe(`unix:${path}`)
@@ -387,11 +396,11 @@ describe('where it listens', () => {
     expect(existsSync(path)).toBe(false)
   })
 
-  test('a socket that a dead process left is replaced', async () => {
+  test('a socket of a dead process is replaced', async () => {
     const [path, left] = [freePath('status.sock'), freePath('left.sock')]
     const dead = createServer().listen(path)
     await once(dead, 'listening')
-    // A second name for it stays when it is closed, as the only one does on SIGKILL.
+    // A second name of the socket stays after the close, as the only name does after SIGKILL.
     linkSync(path, left)
     dead.close()
     await once(dead, 'close')
@@ -400,7 +409,7 @@ describe('where it listens', () => {
     expect((await askAt(`unix:${left}`, 'GET', '/livez')).status).toBe(200)
   })
 
-  test('a socket on which somebody answers stays theirs', async () => {
+  test('a socket on which another process answers stays its own', async () => {
     const path = freePath('status.sock')
     const first = await start({ listen: { at: 'socket', path } })
     const second = await start({ listen: { at: 'socket', path } })
@@ -409,7 +418,7 @@ describe('where it listens', () => {
     expect((await askAt(first.server.address ?? '', 'GET', '/livez')).status).toBe(200)
   })
 
-  test('a file that is no socket is left alone', async () => {
+  test('a file that is not a socket is not changed', async () => {
     const path = freePath('notes.txt')
     writeFileSync(path, 'mine')
     const { server, lines } = await start({ listen: { at: 'socket', path } })
@@ -417,7 +426,7 @@ describe('where it listens', () => {
     expect(lines.join('')).toContain('the path is taken by a file that is not a socket')
   })
 
-  test('closing ends the connections that are open', async () => {
+  test('closing ends the open connections', async () => {
     const { server } = await start()
     const [, port] = /:(\d+)$/.exec(server.address ?? '') ?? []
     const socket = connect(Number(port), '127.0.0.1')

@@ -69,7 +69,7 @@ export async function start(deps: Partial<StatusServerDeps> = {}): Promise<Start
   return { server, metrics, lines, nudges, ask }
 }
 
-/** One request on a connection of its own to an address as the server gives it. */
+/** One request on a separate connection to an address of the server. */
 export function askAt(
   address: string,
   method: string,
@@ -90,5 +90,5 @@ export function askAt(
   })
 }
 
-/** A path in a folder of its own. */
+/** A path in a new folder. */
 export const freePath = (name: string): string => join(mkdtempSync(join(tmpdir(), 'parley-server-')), name)

@@ -29,7 +29,7 @@ test('an activity without public links is absent from the list and readable sing
   expect((await ask(`/v2/activities/${unlisted['id']}`)).body).toEqual(unlisted)
 })
 
-test('a listed activity reads the same singly; an unknown one is 404, a malformed id 400', async () => {
+test('a listed activity reads the same singly, an unknown one is 404, and a malformed id is 400', async () => {
   expect((await ask(`/v2/activities/${truth[0]?.['id']}`)).body).toEqual(truth[0])
   expect((await ask('/v2/activities/00000000-0000-4000-8000-000000000000')).status).toBe(404)
   expect((await ask('/v2/activities/nonsense')).status).toBe(400)
@@ -75,7 +75,7 @@ test('both bounds of the period are inclusive', async () => {
   )
 })
 
-test('a message activity has the time of its message; some name a message that is not published', async () => {
+test('a message activity has the time of its message, and some name a message that is not published', async () => {
   const messages = new Map([...simulator.world.truth().items('messages')].map(row => [row['id'], row]))
   const ofMessages = truth.filter(row => row['source_type'] === 'MESSAGE')
   const known = ofMessages.filter(row => messages.has(row['source_id']))
@@ -87,7 +87,7 @@ test('a message activity has the time of its message; some name a message that i
   expect((await ask('/v2/messages', { ids: String(dangling['source_id']) })).body.data).toEqual([])
 })
 
-test('meetings and activities overlap on both sides: withheld meetings have some, some listed meetings have none', () => {
+test('meetings and activities overlap partly: some withheld meetings have one, and some listed meetings have none', () => {
   const sources = new Set(truth.filter(row => row['source_type'] === 'MEETING').map(row => row['source_id']))
   const world = simulator.world.truth()
   expect([...world.items('withheld_meetings')].some(row => sources.has(row['meeting_id']))).toBe(true)

@@ -7,7 +7,7 @@ export interface Row {
   [field: string]: unknown
 }
 
-/** What any list or single read may hold. */
+/** The fields of any list or single read. */
 export interface Body extends Row {
   data?: Row[]
   page_info?: { end_cursor: string | null; has_next_page: boolean }

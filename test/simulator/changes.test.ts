@@ -38,7 +38,7 @@ test('published messages come first in the list, with an activity each', () =>
     await agree(simulator, ask)
   }))
 
-test('late messages have an old event time, and some are further copies of a known mail', () =>
+test('late messages have an old event time, and some are copies of an existing e-mail', () =>
   withSimulator(SMALL, async (simulator, ask) => {
     const known = new Set(itemsOf(simulator, 'messages').map(row => row['header_message_id']))
     const { ids } = simulator.apply({ kind: 'publishLate', resource: 'messages', count: 8 })
@@ -49,7 +49,7 @@ test('late messages have an old event time, and some are further copies of a kno
     await agree(simulator, ask)
   }))
 
-test('an edited message has other listed fields and another text', () =>
+test('an edited message has other list fields and another text', () =>
   withSimulator(SMALL, async (simulator, ask) => {
     const before = new Map(itemsOf(simulator, 'messages').map(row => [row['id'], row]))
     const { ids } = simulator.apply({ kind: 'edit', resource: 'messages', count: 5 })
@@ -61,7 +61,7 @@ test('an edited message has other listed fields and another text', () =>
     await agree(simulator, ask)
   }))
 
-test('an edit can move a message in time, and its activity with it', () =>
+test('an edit can move a message and its activity in time', () =>
   withSimulator(SMALL, async (simulator, ask) => {
     const id = String(itemsOf(simulator, 'messages')[10]?.['id'])
     simulator.apply({ kind: 'edit', resource: 'messages', id, at: micros('2020-01-01T00:00:00.000001Z') })
@@ -71,7 +71,7 @@ test('an edit can move a message in time, and its activity with it', () =>
     await agree(simulator, ask)
   }))
 
-test('a hidden message is gone with its activity, and both come back when it is revealed', () =>
+test('a hidden message disappears with its activity, and both come back when it is revealed', () =>
   withSimulator(SMALL, async (simulator, ask) => {
     const before = itemsOf(simulator, 'activities')
     const { ids } = simulator.apply({ kind: 'hide', resource: 'messages', count: 4 })
@@ -84,7 +84,7 @@ test('a hidden message is gone with its activity, and both come back when it is 
     await agree(simulator, ask)
   }))
 
-test('an item that vanishes between two pages makes no other one be skipped or repeated', () =>
+test('an item that vanishes between two pages makes no other item be skipped or repeated', () =>
   withSimulator(SMALL, async (simulator, ask) => {
     const before = idsOf(await walk(ask, '/v2/messages', { limit: '100' }))
     const { body } = await ask('/v2/messages', { limit: '50' })
@@ -144,7 +144,7 @@ test('an edited meeting has another title, more action items and new versions of
     expect(idsOf(results)).not.toEqual(idsOf(Array.isArray(row['results']) ? row['results'] : []))
   }))
 
-test('a meeting published unready gets its overview and transcript when they are completed', () =>
+test('a meeting that is published unready gets its overview and transcript when they are completed', () =>
   withSimulator(SMALL, async (simulator, ask) => {
     const [id = ''] = simulator.apply({ kind: 'publish', resource: 'meetings', unready: true }).ids
     expect((await ask(`/v1/meetings/${id}`)).text).not.toContain('"overview_status":"COMPLETED"')
@@ -169,7 +169,7 @@ test('an edited record has another updated_at and a change event that points at 
     await agree(simulator, ask)
   }))
 
-test('edits move deals on through the stages of their pipeline, and some into the next pipeline', () =>
+test('edits move deals through the stages of their pipeline, and some into the next pipeline', () =>
   withSimulator(SMALL, async simulator => {
     const places = (field: string) =>
       itemsOf(simulator, 'crm_records')
@@ -183,7 +183,7 @@ test('edits move deals on through the stages of their pipeline, and some into th
     expect(places('pipeline_id').some((pipeline, n) => pipeline !== before.pipeline[n])).toBe(true)
   }))
 
-test('a restricted record is gone from lists, reads, links and pairs, and comes back', () =>
+test('a restricted record disappears from lists, reads, links and pairs, and comes back', () =>
   withSimulator(SMALL, async (simulator, ask) => {
     const pair = first(itemsOf(simulator, 'crm_record_links'), row => row['related_object'] === 'company')
     const id = String(pair['related_id'])
@@ -225,7 +225,7 @@ test('members, teams, collections, playbooks and records of any object can be pu
     }
   }))
 
-test('a hidden playbook is inactive and readable, a deleted one 404', () =>
+test('a hidden playbook is inactive and readable, and a deleted one is 404', () =>
   withSimulator(SMALL, async (simulator, ask) => {
     const id = String(first(itemsOf(simulator, 'playbooks'))['id'])
     simulator.apply({ kind: 'hide', resource: 'playbooks', id })
@@ -261,7 +261,7 @@ test('fields are added, renamed and retyped in metadata and records alike', () =
     expect(await names()).toContainEqual(['Amount', 'TEXT'])
   }))
 
-test('a retired object is gone from the list and 404 everywhere', () =>
+test('a retired object is missing from the list and 404 everywhere', () =>
   withSimulator(SMALL, async (simulator, ask) => {
     simulator.apply({ kind: 'retireObject', object: 'renewal' })
     expect((await walk(ask, '/v2/objects')).map(row => row['name'])).not.toContain('renewal')
@@ -269,7 +269,7 @@ test('a retired object is gone from the list and 404 everywhere', () =>
     expect((await ask('/v2/objects/renewal/records')).status).toBe(404)
   }))
 
-test('which items a change takes is drawn by seed', async () => {
+test('the seed decides which items a change takes', async () => {
   const chosen = () =>
     withSimulator(SMALL, async simulator => [
       simulator.apply({ kind: 'edit', resource: 'messages', count: 10 }).ids,
@@ -281,7 +281,7 @@ test('which items a change takes is drawn by seed', async () => {
   expect(hidden).not.toEqual(edited)
 })
 
-test('a change that names what is not there says so', () =>
+test('a change that names an unknown item is refused', () =>
   withSimulator(SMALL, async simulator => {
     expect(() => simulator.apply({ kind: 'edit', resource: 'messages', id: 'nobody' })).toThrow('nobody')
     expect(() => simulator.apply({ kind: 'renameField', object: 'deal', field: 'nothing', to: 'x' })).toThrow(

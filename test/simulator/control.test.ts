@@ -9,12 +9,12 @@ import { SMALL, withSimulator } from './ask.ts'
 const post = (url: string, path: string, body: unknown): Promise<Response> =>
   fetch(`${url}/_simulator/${path}`, { method: 'POST', body: JSON.stringify(body) })
 
-test('the control plane is off unless it was asked for', () =>
+test('the control plane is off by default', () =>
   withSimulator(SMALL, async ({ url }) => {
     expect((await fetch(`${url}/_simulator/requests`)).status).toBe(401)
   }))
 
-test('the truth comes as lines of JSON with every digit, and as counts', () =>
+test('the truth has a line of JSON with every digit for each item, and counts', () =>
   withSimulator({ ...SMALL, control: true }, async ({ url, world }) => {
     const counts = await (await fetch(`${url}/_simulator/truth`)).json()
     for (const kind of TRUTH_KINDS) {
@@ -26,7 +26,7 @@ test('the truth comes as lines of JSON with every digit, and as counts', () =>
     expect((await fetch(`${url}/_simulator/truth/nothing`)).status).toBe(404)
   }))
 
-test('requests are counted and forgotten; control requests are no part of them', () =>
+test('requests are counted until the counts are cleared, and control requests are not counted', () =>
   withSimulator({ ...SMALL, control: true }, async ({ url }, ask) => {
     const { text } = await ask('/v1/members')
     const requests = async () => (await fetch(`${url}/_simulator/requests`)).json()
@@ -48,7 +48,7 @@ test('changes, faults, limit, key and time are set over HTTP', () =>
     )
     await post(url, 'faults', [{ kind: 'status', status: 503 }])
     expect((await ask('/v1/members')).status).toBe(503)
-    expect(await (await fetch(`${url}/_simulator/faults`)).json()).toEqual({ struck: [1] })
+    expect(await (await fetch(`${url}/_simulator/faults`)).json()).toEqual({ hitCounts: [1] })
     await post(url, 'faults', [])
     await post(url, 'limit', { kind: 'fixed-window', count: 1, windowMs: 1_000_000_000 })
     await ask('/v1/members')
@@ -63,7 +63,7 @@ test('changes, faults, limit, key and time are set over HTTP', () =>
     expect(requests.total()).toBe(7)
   }))
 
-test('a control request that is not understood is 400 and says why', () =>
+test('an invalid control request is a 400 with its reason', () =>
   withSimulator({ ...SMALL, control: true }, async ({ url }) => {
     const answer = await post(url, 'changes', { kind: 'edit', resource: 'messages', id: 'nobody' })
     expect(answer.status).toBe(400)
@@ -91,7 +91,7 @@ function optionsFor(...argv: string[]): Options {
     .opts<Options>()
 }
 
-test('the command says where it listens, serves, and ends with 0 when it is stopped', async () => {
+test('the command prints its address, serves, and ends with 0 when it is stopped', async () => {
   const stop = new AbortController()
   const { written, stdout, stderr } = outputs()
   const options = optionsFor('--port', '0', '--messages', '50', '--json', '--key', 'a key')
@@ -120,7 +120,7 @@ test('the command says where it listens, serves, and ends with 0 when it is stop
   expect(written.stderr).toContain('1 requests')
 })
 
-test('a port that is taken and a history that ends nowhere are wrong usage', async () => {
+test('a taken port and an invalid history end are wrong usage', async () => {
   const taken = await startSimulator(SMALL)
   const context = {
     env: {},
@@ -138,7 +138,7 @@ test('a port that is taken and a history that ends nowhere are wrong usage', asy
   await taken.close()
 })
 
-test('limits and faults are read from flags, and nonsense is refused', () => {
+test('limits and faults are read from flags, and invalid ones are refused', () => {
   const options = optionsFor(
     '--limit',
     'token-bucket:5,10',

@@ -9,7 +9,7 @@ const statuses = async (fault: Fault, requests: number): Promise<number[]> =>
     return seen
   })
 
-test('a status fault has the status asked for, with HTML when a gateway answers', () =>
+test('a status fault has the given status, with HTML when a gateway answers', () =>
   withSimulator(SMALL, async (simulator, ask) => {
     for (const status of [500, 502, 503, 504]) {
       simulator.setFaults([{ kind: 'status', status, retryAfter: 3 }])
@@ -20,25 +20,25 @@ test('a status fault has the status asked for, with HTML when a gateway answers'
     }
   }))
 
-test('a fault waits for the first requests to pass and happens so many times', async () => {
-  expect(await statuses({ kind: 'status', afterRequests: 2, first: 2 }, 6)).toEqual([
+test('a fault skips the first requests and hits a limited number', async () => {
+  expect(await statuses({ kind: 'status', afterRequests: 2, atMost: 2 }, 6)).toEqual([
     200, 200, 500, 500, 200, 200,
   ])
 })
 
-test('a probability is drawn by seed: the same requests are struck again', async () => {
+test('the seed decides which requests a probability hits', async () => {
   const once = await statuses({ kind: 'status', probability: 0.4 }, 40)
   expect(await statuses({ kind: 'status', probability: 0.4 }, 40)).toEqual(once)
   expect(new Set(once)).toEqual(new Set([200, 500]))
 })
 
-test('a fault of one route leaves the others alone', () =>
+test('a fault of one route does not hit the others', () =>
   withSimulator(
     { ...SMALL, faults: [{ kind: 'html', route: '/v2/messages/{messageId}' }] },
     async (simulator, ask) => {
       expect((await ask('/v2/messages')).status).toBe(200)
-      const { shelf } = simulator.world.messages
-      const struck = await ask(`/v2/messages/${shelf.ids.of(0)}`)
+      const { items } = simulator.world.messages
+      const struck = await ask(`/v2/messages/${items.ids.of(0)}`)
       expect(struck.status).toBe(200)
       expect(struck.headers.get('content-type')).toContain('html')
     },
@@ -54,21 +54,21 @@ test('a reset ends the connection, before the answer or in the middle of it', ()
     expect((await ask('/v2/messages')).status).toBe(200)
   }))
 
-test('a truncated answer is a whole 200 with half of its JSON', () =>
+test('a truncated answer is a complete 200 with half of its JSON', () =>
   withSimulator({ ...SMALL, faults: [{ kind: 'truncate' }] }, async (_, ask) => {
     const { status, text } = await ask('/v2/messages')
     expect(status).toBe(200)
     expect(() => JSON.parse(text)).toThrow()
   }))
 
-test('the wrong type comes with the right body', () =>
+test('a wrong content type comes with the right body', () =>
   withSimulator({ ...SMALL, faults: [{ kind: 'wrong-type' }] }, async (_, ask) => {
     const { headers, text } = await ask('/v1/members')
     expect(headers.get('content-type')).toBe('text/plain')
     expect(JSON.parse(text)).toHaveProperty('data')
   }))
 
-test('a stall gives no headers, or stops in the body, until the client gives up', () =>
+test('a stall sends no headers, or stops in the body, until the client disconnects', () =>
   withSimulator({ ...SMALL, faults: [{ kind: 'stall' }] }, async simulator => {
     const headers = { 'x-api-key': simulator.apiKey, 'x-workspace-id': simulator.workspaceId }
     const stalled = fetch(`${simulator.url}/v1/members`, { headers, signal: AbortSignal.timeout(150) })
@@ -82,7 +82,7 @@ test('a stall gives no headers, or stops in the body, until the client gives up'
     await expect(body).rejects.toThrow()
   }))
 
-test('an endless body goes on for longer than any reader wants', () =>
+test('an endless body continues longer than any client reads', () =>
   withSimulator({ ...SMALL, faults: [{ kind: 'endless' }] }, async simulator => {
     const headers = { 'x-api-key': simulator.apiKey, 'x-workspace-id': simulator.workspaceId }
     const { body } = await fetch(`${simulator.url}/v2/messages`, { headers })
@@ -94,7 +94,7 @@ test('an endless body goes on for longer than any reader wants', () =>
     expect(bytes).toBeGreaterThan(20_000_000)
   }))
 
-test('a repeated cursor names the page that was just read', () =>
+test('a repeated cursor is the cursor of the page that was just read', () =>
   withSimulator({ ...SMALL, faults: [{ kind: 'repeat-cursor' }] }, async (_, ask) => {
     for (const path of ['/v2/messages', '/v1/collections']) {
       const cursorOf = async (query: Record<string, string>) => {
@@ -107,7 +107,7 @@ test('a repeated cursor names the page that was just read', () =>
     }
   }))
 
-test('a cursor expires after so many uses, or with age', async () => {
+test('a cursor expires after a number of uses or by age', async () => {
   let now = 0
   const clock = { now: () => now, elapsed: () => now, sleep: async () => undefined }
   await withSimulator(
@@ -128,15 +128,15 @@ test('a cursor expires after so many uses, or with age', async () => {
 })
 
 test('a redirect leads to a path that would see the key', () =>
-  withSimulator({ ...SMALL, faults: [{ kind: 'redirect', first: 1 }] }, async (simulator, ask) => {
+  withSimulator({ ...SMALL, faults: [{ kind: 'redirect', atMost: 1 }] }, async (simulator, ask) => {
     const { status, headers } = await ask('/v1/members')
     expect(status).toBe(302)
     expect(headers.get('location')).toBe('/elsewhere')
     expect(simulator.requests.count('/elsewhere')).toBe(0)
   }))
 
-test('a late answer is overtaken, and tells what was so when it was asked for', () =>
-  withSimulator({ ...SMALL, faults: [{ kind: 'late', first: 1 }] }, async (_, ask) => {
+test('a late answer is overtaken, and has the state of the time of its request', () =>
+  withSimulator({ ...SMALL, faults: [{ kind: 'late', atMost: 1 }] }, async (_, ask) => {
     const order: string[] = []
     const late = ask('/v1/members').then(({ status }) => order.push(`late ${status}`))
     const other = ask('/v1/teams').then(({ status }) => order.push(`other ${status}`))
@@ -144,7 +144,7 @@ test('a late answer is overtaken, and tells what was so when it was asked for', 
     expect(order).toEqual(['other 200', 'late 200'])
   }))
 
-test('with no fault set every kind is absent, and the truth is the same with and without faults', () =>
+test('without faults every answer is right, and faults do not change the truth', () =>
   withSimulator({ ...SMALL, faults: FAULT_KINDS.map(kind => ({ kind, probability: 0.1 })) }, async struck => {
     const lines = [...struck.world.truth().lines('messages')]
     struck.setFaults([])
@@ -154,26 +154,26 @@ test('with no fault set every kind is absent, and the truth is the same with and
     })
   }))
 
-test('a fault of one path, one id or one item leaves everything else alone', () =>
+test('a fault of one path, one id or one item hits no other request', () =>
   withSimulator(SMALL, async (simulator, ask) => {
-    const { ids } = simulator.world.messages.shelf
+    const { ids } = simulator.world.messages.items
     const [first, second] =
       (await ask('/v2/messages', { limit: '2' })).body.data?.map(({ id }) => String(id)) ?? []
     const statusOf = async (path: string, query = {}) => (await ask(path, query)).status
     simulator.setFaults([{ kind: 'status', status: 404, path: '/v2/objects/deal/records' }])
     expect(await statusOf('/v2/objects/deal/records')).toBe(404)
     expect(await statusOf('/v2/objects/company/records')).toBe(200)
-    simulator.setFaults([{ kind: 'status', status: 403, naming: first ?? '' }])
+    simulator.setFaults([{ kind: 'status', status: 403, requestHas: first ?? '' }])
     expect(await statusOf(`/v2/messages/${first}`)).toBe(403)
     expect(await statusOf('/v2/messages', { ids: `${first},${second}` })).toBe(403)
     expect(await statusOf('/v2/messages', { ids: `${second}` })).toBe(200)
-    simulator.setFaults([{ kind: 'status', showing: second ?? '' }])
+    simulator.setFaults([{ kind: 'status', answerHas: second ?? '' }])
     expect(await statusOf('/v2/messages', { limit: '1' })).toBe(200)
     expect(await statusOf('/v2/messages', { limit: '2' })).toBe(500)
     expect(await statusOf(`/v2/messages/${ids.of(0)}`)).toBe(200)
   }))
 
-test('a list may come empty, as if it had ended, while single answers stay as they are', () =>
+test('a list can be empty, as if it had ended, while single answers are unchanged', () =>
   withSimulator({ ...SMALL, faults: [{ kind: 'empty' }] }, async (simulator, ask) => {
     const emptied = async (path: string) => JSON.parse((await ask(path)).text)
     expect(await emptied('/v2/messages')).toEqual({
@@ -182,26 +182,26 @@ test('a list may come empty, as if it had ended, while single answers stay as th
     })
     expect(await emptied('/v1/collections')).toEqual({ data: [], pagination: { next_cursor: null } })
     expect(await emptied('/v1/members')).toMatchObject({ data: [], pagination: { page: 1, total_size: 0 } })
-    const id = simulator.world.messages.shelf.ids.of(0)
+    const id = simulator.world.messages.items.ids.of(0)
     expect(await emptied(`/v2/messages/${id}`)).toMatchObject({ id })
   }))
 
-test('data may come as null', () =>
+test('the data of an answer can be null', () =>
   withSimulator({ ...SMALL, faults: [{ kind: 'null-data' }] }, async (simulator, ask) => {
     expect((await ask('/v1/members')).body).toMatchObject({ data: null, pagination: { page: 1 } })
-    expect((await ask(`/v2/messages/${simulator.world.messages.shelf.ids.of(0)}`)).text).toBe('null')
+    expect((await ask(`/v2/messages/${simulator.world.messages.items.ids.of(0)}`)).text).toBe('null')
   }))
 
-test('a page may be larger for each item that it has, with the same content', () =>
+test('a page can be larger for each of its items, with the same content', () =>
   withSimulator(SMALL, async (simulator, ask) => {
     const plain = await ask('/v2/messages', { limit: '3' })
-    simulator.setFaults([{ kind: 'bloat', bytesOfItem: 1_000 }])
+    simulator.setFaults([{ kind: 'bloat', bytesPerItem: 1_000 }])
     const large = await ask('/v2/messages', { limit: '3' })
     expect(large.text.length - plain.text.length).toBe(3_000)
     expect(JSON.parse(large.text)).toEqual(JSON.parse(plain.text))
   }))
 
-test('an answer may be written otherwise, each time in another way', () =>
+test('an answer can be rewritten, differently each time', () =>
   withSimulator(
     { ...SMALL, faults: [{ kind: 'rewrite', from: '"role":"[^"]*"', to: '"role":"role {n}"' }] },
     async (_, ask) => {
@@ -211,7 +211,7 @@ test('an answer may be written otherwise, each time in another way', () =>
     },
   ))
 
-test('a replica shows each change only after its lag, and then the very same', async () => {
+test('a replica shows each change only after its lag, and then exactly the same', async () => {
   let now = 0
   const clock = { now: () => now, elapsed: () => now, sleep: async () => undefined }
   await withSimulator({ ...SMALL, clock }, async (simulator, ask) => {

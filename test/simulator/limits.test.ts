@@ -14,12 +14,12 @@ test('a token bucket allows a burst and then its rate', () => {
   expect(admitted(rule, [0, 0, 0, 99, 100, 150, 200])).toEqual([true, true, false, false, true, false, true])
 })
 
-test('a fixed window counts anew at every boundary', () => {
+test('a fixed window starts counting again at every boundary', () => {
   const rule = { kind: 'fixed-window', count: 2, windowMs: 100 } as const
   expect(admitted(rule, [90, 95, 99, 100, 101, 102])).toEqual([true, true, false, true, true, false])
 })
 
-test('a sliding window counts what lies within the time before', () => {
+test('a sliding window counts the requests of the time before', () => {
   const rule = { kind: 'sliding-window', count: 2, windowMs: 100 } as const
   expect(admitted(rule, [90, 95, 100, 189, 190, 194, 195])).toEqual([
     true,
@@ -32,7 +32,7 @@ test('a sliding window counts what lies within the time before', () => {
   ])
 })
 
-test('a concurrency limit allows so many at a time', () => {
+test('a concurrency limit allows a number of requests at a time', () => {
   const limiter = createLimiter({ kind: 'concurrency', max: 2 })
   expect([0, 0, 0].map(time => limiter.admit(time).isAllowed)).toEqual([true, true, false])
   limiter.release()
@@ -50,7 +50,7 @@ const timed = (options: SimulatorOptions): { options: SimulatorOptions; pass: (m
   }
 }
 
-test('a refused request is 429 with the general body, whatever its key, and is not counted as one that was served', () => {
+test('a refused request is a 429 with the general body, whatever its key, and does not count as served', () => {
   const { options, pass } = timed({ limit: { kind: 'fixed-window', count: 1, windowMs: 10_000 } })
   return withSimulator(options, async (simulator, ask) => {
     expect((await ask('/v2/messages')).status).toBe(200)
@@ -64,7 +64,7 @@ test('a refused request is 429 with the general body, whatever its key, and is n
   })
 })
 
-test('the hint can be a date by the service’s clock, or nothing', () => {
+test('the hint can be a date by the service’s clock, or absent', () => {
   const limit = { kind: 'token-bucket', rate: 0.5, burst: 1, hint: 'retry-after-date' } as const
   const { options } = timed({ limit, now: '2026-01-01T00:00:00Z' })
   return withSimulator(options, async (simulator, ask) => {
@@ -77,7 +77,7 @@ test('the hint can be a date by the service’s clock, or nothing', () => {
   })
 })
 
-test('rate headers, when asked for, come with every answer', () => {
+test('rate headers are sent with every answer when the model has them', () => {
   const { options } = timed({
     limit: { kind: 'sliding-window', count: 2, windowMs: 60_000, rateHeaders: true },
   })
@@ -87,9 +87,9 @@ test('rate headers, when asked for, come with every answer', () => {
   })
 })
 
-test('a stalled answer keeps its place in a concurrency limit until the client goes away', () =>
+test('a stalled answer keeps its place in a concurrency limit until the client disconnects', () =>
   withSimulator(
-    { ...SMALL, limit: { kind: 'concurrency', max: 1 }, faults: [{ kind: 'stall', first: 1 }] },
+    { ...SMALL, limit: { kind: 'concurrency', max: 1 }, faults: [{ kind: 'stall', atMost: 1 }] },
     async simulator => {
       const ask = askOf(simulator)
       const given = new AbortController()

@@ -17,11 +17,11 @@ afterAll(() => simulator.close())
 const ids = (rows: readonly Row[]): string[] => rows.map(row => String(row['meeting_id'])).sort()
 const rowsOf = (value: unknown): Row[] => (Array.isArray(value) ? value : [])
 
-test('the list has the readable meetings and no others', async () => {
+test('the list has exactly the readable meetings', async () => {
   expect(ids(await walk(ask, '/v1/meetings'))).toEqual(ids(truth))
 })
 
-test('collection_id restricts to the meetings of a collection, an unknown one to none', async () => {
+test('collection_id limits the list to the meetings of a collection, and an unknown one to none', async () => {
   const pairs = [...simulator.world.truth().items('collection_meetings')]
   const collection = String(pairs[0]?.['collection_id'])
   const rows = await walk(ask, '/v1/meetings', { collection_id: collection, limit: '2' })
@@ -29,7 +29,7 @@ test('collection_id restricts to the meetings of a collection, an unknown one to
   expect(await walk(ask, '/v1/meetings', { collection_id: 'unknown' })).toEqual([])
 })
 
-test('has_crm_integrations parts the meetings in two', async () => {
+test('has_crm_integrations divides the meetings in two', async () => {
   const linked = (row: Row): boolean => rowsOf(row['crm_integrations']).length > 0
   expect(ids(await walk(ask, '/v1/meetings', { has_crm_integrations: 'true' }))).toEqual(
     ids(truth.filter(linked)),
@@ -56,7 +56,7 @@ test('an unknown meeting is 404 on all of its reads', async () => {
   }
 })
 
-test('detail, transcript and results are in data and are those of the truth', async () => {
+test('detail, transcript and results are in data and equal the truth', async () => {
   const world = simulator.world.truth()
   for (const meeting of truth.slice(0, 10)) {
     expect((await ask(`/v1/meetings/${meeting['meeting_id']}`)).body).toEqual({ data: meeting })
@@ -69,7 +69,7 @@ test('detail, transcript and results are in data and are those of the truth', as
   }
 })
 
-test('each result reads the same singly; without one it is 404 with the message of the specification', async () => {
+test('each result reads the same singly, and a missing one is 404 with the message of the specification', async () => {
   const { meeting_id: id, results } = first(
     simulator.world.truth().items('playbook_results'),
     row => rowsOf(row['results']).length > 0,
@@ -92,7 +92,7 @@ test('a meeting whose overview is not COMPLETED has no summaries and no results 
   })
 })
 
-test('unready overviews become COMPLETED at a moment of the service’s clock when one is set', async () => {
+test('pending overviews become COMPLETED at a given time of the service’s clock', async () => {
   let now = 0
   const clock = { now: () => now, elapsed: () => now, sleep: async () => undefined }
   await withSimulator({ ...SMALL, clock, overviewsCompleteAfterMs: 60_000 }, async (timed, other) => {
@@ -112,7 +112,7 @@ test('some transcripts are empty', () => {
   expect(transcripts.some(row => rowsOf(row['entries']).length > 10)).toBe(true)
 })
 
-test('the meeting, playbook and object lists come in any of five shapes with the same items', async () => {
+test('the meeting, playbook and object lists come in five shapes with the same items', async () => {
   for (const shape of ENVELOPES) {
     const envelopes = {
       meetingList: shape,

@@ -22,7 +22,7 @@ test('the list has every published message once, newest first by the true instan
   expect(times).toEqual([...times].sort((a, b) => b - a))
 })
 
-test('small pages give the same order as large ones, through runs of equal times that are longer than a page', async () => {
+test('small pages give the same order as large ones, across runs of equal times that are longer than a page', async () => {
   const large = await walk(ask, '/v2/messages', { limit: '100' })
   const small = await walk(ask, '/v2/messages', { limit: '30' })
   expect(small.map(row => row['id'])).toEqual(large.map(row => row['id']))
@@ -31,7 +31,7 @@ test('small pages give the same order as large ones, through runs of equal times
   expect(longest).toBeGreaterThan(100)
 })
 
-test('30 come without a limit, and end_cursor is there even on the last page', async () => {
+test('a page has 30 messages without a limit, and end_cursor is present even on the last page', async () => {
   const { body } = await ask('/v2/messages')
   expect(body.data).toHaveLength(30)
   const oldest = truth.map(row => micros(row['received_at'])).sort((a, b) => a - b)[3] ?? 0
@@ -70,7 +70,7 @@ test('date-times come in several zones and precisions', () => {
   expect(forms.size).toBeGreaterThanOrEqual(6)
 })
 
-test('ids gives those that are published, in the order of the list, and drops unknown ones silently', async () => {
+test('ids returns the published messages in list order, and drops unknown ids silently', async () => {
   const some = truth.slice(0, 40)
   const ids = [...some.map(row => String(row['id'])), '00000000-0000-4000-8000-000000000000'].join(',')
   const { body } = await ask('/v2/messages', { ids, limit: '100' })
@@ -78,7 +78,7 @@ test('ids gives those that are published, in the order of the list, and drops un
   expect(body.page_info?.has_next_page).toBe(false)
 })
 
-test('ids gives only 30 without a limit, and pages', async () => {
+test('ids returns 30 messages without a limit, and has pages', async () => {
   const ids = truth
     .slice(0, 40)
     .map(row => row['id'])
@@ -89,7 +89,7 @@ test('ids gives only 30 without a limit, and pages', async () => {
   expect(await walk(ask, '/v2/messages', { ids })).toHaveLength(40)
 })
 
-test('ids is 400 when empty, with more than 100 ids, or with one that is no UUID', async () => {
+test('ids is 400 when empty, with more than 100 ids, or with an id that is not a UUID', async () => {
   const id = String(truth[0]?.['id'])
   for (const ids of ['', 'nonsense', `${id},`, `${id},nonsense`, Array(101).fill(id).join(',')]) {
     expect((await ask('/v2/messages', { ids })).status).toBe(400)
@@ -97,7 +97,7 @@ test('ids is 400 when empty, with more than 100 ids, or with one that is no UUID
   expect((await ask('/v2/messages', { ids: Array(100).fill(id).join(',') })).body.data).toHaveLength(1)
 })
 
-test('thread_id restricts to one thread, an unknown one is empty, an empty one 400', async () => {
+test('thread_id limits the list to one thread, an unknown one is empty, and an empty one is 400', async () => {
   const thread = String(first(truth, row => row['thread_id'] !== null)['thread_id'])
   const rows = await walk(ask, '/v2/messages', { thread_id: thread, limit: '2' })
   expect([...rows].sort(byId)).toEqual(
@@ -121,18 +121,18 @@ test('the single read is the message with its text at the top level', async () =
   }
 })
 
-test('an id that is no UUID is 400; unknown and unpublished messages are the same 404', async () => {
+test('an id that is not a UUID is 400, and unknown and unpublished messages are the same 404', async () => {
   expect((await ask('/v2/messages/nonsense')).status).toBe(400)
-  const { shelf } = simulator.world.messages
-  const hidden = Array.from({ length: shelf.count() }, (_, n) => n).filter(n => !shelf.isPublished(n))
+  const { items } = simulator.world.messages
+  const hidden = Array.from({ length: items.count() }, (_, n) => n).filter(n => !items.isPublished(n))
   expect(hidden.length).toBeGreaterThan(0)
   const unknown = await ask('/v2/messages/00000000-0000-4000-8000-000000000000')
-  const unpublished = await ask(`/v2/messages/${shelf.ids.of(hidden[0] ?? 0)}`)
+  const unpublished = await ask(`/v2/messages/${items.ids.of(hidden[0] ?? 0)}`)
   expect(unknown.status).toBe(404)
   expect(unpublished).toMatchObject({ status: 404, text: unknown.text })
 })
 
-test('one mail comes in several copies with one Message-ID, some of which hide subject and text', () => {
+test('one e-mail comes in several copies with one Message-ID, some of which hide subject and text', () => {
   const copies = new Map<unknown, Row[]>()
   for (const row of truth) {
     if (row['header_message_id'])
@@ -163,7 +163,7 @@ test('participants are ordered by role, and within a role by handle', () => {
   }
 })
 
-test('bodies are of honest length: a mean of one to two kilobytes with a long tail', () => {
+test('texts have realistic lengths: a mean of one to two kilobytes with a long tail', () => {
   const lengths = truth.flatMap(row =>
     typeof row['text'] === 'string' ? [Buffer.byteLength(row['text'])] : [],
   )

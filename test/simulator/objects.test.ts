@@ -31,7 +31,7 @@ test('metadata is at the top level, for company and contact too, however awkward
   expect((await ask('/v2/objects/unknown')).status).toBe(404)
 })
 
-test('the record lists have every workspace record once, and no restricted one', async () => {
+test('the record lists have every published record once, and no restricted one', async () => {
   for (const { name } of simulator.world.truth().items('crm_objects')) {
     if (name === 'legacy_ticket') continue
     const rows = await walk(ask, `${pathOf(name)}/records`, { limit: '9' })
@@ -40,7 +40,7 @@ test('the record lists have every workspace record once, and no restricted one',
   }
 })
 
-test('an object of the list may answer 404 on its records', async () => {
+test('an object of the list can answer 404 on its records', async () => {
   const names = (await walk(ask, '/v2/objects')).map(row => row['name'])
   expect(names).toContain('legacy_ticket')
   expect((await ask('/v2/objects/legacy_ticket/records')).status).toBe(404)
@@ -52,7 +52,7 @@ test('numbers keep their digits: some are beyond 2^53 or longer than a double ca
   expect(text).toMatch(/"amount":\d+\.\d{22}[,}]/)
 })
 
-test('the keys of fields are the names of the metadata, relations end in _id', async () => {
+test('the keys of fields are the names of the metadata, and relations end in _id', async () => {
   const { body } = await ask('/v2/objects/deal')
   const fields: Row[] = Array.isArray(body['fields']) ? body['fields'] : []
   const names = fields.map(field => field['name'])
@@ -63,14 +63,14 @@ test('the keys of fields are the names of the metadata, relations end in _id', a
   expect(relations.every(field => String(field['name']).endsWith('_id'))).toBe(true)
 })
 
-test('a record reads the same singly; unknown and restricted ones are 404', async () => {
+test('a record reads the same singly, and unknown and restricted ones are 404', async () => {
   const deal = first(recordsOf('deal'))
   expect((await ask(`/v2/objects/deal/records/${deal['id']}`)).body).toEqual(deal)
   expect((await ask('/v2/objects/deal/records/00000000-0000-4000-8000-000000000000')).status).toBe(404)
   expect((await ask(`/v2/objects/company/records/${deal['id']}`)).status).toBe(404)
 })
 
-test('ids takes either letter case, drops unknown ones, and gives 30 without a limit', async () => {
+test('ids accepts either letter case, drops unknown ids, and returns 30 records without a limit', async () => {
   const companies = recordsOf('company').slice(0, 32)
   const ids = [
     ...companies.map(row => String(row['id']).toUpperCase()),
@@ -96,7 +96,7 @@ test('empty or malformed ids, a malformed related_id and any other parameter are
   expect((await ask('/v2/objects/deal/records', { ids: Array(101).fill(id).join(',') })).status).toBe(400)
 })
 
-test('related_id follows each of the six paths, and agrees with the pairs of the truth', async () => {
+test('related_id works on each of the six paths, and agrees with the pairs of the truth', async () => {
   const pairs = [...simulator.world.truth().items('crm_record_links')]
   expect(new Set(pairs.map(pair => `${pair['object']}-${pair['related_object']}`))).toEqual(
     new Set(['deal-company', 'deal-contact', 'company-contact']),
@@ -124,7 +124,7 @@ test('related_id follows each of the six paths, and agrees with the pairs of the
   }
 })
 
-test('ids and related_id together must both hold', async () => {
+test('ids and related_id together must both match', async () => {
   const pair = first(
     simulator.world.truth().items('crm_record_links'),
     each => each['related_object'] === 'contact',
@@ -151,7 +151,7 @@ test('an unknown, restricted or unrelated related_id is an empty list with 200',
   }
 })
 
-test('related_id is 400 on objects without relations, and 404 on an object that the workspace has not', async () => {
+test('related_id is 400 on objects without relations, and 404 on an unknown object', async () => {
   const deal = String(first(recordsOf('deal'))['id'])
   expect((await ask('/v2/objects/stage/records', { related_id: deal })).status).toBe(400)
   expect((await ask('/v2/objects/pipeline/records', { related_id: deal })).status).toBe(400)

@@ -21,7 +21,7 @@ const PATHS = [
   '/v1/settings/integrations',
 ]
 
-test('every operation of the specification is there', () => {
+test('every operation of the specification exists', () => {
   expect(routeTemplates().sort()).toEqual(
     [
       ...PATHS.map(path => path.replace('/deal', '/{object}')),
@@ -40,7 +40,7 @@ test('every operation of the specification is there', () => {
   )
 })
 
-test('a request without, or with a wrong key is 401 and says which, on v1 and v2 alike', () =>
+test('a request without a key or with a wrong one is a 401 that says which, on v1 and v2', () =>
   withSimulator(SMALL, async simulator => {
     const ask = askOf({ ...simulator, apiKey: '' })
     for (const path of PATHS) {
@@ -57,14 +57,14 @@ test('a request without, or with a wrong key is 401 and says which, on v1 and v2
     }
   }))
 
-test('a missing workspace is 400 and one that is not the key’s 403', () =>
+test('a missing workspace is 400, and another workspace than the key’s is 403', () =>
   withSimulator(SMALL, async (_, ask) => {
     expect((await ask('/v1/members', {}, { 'x-workspace-id': '' })).status).toBe(400)
     const foreign = await ask('/v1/members', {}, { 'x-workspace-id': 'another' })
     expect(foreign).toMatchObject({ status: 403, body: { statusCode: 403, message: 'Forbidden' } })
   }))
 
-test('a key that was taken away is refused', () =>
+test('a replaced key is refused', () =>
   withSimulator(SMALL, async (simulator, ask) => {
     simulator.setApiKey('the next one')
     expect((await ask('/v1/members')).status).toBe(401)
@@ -93,7 +93,7 @@ test('a 400 has the v2 body on v2 operations and the general body on v1 operatio
     }
   }))
 
-test('limits above the most that a list allows, and limits that are no number, are 400', () =>
+test('limits above the maximum of a list, and limits that are not numbers, are 400', () =>
   withSimulator(SMALL, async (_, ask) => {
     const most = { '/v2/messages': 100, '/v2/activities': 100, '/v1/collections': 50, '/v1/members': 200 }
     for (const [path, limit] of Object.entries(most)) {
@@ -104,7 +104,7 @@ test('limits above the most that a list allows, and limits that are no number, a
     }
   }))
 
-test('a cursor that is none, or of another list or filter, is 400', () =>
+test('an invalid cursor, and one of another list or filter, is 400', () =>
   withSimulator(SMALL, async (_, ask) => {
     const { body } = await ask('/v2/messages', { limit: '2' })
     const cursor = body.page_info?.end_cursor ?? ''
@@ -115,7 +115,7 @@ test('a cursor that is none, or of another list or filter, is 400', () =>
     expect((await ask('/v2/messages', { cursor, received_from: '2026-01-01T00:00:00Z' })).status).toBe(400)
   }))
 
-test('a date-time without a zone, or none at all, is 400', () =>
+test('an invalid date-time, and one without a zone, is 400', () =>
   withSimulator(SMALL, async (_, ask) => {
     for (const bad of [
       '',
@@ -162,7 +162,7 @@ test('answers come compressed when the client accepts gzip, and only then', () =
     expect(await headersOf({})).toBeUndefined()
   }))
 
-test('the Date header is the clock of the service, which starts where the history ends', () =>
+test('the Date header is the clock of the service, which starts at the end of the history', () =>
   withSimulator({ ...SMALL, now: '2026-03-01T08:00:00Z' }, async (_, ask) => {
     const date = Date.parse((await ask('/v1/members')).headers.get('date') ?? '')
     const since = date - Date.parse('2026-03-01T08:00:00Z')
@@ -180,7 +180,7 @@ async function digest(simulator: Simulator, paths: readonly string[]): Promise<R
   return hashes
 }
 
-test('the same seed and sizes give the same bytes, whatever is asked first; another seed gives others', async () => {
+test('the same seed and sizes give the same bytes in any order of requests, and another seed gives others', async () => {
   const once = await withSimulator(SMALL, simulator => digest(simulator, PATHS))
   const again = await withSimulator(SMALL, simulator => digest(simulator, [...PATHS].reverse()))
   const other = await withSimulator({ ...SMALL, seed: 8 }, simulator => digest(simulator, PATHS))
@@ -188,7 +188,7 @@ test('the same seed and sizes give the same bytes, whatever is asked first; anot
   expect(other['/v2/messages']).not.toBe(once['/v2/messages'])
 })
 
-test('requests are counted by route and status, and the last ones are kept with their query', () =>
+test('requests are counted by route and status, and the latest ones are kept with their query', () =>
   withSimulator(SMALL, async (simulator, ask) => {
     await ask('/v2/messages', { limit: '5' })
     await ask('/v2/messages', { limit: '0' })

@@ -7,7 +7,7 @@ async function worldOf(tidy: boolean) {
   return simulator
 }
 
-test('a tidy workspace has no object or field with a hostile name, and the other one has', async () => {
+test('only a workspace that is not tidy has objects or fields with a hostile name', async () => {
   const hostile = async (tidy: boolean) => {
     const { world } = await worldOf(tidy)
     const names = world.records
@@ -19,7 +19,7 @@ test('a tidy workspace has no object or field with a hostile name, and the other
   expect((await hostile(false)).length).toBeGreaterThan(3)
 })
 
-test('an edit of a tidy deal moves its stage and its close date, and leaves its name and owner', async () => {
+test('an edit of a tidy deal moves its stage and its close date, and keeps its name and owner', async () => {
   const { world, apply } = await worldOf(true)
   const deal = world.records.object('deal')
   if (!deal) throw new Error('no deals')

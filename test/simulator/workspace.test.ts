@@ -26,7 +26,7 @@ test('members are the active ones, ascending by name, in numbered pages', async 
   expect(members.length).toBeLessThan(simulator.world.people.members.count())
 })
 
-test('page 1 and 50 items are the default, and a page behind the last is empty', async () => {
+test('page 1 and 50 items are the default, and a page after the last is empty', async () => {
   expect((await ask('/v1/members')).body.pagination).toMatchObject({ page: 1, limit: 50 })
   expect((await ask('/v1/members', { page: '9' })).body.data).toEqual([])
   for (const page of ['0', '-1', 'x', '']) expect((await ask('/v1/members', { page })).status).toBe(400)
@@ -52,7 +52,7 @@ test('collections come newest first with ties by id descending, and next_cursor 
   expect((await ask('/v1/collections', { limit: '50' })).body.pagination).toEqual({ next_cursor: null })
 })
 
-test('what is of unstated shape comes in data or bare, as chosen', async () => {
+test('answers of undeclared shape come in data or bare, as set', async () => {
   const collection = first(truthOf('collections'))
   const playbook = first(truthOf('playbooks'))
   const paths = [
@@ -109,14 +109,14 @@ test('the start of an access log period is inclusive and its end exclusive', asy
   expect(found).toEqual(expected)
 })
 
-test('a period of more than 31 days, or one that ends before it begins, is 400', async () => {
+test('a period of more than 31 days, or one that ends before it starts, is 400', async () => {
   const period = (from: string, to: string) => ask('/v1/public-api-access-logs', { from, to })
   expect((await period('2026-05-01T00:00:00Z', '2026-06-01T00:00:00Z')).status).toBe(200)
   expect((await period('2026-05-01T00:00:00Z', '2026-06-01T00:00:00.001Z')).status).toBe(400)
   expect((await period('2026-05-02T00:00:00Z', '2026-05-01T00:00:00Z')).status).toBe(400)
 })
 
-test('the end parameter can have another name, and then `to` means nothing', async () => {
+test('the end parameter can have another name, and then `to` has no effect', async () => {
   await withSimulator({ ...SMALL, accessLogEndParameter: 'until' }, async (_, other) => {
     const from = '2026-06-01T00:00:00Z'
     const end = '2026-06-05T00:00:00Z'
@@ -133,7 +133,7 @@ test('without the security option the access log is 403', async () => {
   })
 })
 
-test('own requests are logged when asked for, but not those of the log itself, nor refused keys', async () => {
+test('own requests are logged on request, but not those of the log itself, nor refused keys', async () => {
   await withSimulator({ ...SMALL, logRequests: true }, async (logging, other) => {
     const before = logging.world.truth().count('access_logs')
     await other('/v1/members')

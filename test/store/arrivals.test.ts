@@ -35,8 +35,8 @@ const lag = fc
   .double({ min: Math.log(SECOND), max: Math.log(30 * YEARS), noNaN: true })
   .map(exponent => Math.round(Math.exp(exponent)))
 
-describe('the lags of rows that appear late', () => {
-  test('are summed up within 10 % of the exact quantiles, and never as shorter than they were', () => {
+describe('the lags of rows that arrive late', () => {
+  test('the quantiles of the lags are within 10 % of the exact ones, and never shorter', () => {
     fc.assert(
       fc.property(fc.array(lag, { minLength: 1, maxLength: 300 }), lags => {
         const summary = summarize(bucketsOf(lags))
@@ -52,7 +52,7 @@ describe('the lags of rows that appear late', () => {
     )
   })
 
-  test('are counted in the same bucket or a later one the longer they are, in a few hundred buckets', () => {
+  test('longer lags are counted in the same bucket or a later one, in a few hundred buckets', () => {
     fc.assert(
       fc.property(lag, lag, (one, other) => {
         expect(Math.sign(bucketOf(one) - bucketOf(other)) * Math.sign(one - other)).toBeGreaterThanOrEqual(0)
@@ -62,13 +62,13 @@ describe('the lags of rows that appear late', () => {
     expect(bucketOf(1000 * YEARS)).toBe(bucketOf(30 * YEARS))
   })
 
-  test('have no summary where there are none', () => {
+  test('lags without a row have no summary', () => {
     expect(summarize([])).toBeUndefined()
   })
 })
 
-describe('noted lags', () => {
-  test('are kept for each resource, and a connection that may only read finds them', () => {
+describe('the stored lags', () => {
+  test('lags are stored for each resource, and a read-only connection finds them', () => {
     const store = temporaryStore()
     const { note } = createArrivals(store.prepare)
     for (const seconds of [60, 61, 3600]) note('messages', seconds * SECOND)
@@ -81,7 +81,7 @@ describe('noted lags', () => {
     reader.close()
   })
 
-  test('of events in the future, and below a second, count as they are or as none', () => {
+  test('events in the future count as no lag, and lags below a second count as they are', () => {
     const store = temporaryStore()
     const { note } = createArrivals(store.prepare)
     note('messages', -5 * DAY)
@@ -95,7 +95,7 @@ describe('noted lags', () => {
     expect(readArrivals(store.db).get('messages')).toMatchObject({ rows: 2, longestMs: 401 })
   })
 
-  test('are none in a database that an older version made', () => {
+  test('a database of an older version has no lags', () => {
     const store = temporaryStore()
     store.db.exec('DROP TABLE sync_arrivals')
     expect(readArrivals(store.db).size).toBe(0)

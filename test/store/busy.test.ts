@@ -22,20 +22,23 @@ async function busyWith(path: string, holdMs: number, pauseMs: number): Promise<
   await once(child.stdout, 'data')
 }
 
-describe('while another program writes the database again and again', () => {
+describe('another program that writes the database again and again', () => {
   test.each([
     [40, 10],
     [700, 100],
-  ])('for %i ms with pauses of %i ms, a backfill ends complete', async (holdMs, pauseMs) => {
-    const place = placeFor(await workspace({ onTestFinished }))
-    // Everything is there to be opened; the rest is read beside the other program.
-    expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.done)
-    await busyWith(place.file, holdMs, pauseMs)
-    const { status, stderr } = await parley(['backfill'], place)
-    expect({ status, stderr: status === EXIT_STATUS.done ? '' : stderr }).toEqual({ status: 0, stderr: '' })
-  })
+  ])(
+    'a backfill completes while the other program writes for %i ms with pauses of %i ms',
+    async (holdMs, pauseMs) => {
+      const place = placeFor(await workspace({ onTestFinished }))
+      // The file is ready to be opened; the rest is read while the other program writes.
+      expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.done)
+      await busyWith(place.file, holdMs, pauseMs)
+      const { status, stderr } = await parley(['backfill'], place)
+      expect({ status, stderr: status === EXIT_STATUS.done ? '' : stderr }).toEqual({ status: 0, stderr: '' })
+    },
+  )
 
-  test('a daemon neither waits nor ends', async () => {
+  test('a daemon neither waits nor ends while the other program writes', async () => {
     const place = placeFor(await workspace({ onTestFinished }))
     expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.done)
     await busyWith(place.file, 40, 20)
@@ -46,8 +49,8 @@ describe('while another program writes the database again and again', () => {
   })
 })
 
-describe('an attempt', () => {
-  test('is not made while another program writes, and may be made once that has ended', async () => {
+describe('an attempt at a transaction', () => {
+  test('an attempt fails while another program writes, and may succeed after that', async () => {
     const store = temporaryStore()
     const other = new Database(store.path, { timeout: 0 })
     onTestFinished(() => {
@@ -66,7 +69,7 @@ describe('an attempt', () => {
     expect(await store.freed()).toBe(false)
   })
 
-  test('that reads first and then writes is not refused for what another program wrote before it', () => {
+  test('an attempt that reads first and then writes is not refused for an earlier write of another program', () => {
     const store = temporaryStore()
     const other = new Database(store.path, { timeout: 0 })
     onTestFinished(() => {
@@ -82,7 +85,7 @@ describe('an attempt', () => {
     expect(done).toEqual({ value: 'all' })
   })
 
-  test('inside a transaction is a part of it', async () => {
+  test('an attempt inside a transaction is a part of it', async () => {
     const store = temporaryStore()
     const failed = store.transaction(() => {
       store.attempt(() => store.state.setMeta('x', 'written'))

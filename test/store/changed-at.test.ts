@@ -3,7 +3,7 @@ import type { TextResult } from '../../src/store/rows/message-merge.ts'
 import { putTranscript } from './marked-world.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
-/** `_changed_at` moves when a value was replaced by another or taken away; what completes a row does not move it. */
+/** `_changed_at` moves when a value was replaced or removed; a completion of the row does not move it. */
 
 const [FIRST, LATER, LATEST] = [
   '2026-01-01T00:00:00.000Z',
@@ -30,50 +30,45 @@ const RECORD = {
 type Case = [what: string, table: string, before: object, after: object, requested?: string]
 
 const CHANGES: readonly Case[] = [
-  ['a value that is another', 'members', { id: 'a', name: 'x' }, { id: 'a', name: 'y' }],
-  ['a value that is null now', 'members', { id: 'a', name: 'x' }, { id: 'a', name: null }],
+  ['another value', 'members', { id: 'a', name: 'x' }, { id: 'a', name: 'y' }],
+  ['a null in place of a value', 'members', { id: 'a', name: 'x' }, { id: 'a', name: null }],
+  ['a missing child row', 'teams', { id: 't', member_ids: ['a', 'b'] }, { id: 't', member_ids: ['a'] }],
   [
-    'a row below it that is gone',
-    'teams',
-    { id: 't', member_ids: ['a', 'b'] },
-    { id: 't', member_ids: ['a'] },
+    'another value in a child row',
+    'meetings',
+    DETAIL,
+    { ...DETAIL, attendees: [{ attendee_user_name: 'B' }] },
   ],
-  ['a value in a row below it', 'meetings', DETAIL, { ...DETAIL, attendees: [{ attendee_user_name: 'B' }] }],
   [
-    'a field of a record',
+    'another value in a field of a record',
     'crm_records',
     RECORD,
     { ...RECORD, fields: { ...RECORD.fields, amount: 2 } },
     'deal',
   ],
   [
-    'a field of a record that was null',
+    'a first value in a field of a record',
     'crm_records',
     RECORD,
     { ...RECORD, fields: { ...RECORD.fields, date: '2026-05-01' } },
     'deal',
   ],
-  ['a field without a column', 'members', { id: 'a', mood: { is: 1 } }, { id: 'a', mood: { is: 2 } }],
+  [
+    'another value in a field without a column',
+    'members',
+    { id: 'a', mood: { is: 1 } },
+    { id: 'a', mood: { is: 2 } },
+  ],
 ]
 
 const COMPLETIONS: readonly Case[] = [
-  ['a value where there was none', 'members', { id: 'a', name: null }, { id: 'a', name: 'x' }],
+  ['a first value', 'members', { id: 'a', name: null }, { id: 'a', name: 'x' }],
+  ['a first child row', 'teams', { id: 't', member_ids: [] }, { id: 't', member_ids: ['a'] }],
+  ['another child row', 'teams', { id: 't', member_ids: ['a'] }, { id: 't', member_ids: ['a', 'b'] }],
+  ['a new field without a column', 'members', { id: 'a' }, { id: 'a', mood: 1 }],
+  ['a missing field without a column', 'members', { id: 'a', mood: 1, age: 2 }, { id: 'a', age: 2 }],
   [
-    'a row below it where there was none',
-    'teams',
-    { id: 't', member_ids: [] },
-    { id: 't', member_ids: ['a'] },
-  ],
-  ['another row below it', 'teams', { id: 't', member_ids: ['a'] }, { id: 't', member_ids: ['a', 'b'] }],
-  ['a field without a column, new in the API', 'members', { id: 'a' }, { id: 'a', mood: 1 }],
-  [
-    'a field without a column, gone from the API',
-    'members',
-    { id: 'a', mood: 1, age: 2 },
-    { id: 'a', age: 2 },
-  ],
-  [
-    'a field that all records have got, without a value',
+    'a new field of all records without a value',
     'crm_records',
     RECORD,
     { ...RECORD, fields: { ...RECORD.fields, later: null } },
@@ -91,19 +86,19 @@ function stored([, table, before, after, requested]: Case): Times {
   return timesOf(store, table)
 }
 
-describe('a row has changed when there is another', () => {
-  test.each(CHANGES)('%s', (...given) => {
+describe('the changes that move _changed_at', () => {
+  test.each(CHANGES)('%s moves _changed_at', (...given) => {
     expect(stored(given)).toEqual({ _synced_at: LATER, _changed_at: LATER })
   })
 })
 
-describe('a row is only completed by', () => {
-  test.each(COMPLETIONS)('%s', (...given) => {
+describe('the completions that leave _changed_at', () => {
+  test.each(COMPLETIONS)('%s leaves _changed_at as it was', (...given) => {
     expect(stored(given)).toEqual({ _synced_at: LATER, _changed_at: null })
   })
 })
 
-test('a row keeps the time of its last change when it is completed, withdrawn or comes back', () => {
+test('a row keeps the time of its last change when it is completed, deleted or comes back', () => {
   const store = temporaryStore()
   const put = (payload: object, now: string) => store.put('members', [{ id: 'a', ...payload }], { now })
   put({ name: 'x' }, FIRST)
@@ -115,7 +110,7 @@ test('a row keeps the time of its last change when it is completed, withdrawn or
   expect(timesOf(store, 'members')).toEqual({ _synced_at: LATEST, _changed_at: LATER })
 })
 
-test('a meeting is completed by its transcript, and has changed when the transcript is another', () => {
+test('a meeting is completed by its first transcript, and has changed when the transcript differs', () => {
   const store = temporaryStore()
   store.put('meetings', [DETAIL], { now: FIRST })
   const say = (now: string, ...words: string[]) =>
@@ -133,7 +128,7 @@ test('a meeting is completed by its transcript, and has changed when the transcr
   expect(timesOf(store, 'meetings')).toEqual({ _synced_at: LATEST, _changed_at: LATEST })
 })
 
-describe('an e-mail', () => {
+describe('the last change of an e-mail', () => {
   const copy = (id: string, more: object = {}) => ({
     id,
     header_message_id: '<mail>',
@@ -147,7 +142,7 @@ describe('an e-mail', () => {
   const read = (store: TemporaryStore, id: string, result: TextResult, now: string) =>
     store.atomically(() => store.merge.applyText(id, result, now))
 
-  test('is completed by its text, by an earlier copy with other values, and by the text of that copy', () => {
+  test('an e-mail is completed by its text, by an earlier copy with other values, and by the text of that copy', () => {
     const store = temporaryStore()
     put(store, FIRST, copy('b'))
     read(store, 'b', { state: 'present', text: 'one' }, LATER)
@@ -170,7 +165,7 @@ describe('an e-mail', () => {
         store.atomically(() => store.tombstone('message_copies', [['a']], LATER))
       },
     ],
-  ])('has changed when %s', (_, change) => {
+  ])('an e-mail has changed when %s', (_, change) => {
     const store = temporaryStore()
     put(store, FIRST, copy('a'))
     read(store, 'a', { state: 'present', text: 'one' }, FIRST)
@@ -181,7 +176,7 @@ describe('an e-mail', () => {
     })
   })
 
-  test('moves _synced_at when only its participants are others', () => {
+  test('an e-mail moves _synced_at when only its participants differ', () => {
     const store = temporaryStore()
     put(store, FIRST, copy('a', { participants: [] }))
     put(store, LATER, copy('a'))

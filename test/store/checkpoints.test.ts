@@ -26,11 +26,11 @@ interface Writer {
   path: string
   db: Sqlite
   checkpoints: Checkpoints
-  /** How many checkpoints the transactions have asked for. */
+  /** The number of checkpoints that transactions have requested. */
   runs(): number
   /** Adds rows in one transaction, each of about a tenth of a page. */
   add(rows: number): Promise<void>
-  /** What another connection finds. */
+  /** The rows that another connection reads. */
   rowsFound(): number
   walPages(): number
 }
@@ -93,7 +93,7 @@ const BROKEN: Readonly<Record<string, URL>> = {
   'cannot open the file': program(`${PARENT} parentPort.on('message', () => parentPort.postMessage(false))`),
 }
 
-describe('while rows are written', () => {
+describe('the WAL while rows are written', () => {
   test('the WAL stays short, although commits run no checkpoint', async () => {
     const writer = writerAt()
     expect(writer.db.pragma('wal_autocheckpoint', { simple: true })).toBe(0)
@@ -143,8 +143,8 @@ describe('while rows are written', () => {
   })
 })
 
-describe('a checkpoint', () => {
-  test('runs in a separate thread: it moves pages while the main thread is inside a transaction', async () => {
+describe('a checkpoint in its thread', () => {
+  test('a checkpoint moves pages while the main thread is inside a transaction', async () => {
     const writer = writerAt({ pages: 1_000_000 })
     await writer.add(1000)
     const { log } = stateOf(writer.db)
@@ -154,7 +154,7 @@ describe('a checkpoint', () => {
     expect(stateOf(writer.db)).toMatchObject({ log, checkpointed: log })
   })
 
-  test('delays the next transaction, which then writes the WAL from its start', async () => {
+  test('a checkpoint delays the next transaction, which then writes the WAL from its start', async () => {
     const writer = writerAt()
     await writer.add(2000)
     expect(stateOf(writer.db).log).toBeGreaterThan(PAGES)
@@ -163,7 +163,7 @@ describe('a checkpoint', () => {
     expect(writer.rowsFound()).toBe(2001)
   })
 
-  test('does not keep a process alive that has nothing else to do', async () => {
+  test('a checkpoint does not keep a process alive that has nothing else to do', async () => {
     const path = join(newFolder(), 'parley.db')
     const source = (name: string) => new URL(`../../src/store/${name}.ts`, import.meta.url).href
     const script = `
@@ -203,7 +203,7 @@ describe('a rebuild of the whole file', () => {
     return done
   }
 
-  test('is done by the thread and complete when it answers', async () => {
+  test('a rebuild is done by the thread and complete when it answers', async () => {
     const writer = await worn()
     expect(await rebuilt(writer)).toBe(true)
     expect([freePages(writer), writer.rowsFound()]).toEqual([0, 11])
@@ -211,7 +211,7 @@ describe('a rebuild of the whole file', () => {
     expect(checkpointed).toBe(log)
   })
 
-  test('is not repeated on the event loop when the thread has answered', async () => {
+  test('a rebuild is not repeated on the event loop when the thread has answered', async () => {
     const writer = await worn({
       program: program(
         `${PARENT} parentPort.on('message', work => parentPort.postMessage(work === 'rebuild'))`,
@@ -221,13 +221,13 @@ describe('a rebuild of the whole file', () => {
     expect(freePages(writer)).toBeGreaterThan(50)
   })
 
-  test.each(Object.entries(BROKEN))('is done when the thread %s', async (_, broken) => {
+  test.each(Object.entries(BROKEN))('a rebuild is done when the thread %s', async (_, broken) => {
     const writer = await worn({ program: broken })
     expect(await rebuilt(writer)).toBe(true)
     expect(freePages(writer)).toBe(0)
   })
 
-  test('is not done while another process writes', async () => {
+  test('a rebuild is not done while another process writes', async () => {
     const writer = await worn()
     const stranger = new Database(writer.path)
     onTestFinished(() => void stranger.close())
@@ -239,7 +239,7 @@ describe('a rebuild of the whole file', () => {
     expect(await rebuilt(writer)).toBe(true)
   })
 
-  test('is not done when the database is closed first', async () => {
+  test('a rebuild is not done when the database is closed first', async () => {
     const writer = await worn()
     const done = writer.checkpoints.schedule('rebuild')
     writer.checkpoints.close()
@@ -247,7 +247,7 @@ describe('a rebuild of the whole file', () => {
   })
 })
 
-describe('closing', () => {
+describe('closing with a checkpoint', () => {
   const isWhole = (path: string) => {
     expect([`${path}-wal`, `${path}-shm`].map(existsSync)).toEqual([true, true])
     const reader = openDatabase({ path, readonly: true })
@@ -255,7 +255,7 @@ describe('closing', () => {
     reader.close()
   }
 
-  test('waits for the running checkpoint, so that a read-only connection is the last to close', async () => {
+  test('closing waits for the running checkpoint, so that a read-only connection is the last to close', async () => {
     const folder = newFolder()
     const said = (name: string) => join(folder, name)
     const slow = program(`${PARENT} import { writeFileSync } from 'node:fs'
@@ -277,7 +277,7 @@ describe('closing', () => {
     await running
   })
 
-  test('in the middle of a checkpoint leaves an intact file', async () => {
+  test('closing in the middle of a checkpoint leaves an intact file', async () => {
     for (let turn = 0; turn < 5; turn += 1) {
       const writer = writerAt({ pages: 1_000_000 })
       // The first starts the thread, so that the second finds it ready.
@@ -294,7 +294,7 @@ describe('closing', () => {
 
   test.each(
     Object.entries({ ...BROKEN, 'never answers': program(`${PARENT} parentPort.on('message', () => {})`) }),
-  )('does not wait for a thread that %s', async (_, broken) => {
+  )('closing does not wait for a thread that %s', async (_, broken) => {
     const writer = writerAt({ pages: 1_000_000, program: broken })
     await writer.add(1000)
     const running = writer.checkpoints.run()

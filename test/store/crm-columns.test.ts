@@ -22,8 +22,8 @@ const field = (name: string, more: Partial<CrmField> = {}): CrmField => ({
 const names = (fields: readonly CrmField[], before: Record<string, string> = {}) =>
   columnsOf(fields, new Map(Object.entries(before))).map(({ column }) => column)
 
-describe('a column is called as its field', () => {
-  test('but for a number where another has that name already, whatever its case', () => {
+describe('the name of a column', () => {
+  test('a column has the name of its field, with a number when that is taken in any letter case', () => {
     expect(names(['amount', 'Amount', 'AMOUNT', 'amount_2'].map(name => field(name)))).toEqual([
       'amount',
       'Amount_2',
@@ -32,7 +32,7 @@ describe('a column is called as its field', () => {
     ])
   })
 
-  test('and never as one of those that every typed table has', () => {
+  test('a column never has the name of one that every typed table has', () => {
     expect(names(['ID', 'created_at', 'updated_at', '_deleted_at'].map(name => field(name)))).toEqual([
       'ID_2',
       'created_at_2',
@@ -41,7 +41,7 @@ describe('a column is called as its field', () => {
     ])
   })
 
-  test('with a replacement for characters that SQL text cannot hold', () => {
+  test('a column name replaces characters that SQL text cannot hold', () => {
     expect(names([field('a\u0000b'), field(''), field('select'), field('"; --')])).toEqual([
       'a\ufffdb',
       'unnamed',
@@ -50,12 +50,12 @@ describe('a column is called as its field', () => {
     ])
   })
 
-  test('and keeps its name when another field comes before it', () => {
+  test('a column keeps its name when another field comes before it', () => {
     expect(names([field('AMOUNT'), field('amount')], { amount: 'amount' })).toEqual(['AMOUNT_2', 'amount'])
   })
 })
 
-test('beyond the most columns that a table takes, those in use go before those that are retired', () => {
+test('fields in use get a column before retired ones when there are more than a table can have', () => {
   const fields = Array.from({ length: 3000 }, (_, index) => field(`f${index}`, { isActive: index % 2 === 1 }))
   const columns = names(fields)
   expect(columns).toHaveLength(MAX_FIELD_COLUMNS)
@@ -63,7 +63,7 @@ test('beyond the most columns that a table takes, those in use go before those t
   expect(columns.slice(0, 3)).toEqual(['f0', 'f1', 'f2'])
 })
 
-test('labels are numbered where two fields have the same one, and stand for themselves where they are missing', () => {
+test('equal labels are numbered, and missing ones are replaced by the name', () => {
   const fields = [
     field('a', { label: 'Amount' }),
     field('b', { label: 'amount' }),

@@ -15,7 +15,7 @@ const TRACES = `SELECT name FROM sqlite_master WHERE name LIKE '%crm_deal%' OR n
   UNION ALL SELECT table_name FROM data_dictionary WHERE table_name LIKE '%crm_deal%'
   UNION ALL SELECT key FROM sync_meta WHERE key GLOB 'crm_table *'`
 
-test('typed tables that are no longer wanted are dropped, and come back with every record when they are', async () => {
+test('typed tables that are turned off are dropped, and come back with every record when they are turned on', async () => {
   const folder = newFolder()
   const path = `${folder}/parley.db`
   const first = withShortcuts(openAt(path), folder, path)

@@ -35,7 +35,7 @@ function putRecords(
   store.put('crm_records', payloads, { requested: object, now })
 }
 
-/** Deals with some records, in a typed table. A batch is never over: what is small is filled at once. */
+/** Deals with some records, in a typed table. Batches have no time limit: a small table is filled at once. */
 async function deals(records: readonly Record<string, unknown>[] = []): Promise<TemporaryStore> {
   const store = storeWith(() => 0)
   putObject(store, 'deal', [NAME, AMOUNT, relation('stage_id', 'stage')])
@@ -74,19 +74,19 @@ describe('the labelled view', () => {
     return store.all('SELECT "Name", "Stage", "Company", "Owner" FROM labelled_crm_deal')
   }
 
-  test('shows the names of the stage, the company and the owner where the table has their ids', async () => {
+  test('the labelled view shows the names of the stage, the company and the owner in place of their ids', async () => {
     expect(await labelled({ stage_id: 's', company_id: 'c', owner_id: 'm' })).toEqual([
       { Name: 'Big', Stage: 'Proposal', Company: 'Acme', Owner: 'Aiko Tanaka' },
     ])
   })
 
-  test('shows the id of a target without a known name, and NULL for an empty relation', async () => {
+  test('the labelled view shows the id of a target without a known name, and NULL for an empty relation', async () => {
     expect(await labelled({ stage_id: 'gone', company_id: 'x', owner_id: null })).toEqual([
       { Name: 'Big', Stage: 'gone', Company: 'x', Owner: null },
     ])
   })
 
-  test('follows a relation that points at something else from now on', async () => {
+  test('the labelled view follows a relation that changes its target', async () => {
     const store = storeWith(() => 0)
     putRecords(store, 'stage', [{ id: 's', name: 'Proposal' }])
     putRecords(store, 'phase', [{ id: 's', name: 'Second' }])
@@ -99,7 +99,7 @@ describe('the labelled view', () => {
 })
 
 describe('a typed table', () => {
-  test('has a column for each field, with the record’s times, and indices for its relations', async () => {
+  test('a typed table has a column for each field, with the record’s times, and indices for its relations', async () => {
     const store = await deals([{ id: 'a', name: 'x', amount: 1.5, stage_id: 's' }])
     expect(store.all('SELECT * FROM crm_deal')).toEqual([
       {
@@ -120,7 +120,7 @@ describe('a typed table', () => {
     expect(compareTypedTables(store.db)).toEqual([])
   })
 
-  test('follows records that are inserted, changed, deleted and restored, in the same transaction', async () => {
+  test('a typed table follows records that are inserted, changed, deleted and restored, in the same transaction', async () => {
     const store = await deals(many(3))
     putRecords(store, 'deal', [{ id: 'r1', name: 'changed' }, { id: 'new' }], LATER)
     expect(compareTypedTables(store.db)).toEqual([])
@@ -132,7 +132,7 @@ describe('a typed table', () => {
     expect(compareTypedTables(store.db)).toEqual([])
   })
 
-  test('is written with the record or not at all', async () => {
+  test('a typed table is written with the record or not at all', async () => {
     const store = await deals(many(2))
     const fails = () =>
       store.atomically(() => {
@@ -145,14 +145,14 @@ describe('a typed table', () => {
     expect(compareTypedTables(store.db)).toEqual([])
   })
 
-  test('is not written for changes that it does not show', async () => {
+  test('a typed table is not written for changes that it does not show', async () => {
     const store = await deals(many(2))
     const before = store.column('SELECT total_changes()')[0] as number
     store.atomically(() => store.db.exec("UPDATE crm_records SET updated_by_name = 'x'"))
     expect(store.column('SELECT total_changes()')).toEqual([before + 2])
   })
 
-  test('of a new object is filled when the list of its records was read to its end', async () => {
+  test('the typed table of a new object is filled after the list of its records was read to its end', async () => {
     const store = temporaryStore()
     store.atomically(() =>
       store.segments.add({ feed: 'crm_records.list', scope: 'deal', from: null, to: null }),
@@ -165,7 +165,7 @@ describe('a typed table', () => {
     expect(store.column('SELECT name FROM crm_deal ORDER BY id')).toEqual(['n0', 'n1', 'n2'])
   })
 
-  test('stays with its rows when its object goes away', async () => {
+  test('a typed table stays with its rows when its object is deleted', async () => {
     const store = await deals(many(3))
     store.atomically(() => store.tombstone('crm_objects', [['deal']], LATER))
     expect(store.column('SELECT count(*) FROM crm_deal')).toEqual([3])
@@ -174,8 +174,8 @@ describe('a typed table', () => {
   })
 })
 
-describe('when the metadata changes', () => {
-  test('fields are added, renamed, retired, change their type and go, and no value is lost', async () => {
+describe('a typed table when the metadata changes', () => {
+  test('fields are added, renamed, retired, retyped and removed, and no value is lost', async () => {
     const store = await deals([{ id: 'a', name: 'x', amount: '12', later: 'there before' }])
     const shapes: object[][] = [
       [NAME, AMOUNT, { name: 'later', label: 'Later', type: 'TEXT' }],
@@ -198,7 +198,7 @@ describe('when the metadata changes', () => {
     expect(internal(store)).toEqual([])
   })
 
-  test('and nothing of the columns, the table is left as it is and the metadata still says them', async () => {
+  test('a change without new columns leaves the table, and the metadata still has it', async () => {
     const store = await deals(many(2))
     const before = store.column("SELECT rootpage FROM sqlite_master WHERE name = 'crm_deal'")
     putObject(store, 'deal', [{ ...NAME, label: 'Title' }, AMOUNT, relation('stage_id', 'stage')])
@@ -211,7 +211,7 @@ describe('when the metadata changes', () => {
     expect(columnsIn(store, 'labelled_crm_deal')).toContain('Title')
   })
 
-  test('only metadata and dictionary rows that differ are written', async () => {
+  test('only differing rows of metadata and dictionary are written', async () => {
     const store = await deals(many(2))
     store.db.exec(`CREATE TEMP TABLE written (column_name TEXT);
       CREATE TEMP TRIGGER says AFTER INSERT ON main.data_dictionary BEGIN
@@ -279,7 +279,7 @@ describe('when the metadata changes', () => {
     ).toEqual(['id', 'Title', 'created_at', 'updated_at'])
   })
 
-  test('and once more while a table is being filled, the last one counts', async () => {
+  test('the last of several changes counts while a table is being filled', async () => {
     const store = slowStore()
     putObject(store, 'deal', [NAME])
     putRecords(store, 'deal', many(100))
@@ -293,8 +293,8 @@ describe('when the metadata changes', () => {
   })
 })
 
-describe('names', () => {
-  test('that are taken, or alike but for case, get a number', async () => {
+describe('the names in typed tables', () => {
+  test('names that are taken, or equal except for case, get a number', async () => {
     const store = temporaryStore()
     store.db.exec('CREATE VIEW live_crm_visit AS SELECT 1')
     const objects = ['records', 'Fields', 'order', 'ORDER', 'visit', 'x"; drop table members; --', '契約書']
@@ -318,7 +318,7 @@ describe('names', () => {
     expect(compareTypedTables(store.db)).toEqual([])
   })
 
-  test('of an index and of a table that is still to be filled may be the same one', async () => {
+  test('an index and a table that is still to be filled may have the same name', async () => {
     const store = temporaryStore()
     putObject(store, 'deal_by_stage_id', [NAME])
     putObject(store, 'deal', [relation('stage_id', 'stage')])
@@ -327,7 +327,7 @@ describe('names', () => {
     expect(compareTypedTables(store.db)).toEqual([])
   })
 
-  test('of fields that SQL text cannot hold are replaced', async () => {
+  test('names of fields that SQL text cannot hold are replaced', async () => {
     const store = temporaryStore()
     putObject(store, 'deal', [{ ...NAME, name: 'half \ud800' }])
     putRecords(store, 'deal', [{ id: 'a', 'half \ud800': 'whole' }])
@@ -336,7 +336,7 @@ describe('names', () => {
     expect(compareTypedTables(store.db)).toEqual([])
   })
 
-  test('of 3,000 fields become 1,900 columns, and the others stay in the JSON', async () => {
+  test('an object with 3,000 fields has 1,900 columns, and the others stay in the JSON', async () => {
     const store = temporaryStore()
     const fields = Array.from({ length: 3000 }, (_, index) => ({
       name: `${'n'.repeat(295)}${index}`,
@@ -351,8 +351,8 @@ describe('names', () => {
   })
 })
 
-describe('a table that cannot be kept', () => {
-  test('never fails a sync: it is dropped, and made again by the next start', async () => {
+describe('a typed table that cannot be kept', () => {
+  test('a failing table fails no sync: it is dropped, and created again at the next start', async () => {
     const store = await deals(many(2))
     store.db.exec("CREATE TRIGGER theirs BEFORE UPDATE ON crm_deal BEGIN SELECT RAISE(ABORT, 'no'); END")
     putRecords(store, 'deal', [{ id: 'r0', name: 'changed' }], LATER)
@@ -377,7 +377,7 @@ describe('a table that cannot be kept', () => {
     ['name', 'ALTER TABLE crm_deal RENAME TO theirs'],
     ['table that is called as ours', 'CREATE TABLE sync_crm_next (x)'],
   ])(
-    'because of a %s of someone’s own never fails a sync, and is as it should be after the next start',
+    'an analyst’s %s in the way fails no sync, and the table is right after the next start',
     async (_, sql) => {
       const store = await deals(many(3))
       store.db.exec(sql)
@@ -398,7 +398,7 @@ describe('a table that cannot be kept', () => {
     },
   )
 
-  test('a table of someone’s own in the place of its view stays, and fails no sync', async () => {
+  test('an analyst’s table in place of the view stays, and fails no sync', async () => {
     const store = await deals(many(3))
     store.db.exec(
       'DROP VIEW live_crm_deal; CREATE TABLE live_crm_deal (x); INSERT INTO live_crm_deal VALUES (1)',
@@ -411,7 +411,7 @@ describe('a table that cannot be kept', () => {
     expect(again.column('SELECT name FROM crm_deal ORDER BY id')).toEqual(['later', 'n1', 'n2'])
   })
 
-  test('because someone dropped it is created again under its name', async () => {
+  test('a dropped table is created again under its name', async () => {
     const store = await deals(many(2))
     putObject(store, 'company', [NAME])
     putRecords(store, 'company', many(3))
@@ -425,7 +425,7 @@ describe('a table that cannot be kept', () => {
     expect(again.column('SELECT count(*) FROM labelled_crm_company')).toEqual([3])
   })
 
-  test('because someone drops it while another is filled in its place has that one', async () => {
+  test('a table that is dropped while another is filled in its place is replaced by that one', async () => {
     const store = slowStore()
     putObject(store, 'deal', [NAME])
     putRecords(store, 'deal', many(5))
@@ -441,7 +441,7 @@ describe('a table that cannot be kept', () => {
     expect(internal(again)).toEqual([])
   })
 
-  test('because someone drops several while parley runs fails no sync either', async () => {
+  test('several tables that are dropped while parley runs fail no sync', async () => {
     const store = await deals(many(2))
     putObject(store, 'company', [NAME])
     putRecords(store, 'company', many(3))
@@ -463,7 +463,7 @@ describe('a table that cannot be kept', () => {
   })
 })
 
-test('a warehouse from before there were typed tables gets them, filled, when it is opened', async () => {
+test('a warehouse from before typed tables gets them, filled, when it is opened', async () => {
   const store = await deals(many(50))
   store.db.exec(`DROP VIEW live_crm_deal; DROP VIEW labelled_crm_deal; DROP TABLE crm_deal;
     UPDATE crm_fields SET column_name = NULL; UPDATE crm_objects SET table_name = NULL;
@@ -496,7 +496,7 @@ test('purged content leaves the typed tables, their views and the dictionary too
   expect(bytes.match(/mark-\w+/g)).toBe(null)
 })
 
-/** What another program does to the file. */
+/** A change of the file by another program. */
 function meddle(path: string, sql: string): void {
   const theirs = new Database(path)
   theirs.exec(sql)
@@ -508,7 +508,7 @@ function opened(path: string, store: Store = openAt(path)): TemporaryStore {
   return withShortcuts(store, path, path)
 }
 
-/** By its clock every look at the time finds that a batch has lasted long enough. */
+/** A clock by which each batch has always lasted long enough. */
 function slowStore(): TemporaryStore {
   let elapsed = 0
   return storeWith(() => {

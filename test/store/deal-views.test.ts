@@ -20,7 +20,7 @@ function putRecord(store: TemporaryStore, object: string, id: string, fields: ob
   store.put('crm_records', [{ id, object, fields, created_at: DAY(1) }], { requested: object, now: DAY(day) })
 }
 
-/** A deal that went through two stages, one that stayed in its first, one without any, and one that is withdrawn. */
+/** A deal that went through two stages, one that stayed in its first, one without any, and one that is deleted. */
 async function dealsWith(field: string, target: string | null = 'stage'): Promise<TemporaryStore> {
   const store = temporaryStore()
   putObject(store, 'deal', [NAME, relation(field, target)])
@@ -44,7 +44,7 @@ test.each([
   ['stage_id', 'stage'],
   ['現在の "stage"', 'stage'],
   ['stage_id', null],
-])('a deal has a stay for each of its stages, which the field %s tells', async (field, target) => {
+])('a deal has a stay for each of its stages, which are read from the field %s', async (field, target) => {
   const store = await dealsWith(field, target)
   const stay = (deal: string, stage: string, known: number, left: number | null, more: object = {}) => ({
     deal_id: deal,
@@ -129,7 +129,7 @@ test('the timeline has no rows of a deleted deal, and has the activities of a de
   expect(deals()).toEqual(['stayed'])
 })
 
-test('an e-mail has the subject that is known of any of its copies', async () => {
+test('an e-mail has the known subject of any of its copies', async () => {
   const store = await dealsWith('stage_id')
   putTimeline(store)
   const hidden = { header_message_id: '<h>', subject: null, received_at: DAY(4), participants: [] }
@@ -137,7 +137,7 @@ test('an e-mail has the subject that is known of any of its copies', async () =>
   expect(store.column("SELECT title FROM deal_timeline WHERE kind = 'message'")).toEqual(['Hello'])
 })
 
-test('stages whose ids are numbers are known by every digit', async () => {
+test('stages whose ids are numbers are distinguished by every digit', async () => {
   const store = temporaryStore()
   const digits = '12345678901234567890'
   const large = decodeJson(digits).value

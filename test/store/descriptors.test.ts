@@ -40,13 +40,13 @@ test('no command opens a descriptor of the database, its -wal, -shm or -lock out
     expect([command, status, status === 0 ? '' : stderr]).toEqual([command, 0, ''])
   }
   const paths = place.paths()
-  // What is looked for can be seen: the program reads its own manifest, and exports files.
+  // The method works: it sees the program read its own manifest, and export files.
   expect(paths.some(path => path.endsWith('package.json'))).toBe(true)
   expect(paths.some(path => path.includes('lake'))).toBe(true)
   expect(paths.filter(path => isOfDatabase(path, place.file))).toEqual([])
 })
 
-test('the daemon opens none either, also when it begins again after a reload', async context => {
+test('the daemon opens no such descriptor either, also after a reload', async context => {
   const place = await watched(context)
   const daemon = startDaemon(context, place)
   await loaded(place.file)

@@ -39,8 +39,8 @@ function write(store: TemporaryStore, bytes: number): void {
   for (let written = 0; written < bytes; written += 200_000) put.run()
 }
 
-describe('a checkpoint', () => {
-  test('moves the content of the WAL once, and nothing the second time', async () => {
+describe('a checkpoint of the WAL', () => {
+  test('a checkpoint moves the content of the WAL once, and nothing the second time', async () => {
     const store = temporaryStore()
     const maintenance = maintained(store)
     await maintenance.checkpoint()
@@ -52,7 +52,7 @@ describe('a checkpoint', () => {
     expect(await maintenance.checkpoint()).toEqual({ moved: 0, held: 0, wal: first.wal })
   })
 
-  test('lets the WAL grow while a reader holds a snapshot, and shrinks it once that is gone', async () => {
+  test('a checkpoint lets the WAL grow while a reader holds a snapshot, and shrinks it afterwards', async () => {
     const store = temporaryStore()
     const maintenance = maintained(store)
     const reader = readerOf(store)
@@ -71,7 +71,7 @@ describe('a checkpoint', () => {
     expect(reader.prepare('SELECT count(*) FROM sync_meta').pluck().get()).toBeGreaterThan(Number(before))
   })
 
-  test('leaves a large WAL to the next checkpoint while a reader uses it, without waiting for the reader', async () => {
+  test('a checkpoint leaves a large WAL to the next one while a reader uses it, without waiting for the reader', async () => {
     const store = temporaryStore()
     const maintenance = maintained(store)
     const first = readerOf(store)
@@ -90,7 +90,7 @@ describe('a checkpoint', () => {
     expect((await maintenance.checkpoint()).wal).toBe(0)
   })
 
-  test('leaves a WAL of the usual size as it is: it is written over', async () => {
+  test('a checkpoint keeps a WAL of the usual size, which is overwritten', async () => {
     const store = temporaryStore()
     const maintenance = maintained(store)
     write(store, LARGE_WAL / 4)
@@ -142,7 +142,7 @@ function putRuns(store: TemporaryStore, runs: readonly RunRow[]): void {
   }
 }
 
-/** Prunes to the end, each batch in a transaction; tells how many batches there were. */
+/** Prunes to the end, each batch in a transaction; returns the number of batches. */
 async function pruneAll(store: TemporaryStore, { prune } = maintained(store)): Promise<number> {
   for (let batches = 1; ; batches += 1) {
     if (!(await store.transaction(() => prune(BOUNDS)))) return batches
@@ -151,8 +151,8 @@ async function pruneAll(store: TemporaryStore, { prune } = maintained(store)): P
 
 const runIds = (store: TemporaryStore) => store.column('SELECT id FROM sync_runs ORDER BY id')
 
-describe('pruning', () => {
-  test('removes runs that ended long ago, whatever they did, and none that is still open', async () => {
+describe('pruning of old rows', () => {
+  test('pruning removes runs that ended long ago, and no open one', async () => {
     const store = temporaryStore()
     putRuns(store, [
       { day: DAY.old },
@@ -173,14 +173,14 @@ describe('pruning', () => {
     ['told of an error', { error: 'x' }],
     ['is open', { ended: false }],
     ['is young', { day: DAY.young }],
-  ])('removes quiet runs early, but not one that %s', async (_name, run) => {
+  ])('pruning removes quiet runs early, but not one that %s', async (_name, run) => {
     const store = temporaryStore()
     putRuns(store, [{ day: DAY.quiet }, { day: DAY.quiet, ...run }, { day: DAY.quiet }, { day: DAY.young }])
     await pruneAll(store)
     expect(runIds(store)).toEqual([2, 4])
   })
 
-  test('keeps the newest run of each resource and lane, however quiet, until there is a newer one', async () => {
+  test('pruning keeps the newest run of each resource and lane, however quiet, until there is a newer one', async () => {
     const store = temporaryStore()
     const feeds = [
       { resource: 'members', lane: 'head' },
@@ -205,7 +205,7 @@ describe('pruning', () => {
     expect(runIds(store)).toEqual([10, 13, 14])
   })
 
-  test('examines a bounded number of rows per batch and ends, whichever table is longer', async () => {
+  test('pruning examines a bounded number of rows per batch and ends, whichever table is longer', async () => {
     const store = temporaryStore()
     putRuns(
       store,
@@ -223,14 +223,14 @@ describe('pruning', () => {
     expect(await pruneAll(store)).toBe(2)
   })
 
-  test('removes rejects that were resolved long ago, and none that is not', async () => {
+  test('pruning removes only rejects that were resolved long ago', async () => {
     const store = temporaryStore()
     putRejects(store, [`${DAY.old}T00:00:00.000Z`, null, `${DAY.young}T00:00:00.000Z`])
     await pruneAll(store)
     expect(store.column('SELECT id FROM sync_rejects ORDER BY id')).toEqual([2, 3])
   })
 
-  test('removes requests that were done long ago', async () => {
+  test('pruning removes requests that were done long ago', async () => {
     const store = temporaryStore()
     const put = store.db.prepare(
       "INSERT INTO sync_requests (kind, resource, asked_at, done_at) VALUES ('resync', ?, ?, ?)",
@@ -250,13 +250,13 @@ function putRejects(store: TemporaryStore, resolved: readonly (string | null)[])
 }
 
 describe('the check of the file', () => {
-  test('finds nothing wrong with a whole one', () => {
+  test('the check finds no problem in an intact file', () => {
     const store = temporaryStore()
     store.put('members', [{ id: 'a' }])
     expect(maintained(store).checkIntegrity()).toEqual([])
   })
 
-  test('names rows that have lost their parent', () => {
+  test('the check names rows that have lost their parent', () => {
     const store = temporaryStore()
     store.db.pragma('foreign_keys = OFF')
     store.db.exec(
@@ -265,7 +265,7 @@ describe('the check of the file', () => {
     expect(maintained(store).checkIntegrity()).toEqual(['2 rows of meeting_attendees refer to missing rows.'])
   })
 
-  test('names an index that has lost a row', () => {
+  test('the check names an index that has lost a row', () => {
     const store = temporaryStore()
     store.put('members', [{ id: 'a' }])
     const { path } = store
@@ -292,7 +292,7 @@ describe('the check of the file', () => {
   })
 })
 
-test('a join on a computed column gives the sqlite3 program all rows, whatever was learned of its index', () => {
+test('a join on a computed column returns all rows to the sqlite3 program, whatever statistics its index has', () => {
   requirePrograms('sqlite3')
   const store = temporaryStore()
   const numbers = Array.from({ length: 300 }, (_, index) => index)

@@ -6,17 +6,17 @@ import { canonicalInstant, isDay } from '../../src/instant.ts'
 import { encodeJson } from '../../src/json.ts'
 import { REJECTS_NOTHING, type TemporaryStore } from './temporary-store.ts'
 
-/** Rows of every resource, made from the declarations' examples, in which every string can be told from all others. */
+/** Rows of every resource, made from the declarations' examples, in which every string is unique. */
 
 const MARKER = /mark-\d+-/g
 
-/** Every string as a marker of its own, and a field more in every object. Instants and days stay what they are. */
+/** Replaces every string by a unique marker and adds a field to every object. Instants and days stay unchanged. */
 export function createMarker(): (value: unknown) => unknown {
   let count = 0
   const text = () => `mark-${count++}-${'語'.repeat(count % 40)}`
   const mark = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(mark)
-    // What an example leaves out is a text as well, so that no column stays empty.
+    // Fields that an example leaves out get a text too, so that no column stays empty.
     if (value === null) return text()
     if (typeof value === 'string') {
       return isDay(value) || canonicalInstant(value) !== undefined ? value : text()
@@ -40,7 +40,7 @@ export interface StoredMarker {
   place: string
 }
 
-/** Every marker that a table holds, with the `table.column` where it stands. */
+/** Every marker in a table, with its `table.column`. */
 export function storedMarkers(store: TemporaryStore): StoredMarker[] {
   const tables = [...TABLES.keys(), 'sync_rejects']
   return tables.flatMap(table =>
@@ -54,7 +54,7 @@ export function storedMarkers(store: TemporaryStore): StoredMarker[] {
   )
 }
 
-/** Whether a text at this place goes when the row is purged. */
+/** Whether a purge of the row removes a text at this place. */
 export function isContentAt(place: string): boolean {
   const [name = '', column = ''] = place.split('.')
   if (name === 'sync_rejects') return column === 'item'
@@ -67,11 +67,11 @@ export interface MarkedRow {
   key: string[]
 }
 
-/** One row of each table, and what hangs on it. */
+/** One row of each table, with its child rows. */
 export interface World {
-  /** Stores all of it; done again with the same, it is what the API gives of rows that have come back. */
+  /** Stores all rows; a second call stores them as rows that have come back. */
   write(now: string): void
-  /** Only what lists and details give, without what is read for each row by itself. */
+  /** Stores only the rows of lists and details, without those of single reads. */
   writeRows(now: string): void
   /** Notes an item that could not be stored under every row that one can be noted under. */
   reject(now: string): void
@@ -129,7 +129,7 @@ export function markedWorld(store: TemporaryStore, mark: (value: unknown) => unk
   ])
 
   const writeRows = (now: string) => {
-    // What a record was before: its change is history.
+    // An earlier state of a record: its change is history.
     store.put('crm_records', [earlier], { now, requested: record[0] ?? '' })
     const { meetings, ...others } = payloads
     putOwn(store, { table: 'meetings', payload: meetings, own: { access: 'open' }, now })

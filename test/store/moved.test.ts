@@ -31,7 +31,7 @@ const write = (store: Store) =>
 
 const MOVED = { code: 'database-moved', exitStatus: EXIT_STATUS.databaseUnavailable }
 
-test('a database that is moved away takes no further commit, and is whole without its -wal', async () => {
+test('a database that is moved away takes no further commit, and is complete without its -wal', async () => {
   const { store, path, folder, pass } = await written()
   const moved = join(folder, 'moved.db')
   renameSync(path, moved)

@@ -53,7 +53,7 @@ async function holdIt(path: string): Promise<Holder> {
 }
 
 describe('one writer per database', () => {
-  test('a second process gets an error that names the holder; kill -9 releases the lock and loses nothing', async () => {
+  test('a second process gets an error that names the holder, and kill -9 releases the lock without loss', async () => {
     const path = join(newFolder(), 'parley.db')
     const holder = await holdIt(path)
     expect(holder.says).toBe('held\n')
@@ -69,14 +69,14 @@ describe('one writer per database', () => {
     store.close()
   })
 
-  test('the same file by another name is held as well', () => {
+  test('the lock holds for the same file under another name', () => {
     const store = temporaryStore()
     const other = join(store.folder, 'other.db')
     symlinkSync(store.path, other)
     expect(refusalOf(() => openAt(other)).code).toBe('database-locked')
   })
 
-  test('a reader may look at any time', async () => {
+  test('a reader may open the file at any time', async () => {
     const store = temporaryStore()
     const reader = openDatabase({ path: store.path, readonly: true })
     store.put('members', [{ id: 'a' }])
@@ -89,12 +89,12 @@ describe('one writer per database', () => {
   })
 })
 
-/** What another program of the same user does: it opens the database for writing, reads something and closes it. */
+/** Acts as another program of the same user: opens the database for writing, reads and closes it. */
 const visit = (path: string): string =>
   execFileSync('sqlite3', [path, "SELECT value FROM sync_meta WHERE key = 'x'"], { encoding: 'utf8' }).trim()
 
 describe('the locks of the writer', () => {
-  test('survive that a connection of the same process is open while it opens the database', () => {
+  test('the locks stay when another connection of the same process opens and closes', () => {
     const path = join(newFolder(), 'parley.db')
     openAt(path).close()
     const reader = openDatabase({ path, readonly: true })
@@ -111,7 +111,7 @@ describe('the locks of the writer', () => {
     store.close()
   })
 
-  test('keep others out of the lock file, which has the mode of the database', () => {
+  test('the lock file has the mode of the database and keeps other users out', () => {
     const path = join(newFolder(), 'parley.db')
     const modeOfLock = () => statSync(`${path}-lock`).mode & 0o777
     openAt(path, 0o640).close()
@@ -124,7 +124,7 @@ describe('the locks of the writer', () => {
 })
 
 describe('a database with a second name', () => {
-  test.each(['first', 'second'])('is refused by its %s name and not touched', name => {
+  test.each(['first', 'second'])('a database is refused by its %s name and not changed', name => {
     const folder = newFolder()
     const path = join(folder, 'first.db')
     openAt(path).close()
@@ -139,7 +139,7 @@ describe('a database with a second name', () => {
     openAt(path).close()
   })
 
-  test('may be read', () => {
+  test('a database with a second name may be read', () => {
     const folder = newFolder()
     const path = join(folder, 'first.db')
     openAt(path).close()
@@ -154,7 +154,7 @@ describe('a database with a second name', () => {
     ['/data', true],
     ['/data/other.db', false],
     ['/srv/parley.db', false],
-  ])('by a mount: whether %s is a mount point is read from the mount table (%s)', (path, isOne) => {
+  ])('the mount table decides whether %s is a mount point (%s)', (path, isOne) => {
     const table = String.raw`22 27 0:21 / /proc rw,nosuid - proc proc rw
 1143 1130 8:1 /srv/parley.db /data/parley.db rw,relatime - ext4 /dev/sda1 rw
 1144 1130 8:1 /srv/a /data/with\040a\040blank.db rw,relatime - ext4 /dev/sda1 rw
@@ -165,8 +165,8 @@ describe('a database with a second name', () => {
   })
 })
 
-describe('a database that is not ours', () => {
-  test('of someone else is refused and not touched by a byte', () => {
+describe('a database that parley did not create', () => {
+  test('a foreign database is refused and not changed by a byte', () => {
     const path = join(newFolder(), 'foreign.db')
     const foreign = new Database(path)
     foreign.exec('CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)')
@@ -178,7 +178,7 @@ describe('a database that is not ours', () => {
     expect([`${path}-wal`, `${path}-shm`].map(existsSync)).toEqual([false, false])
   })
 
-  test('written by a newer version is refused and not changed by a byte', () => {
+  test('a database of a newer version is refused and not changed by a byte', () => {
     const path = join(newFolder(), 'newer.db')
     openAt(path).close()
     const newer = new Database(path)
@@ -191,7 +191,7 @@ describe('a database that is not ours', () => {
     expect(readFileSync(path).equals(before)).toBe(true)
   })
 
-  test('that is no database at all is refused and not touched', () => {
+  test('a file that is not a database is refused and not changed', () => {
     const path = join(newFolder(), 'letter.txt')
     writeFileSync(path, 'Dear Sir or Madam, this is a letter and no database, whatever you may think of it.')
     const before = readFileSync(path)
@@ -199,13 +199,13 @@ describe('a database that is not ours', () => {
     expect(readFileSync(path).equals(before)).toBe(true)
   })
 
-  test('in a folder that does not exist is refused with a hint', () => {
+  test('a folder that does not exist is refused with a hint', () => {
     const error = refusalOf(() => openAt(join(newFolder(), 'nowhere', 'parley.db')))
     expect(error.exitStatus).toBe(EXIT_STATUS.databaseUnavailable)
     expect(error.hint).toBeTruthy()
   })
 
-  test('an empty file is filled', () => {
+  test('an empty file becomes a warehouse', () => {
     const path = join(newFolder(), 'empty.db')
     writeFileSync(path, '')
     openAt(path).close()
@@ -215,7 +215,7 @@ describe('a database that is not ours', () => {
 
 describe('the files of a warehouse', () => {
   test.each([0o600, 0o640])(
-    'have the mode that was asked for (%o), -wal and -shm too, whatever the umask',
+    'the files have the mode of the settings (%o), -wal and -shm too, whatever the umask',
     mode => {
       const path = join(newFolder(), 'parley.db')
       const umask = process.umask(0o027)
@@ -231,7 +231,7 @@ describe('the files of a warehouse', () => {
     },
   )
 
-  test('get the mode of the settings when they have another, and each change is reported', () => {
+  test('files with another mode get the mode of the settings, and each change is reported', () => {
     const path = join(newFolder(), 'parley.db')
     openAt(path, 0o600).close()
     const changes: ModeChange[] = []
@@ -246,7 +246,7 @@ describe('the files of a warehouse', () => {
     expect(statSync(path).mode & 0o777).toBe(0o640)
   })
 
-  test('let a user read who may not write the folder, after the database was closed', async () => {
+  test('a user who may not write the folder can read the files after the database was closed', async () => {
     const folder = join(newFolder(), 'open')
     mkdirSync(folder)
     const path = join(folder, 'parley.db')
@@ -274,7 +274,7 @@ describe('the files of a warehouse', () => {
     expect(said).toBe('seen\n')
   })
 
-  test('are known by their application id, in WAL mode with foreign keys off', () => {
+  test('a warehouse has its application id, WAL mode and no foreign-key checks', () => {
     const store = temporaryStore()
     const pragma = (name: string) => store.db.pragma(name, { simple: true })
     expect(['application_id', 'journal_mode', 'foreign_keys', 'synchronous'].map(pragma)).toEqual([
@@ -287,7 +287,7 @@ describe('the files of a warehouse', () => {
 })
 
 describe('a process that died', () => {
-  test('has its runs closed by the next one', () => {
+  test('the next process closes the runs of a dead one', () => {
     const path = join(newFolder(), 'parley.db')
     const first = openAt(path)
     first.runs.begin('members', 'history', '2026-01-01T00:00:00.000Z')
@@ -298,7 +298,7 @@ describe('a process that died', () => {
   })
 })
 
-test('a read-only file system is told apart from a missing permission', () => {
+test('a read-only file system is reported differently from a missing permission', () => {
   const said = (code: string) => databaseFault(code, join(newFolder(), 'parley.db'))?.problem
   expect([said('EROFS'), said('EACCES')]).toEqual([
     'its file system is read-only',

@@ -6,12 +6,12 @@ import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 
-/** Somebody who may read a warehouse and its folder, and write neither. */
+/** A user who may read a warehouse and its folder but not write them. */
 
 const NOBODY = 65534
 const isRoot = process.getuid?.() === 0
 
-/** Without root's rights to everything. Not beside other tests of the same process. */
+/** Runs without root's permissions. Not for concurrent tests of the same process. */
 export async function asNobody<T>(work: () => Promise<T>): Promise<T> {
   if (isRoot) process.seteuid?.(NOBODY)
   try {
@@ -21,7 +21,7 @@ export async function asNobody<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Whoever is not root keeps what is theirs. */
+/** A process that is not root keeps its user. */
 export function giveToNobody(path: string): void {
   if (isRoot) chownSync(path, NOBODY, NOBODY)
 }
@@ -50,7 +50,7 @@ const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear
 
 const drop = isRoot ? 'drop' : 'keep'
 
-/** What analysts open a warehouse with, as a command line to which the path and a query are added. */
+/** The programs of analysts, as a command line to which the path and a query are added. */
 export const READERS: Readonly<Record<string, readonly string[]>> = {
   'sqlite3 -readonly': [...(isRoot ? AS_NOBODY : []), 'sqlite3', '-readonly'],
   sqlite3: [...(isRoot ? AS_NOBODY : []), 'sqlite3'],
@@ -58,7 +58,7 @@ export const READERS: Readonly<Record<string, readonly string[]>> = {
   'better-sqlite3': [process.execPath, '-e', NODE, drop],
 }
 
-/** What each of them is given, by its name; what it says on standard error is given too. */
+/** The output of each program by name, with standard error. */
 export async function askAll(database: string, sql: string): Promise<Record<string, string>> {
   const asked = Object.entries(READERS).map(async ([name, [command = '', ...args]]) => {
     const child = spawn(command, [...args, database, sql], { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -68,11 +68,11 @@ export async function askAll(database: string, sql: string): Promise<Record<stri
   return Object.fromEntries(await Promise.all(asked))
 }
 
-/** What `askAll` gives when each of them finds this. */
+/** The result of `askAll` when each program returns this. */
 export const allFind = (value: unknown): Record<string, string> =>
   Object.fromEntries(Object.keys(READERS).map(name => [name, String(value)]))
 
-/** Asks again and again until it is killed, with a connection of its own each time; a line for each answer or error. */
+/** Queries repeatedly until it is killed, each time with a new connection; prints a line for each answer or error. */
 const AGAIN = `
   const Database = require(${JSON.stringify(SQLITE)})
   new Database(':memory:').close()
@@ -90,7 +90,7 @@ const AGAIN = `
   }
   ask()`
 
-/** Somebody who goes on reading. */
+/** A process that reads repeatedly. */
 export interface Reading {
   /** How many answers there have been. */
   count(): number
@@ -98,7 +98,7 @@ export interface Reading {
   end(): Promise<string[]>
 }
 
-/** @param patienceMs for which it waits where it finds the database busy */
+/** @param patienceMs how long it waits for a busy database */
 export async function keepReading(database: string, sql: string, patienceMs: number): Promise<Reading> {
   const child = spawn(process.execPath, ['-e', AGAIN, drop, database, sql, String(patienceMs)], {
     stdio: ['ignore', 'pipe', 'inherit'],

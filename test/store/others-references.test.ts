@@ -38,7 +38,7 @@ const rowsOf = ({ db }: TemporaryStore, tables: readonly string[]) =>
 describe.each(['', 'ON DELETE RESTRICT', 'ON DELETE CASCADE', 'ON DELETE SET NULL'])(
   "an analyst's tables with foreign keys (%s)",
   onDelete => {
-    test('neither keep rows from being replaced nor lose any themselves', () => {
+    test('the foreign keys do not block the replacement of rows, and no row of the analyst is lost', () => {
       const store = temporaryStore()
       store.put('teams', [team('a', 'b')])
       store.put('meetings', [meeting('first', ['a', 'b'])])

@@ -18,7 +18,7 @@ const WRITTEN = '2026-01-01T00:00:00.000Z'
 const WITHDRAWN = '2026-01-10T00:00:00.000Z'
 const LATER = '2026-02-10T00:00:00.000Z'
 
-/** Every place at which text or JSON of others can stand and is not purged. */
+/** Every place where text or JSON of people can be stored and is not purged. */
 function contentPlaces(): string[] {
   return [...TABLES.values()].flatMap(({ table }) =>
     Object.entries(table.columns)
@@ -40,15 +40,15 @@ function purge(store: TemporaryStore, before = LATER, limit = 1000) {
   return store.db.transaction(() => store.purger.purge({ before, limit, now: before }))()
 }
 
-/** Markers that stand anywhere in the files of a database. */
+/** Markers that are anywhere in the files of a database. */
 function markersInFiles(path: string): Set<string> {
   const files = ['', '-wal', '-shm'].map(suffix => `${path}${suffix}`).filter(file => existsSync(file))
   const bytes = Buffer.concat(files.map(file => readFileSync(file)))
   return markersIn(bytes.toString('latin1'))
 }
 
-describe('the content of what was withdrawn', () => {
-  test('is in none of the database’s files once it is purged, while keys and states stay', async () => {
+describe('the content of deleted rows', () => {
+  test('purged content is in no file of the database, while keys and states stay', async () => {
     const { path, store, worlds } = openWorlds(1)
     const before = storedMarkers(store)
     const filled = new Set(before.map(({ place }) => place))
@@ -66,7 +66,7 @@ describe('the content of what was withdrawn', () => {
     expect(left).toContain(`${worlds[0]?.meeting.split('-').slice(0, 2).join('-')}-`)
   })
 
-  test('leaves no copies either that moving rows has made, once the file is rebuilt', async () => {
+  test('a rebuild of the file removes copies that moving rows has made', async () => {
     const { path, store, worlds } = openWorlds(60)
     const purged = worlds.filter((_, index) => index % 3 === 0)
     const before = storedMarkers(store)
@@ -84,7 +84,7 @@ describe('the content of what was withdrawn', () => {
     expect(gone.filter(marker => left.has(marker))).toEqual([])
   })
 
-  test('is not in what was freed before it was withdrawn either', async () => {
+  test('purged content is not in pages that were freed before its deletion', async () => {
     const { path, store } = openWorlds(0)
     const mark = createMarker()
     const meeting = (attendees: number) => ({
@@ -100,7 +100,7 @@ describe('the content of what was withdrawn', () => {
     expect(markersInFiles(path)).toEqual(last)
   })
 
-  test('is not in the samples that an ANALYZE by hand has taken', async () => {
+  test('purged content is not in the samples of an ANALYZE by hand', async () => {
     const { path, store } = openWorlds(0)
     const mark = createMarker()
     const attendees = Array.from({ length: 100 }, () => ({ attendee_user_email: mark('mail') }))
@@ -114,7 +114,7 @@ describe('the content of what was withdrawn', () => {
     expect(markersInFiles(path)).toEqual(new Set())
   })
 
-  test('is as long as a reader holds the log not cleared from it, which is said', async () => {
+  test('purged content stays in the WAL as long as a reader holds it, and this is reported', async () => {
     const { path, store } = openWorlds(1)
     const reader = openDatabase({ path, readonly: true })
     reader.exec('BEGIN')
@@ -128,7 +128,7 @@ describe('the content of what was withdrawn', () => {
   })
 })
 
-test('what purging leaves in SQLite’s files is noted with it, and until each of them is clean', async () => {
+test('remains of purged content in SQLite’s files are noted in the same transaction, until each file is clean', async () => {
   const { path, store, worlds } = openWorlds(1)
   const remains = () => {
     const { inLog, inFile } = store.purger.remains()
@@ -156,8 +156,8 @@ test('what purging leaves in SQLite’s files is noted with it, and until each o
   store.close()
 })
 
-describe('purging', () => {
-  test('happens once, a bounded batch at a time, and only to what was withdrawn before', () => {
+describe('the purge of content', () => {
+  test('a row is purged once, in bounded batches, and only after its deletion', () => {
     const { store, worlds } = openHere(1)
     withdrawAll(store, worlds[0]?.rows ?? [])
     const noted = store.column('SELECT count(*) FROM sync_erasures')[0] as number
@@ -170,7 +170,7 @@ describe('purging', () => {
     expect(store.column('SELECT total_changes()')).toEqual(changes)
   })
 
-  test('leaves a row alone that is live, whatever was noted of it', () => {
+  test('a live row is not purged, whatever was noted about it', () => {
     const store = temporaryStore()
     store.put('members', [{ id: 'a', name: 'x' }], { now: WRITTEN })
     store.purgeQueue.note('members', ['a'], WITHDRAWN)
@@ -178,7 +178,7 @@ describe('purging', () => {
     expect(store.column('SELECT name FROM members')).toEqual(['x'])
   })
 
-  test('counts the rows below a row, so that meetings with long transcripts make short batches', () => {
+  test('a batch counts the rows below a row, so that meetings with long transcripts make small batches', () => {
     const store = temporaryStore()
     const meetings = ['a', 'b', 'c', 'd']
     store.put(
@@ -198,7 +198,7 @@ describe('purging', () => {
     expect(store.column('SELECT count(*) FROM transcript_entries')).toEqual([0])
   })
 
-  test('of one copy leaves the e-mail what its other copy says, and of both takes it all', () => {
+  test('purging one copy leaves the e-mail the content of its other copy, and purging both leaves none', () => {
     const store = temporaryStore()
     const copy = (id: string) => ({ id, header_message_id: 'h', subject: `of ${id}`, received_at: WRITTEN })
     store.put('message_copies', [copy('a'), copy('b')])
@@ -224,7 +224,7 @@ describe('purging', () => {
     ])
   })
 
-  test('keeps that a record changed and forgets from what to what', () => {
+  test('purging keeps the fact that a record changed and removes the values', () => {
     const store = temporaryStore()
     const put = (fields: unknown, now: string) =>
       store.put('crm_records', [{ id: 'r', object: 'deal', fields }], { requested: 'deal', now })
@@ -238,12 +238,12 @@ describe('purging', () => {
     const changes = 'SELECT field, old_value, new_value FROM crm_record_changes'
     expect(store.all(changes)).toEqual([{ field: 'stage', old_value: null, new_value: null }])
     put({ stage: 'b' }, LATER)
-    // What it said when it was purged is not known, so nothing is seen to change.
+    // Its content before the purge is not known, so no change is detected.
     expect(store.all(changes)).toHaveLength(1)
     expect(store.column('SELECT fields FROM live_crm_records')).toEqual(['{"stage":"b"}'])
   })
 
-  test('of a meeting that is withheld says still that it is', () => {
+  test('a purged withheld meeting is still marked as withheld', () => {
     const { store, worlds } = openHere(1)
     const meeting = worlds[0]?.meeting ?? ''
     withhold(store, meeting)
@@ -257,8 +257,8 @@ describe('purging', () => {
   })
 })
 
-describe('a row that comes back', () => {
-  test('before its time is not purged', () => {
+describe('a deleted row that comes back', () => {
+  test('a row that comes back in time is not purged', () => {
     const { store, worlds } = openHere(1)
     const before = contents(store)
     withdrawAll(store, worlds[0]?.rows ?? [])
@@ -268,7 +268,7 @@ describe('a row that comes back', () => {
     expect(contents(store)).toEqual(before)
   })
 
-  test('after it was purged has all that it had, once it is written again', () => {
+  test('a purged row that comes back has all its content when it is written again', () => {
     const { store, worlds } = openHere(1)
     const before = contents(store)
     withdrawAll(store, worlds[0]?.rows ?? [])
@@ -280,7 +280,7 @@ describe('a row that comes back', () => {
     expect(store.column('SELECT table_name FROM sync_erasures')).toEqual([])
   })
 
-  test('is read in full: what was put off is due, and what was purged is pending', () => {
+  test('a row that comes back is read in full: postponed reads are due, and purged parts are pending', () => {
     const { store, worlds } = openHere(1)
     const { copy = '', meeting = '', rows = [] } = worlds[0] ?? {}
     store.tasks.add({ feed: 'message_bodies.read', key: copy, dueAt: '2027-01-01T00:00:00.000Z' })
@@ -293,7 +293,7 @@ describe('a row that comes back', () => {
     expect(pending(store)).toEqual({ bodies: [copy], transcripts: [meeting] })
   })
 
-  test('as another copy of the same e-mail has the e-mail live again', () => {
+  test('another copy of the same e-mail makes the e-mail live again', () => {
     const store = temporaryStore()
     const copy = (id: string) => ({ id, header_message_id: 'h', subject: 's', received_at: WRITTEN })
     store.put('message_copies', [copy('a')])
@@ -304,7 +304,7 @@ describe('a row that comes back', () => {
     ])
   })
 
-  test('and is withdrawn anew is purged anew', () => {
+  test('a row that is deleted again is purged again', () => {
     const store = temporaryStore()
     const member = { id: 'a', name: 'x' }
     store.put('members', [member], { now: WRITTEN })
@@ -319,7 +319,7 @@ describe('a row that comes back', () => {
 })
 
 describe('a message that moves to another e-mail', () => {
-  test('leaves the one that it was part of to be purged', () => {
+  test('the e-mail that the message has left is purged', () => {
     const store = temporaryStore()
     const copy = (header: string) => ({
       id: 'a',
@@ -337,7 +337,7 @@ describe('a message that moves to another e-mail', () => {
   })
 })
 
-describe('an answer that comes late', () => {
+describe('an answer that arrives late', () => {
   const entry = { speaker_name: 'x', text: 'late' }
   const result = { id: 'late', playbook_name: 'late' }
   const tombstone = (store: TemporaryStore, meeting: string) =>
@@ -346,7 +346,7 @@ describe('an answer that comes late', () => {
   test.each([
     ['tombstoned', tombstone],
     ['withheld', withhold],
-  ])('brings no transcript and no results to a meeting that is %s', (_state, withdraw) => {
+  ])('a late answer brings no transcript and no results to a meeting that is %s', (_state, withdraw) => {
     const { store, worlds } = openHere(1)
     const meeting = worlds[0]?.meeting ?? ''
     withdraw(store, meeting)
@@ -357,7 +357,7 @@ describe('an answer that comes late', () => {
     expect(store.column("SELECT count(*) FROM playbook_results WHERE id = 'late'")).toEqual([0])
   })
 
-  test('brings no text to an e-mail all of whose copies are gone', () => {
+  test('a late answer brings no text to an e-mail whose copies are all deleted', () => {
     const { store, worlds } = openHere(1)
     const copy = worlds[0]?.copy ?? ''
     store.tombstone('message_copies', [[copy]], WITHDRAWN)
@@ -391,7 +391,7 @@ function fill(store: TemporaryStore, count: number): World[] {
   return worlds
 }
 
-/** What a 403 for a meeting leaves behind. */
+/** The rows of a meeting after a 403. */
 function withhold(store: TemporaryStore, meeting: string): void {
   store
     .prepare("UPDATE meetings SET access = 'withheld', transcript_state = 'withheld' WHERE id = ?")

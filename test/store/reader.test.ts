@@ -32,7 +32,7 @@ async function beingOpened() {
   chmodSync(`${path}-shm`, 0o444)
   return {
     path,
-    /** What the writer does next. */
+    /** The next action of the writer. */
     fill() {
       const user = process.geteuid?.() ?? 0
       process.seteuid?.(process.getuid?.() ?? 0)
@@ -43,8 +43,8 @@ async function beingOpened() {
   }
 }
 
-describe('a reader that may not write the files of a database that a writer is opening', () => {
-  test('waits until it can be read', async () => {
+describe('a reader without write permission on a database that a writer is opening', () => {
+  test('the reader waits until it can read', async () => {
     const { path, fill } = await beingOpened()
     let pauses = 0
     const pause = () => {
@@ -59,7 +59,7 @@ describe('a reader that may not write the files of a database that a writer is o
     expect(pauses).toBe(3)
   })
 
-  test('fails in the end because the database is busy, not because of a missing permission', async () => {
+  test('the reader fails in the end because the database is busy, not because of a missing permission', async () => {
     const { path } = await beingOpened()
     let waitedMs = 0
     await asNobody(async () => {

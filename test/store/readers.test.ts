@@ -28,8 +28,8 @@ async function openPlace(context: TestContext) {
 
 const companions = ({ file }: Place) => ['-wal', '-shm'].map(end => existsSync(`${file}${end}`))
 
-describe('a user who may read the file but not write its folder can read it', () => {
-  test('while the daemon writes, and after it has stopped', async context => {
+describe('a user who may read the file but not write its folder', () => {
+  test('the user can read while the daemon writes, and after it has stopped', async context => {
     const { simulator, place } = await openPlace(context)
     const daemon = startDaemon(context, place)
     await loaded(place.file)
@@ -43,13 +43,13 @@ describe('a user who may read the file but not write its folder can read it', ()
     expect(companions(place)).toEqual([true, true])
   })
 
-  test('after the daemon was killed, with all its commits, and while the next daemon runs', async context => {
+  test('the user can read all commits after the daemon was killed, and while the next daemon runs', async context => {
     const { place } = await openPlace(context)
     const daemon = startDaemon(context, place)
     await loaded(place.file)
     daemon.signal('SIGKILL')
     await daemon.ended
-    // What was committed last is in the -wal alone.
+    // Only the -wal has the last commits.
     expect(readFileSync(`${place.file}-wal`).length).toBeGreaterThan(0)
     const found = await askAll(place.file, COUNT)
     expect(found).toEqual(allFind(column(place.file, COUNT)[0]))
@@ -58,7 +58,7 @@ describe('a user who may read the file but not write its folder can read it', ()
     expect(Object.values(await askAll(place.file, COUNT)).map(Number)).not.toContain(Number.NaN)
   })
 
-  test('after a backfill, and after one that two signals ended at once', async context => {
+  test('the user can read after a backfill, and after one that two signals ended at once', async context => {
     const { place } = await openPlace(context)
     expect(await parley(['backfill'], place)).toMatchObject({ status: 0 })
     const found = allFind(column(place.file, COUNT)[0])
@@ -76,7 +76,7 @@ describe('a user who may read the file but not write its folder can read it', ()
     expect(await askAll(place.file, COUNT)).toEqual(found)
   })
 
-  test('after each command that opens it', async context => {
+  test('the user can read after each command that opens the file', async context => {
     const { place } = await openPlace(context)
     await parley(['backfill'], place)
     const found = allFind(column(place.file, COUNT)[0])
@@ -88,7 +88,7 @@ describe('a user who may read the file but not write its folder can read it', ()
     expect(await askAll(join(place.cwd, 'copy.db'), COUNT)).toEqual(found)
   })
 
-  test('after it was refused, by a version that is too old or for an upgrade that fails', async context => {
+  test('the user can read after a version that is too old was refused, and after a failed upgrade', async context => {
     const { place } = await openPlace(context)
     await parley(['backfill'], place)
     const found = allFind(column(place.file, COUNT)[0])
@@ -108,7 +108,7 @@ describe('a user who may read the file but not write its folder can read it', ()
   })
 })
 
-describe('without the -wal and -shm files', () => {
+describe('a file without its -wal and -shm', () => {
   test('a user who may not write the folder cannot read it until a parley command has run on it', async context => {
     const { place } = await openPlace(context)
     await parley(['backfill'], place)
@@ -126,7 +126,7 @@ describe('without the -wal and -shm files', () => {
     expect(await askAll(place.file, COUNT)).toEqual(allFind(count))
   })
 
-  test('a snapshot needs none, wherever it is taken', async context => {
+  test('a snapshot needs no -wal and -shm, wherever it is', async context => {
     const { place } = await openPlace(context)
     await parley(['backfill'], place)
     expect(await parley(['snapshot', 'copy.db'], place)).toMatchObject({ status: 0 })
@@ -153,19 +153,19 @@ function olderWarehouse(): string {
   return path
 }
 
-/** While a writer that starts is about to fill the `-shm`: SQLite refuses those who may not write it at once. */
+/** While a starting writer is about to fill the `-shm`, SQLite refuses users who may not write it at once. */
 const NO_WAIT_HELPS = 'SQLITE_READONLY_RECOVERY'
 
-describe('repeated reads find the same rows', () => {
+describe('reads that are repeated', () => {
   test.each([
-    ['and wait where it is busy', 5000, [String(TEAMS), NO_WAIT_HELPS]],
+    ['wait for a busy file', 5000, [String(TEAMS), NO_WAIT_HELPS]],
     [
-      'and do not wait',
+      'do not wait',
       0,
       [String(TEAMS), NO_WAIT_HELPS, 'SQLITE_BUSY', 'SQLITE_BUSY_RECOVERY', 'SQLITE_BUSY_SNAPSHOT'],
     ],
   ])(
-    '%s, while it is upgraded, written, purged in, rebuilt and closed, ten times over',
+    'reads that %s find the same rows while the file is upgraded, written, purged, rebuilt and closed, ten times over',
     async (_, patience, allowed) => {
       const path = olderWarehouse()
       const reading = await keepReading(path, 'SELECT count(*) FROM teams', patience)

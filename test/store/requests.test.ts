@@ -11,7 +11,7 @@ const NOW = '2026-01-01T00:00:00.000Z'
 
 const wish = (resource: Wish['resource']): Wish => ({ kind: 'resync', resource })
 
-/** Stands at one instant, and does this whenever somebody waits for a moment. */
+/** A clock that stands still, and calls this at every short wait. */
 function clockThat(whileWaiting: () => void, elapsed: () => number = () => 0): Clock {
   return {
     now: () => Date.parse(NOW),
@@ -33,8 +33,8 @@ async function refusalOf(asking: Promise<unknown>): Promise<StopError> {
   throw error ?? new Error('it was not refused')
 }
 
-describe('what is asked of the writer', () => {
-  test('stands open, the first first, until it is done', async () => {
+describe('a request to the writer', () => {
+  test('a request stays open, the first one first, until it is done', async () => {
     const store = temporaryStore()
     const requests = createRequests(store.prepare)
     await askWriter(store.path, wish('meetings'), STILL)
@@ -47,7 +47,7 @@ describe('what is asked of the writer', () => {
     expect(requests.open().map(({ resource }) => resource)).toEqual(['teams'])
   })
 
-  test('is not left twice while it is open, and is again once it was done', async () => {
+  test('a request is not added twice while it is open, and can be added again after it was done', async () => {
     const store = temporaryStore()
     const requests = createRequests(store.prepare)
     await askWriter(store.path, wish('teams'), STILL)
@@ -58,7 +58,7 @@ describe('what is asked of the writer', () => {
     expect(requests.open().map(({ id }) => id)).toEqual([2])
   })
 
-  test('is forgotten some time after it was done, and never before', async () => {
+  test('a request is forgotten some time after it was done, and never before', async () => {
     const store = temporaryStore()
     const requests = createRequests(store.prepare)
     for (const resource of ['teams', 'members', 'meetings'] as const) {
@@ -70,7 +70,7 @@ describe('what is asked of the writer', () => {
     expect(store.column('SELECT resource FROM sync_requests')).toEqual(['members', 'meetings'])
   })
 
-  test('by a newer version and not understood is left to it', () => {
+  test('a request of a newer version that is not understood is left to that version', () => {
     const store = temporaryStore()
     store.db.exec(
       `INSERT INTO sync_requests (kind, resource, asked_at)
@@ -80,7 +80,7 @@ describe('what is asked of the writer', () => {
     expect(readRequests(store.db)).toEqual([])
   })
 
-  test('tells who the writer is', async () => {
+  test('a request shows who the writer is', async () => {
     const store = temporaryStore()
     expect(await askWriter(store.path, wish('teams'), STILL)).toEqual({
       pid: process.pid,
@@ -90,8 +90,8 @@ describe('what is asked of the writer', () => {
   })
 })
 
-describe('the writer', () => {
-  test('notices that others have written, once, and not what it wrote itself', async () => {
+describe('the writer of the warehouse', () => {
+  test('the writer notices the writes of others once, and not its own', async () => {
     const store = temporaryStore()
     const { changedByOthers } = createRequests(store.prepare)
     expect([changedByOthers(), changedByOthers()]).toEqual([true, false])
@@ -101,7 +101,7 @@ describe('the writer', () => {
     expect([changedByOthers(), changedByOthers()]).toEqual([true, false])
   })
 
-  test('is waited for while its transaction lasts', async () => {
+  test("the writer's transaction makes a request wait", async () => {
     const store = temporaryStore()
     store.db.exec('BEGIN IMMEDIATE')
     await askWriter(
@@ -112,7 +112,7 @@ describe('the writer', () => {
     expect(readRequests(store.db)).toHaveLength(1)
   })
 
-  test('that never pauses is waited for for 10 s, and then it ends with 75', async () => {
+  test('a writer that never pauses is waited for for 10 s, and then the request ends with 75', async () => {
     const store = temporaryStore()
     store.db.exec('BEGIN IMMEDIATE')
     let waited = 0
@@ -129,7 +129,7 @@ describe('the writer', () => {
     expect(readRequests(store.db)).toEqual([])
   })
 
-  test('goes on writing when the one who asked is gone', async () => {
+  test('the writer continues when the requester is gone', async () => {
     const store = temporaryStore()
     await store.transaction(() => store.state.setMeta('x', 'before'))
     await askWriter(store.path, wish('teams'), STILL)
@@ -140,7 +140,7 @@ describe('the writer', () => {
     reader.close()
   })
 
-  test('may end meanwhile, and -wal and -shm stay for those who may only read the folder', async () => {
+  test('the writer may end meanwhile, and -wal and -shm stay for users who may only read the folder', async () => {
     const path = `${newFolder()}/parley.db`
     const store = openAt(path)
     const other = new Database(path)
@@ -161,8 +161,8 @@ describe('the writer', () => {
   })
 })
 
-describe('a request is refused', () => {
-  test('with 73 to someone who may not write the file', async () => {
+describe('a refused request', () => {
+  test('a request of a user who may not write the file is refused with 73', async () => {
     const folder = newFolder()
     const path = `${folder}/parley.db`
     openAt(path, 0o644).close()
@@ -176,7 +176,7 @@ describe('a request is refused', () => {
     expect(message).toContain('no permission to open or write it')
   })
 
-  test('with 75 while an older version is the writer, which would not hear it', async () => {
+  test('a request to a writer of an older version, which would not see it, is refused with 75', async () => {
     const store = temporaryStore()
     store.db.exec('DROP TABLE sync_requests')
     const { exitStatus, message } = await refusalOf(askWriter(store.path, wish('teams'), STILL))
@@ -185,7 +185,7 @@ describe('a request is refused', () => {
     expect(readRequests(store.db)).toEqual([])
   })
 
-  test('with 73 where a newer version has made the database', async () => {
+  test('a request on a database of a newer version is refused with 73', async () => {
     const store = temporaryStore()
     store.db.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('x', 99999999999999)")
     const { code } = await refusalOf(askWriter(store.path, wish('teams'), STILL))

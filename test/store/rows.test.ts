@@ -31,7 +31,7 @@ const record = (fields: unknown, more = {}) => ({
 })
 
 describe('a row that is written again', () => {
-  test('and is the same costs no write at all', () => {
+  test('an unchanged row costs no write', () => {
     const store = temporaryStore()
     const meeting = {
       meeting_id: 'm',
@@ -49,7 +49,7 @@ describe('a row that is written again', () => {
     expect(store.column('SELECT _synced_at FROM meetings')).toEqual([FIRST])
   })
 
-  test('with the fields of its JSON in another order is the same', () => {
+  test('a row whose JSON has another field order is unchanged', () => {
     const store = temporaryStore()
     store.put('crm_records', [record({ a: 1, b: { c: 1, d: [1, 2] } })], { requested: 'deal' })
     const [written] = store.put('crm_records', [record({ b: { d: [1, 2], c: 1 }, a: 1 })], {
@@ -62,7 +62,7 @@ describe('a row that is written again', () => {
     ).toBe('changed')
   })
 
-  test('and has changed keeps when it was first seen and moves when it was synced', () => {
+  test('a changed row keeps its first-seen time and moves its synced time', () => {
     const store = temporaryStore()
     store.put('members', [{ id: 'a', name: 'x' }], { now: FIRST })
     store.put('members', [{ id: 'a', name: 'y' }], { now: LATER })
@@ -81,7 +81,7 @@ describe('a row that is written again', () => {
     ])
   })
 
-  test('after it was tombstoned is live again, even when nothing else changed', () => {
+  test('a deleted row is live again, even when nothing else changed', () => {
     const store = temporaryStore()
     store.put('members', [{ id: 'a' }], { now: FIRST })
     expect(store.tombstone('members', [['a'], ['unknown']], LATER)).toBe(1)
@@ -93,7 +93,7 @@ describe('a row that is written again', () => {
     expect(store.column('SELECT count(*) FROM live_members')).toEqual([1])
   })
 
-  test('has its children replaced, and its row touched when only they changed', () => {
+  test('the children of a row are replaced, and the row is touched when only they changed', () => {
     const store = temporaryStore()
     store.put(
       'teams',
@@ -114,7 +114,7 @@ describe('a row that is written again', () => {
     expect(store.column('SELECT team_id || member_id FROM team_members')).toEqual(['uc'])
   })
 
-  test('has children of its children replaced as well', () => {
+  test('the children of children are replaced too', () => {
     const store = temporaryStore()
     const meeting = (...chapters: string[][]) => ({
       meeting_id: 'm',
@@ -131,7 +131,7 @@ describe('a row that is written again', () => {
 })
 
 describe('a child that cannot be stored', () => {
-  test('goes to the rejects and leaves its parent and its siblings stored', () => {
+  test('the child becomes a reject, and its parent and siblings are stored', () => {
     const store = temporaryStore()
     const rejected: string[] = []
     const report = {
@@ -174,7 +174,7 @@ describe('fields without a column', () => {
 
   test.each([
     [
-      'that the list has dropped go',
+      'that the list has dropped are removed',
       [
         ['list', { a: 1, b: 2 }],
         ['list', { b: 2 }],
@@ -182,7 +182,7 @@ describe('fields without a column', () => {
       { b: 2 },
     ],
     [
-      'that were the last go',
+      'that were the last are removed',
       [
         ['list', { a: 1 }],
         ['list', {}],
@@ -207,7 +207,7 @@ describe('fields without a column', () => {
       { a: 1, b: 2 },
     ],
     [
-      'that single reads have dropped go',
+      'that single reads have dropped are removed',
       [
         ['list', {}],
         ['single', { a: 1, b: 2 }],
@@ -226,18 +226,18 @@ describe('fields without a column', () => {
       null,
     ],
     [
-      'that both show are the newest',
+      'that both show have the newest value',
       [
         ['list', { a: 1 }],
         ['single', { a: 2 }],
       ],
       { a: 2 },
     ],
-  ] as const)('%s', (_, answers, expected) => {
+  ] as const)('fields %s', (_, answers, expected) => {
     expect(extraAfter(temporaryStore(), answers)).toEqual(expected)
   })
 
-  test('that another row has shown are dropped of this one too, also by a later process', () => {
+  test('fields that another row has shown are dropped from this one too, also by a later process', () => {
     const folder = newFolder()
     const path = join(folder, 'parley.db')
     const first = withShortcuts(openAt(path), folder, path)
@@ -248,7 +248,7 @@ describe('fields without a column', () => {
     second.close()
   })
 
-  test('that a transaction noted which was rolled back are noted again', async () => {
+  test('fields that a rolled-back transaction noted are noted again', async () => {
     const store = temporaryStore()
     const failed = store.transaction(() => {
       extraAfter(store, [['list', { a: 1 }]])
@@ -263,7 +263,7 @@ describe('fields without a column', () => {
     ).toBeNull()
   })
 
-  test('stay in _extra where no list has ever shown them', () => {
+  test('fields that no list has shown stay in _extra', () => {
     const store = temporaryStore()
     const extra = () =>
       store.column('SELECT _extra FROM message_copies').map(text => JSON.parse(String(text)))
@@ -280,8 +280,8 @@ describe('fields without a column', () => {
   })
 })
 
-describe('a transaction', () => {
-  test('that throws leaves nothing behind', async () => {
+describe('a transaction of rows', () => {
+  test('a transaction that throws leaves no change', async () => {
     const store = temporaryStore()
     const work = store.transaction(() => {
       store.put('members', [{ id: 'a' }])
@@ -293,7 +293,7 @@ describe('a transaction', () => {
     expect(store.state.meta('x')).toBe(undefined)
   })
 
-  test('that throws takes nothing with it of those that came at the same time', async () => {
+  test('a transaction that throws does not roll back others of the same moment', async () => {
     const store = temporaryStore()
     const insert = (id: string) => store.db.prepare('INSERT INTO sync_meta VALUES (?, 1)').run(id)
     const settled = await Promise.allSettled([
@@ -311,7 +311,7 @@ describe('a transaction', () => {
     ])
   })
 
-  test('is stored when it resolves: another connection sees it', async () => {
+  test('a transaction is stored when it resolves: another connection sees it', async () => {
     const store = temporaryStore()
     const { openDatabase } = await import('../../src/store/database/open.ts')
     const reader = openDatabase({ path: store.path, readonly: true })
@@ -321,8 +321,8 @@ describe('a transaction', () => {
   })
 })
 
-describe('tombstones', () => {
-  test('of a meeting take its results, and those of other meetings stay', () => {
+describe('tombstones of related rows', () => {
+  test('a deleted meeting takes its results with it, and those of other meetings stay', () => {
     const store = temporaryStore()
     store.put('meetings', [{ meeting_id: 'm' }, { meeting_id: 'n' }])
     store.put('playbook_results', [{ id: 'r1', talk_point_results: [{ id: 'a' }] }, { id: 'r2' }], {
@@ -336,7 +336,7 @@ describe('tombstones', () => {
     expect(store.column('SELECT count(*) FROM live_talk_point_results')).toEqual([0])
   })
 
-  test('of an object take its records and their links on either side', () => {
+  test('a deleted object takes its records and their links on either side with it', () => {
     const store = temporaryStore()
     store.put('crm_objects', [{ name: 'deal' }, { name: 'company' }])
     store.put('crm_records', [record({}, { id: 'd' })], { requested: 'deal' })
@@ -358,7 +358,7 @@ describe('tombstones', () => {
     expect(store.column('SELECT id FROM live_crm_records')).toEqual(['c2'])
   })
 
-  test('of a copy make the merge of its e-mail again, and of the last copy tombstone it', () => {
+  test('a deleted copy makes its e-mail be merged again, and the last copy deletes it', () => {
     const store = temporaryStore()
     const copy = (id: string, subject: string) => ({
       id,
@@ -390,7 +390,7 @@ describe('a value that is nested thousands of levels deep', () => {
       'meetings',
       (inner: unknown) => ({ meeting_id: 'm', action_items: [{ id: 'a', layout: deep(inner) }] }),
     ],
-  ])('changes like any other: %s', (_, table, payload) => {
+  ])('a change of a deep value is stored like any other: %s', (_, table, payload) => {
     const store = temporaryStore()
     const statusOf = (inner: unknown) =>
       store.put(table, [payload(inner)], { requested: 'deal' })[0]?.written.status
@@ -398,7 +398,7 @@ describe('a value that is nested thousands of levels deep', () => {
     expect(store.column('SELECT count(*) FROM crm_record_changes')).toEqual([table === 'crm_records' ? 1 : 0])
   })
 
-  test('is kept beside the words of a transcript, which stay readable', () => {
+  test('a deep value is kept next to the words of a transcript, which stay readable', () => {
     const transcript = entity('transcript', {
       about: '',
       key: ['id'],
@@ -415,8 +415,8 @@ describe('a value that is nested thousands of levels deep', () => {
   })
 })
 
-describe('changes of records', () => {
-  test('tell every field with its old and its new value; what is absent is SQL NULL and a JSON null is null', () => {
+describe('the changes of records', () => {
+  test('a change has every field with its old and new value; an absent field is SQL NULL and a JSON null is null', () => {
     const store = temporaryStore()
     const put = (fields: unknown, now: string) =>
       store.put('crm_records', [record(fields)], { requested: 'deal', now })
@@ -434,14 +434,14 @@ describe('changes of records', () => {
     expect(changes()).toHaveLength(3)
   })
 
-  test('do not tell of fields of a value that come in another order, even when others changed', () => {
+  test('another field order in a value is no change, even when other fields changed', () => {
     const store = temporaryStore()
     store.put('crm_records', [record({ a: { x: 1, y: 2 }, b: 1 })], { requested: 'deal', now: FIRST })
     store.put('crm_records', [record({ a: { y: 2, x: 1 }, b: 2 })], { requested: 'deal', now: LATER })
     expect(store.column('SELECT field FROM crm_record_changes')).toEqual(['b'])
   })
 
-  test('only grow, also when two are seen within one millisecond', () => {
+  test('changes only grow, also two within one millisecond', () => {
     const store = temporaryStore()
     for (const b of [1, 2, 3]) store.put('crm_records', [record({ b })], { requested: 'deal', now: FIRST })
     const told = store.all('SELECT old_value, new_value FROM crm_record_changes ORDER BY observed_at')
@@ -449,7 +449,7 @@ describe('changes of records', () => {
     expect(told.at(-1)?.['new_value']).toBe('3')
   })
 
-  test('keep every digit and hostile field names', () => {
+  test('changes keep every digit and hostile field names', () => {
     const store = temporaryStore()
     const amounts = ['12345678901234567890', '12345678901234567891']
     for (const [index, amount] of amounts.entries()) {
@@ -464,8 +464,8 @@ describe('changes of records', () => {
   })
 })
 
-describe('rejects', () => {
-  test('of the same item only move when it was last seen', () => {
+describe('rejects that repeat', () => {
+  test('a repeated reject of an item only moves its last-seen time', () => {
     const store = temporaryStore()
     const reject = {
       resource: 'members',

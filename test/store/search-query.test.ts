@@ -13,7 +13,7 @@ test.each([
   ['same same "same"', ['same']],
   ['""" " ""', []],
   ['OR NOT (x*) text:y', ['OR', 'NOT', '(x*)', 'text:y']],
-])('%j is looked for as %j', (typed, terms) => {
+])('%j is searched as %j', (typed, terms) => {
   expect(termsOf(typed)).toEqual(terms)
 })
 
@@ -23,11 +23,11 @@ test.each([
   [['ab', '見積書'], '"見積書"'],
   [['見積ア'], '("見積ア" OR "見積ｱ")'],
   [['🙂🙃😉'], '"🙂🙃😉"'],
-])('of %j the index is asked for %j', (terms, match) => {
+])('%j sends %j to the index', (terms, match) => {
   expect(matchOf(terms)).toBe(match)
 })
 
-test('of a very long term the index is asked for some of its parts', () => {
+test('a very long term sends some of its parts to the index', () => {
   const long = Array.from({ length: 900 }, (_, at) => String.fromCodePoint(0x4e00 + at)).join('')
   const parts = matchOf([long])?.split(' AND ') ?? []
   expect(parts.length).toBeLessThanOrEqual(32)
@@ -50,7 +50,7 @@ const ROW: SearchRow = {
 
 const snippet = (text: string, ...terms: string[]) => hitOf({ ...ROW, text }, terms).snippet.text
 
-test('a snippet is the part of the text that has the most of the words', () => {
+test('a snippet is the part of the text with the most words', () => {
   const text = `alpha ${'x '.repeat(200)} alpha beta ${'y '.repeat(200)}`
   expect(snippet(text, 'alpha', 'beta')).toMatch(/^… ?(x )+alpha beta (y )+y?…$/)
 })
@@ -64,14 +64,14 @@ test('a snippet marks the characters of the text, whatever their width', () => {
   expect(marked('Pilot (ABC)', '（ａｂｃ）')).toEqual(['(ABC)'])
 })
 
-test('a snippet never cuts a sign into halves', () => {
+test('a snippet never cuts a character in two', () => {
   for (let before = 48; before < 54; before += 1) {
     const text = `${'🙂'.repeat(40)}${'a'.repeat(before)}budget${'b'.repeat(before)}${'🙂'.repeat(99)}`
     expect(snippet(text, 'budget').isWellFormed()).toBe(true)
   }
 })
 
-test('nothing in a text does anything to a terminal', () => {
+test('no text controls the terminal', () => {
   const nasty = 'budget\u001b[2J\r\n\u202eevil\u0007\u2028end'
   expect(snippet(nasty, 'budget')).toBe('budget [2J evil end')
   const page = searchPage([hitOf({ ...ROW, title: nasty, who: nasty, text: nasty }, ['budget'])], {
@@ -82,7 +82,7 @@ test('nothing in a text does anything to a terminal', () => {
   )
 })
 
-test('hits are bold where there are colours', () => {
+test('hits are bold on a terminal with colours', () => {
   const page = searchPage([hitOf({ ...ROW, text: 'The Budget' }, ['budget'])], { colour: true })
   expect(page).toContain('  The \u001b[1mBudget\u001b[22m\n')
 })

@@ -22,7 +22,7 @@ const WORDS = [
   '導入',
 ]
 
-/** Something of every kind, told apart by the letter. */
+/** An item of every kind, distinguished by a letter. */
 function putOne(store: TemporaryStore, letter: string, word: string): void {
   putMessage(store, { id: `s${letter}`, subject: `Re: ${word} ${letter}`, text: 'Hello' })
   putMessage(store, { id: `t${letter}`, subject: `Hello ${letter}`, text: `We spoke of ${word}.` })
@@ -62,8 +62,8 @@ function inIndex(store: TemporaryStore, index: string, trigram: string): unknown
   return store.db.prepare(`SELECT rowid FROM ${index} WHERE ${index} MATCH ?`).pluck().all(`"${trigram}"`)
 }
 
-describe('every kind of text is found', () => {
-  test.each(WORDS)('that says %s', async word => {
+describe('the texts that a search finds', () => {
+  test.each(WORDS)('a search for %s finds text of every kind', async word => {
     const store = temporaryStore()
     putOne(store, 'x', word)
     putOne(store, 'y', 'something else')
@@ -75,7 +75,7 @@ describe('every kind of text is found', () => {
     if (!word.includes('"')) expect(before).toEqual(KINDS_OF_ONE)
   })
 
-  test('in rows written before and after the indices were created', async () => {
+  test('a search finds rows written before and after the indices were created', async () => {
     const store = temporaryStore()
     putOne(store, 'a', 'budget')
     await build(store)
@@ -86,7 +86,7 @@ describe('every kind of text is found', () => {
     expect(ask(store, 'budget').unindexed).toBe(0)
   })
 
-  test('whether letters are capital or small, beyond ASCII too', async () => {
+  test('a search ignores letter case, beyond ASCII too', async () => {
     const store = temporaryStore()
     putMessage(store, { id: 'm', subject: 'MÜLLER und Söhne', text: 'Élève, ПРИВЕТ' })
     for (const word of ['müller', 'Müller', 'SÖHNE', 'élève', 'привет']) {
@@ -98,7 +98,7 @@ describe('every kind of text is found', () => {
     }
   })
 
-  test('whether characters have full or half width, in the texts and in the terms', async () => {
+  test('a search ignores full and half width, in texts and in terms', async () => {
     const store = temporaryStore()
     const texts = [
       'ＡＢＣ商事 Ｑ２',
@@ -128,7 +128,7 @@ describe('every kind of text is found', () => {
     expect(ask(store, 'ａｂｃ商事').sql).toContain('MATCH')
   })
 
-  test('in the answers to a playbook, with their question, of live results of open meetings', async () => {
+  test('a search finds answers to a playbook, with their question, of live results of open meetings', async () => {
     const store = temporaryStore()
     for (const [id, access] of [
       ['open', 'open'],
@@ -162,7 +162,7 @@ describe('every kind of text is found', () => {
     }
   })
 
-  test('when all words occur in one text, and not when they occur in two', async () => {
+  test('a search finds all words in one text, and not in two', async () => {
     const store = temporaryStore()
     putMessage(store, { id: 'a', subject: 'Budget', text: 'of Hamburg' })
     putMessage(store, { id: 'b', subject: 'Budget', text: 'of Madrid' })
@@ -172,8 +172,8 @@ describe('every kind of text is found', () => {
   })
 })
 
-describe('only live rows are found', () => {
-  test('and neither deleted nor withheld ones', async () => {
+describe('the rows that a search finds', () => {
+  test('a search finds neither deleted nor withheld rows', async () => {
     const store = temporaryStore()
     putOne(store, 'a', 'budget')
     putOne(store, 'b', 'budget')
@@ -187,8 +187,8 @@ describe('only live rows are found', () => {
   })
 })
 
-describe('an index is kept', () => {
-  test('when rows change, go and come', async () => {
+describe('an index that is kept up to date', () => {
+  test('the index follows rows that change, disappear and arrive', async () => {
     const store = temporaryStore()
     putOne(store, 'a', 'budget')
     putOne(store, 'b', 'budget')
@@ -207,7 +207,7 @@ describe('an index is kept', () => {
     expect(inIndex(store, 'search_transcripts', 'ewa')).toHaveLength(1)
   })
 
-  test('whatever is written while it is built', async () => {
+  test('the index follows every write while it is built', async () => {
     const store = temporaryStore()
     for (let at = 0; at < 200; at += 1) putOne(store, `a${at}`, `budget${MUCH}`)
     let pieces = 0
@@ -236,7 +236,7 @@ describe('an index is kept', () => {
   }
   const deed = <Given>(given: fc.Arbitrary<Given>, act: (store: TemporaryStore, given: Given) => void) =>
     given.map(one => (store: TemporaryStore) => store.db.transaction(() => act(store, one))())
-  /** What changes the texts, or brings the indices a step on. */
+  /** Changes the texts, or advances the indices by a step. */
   const deeds = fc.array(
     fc.oneof(
       deed(fc.record({ id: number.map(String), subject: text }), putMessage),
@@ -267,7 +267,7 @@ describe('an index is kept', () => {
       return all
     })
 
-  test('so that it equals a new index, whatever rows are written, deleted, purged and read again', async () => {
+  test('the index equals a new one, whatever rows are written, deleted, purged and read again', async () => {
     await fc.assert(
       fc.asyncProperty(deeds, async some => {
         const store = temporaryStore()
@@ -282,7 +282,7 @@ describe('an index is kept', () => {
     )
   })
 
-  test('by every program that writes, not by parley alone', async () => {
+  test('the index follows writes of every program, not of parley alone', async () => {
     const store = temporaryStore()
     putOne(store, 'a', 'budget')
     await build(store)
@@ -295,8 +295,8 @@ describe('an index is kept', () => {
   })
 })
 
-describe('indices are built in small transactions', () => {
-  test('and a process that ends between two of them loses nothing', async () => {
+describe('an index that is built in small transactions', () => {
+  test('a process that ends between two transactions loses nothing', async () => {
     const folder = newFolder()
     const path = join(folder, 'parley.db')
     const openAgain = () => withShortcuts(openAt(path), folder, path)
@@ -323,7 +323,7 @@ describe('indices are built in small transactions', () => {
     store.close()
   })
 
-  test('that are as long as the texts in them, whatever rows without a text come before', () => {
+  test('a transaction is as large as its texts, whatever rows without a text come before', () => {
     const store = temporaryStore()
     for (let at = 0; at < 600; at += 1) putMessage(store, { id: `a${at}` })
     for (let at = 0; at < 600; at += 1) putMessage(store, { id: `b${at}`, text: `${at} `.repeat(2500) })
@@ -345,7 +345,7 @@ describe('indices are built in small transactions', () => {
     expect(longest).toBeLessThan(32_768 * (2 ** steps - 1))
   })
 
-  test('of one row at least, however long it is', () => {
+  test('a transaction has at least one row, however long it is', () => {
     const store = temporaryStore()
     for (let at = 0; at < 80; at += 1) putMessage(store, { id: `a${at}`, text: 'budget '.repeat(10_000) })
     const search = createSearch(store)
@@ -354,7 +354,7 @@ describe('indices are built in small transactions', () => {
     expect(inIndex(store, 'search_messages', 'udg')).toHaveLength(80)
   })
 
-  test('and how far they are is never more than all', async () => {
+  test('the progress of a build never exceeds 100 %', async () => {
     const store = temporaryStore()
     putMeeting(store, { id: 'm', said: ['Good morning', 'Good day', 'Good evening'] })
     await build(store)
@@ -363,7 +363,7 @@ describe('indices are built in small transactions', () => {
     expect(done).toBe(total)
   })
 
-  test('and every table can be counted, as tools do', async () => {
+  test('every table can be counted during a build, as tools do', async () => {
     const store = temporaryStore()
     putOne(store, 'a', 'budget')
     await build(store)
@@ -371,7 +371,7 @@ describe('indices are built in small transactions', () => {
     expect(counts).toEqual([[1], [1], [1]])
   })
 
-  test('and those of another version are built again', async () => {
+  test('an index of another version is built again', async () => {
     const store = temporaryStore()
     putOne(store, 'a', 'budget')
     await build(store)
@@ -383,7 +383,7 @@ describe('indices are built in small transactions', () => {
     expect(objects(store)).toContain('search_messages_messages_update')
   })
 
-  test('and after an upgrade that rebuilds their tables they are built again', async () => {
+  test('an index is built again after an upgrade that rebuilds its table', async () => {
     const folder = newFolder()
     const path = join(folder, 'parley.db')
     const store = withShortcuts(openAt(path), folder, path)
@@ -409,7 +409,7 @@ describe('indices are built in small transactions', () => {
     db.close()
   })
 
-  test('and while they are dropped, a query by hand finds no index, at every step', async () => {
+  test('a query by hand finds no index at any step of its removal', async () => {
     const store = temporaryStore()
     for (let at = 0; at < 300; at += 1) putOne(store, `a${at}`, 'budget')
     await build(store)
@@ -429,7 +429,7 @@ describe('indices are built in small transactions', () => {
     expect(objects(store)).toEqual([])
   })
 
-  test('and views that people have made stay as they are, broken ones too', async () => {
+  test('the views of analysts stay unchanged, broken ones too', async () => {
     const store = temporaryStore()
     putOne(store, 'a', 'budget')
     await build(store)
@@ -440,7 +440,7 @@ describe('indices are built in small transactions', () => {
     expect(store.column('SELECT count(*) FROM own')).toEqual([2])
   })
 
-  test('and turned off they leave nothing behind', async () => {
+  test('indices that are turned off leave nothing behind', async () => {
     const store = temporaryStore()
     const before = store.column('SELECT name FROM sqlite_master')
     putOne(store, 'a', 'budget')
@@ -452,7 +452,7 @@ describe('indices are built in small transactions', () => {
   })
 })
 
-describe('purged content', () => {
+describe('content that was purged', () => {
   /** Each of its signs is nowhere else; two of them are six bytes, which nothing else is by chance. */
   const SECRET = '鬱鬲鱻龘麤爨齉饕'
   const bytesOf = (text: string) => Buffer.from(text).toString('latin1')
@@ -466,7 +466,7 @@ describe('purged content', () => {
   }
   const tracesIn = (bytes: string) => traces.filter(trace => bytes.includes(trace))
 
-  test('has left the indices, sign by sign', async () => {
+  test('purged content leaves the indices completely', async () => {
     const store = temporaryStore()
     for (let at = 0; at < 50; at += 1) putOne(store, `a${at}`, 'budget')
     putOne(store, 'z', SECRET)
@@ -490,7 +490,7 @@ describe('purged content', () => {
   })
 })
 
-describe('a search term is data, not syntax', () => {
+describe('a search term that looks like syntax', () => {
   const sign = fc.constantFrom(
     ...'abAB%_\\"\'?*^:-+(){}[]~、見積書 　ü🙂Ａｂ＊］ガｶﾞ'.split(''),
     'NOT ',
@@ -500,7 +500,7 @@ describe('a search term is data, not syntax', () => {
   )
   const text = fc.array(sign, { maxLength: 12 }).map(parts => parts.join(''))
 
-  test('for any term, the index and the printed SQL find the same rows as comparing each text', async () => {
+  test('the index and the printed SQL find the same rows as a comparison with each text, for any term', async () => {
     const store = temporaryStore()
     const texts = fc.sample(text, { numRuns: 150, seed: 7 })
     texts.forEach((one, at) => {
@@ -520,7 +520,7 @@ describe('a search term is data, not syntax', () => {
 })
 
 describe('terms of one and two characters', () => {
-  test('are found through the index where they are rare, wherever they stand', async () => {
+  test('a rare short term is found through the index at any place', async () => {
     const store = temporaryStore()
     const texts = ['見積', 'お見積', '見積り', 'お見積りの件', '見 積', 'A', 'zA9', 'x 見']
     texts.forEach((subject, at) => {
@@ -538,8 +538,8 @@ describe('terms of one and two characters', () => {
   })
 })
 
-describe('of many hits', () => {
-  test('the newest are found, however they are looked for', async () => {
+describe('a search with many hits', () => {
+  test('the newest of many hits are found by every method', async () => {
     const store = temporaryStore()
     const day = (at: number) => new Date(Date.parse(NOW) + at * 86_400_000).toISOString()
     for (let at = 0; at < 700; at += 1)

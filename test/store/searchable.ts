@@ -72,7 +72,7 @@ export function say(store: TemporaryStore, meeting: string, said: readonly strin
   store.db.transaction(() => putTranscript(store, meeting, entries))()
 }
 
-/** Brings the indices up to what is stored, or drops them. Returns how many pieces it took. */
+/** Builds the indices up to the stored rows, or drops them. Returns the number of batches. */
 export async function build(store: TemporaryStore, isWanted = true, pieceMs = 5): Promise<number> {
   let pieces = 0
   await buildSearch({
@@ -110,7 +110,7 @@ export function ask(
   return readSearch(store.path, { terms: termsOf(typed), kinds, limit, ...rest }, { run: true })
 }
 
-/** What a search finds, as the kind and the text of each hit in no order. */
+/** The hits of a search, as kind and text, unordered. */
 export function found(store: TemporaryStore, typed: string, asked: Asked = {}): string[] {
   return ask(store, typed, asked)
     .rows.map(row => `${row.kind}: ${row.text ?? row.title}`)

@@ -42,8 +42,8 @@ function folderWith(names: readonly string[]): string {
   return folder
 }
 
-describe('snapshots that are kept', () => {
-  test('lie next to the database, with names whose text order is their time order', async () => {
+describe('the snapshots that parley keeps', () => {
+  test('snapshots are next to the database, with names whose text order is their time order', async () => {
     const { path } = temporaryStore()
     const made = await keepOne(path)
     expect(made.path).toBe(join(`${path}.snapshots`, OF_TODAY))
@@ -57,14 +57,14 @@ describe('snapshots that are kept', () => {
     [0o600, 0o700],
     [0o640, 0o750],
     [0o644, 0o755],
-  ])('of mode %o lie in a folder of mode %o', async (mode, expected) => {
+  ])('snapshots of mode %o are in a folder of mode %o', async (mode, expected) => {
     const { path } = temporaryStore()
     const made = await keepOne(path, { mode })
     expect(statSync(`${path}.snapshots`).mode & 0o777).toBe(expected)
     expect(statSync(made.path).mode & 0o777).toBe(mode)
   })
 
-  test('lie in a folder of the owner’s choice, which stays as it is', async () => {
+  test('snapshots in a folder of the owner’s choice leave its mode unchanged', async () => {
     const { path } = temporaryStore()
     const folder = join(newFolder(), 'a/b')
     mkdirSync(folder, { recursive: true, mode: 0o711 })
@@ -74,14 +74,14 @@ describe('snapshots that are kept', () => {
     expect(existsSync(`${path}.snapshots`)).toBe(false)
   })
 
-  test('lie in folders that their readers may enter, however many folders were created', async () => {
+  test('the folders of snapshots are accessible to their readers, however many were created', async () => {
     const folder = join(newFolder(), 'a/b/c')
     await keepOne(temporaryStore().path, { folder, mode: 0o640 })
     const modes = [folder, dirname(folder), dirname(dirname(folder))].map(path => statSync(path).mode & 0o777)
     expect(modes).toEqual([0o750, 0o750, 0o750])
   })
 
-  test('are the newest n; all other files in the folder stay', async () => {
+  test('the newest n snapshots stay, and so do all other files in the folder', async () => {
     const others = [
       'parley-2026-01-01.db',
       'notes.txt',
@@ -99,7 +99,7 @@ describe('snapshots that are kept', () => {
     expect(readdirSync(folder).sort()).toEqual([...others, nameOf(3), nameOf(4), OF_TODAY].sort())
   })
 
-  test('are only counted and removed where they are of this warehouse, or unreadable in its own folder', async () => {
+  test('only snapshots of this warehouse, and unreadable ones in its own folder, are counted and removed', async () => {
     const [store, other] = [temporaryStore(), temporaryStore()]
     const folder = newFolder()
     putCopies(other, folder, [nameOf(1), nameOf(2)])
@@ -114,7 +114,7 @@ describe('snapshots that are kept', () => {
     expect(readdirSync(own).sort()).toEqual([nameOf(2), OF_TODAY])
   })
 
-  test('all stay in a shared folder when their owners cannot be read, and the new one is written', async () => {
+  test('all snapshots stay in a shared folder when their owners cannot be read, and the new one is written', async () => {
     const store = temporaryStore()
     const folder = newFolder()
     putCopies(store, folder, [nameOf(1), nameOf(2)])
@@ -127,7 +127,7 @@ describe('snapshots that are kept', () => {
     expect(readdirSync(folder)).toEqual([nameOf(1), nameOf(2), OF_TODAY])
   })
 
-  test('that were made before the clock was set back count as older than all since', async () => {
+  test('snapshots from before the clock was set back count as older than all later ones', async () => {
     const future = ['parley-2030-01-01T034700Z.db', 'parley-2031-01-01T034700Z.db']
     const store = temporaryStore()
     const { path } = store
@@ -139,7 +139,7 @@ describe('snapshots that are kept', () => {
     expect(readdirSync(folder).sort()).toEqual([nameOf(27), nameOf(28), OF_TODAY])
   })
 
-  test('are refused in a folder with snapshots of another warehouse of the same name, which stay', async () => {
+  test('a folder with snapshots of another warehouse of the same name is refused, and those stay', async () => {
     const folder = newFolder()
     const [first, second] = [temporaryStore().path, temporaryStore().path]
     await keepOne(first, { folder })
@@ -153,7 +153,7 @@ describe('snapshots that are kept', () => {
     await keepOne(first, { folder, keep: 1 })
   })
 
-  test('go on with a warehouse that was restored from one of them', async () => {
+  test('a warehouse that was restored from a snapshot continues its snapshots', async () => {
     const { path } = temporaryStore()
     const folder = newFolder()
     const { path: kept } = await keepOne(path, { folder })
@@ -164,7 +164,7 @@ describe('snapshots that are kept', () => {
     expect(readdirSync(folder)).toEqual([OF_TODAY])
   })
 
-  test('of which one was cut short leave nothing of it', async () => {
+  test('an interrupted snapshot leaves no file', async () => {
     const folder = folderWith([`${nameOf(1)}.0123abcd.part`, `${nameOf(1, 'other')}.0123abcd.part`])
     const earlier = (NOW - 2 * 3_600_000) / 1000
     for (const name of readdirSync(folder)) utimesSync(join(folder, name), earlier, earlier)
@@ -172,7 +172,7 @@ describe('snapshots that are kept', () => {
     expect(readdirSync(folder).sort()).toEqual([`${nameOf(1, 'other')}.0123abcd.part`, OF_TODAY].sort())
   })
 
-  test('all stay where the next one cannot be made', async () => {
+  test('all snapshots stay when the next one cannot be made', async () => {
     const folder = folderWith([nameOf(1), nameOf(2)])
     mkdirSync(join(folder, OF_TODAY))
     await expect(keepOne(temporaryStore().path, { folder, keep: 1 })).rejects.toThrow('is a folder')

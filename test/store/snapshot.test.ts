@@ -43,7 +43,7 @@ function program(source: string): URL {
   return new URL(`file://${path}`)
 }
 
-/** Has written something, and goes on for ever. */
+/** Has written something, and continues indefinitely. */
 const ENDLESS = `process.on('message', ({ part }) => writeFileSync(part, 'half of a database'))`
 
 async function refusalOf(snapshot: Promise<unknown>): Promise<StopError> {
@@ -67,8 +67,8 @@ function column(file: string, sql: string): unknown[] {
 const teams = (file: string) => column(file, 'SELECT name FROM live_teams ORDER BY name')
 const team = (name: string) => ({ id: name, name, member_ids: [] })
 
-describe('a snapshot', () => {
-  test('is one file with parley’s id, not in WAL mode, with all that is committed while another process writes', async () => {
+describe('a snapshot of a warehouse', () => {
+  test('a snapshot is one file with parley’s id, not in WAL mode, with all committed rows while another process writes', async () => {
     const store = temporaryStore()
     store.put('teams', [team('committed')])
     store.db.exec('BEGIN IMMEDIATE')
@@ -85,7 +85,7 @@ describe('a snapshot', () => {
     expect(made).toMatchObject({ path: file, bytes: statSync(file).size, resources: readStatus(store.db) })
   })
 
-  test('has every row of every table', async () => {
+  test('a snapshot has every row of every table', async () => {
     const store = temporaryStore()
     store.put('members', [{ id: 'a', email: 'a@example.com' }, { id: 'b' }])
     store.put('teams', [{ id: 't', name: '営業', member_ids: ['a', 'b'] }])
@@ -102,17 +102,20 @@ describe('a snapshot', () => {
     copy.close()
   })
 
-  test.each([0o600, 0o640, 0o644])('has the mode %o that the owner chose, whatever the umask', async mode => {
-    const umask = process.umask(0o077)
-    onTestFinished(() => {
-      process.umask(umask)
-    })
-    const file = join(newFolder(), 'copy.db')
-    await snapshotOf(temporaryStore().path, file, { mode })
-    expect(statSync(file).mode & 0o777).toBe(mode)
-  })
+  test.each([0o600, 0o640, 0o644])(
+    'a snapshot has the mode %o that the owner chose, whatever the umask',
+    async mode => {
+      const umask = process.umask(0o077)
+      onTestFinished(() => {
+        process.umask(umask)
+      })
+      const file = join(newFolder(), 'copy.db')
+      await snapshotOf(temporaryStore().path, file, { mode })
+      expect(statSync(file).mode & 0o777).toBe(mode)
+    },
+  )
 
-  test('gets the group of the database, unless its folder has the setgid bit', async () => {
+  test('a snapshot gets the group of the database, unless its folder has the setgid bit', async () => {
     const { path } = temporaryStore()
     const [plain, giving] = [newFolder(), newFolder()]
     const [mine, other] =
@@ -129,7 +132,7 @@ describe('a snapshot', () => {
     }
   })
 
-  test('has no remains of content that was purged before', async () => {
+  test('a snapshot has no remains of purged content', async () => {
     const store = temporaryStore()
     store.put('teams', [team('Whale and sons')])
     store.db.transaction(() => {
@@ -141,7 +144,7 @@ describe('a snapshot', () => {
     expect(column(file, 'SELECT name FROM teams')).toEqual([null])
   })
 
-  test('takes the place of an earlier one, and of an empty file', async () => {
+  test('a snapshot replaces an earlier one, and an empty file', async () => {
     const store = temporaryStore()
     const file = join(newFolder(), 'copy.db')
     writeFileSync(file, '')
@@ -151,7 +154,7 @@ describe('a snapshot', () => {
     expect(teams(file)).toEqual(['later'])
   })
 
-  test('can be gone on with as a warehouse', async () => {
+  test('a snapshot can be used as a warehouse', async () => {
     const store = temporaryStore()
     store.put('teams', [team('first')])
     const file = join(newFolder(), 'copy.db')
@@ -163,7 +166,7 @@ describe('a snapshot', () => {
   })
 })
 
-/** What a snapshot may not replace: makes it, and returns its path. */
+/** Creates a file that a snapshot may not replace, and returns its path. */
 const IN_THE_WAY: Record<string, (folder: string, database: string) => string> = {
   'the database': (_, database) => database,
   'its -wal': (_, database) => `${database}-wal`,
@@ -213,7 +216,7 @@ const contents = (folder: string) =>
       existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'latin1') : 'nothing',
     ])
 
-test.each(Object.entries(IN_THE_WAY))('%s is refused and not touched', async (_, make) => {
+test.each(Object.entries(IN_THE_WAY))('%s is refused and not changed', async (_, make) => {
   const { path, folder } = temporaryStore()
   const place = join(folder, 'beside')
   mkdirSync(place)
@@ -225,7 +228,7 @@ test.each(Object.entries(IN_THE_WAY))('%s is refused and not touched', async (_,
   expect(contents(place)).toEqual(before)
 })
 
-/** Names that cannot be had, as somebody without root's rights finds them, and what the system says. */
+/** Names that a user without root's permissions cannot use, and the error of the system. */
 const UNREACHABLE: Record<string, [make: (folder: string) => string, code: string]> = {
   'is a link in a circle': [
     folder => {
@@ -252,8 +255,8 @@ const UNREACHABLE: Record<string, [make: (folder: string) => string, code: strin
   ],
 }
 
-describe('a snapshot that cannot be made', () => {
-  test('for want of a folder, or of a warehouse, says so', async () => {
+describe('a snapshot that fails', () => {
+  test('a missing folder or warehouse is reported', async () => {
     const { path } = temporaryStore()
     const nowhere = await refusalOf(snapshotOf(path, join(newFolder(), 'nowhere', 'copy.db')))
     expect([nowhere.code, nowhere.exitStatus]).toEqual([
@@ -269,7 +272,7 @@ describe('a snapshot that cannot be made', () => {
     expect([nothing.code, nothing.exitStatus]).toEqual(['no-database', EXIT_STATUS.databaseUnavailable])
   })
 
-  test('of a warehouse that may not be accessed reports that, not a missing file', async () => {
+  test('a warehouse without access permission is reported as that, not as a missing file', async () => {
     const { path, folder } = temporaryStore()
     chmodSync(folder, 0o600)
     const error = await asNobody(() => refusalOf(snapshotOf(path, join(newFolder(), 'copy.db'))))
@@ -278,7 +281,7 @@ describe('a snapshot that cannot be made', () => {
     expect(error.message).toContain(`${path}: no permission`)
   })
 
-  test('of a warehouse without its -wal and -shm, by a user that may not create them, names the command that does', async () => {
+  test('a warehouse without -wal and -shm is reported with the command that creates them to a user who may not', async () => {
     const { path } = temporaryStore()
     const [alone, target] = [join(newFolder(), 'alone.db'), newFolder()]
     const copied = new Database(path, { readonly: true })
@@ -293,18 +296,21 @@ describe('a snapshot that cannot be made', () => {
     expect(error.hint).toContain('parley status')
   })
 
-  test.each(Object.entries(UNREACHABLE))('since its name %s says so', async (_, [make, code]) => {
-    const { path, folder: store } = temporaryStore()
-    const folder = newFolder()
-    chmodSync(store, 0o711)
-    const file = make(folder)
-    const error = await asNobody(() => refusalOf(snapshotOf(path, file)))
-    expect([error.code, error.exitStatus]).toEqual(['snapshot-unwritable', EXIT_STATUS.databaseUnavailable])
-    expect(error.message).toContain(code)
-    chmodSync(folder, 0o700)
-  })
+  test.each(Object.entries(UNREACHABLE))(
+    'a snapshot whose name %s is refused with the reason',
+    async (_, [make, code]) => {
+      const { path, folder: store } = temporaryStore()
+      const folder = newFolder()
+      chmodSync(store, 0o711)
+      const file = make(folder)
+      const error = await asNobody(() => refusalOf(snapshotOf(path, file)))
+      expect([error.code, error.exitStatus]).toEqual(['snapshot-unwritable', EXIT_STATUS.databaseUnavailable])
+      expect(error.message).toContain(code)
+      chmodSync(folder, 0o700)
+    },
+  )
 
-  test('reports a file name that is too long for a partial file next to it', async () => {
+  test('a file name that is too long for its partial file is reported', async () => {
     const error = await refusalOf(snapshotOf(temporaryStore().path, join(newFolder(), 'x'.repeat(250))))
     expect([error.code, error.message]).toEqual([
       'snapshot-unwritable',
@@ -312,7 +318,7 @@ describe('a snapshot that cannot be made', () => {
     ])
   })
 
-  test('for want of space is refused before anything is written', async () => {
+  test('a snapshot without enough space is refused before any write', async () => {
     const file = join(newFolder(), 'copy.db')
     const error = await refusalOf(snapshotOf(temporaryStore().path, file, { freeBytes: () => 1000 }))
     expect([error.code, error.exitStatus]).toEqual(['no-space-for-snapshot', EXIT_STATUS.databaseUnavailable])
@@ -322,7 +328,7 @@ describe('a snapshot that cannot be made', () => {
   test.each([
     ['ended by a signal', ENDLESS, 'SIGKILL'],
     ['ended with a status', 'process.exit(3)', 'status 3'],
-  ])('since its process was %s leaves the earlier one', async (_, source, how) => {
+  ])('a snapshot whose process was %s leaves the earlier one', async (_, source, how) => {
     const { path } = temporaryStore()
     const file = join(newFolder(), 'copy.db')
     await snapshotOf(path, file)
@@ -335,7 +341,7 @@ describe('a snapshot that cannot be made', () => {
     expect(readdirSync(join(file, '..'))).toEqual(['copy.db'])
   })
 
-  test('since it was stopped ends with the reason at once, and leaves the earlier one', async () => {
+  test('a stopped snapshot ends at once with the reason, and leaves the earlier one', async () => {
     const { path } = temporaryStore()
     const folder = newFolder()
     const file = join(folder, 'copy.db')
@@ -354,7 +360,7 @@ describe('a snapshot that cannot be made', () => {
     expect(readdirSync(folder)).toEqual(['copy.db'])
   })
 
-  test('since a warehouse has come to its place meanwhile leaves that one', async () => {
+  test('a snapshot leaves a warehouse that has appeared at its path meanwhile', async () => {
     const { path } = temporaryStore()
     const folder = newFolder()
     const file = join(folder, 'copy.db')
@@ -368,7 +374,7 @@ describe('a snapshot that cannot be made', () => {
     expect(contents(folder)).toEqual([['copy.db', Buffer.from('somebody’s').toString('latin1')]])
   })
 
-  test('before the log has grown without end gives up', async () => {
+  test('a snapshot gives up before the WAL has grown without end', async () => {
     const path = join(newFolder(), 'parley.db')
     openAt(path).close()
     const folder = newFolder()
@@ -389,7 +395,7 @@ describe('a snapshot that cannot be made', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('of a damaged database says that it is the database', async () => {
+  test('a snapshot of a damaged database reports that the database is damaged', async () => {
     const path = join(newFolder(), 'parley.db')
     const store = openAt(path)
     store.close()
@@ -449,26 +455,26 @@ describe('the partial file of a dead process', () => {
     return folder
   }
 
-  test('goes with the next snapshot of that name, and nothing else does', async () => {
+  test('the next snapshot of that name removes the partial file, and nothing else', async () => {
     const folder = folderWith([...LEFT, ...OTHERS], 61)
     await snapshotOf(temporaryStore().path, join(folder, 'copy.db'))
     expect(readdirSync(folder).sort()).toEqual(['copy.db', ...OTHERS].sort())
   })
 
-  test('stays for an hour: another process may be at work on it', async () => {
+  test('the partial file stays for an hour: another process may be working on it', async () => {
     const folder = folderWith(LEFT, 59)
     await snapshotOf(temporaryStore().path, join(folder, 'copy.db'))
     expect(readdirSync(folder).sort()).toEqual(['copy.db', ...LEFT].sort())
   })
 
-  test('is removed before the free space is checked, since it may use that space', async () => {
+  test('the partial file is removed before the free space is checked, since it may use that space', async () => {
     const folder = folderWith(LEFT, 61)
     const freeBytes = () => (readdirSync(folder).length === 0 ? 1e9 : 0)
     await snapshotOf(temporaryStore().path, join(folder, 'copy.db'), { freeBytes })
     expect(readdirSync(folder)).toEqual(['copy.db'])
   })
 
-  test('of another user stays and does no harm', async () => {
+  test('the partial file of another user stays and does no harm', async () => {
     const folder = newFolder()
     mkdirSync(join(folder, 'copy.db.0123abcd.part'))
     const clock = virtualClock(Date.now() + 7_200_000)
@@ -477,7 +483,7 @@ describe('the partial file of a dead process', () => {
   })
 })
 
-test('it is complete as of the earliest instant of the available resources, once all were read', () => {
+test('a snapshot is complete as of the earliest instant of the available resources, once all were read', () => {
   const store = temporaryStore()
   const [first, second, ...rest] = readStatus(store.db)
   if (!first || !second) throw new Error('no resources')

@@ -11,7 +11,7 @@ const program = (source: string) =>
     `data:text/javascript,${encodeURIComponent(`import { parentPort, threadId } from 'node:worker_threads'; ${source}`)}`,
   )
 
-/** Answers with a row that tells the threads apart. */
+/** Answers with a row that identifies the thread. */
 const NUMBERED = program('parentPort.postMessage([threadId])')
 
 function statusRows(options: Partial<StatusRowsOptions> = {}) {
@@ -26,7 +26,7 @@ function statusRows(options: Partial<StatusRowsOptions> = {}) {
 }
 
 describe('the status of a large warehouse', () => {
-  test('equals the rows of the view', async () => {
+  test('the status equals the rows of the view', async () => {
     const store = temporaryStore()
     store.put('members', [{ id: 'a' }, { id: 'b' }])
     const rows = await statusRows().rows.read(store.path)
@@ -34,14 +34,14 @@ describe('the status of a large warehouse', () => {
     expect(rows?.find(({ resource }) => resource === 'members')?.rows_live).toBe(2)
   })
 
-  test('is read while this thread is in the middle of a transaction', async () => {
+  test('the status is read while this thread is in the middle of a transaction', async () => {
     const store = temporaryStore()
     store.db.exec('BEGIN IMMEDIATE')
     expect(await statusRows().rows.read(store.path)).toHaveLength(readStatus(store.db).length)
     store.db.exec('ROLLBACK')
   })
 
-  test('is read once for all calls within some seconds, and again after them', async () => {
+  test('the status is read once for all calls within some seconds, and again after them', async () => {
     const { path } = temporaryStore()
     const { rows, pass } = statusRows({ program: NUMBERED })
     const [first, second] = await Promise.all([rows.read(path), rows.read(path)])
@@ -53,15 +53,15 @@ describe('the status of a large warehouse', () => {
     expect(fourth).not.toEqual(first)
   })
 
-  test('of another file is another one', async () => {
+  test('the status of another file is read separately', async () => {
     const { rows } = statusRows({ program: NUMBERED })
     const first = await rows.read(temporaryStore().path)
     expect(await rows.read(temporaryStore().path)).not.toEqual(first)
   })
 })
 
-describe('the caller reads it itself', () => {
-  test('in a small warehouse', async () => {
+describe('the status that the caller reads itself', () => {
+  test('the caller reads the status of a small warehouse', async () => {
     const { path } = temporaryStore()
     expect(await statusRows({ largeBytes: 100_000_000 }).rows.read(path)).toBeUndefined()
   })
@@ -70,12 +70,12 @@ describe('the caller reads it itself', () => {
     ['is not there', new URL('file:///nowhere/status-worker.js')],
     ['fails', program('throw new Error("no memory")')],
     ['ends without an answer', program('')],
-  ])('where the thread %s', async (_, broken) => {
+  ])('the caller reads the status when the thread %s', async (_, broken) => {
     const { path } = temporaryStore()
     expect(await statusRows({ program: broken }).rows.read(path)).toBeUndefined()
   })
 
-  test('where there is no file, which says why', async () => {
+  test('the caller reads a missing file, and the error says why', async () => {
     expect(await statusRows().rows.read('/nowhere/parley.db')).toBeUndefined()
   })
 })

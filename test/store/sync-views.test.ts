@@ -40,8 +40,8 @@ function coverageOf(store: TemporaryStore, resource: string): Record<string, unk
     .map(row => ({ ...row }))
 }
 
-describe('sync_coverage', () => {
-  test('counts live rows where they lie in time, and those without a time in the oldest segment', () => {
+describe('the rows of sync_coverage', () => {
+  test('sync_coverage counts live rows in the segment of their time, and rows without a time in the oldest segment', () => {
     const store = temporaryStore()
     halves(store, 'activities.list')
     store.put(
@@ -55,7 +55,7 @@ describe('sync_coverage', () => {
     ])
   })
 
-  test('counts e-mails with and without their text in the same way', () => {
+  test('sync_coverage counts e-mails with and without their text in the same way', () => {
     const store = temporaryStore()
     halves(store, 'messages.list')
     store.put(
@@ -70,7 +70,7 @@ describe('sync_coverage', () => {
     ])
   })
 
-  test('ignores lists that are unavailable, and requires all others', () => {
+  test('sync_coverage ignores unavailable lists, and requires all others', () => {
     const store = temporaryStore()
     const list = (scope: string, cells: Partial<Segment>) => {
       const segment = store.segments.add({ feed: 'crm_records.list', scope, from: null, to: null })
@@ -93,7 +93,7 @@ describe('sync_coverage', () => {
       '2026-02-01T02:00:00.000Z',
     ],
     ['closed periods alone, by the end of the newest', [true, true, true], '2026-03-01T01:00:00.000Z'],
-  ])('tells as of when the access log is complete with %s', (_, closed, asOf) => {
+  ])('sync_coverage has the time as of which the access log is complete with %s', (_, closed, asOf) => {
     const store = temporaryStore()
     const instant = (day: string, time: string) => `2026-${day}T${time}:00.000Z`
     const periods = [
@@ -111,7 +111,7 @@ describe('sync_coverage', () => {
     expect(store.column(sql)).toEqual([null])
   })
 
-  test('counts entries of the access log without a time in its oldest period', () => {
+  test('sync_coverage counts access-log entries without a time in the oldest period', () => {
     const store = temporaryStore()
     const [first, second, third] = ['2026-01-01', '2026-02-01', MARCH.slice(0, 10)].map(
       day => `${day}T00:00:00.000Z`,
@@ -155,23 +155,23 @@ const BY_AN_INDEX = /USING .*INDEX/
 /** The deleted are few. */
 const WITHOUT_A_ROW = /USING COVERING INDEX|USING INDEX \w+_deleted /
 
-describe('the status views', () => {
-  test('sync_status goes to no large table but through an index', () => {
+describe('the cost of the status views', () => {
+  test('sync_status reads large tables only through an index', () => {
     expect(slowSteps(temporaryStore(), 'SELECT * FROM sync_status', BY_AN_INDEX)).toEqual([])
   })
 
-  test('sync_coverage reads no row of a large table that is live', () => {
+  test('sync_coverage reads no live row of a large table', () => {
     expect(slowSteps(temporaryStore(), 'SELECT * FROM sync_coverage', WITHOUT_A_ROW)).toEqual([])
   })
 
-  test('and it would be seen if they did', () => {
+  test('the test would notice a read of live rows', () => {
     const store = temporaryStore()
     const unindexed = "SELECT count(*) FROM activities WHERE created_via > ''"
     expect(slowSteps(store, unindexed, BY_AN_INDEX)).toHaveLength(1)
     expect(slowSteps(store, `${unindexed} AND occurred_at > ''`, WITHOUT_A_ROW)).toHaveLength(1)
   })
 
-  test('is the number of live rows and of deleted ones', () => {
+  test('the counts equal the number of live rows and of deleted ones', () => {
     const store = temporaryStore()
     store.put(
       'activities',
@@ -196,7 +196,7 @@ describe('the status views', () => {
   })
 })
 
-describe('sync_status', () => {
+describe('the rows of sync_status', () => {
   const AT = '2026-03-01T00:00:00.000Z'
 
   const transcripts = (store: TemporaryStore) =>
@@ -206,7 +206,7 @@ describe('sync_status', () => {
     store.db.prepare('UPDATE sync_resources SET first_complete_at = ?').run(AT)
   }
 
-  test('gives a reason for every state but ok, and none for ok', () => {
+  test('sync_status has a reason for every state but ok, and none for ok', () => {
     const store = temporaryStore()
     const SETS = ['failing_since', 'unavailable_since', 'first_complete_at', 'reason']
     const found = new Map<unknown, Set<boolean>>()
@@ -235,24 +235,21 @@ describe('sync_status', () => {
     ['silent', 'failing', 'The API has not answered since'],
     ['refused', 'failing', 'The API has refused access since'],
     ['asked-to-wait', 'waiting', 'The API has asked to wait since'],
-  ] as const)(
-    'says of each resource that is not read meanwhile that the API is %s',
-    (kind, state, sentence) => {
-      const store = temporaryStore()
-      complete(store)
-      const until = '2026-03-01T00:01:00.000Z'
-      const note = { kind, reason: 'why', since: AT, next_try_at: until, resources: ['members'] } as const
-      store.state.noteUnreachable(note)
-      const stateOf = (resource: string) =>
-        store.all(`SELECT state, reason FROM sync_status WHERE resource = '${resource}'`)
-      expect(stateOf('members')).toEqual([{ state, reason: `${sentence} ${AT} (why); next try at ${until}` }])
-      expect(stateOf('teams')).toEqual([{ state: 'ok', reason: null }])
-      store.state.noteUnreachable(undefined)
-      expect(stateOf('members')).toEqual([{ state: 'ok', reason: null }])
-    },
-  )
+  ] as const)('sync_status says of each unread resource that the API is %s', (kind, state, sentence) => {
+    const store = temporaryStore()
+    complete(store)
+    const until = '2026-03-01T00:01:00.000Z'
+    const note = { kind, reason: 'why', since: AT, next_try_at: until, resources: ['members'] } as const
+    store.state.noteUnreachable(note)
+    const stateOf = (resource: string) =>
+      store.all(`SELECT state, reason FROM sync_status WHERE resource = '${resource}'`)
+    expect(stateOf('members')).toEqual([{ state, reason: `${sentence} ${AT} (why); next try at ${until}` }])
+    expect(stateOf('teams')).toEqual([{ state: 'ok', reason: null }])
+    store.state.noteUnreachable(undefined)
+    expect(stateOf('members')).toEqual([{ state: 'ok', reason: null }])
+  })
 
-  test('names what is not ready and how many, and nothing once all is ready', () => {
+  test('sync_status names what is not ready and how many, and nothing once all is ready', () => {
     const store = temporaryStore()
     complete(store)
     for (const key of ['a', 'b', 'c']) store.tasks.add({ feed: 'transcripts.read', key, dueAt: AT })

@@ -46,10 +46,10 @@ function filled(tasks: readonly Made[]) {
 
 const keysOf = (tasks: readonly (Task | Made)[]) => tasks.map(({ key }) => key).sort()
 
-describe('tasks', () => {
+describe('the tasks that are due', () => {
   const base = { feed: FEED, now: isoInstant(NOW), limit: 100, first: 'newest' } as const
 
-  test('that are due are found by time, and by round, as their definition says', () => {
+  test('due tasks are found by time and by round, as declared', () => {
     fc.assert(
       fc.property(made, fc.option(fc.integer({ min: -5, max: 5 })), (tasks, sinceMs) => {
         const { tasks: store } = filled(tasks)
@@ -73,7 +73,7 @@ describe('tasks', () => {
     )
   })
 
-  test('that are due are given newest first', () => {
+  test('due tasks are returned newest first', () => {
     const { tasks } = filled(
       [3, 1, 5, 2, 4].map(n => ({
         key: `${n}`,
@@ -91,7 +91,7 @@ describe('tasks', () => {
     expect(tasks.due({ ...inRound, everyRound: false }).map(({ key }) => key)).toEqual(['5', '4', '3'])
   })
 
-  test('that have been due the longest are given first where they are wanted so', () => {
+  test('the tasks that have been due the longest come first on request', () => {
     const { tasks } = filled(
       [3, 1, 5, 2, 4].map(n => ({ key: `${n}`, dueMs: -n, round: 0, waiting: false, sortMs: -n })),
     )
@@ -99,7 +99,7 @@ describe('tasks', () => {
     expect(longest.map(({ key }) => key)).toEqual(['5', '4', '3'])
   })
 
-  test('that are not due are not read to find those that are', () => {
+  test('no task that is not due is read to find those that are', () => {
     const store = temporaryStore()
     const asked: string[] = []
     createTasks(sql => {

@@ -47,7 +47,7 @@ export function atomically<T>(store: Store, work: () => T): T {
   return done.value
 }
 
-/** A store in a file of its own, closed and removed when the test ends. */
+/** A store in a new file, closed and removed when the test ends. */
 export function temporaryStore(): TemporaryStore {
   const folder = newFolder()
   const path = join(folder, 'parley.db')

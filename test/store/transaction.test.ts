@@ -5,14 +5,14 @@ import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { createTransaction, type Transaction } from '../../src/store/database/transaction.ts'
 import { temporaryStore } from './temporary-store.ts'
 
-/** Each piece of work takes so many milliseconds of a made-up clock. */
+/** Each piece of work takes this many milliseconds of a virtual clock. */
 function start(): {
   transaction: Transaction
   work(ms: number): () => void
   done: string[]
   keys(): unknown[]
   path: string
-  /** Of the made-up clock, which stands still but for work and waiting. */
+  /** The time of the virtual clock, which moves only with work and waits. */
   elapsed(): number
 } {
   const store = temporaryStore()
@@ -41,7 +41,7 @@ function start(): {
   }
 }
 
-test('calls of one turn of the event loop share one commit', async () => {
+test('calls within one turn of the event loop share one commit', async () => {
   const { transaction, work, keys } = start()
   await Promise.all(Array.from({ length: 9 }, () => transaction(work(1))))
   expect(transaction.commits()).toBe(1)
@@ -59,7 +59,7 @@ test('long batches are split into several commits in the order of the calls, and
   expect(keys()).toHaveLength(9)
 })
 
-test('one that takes long is committed by itself', async () => {
+test('a call that takes long is committed alone', async () => {
   const { transaction, work } = start()
   await Promise.all([transaction(work(1000)), transaction(work(1000))])
   expect(transaction.commits()).toBe(2)
@@ -97,7 +97,7 @@ test('a transaction waits 10 s for another program that writes, then fails with 
   expect(keys()).toHaveLength(1)
 })
 
-test('a write that a checkpoint holds up is known by how long it has been under way', async () => {
+test('the duration of a write that a checkpoint delays is known', async () => {
   const store = temporaryStore()
   let elapsed = 0
   const clock: Clock = { now: () => 0, elapsed: () => elapsed, sleep: async () => undefined }

@@ -4,15 +4,15 @@ import type { ExpectedTable } from './expected.ts'
 import type { Cell, OneOf, Row } from './row-shape.ts'
 import { compareTypedTables, typedNames } from './typed-tables.ts'
 
-/** One place where the warehouse is not what the API publishes, as one line. */
+/** One difference between the warehouse and the API, as one line. */
 export type Difference = string
 
 const MOST_SHOWN = 20
 
 /**
- * Compares every table, its `live_` view, the columns that parley keeps for itself, and the typed tables with the
- * records that they are made of. The first 20 are shown.
- * @param besides differences that are of no account
+ * Compares every table, its `live_` view, parley's own columns, and the typed tables with their records. Returns the
+ * first 20 differences.
+ * @param besides differences to ignore
  */
 export function compareWarehouse(
   file: string,
@@ -84,7 +84,7 @@ function compareRows(expected: ExpectedTable, found: readonly Found[]): Differen
   return differences
 }
 
-/** Rows by their key; rows with the same key are told apart by number. */
+/** Rows by their key; rows with the same key are numbered. */
 function numbered<R extends Row>(rows: readonly R[], key: readonly string[]): Map<string, R> {
   const counts = new Map<string, number>()
   const result = new Map<string, R>()
@@ -120,7 +120,7 @@ function compareCells({ table, name, json }: Place, row: Row, stored: Found): Di
   })
 }
 
-/** A field that no column is for may be kept as null or left out. */
+/** A null field without a column may be kept or left out. */
 function withoutNulls(value: Json): Json {
   if (!isFields(value)) return value
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== null))
@@ -138,7 +138,7 @@ function shown(value: Cell | OneOf): string {
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-/** What parley notes on rows of its own must at least make sense. */
+/** The times that parley notes on rows must be consistent. */
 function insane(db: Database.Database, { table, isView }: ExpectedTable): Difference[] {
   const columns = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table)
   if (isView || !columns.includes('_synced_at')) return []
@@ -160,11 +160,11 @@ function insane(db: Database.Database, { table, isView }: ExpectedTable): Differ
   })
 }
 
-/** History and the program's own tables are no copy of anything that the API publishes. */
+/** History and the program's own tables are not copies of published items. */
 const NOT_COMPARED =
   /^(sync_|sqlite_|live_|search_|__|data_dictionary$|parley_questions$|crm_record_changes$|deal_timeline$|deal_stage_history$)|_(fts|search)(_|$)/
 
-/** Tables that nobody compares would be tables that nobody proves. */
+/** A table without a comparison would be untested. */
 export function forgottenTables(db: Database.Database, expected: readonly ExpectedTable[]): Difference[] {
   const known = new Set([...expected.map(({ table }) => table), ...typedNames(db)])
   const names = db.prepare("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").pluck().all()

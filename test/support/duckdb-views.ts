@@ -7,9 +7,9 @@ import { quote } from '../../src/store/database/sql.ts'
 import { manifestOf } from '../export/exporting.ts'
 
 /**
- * Makes the views of `parley schema --duckdb` in a DuckDB. The sqlite extension has to be downloaded, so a database of
- * DuckDB's own stands in for the attached file: with the types that the extension gives
- * (https://duckdb.org/docs/stable/core_extensions/sqlite), and VARCHAR for all that is asked of SQLite itself.
+ * Creates the views of `parley schema --duckdb` in a DuckDB. The sqlite extension has to be downloaded, so a DuckDB
+ * database replaces the attached file: with the types that the extension gives
+ * (https://duckdb.org/docs/stable/core_extensions/sqlite), and VARCHAR for every query that SQLite itself answers.
  */
 export async function makeDuckdbViews(
   connection: DuckDBConnection,
@@ -23,7 +23,7 @@ export async function makeDuckdbViews(
   }
   let answers = 0
   for (const statement of duckdbStatements('parley.db', tables).views) {
-    // DuckDB takes seconds for those of a very wide table.
+    // DuckDB takes seconds for a very wide table.
     if (!comments && statement.startsWith('COMMENT')) continue
     let made = statement
     for (const [call, sql = ''] of statement.matchAll(ASKED)) {
@@ -37,8 +37,8 @@ export async function makeDuckdbViews(
 }
 
 /**
- * Makes a view of each exported table under its own name, and those of live rows over them. What is asked of SQLite
- * alone, such as `deal_timeline`, is not there.
+ * Creates a view of each exported table under its name, and the views of live rows over them. Views that only SQLite
+ * can run, such as `deal_timeline`, are left out.
  */
 export async function makeParquetViews(connection: DuckDBConnection, target: string): Promise<void> {
   await connection.run(SESSION)

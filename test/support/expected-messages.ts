@@ -87,7 +87,7 @@ function canonically({ row: a }: Copy, { row: b }: Copy): number {
   return place(a) < place(b) ? -1 : 1
 }
 
-/** Copies are read until one gives a text; those behind it may have been read, or not. */
+/** Copies are read until one has a text; later ones may have been read or not. */
 function stateOf(copies: readonly Copy[], place: number): Cell | OneOf {
   const giver = copies.findIndex(({ text }) => text !== null)
   const own = copies[place]?.text === null ? 'empty' : 'present'

@@ -4,14 +4,14 @@ import { expectedMessages } from './expected-messages.ts'
 import { type Row, rowOf, shape } from './row-shape.ts'
 import type { Truth } from './truth.ts'
 
-/** What a table must hold: every row of `rows`, none but these and those of `optional`. */
+/** The content of a table: every row of `rows`, and possibly rows of `optional`. */
 export interface ExpectedTable {
   table: string
   key: readonly string[]
   /** JSON columns, compared by value. */
   json: readonly string[]
   rows: readonly Row[]
-  /** Rows that only single reads return; whether they are known depends on what was seen before. */
+  /** Rows that only single reads return; whether they are known depends on earlier answers. */
   optional: readonly Row[]
   /** Of a child: the table whose live row it belongs to, and by which columns. */
   parent?: { table: string; on: Readonly<Record<string, string>>; open?: string }
@@ -21,7 +21,7 @@ export interface ExpectedTable {
 export interface ExpectedOptions {
   /** The bound that was given as --since, as the warehouse writes instants. */
   since?: string
-  /** What this workspace does not offer, and the service has for itself only. */
+  /** Resources that this workspace does not offer, though the simulator has their data. */
   withheld?: readonly TruthKind[]
   /** Only these tables; all when not given. */
   tables?: readonly string[]
@@ -109,7 +109,7 @@ function people({ members, teams, collections, collection_meetings }: Truth): Ex
   ]
 }
 
-/** Child rows of a list of their own carry keys and nothing else. */
+/** Child rows of a separate list have only keys. */
 function withoutExtra({ _extra, ...row }: Row): Row {
   return row
 }
@@ -411,7 +411,7 @@ function crm({ crm_objects, crm_records, crm_record_links }: Truth): ExpectedTab
 const ACCESS = shape(`occurred_at:instant operation method route path status_code:integer duration_ms:integer
   response_size_bytes:integer api_key_suffix completion`)
 
-/** The API gives entries no id, so all columns are the key, and entries alike are numbered by the comparison. */
+/** The API gives entries no id, so all columns are the key, and the comparison numbers equal entries. */
 function accessLogs({ access_logs }: Truth): ExpectedTable {
   return table({
     table: 'access_logs',

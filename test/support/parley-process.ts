@@ -26,8 +26,8 @@ export interface Service {
 }
 
 /**
- * Starts the built program against a service, with nothing of this process's environment but the search path. The file
- * itself is run, as by people, so that its first line has its say: the memory would be another without.
+ * Starts the built program against a service, with only the search path of this process's environment. The file itself
+ * is executed, so that its first line applies: without that line the memory use would differ.
  */
 export function startParley(
   args: readonly string[],

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Tells how long processes have waited for a processor that other programs were using. */
+/** Measures how long processes have waited for a processor that other programs were using. */
 export interface ProcessorWaits {
   /**
-   * Milliseconds since the last call, summed over the threads of this process and of every process below it. 0 where
-   * the system does not tell.
+   * Milliseconds since the last call, summed over the threads of this process and its descendants. 0 when the system
+   * does not report it.
    */
   sinceLast(): number
 }
@@ -15,7 +15,7 @@ export function processorWaits(): ProcessorWaits {
     sinceLast() {
       const now = readWaits()
       let grown = 0
-      // A thread that is new has waited since it was started.
+      // A new thread has waited since its start.
       for (const [thread, ns] of now) grown += Math.max(0, ns - (before.get(thread) ?? 0))
       before = now
       return grown / 1e6
@@ -47,7 +47,7 @@ function threadsOf(pid: string): string[] {
   }
 }
 
-/** None where the thread has ended meanwhile. */
+/** undefined when the thread has ended meanwhile. */
 function wordsOf(file: string): string[] {
   try {
     return readFileSync(file, 'utf8').split(/\s+/).filter(Boolean)

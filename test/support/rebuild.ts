@@ -2,8 +2,8 @@ import type { Child, Column, Table } from '../../src/catalog/resource.ts'
 import { decodeJson, exactNumber } from '../../src/json.ts'
 
 /**
- * What the warehouse contract promises of columns and `_extra`: that together they lose nothing of a payload. Rows
- * are turned back into the payload by the declaration's data alone, to be compared with what was sent.
+ * The warehouse contract promises that columns and `_extra` together lose no part of a payload. Rows are converted back
+ * to the payload by the declaration alone, and compared with the sent one.
  */
 
 export type StoredRow = Readonly<Record<string, string | number | null>>
@@ -66,7 +66,7 @@ function put(payload: Fields, path: readonly string[], value: unknown): void {
   put(inner, rest, value)
 }
 
-/** What stands in `_extra` counts, field by field where both sides are objects. */
+/** Values in `_extra` win, field by field when both sides are objects. */
 function overlay(payload: Fields, extra: Fields): void {
   for (const name of Object.keys(extra)) {
     const value = extra[name]

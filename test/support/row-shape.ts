@@ -1,7 +1,7 @@
 import { canonicalJson, type Fields, isFields, type Json, numberOf } from './exact-json.ts'
 
 /**
- * How the warehouse contract maps a payload to a row, written down a second time and read by nothing of parley.
+ * A second, independent description of how the warehouse contract maps a payload to a row.
  * A shape is one line: `column`, `column:kind`, `column<path.in.the.payload` or both; a kind not given is text.
  */
 export type Shape = readonly ColumnShape[]
@@ -65,7 +65,7 @@ export interface RowSource {
   payload: Fields
   /** Columns that do not come from the payload. */
   given?: Row
-  /** Fields that have their place elsewhere: lists of child rows. */
+  /** Fields that are stored elsewhere: lists of child rows. */
   elsewhere?: readonly string[]
 }
 
@@ -87,7 +87,7 @@ function at(payload: Json | undefined, path: readonly string[]): Json | undefine
   return path.reduce<Json | undefined>((value, name) => (isFields(value) ? value[name] : undefined), payload)
 }
 
-/** What has no place, without what is null; undefined when that is nothing. */
+/** Fields without a column that are not null; undefined when there are none. */
 function leftOver(payload: Fields, placed: ReadonlySet<string>, prefix: string): Fields | undefined {
   const rest: Record<string, Json> = {}
   for (const [name, value] of Object.entries(payload)) {

@@ -3,10 +3,10 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** A real HTTP server that answers as a test says: an empty workspace, but for the routes that the test scripts. */
+/** A real HTTP server with an empty workspace, except for the routes that the test scripts. */
 export interface ScriptedApi {
   url: string
-  /** By how much the server's clock, in `Date`, is ahead of this machine's; a test may change it. */
+  /** How far the server's clock, in `Date`, is ahead of this machine's; a test may change it. */
   aheadMs: number
   /** Every request so far, in the order of arrival. */
   requests: ScriptedRequest[]
@@ -20,7 +20,7 @@ export interface ScriptedRequest {
   route: string
   path: string
   query: Readonly<Record<string, string>>
-  /** What stands at the places of the route's names. */
+  /** The values of the route's parameters. */
   params: readonly string[]
   headers: Readonly<Record<string, string | string[] | undefined>>
 }
@@ -28,11 +28,11 @@ export interface ScriptedRequest {
 export type Handler = (request: ScriptedRequest) => ScriptedAnswer | Promise<ScriptedAnswer>
 
 export interface ScriptedAnswer {
-  /** 200 where it is not given. */
+  /** Default 200. */
   status?: number
   /** Sent as JSON. */
   body?: unknown
-  /** Sent as it is, in place of `body`. */
+  /** Sent unchanged, in place of `body`. */
   text?: string
   headers?: Readonly<Record<string, string>>
   /** The connection is cut instead. */
@@ -78,7 +78,7 @@ export async function startScriptedApi(): Promise<ScriptedApi> {
   )
   const requests: ScriptedRequest[] = []
   const server = createServer((incoming, response) => {
-    // As it came over the wire: a URL object would resolve dot segments, encoded ones too.
+    // The raw path: a URL object would resolve dot segments, encoded ones too.
     const [path = '', search] = (incoming.url ?? '/').split('?', 2)
     const { route, params, handler } = routeOf(handlers, path)
     const query = Object.fromEntries(new URLSearchParams(search))
@@ -134,7 +134,7 @@ function send(response: ServerResponse, answer: ScriptedAnswer): void {
   response.end(answer.text ?? JSON.stringify(answer.body ?? {}))
 }
 
-/** A promise that a test fulfils when it is time. */
+/** A promise that the test resolves. */
 export function signal(): { promise: Promise<void>; give(): void } {
   let give: () => void = () => undefined
   const promise = new Promise<void>(resolve => {

@@ -1,10 +1,10 @@
 import { type Handler, refused, type ScriptedAnswer, v2Page } from './scripted-api.ts'
 
-/** A list, newest first, as the API pages it: bounds are inclusive and compare every digit of a time. */
+/** A list, newest first, with the API's paging: bounds are inclusive and compare every digit of a time. */
 export interface ScriptedList<Row extends object> {
   rows: Row[]
   handler: Handler
-  /** Cursors given out before this call are refused from now on. */
+  /** Refuses all cursors that were issued before this call. */
   expireCursors(): void
 }
 
@@ -15,9 +15,9 @@ export interface ListOptions<Row> {
   from: string
   to: string
   pageSize: number
-  /** Sees each page before it goes out and may put another answer in its place. */
+  /** Gets each page before it is sent, and may return another answer. */
   instead?: (page: { query: Readonly<Record<string, string>>; number: number }) => ScriptedAnswer | undefined
-  /** What any page with this row answers. */
+  /** The answer of any page with this row. */
   spoilt?: (row: Row) => ScriptedAnswer | undefined
 }
 
@@ -63,7 +63,7 @@ export function scriptedList<Row extends { id: string }>(options: ListOptions<Ro
 const text = (value: unknown): string => String(value)
 const compare = (one: string, two: string): number => (one < two ? -1 : one > two ? 1 : 0)
 
-/** Times with any number of digits as text that sorts; nothing compares with what is not given. */
+/** Times with any number of digits as sortable text; an absent bound matches everything. */
 function instant(value: unknown): string | number {
   if (typeof value !== 'string') return Number.NaN
   return value.replace(/(\.\d+)?Z$/, (_, digits = '.') => digits.padEnd(10, '0'))

@@ -9,21 +9,21 @@ import type { SimulatorOptions } from '../../src/simulator/server.ts'
 import type { TruthKind } from '../../src/simulator/world/truth.ts'
 import { type Fields, fieldsOf, parseExact } from './exact-json.ts'
 
-/** The API over a made-up workspace, in a process of its own, and the handles by which a test moves it. */
+/** The API of a made-up workspace in a separate process, with the controls for a test. */
 export interface SimulatorProcess {
   url: string
   apiKey: string
   workspaceId: string
   change(change: Change): Promise<ChangeResult>
-  /** All of them before the next request is answered. */
+  /** Makes all changes before the next request is answered. */
   changeAtOnce(changes: readonly Change[]): Promise<ChangeResult[]>
   setFaults(faults: Faults): Promise<void>
-  /** How many requests each of the present faults has struck so far, in their order. */
-  struck(): Promise<number[]>
+  /** The number of requests that each of the current faults has hit, in their order. */
+  hitCounts(): Promise<number[]>
   setLimit(limit: LimitModel): Promise<void>
-  /** Moves the service's clock on at once. */
+  /** Moves the service's clock forward. */
   passTime(ms: number): Promise<void>
-  /** Everything of one kind that the API publishes now; no digit is lost. */
+  /** All items of one kind that the API publishes now, with every digit. */
   truth(kind: TruthKind): Promise<Fields[]>
   /** Answers by route template and status since the last `forgetRequests`. */
   requests(): Promise<{ total: number; counts: RequestCount[] }>
@@ -68,7 +68,7 @@ export async function startSimulatorProcess(options: SimulatorOptions = {}): Pro
     setFaults: async faults => {
       await control('POST', 'faults', faults)
     },
-    struck: async () => JSON.parse(await control('GET', 'faults')).struck,
+    hitCounts: async () => JSON.parse(await control('GET', 'faults')).hitCounts,
     setLimit: async limit => {
       await control('POST', 'limit', limit)
     },

@@ -1,18 +1,18 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
-/** Stands between parley and the API, passes every byte on as it is, and sees each request before the API does. */
+/** A proxy between parley and the API that passes on every byte unchanged and sees each request first. */
 export interface Tap {
   url: string
-  /** Paths with their queries, in the order in which they came. */
+  /** Paths with their queries, in the order of arrival. */
   requests: string[]
-  /** Connections of parley's side that are not closed yet. */
+  /** Open connections on parley's side. */
   open(): number
-  /** Requests that have no byte of an answer yet. */
+  /** Requests without any byte of an answer. */
   unanswered(): number
   /** Called with the number of the request, from 1, before it is passed on. */
   onRequest: (number: number) => void
-  /** Called with the number of the answers that have begun, from 1, after their first bytes were passed on. */
+  /** Called with the number of started answers, from 1, after their first bytes were passed on. */
   onAnswer: (number: number) => void
   answers(): number
   close(): Promise<void>
@@ -55,7 +55,7 @@ export async function startTap(target: string): Promise<Tap> {
       answers += 1
       tap.onAnswer(answers)
     })
-    // What breaks on one side breaks on the other in the same way.
+    // A break on one side is passed on to the other.
     joinEnds(near, far)
     joinEnds(far, near)
   })
@@ -84,7 +84,7 @@ export async function startTap(target: string): Promise<Tap> {
 function joinEnds(from: Socket, to: Socket): void {
   from.on('end', () => to.end())
   from.on('error', () => {
-    // A socket whose end is under way cannot be reset any more, and would never be rid of its handle.
+    // A socket that is already ending cannot be reset, and would keep its handle.
     if (to.writableEnded) to.destroy()
     else to.resetAndDestroy()
   })

@@ -13,11 +13,11 @@ export interface Trial {
   tap: Tap
   database: string
   start(...args: string[]): ParleyProcess
-  /** Starts `parley daemon`; `env` comes on top of the trial's. */
+  /** Starts `parley daemon`; `env` is added to the trial's. */
   startDaemon(env?: Readonly<Record<string, string>>): ParleyProcess
   /** Runs `parley backfill --json` to its end. */
   backfill(...args: string[]): Promise<Ended>
-  /** Where the warehouse is not what the simulator publishes at this moment; empty when it is. */
+  /** Differences between the warehouse and what the simulator publishes now. */
   differences(options?: ExpectedOptions): Promise<Difference[]>
   close(): Promise<void>
 }
@@ -36,7 +36,7 @@ export const SMALL: SimulatorOptions = {
   transcriptTurns: 6,
 }
 
-/** For what has to be read many times over. */
+/** Small enough to be read many times. */
 export const TINY: SimulatorOptions = {
   messages: 125,
   meetings: 9,
@@ -55,7 +55,7 @@ export const TINY: SimulatorOptions = {
 /** The two minutes between a denial and its confirmation become the shortest wait, a second. */
 const SCALE = { PARLEY_SYNC_INTERVAL_SCALE: '0.005' }
 
-/** `env` is what parley finds in its environment besides where the API is. */
+/** `env`: parley's environment, in addition to the address of the API. */
 export async function startTrial(
   options: SimulatorOptions = {},
   env: Readonly<Record<string, string>> = {},
@@ -82,7 +82,7 @@ export async function startTrial(
   }
 }
 
-/** Sends the signal in the moment before its n-th request is passed on, or after the n-th answer has begun. */
+/** Sends the signal just before its n-th request is passed on, or after the n-th answer has started. */
 export function killAt(
   trial: Trial,
   process: ParleyProcess,
@@ -99,11 +99,11 @@ export function killAt(
 export interface KillPoint {
   number: number
   phase: 'request' | 'answer'
-  /** SIGKILL when not given. */
+  /** Default SIGKILL. */
   signal?: 'SIGKILL' | 'SIGTERM'
 }
 
-/** Lets every process run that is started from now on. */
+/** Lets every process that starts from now on run undisturbed. */
 export function killNoMore({ tap }: Trial): void {
   tap.onRequest = () => undefined
   tap.onAnswer = () => undefined

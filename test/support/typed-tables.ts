@@ -3,11 +3,11 @@ import { LosslessNumber } from 'lossless-json'
 import { canonicalJson, fieldsOf, type Json, parseExact } from './exact-json.ts'
 import { instantOf } from './row-shape.ts'
 
-/** What the typed tables must hold, told by `crm_records` and the metadata alone, and by nothing of what makes them. */
+/** The content of the typed tables, derived from `crm_records` and the metadata without the code under test. */
 
 type Db = Database.Database
 type Cell = string | number | bigint | null
-/** By column: a plain object would take one called `__proto__` for something else. */
+/** By column. A plain object would treat the key `__proto__` specially. */
 type Found = ReadonlyMap<string, Cell>
 
 interface Typed {
@@ -26,7 +26,7 @@ export function typedNames(db: Db): string[] {
   return typedTables(db).flatMap(({ table }) => [table, `live_${table}`, `labelled_${table}`])
 }
 
-/** Where a typed table, one of its views or what is said of it is not what the records and the metadata say. */
+/** Differences of a typed table, its views and its dictionary from the records and the metadata. */
 export function compareTypedTables(db: Db): string[] {
   return typedTables(db).flatMap(typed => [...compareColumns(db, typed), ...compareRows(db, typed)])
 }
@@ -142,7 +142,7 @@ function compareCells(
   return wrong.map(column => `${table} ${record['id']}: ${column} is not what the record says`)
 }
 
-/** Half a character has a sign in its place. */
+/** A replacement character stands for half a surrogate pair. */
 const storedName = (key: string): string => key.replace(/\p{Surrogate}/gu, '\ufffd')
 
 type Form = 'text' | 'number' | 'boolean' | 'timestamp'
@@ -179,7 +179,7 @@ const fits: Readonly<Record<Form, Fits>> = {
   },
 }
 
-/** A text as it is, everything else as its JSON. */
+/** A text unchanged, any other value as its JSON. */
 function isText(value: Json, cell: Cell): boolean {
   if (value === null) return cell === null
   if (typeof value === 'string') return cell === value.toWellFormed()

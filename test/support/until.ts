@@ -3,30 +3,30 @@ import { isDeepStrictEqual } from 'node:util'
 import { processorWaits } from './processor-waits.ts'
 
 /**
- * How long nothing may move before a wait is given up, in ms. It is far more than anything that is waited for needs on
- * a machine with nothing else to do.
+ * The time without a change after which a wait gives up, in ms. It is far more than any awaited change needs on an
+ * idle machine.
  */
 const PATIENCE_MS = 90_000
 const BETWEEN_LOOKS_MS = 100
-/** So many times as long as a look takes is the pause after it: the comparison of a warehouse leaves time to fill it. */
+/** The pause after a look, as a multiple of its duration: the comparison of a warehouse leaves time to fill it. */
 const PAUSE_PER_LOOK = 3
 /** On a busy machine a look may take seconds. */
 const LONGEST_PAUSE_MS = 1000
 const BETWEEN_ACCOUNTS_MS = 1000
 
 export interface Patience {
-  /** In place of the usual `PATIENCE_MS`, where what is waited for comes by a calendar. */
+  /** Replaces `PATIENCE_MS` when the awaited change comes by a calendar. */
   patienceMs?: number
-  /** What moves while the work goes on, beside what is seen. */
+  /** Another value that changes while the work continues. */
   moves?: () => unknown
 }
 
 /**
- * Looks again and again until what is seen is what was waited for, or until nothing moves any more. Gives what was
- * seen last, so that an assertion on it shows what is still wrong.
+ * Looks repeatedly until the value is the awaited one, or until nothing changes any more. Returns the last value, so
+ * that an assertion on it shows what is still wrong.
  *
- * No wait ends because of the time on the wall. Each change in what is seen starts the patience again, and time in
- * which this process, or one that it started, had to wait for a processor does not count.
+ * No wait ends by wall time. Each change of the value restarts the patience, and time in which this process, or one that
+ * it started, waited for a processor does not count.
  */
 export async function until<Seen>(
   look: () => Seen | Promise<Seen>,
@@ -54,7 +54,7 @@ function idleTime() {
   let at = performance.now()
   let idleMs = 0
   return {
-    /** Since the last move, which may be now. */
+    /** Since the last change, which may be now. */
     msSince(hasMoved: boolean): number {
       const passed = performance.now() - at
       if (passed >= BETWEEN_ACCOUNTS_MS) {

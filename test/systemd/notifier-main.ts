@@ -6,8 +6,8 @@ import { createLog } from '../../src/log.ts'
 import type { Order } from './notifier-process.ts'
 
 /**
- * Does with a service manager what it is told on standard input, an order a line, and ends at the end of it.
- * With `--manual` a sleep ends when it is told to. How long each was to be, and the log, go to standard output.
+ * Sends to a service manager what the lines of standard input say, one order a line, and ends at the end of the input.
+ * With `--manual` a sleep ends on an order. The length of each sleep, and the log, go to standard output.
  */
 const sleeping: (() => void)[] = []
 const say = (value: unknown) => process.stdout.write(`${JSON.stringify(value)}\n`)
@@ -52,5 +52,5 @@ for await (const line of createInterface({ input: process.stdin })) {
   await ORDERS[name](argument)
 }
 await manager.close()
-// As the program ends: what is not told by now never is.
+// Ends as the program does: unsent messages are lost.
 process.stdout.write('', () => process.exit(0))

@@ -2,26 +2,26 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 
-/** What the process can be told to do, with an argument where it takes one. */
+/** The orders of the process, with their arguments. */
 export type Order = readonly [
   name: 'ready' | 'status' | 'reloading' | 'stopping' | 'watchdog' | 'alive' | 'wake' | 'block',
   argument?: string,
 ]
 
-/** A process that has a service manager and does with it what it is told. */
+/** A process with a service manager that follows the orders of a test. */
 export interface NotifierProcess {
   pid: number | undefined
   tell(...orders: readonly Order[]): void
-  /** Resolves to the next line of its standard output: a log line, or how long a sleep is to be. */
+  /** Resolves to the next line of its standard output: a log line, or the length of a sleep. */
   nextLine(): Promise<Record<string, unknown>>
-  /** Tells it nothing more; resolves when it has ended by itself, to its status and the lines not yet read. */
+  /** Sends no more orders; resolves to its status and the unread lines when it has ended. */
   end(): Promise<{ status: number | null; lines: Record<string, unknown>[]; stderr: string }>
 }
 
 const MAIN = new URL('notifier-main.ts', import.meta.url).pathname
 const TSX = import.meta.resolve('tsx')
 
-/** Nothing of this process's environment is handed on but the search path, where `env` has none of its own. */
+/** Only the search path of this process's environment is passed on, unless `env` has one. */
 export function startNotifier(
   env: Readonly<Record<string, string>>,
   { manual = false }: { manual?: boolean } = {},

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 
-/** A datagram socket such as systemd listens on, in a process of its own, since Node has none. */
+/** A datagram socket like systemd's, in a separate process, since Node has no such sockets. */
 export interface NotifySocket {
   path: string
   /** Resolves to the lines of the next message, in the order in which they came; fails when none comes any more. */

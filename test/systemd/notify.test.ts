@@ -27,14 +27,14 @@ describe('a daemon under systemd', () => {
     return notifier
   }
 
-  /** What is said of the state, without whose it is. */
+  /** The reported states, without the name of the process. */
   async function heard() {
     const message = await socket.next()
     expect(message).toContain(`MAINPID=${notifier.pid}`)
     return message.filter(line => !line.startsWith('MAINPID=')).sort()
   }
 
-  test('says when it is ready, what it does, that it reads its settings again, and that it stops, in this order', async () => {
+  test('the daemon says when it is ready, what it does, that it reloads its settings, and that it stops, in this order', async () => {
     const { tell, end } = start()
     tell(['ready', 'reading everything'], ['status', 'idle'], ['reloading'], ['ready', 'idle'], ['stopping'])
     expect(await heard()).toEqual(['READY=1', 'STATUS=reading everything'])
@@ -45,7 +45,7 @@ describe('a daemon under systemd', () => {
     expect(await end()).toEqual({ status: 0, lines: [], stderr: '' })
   })
 
-  test('has all told when it ends, though it ends at once', async () => {
+  test('every message is sent before the daemon ends, though it ends at once', async () => {
     const { tell, end } = start()
     tell(['ready', 'idle'], ['stopping'])
     const ended = end()
@@ -54,7 +54,7 @@ describe('a daemon under systemd', () => {
     expect((await ended).status).toBe(0)
   })
 
-  test('says in one line of at most 200 characters what it does', async () => {
+  test('the daemon says what it does in one line of at most 200 characters', async () => {
     const { tell, end } = start()
     tell(['status', ' two\nREADY=1\r\n\tlines\0\u0085and\u2028more '])
     expect(await heard()).toEqual(['STATUS=two READY=1 lines and more'])
@@ -67,7 +67,7 @@ describe('a daemon under systemd', () => {
     await end()
   })
 
-  test('does not say twice what it does', async () => {
+  test('the daemon does not send the same state twice', async () => {
     const { tell, end } = start()
     tell(['ready', 'idle'], ['status', 'idle'], ['status', 'busy'])
     expect(await heard()).toEqual(['READY=1', 'STATUS=idle'])
@@ -77,14 +77,14 @@ describe('a daemon under systemd', () => {
     await end()
   })
 
-  test('gives signs of life, again and again, while it lives', async () => {
+  test('the daemon sends watchdog signals while it lives', async () => {
     const { tell, end } = start(WATCHDOG)
     tell(['watchdog'])
     for (let count = 0; count < 5; count += 1) expect(await heard()).toEqual(['WATCHDOG=1'])
     await end()
   })
 
-  test('gives a sign of life at each third of the interval', async () => {
+  test('the daemon sends a watchdog signal at each third of the interval', async () => {
     const { tell, nextLine, end } = start(WATCHDOG, { manual: true })
     tell(['watchdog'])
     for (let count = 0; count < 3; count += 1) {
@@ -95,7 +95,7 @@ describe('a daemon under systemd', () => {
     await end()
   })
 
-  test('gives none while the engine gives none', async () => {
+  test('the daemon sends no watchdog signal while the engine gives none', async () => {
     const { tell, nextLine, end } = start(WATCHDOG, { manual: true })
     tell(['watchdog'], ['alive', 'false'])
     for (let count = 0; count < 3; count += 1) {
@@ -110,7 +110,7 @@ describe('a daemon under systemd', () => {
     await end()
   })
 
-  test('gives none while its event loop stands still', async () => {
+  test('the daemon sends no watchdog signal while its event loop is blocked', async () => {
     const { tell, end } = start(WATCHDOG)
     tell(['watchdog'])
     expect(await heard()).toEqual(['WATCHDOG=1'])
@@ -128,15 +128,15 @@ describe('a daemon under systemd', () => {
     ['nobody waits for any', {}],
     ['those of another process are waited for', { ...WATCHDOG, WATCHDOG_PID: '1' }],
     ['the interval cannot be read', { WATCHDOG_USEC: 'soon' }],
-  ])('gives none when %s', async (_, env) => {
+  ])('the daemon sends no watchdog signal when %s', async (_, env) => {
     const { tell, end } = start(env, { manual: true })
     tell(['watchdog'])
     expect(await end()).toEqual({ status: 0, lines: [], stderr: '' })
   })
 })
 
-describe('in place of systemd-notify', () => {
-  /** Notes what it was started with, and that it ended, in a file of its folder. */
+describe('a program in place of systemd-notify', () => {
+  /** Notes its arguments and its end in a file of its folder. */
   function fakeNotify(does: string) {
     const folder = newFolder()
     const notes = join(folder, 'notes')
@@ -157,10 +157,10 @@ describe('in place of systemd-notify', () => {
     }
   }
 
-  /** Without the process's own id, which stands first. */
+  /** Leaves out the process id, which comes first. */
   const wordsIn = (notes: { words?: string[] }[]) => notes.map(note => note.words?.slice(1) ?? note)
 
-  test('nothing is started without NOTIFY_SOCKET', async () => {
+  test('no program is started without NOTIFY_SOCKET', async () => {
     const { env, notes } = fakeNotify('')
     const { tell, end } = startNotifier({ ...env, ...WATCHDOG, NOTIFY_SOCKET: '' }, { manual: true })
     tell(['ready', 'idle'], ['status', 'busy'], ['watchdog'], ['reloading'], ['stopping'])
@@ -168,7 +168,7 @@ describe('in place of systemd-notify', () => {
     expect(notes()).toEqual([])
   })
 
-  test('a program sees nothing of the environment but the socket and the search path', async () => {
+  test('the program gets only the socket and the search path of the environment', async () => {
     const { env, notes } = fakeNotify('')
     const { tell, pid, end } = startNotifier({ ...env, PARLEY_API_KEY: 'key-that-nobody-may-see' })
     tell(['ready', 'idle'])
@@ -176,7 +176,7 @@ describe('in place of systemd-notify', () => {
     expect(notes()).toEqual([{ words: [`--pid=${pid}`, '--ready', '--status=idle'], env }, 'end'])
   })
 
-  test('one runs at a time', async () => {
+  test('one program runs at a time', async () => {
     const { env, notes } = fakeNotify('')
     const { tell, end } = startNotifier(env)
     tell(['ready', 'idle'], ['reloading'], ['stopping'])
@@ -191,7 +191,7 @@ describe('in place of systemd-notify', () => {
     ])
   })
 
-  test('of what was done while one ran, only the newest is said', async () => {
+  test('only the newest of the messages during a run is sent', async () => {
     const released = join(newFolder(), 'released')
     const { env, notes } = fakeNotify(`
       const { existsSync } = require('node:fs')
@@ -227,7 +227,7 @@ describe('in place of systemd-notify', () => {
     ],
     ['fails silently', 'process.exit(3)', /^exit status 3$/],
     ['is killed', 'process.kill(process.pid, "SIGKILL")', /^exit status SIGKILL$/],
-  ])('one that %s is a warning, once, and no more', async (_, does, reason) => {
+  ])('a program that %s is a single warning', async (_, does, reason) => {
     const { env } = fakeNotify(does)
     const { tell, end } = startNotifier(env)
     tell(['ready', 'idle'], ['status', 'busy'], ['stopping'])
@@ -236,7 +236,7 @@ describe('in place of systemd-notify', () => {
     expect(lines).toEqual([expect.objectContaining({ level: 'warn', reason: expect.stringMatching(reason) })])
   })
 
-  test('none at all is a warning, once, and no more', async () => {
+  test('a missing program is a single warning', async () => {
     const { tell, end } = startNotifier({ PATH: newFolder(), NOTIFY_SOCKET: '/nowhere' })
     tell(['ready', 'idle'], ['stopping'])
     const { status, lines } = await end()

@@ -41,7 +41,7 @@ function environment(): Record<string, string> {
   return Object.fromEntries(pairs)
 }
 
-/** What systemd would run. */
+/** The command that systemd would run. */
 function takeSnapshot(): { ok: boolean; says: string } {
   const [program = '', ...args] = unit.one('ExecStart').split(' ')
   expect(program).toBe('/opt/parley/dist/cli.js')
@@ -54,7 +54,7 @@ function takeSnapshot(): { ok: boolean; says: string } {
   return { ok: run.status === 0, says: run.stderr }
 }
 
-/** What an analyst would get, from a database that was opened only to be read. */
+/** The rows that an analyst gets from a database that was opened read-only. */
 function rowsIn(name: string): unknown {
   const copy = openDatabase({ path: join(snapshots, name), readonly: true })
   try {
@@ -77,7 +77,7 @@ const addTeam = (name: string) =>
     .prepare('INSERT INTO teams (id, name, _first_seen_at, _synced_at) VALUES (?, ?, ?, ?)')
     .run(name, name, '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')
 
-test('a snapshot holds what was committed, and nothing else, while somebody writes', () => {
+test('a snapshot has exactly what was committed, while another process writes', () => {
   addTeam('committed')
   writer.exec('BEGIN IMMEDIATE')
   addTeam('under way')
@@ -89,7 +89,7 @@ test('a snapshot holds what was committed, and nothing else, while somebody writ
   expect(rowsIn(name)).toEqual(['committed'])
 })
 
-test('a snapshot may be read by the group and by nobody else', () => {
+test('a snapshot may be read by its owner and group only', () => {
   takeSnapshot()
   const [name = ''] = readdirSync(snapshots)
   expect(statSync(join(snapshots, name)).mode & 0o777).toBe(0o640)
@@ -104,7 +104,7 @@ test('the newest seven are kept', () => {
   expect(rowsIn(kept.at(-1) ?? '')).toEqual([])
 })
 
-test('as many are kept as the settings say, in the folder that the daemon keeps as well', () => {
+test('as many snapshots are kept as the settings say, in the folder of the daemon too', () => {
   writeFileSync(join(state, 'acme.toml'), '[snapshot]\nkeep = 2\nfolder = "/nowhere"\n')
   const old = earlier(3)
   putSnapshots(old)
@@ -117,7 +117,7 @@ test('as many are kept as the settings say, in the folder that the daemon keeps 
   )
 })
 
-test('one that fails takes none of the others away', () => {
+test('a failed snapshot removes no other', () => {
   const old = earlier(9)
   putSnapshots(old)
   writer.close()

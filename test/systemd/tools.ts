@@ -9,7 +9,7 @@ const PACKAGES = {
   setpriv: 'in the package util-linux',
 } as const
 
-/** Fails where the tests of a file could prove nothing, since a program is missing. */
+/** Fails when a program is missing without which the tests of a file prove nothing. */
 export function requirePrograms(...programs: readonly (keyof typeof PACKAGES)[]): void {
   const missing = programs.filter(program => spawnSync(program, ['--version']).error !== undefined)
   if (missing.length === 0) return

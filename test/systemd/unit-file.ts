@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 
-/** Where the units, their README and the rest of what belongs to them stand. */
+/** The folder of the units, their README and their other files. */
 export const FOLDER = new URL('../../systemd/', import.meta.url).pathname
 
 /** The settings of one unit file, whatever section they are in. */
 export interface UnitFile {
   path: string
-  /** All values of a setting, in the order of the file; those of a list that stand in one line are one value. */
+  /** All values of a setting, in the order of the file; a list in one line is one value. */
   all(setting: string): string[]
-  /** The value of a setting that stands there once. */
+  /** The value of a setting that occurs once. */
   one(setting: string): string
 }
 

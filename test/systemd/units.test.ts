@@ -37,7 +37,7 @@ const programsOf = (name: string) =>
     .flatMap(setting => readUnit(name).all(setting))
     .map(line => line.split(' ')[0] ?? '')
 
-describe('systemd-analyze', () => {
+describe('the checks of systemd-analyze', () => {
   /** A machine on which all is installed that the units name. */
   function machine(): { root: string; units: string } {
     const root = newFolder()
@@ -63,11 +63,11 @@ describe('systemd-analyze', () => {
     return { status, says: `${stdout}${stderr}` }
   }
 
-  test('finds no fault in the units', () => {
+  test('systemd-analyze finds no fault in the units', () => {
     expect(verify(machine().root)).toEqual({ status: 0, says: '' })
   })
 
-  test.each(UNITS)('would find a fault in %s', name => {
+  test.each(UNITS)('systemd-analyze would find a fault in %s', name => {
     const { root, units } = machine()
     const text = readFileSync(join(units, name), 'utf8')
     writeFileSync(join(units, name), text.replace(/^\[(Service|Timer)\]$/m, '$&\nMisspelt=yes'))
@@ -76,7 +76,7 @@ describe('systemd-analyze', () => {
     expect(status).not.toBe(0)
   })
 
-  test.each(SERVICES)('finds %s exposed by 1.5 of 10 at most', name => {
+  test.each(SERVICES)('systemd-analyze finds %s exposed by at most 1.5 of 10', name => {
     const { stdout, stderr } = spawnSync(
       'systemd-analyze',
       ['security', '--offline=true', '--no-pager', '--threshold=15', join(FOLDER, name)],
@@ -88,7 +88,7 @@ describe('systemd-analyze', () => {
   })
 })
 
-describe('the units', () => {
+describe('the content of the units', () => {
   const environment = Object.fromEntries(
     daemon.all('Environment').map(line => {
       const [name = '', ...value] = line.split('=')
@@ -96,7 +96,7 @@ describe('the units', () => {
     }),
   )
 
-  test('start the program of this package where the README has it installed', () => {
+  test('the units start the program of this package where the README installs it', () => {
     const { bin } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
     expect(PROGRAM).toBe(`/opt/parley/${bin.parley}`)
     expect(daemon.one('ExecStart')).toBe(`${PROGRAM} daemon`)
@@ -104,12 +104,12 @@ describe('the units', () => {
     expect(README).toContain(`ln -s ${PROGRAM} /usr/local/bin/parley\n`)
   })
 
-  test('use no other program that a machine might lack', () => {
+  test('the units use no other program that a machine might lack', () => {
     for (const program of SERVICES.flatMap(programsOf).filter(name => name !== PROGRAM))
       accessSync(program, constants.X_OK)
   })
 
-  test('name settings and credentials that there are', () => {
+  test('the units name existing settings and credentials', () => {
     const names = [...SETTING_LIST.map(([key]) => environmentName(key)), 'PARLEY_CONFIG']
     expect(Object.keys(environment).filter(name => !names.includes(name))).toEqual([])
     const credentials = daemon.all('LoadCredential').map(line => line.split(':')[0])
@@ -117,7 +117,7 @@ describe('the units', () => {
     expect(credentials.filter(name => !secrets.includes(name ?? ''))).toEqual([])
   })
 
-  test('give values that are allowed, in the places that the unit makes', () => {
+  test('the units set allowed values, in the places that they create', () => {
     const config = join(newFolder(), 'acme.toml')
     writeFileSync(config, '[api]\nbase_url = "https://api.example.com"\nworkspace_id = "acme"\n')
     expect(environment['PARLEY_CONFIG']).toBe('/etc/parley/acme.toml')
@@ -137,7 +137,7 @@ describe('the units', () => {
     expect(daemon.one('RuntimeDirectoryPreserve')).toBe('yes')
   })
 
-  test('run as the user and the group that are made for them', () => {
+  test('the units run as the user and the group that are created for them', () => {
     const root = newFolder()
     mkdirSync(join(root, 'etc/sysusers.d'), { recursive: true })
     cpSync(join(FOLDER, 'parley.conf'), join(root, 'etc/sysusers.d/parley.conf'))
@@ -150,36 +150,45 @@ describe('the units', () => {
     }
   })
 
-  test('are not started again where only a person can help', () => {
+  test('the units are not restarted where only a person can help', () => {
     expect(daemon.one('Restart')).toBe('on-failure')
     expect(daemon.one('RestartPreventExitStatus')).toBe(`${EXIT_STATUS.refused} ${EXIT_STATUS.settings}`)
     expect(daemon.all('SuccessExitStatus')).toEqual([])
   })
 
-  test('leave the daemon time to end', () => {
+  test('the units leave the daemon time to end', () => {
     expect(Number.parseInt(daemon.one('TimeoutStopSec'), 10)).toBeGreaterThan(10)
   })
 
-  test('let a timer start the snapshots', () => {
+  test('a timer starts the snapshots', () => {
     expect(existsSync(join(FOLDER, 'parley-snapshot@.timer'))).toBe(true)
     expect(readUnit('parley-snapshot@.timer').one('OnCalendar')).toBe('daily')
   })
 })
 
-describe('the README', () => {
-  test.each(readdirSync(FOLDER).filter(name => name !== 'README.md'))('says what %s is for', name => {
-    expect(README).toContain(name)
-  })
+describe('the README of the units', () => {
+  test.each(readdirSync(FOLDER).filter(name => name !== 'README.md'))(
+    'the README says what %s is for',
+    name => {
+      expect(README).toContain(name)
+    },
+  )
 
-  test.each(Object.entries(EXIT_STATUS))('says what systemd does when parley ends as %s', (_, status) => {
-    expect(README).toMatch(new RegExp(`^\\| [\\d, ]*\\b${status}\\b[\\d, ]*\\|`, 'm'))
-  })
+  test.each(Object.entries(EXIT_STATUS))(
+    'the README says what systemd does when parley ends as %s',
+    (_, status) => {
+      expect(README).toMatch(new RegExp(`^\\| [\\d, ]*\\b${status}\\b[\\d, ]*\\|`, 'm'))
+    },
+  )
 
-  test.each(['ok', 'backfilling', 'waiting', 'unavailable', 'failing'])('explains the state %s', state => {
-    expect(README).toMatch(new RegExp(`^\\| \`${state}\` +\\|`, 'm'))
-  })
+  test.each(['ok', 'backfilling', 'waiting', 'unavailable', 'failing'])(
+    'the README explains the state %s',
+    state => {
+      expect(README).toMatch(new RegExp(`^\\| \`${state}\` +\\|`, 'm'))
+    },
+  )
 
-  test('names no file of this folder that is not there', () => {
+  test('the README names only existing files of this folder', () => {
     const named = [...README.matchAll(/systemd\/([\w@.-]+\.\w+)/g)].map(([, name]) => name ?? '')
     expect(named.filter(name => !existsSync(join(FOLDER, basename(name))))).toEqual([])
   })

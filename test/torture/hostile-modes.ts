@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 import type { Draw } from './draw.ts'
 import type { Mode } from './modes.ts'
 
-/** A week takes one second, so that the next runs give the second answer that must come days later. */
+/** A week is a second, so that the next runs see twice what must be seen twice, days apart. */
 const SOON = { PARLEY_SYNC_INTERVAL_SCALE: '0.000001', PARLEY_API_TIMEOUT_SECONDS: '3' }
 
 /**
@@ -17,7 +17,7 @@ const SOON = { PARLEY_SYNC_INTERVAL_SCALE: '0.000001', PARLEY_API_TIMEOUT_SECOND
  */
 const PUT_OFF = { PARLEY_SYNC_INTERVAL_SCALE: '0.0005', PARLEY_API_TIMEOUT_SECONDS: '3' }
 
-/** Waits until every list that could not be read may be requested again. */
+/** Waits until every failed list may be read again. */
 async function untilDue({ database }: Trial): Promise<void> {
   const db = new Database(database, { readonly: true })
   const latest = db.prepare('SELECT max(retry_at) FROM sync_segments').pluck().get()
@@ -33,14 +33,14 @@ async function untilDue({ database }: Trial): Promise<void> {
 async function hindered(trial: Trial, faults: readonly Fault[], told: string): Promise<string> {
   await trial.simulator.setFaults(faults)
   const { status } = await trial.backfill()
-  const struck = await trial.simulator.struck()
+  const hits = await trial.simulator.hitCounts()
   await trial.simulator.setFaults([])
   const after: (number | null)[] = []
   for (let run = 0; run < 3; run++) {
     await untilDue(trial)
     after.push((await trial.backfill()).status)
   }
-  return `${told}; struck ${struck.join(', ')} times; first ${status}; without exit ${after.join(', ')}`
+  return `${told}; hit ${hits.join(', ')} times; first ${status}; without exit ${after.join(', ')}`
 }
 
 /** Services that lie, lag or fail on single items. A backfill must cope with all of them. */
@@ -53,7 +53,7 @@ export const HOSTILE_MODES: Readonly<Record<string, Mode>> = {
       const faults = routeTemplates().map(route => ({
         ...draw.pick(WRONG_ANSWERS),
         route,
-        first: 1 + draw.below(2),
+        atMost: 1 + draw.below(2),
         afterRequests: draw.below(4),
       }))
       return hindered(trial, faults, faults.map(shown).join(' '))
@@ -85,8 +85,8 @@ export const HOSTILE_MODES: Readonly<Record<string, Mode>> = {
     about: 'pages are too large unless fewer items are asked for',
     env: { ...SOON, PARLEY_API_MAX_RESPONSE_BYTES: '2MiB' },
     play: async (trial, draw) => {
-      const bytesOfItem = 30_000 + draw.below(300_000)
-      return hindered(trial, [{ kind: 'bloat', bytesOfItem }], `${bytesOfItem} bytes an item`)
+      const bytesPerItem = 30_000 + draw.below(300_000)
+      return hindered(trial, [{ kind: 'bloat', bytesPerItem }], `${bytesPerItem} bytes an item`)
     },
   },
   odd: {
@@ -126,6 +126,6 @@ async function stubbornItem(trial: Trial, draw: Draw): Promise<Fault> {
   ])
   const [first = {}, ...rest] = await trial.simulator.truth(kind)
   const id = String(draw.pick([first, ...rest])[field])
-  const how = draw.pick([{ naming: id }, { showing: id }])
+  const how = draw.pick([{ requestHas: id }, { answerHas: id }])
   return { kind: 'status', status: draw.pick([403, 404, 410, 500]), ...how }
 }

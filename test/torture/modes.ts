@@ -7,12 +7,12 @@ import { killAt, killNoMore, type Trial } from '../support/trial.ts'
 import type { Draw } from './draw.ts'
 import { HOSTILE_MODES } from './hostile-modes.ts'
 
-/** A way to disturb a backfill before its warehouse is compared. */
+/** The treatment of a backfill before its warehouse is compared. */
 export interface Mode {
   about: string
   options?(draw: Draw): SimulatorOptions
   env?: Readonly<Record<string, string>>
-  /** Leaves a warehouse that must equal the workspace. The returned text is printed with a failure. */
+  /** Leaves a warehouse that must equal the API. A failure shows the returned text. */
   play(trial: Trial, draw: Draw): Promise<string>
 }
 
@@ -202,7 +202,7 @@ async function finish(trial: Trial): Promise<string> {
   return `exit ${statuses.join(', ')}`
 }
 
-/** An interrupted round does not return to lists that it has read, so the next round finds the changes in them. */
+/** An interrupted round does not repeat its reads, so the next round finds later changes. */
 async function finishAfterChanges(trial: Trial): Promise<string> {
   return `${await finish(trial)}, then ${await finish(trial)}`
 }
@@ -255,7 +255,7 @@ const CHANGES: readonly [(draw: Draw) => Change, ...((draw: Draw) => Change)[]] 
   changeItems,
   draw => ({ kind: draw.pick(['completeOverview', 'completeTranscript']), count: 1 + draw.below(3) }),
   () => ({ kind: 'editSettings' }),
-  // To another time, which may be before or after the current position of a pass.
+  // To another time, which may be on the other side of the position of a pass.
   draw => ({
     kind: 'edit',
     resource: draw.pick(['messages', 'meetings', 'activities'] as const),

@@ -48,9 +48,9 @@ interface Counts {
 
 interface Trial {
   told: string[]
-  /** The failures found at the end. */
+  /** The faults at the end. */
   wrong: string[]
-  /** Additional text for its line of output. */
+  /** Other remarks. */
   about: string
 }
 
@@ -89,8 +89,8 @@ async function oneLife(seed: number): Promise<Trial> {
 }
 
 async function oneStillWorld(seed: number): Promise<Trial> {
-  const { told, struck, differences } = await blips(seed, { rounds: Number(values.rounds) })
-  return { told, wrong: differences, about: `, ${struck} of ${told.length} wrong answers were given` }
+  const { told, hits, differences } = await blips(seed, { rounds: Number(values.rounds) })
+  return { told, wrong: differences, about: `, ${hits} of ${told.length} wrong answers were given` }
 }
 
 function run(): Promise<Counts> {

@@ -1,6 +1,6 @@
 import type { Draw } from '../draw.ts'
 
-/** Subjects and bodies of mails about selling software to companies. */
+/** Subjects and bodies of e-mails about selling software to companies. */
 
 const TOPICS = [
   'Pilot for the service team',
@@ -177,10 +177,10 @@ export function fill(draw: Draw, template: string): string {
   })
 }
 
-function paragraph(draw: Draw, japanese: boolean): string {
+function paragraph(draw: Draw, isJapanese: boolean): string {
   const count = 1 + draw.below(4)
-  const list = japanese ? SENTENCES_JA : SENTENCES
-  return Array.from({ length: count }, () => fill(draw, draw.pick(list))).join(japanese ? '' : ' ')
+  const list = isJapanese ? SENTENCES_JA : SENTENCES
+  return Array.from({ length: count }, () => fill(draw, draw.pick(list))).join(isJapanese ? '' : ' ')
 }
 
 export interface MailParties {
@@ -191,11 +191,11 @@ export interface MailParties {
 
 /** Lengths: mostly 0.4 to 2 kB; one in four with a quoted reply; one in eighty with a long history of up to 50 kB. */
 export function mailBody(draw: Draw, { from, to, company }: MailParties): string {
-  const japanese = draw.chance(0.15)
-  const parts = [japanese ? `${to} 様` : `Hi ${to.split(' ')[0]},`]
-  if (!japanese) parts.push(fill(draw, draw.pick(OPENINGS)))
+  const isJapanese = draw.chance(0.15)
+  const parts = [isJapanese ? `${to} 様` : `Hi ${to.split(' ')[0]},`]
+  if (!isJapanese) parts.push(fill(draw, draw.pick(OPENINGS)))
   const paragraphs = 2 + draw.below(4)
-  for (let i = 0; i < paragraphs; i++) parts.push(paragraph(draw, japanese))
+  for (let i = 0; i < paragraphs; i++) parts.push(paragraph(draw, isJapanese))
   if (draw.chance(0.2)) {
     parts.push(
       Array.from({ length: 3 + draw.below(3) }, () => `- ${fill(draw, draw.pick(SENTENCES))}`).join('\n'),

@@ -1,7 +1,7 @@
 import type { Draw } from '../draw.ts'
 import { fill } from './mail.ts'
 
-/** What is said in meetings and what the product makes of it. */
+/** Titles, spoken lines and overviews of meetings. */
 
 const TITLES = [
   'Discovery call',

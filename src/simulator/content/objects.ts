@@ -1,4 +1,4 @@
-/** The CRM objects of the workspace with their fields: standard ones, custom ones, and names that are hard on SQL. */
+/** The CRM objects of the workspace with their fields: standard, custom, and some whose names are hostile to SQL. */
 
 export type FieldKind =
   | 'text'
@@ -14,7 +14,7 @@ export type FieldKind =
   | 'misfit'
 
 export interface FieldDefinition {
-  /** The name its values are drawn by; stays when the field is renamed. */
+  /** Seeds the draws of its values. It does not change when the field is renamed. */
   key?: string
   name: string
   label: string
@@ -24,8 +24,8 @@ export interface FieldDefinition {
   isUnique?: boolean
   isCustom?: boolean
   isActive?: boolean
-  /** Its name or its values are hostile. */
-  isWild?: boolean
+  /** The name or the values are hostile. */
+  isHostile?: boolean
   options?: readonly string[]
   target?: { object: string; resource?: string }
 }
@@ -37,12 +37,12 @@ export interface ObjectDefinition {
   labelPlural: string
   isCustom: boolean
   isActive: boolean
-  /** Its name is hostile. */
-  isWild?: boolean
-  /** Named by the object list. */
-  listed: boolean
-  /** False: its record list answers 404 although the object list names it. */
-  readable: boolean
+  /** The name is hostile. */
+  isHostile?: boolean
+  /** The object list names it. */
+  isListed: boolean
+  /** When false, its record list answers 404 although the object list names it. */
+  isReadable: boolean
   fields: FieldDefinition[]
 }
 
@@ -73,16 +73,16 @@ const custom = (name: string, kind: FieldKind, type: string): FieldDefinition =>
 
 const LONG_FIELD_NAME = `long_${'x'.repeat(295)}`
 
-/** A fresh copy, since metadata can change while the simulator runs. */
+/** Returns a new copy: changes alter the definitions while the simulator runs. */
 export function objectDefinitions(isTidy: boolean): ObjectDefinition[] {
   const all = [...standardObjects(), ...customObjects()]
   if (!isTidy) return all
   return all
-    .filter(object => !object.isWild)
-    .map(object => ({ ...object, fields: object.fields.filter(field => !field.isWild) }))
+    .filter(object => !object.isHostile)
+    .map(object => ({ ...object, fields: object.fields.filter(field => !field.isHostile) }))
 }
 
-const wild = (field: FieldDefinition): FieldDefinition => ({ ...field, isWild: true })
+const hostile = (field: FieldDefinition): FieldDefinition => ({ ...field, isHostile: true })
 
 function standard(
   name: string,
@@ -98,8 +98,8 @@ function standard(
     labelPlural: `${label}s`,
     isCustom: false,
     isActive: true,
-    listed,
-    readable: true,
+    isListed: listed,
+    isReadable: true,
     fields,
   }
 }
@@ -116,16 +116,16 @@ function standardObjects(): ObjectDefinition[] {
       relation('owner_id', 'Owner', 'member', 'members'),
       { name: 'is_closed', label: 'Closed', type: 'BOOLEAN', kind: 'boolean' },
       text('next_step', 'Next step'),
-      wild(custom('external_ref', 'huge', 'NUMBER')),
-      wild(custom('select', 'options', 'SELECT')),
-      wild(custom('Group By', 'text', 'TEXT')),
-      wild(custom('it\'s "quoted"', 'text', 'TEXT')),
+      hostile(custom('external_ref', 'huge', 'NUMBER')),
+      hostile(custom('select', 'options', 'SELECT')),
+      hostile(custom('Group By', 'text', 'TEXT')),
+      hostile(custom('it\'s "quoted"', 'text', 'TEXT')),
       custom('契約 種別', 'options', 'SELECT'),
-      wild(custom('Amount', 'integer', 'NUMBER')),
-      wild(custom(LONG_FIELD_NAME, 'text', 'TEXT')),
+      hostile(custom('Amount', 'integer', 'NUMBER')),
+      hostile(custom(LONG_FIELD_NAME, 'text', 'TEXT')),
       custom('tags', 'list', 'MULTI_SELECT'),
-      wild(custom('a.b[0]->$', 'datetime', 'DATETIME')),
-      wild({ ...custom('old_score', 'decimal', 'NUMBER'), isActive: false }),
+      hostile(custom('a.b[0]->$', 'datetime', 'DATETIME')),
+      hostile({ ...custom('old_score', 'decimal', 'NUMBER'), isActive: false }),
     ]),
     standard('pipeline', 'pipelines', 'Pipeline', [
       text('name', 'Name', { isNullable: false }),
@@ -145,7 +145,7 @@ function standardObjects(): ObjectDefinition[] {
         text('name', 'Name', { isNullable: false }),
         text('domain', 'Domain', { isUnique: true }),
         { name: 'employees', label: 'Employees', type: 'NUMBER', kind: 'integer', isNullable: true },
-        wild({ name: 'revenue', label: 'Revenue', type: 'NUMBER', kind: 'huge', isNullable: true }),
+        hostile({ name: 'revenue', label: 'Revenue', type: 'NUMBER', kind: 'huge', isNullable: true }),
         relation('owner_id', 'Owner', 'member', 'members'),
       ],
       false,
@@ -179,14 +179,14 @@ function customObject(
     labelPlural: `${label}s`,
     isCustom: true,
     isActive: true,
-    listed: true,
-    readable: true,
+    isListed: true,
+    isReadable: true,
     fields: [text('name', 'Name', { isNullable: false }), ...fields],
     ...more,
   }
 }
 
-const WILD = { isWild: true } as const
+const HOSTILE = { isHostile: true } as const
 
 function customObjects(): ObjectDefinition[] {
   return [
@@ -194,9 +194,9 @@ function customObjects(): ObjectDefinition[] {
       { ...custom('value', 'decimal', 'CURRENCY') },
       relation('deal_id', 'Deal', 'deal'),
       custom('due', 'date', 'DATE'),
-      wild(custom('id', 'text', 'TEXT')),
-      wild(custom('_deleted_at', 'datetime', 'DATETIME')),
-      wild({ ...custom('Value', 'huge', 'CURRENCY'), label: 'value' }),
+      hostile(custom('id', 'text', 'TEXT')),
+      hostile(custom('_deleted_at', 'datetime', 'DATETIME')),
+      hostile({ ...custom('Value', 'huge', 'CURRENCY'), label: 'value' }),
     ]),
     customObject(
       'order',
@@ -209,17 +209,22 @@ function customObjects(): ObjectDefinition[] {
         custom('delivered at', 'misfit', 'DATETIME'),
         custom('数量', 'misfit', 'INTEGER'),
       ],
-      WILD,
+      HOSTILE,
     ),
-    customObject('Order', 'Order (old)', [custom('total', 'huge', 'NUMBER')], WILD),
+    customObject('Order', 'Order (old)', [custom('total', 'huge', 'NUMBER')], HOSTILE),
     customObject('site visit', 'Site visit', [custom('visited at', 'datetime', 'DATETIME')]),
-    customObject('x"; drop table members; --', 'Quoted "object"', [custom('note', 'text', 'TEXT')], WILD),
+    customObject('x"; drop table members; --', 'Quoted "object"', [custom('note', 'text', 'TEXT')], HOSTILE),
     customObject('契約書', '契約書', [custom('金額', 'decimal', 'NUMBER'), custom('締結日', 'date', 'DATE')]),
-    customObject(`o_${'y'.repeat(298)}`, 'Object with a long name', [custom('note', 'text', 'TEXT')], WILD),
+    customObject(
+      `o_${'y'.repeat(298)}`,
+      'Object with a long name',
+      [custom('note', 'text', 'TEXT')],
+      HOSTILE,
+    ),
     customObject('legacy_ticket', 'Legacy ticket', [custom('state', 'options', 'SELECT')], {
-      readable: false,
+      isReadable: false,
       isActive: false,
-      ...WILD,
+      ...HOSTILE,
     }),
   ]
 }

@@ -1,6 +1,6 @@
 import { at, mix, mixBelow } from '../draw.ts'
 
-/** Names of people and companies, some of them Japanese, as a workspace with customers in both languages has. */
+/** Names of people and companies. Some are Japanese, as in a workspace with customers in both languages. */
 
 const GIVEN = [
   'Anna',
@@ -186,7 +186,7 @@ const SECOND_JA = ['商事', '電機', '物流', '食品', '製作所', 'シス�
 
 export interface PersonName {
   name: string
-  /** For the part of a mail address before the @. */
+  /** The part of an e-mail address before the @. */
   local: string
 }
 

@@ -1,7 +1,7 @@
 import type { Draw } from '../draw.ts'
 import { fill } from './mail.ts'
 
-/** Question templates and the answers found in meetings. */
+/** Names and questions of playbooks, with the answers found in meetings. */
 
 export const PLAYBOOK_NAMES = [
   'BANT qualification',

@@ -21,62 +21,62 @@ export const FAULT_KINDS = [
   'wrong-type',
   /** A body that never ends. */
   'endless',
-  /** A page names the cursor that asked for it as its end. */
+  /** The end cursor of a page is the cursor of its request. */
   'repeat-cursor',
-  /** A cursor is refused with 400 after `uses` requests with it, or `ageMs` after it was given out. */
+  /** A cursor is refused with 400 after `uses` requests with it, or `ageMs` after it was issued. */
   'expire-cursor',
   /** A 302 to another path of this server. */
   'redirect',
-  /** The right answer, as it was at once, `delayMs` later: those to later requests overtake it. */
+  /** The right answer of the time of the request, sent `delayMs` later: answers to later requests overtake it. */
   'late',
-  /** The answer of a replica: how the workspace was `delayMs` ago. */
+  /** The answer of a replica: the state of the workspace `delayMs` ago. */
   'lag',
-  /** A list without any item, at its end. Other answers stay as they are. */
+  /** An empty last page in place of a list. Other answers are unchanged. */
   'empty',
   /** `null` in place of the data. */
   'null-data',
-  /** A list that has `bytesOfItem` more bytes for each of its items, and no other content. */
+  /** A list with `bytesPerItem` more bytes for each item and the same content. */
   'bloat',
-  /** The right answer with its text changed: each match of `from` becomes `to`. */
+  /** The right answer with each match of `from` replaced by `to`. */
   'rewrite',
 ] as const
 
 export interface Fault {
   kind: (typeof FAULT_KINDS)[number]
-  /** Share of the matching requests, 0 to 1. Default 1. */
+  /** The share of matching requests that are hit, 0 to 1. Default 1. */
   probability?: number
-  /** Only requests of this route template. */
+  /** Matches only requests of this route template. */
   route?: string
-  /** Only requests of this path. */
+  /** Matches only requests of this path. */
   path?: string
-  /** Only requests whose path or query has this text, such as an id. */
-  naming?: string
-  /** Only requests whose right answer has this text, such as the id of one item. Not for faults of cursors or `lag`. */
-  showing?: string
-  /** Leaves so many matching requests alone first. */
+  /** Matches only requests whose path or query has this text, such as an id. */
+  requestHas?: string
+  /** Matches only requests whose right answer has this text, such as an id. Not for cursor faults or `lag`. */
+  answerHas?: string
+  /** The number of matching requests that are spared first. */
   afterRequests?: number
-  /** Happens at most so many times. */
-  first?: number
-  /** Of `status`: which one, 500 when not given. */
+  /** The largest number of requests to hit. */
+  atMost?: number
+  /** For `status`. Default 500. */
   status?: number
-  /** Of `status` 503 and the like: a Retry-After header, in seconds. */
+  /** For `status`: a Retry-After header, in seconds. */
   retryAfter?: number
   uses?: number
   ageMs?: number
-  /** Of `late`: 50 when not given. Of `lag`: 1000 when not given. */
+  /** Default 50 for `late`, 1000 for `lag`. */
   delayMs?: number
-  /** Of `bloat`: 100,000 when not given. */
-  bytesOfItem?: number
-  /** Of `rewrite`: a regular expression. */
+  /** For `bloat`. Default 100,000. */
+  bytesPerItem?: number
+  /** For `rewrite`: a regular expression. */
   from?: string
-  /** Of `rewrite`: `$1` is the first group, `{n}` the number of the rewritten answer, from 0. */
+  /** For `rewrite`: `$1` is the first group, `{n}` the number of the rewritten answer, from 0. */
   to?: string
 }
 
 export type Faults = readonly Fault[]
 
-/** One request, with the right answer to it once that is known. */
-export interface Struck {
+/** One request, with its right answer once that is known. */
+export interface FaultedRequest {
   template: string
   path: string
   query: string
@@ -84,34 +84,42 @@ export interface Struck {
 }
 
 export interface FaultPlan {
-  /** The faults that strike this request. Those that go by the answer are found when it is given, the others before. */
-  strike(request: Struck): Fault[]
-  /** How many requests each fault has struck so far, in the order of the faults. */
-  struck(): number[]
-  /** Cursors as the faults let them be, for one request that sent `given`. */
-  cursors(plain: Cursors, struck: readonly Fault[], given: string | undefined, nowMs: number): Cursors
+  /**
+   * Counts the request and returns the faults that hit it. A request is passed twice: without `body` for faults
+   * that do not depend on the answer, then with `body` for those with `answerHas`.
+   */
+  faultsFor(request: FaultedRequest): Fault[]
+  /** The number of requests that each fault has hit, in the order of the faults. */
+  hitCounts(): number[]
+  /** The cursors for one request that was sent with the cursor `given`, altered by the faults that hit it. */
+  cursors(
+    plain: Cursors,
+    faultsOfRequest: readonly Fault[],
+    given: string | undefined,
+    nowMs: number,
+  ): Cursors
 }
 
-/** The n-th matching request is struck or not by seed alone. */
+/** The seed alone decides whether the n-th matching request is hit. */
 export function createFaultPlan(faults: Faults, seed: number): FaultPlan {
-  const counts = faults.map(() => ({ seen: 0, struck: 0 }))
+  const counts = faults.map(() => ({ seen: 0, hits: 0 }))
   const issued = new Map<string, { at: number; uses: number }>()
 
   return {
-    strike: request =>
+    faultsFor: request =>
       faults.flatMap((fault, number) => {
         const count = counts[number]
-        if (!count || !isAimedAt(fault, request)) return []
+        if (!count || !isMatch(fault, request)) return []
         const turn = count.seen++
-        if (turn < (fault.afterRequests ?? 0) || count.struck >= (fault.first ?? Number.POSITIVE_INFINITY))
+        if (turn < (fault.afterRequests ?? 0) || count.hits >= (fault.atMost ?? Number.POSITIVE_INFINITY))
           return []
-        const isStruck = mix(seed, SALT.fault + number, turn) / 0x1_0000_0000 < (fault.probability ?? 1)
-        return isStruck ? [numbered(fault, count.struck++)] : []
+        const isHit = mix(seed, SALT.fault + number, turn) / 0x1_0000_0000 < (fault.probability ?? 1)
+        return isHit ? [withNumber(fault, count.hits++)] : []
       }),
-    struck: () => counts.map(({ struck }) => struck),
-    cursors: (plain, struck, given, nowMs) => {
-      const isRepeated = struck.some(fault => fault.kind === 'repeat-cursor') && given !== undefined
-      const expiry = struck.find(fault => fault.kind === 'expire-cursor')
+    hitCounts: () => counts.map(({ hits }) => hits),
+    cursors: (plain, faultsOfRequest, given, nowMs) => {
+      const isRepeated = faultsOfRequest.some(fault => fault.kind === 'repeat-cursor') && given !== undefined
+      const expiry = faultsOfRequest.find(fault => fault.kind === 'expire-cursor')
       if (!isRepeated && !expiry) return plain
       return {
         encode: (position, scope) => {
@@ -124,8 +132,8 @@ export function createFaultPlan(faults: Faults, seed: number): FaultPlan {
           if (expiry && known) {
             known.uses++
             const isOld = expiry.ageMs !== undefined && nowMs - known.at >= expiry.ageMs
-            const isWorn = expiry.uses !== undefined && known.uses > expiry.uses
-            if (isOld || isWorn) throw query.refuse('cursor has expired')
+            const isUsedUp = expiry.uses !== undefined && known.uses > expiry.uses
+            if (isOld || isUsedUp) throw query.badRequest('cursor has expired')
           }
           return plain.decode(query, scope)
         },
@@ -134,22 +142,22 @@ export function createFaultPlan(faults: Faults, seed: number): FaultPlan {
   }
 }
 
-const numbered = (fault: Fault, number: number): Fault =>
+const withNumber = (fault: Fault, number: number): Fault =>
   fault.to === undefined ? fault : { ...fault, to: fault.to.replaceAll('{n}', String(number)) }
 
-function isAimedAt({ route, path, naming, showing }: Fault, request: Struck): boolean {
+function isMatch({ route, path, requestHas, answerHas }: Fault, request: FaultedRequest): boolean {
   return (
     (route === undefined || route === request.template) &&
     (path === undefined || path === request.path) &&
-    (naming === undefined || `${request.path}?${request.query}`.includes(naming)) &&
-    (showing === undefined ? request.body === undefined : request.body?.includes(showing) === true)
+    (requestHas === undefined || `${request.path}?${request.query}`.includes(requestHas)) &&
+    (answerHas === undefined ? request.body === undefined : request.body?.includes(answerHas) === true)
   )
 }
 
-const MOST_REMEMBERED = 100_000
+const MAX_REMEMBERED = 100_000
 
 function remember(issued: Map<string, { at: number; uses: number }>, cursor: string, at: number): void {
   const oldest = issued.keys().next()
-  if (issued.size >= MOST_REMEMBERED && !oldest.done) issued.delete(oldest.value)
+  if (issued.size >= MAX_REMEMBERED && !oldest.done) issued.delete(oldest.value)
   issued.set(cursor, { at, uses: 0 })
 }

@@ -1,7 +1,7 @@
-/** Rate limits as services have them. Times are milliseconds of a clock that only grows. */
+/** The kinds of rate limit that services have. Times are milliseconds of a monotonic clock. */
 
 export type LimitModel = LimitRule & {
-  /** How a refusal says when to come back. Default: `retry-after-seconds`. */
+  /** The form in which a refusal names its wait. Default `retry-after-seconds`. */
   hint?: 'retry-after-seconds' | 'retry-after-date' | 'none'
   /** Sends `RateLimit-Limit`, `-Remaining` and `-Reset` with every answer. */
   rateHeaders?: boolean
@@ -18,13 +18,13 @@ export interface Admission {
   isAllowed: boolean
   limit: number
   remaining: number
-  /** Milliseconds until a request may be allowed again; 0 when one may at once. */
+  /** Milliseconds until a request may be allowed again; 0 when one is allowed now. */
   waitMs: number
 }
 
 export interface Limiter {
   admit(now: number): Admission
-  /** To be called once for every admitted request when it was answered. */
+  /** The caller calls it once for each admitted request, after its answer. */
   release(): void
 }
 
@@ -67,12 +67,12 @@ function tokenBucket(rate: number, burst: number): Limiter {
 }
 
 function fixedWindow(count: number, windowMs: number): Limiter {
-  let begin = Number.NEGATIVE_INFINITY
+  let windowStart = Number.NEGATIVE_INFINITY
   let used = 0
   return {
     admit: now => {
-      if (now - begin >= windowMs) {
-        begin = Math.floor(now / windowMs) * windowMs
+      if (now - windowStart >= windowMs) {
+        windowStart = Math.floor(now / windowMs) * windowMs
         used = 0
       }
       const isAllowed = used < count
@@ -81,7 +81,7 @@ function fixedWindow(count: number, windowMs: number): Limiter {
         isAllowed,
         limit: count,
         remaining: count - used,
-        waitMs: used < count ? 0 : begin + windowMs - now,
+        waitMs: used < count ? 0 : windowStart + windowMs - now,
       }
     },
     release: () => undefined,
@@ -121,7 +121,7 @@ function concurrency(max: number): Limiter {
   }
 }
 
-/** Headers that go with an answer: rate headers when asked for, the hint when it is a refusal. */
+/** The headers of an answer: rate headers when the model sends them, and the hint for a refusal. */
 export function limitHeaders(model: LimitModel, admission: Admission, nowMs: number): Record<string, string> {
   const headers: Record<string, string> = {}
   const seconds = String(Math.max(0, Math.ceil(admission.waitMs / 1_000)))

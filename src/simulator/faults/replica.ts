@@ -2,29 +2,29 @@ import { type Change, type ChangeResult, createChanges } from '../changes.ts'
 import type { Scene } from '../world/scene.ts'
 import type { World } from '../world/world.ts'
 
-/** The same workspace a second time, to which changes come later than to the first. */
+/** A second copy of the workspace, which receives each change later. */
 export interface Replica {
-  /** Applies a change to the first workspace, and keeps it for this one. */
+  /** Applies a change to the workspace, and keeps it for the replica. */
   apply(change: Change): ChangeResult
-  /** The workspace as it was so long ago, or as it was at the last call where that is later. */
-  behind(delayMs: number): World
+  /** The workspace as it was `delayMs` ago. It never goes back behind an earlier call. */
+  laggingWorld(delayMs: number): World
 }
 
 export interface ReplicaParts {
   scene: Scene
   world: World
-  /** Makes the workspace as it was at its start. */
+  /** Creates the workspace in its first state. */
   create(scene: Scene): World
 }
 
 export function createReplica({ scene, world, create }: ReplicaParts): Replica {
   const changes = createChanges(world)
-  const kept: { change: Change; at: number }[] = []
+  const pending: { change: Change; at: number }[] = []
   let now = scene.now()
-  let second: { world: World; apply(change: Change): ChangeResult } | undefined
+  let replica: { world: World; apply(change: Change): ChangeResult } | undefined
 
-  const start = () => {
-    // What a change makes depends on when it came.
+  const createReplicaWorld = () => {
+    // The result of a change depends on its time, so the replica's clock stands at the time of the change.
     const copy = create({ ...scene, now: () => now })
     return { world: copy, apply: createChanges(copy).apply }
   }
@@ -33,19 +33,19 @@ export function createReplica({ scene, world, create }: ReplicaParts): Replica {
     apply(change) {
       const at = scene.now()
       const result = changes.apply(change)
-      kept.push({ change, at })
+      pending.push({ change, at })
       return result
     },
-    behind(delayMs) {
-      second ??= start()
+    laggingWorld(delayMs) {
+      replica ??= createReplicaWorld()
       const until = scene.now() - delayMs * 1_000
-      for (let next = kept[0]; next !== undefined && next.at <= until; next = kept[0]) {
+      for (let next = pending[0]; next !== undefined && next.at <= until; next = pending[0]) {
         now = next.at
-        second.apply(next.change)
-        kept.shift()
+        replica.apply(next.change)
+        pending.shift()
       }
       now = until
-      return second.world
+      return replica.world
     },
   }
 }

@@ -1,13 +1,13 @@
 import { mix } from '../draw.ts'
 
-/** What an operation answers, before faults and compression. */
+/** The answer of an operation, before faults and compression. */
 export interface Answer {
   status: number
   /** JSON text. */
   body: string
 }
 
-/** Raised by an operation to answer with an error. */
+/** An operation throws it to answer with an error. */
 export class Refusal extends Error {
   readonly answer: Answer
 
@@ -26,7 +26,7 @@ const NAMES: Record<number, string> = {
   500: 'Internal Server Error',
 }
 
-/** The v1 and general error body, which v2 operations use too but for 400. */
+/** The error body of v1, and of v2 for every status but 400. */
 export function generalError(status: number, message: string): Answer {
   const error = NAMES[status]
   return {
@@ -35,7 +35,7 @@ export function generalError(status: number, message: string): Answer {
   }
 }
 
-/** The v2 error body. */
+/** The error body of v2 for status 400. */
 export function v2BadRequest(message: string): Answer {
   let salt = 0
   for (const letter of message) salt = (Math.imul(salt, 31) + (letter.codePointAt(0) ?? 0)) >>> 0

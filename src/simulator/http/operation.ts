@@ -2,16 +2,16 @@ import type { World } from '../world/world.ts'
 import type { Cursors, Envelope } from './paging.ts'
 import type { Query } from './query.ts'
 
-/** How the service answers where the specification leaves it open. */
+/** The service's answers where the specification leaves the choice open. */
 export interface Variants {
   meetingList: Envelope
   playbookList: Envelope
   objectList: Envelope
-  /** The name of the id in the meeting list. */
+  /** The name of the id field in the meeting list. */
   meetingListId: 'meeting_id' | 'id'
-  /** Single reads whose placement is not shown: bare, or in `data`. */
+  /** Single reads whose envelope the specification does not show: bare, or in `data`. */
   unstatedSingle: 'bare' | 'data'
-  /** Playbook results of a meeting whose overview is not COMPLETED. */
+  /** The playbook results of a meeting whose overview is not COMPLETED. */
   unreadyResults: 'empty' | 'not-found'
   accessLogEndParameter: string
   securityOption: boolean
@@ -27,9 +27,9 @@ export interface Call {
 }
 
 export interface Operation {
-  /** Display name, as the access log has it. */
+  /** The name in the access log. */
   name: string
-  /** Route template with `{name}` for path parameters. */
+  /** The route template, with `{name}` for path parameters. */
   template: string
   handle(call: Call): string
 }

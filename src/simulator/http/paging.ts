@@ -2,22 +2,22 @@ import { mix } from '../draw.ts'
 import type { Position } from '../timeline.ts'
 import type { Query } from './query.ts'
 
-/** The shapes in which a list can come. */
+/** The shapes that a list can have. */
 export const ENVELOPES = ['v2', 'v1-cursor', 'v1-page', 'bare', 'unlimited'] as const
 export type Envelope = (typeof ENVELOPES)[number]
 
-/** Where cursors are made, refused and, by a fault, repeated. */
+/** Encodes and checks cursors; faults replace it to expire or repeat them. */
 export interface Cursors {
-  /** `scope` is the list and its filters: a cursor is good for the list that gave it only. */
+  /** `scope` is the list with its filters: a cursor is valid only for the list that returned it. */
   encode(position: Position, scope: string): string
   decode(query: Query, scope: string): Position | undefined
 }
 
-/** Reads items from behind `after`, newest or first in order, until `visit` returns false. */
-export type Walk = (after: Position | undefined, visit: (index: number) => boolean) => void
+/** Visits items from behind `after` in list order, until `visit` returns false. */
+export type Scan = (after: Position | undefined, visit: (index: number) => boolean) => void
 
 export interface Listing {
-  walk: Walk
+  scan: Scan
   positionOf: (index: number) => Position
   json: (index: number) => string
 }
@@ -27,7 +27,7 @@ export function plainCursors(): Cursors {
     encode: ({ at, index }, scope) =>
       Buffer.from(`${at.toString(36)}.${index.toString(36)}.${scopeMark(scope)}`).toString('base64url'),
     decode: (query, scope) => {
-      const cursor = query.word('cursor')
+      const cursor = query.nonEmptyText('cursor')
       if (cursor === undefined) return undefined
       const [at = '', index = '', mark = '', ...rest] = Buffer.from(cursor, 'base64url').toString().split('.')
       if (
@@ -36,7 +36,7 @@ export function plainCursors(): Cursors {
         !/^-?[0-9a-z]+$/.test(at) ||
         !/^-?[0-9a-z]+$/.test(index)
       ) {
-        throw query.refuse('cursor is not valid for this list')
+        throw query.badRequest('cursor is not valid for this list')
       }
       return { at: Number.parseInt(at, 36), index: Number.parseInt(index, 36) }
     },
@@ -57,7 +57,7 @@ interface Page {
 
 function takePage(listing: Listing, after: Position | undefined, limit: number): Page {
   const page: Page = { rows: [], last: undefined, hasNext: false }
-  listing.walk(after, index => {
+  listing.scan(after, index => {
     if (page.rows.length === limit) {
       page.hasNext = true
       return false
@@ -83,10 +83,10 @@ export function v1CursorPage(query: Query, cursors: Cursors, scope: string, list
   return `{"data":[${page.rows.join(',')}],"pagination":{"next_cursor":${cursor}}}`
 }
 
-export function v1NumberedPage(query: Query, { walk, json }: Listing): string {
+export function v1NumberedPage(query: Query, { scan, json }: Listing): string {
   const page = query.page()
   const limit = query.limit(200, 50)
-  const all = gather(walk)
+  const all = scanAll(scan)
   const rows = all.slice((page - 1) * limit, page * limit).map(json)
   return (
     `{"data":[${rows.join(',')}],"pagination":{"page":${page},"limit":${limit}` +
@@ -94,13 +94,13 @@ export function v1NumberedPage(query: Query, { walk, json }: Listing): string {
   )
 }
 
-function gather(walk: Walk): number[] {
+function scanAll(scan: Scan): number[] {
   const all: number[] = []
-  walk(undefined, index => all.push(index) > 0)
+  scan(undefined, index => all.push(index) > 0)
   return all
 }
 
-/** The lists whose paging the specification does not show, in the shape that was chosen. */
+/** A page of a list whose paging the specification does not show, in the given envelope. */
 export function shapedPage(
   envelope: Envelope,
   query: Query,
@@ -109,25 +109,25 @@ export function shapedPage(
   listing: Listing,
 ): string {
   if (envelope === 'unlimited' && query.has('limit'))
-    throw query.refuse('query parameter limit is not accepted')
+    throw query.badRequest('query parameter limit is not accepted')
   const pages: Record<Envelope, () => string> = {
     v2: () => v2Page(query, cursors, scope, listing),
     'v1-cursor': () => v1CursorPage(query, cursors, scope, listing),
     'v1-page': () => v1NumberedPage(query, listing),
-    bare: () => `[${gather(listing.walk).map(listing.json).join(',')}]`,
+    bare: () => `[${scanAll(listing.scan).map(listing.json).join(',')}]`,
     unlimited: () => v1CursorPage(query, cursors, scope, listing),
   }
   return pages[envelope]()
 }
 
-/** A listing over an array that is in the list's order already; its cursor is the place of the item by `keyOf`. */
+/** A listing over an array that is already in list order; its cursor holds the index of the last item. */
 export function arrayListing(
   order: readonly number[],
   json: (index: number) => string,
   isBehind: (index: number, last: number) => boolean,
 ): Listing {
   return {
-    walk: (after, visit) => {
+    scan: (after, visit) => {
       for (const index of order) {
         if (after && !isBehind(index, after.index)) continue
         if (!visit(index)) return

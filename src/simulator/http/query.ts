@@ -2,50 +2,50 @@ import { isUuid } from '../ids.ts'
 import { parseInstant } from '../instants.ts'
 import { type Answer, generalError, Refusal, v2BadRequest } from './answers.ts'
 
-/** The query of one request, checked as the version of its operation demands. Every refusal is a 400. */
+/** The query of one request, checked by the rules of its API version. Every refusal is a 400. */
 export interface Query {
   has(name: string): boolean
   text(name: string): string | undefined
-  /** A text that must not be empty. */
-  word(name: string): string | undefined
-  limit(most: number, usual: number): number
+  /** Refuses an empty text. */
+  nonEmptyText(name: string): string | undefined
+  limit(max: number, fallback: number): number
   page(): number
   instant(name: string): number | undefined
   oneOf<T extends string>(name: string, allowed: readonly T[]): T | undefined
-  /** Comma-separated UUIDs, at most 100, in lower case. */
+  /** Comma-separated UUIDs, at most 100, converted to lower case. */
   uuids(name: string): string[] | undefined
   uuid(name: string): string | undefined
-  only(allowed: readonly string[]): void
-  refuse(message: string): Refusal
-  /** What the query asks for besides the place in the list, as one text. */
+  allowOnly(allowed: readonly string[]): void
+  badRequest(message: string): Refusal
+  /** All parameters but those of paging, as one text. */
   filter(): string
 }
 
-const PLACE = ['limit', 'cursor', 'page']
-const MOST_IDS = 100
+const PAGING_PARAMETERS = ['limit', 'cursor', 'page']
+const MAX_IDS = 100
 
 export function createQuery(raw: string, version: 'v1' | 'v2'): Query {
   const parameters = new URLSearchParams(raw)
-  const badRequest = (message: string): Answer =>
+  const answerOf = (message: string): Answer =>
     version === 'v2' ? v2BadRequest(message) : generalError(400, message)
-  const refuse = (message: string): Refusal => new Refusal(badRequest(message))
+  const badRequest = (message: string): Refusal => new Refusal(answerOf(message))
   const names = [...new Set(parameters.keys())]
   for (const name of names) {
-    if (parameters.getAll(name).length > 1) throw refuse(`${name} must be given once`)
+    if (parameters.getAll(name).length > 1) throw badRequest(`${name} must be given once`)
   }
   const text = (name: string): string | undefined => parameters.get(name) ?? undefined
-  const word = (name: string): string | undefined => {
+  const nonEmptyText = (name: string): string | undefined => {
     const value = text(name)
-    if (value === '') throw refuse(`${name} must not be empty`)
+    if (value === '') throw badRequest(`${name} must not be empty`)
     return value
   }
-  const whole = (name: string, least: number, most: number, usual: number): number => {
+  const integer = (name: string, min: number, max: number, fallback: number): number => {
     const value = text(name)
-    if (value === undefined) return usual
+    if (value === undefined) return fallback
     const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN
-    if (!(number >= least && number <= most)) {
-      throw refuse(
-        `${name} must be an integer from ${least}${most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`}`,
+    if (!(number >= min && number <= max)) {
+      throw badRequest(
+        `${name} must be an integer from ${min}${max === Number.MAX_SAFE_INTEGER ? '' : ` to ${max}`}`,
       )
     }
     return number
@@ -54,44 +54,44 @@ export function createQuery(raw: string, version: 'v1' | 'v2'): Query {
   return {
     has: name => parameters.has(name),
     text,
-    word,
-    limit: (most, usual) => whole('limit', 1, most, usual),
-    page: () => whole('page', 1, Number.MAX_SAFE_INTEGER, 1),
+    nonEmptyText,
+    limit: (max, fallback) => integer('limit', 1, max, fallback),
+    page: () => integer('page', 1, Number.MAX_SAFE_INTEGER, 1),
     instant: name => {
-      const value = word(name)
+      const value = nonEmptyText(name)
       if (value === undefined) return undefined
       const micros = parseInstant(value)
-      if (micros === undefined) throw refuse(`${name} must be an RFC 3339 date-time`)
+      if (micros === undefined) throw badRequest(`${name} must be an RFC 3339 date-time`)
       return micros
     },
     oneOf: (name, allowed) => {
       const value = text(name)
       if (value === undefined) return undefined
       const found = allowed.find(each => each === value)
-      if (found === undefined) throw refuse(`${name} must be one of ${allowed.join(', ')}`)
+      if (found === undefined) throw badRequest(`${name} must be one of ${allowed.join(', ')}`)
       return found
     },
     uuids: name => {
-      const value = word(name)
+      const value = nonEmptyText(name)
       if (value === undefined) return undefined
       const ids = value.split(',')
-      if (ids.length > MOST_IDS) throw refuse(`${name} must hold at most ${MOST_IDS} ids`)
-      if (!ids.every(isUuid)) throw refuse(`${name} must be comma-separated UUIDs`)
+      if (ids.length > MAX_IDS) throw badRequest(`${name} must hold at most ${MAX_IDS} ids`)
+      if (!ids.every(isUuid)) throw badRequest(`${name} must be comma-separated UUIDs`)
       return ids.map(id => id.toLowerCase())
     },
     uuid: name => {
-      const value = word(name)
-      if (value !== undefined && !isUuid(value)) throw refuse(`${name} must be a UUID`)
+      const value = nonEmptyText(name)
+      if (value !== undefined && !isUuid(value)) throw badRequest(`${name} must be a UUID`)
       return value?.toLowerCase()
     },
-    only: allowed => {
+    allowOnly: allowed => {
       const unknown = names.find(name => !allowed.includes(name))
-      if (unknown !== undefined) throw refuse(`query parameter ${unknown} is not accepted`)
+      if (unknown !== undefined) throw badRequest(`query parameter ${unknown} is not accepted`)
     },
-    refuse,
+    badRequest,
     filter: () =>
       names
-        .filter(name => !PLACE.includes(name))
+        .filter(name => !PAGING_PARAMETERS.includes(name))
         .sort()
         .map(name => `${name}=${parameters.get(name)}`)
         .join('&'),

@@ -1,10 +1,10 @@
-/** What was asked for: counts by route and status, and the last requests. Never a header. */
+/** The received requests: counts by route and status, and the most recent ones. It never holds a header. */
 export interface RequestLog {
   total(): number
-  /** Of one route template, or all; of one status, or all. */
+  /** Requests of one route template or all, with one status or all. */
   count(template?: string, status?: number): number
   counts(): { route: string; status: number; count: number }[]
-  /** Bytes of JSON that were answered, before compression; faults count as the answers that they spoiled. */
+  /** Bytes of JSON in the answers, before compression. A faulty answer counts as the right one. */
   bytes(): number
   recent(): readonly LoggedRequest[]
   clear(): void
@@ -14,19 +14,19 @@ export interface LoggedRequest {
   route: string
   path: string
   query: string
-  /** 0 when the connection was reset or held without an answer. */
+  /** 0 when the connection was reset or stalled without an answer. */
   status: number
 }
 
 export interface RequestRecorder extends RequestLog {
-  /** `bytes` is the length of the answer before compression. */
+  /** `bytes`: the length of the answer before compression. */
   record(request: LoggedRequest, bytes: number): void
 }
 
 export function createRequestLog(keep = 1_000): RequestRecorder {
   let counts = new Map<string, Map<number, number>>()
   let recent: LoggedRequest[] = []
-  let answered = 0
+  let answeredBytes = 0
   const rows = () =>
     [...counts].flatMap(([route, statuses]) =>
       [...statuses].map(([status, count]) => ({ route, status, count })),
@@ -43,20 +43,20 @@ export function createRequestLog(keep = 1_000): RequestRecorder {
     total: () => count(),
     count,
     counts: rows,
-    bytes: () => answered,
+    bytes: () => answeredBytes,
     recent: () => recent,
     clear: () => {
       counts = new Map()
       recent = []
-      answered = 0
+      answeredBytes = 0
     },
     record: (request, bytes) => {
-      answered += bytes
+      answeredBytes += bytes
       const statuses = counts.get(request.route) ?? new Map<number, number>()
       statuses.set(request.status, (statuses.get(request.status) ?? 0) + 1)
       counts.set(request.route, statuses)
       recent.push(request)
-      // Cut now and then, not every time: the front of an array is dear to remove.
+      // Trimmed only when twice as long: to remove the front of an array is expensive.
       if (recent.length > keep * 2) recent = recent.slice(-keep)
     },
   }

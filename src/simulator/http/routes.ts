@@ -25,7 +25,7 @@ const OPERATIONS: readonly Operation[] = [
 
 const TABLE = OPERATIONS.map(operation => ({ operation, parts: operation.template.split('/') }))
 
-/** Finds the operation of a path; a slash at the end does not matter. undefined when there is none. */
+/** Returns the operation of a path, with or without a slash at the end; undefined when no route matches. */
 export function findRoute(path: string): Route | undefined {
   const trimmed = path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
   const given = trimmed.split('/')

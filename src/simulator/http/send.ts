@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
-import { padded, rewritten, withoutData, withoutItems } from '../faults/altered.ts'
+import { withoutData, withoutItems, withPadding, withReplacedText } from '../faults/altered-bodies.ts'
 import type { Fault } from '../faults/faults.ts'
 import { type Answer, generalError } from './answers.ts'
 
 const compress = promisify(gzip)
-/** Below this gzip costs more than it saves. */
-const LEAST_TO_COMPRESS = 1_400
+/** A smaller body is sent uncompressed: gzip would cost more than it saves. */
+const MIN_COMPRESSED_BYTES = 1_400
 
 const HTML =
   '<!doctype html><html><head><title>Service temporarily unavailable</title></head><body><h1>502</h1></body></html>'
@@ -18,7 +18,7 @@ export interface Delivery {
   acceptsGzip: boolean
 }
 
-/** Sends an answer as it is. */
+/** Sends the right answer. */
 export async function deliver(
   response: ServerResponse,
   { answer, headers, acceptsGzip }: Delivery,
@@ -29,7 +29,7 @@ export async function deliver(
   }
   let body = Buffer.from(answer.body)
   if (acceptsGzip) all['Vary'] = 'Accept-Encoding'
-  if (acceptsGzip && body.length >= LEAST_TO_COMPRESS) {
+  if (acceptsGzip && body.length >= MIN_COMPRESSED_BYTES) {
     body = await compress(body, { level: constants.Z_BEST_SPEED })
     all['Content-Encoding'] = 'gzip'
   }
@@ -38,12 +38,12 @@ export async function deliver(
   response.end(body)
 }
 
-type Spoil = (response: ServerResponse, delivery: Delivery, fault: Fault) => Promise<number> | number
+type FaultyDelivery = (response: ServerResponse, delivery: Delivery, fault: Fault) => Promise<number> | number
 
 const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' }
 
-/** Sends an answer as a fault lets it come, and gives the status that the client saw, 0 for none. */
-export const SPOILED: Partial<Record<Fault['kind'], Spoil>> = {
+/** Each sends the answer with its fault, and returns the status that the client saw, 0 for none. */
+export const FAULTY_DELIVERIES: Partial<Record<Fault['kind'], FaultyDelivery>> = {
   status: (response, { headers }, fault) => {
     const status = fault.status ?? 500
     const isHtml = status === 502 || status === 504
@@ -93,10 +93,10 @@ export const SPOILED: Partial<Record<Fault['kind'], Spoil>> = {
     writeForever(response)
     return 200
   },
-  empty: altered(withoutItems),
-  'null-data': altered(withoutData),
-  rewrite: altered((body, { from = '', to = '' }) => rewritten(body, from, to)),
-  bloat: altered((body, { bytesOfItem = 100_000 }) => padded(body, bytesOfItem)),
+  empty: withAlteredBody(withoutItems),
+  'null-data': withAlteredBody(withoutData),
+  rewrite: withAlteredBody((body, { from = '', to = '' }) => withReplacedText(body, from, to)),
+  bloat: withAlteredBody((body, { bytesPerItem = 100_000 }) => withPadding(body, bytesPerItem)),
   redirect: (response, { headers }) => {
     response.writeHead(302, { ...headers, Location: '/elsewhere' })
     response.end()
@@ -104,8 +104,8 @@ export const SPOILED: Partial<Record<Fault['kind'], Spoil>> = {
   },
 }
 
-/** Another body where the answer would be a good one. */
-function altered(alter: (body: string, fault: Fault) => string): Spoil {
+/** Alters the body of a 200; other answers are sent unchanged. */
+function withAlteredBody(alter: (body: string, fault: Fault) => string): FaultyDelivery {
   return async (response, delivery, fault) => {
     const { status, body } = delivery.answer
     const answer = status === 200 ? { status, body: alter(body, fault) } : delivery.answer

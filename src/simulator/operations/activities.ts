@@ -11,9 +11,9 @@ export const activityOperations: readonly Operation[] = [
 
 function list({ query, world, cursors }: Call): string {
   const contextType = query.oneOf('context_type', CONTEXT_TYPES)
-  const contextId = query.word('context_id')
+  const contextId = query.nonEmptyText('context_id')
   if (contextId !== undefined && contextType === undefined) {
-    throw query.refuse('context_type is required when context_id is given')
+    throw query.badRequest('context_type is required when context_id is given')
   }
   const sourceType = query.oneOf('source_type', SOURCE_TYPES)
   const oldest = query.instant('occurred_from')
@@ -21,7 +21,7 @@ function list({ query, world, cursors }: Call): string {
   const contextIndex =
     contextId === undefined || contextType === undefined
       ? undefined
-      : (world.records.shelf(contextType)?.find(contextId) ?? -1)
+      : (world.records.itemsOf(contextType)?.find(contextId) ?? -1)
   const wanted = (links: readonly Link[]): boolean =>
     contextType === undefined
       ? links.length > 0
@@ -30,10 +30,10 @@ function list({ query, world, cursors }: Call): string {
   return v2Page(query, cursors, `activities?${query.filter()}`, {
     positionOf: index => ({ at: activities.timeline.timeOf(index), index }),
     json: index => activities.json(index),
-    walk: (after, visit) => {
+    scan: (after, visit) => {
       if (contextIndex === -1) return
-      activities.timeline.walk({ after, oldest, newest }, index => {
-        if (!activities.shelf.isPublished(index)) return true
+      activities.timeline.scan({ after, oldest, newest }, index => {
+        if (!activities.items.isPublished(index)) return true
         if (sourceType !== undefined && activities.sourceTypeOf(index) !== sourceType) return true
         return wanted(activities.linksOf(index)) ? visit(index) : true
       })
@@ -42,8 +42,8 @@ function list({ query, world, cursors }: Call): string {
 }
 
 function read({ parameters: [id = ''], query, world: { activities } }: Call): string {
-  if (!isUuid(id)) throw query.refuse('activityId must be a UUID')
-  const index = activities.shelf.find(id)
-  if (!activities.shelf.isPublished(index)) throw notFound('Activity not found')
+  if (!isUuid(id)) throw query.badRequest('activityId must be a UUID')
+  const index = activities.items.find(id)
+  if (!activities.items.isPublished(index)) throw notFound('Activity not found')
   return activities.json(index)
 }

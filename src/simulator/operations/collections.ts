@@ -17,14 +17,14 @@ function list({ query, world: { collections }, cursors }: Call): string {
   )
 }
 
-function isBehind({ createdAt, shelf }: Collections, index: number, last: number): boolean {
+function isBehind({ createdAt, items }: Collections, index: number, last: number): boolean {
   const difference = createdAt(index) - createdAt(last)
-  return difference < 0 || (difference === 0 && shelf.ids.of(index) < shelf.ids.of(last))
+  return difference < 0 || (difference === 0 && items.ids.of(index) < items.ids.of(last))
 }
 
 function read({ parameters: [id = ''], world: { collections }, variants }: Call): string {
-  const index = collections.shelf.find(id)
-  if (!collections.shelf.isPublished(index)) throw notFound('Collection not found')
+  const index = collections.items.find(id)
+  if (!collections.items.isPublished(index)) throw notFound('Collection not found')
   const json = collections.json(index)
   return variants.unstatedSingle === 'data' ? `{"data":${json}}` : json
 }

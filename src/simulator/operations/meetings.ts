@@ -20,29 +20,29 @@ export const meetingOperations: readonly Operation[] = [
 ]
 
 function list({ query, world: { meetings, collections }, variants, cursors }: Call): string {
-  const collectionId = query.word('collection_id')
+  const collectionId = query.nonEmptyText('collection_id')
   const crm = query.oneOf('has_crm_integrations', ['true', 'false'])
-  const collection = collectionId === undefined ? undefined : collections.shelf.find(collectionId)
+  const collection = collectionId === undefined ? undefined : collections.items.find(collectionId)
   const isWanted = (index: number): boolean =>
-    meetings.shelf.isPublished(index) &&
-    (collection === undefined || collections.holds(collection, index)) &&
+    meetings.items.isPublished(index) &&
+    (collection === undefined || collections.hasMeeting(collection, index)) &&
     (crm === undefined || meetings.hasCrm(index) === (crm === 'true'))
-  const isNowhere = collection !== undefined && !collections.shelf.isPublished(collection)
+  const isUnknownCollection = collection !== undefined && !collections.items.isPublished(collection)
   return shapedPage(variants.meetingList, query, cursors, `meetings?${query.filter()}`, {
-    walk: (after, visit) => {
-      if (isNowhere) return
-      meetings.timeline.walk({ after }, index => (isWanted(index) ? visit(index) : true))
+    scan: (after, visit) => {
+      if (isUnknownCollection) return
+      meetings.timeline.scan({ after }, index => (isWanted(index) ? visit(index) : true))
     },
     positionOf: index => ({ at: meetings.timeline.timeOf(index), index }),
     json: index => meetings.listJson(index, variants.meetingListId),
   })
 }
 
-/** The index of a readable meeting: ATTENDEES_ONLY is 403, everything else that is not returned 404. */
+/** The index of a readable meeting. An ATTENDEES_ONLY meeting answers 403, any other unpublished one 404. */
 function meetingOf({ parameters: [id = ''], world: { meetings } }: Call): number {
-  const index = meetings.shelf.find(id)
-  if (index >= 0 && meetings.shelf.state(index) === 'hidden') throw forbidden()
-  if (!meetings.shelf.isPublished(index)) throw notFound('Meeting not found')
+  const index = meetings.items.find(id)
+  if (index >= 0 && meetings.items.state(index) === 'hidden') throw forbidden()
+  if (!meetings.items.isPublished(index)) throw notFound('Meeting not found')
   return index
 }
 
@@ -65,7 +65,7 @@ function listResults(call: Call): string {
 function readResult(call: Call): string {
   const index = meetingOf(call)
   const { meetings, playbooks } = call.world
-  const playbook = playbooks.shelf.find(call.parameters[1] ?? '')
+  const playbook = playbooks.items.find(call.parameters[1] ?? '')
   const position = playbooks.runsIn(index).indexOf(playbook)
   const result = meetings.isOverviewReady(index) ? resultsOf(call.world, index)[position] : undefined
   if (result === undefined) throw notFound('Playbook result not found')

@@ -1,6 +1,6 @@
 import { notFound } from '../http/answers.ts'
 import type { Call, Operation } from '../http/operation.ts'
-import { v2Page, type Walk } from '../http/paging.ts'
+import { type Scan, v2Page } from '../http/paging.ts'
 import { isUuid } from '../ids.ts'
 import type { Position } from '../timeline.ts'
 import type { Messages } from '../world/messages.ts'
@@ -13,40 +13,40 @@ export const messageOperations: readonly Operation[] = [
 
 function list({ query, world: { messages }, cursors }: Call): string {
   const ids = query.uuids('ids')
-  const thread = query.word('thread_id')
+  const thread = query.nonEmptyText('thread_id')
   const oldest = query.instant('received_from')
   const newest = query.instant('received_to')
-  const { timeline, shelf } = messages
-  const inTime: Walk = (after, visit) =>
-    timeline.walk({ after, oldest, newest }, index => (shelf.isPublished(index) ? visit(index) : true))
-  const ofFew = (few: number[]): Walk =>
-    walkFew(messages, few, index => {
+  const { timeline, items } = messages
+  const scanTimeline: Scan = (after, visit) =>
+    timeline.scan({ after, oldest, newest }, index => (items.isPublished(index) ? visit(index) : true))
+  const scanSelected = (indices: number[]): Scan =>
+    scanIndices(messages, indices, index => {
       const at = timeline.timeOf(index)
       return (oldest === undefined || at >= oldest) && (newest === undefined || at <= newest)
     })
   return v2Page(query, cursors, `messages?${query.filter()}`, {
-    walk: ids || thread !== undefined ? ofFew(narrow(messages, ids, thread)) : inTime,
+    scan: ids || thread !== undefined ? scanSelected(messagesOf(messages, ids, thread)) : scanTimeline,
     positionOf: index => ({ at: timeline.timeOf(index), index }),
     json: messages.listJson,
   })
 }
 
-/** The messages that the ids name, or those of the thread, or both. */
-function narrow(messages: Messages, ids: string[] | undefined, thread: string | undefined): number[] {
+/** The messages that the ids name, the messages of the thread, or those in both. */
+function messagesOf(messages: Messages, ids: string[] | undefined, thread: string | undefined): number[] {
   const named =
-    ids === undefined ? undefined : [...new Set(ids)].map(messages.shelf.find).filter(index => index >= 0)
+    ids === undefined ? undefined : [...new Set(ids)].map(messages.items.find).filter(index => index >= 0)
   if (thread === undefined) return named ?? []
   const inThread = messages.ofThread(thread)
   return named === undefined ? inThread : inThread.filter(index => named.includes(index))
 }
 
-function walkFew(
-  { timeline, shelf }: Messages,
-  few: readonly number[],
+function scanIndices(
+  { timeline, items }: Messages,
+  indices: readonly number[],
   wanted: (index: number) => boolean,
-): Walk {
-  const rows = few
-    .filter(index => shelf.isPublished(index) && wanted(index))
+): Scan {
+  const rows = indices
+    .filter(index => items.isPublished(index) && wanted(index))
     .sort((a, b) => compare(timeline.timeOf(b), timeline.timeOf(a)) || b - a)
   const isBehind = (index: number, { at, index: last }: Position): boolean =>
     timeline.timeOf(index) < at || (timeline.timeOf(index) === at && index < last)
@@ -59,8 +59,8 @@ function walkFew(
 }
 
 function read({ parameters: [id = ''], query, world: { messages } }: Call): string {
-  if (!isUuid(id)) throw query.refuse('messageId must be a UUID')
-  const index = messages.shelf.find(id)
-  if (!messages.shelf.isPublished(index)) throw notFound('Message not found')
+  if (!isUuid(id)) throw query.badRequest('messageId must be a UUID')
+  const index = messages.items.find(id)
+  if (!messages.items.isPublished(index)) throw notFound('Message not found')
   return messages.json(index)
 }

@@ -3,7 +3,7 @@ import { notFound } from '../http/answers.ts'
 import type { Call, Operation } from '../http/operation.ts'
 import { arrayListing, shapedPage, v2Page } from '../http/paging.ts'
 import { isUuid } from '../ids.ts'
-import type { Shelf } from '../shelf.ts'
+import type { Items } from '../items.ts'
 import type { World } from '../world/world.ts'
 
 export const objectOperations: readonly Operation[] = [
@@ -16,7 +16,7 @@ export const objectOperations: readonly Operation[] = [
 const RECORD_PARAMETERS = ['limit', 'cursor', 'ids', 'related_id']
 
 function list({ query, world: { records }, variants, cursors }: Call): string {
-  const objects = records.objects().filter(object => object.listed)
+  const objects = records.objects().filter(object => object.isListed)
   const order = objects.map((_, position) => position)
   const json = (position: number): string => {
     const { name, label, labelPlural, isCustom, isActive } = objects[position] ?? {}
@@ -46,35 +46,35 @@ function objectNamed(name: string, object: ObjectDefinition | undefined): Object
   return object
 }
 
-function recordsOf(world: World, name: string): { object: ObjectDefinition; shelf: Shelf } {
+function recordsOf(world: World, name: string): { object: ObjectDefinition; items: Items } {
   const object = objectNamed(name, world.records.object(name))
-  const shelf = world.records.shelf(name)
-  if (!shelf) throw notFound(`Object ${name} not found`)
-  return { object, shelf }
+  const items = world.records.itemsOf(name)
+  if (!items) throw notFound(`Object ${name} not found`)
+  return { object, items }
 }
 
 function listRecords({ parameters: [name = ''], query, world, cursors }: Call): string {
-  query.only(RECORD_PARAMETERS)
+  query.allowOnly(RECORD_PARAMETERS)
   const ids = query.uuids('ids')
   const relatedId = query.uuid('related_id')
-  const { object, shelf } = recordsOf(world, name)
+  const { object, items } = recordsOf(world, name)
   if (relatedId !== undefined && RELATIONS[name] === undefined) {
-    throw query.refuse(`related_id is not accepted for ${name}`)
+    throw query.badRequest(`related_id is not accepted for ${name}`)
   }
-  const named = ids === undefined ? undefined : new Set(ids.map(shelf.find))
+  const named = ids === undefined ? undefined : new Set(ids.map(items.find))
   const related = relatedId === undefined ? undefined : relatedTo(world, name, relatedId)
   const order = related ?? (named && [...named])
   const candidates = order && [...new Set(order)].sort((a, b) => a - b)
   return v2Page(query, cursors, `records/${name}?${query.filter()}`, {
-    walk: (after, visit) => {
-      const wanted = (index: number): boolean => shelf.isPublished(index) && (named?.has(index) ?? true)
+    scan: (after, visit) => {
+      const wanted = (index: number): boolean => items.isPublished(index) && (named?.has(index) ?? true)
       if (candidates) {
         for (const index of candidates) {
           if ((!after || index > after.index) && wanted(index) && !visit(index)) return
         }
         return
       }
-      for (let index = (after?.index ?? -1) + 1; index < shelf.count(); index++) {
+      for (let index = (after?.index ?? -1) + 1; index < items.count(); index++) {
         if (wanted(index) && !visit(index)) return
       }
     },
@@ -83,10 +83,10 @@ function listRecords({ parameters: [name = ''], query, world, cursors }: Call): 
   })
 }
 
-type Path = (world: World, index: number) => readonly number[]
+type RelatedIndices = (world: World, index: number) => readonly number[]
 
-/** For the listed object: which records belong to a record of another object. */
-const RELATIONS: Record<string, Record<string, Path>> = {
+/** By listed object and related object: the related records of a listed record. */
+const RELATIONS: Record<string, Record<string, RelatedIndices>> = {
   company: {
     contact: ({ customers }, contact) => [customers.companyOfContact(contact)],
     deal: ({ customers }, deal) => [customers.companyOfDeal(deal)],
@@ -101,20 +101,20 @@ const RELATIONS: Record<string, Record<string, Path>> = {
   },
 }
 
-/** The object of the related record is found by its id. An unknown or unpublished one relates to nothing. */
+/** Finds the object of the related record by its id. An unknown or unpublished record relates to none. */
 function relatedTo(world: World, listed: string, relatedId: string): readonly number[] {
-  for (const [name, path] of Object.entries(RELATIONS[listed] ?? {})) {
-    const shelf = world.records.shelf(name)
-    const index = shelf?.find(relatedId) ?? -1
-    if (shelf?.isPublished(index)) return path(world, index)
+  for (const [name, relatedIndices] of Object.entries(RELATIONS[listed] ?? {})) {
+    const items = world.records.itemsOf(name)
+    const index = items?.find(relatedId) ?? -1
+    if (items?.isPublished(index)) return relatedIndices(world, index)
   }
   return []
 }
 
 function readRecord({ parameters: [name = '', id = ''], query, world }: Call): string {
-  const { object, shelf } = recordsOf(world, name)
-  if (!isUuid(id)) throw query.refuse('recordId must be a UUID')
-  const index = shelf.find(id)
-  if (!shelf.isPublished(index)) throw notFound('Record not found')
+  const { object, items } = recordsOf(world, name)
+  if (!isUuid(id)) throw query.badRequest('recordId must be a UUID')
+  const index = items.find(id)
+  if (!items.isPublished(index)) throw notFound('Record not found')
   return world.records.recordJson(object, index)
 }

@@ -19,14 +19,14 @@ function list({ query, world: { playbooks }, variants, cursors }: Call): string 
     query,
     cursors,
     `playbooks?${query.filter()}`,
-    arrayListing(published(playbooks.shelf), playbooks.listJson, (index, last) => index > last),
+    arrayListing(published(playbooks.items), playbooks.listJson, (index, last) => index > last),
   )
 }
 
-/** Inactive playbooks are readable too. */
+/** Single reads return inactive playbooks too. */
 function playbookOf({ parameters: [id = ''], world: { playbooks } }: Call): number {
-  const index = playbooks.shelf.find(id)
-  if (index < 0 || playbooks.shelf.state(index) === 'deleted') throw notFound('Playbook not found')
+  const index = playbooks.items.find(id)
+  if (index < 0 || playbooks.items.state(index) === 'deleted') throw notFound('Playbook not found')
   return index
 }
 

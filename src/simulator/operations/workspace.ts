@@ -38,13 +38,13 @@ function listAccessLogs({ query, world, variants, cursors }: Call): string {
   const from = query.instant('from')
   const to = query.instant(variants.accessLogEndParameter)
   if (from !== undefined && to !== undefined) {
-    if (to < from) throw query.refuse(`${variants.accessLogEndParameter} must not be before from`)
-    if (to - from > LONGEST_PERIOD) throw query.refuse('the period must not be longer than 31 days')
+    if (to < from) throw query.badRequest(`${variants.accessLogEndParameter} must not be before from`)
+    if (to - from > LONGEST_PERIOD) throw query.badRequest('the period must not be longer than 31 days')
   }
   const { accessLog } = world
   const begin = from ?? (to === undefined ? undefined : to - LONGEST_PERIOD)
   return v1CursorPage(query, cursors, `access-logs?${query.filter()}`, {
-    walk: (after, visit) => {
+    scan: (after, visit) => {
       let position = after ? accessLog.positionOf(after.index) + 1 : firstBefore(accessLog, to)
       for (; position < accessLog.count(); position++) {
         if (begin !== undefined && accessLog.timeOf(position) < begin) return
@@ -69,14 +69,14 @@ function firstBefore(accessLog: AccessLog, end: number | undefined): number {
 }
 
 function readBot({ query, world }: Call): string {
-  query.only([])
-  const bot = world.bot()
+  query.allowOnly([])
+  const bot = world.botJson()
   if (bot === undefined) throw notFound('Bot definition not found')
   return `{"data":${bot}}`
 }
 
 function readIntegrations({ world, variants }: Call): string {
-  const integrations = world.integrations()
+  const integrations = world.integrationsJson()
   if (integrations === undefined) throw notFound()
   return variants.unstatedSingle === 'data' ? `{"data":${integrations}}` : integrations
 }

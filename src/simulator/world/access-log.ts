@@ -14,18 +14,18 @@ export interface AccessLogEntry {
   keySuffix: string
 }
 
-/** Entries newest first: those of the simulator's own requests, then the made-up history. */
+/** Entries newest first: the simulator's own requests, then the made-up history. */
 export interface AccessLog {
   count(): number
   timeOf(position: number): number
   json(position: number): string
   append(entry: AccessLogEntry): void
-  /** Stable number of the entry at a position, and back: positions move when entries are appended. */
+  /** The stable number of the entry at a position. Positions move when entries are appended, numbers do not. */
   sequenceOf(position: number): number
   positionOf(sequence: number): number
 }
 
-/** The history covers so many days before the end. */
+/** How far the history reaches back from the end. */
 const HISTORY = 160 * DAY
 
 const CALLS = [
@@ -42,24 +42,24 @@ const STATUSES = [200, 200, 200, 200, 200, 200, 200, 404, 403, 400, 500] as cons
 
 export function createAccessLog(scene: Scene): AccessLog {
   const { seed, sizes, end } = scene
-  const base = sizes.accessLogs
+  const historyCount = sizes.accessLogs
   const own: AccessLogEntry[] = []
 
-  /** One in forty entries stands there twice, alike in every field. */
-  const drawn = (entry: number): number => (entry % 40 === 39 ? entry - 1 : entry)
-  const baseTime = (entry: number): number => {
-    const number = drawn(entry)
-    const part = (number + (mix(seed, SALT.accessLog, number) % 1_000) / 1_001) / base
+  /** One in forty entries is an exact duplicate of the entry before it. */
+  const withDuplicates = (entry: number): number => (entry % 40 === 39 ? entry - 1 : entry)
+  const historyTime = (entry: number): number => {
+    const number = withDuplicates(entry)
+    const part = (number + (mix(seed, SALT.accessLog, number) % 1_000) / 1_001) / historyCount
     const micros = Math.floor(end - part * HISTORY)
     return micros - (micros % 1_000)
   }
-  const baseJson = (entry: number): string => {
-    const number = drawn(entry)
+  const historyJson = (entry: number): string => {
+    const number = withDuplicates(entry)
     const draw = mix(seed, SALT.accessLog + 1, number)
     const [operation, route, id] = at(CALLS, draw)
-    const isOld = number > base * 0.9
+    const isOld = number > historyCount * 0.9
     return JSON.stringify({
-      occurred_at: formatInstant(baseTime(entry), draw >>> 4),
+      occurred_at: formatInstant(historyTime(entry), draw >>> 4),
       operation,
       method: 'GET',
       route,
@@ -73,18 +73,18 @@ export function createAccessLog(scene: Scene): AccessLog {
   }
 
   return {
-    count: () => own.length + base,
+    count: () => own.length + historyCount,
     timeOf: position =>
-      position < own.length ? (own[own.length - 1 - position]?.at ?? 0) : baseTime(position - own.length),
+      position < own.length ? (own[own.length - 1 - position]?.at ?? 0) : historyTime(position - own.length),
     json: position => {
       const entry = own[own.length - 1 - position]
-      return position < own.length && entry ? ownJson(entry) : baseJson(position - own.length)
+      return position < own.length && entry ? ownJson(entry) : historyJson(position - own.length)
     },
     append: entry => {
       own.push(entry)
     },
-    sequenceOf: position => base + own.length - position,
-    positionOf: sequence => base + own.length - sequence,
+    sequenceOf: position => historyCount + own.length - position,
+    positionOf: sequence => historyCount + own.length - sequence,
   }
 }
 

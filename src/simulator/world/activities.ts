@@ -1,12 +1,12 @@
 import { mix, mixBelow } from '../draw.ts'
 import { createIds } from '../ids.ts'
 import { formatInstant } from '../instants.ts'
-import { createShelf, type Shelf } from '../shelf.ts'
+import { createItems, type Items } from '../items.ts'
 import { createTimeline, type Timeline } from '../timeline.ts'
-import type { Customers } from './customers.ts'
-import type { DealHistory } from './deals.ts'
+import type { Customers } from './crm/customers.ts'
+import type { DealHistory } from './crm/deals.ts'
 import type { Meetings } from './meetings.ts'
-import type { About, Messages } from './messages.ts'
+import type { Messages, RelatedRecords } from './messages.ts'
 import type { People } from './people.ts'
 import { quoteOrNull, SALT, type Scene } from './scene.ts'
 
@@ -15,11 +15,11 @@ export const CONTEXT_TYPES = ['company', 'contact', 'deal'] as const
 export type SourceType = (typeof SOURCE_TYPES)[number]
 export type ContextType = (typeof CONTEXT_TYPES)[number]
 
-/** What an activity came from: a message, a meeting, or the change of a record (by default of a deal). */
+/** The source of an activity: a message, a meeting, or a change of a record (a deal unless `record` says otherwise). */
 export interface Origin {
   type: SourceType
   index: number
-  /** Of a change: its number within the record's history. */
+  /** For a change: its number in the record's history. */
   step: number
   record?: ContextType
 }
@@ -31,9 +31,9 @@ export interface Link {
 }
 
 export interface Activities {
-  shelf: Shelf
+  items: Items
   timeline: Timeline
-  /** Links to public records only. None: the activity is not in the list. */
+  /** Links to public records only. An activity without links is not in the list. */
   linksOf(index: number): Link[]
   sourceTypeOf(index: number): SourceType
   json(index: number, links?: readonly Link[]): string
@@ -75,7 +75,7 @@ export function createActivities(scene: Scene, parts: Parts): Activities {
     return { type: 'OBJECT_CHANGE_EVENT', index: changes.deal[change] ?? 0, step: changes.step[change] ?? 0 }
   }
 
-  const shelf = createShelf({
+  const items = createItems({
     seed,
     salt: SALT.activity,
     shape: 'uuid',
@@ -83,16 +83,16 @@ export function createActivities(scene: Scene, parts: Parts): Activities {
     initial: index => {
       if (index >= firstChange) return 'published'
       const draw = mix(seed, SALT.activity + 1, index) % 100
-      // Meetings without public CRM context have none; some unpublished messages keep theirs, some do not.
+      // A meeting without public CRM context has no activity; half of the unpublished messages keep theirs.
       if (index >= firstMeeting) {
-        const isGone = meetings.shelf.state(index - firstMeeting) === 'deleted'
+        const isGone = meetings.items.state(index - firstMeeting) === 'deleted'
         return isGone || draw < 12 ? 'deleted' : 'published'
       }
-      return !messages.shelf.isPublished(index) && draw < 50 ? 'deleted' : 'published'
+      return !messages.items.isPublished(index) && draw < 50 ? 'deleted' : 'published'
     },
   })
 
-  const shelfOf = { company: customers.companies, contact: customers.contacts, deal: customers.deals }
+  const customerItems = { company: customers.companies, contact: customers.contacts, deal: customers.deals }
 
   function allLinks(index: number): Link[] {
     const origin = originOf(index)
@@ -106,23 +106,25 @@ export function createActivities(scene: Scene, parts: Parts): Activities {
       }
       return links
     }
-    const { company, contact, deal }: About =
-      origin.type === 'MESSAGE' ? messages.about(origin.index) : meetings.about(origin.index)
+    const { company, contact, deal }: RelatedRecords =
+      origin.type === 'MESSAGE'
+        ? messages.relatedRecords(origin.index)
+        : meetings.relatedRecords(origin.index)
     const draw = mix(seed, SALT.activity + 2, index)
-    // Nothing public is known about one in thirty.
+    // One in thirty has no public links.
     if (draw % 30 === 0) return links
     links.push({ type: 'contact', index: contact, origin: 'DIRECT' })
     links.push({ type: 'company', index: company, origin: contact >= 0 ? 'DERIVED' : 'DIRECT' })
     links.push({ type: 'deal', index: deal, origin: draw % 3 === 0 ? 'DERIVED' : 'DIRECT' })
-    // Now and then the company is linked both for itself and through its contact.
+    // Some activities link the company twice: directly and through its contact.
     if (contact >= 0 && draw % 25 === 1) links.push({ type: 'company', index: company, origin: 'DIRECT' })
     return links
   }
 
   function linksOf(index: number): Link[] {
-    const links = allLinks(index).filter(link => shelfOf[link.type].isPublished(link.index))
-    const revision = shelf.revision(index)
-    // Edits add and take away a link by turns.
+    const links = allLinks(index).filter(link => customerItems[link.type].isPublished(link.index))
+    const revision = items.revision(index)
+    // Edits alternately add and remove a link.
     if (revision % 2 === 1 && customers.companies.count() > 0) {
       const other = mixBelow(seed, SALT.activity + 3 + revision, index, customers.companies.count())
       const isKnown = links.some(link => link.type === 'company' && link.index === other)
@@ -134,8 +136,8 @@ export function createActivities(scene: Scene, parts: Parts): Activities {
   }
 
   const sourceIdOf = ({ type, index, step }: Origin, activity: number): string => {
-    if (type === 'MESSAGE') return messages.shelf.ids.of(index)
-    if (type === 'MEETING') return meetings.shelf.ids.of(index)
+    if (type === 'MESSAGE') return messages.items.ids.of(index)
+    if (type === 'MEETING') return meetings.items.ids.of(index)
     return changeIds.of(activity * 16 + (step % 16))
   }
   const actorOf = ({ type, index }: Origin, activity: number): number => {
@@ -150,7 +152,7 @@ export function createActivities(scene: Scene, parts: Parts): Activities {
   }
 
   return {
-    shelf,
+    items,
     timeline: createTimeline(times),
     linksOf,
     sourceTypeOf: index =>
@@ -162,7 +164,7 @@ export function createActivities(scene: Scene, parts: Parts): Activities {
       const route = draw % 15 === 0 ? null : CREATED_VIA[origin.type]
       let linked = ''
       for (const link of links) {
-        linked += `${linked === '' ? '' : ','}{"context_type":"${link.type}","context_id":"${shelfOf[link.type].ids.of(link.index)}","origin":"${link.origin}"}`
+        linked += `${linked === '' ? '' : ','}{"context_type":"${link.type}","context_id":"${customerItems[link.type].ids.of(link.index)}","origin":"${link.origin}"}`
       }
       const person = people.members.isPublished(actor)
         ? `{"kind":"member","id":"${people.members.ids.of(actor)}"}`
@@ -170,13 +172,13 @@ export function createActivities(scene: Scene, parts: Parts): Activities {
           ? 'null'
           : '{"kind":"system","id":null}'
       return (
-        `{"id":"${shelf.ids.of(index)}","type":"${kindOf(origin)}","source_type":"${origin.type}","source_id":"${sourceIdOf(origin, index)}"` +
+        `{"id":"${items.ids.of(index)}","type":"${kindOf(origin)}","source_type":"${origin.type}","source_id":"${sourceIdOf(origin, index)}"` +
         `,"occurred_at":"${formatInstant(this.timeline.timeOf(index), draw)}","created_via":${quoteOrNull(route)}` +
         `,"actor":${person},"links":[${linked}]${draw % 45 === 3 ? ',"pinned":false' : ''}}`
       )
     },
     add(origin, micros) {
-      const index = shelf.add(micros)
+      const index = items.add(micros)
       added.push(origin)
       if (origin.type !== 'OBJECT_CHANGE_EVENT') addedOf[origin.type].set(origin.index, index)
       this.timeline.place(index, micros)
@@ -186,7 +188,7 @@ export function createActivities(scene: Scene, parts: Parts): Activities {
       const base = type === 'MESSAGE' ? source : firstMeeting + source
       const isBase = source < (type === 'MESSAGE' ? sizes.messages : sizes.meetings)
       const index = isBase ? base : (addedOf[type].get(source) ?? -1)
-      return index >= 0 && shelf.state(index) !== 'deleted' ? index : -1
+      return index >= 0 && items.state(index) !== 'deleted' ? index : -1
     },
   }
 }
@@ -197,7 +199,7 @@ const CREATED_VIA: Record<SourceType, string> = {
   OBJECT_CHANGE_EVENT: 'CRM_SYNC',
 }
 
-/** Every stage change of every deal: which deal, and which step of its history. */
+/** Every stage change of every deal: the deal, and the step in its history. */
 function dealChanges(scene: Scene, history: DealHistory): { deal: Uint32Array; step: Uint8Array } {
   let count = 0
   for (let deal = 0; deal < scene.sizes.deals; deal++) count += history.steps(deal)

@@ -1,6 +1,6 @@
 import { at, mix, mixBelow } from '../draw.ts'
 import { DAY, formatInstant } from '../instants.ts'
-import { createShelf, type Shelf } from '../shelf.ts'
+import { createItems, type Items } from '../items.ts'
 import { compare, published } from './people.ts'
 import { SALT, type Scene, spread } from './scene.ts'
 
@@ -20,54 +20,54 @@ const NAMES = [
 ] as const
 
 export interface Collections {
-  shelf: Shelf
+  items: Items
   createdAt(index: number): number
   json(index: number): string
-  /** Published ones, newest first, ties by id descending. */
+  /** Published collections, newest first, ties by id descending. */
   order(): number[]
-  holds(collection: number, meeting: number): boolean
+  hasMeeting(collection: number, meeting: number): boolean
 }
 
 export function createCollections(scene: Scene): Collections {
   const { seed, sizes } = scene
-  const shelf = createShelf({
+  const items = createItems({
     seed,
     salt: SALT.collection,
     shape: 'hex24',
     count: sizes.collections,
     initial: index => (index % 7 === 6 ? 'hidden' : 'published'),
   })
-  // Three in a row were made at the same instant.
+  // Three in a row share one instant.
   const createdAt = (index: number): number => {
-    const madeTogether = index - (index % 3)
-    const micros = spread(scene, mixBelow(seed, SALT.collection + 1, madeTogether, 900) / 1_000)
-    return shelf.addedAt(index) ?? micros - (micros % DAY)
+    const firstOfThree = index - (index % 3)
+    const micros = spread(scene, mixBelow(seed, SALT.collection + 1, firstOfThree, 900) / 1_000)
+    return items.addedAt(index) ?? micros - (micros % DAY)
   }
   return {
-    shelf,
+    items,
     createdAt,
     json: index => {
-      const revision = shelf.revision(index)
+      const revision = items.revision(index)
       return JSON.stringify({
-        id: shelf.ids.of(index),
+        id: items.ids.of(index),
         name: `${at(NAMES, index)}${index >= NAMES.length ? ` ${index}` : ''}${revision > 0 ? ` (${revision})` : ''}`,
         description: index % 4 === 3 ? '' : 'Meetings worth listening to again.',
         visibility: index % 2 === 0 ? 'WORKSPACE' : 'TEAM',
         created_at: formatInstant(createdAt(index), index),
-        updated_at: formatInstant(shelf.editedAt(index) ?? createdAt(index) + DAY, index + 3),
+        updated_at: formatInstant(items.editedAt(index) ?? createdAt(index) + DAY, index + 3),
       })
     },
     order: () =>
-      published(shelf)
-        .map(index => ({ index, at: createdAt(index), id: shelf.ids.of(index) }))
+      published(items)
+        .map(index => ({ index, at: createdAt(index), id: items.ids.of(index) }))
         .sort((a, b) => compare(b.at, a.at) || compare(b.id, a.id))
         .map(row => row.index),
     // An edit moves one meeting in five in or out.
-    holds: (collection, meeting) => {
+    hasMeeting: (collection, meeting) => {
       const moved =
-        mix(seed, SALT.collection + 2 + shelf.revision(collection), meeting * 977 + collection) % 5 === 0
+        mix(seed, SALT.collection + 2 + items.revision(collection), meeting * 977 + collection) % 5 === 0
       const base = mix(seed, SALT.collection + 60, meeting * 977 + collection) % 8 === 0
-      return shelf.revision(collection) > 0 && moved ? !base : base
+      return items.revision(collection) > 0 && moved ? !base : base
     },
   }
 }

@@ -2,19 +2,19 @@ import { actionText, chapterItem, chapterTitle, meetingTitle, spokenLine } from 
 import { at, createDraw, mix, mixBelow } from '../draw.ts'
 import { createIds } from '../ids.ts'
 import { coarsen, DAY, formatDay, formatInstant, MINUTE, SECOND } from '../instants.ts'
-import { createShelf, type Shelf } from '../shelf.ts'
+import { createItems, type Items } from '../items.ts'
 import { createTimeline, type Timeline } from '../timeline.ts'
-import type { Customers } from './customers.ts'
-import type { About } from './messages.ts'
+import type { Customers } from './crm/customers.ts'
+import type { RelatedRecords } from './messages.ts'
 import type { People } from './people.ts'
 import { SALT, type Scene, spread } from './scene.ts'
 
-/** Shelf states: published is WORKSPACE_ONLY, hidden is ATTENDEES_ONLY, deleted also stands for not COMPLETED. */
+/** Item states: published is WORKSPACE_ONLY, hidden is ATTENDEES_ONLY, deleted includes unfinished meetings. */
 export interface Meetings {
-  shelf: Shelf
+  items: Items
   timeline: Timeline
   endOf(index: number): number
-  about(index: number): About
+  relatedRecords(index: number): RelatedRecords
   owner(index: number): number
   hasCrm(index: number): boolean
   isOverviewReady(index: number): boolean
@@ -25,12 +25,12 @@ export interface Meetings {
   detailJson(index: number): string
   /** The entries as a JSON array. */
   transcriptJson(index: number): string
-  /** An unready meeting has neither overview nor transcript yet. */
+  /** A meeting that is not ready has no overview and no transcript yet. */
   add(micros: number, isReady: boolean): number
 }
 
 export interface MeetingsOptions {
-  /** Unready overviews become COMPLETED so many milliseconds after the service's clock began. */
+  /** Pending overviews become COMPLETED this many milliseconds after the service's clock started. */
   overviewsCompleteAfterMs?: number | undefined
 }
 
@@ -44,7 +44,7 @@ export function createMeetings(
   { overviewsCompleteAfterMs }: MeetingsOptions,
 ): Meetings {
   const { seed, sizes } = scene
-  const shelf = createShelf({
+  const items = createItems({
     seed,
     salt: SALT.meeting,
     shape: 'hex24',
@@ -57,7 +57,7 @@ export function createMeetings(
   const times = Float64Array.from({ length: sizes.meetings }, (_, index) => {
     const part = (index + (mix(seed, SALT.meeting + 2, index) % 1_000) / 1_000) / (sizes.meetings + 1)
     const micros = spread(scene, part)
-    // Meetings begin on the quarter of an hour, so that many have the same start; recordings a little later.
+    // A third of the meetings start on a quarter of an hour, so that many share an instant.
     return index % 3 === 0 ? micros - (micros % (15 * MINUTE)) : coarsen(micros, index)
   })
   const timeline = createTimeline(times)
@@ -67,7 +67,7 @@ export function createMeetings(
 
   const duration = (index: number): number => 600 + mixBelow(seed, SALT.meeting + 4, index, 3_000)
   const owner = (index: number): number => mixBelow(seed, SALT.meeting + 5, index, sizes.members)
-  const about = (index: number): About => {
+  const relatedRecords = (index: number): RelatedRecords => {
     if (sizes.companies === 0) return { company: -1, contact: -1, deal: -1 }
     const company = mixBelow(seed, SALT.meeting + 6, index, sizes.companies)
     const contacts = customers.contactsOfCompany(company)
@@ -79,30 +79,30 @@ export function createMeetings(
       deal: deals.length === 0 || draw % 10 < 3 ? -1 : (deals[(draw >>> 8) % deals.length] ?? -1),
     }
   }
-  const isDue = (): boolean =>
+  const isCompletionTimeOver = (): boolean =>
     overviewsCompleteAfterMs !== undefined && scene.now() >= scene.end + overviewsCompleteAfterMs * 1_000
   const isOverviewReady = (index: number): boolean =>
-    (overviews.get(index) ?? mix(seed, SALT.meeting + 8, index) % 100 >= 6) || isDue()
+    (overviews.get(index) ?? mix(seed, SALT.meeting + 8, index) % 100 >= 6) || isCompletionTimeOver()
   const hasTranscript = (index: number): boolean =>
     transcripts.get(index) ?? mix(seed, SALT.meeting + 9, index) % 100 >= 5
   const hasCrm = (index: number): boolean =>
-    about(index).deal >= 0 && mix(seed, SALT.meeting + 10, index) % 100 < 60
+    relatedRecords(index).deal >= 0 && mix(seed, SALT.meeting + 10, index) % 100 < 60
   const companyName = (index: number): string => {
-    const { company } = about(index)
+    const { company } = relatedRecords(index)
     return company < 0 ? 'Independent' : customers.companyName(company)
   }
   const title = (index: number): string => {
-    const revision = shelf.revision(index)
+    const revision = items.revision(index)
     const base = meetingTitle(createDraw(seed, SALT.meeting + 11, index), companyName(index))
     return revision > 0 ? `${base} (renamed ${revision})` : base
   }
   const endOf = (index: number): number => timeline.timeOf(index) + duration(index) * SECOND
   const teamsOf = (member: number): { team_id: string; name: string }[] => {
-    const team = people.teamThen(member)
+    const team = people.originalTeam(member)
     return team ? [team] : []
   }
   const contactsIn = (index: number): number[] => {
-    const { company, contact } = about(index)
+    const { company, contact } = relatedRecords(index)
     if (company < 0) return []
     const more = customers
       .contactsOfCompany(company)
@@ -110,7 +110,7 @@ export function createMeetings(
     return contact < 0 ? [] : [contact, ...more.slice(0, 3)]
   }
   const speakers = (index: number): { name: string; contact: number }[] => [
-    { name: people.nameThen(owner(index)), contact: -1 },
+    { name: people.originalName(owner(index)), contact: -1 },
     ...contactsIn(index).map(contact => ({ name: customers.contactName(contact), contact })),
   ]
   const crmItem = (deal: number) => ({
@@ -123,8 +123,8 @@ export function createMeetings(
     formatInstant(micros, mix(seed, SALT.meeting + 13, index))
 
   const summary = (index: number) => ({
-    meeting_id: shelf.ids.of(index),
-    service_meeting_url: `https://app.parley-demo.example/meetings/${shelf.ids.of(index)}`,
+    meeting_id: items.ids.of(index),
+    service_meeting_url: `https://app.parley-demo.example/meetings/${items.ids.of(index)}`,
     workspace_id: scene.workspaceId,
     title: title(index),
     platform: at(PLATFORMS, mix(seed, SALT.meeting + 14, index)),
@@ -138,44 +138,44 @@ export function createMeetings(
     meeting_type_name: index % 11 === 10 ? null : at(TYPES, mix(seed, SALT.meeting + 15, index)),
   })
 
-  /** Of a speaker: our side speaks for a quarter to three quarters of a meeting, the others differ as well. */
+  /** The share of one speaker. Speaker 0 is the owner, with 25 to 75 %; the others divide the rest unevenly. */
   function talkShare(index: number, speaker: number, speakers: number): number {
     const weight = (number: number) => 20 + mixBelow(seed, SALT.meeting + 18, index * 31 + number, 80)
-    const ours = speakers === 1 ? 1 : 0.25 + mixBelow(seed, SALT.meeting + 17, index, 50) / 100
-    if (speaker === 0) return Number(ours.toFixed(2))
+    const ownerShare = speakers === 1 ? 1 : 0.25 + mixBelow(seed, SALT.meeting + 17, index, 50) / 100
+    if (speaker === 0) return Number(ownerShare.toFixed(2))
     const others = Array.from({ length: speakers - 1 }, (_, at) => weight(at + 1))
     const sum = others.reduce((total, each) => total + each, 0)
-    return Number((((1 - ours) * weight(speaker)) / sum).toFixed(2))
+    return Number((((1 - ownerShare) * weight(speaker)) / sum).toFixed(2))
   }
 
   function attendees(index: number) {
     const member = owner(index)
-    const inside = {
-      attendee_user_name: people.nameThen(member),
+    const memberAttendee = {
+      attendee_user_name: people.originalName(member),
       attendee_user_email: people.memberEmail(member),
       is_workspace_member: true,
       is_internal: true,
       teams: teamsOf(member),
       contact_id: null,
     }
-    const outside = contactsIn(index).map(contact => ({
+    const contactAttendees = contactsIn(index).map(contact => ({
       attendee_user_name: contact % 13 === 12 ? null : customers.contactName(contact),
       attendee_user_email: customers.contactEmail(contact),
       is_workspace_member: false,
       is_internal: false,
       teams: [],
-      contact_id: customers.contactIdThen(contact),
+      contact_id: customers.originalContactId(contact),
     }))
-    return [inside, ...outside]
+    return [memberAttendee, ...contactAttendees]
   }
 
   function relatedObjects(index: number) {
-    const { company, contact } = about(index)
-    const items = []
-    const companyId = customers.companyIdThen(company)
-    const contactId = customers.contactIdThen(contact)
+    const { company, contact } = relatedRecords(index)
+    const related = []
+    const companyId = customers.originalCompanyId(company)
+    const contactId = customers.originalContactId(contact)
     if (companyId !== null) {
-      items.push({
+      related.push({
         display_name: customers.companyName(company),
         object_id: companyId,
         object_type: 'company',
@@ -184,22 +184,22 @@ export function createMeetings(
       })
     }
     if (contactId !== null) {
-      const of = customers.companyIdThen(customers.companyOfContact(contact))
-      items.push({
+      const of = customers.originalCompanyId(customers.companyOfContact(contact))
+      related.push({
         display_name: customers.contactName(contact),
         object_id: contactId,
         object_type: 'contact',
         fields: { company_ids: of === null ? [] : [of], is_internal: false },
-        sync_crm_object: hasCrm(index) ? crmItem(about(index).deal) : null,
+        sync_crm_object: hasCrm(index) ? crmItem(relatedRecords(index).deal) : null,
       })
     }
-    return items
+    return related
   }
 
   function overview(index: number) {
     if (!isOverviewReady(index)) return { summaries: [], action_items: [] }
     const draw = createDraw(seed, SALT.meeting + 16, index)
-    const revision = shelf.revision(index)
+    const revision = items.revision(index)
     const length = duration(index)
     const chapters = Array.from({ length: 2 + draw.below(4) }, (_, chapter) => ({
       chapter_title: chapterTitle(draw),
@@ -221,25 +221,25 @@ export function createMeetings(
 
   function detail(index: number) {
     const member = owner(index)
-    const voices = speakers(index)
+    const meetingSpeakers = speakers(index)
     return {
       ...summary(index),
       transcript_config: { languages: index % 5 === 0 ? ['ja', 'en'] : ['en'] },
       meeting_owner: {
-        name: people.nameThen(member),
+        name: people.originalName(member),
         email: people.memberEmail(member),
         teams: teamsOf(member),
       },
       attendees: attendees(index),
-      crm_integrations: hasCrm(index) ? [crmItem(about(index).deal)] : [],
+      crm_integrations: hasCrm(index) ? [crmItem(relatedRecords(index).deal)] : [],
       related_objects: relatedObjects(index),
-      speakers: voices.map((voice, n) => ({
-        speaker_name: voice.name,
+      speakers: meetingSpeakers.map((speaker, n) => ({
+        speaker_name: speaker.name,
         speaker_ratio: scene.isTidy
-          ? talkShare(index, n, voices.length)
+          ? talkShare(index, n, meetingSpeakers.length)
           : n === 0
             ? 0.4
-            : 0.6 / (voices.length - 1),
+            : 0.6 / (meetingSpeakers.length - 1),
       })),
       ...overview(index),
       ...(index % 17 === 4 && { sentiment: 'POSITIVE' }),
@@ -247,10 +247,10 @@ export function createMeetings(
   }
 
   return {
-    shelf,
+    items,
     timeline,
     endOf,
-    about,
+    relatedRecords,
     owner,
     hasCrm,
     isOverviewReady,
@@ -264,7 +264,7 @@ export function createMeetings(
     detailJson: index => JSON.stringify(detail(index)),
     transcriptJson: index => (hasTranscript(index) ? transcriptJson(index) : '[]'),
     add: (micros, isReady) => {
-      const index = shelf.add(micros)
+      const index = items.add(micros)
       timeline.place(index, micros)
       overviews.set(index, isReady)
       transcripts.set(index, isReady)
@@ -283,7 +283,7 @@ export function createMeetings(
     let clock = 1.5
     for (let turn = 0; turn < turns; turn++) {
       const number = turn % 2 === 0 ? 0 : draw.below(voices.length)
-      const voice = at(voices, number)
+      const speaker = at(voices, number)
       const text = spokenLine(draw)
       const words: string[] = []
       const begin = clock
@@ -295,9 +295,9 @@ export function createMeetings(
         clock = end + 0.04
       }
       clock += 0.6
-      const contact = customers.contactIdThen(voice.contact)
+      const contact = customers.originalContactId(speaker.contact)
       entries.push(
-        `{"speaker_id":"speaker_${number}","speaker_name":${JSON.stringify(voice.name)},"contact_id":${contact === null ? 'null' : `"${contact}"`}` +
+        `{"speaker_id":"speaker_${number}","speaker_name":${JSON.stringify(speaker.name)},"contact_id":${contact === null ? 'null' : `"${contact}"`}` +
           `,"text":${JSON.stringify(text)},"elapsed_seconds":${begin.toFixed(2)},"words":[${words.join(',')}]}`,
       )
     }

@@ -2,71 +2,71 @@ import { mailBody, mailSubject } from '../content/mail.ts'
 import { createDraw, mix, mixBelow } from '../draw.ts'
 import { createIds } from '../ids.ts'
 import { coarsen, DAY, formatInstant, HOUR, MINUTE, SECOND } from '../instants.ts'
-import { createShelf, type Shelf } from '../shelf.ts'
+import { createItems, type Items } from '../items.ts'
 import { createTimeline, sortedByTime, type Timeline } from '../timeline.ts'
-import type { Customers } from './customers.ts'
+import type { Customers } from './crm/customers.ts'
 import { compare, type People, WORKSPACE_DOMAIN } from './people.ts'
 import { quote, quoteOrNull, SALT, type Scene } from './scene.ts'
 
-/** Mails: threads of mails, each mail in one or more copies, each copy a message of its own. */
+/** Threads of e-mails. An e-mail has one or more copies, and each copy is a separate message. */
 export interface Messages {
-  shelf: Shelf
+  items: Items
   timeline: Timeline
-  /** null when the message tells no thread. */
+  /** null when the message names no thread. */
   threadIdOf(index: number): string | null
   /** The messages of a thread, newest first, published or not. Empty for an unknown thread. */
   ofThread(threadId: string): number[]
-  /** As the list sends it, without the text. */
+  /** The item of the list, without the text. */
   listJson(index: number): string
-  /** As the single read sends it. */
+  /** The answer of the single read. */
   json(index: number): string
-  /** The CRM records that the mail is about; -1 where there is none. */
-  about(index: number): About
-  /** The workspace member who sent or received it first. */
+  /** The CRM records that the e-mail is about; -1 for none. */
+  relatedRecords(index: number): RelatedRecords
+  /** The workspace member who first sent or received it. */
   memberOf(index: number): number
   isSent(index: number): boolean
   addMail(micros: number, choice: number): number
-  /** One more copy of a mail that is there already, as a newly connected mailbox brings it. */
+  /** Adds a copy of an existing e-mail, as a newly connected mailbox does. */
   addCopy(of: number, micros: number): number
 }
 
-export interface About {
+export interface RelatedRecords {
   company: number
   contact: number
   deal: number
 }
 
-/** Which mail a message is a copy of. */
+/** The e-mail that a message is a copy of. */
 interface Source {
   thread: number
   mail: number
   copy: number
 }
 
-const NOWHERE: About = { company: -1, contact: -1, deal: -1 }
-const COPIES = [1, 1, 1, 1, 1, 1, 2, 2, 2, 3] as const
+const NO_RECORDS: RelatedRecords = { company: -1, contact: -1, deal: -1 }
+const COPY_COUNTS = [1, 1, 1, 1, 1, 1, 2, 2, 2, 3] as const
 
 export function createMessages(scene: Scene, people: People, customers: Customers): Messages {
   const { seed, sizes } = scene
-  const layout = layOut(scene)
-  const shelf = createShelf({
+  const layout = createLayout(scene)
+  const items = createItems({
     seed,
     salt: SALT.message,
     shape: 'uuid',
     count: sizes.messages,
-    // Bounces, auto-replies and what the share settings do not publish.
+    // Bounces, auto-replies and messages that the share settings do not publish.
     initial: index => (mix(seed, SALT.message + 1, index) % 100 < 3 ? 'hidden' : 'published'),
   })
   const timeline = createTimeline(layout.times)
   const threadIds = createIds(seed, SALT.thread, 'hex16')
   const added: Source[] = []
-  const addedToThread = new Map<number, number[]>()
-  const sizeBefore = sizes.messages
+  const addedByThread = new Map<number, number[]>()
+  const baseCount = sizes.messages
 
   const sourceOf = (index: number): Source =>
-    index < sizeBefore
+    index < baseCount
       ? { thread: layout.thread[index] ?? 0, mail: layout.mail[index] ?? 0, copy: layout.copy[index] ?? 0 }
-      : (added[index - sizeBefore] ?? { thread: 0, mail: 0, copy: 0 })
+      : (added[index - baseCount] ?? { thread: 0, mail: 0, copy: 0 })
   const mailSeed = ({ thread, mail }: Source): number =>
     mix(seed ^ Math.imul(mail + 1, 0x9e3779b1), SALT.mail, thread)
   const companyOf = (thread: number): number =>
@@ -76,10 +76,10 @@ export function createMessages(scene: Scene, people: People, customers: Customer
   const memberAt = (thread: number, turn: number): number =>
     mixBelow(seed, SALT.thread + 10 + turn, thread, sizes.members)
 
-  function about(index: number): About {
+  function relatedRecords(index: number): RelatedRecords {
     const { thread } = sourceOf(index)
     const company = companyOf(thread)
-    if (company < 0) return NOWHERE
+    if (company < 0) return NO_RECORDS
     const contacts = customers.contactsOfCompany(company)
     const deals = customers.dealsOfCompany(company)
     const draw = mix(seed, SALT.thread + 4, thread)
@@ -113,7 +113,7 @@ export function createMessages(scene: Scene, people: People, customers: Customer
   })
   const memberParty = (member: number): Party => ({
     handle: memberPart(member),
-    name: people.nameThen(member),
+    name: people.originalName(member),
     contact: -1,
   })
 
@@ -121,24 +121,24 @@ export function createMessages(scene: Scene, people: People, customers: Customer
     const source = sourceOf(index)
     const { thread } = source
     const draw = mailSeed(source)
-    const { company, contact } = about(index)
-    const outside = contact >= 0 ? [contactParty(contact)] : [strangerParty(thread)]
+    const { company, contact } = relatedRecords(index)
+    const contactParties = contact >= 0 ? [contactParty(contact)] : [strangerParty(thread)]
     for (const other of company < 0 ? [] : customers.contactsOfCompany(company)) {
-      if (other !== contact && mix(draw, 1, other) % 3 === 0 && outside.length < 4)
-        outside.push(contactParty(other))
+      if (other !== contact && mix(draw, 1, other) % 3 === 0 && contactParties.length < 4)
+        contactParties.push(contactParty(other))
     }
-    const inside = memberParty(memberAt(thread, 0))
+    const memberOfThread = memberParty(memberAt(thread, 0))
     const sent = isSentBy(draw)
     const rows: { role: string; party: Party }[] = []
-    const others = sent ? outside : [inside]
-    const sender = sent ? inside : outside[0]
+    const others = sent ? contactParties : [memberOfThread]
+    const sender = sent ? memberOfThread : contactParties[0]
     if (sender) rows.push({ role: 'FROM', party: sender })
     if (draw % 20 === 7) others.push(listParty)
     for (const party of sortedParties(others)) rows.push({ role: 'TO', party })
-    const copied = sent ? [] : outside.slice(1)
+    const copied = sent ? [] : contactParties.slice(1)
     if (draw % 4 === 1) copied.push(memberParty(memberAt(thread, 1)))
     for (const party of sortedParties(copied))
-      if (party.handle !== inside.handle) rows.push({ role: 'CC', party })
+      if (party.handle !== memberOfThread.handle) rows.push({ role: 'CC', party })
     if (sent && source.copy === 0 && draw % 25 === 3) {
       rows.push({ role: 'BCC', party: { handle: `"archive@${WORKSPACE_DOMAIN}"`, name: null, contact: -1 } })
     }
@@ -146,10 +146,10 @@ export function createMessages(scene: Scene, people: People, customers: Customer
   }
 
   function participantsJson(index: number): string {
-    const blind = mix(seed, SALT.message + 2, index) % 20 === 0
+    const hidesContactIds = mix(seed, SALT.message + 2, index) % 20 === 0
     let json = ''
     for (const { role, party } of partiesOf(index)) {
-      const id = blind ? null : customers.contactIdThen(party.contact)
+      const id = hidesContactIds ? null : customers.originalContactId(party.contact)
       const contact = id === null ? 'null' : `"${id}"`
       json += `${json === '' ? '' : ','}{"handle":${party.handle},"display_name":${quoteOrNull(party.name)},"role":"${role}","contact_id":${contact}}`
     }
@@ -161,7 +161,7 @@ export function createMessages(scene: Scene, people: People, customers: Customer
     const draw = mix(seed, SALT.thread + 5, source.thread)
     if (draw % 50 === 0) return null
     const subject = mailSubject(createDraw(seed, SALT.thread + 6, source.thread))
-    const revision = shelf.revision(index)
+    const revision = items.revision(index)
     return `${source.mail > 0 ? 'Re: ' : ''}${subject}${revision > 0 ? ` [updated ${revision}]` : ''}`
   }
   const headerId = (source: Source): string => {
@@ -182,10 +182,10 @@ export function createMessages(scene: Scene, people: People, customers: Customer
     const source = sourceOf(index)
     const draw = mailSeed(source)
     const thread = threadIdOf(index)
-    const isGroup = (draw % 20 === 7) !== (shelf.revision(index) % 2 === 1)
+    const isGroup = (draw % 20 === 7) !== (items.revision(index) % 2 === 1)
     const extra = mix(seed, SALT.message + 5, index) % 40 === 0 ? ',"importance":"high"' : ''
     return (
-      `{"id":"${shelf.ids.of(index)}",${headerId(source)}"thread_id":${thread === null ? 'null' : `"${thread}"`}` +
+      `{"id":"${items.ids.of(index)}",${headerId(source)}"thread_id":${thread === null ? 'null' : `"${thread}"`}` +
       `,"subject":${quoteOrNull(subjectOf(index, source))},"received_at":"${formatInstant(timeline.timeOf(index), mix(seed, SALT.message + 6, index))}"` +
       `,"is_internal":false,"is_group_email":${isGroup},"participants":[${participantsJson(index)}]${extra}`
     )
@@ -193,12 +193,12 @@ export function createMessages(scene: Scene, people: People, customers: Customer
 
   function textOf(index: number): string | null {
     const source = sourceOf(index)
-    // Hidden by the share settings of the mailbox together with the subject.
+    // The share settings of the mailbox hide subject and text together.
     if (mix(seed, SALT.message + 3, index) % 100 < 12) return null
     const draw = mailSeed(source)
     if (draw % 100 === 99) return null
-    const { contact, company } = about(index)
-    const member = people.nameThen(memberAt(source.thread, 0))
+    const { contact, company } = relatedRecords(index)
+    const member = people.originalName(memberAt(source.thread, 0))
     const customer = contact < 0 ? 'Alex Morgan' : customers.contactName(contact)
     const customerCompany = company < 0 ? 'Independent' : customers.companyName(company)
     const sent = isSentBy(draw)
@@ -207,41 +207,41 @@ export function createMessages(scene: Scene, people: People, customers: Customer
       to: sent ? customer : member,
       company: sent ? 'Parley Demo' : customerCompany,
     })
-    const revision = shelf.revision(index)
+    const revision = items.revision(index)
     return revision > 0 ? `${body}\n\n[Updated ${revision}]` : body
   }
 
   const addSource = (source: Source, micros: number): number => {
-    const index = shelf.add(micros)
+    const index = items.add(micros)
     added.push(source)
-    const list = addedToThread.get(source.thread)
+    const list = addedByThread.get(source.thread)
     if (list) list.push(index)
-    else addedToThread.set(source.thread, [index])
+    else addedByThread.set(source.thread, [index])
     timeline.place(index, micros)
     return index
   }
 
   return {
-    shelf,
+    items,
     timeline,
     threadIdOf,
     ofThread: threadId => {
       const thread = threadIds.indexOf(threadId)
       if (thread < 0 || thread >= layout.threadStart.length) return []
-      const first = layout.threadStart[thread] ?? sizeBefore
-      const end = layout.threadStart[thread + 1] ?? sizeBefore
+      const first = layout.threadStart[thread] ?? baseCount
+      const end = layout.threadStart[thread + 1] ?? baseCount
       const all = Array.from({ length: Math.max(0, end - first) }, (_, n) => first + n)
-      return [...all, ...(addedToThread.get(thread) ?? [])]
+      return [...all, ...(addedByThread.get(thread) ?? [])]
         .filter(index => threadIdOf(index) !== null)
         .sort((a, b) => compare(timeline.timeOf(b), timeline.timeOf(a)) || b - a)
     },
     listJson: index => `${head(index)}}`,
     json: index => `${head(index)},"text":${quoteOrNull(textOf(index))}}`,
-    about,
+    relatedRecords,
     memberOf: index => memberAt(sourceOf(index).thread, 0),
     isSent: index => isSentBy(mailSeed(sourceOf(index))),
     addMail: (micros, choice) => {
-      // People mostly answer what came in the last days.
+      // People mostly answer e-mails of the last days.
       const answered = scene.isTidy && choice % 6 > 0 ? added.at(-1 - ((choice >>> 3) % 30)) : undefined
       const thread = answered?.thread ?? choice % Math.max(1, layout.threadStart.length)
       return addSource({ thread, mail: 1_000 + added.length, copy: 0 }, micros)
@@ -273,8 +273,8 @@ interface Layout {
   threadStart: Uint32Array
 }
 
-/** Which message is which copy of which mail of which thread, and when it was received. */
-function layOut(scene: Scene): Layout {
+/** The thread, e-mail and copy number of each message, and when it was received. */
+function createLayout(scene: Scene): Layout {
   const { seed, sizes } = scene
   const count = sizes.messages
   const thread = new Uint32Array(count)
@@ -287,7 +287,7 @@ function layOut(scene: Scene): Layout {
     const mails =
       1 + Math.min(mixBelow(seed, SALT.thread + 20, at, 6), mixBelow(seed, SALT.thread + 21, at, 14))
     for (let number = 0; number < mails && index < count; number++) {
-      const copies = COPIES[mixBelow(seed, SALT.thread + 22 + number, at, COPIES.length)] ?? 1
+      const copies = COPY_COUNTS[mixBelow(seed, SALT.thread + 22 + number, at, COPY_COUNTS.length)] ?? 1
       for (let each = 0; each < copies && index < count; each++, index++) {
         thread[index] = at
         mail[index] = number
@@ -316,7 +316,7 @@ function receivedTimes(
         start + ((at + (mix(seed, SALT.message + 12, at) % 1_000) / 1_000) / threads) * (end - start)
       sentAt = mail[index] === 0 ? opened : sentAt + gap
     }
-    // Most copies come within seconds; one mailbox in eight is only read hours later.
+    // Most copies arrive within seconds; one in eight arrives up to five hours later.
     const delay = copy[index] === 0 ? 0 : draw % 8 === 0 ? (draw % 300) * MINUTE : (draw % 40) * SECOND
     times[index] = coarsen(
       Math.floor(Math.min(sentAt + delay, end - (draw % 5) * HOUR - (draw % 1_000_000))),
@@ -327,7 +327,7 @@ function receivedTimes(
   return times
 }
 
-/** Gives runs of neighbours the same instant, as bulk imports do: pairs everywhere, and runs longer than a page. */
+/** Gives neighbours the same instant, as bulk imports do: pairs everywhere, and runs longer than a page. */
 function makeTies(times: Float64Array): void {
   const order = sortedByTime(times)
   const level = (from: number, length: number): void => {
@@ -340,7 +340,7 @@ function makeTies(times: Float64Array): void {
     if (order.length >= least) level(Math.floor(order.length * part), length)
 }
 
-/** Where in the history, how long, and from how many messages on. */
+/** Position in the history (0 to 1), length of the run, and the least number of messages that has such a run. */
 const TIE_RUNS = [
   [0.2, 130, 1_000],
   [0.5, 35, 120],

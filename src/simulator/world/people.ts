@@ -1,6 +1,6 @@
 import { personName } from '../content/people.ts'
 import { at, mix, mixBelow } from '../draw.ts'
-import { createShelf, type Shelf } from '../shelf.ts'
+import { createItems, type Items } from '../items.ts'
 import { quote, SALT, type Scene } from './scene.ts'
 
 export const WORKSPACE_DOMAIN = 'parley-demo.example'
@@ -14,40 +14,40 @@ const TEAM_NAMES = [
   'エンタープライズ営業',
   'SDR',
 ]
-const MARRIED = ['Stone', 'Rivera', 'Holm', 'Okada', 'Lang'] as const
+const NEW_FAMILY_NAMES = ['Stone', 'Rivera', 'Holm', 'Okada', 'Lang'] as const
 
 export interface People {
-  members: Shelf
-  teams: Shelf
+  members: Items
+  teams: Items
   memberName(index: number): string
-  /** As it was when mails were sent and meetings held: a later change of name does not reach back. */
-  nameThen(member: number): string
+  /** The name at the time of the messages and meetings: a later change of name does not alter them. */
+  originalName(member: number): string
   memberEmail(index: number): string
   memberJson(index: number): string
-  /** Published members in the list's order: by name, equal names by id. */
+  /** Published members in list order: by name, then by id. */
   memberOrder(): number[]
   teamName(index: number): string
   teamJson(index: number): string
   teamOrder(): number[]
-  /** The team of a member by id and name, as it was when meetings were held. */
-  teamThen(member: number): { team_id: string; name: string } | undefined
+  /** The team of a member at the time of the meetings. */
+  originalTeam(member: number): { team_id: string; name: string } | undefined
 }
 
 export function createPeople({ seed, sizes }: Scene): People {
-  const members = createShelf({
+  const members = createItems({
     seed,
     salt: SALT.member,
     shape: 'uuid',
     count: sizes.members,
-    // Some who left, never the first, so that there always is somebody.
+    // Some members have left; the first never does, so that one member always remains.
     initial: index => (index % 9 === 8 ? 'hidden' : 'published'),
   })
-  const teams = createShelf({ seed, salt: SALT.team, shape: 'hex16', count: sizes.teams })
-  const nameThen = (index: number): string => personName(seed, SALT.member + 10, index).name
+  const teams = createItems({ seed, salt: SALT.team, shape: 'hex16', count: sizes.teams })
+  const originalName = (index: number): string => personName(seed, SALT.member + 10, index).name
   const memberName = (index: number): string => {
     const revision = members.revision(index)
-    const name = nameThen(index)
-    return revision === 0 ? name : `${name}-${at(MARRIED, revision - 1)}`
+    const name = originalName(index)
+    return revision === 0 ? name : `${name}-${at(NEW_FAMILY_NAMES, revision - 1)}`
   }
   const memberEmail = (index: number): string => {
     const { local } = personName(seed, SALT.member + 10, index)
@@ -66,7 +66,7 @@ export function createPeople({ seed, sizes }: Scene): People {
     members,
     teams,
     memberName,
-    nameThen,
+    originalName,
     memberEmail,
     memberJson: index => {
       const role = at(ROLES, mix(seed, SALT.member + 20, index) + members.revision(index))
@@ -82,7 +82,7 @@ export function createPeople({ seed, sizes }: Scene): People {
       return JSON.stringify({ id: teams.ids.of(index), name: teamName(index), member_ids: ids })
     },
     teamOrder: () => byName(teams, teamName),
-    teamThen: member => {
+    originalTeam: member => {
       if (sizes.teams === 0) return undefined
       const team = mixBelow(seed, SALT.team + 10, member, sizes.teams)
       return { team_id: teams.ids.of(team), name: at(TEAM_NAMES, team) }
@@ -90,14 +90,14 @@ export function createPeople({ seed, sizes }: Scene): People {
   }
 }
 
-export function published(shelf: Shelf): number[] {
+export function published(items: Items): number[] {
   const found: number[] = []
-  for (let index = 0; index < shelf.count(); index++) if (shelf.isPublished(index)) found.push(index)
+  for (let index = 0; index < items.count(); index++) if (items.isPublished(index)) found.push(index)
   return found
 }
 
-function byName(shelf: Shelf, name: (index: number) => string): number[] {
-  const rows = published(shelf).map(index => ({ index, name: name(index), id: shelf.ids.of(index) }))
+function byName(items: Items, name: (index: number) => string): number[] {
+  const rows = published(items).map(index => ({ index, name: name(index), id: items.ids.of(index) }))
   rows.sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id))
   return rows.map(row => row.index)
 }

@@ -2,17 +2,17 @@ import { answerTo, PLAYBOOK_NAMES, QUESTIONS } from '../content/playbooks.ts'
 import { at, createDraw, mix, mixBelow } from '../draw.ts'
 import { createIds } from '../ids.ts'
 import { formatInstant, MINUTE } from '../instants.ts'
-import { createShelf, type Shelf } from '../shelf.ts'
+import { createItems, type Items } from '../items.ts'
 import { SALT, type Scene, spread } from './scene.ts'
 
 export interface Playbooks {
-  shelf: Shelf
+  items: Items
   listJson(index: number): string
   json(index: number): string
   settingJson(index: number): string
-  /** Playbooks that were run in a meeting; several may be inactive or gone by now. */
+  /** Playbooks that were run in a meeting, including those that are now inactive or deleted. */
   runsIn(meeting: number): readonly number[]
-  /** The latest result of a playbook in a meeting. `version` counts how often it was run anew since. */
+  /** The latest result of a playbook in a meeting. `version` counts its later runs. */
   resultJson(run: PlaybookRun): string
 }
 
@@ -26,7 +26,7 @@ export interface PlaybookRun {
 
 export function createPlaybooks(scene: Scene): Playbooks {
   const { seed, sizes } = scene
-  const shelf = createShelf({
+  const items = createItems({
     seed,
     salt: SALT.playbook,
     shape: 'hex24',
@@ -41,13 +41,13 @@ export function createPlaybooks(scene: Scene): Playbooks {
     return `${at(PLAYBOOK_NAMES, index)}${index >= PLAYBOOK_NAMES.length ? ` ${index}` : ''}${revision > 0 ? ` v${revision + 1}` : ''}`
   }
   const updatedAt = (index: number): number =>
-    shelf.editedAt(index) ??
-    shelf.addedAt(index) ??
+    items.editedAt(index) ??
+    items.addedAt(index) ??
     Math.floor(spread(scene, mixBelow(seed, SALT.playbook + 2, index, 90) / 100))
   const head = (index: number) => ({
-    id: shelf.ids.of(index),
-    name: name(index, shelf.revision(index)),
-    active: shelf.isPublished(index),
+    id: items.ids.of(index),
+    name: name(index, items.revision(index)),
+    active: items.isPublished(index),
     updated_at: formatInstant(updatedAt(index), index),
   })
   /** Question numbers of a playbook; an edit adds one. */
@@ -58,12 +58,12 @@ export function createPlaybooks(scene: Scene): Playbooks {
   const question = (index: number, number: number) => at(QUESTIONS, index + number)
 
   return {
-    shelf,
+    items,
     listJson: index => JSON.stringify(head(index)),
     json: index =>
       JSON.stringify({
         ...head(index),
-        talk_points: questions(index, shelf.revision(index)).map(number => ({
+        talk_points: questions(index, items.revision(index)).map(number => ({
           id: pointIds.of(index * 64 + number),
           question: question(index, number).question,
           description: number % 3 === 0 ? null : 'Answer in one sentence, in the language of the meeting.',
@@ -76,7 +76,7 @@ export function createPlaybooks(scene: Scene): Playbooks {
       }),
     settingJson: index =>
       JSON.stringify({
-        playbook_id: shelf.ids.of(index),
+        playbook_id: items.ids.of(index),
         enabled: index % 4 !== 3,
         conditions: [
           {
@@ -84,8 +84,8 @@ export function createPlaybooks(scene: Scene): Playbooks {
             operator: 'IN',
             values: ['Sales', 'Customer success'].slice(index % 2),
           },
-          ...(shelf.revision(index) > 0
-            ? [{ field: 'duration', operator: 'GTE', values: [600 * shelf.revision(index)] }]
+          ...(items.revision(index) > 0
+            ? [{ field: 'duration', operator: 'GTE', values: [600 * items.revision(index)] }]
             : []),
         ],
       }),
@@ -100,8 +100,8 @@ export function createPlaybooks(scene: Scene): Playbooks {
       const made = formatInstant(endedAt + MINUTE * (5 + version), mix(seed, SALT.result + 4, key))
       return JSON.stringify({
         id: resultIds.of(key),
-        playbook_id: shelf.ids.of(playbook),
-        // Results stay as they were when the playbook is edited later.
+        playbook_id: items.ids.of(playbook),
+        // A later edit of the playbook does not change its results.
         playbook_name: name(playbook, 0),
         created_at: made,
         talk_point_results: questions(playbook, 0).map(number => ({

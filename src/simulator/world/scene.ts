@@ -1,4 +1,4 @@
-/** What all parts of the made-up workspace share: its seed, its sizes and its time. */
+/** The seed, sizes and clock that all parts of the made-up workspace share. */
 export interface Scene {
   seed: number
   /** The made-up history runs from here to `end`, in microseconds. */
@@ -6,13 +6,13 @@ export interface Scene {
   end: number
   sizes: Sizes
   workspaceId: string
-  /** Without hostile names and values, such as names that look like SQL and values that fit no type. */
+  /** No hostile names and values, such as names that look like SQL and values that fit no type. */
   isTidy: boolean
   /** Microseconds by the service's clock, which starts at `end`. */
   now(): number
 }
 
-/** How many of each there are; some of them are not published. */
+/** The number of items of each kind; some of them are not published. */
 export interface Sizes {
   messages: number
   meetings: number
@@ -26,11 +26,11 @@ export interface Sizes {
   /** Records of each custom object. */
   customRecords: number
   accessLogs: number
-  /** Turns in the longest transcripts. */
+  /** Speaker turns in the longest transcripts. */
   transcriptTurns: number
 }
 
-/** Keeps the draws of the parts apart. Distances leave room for several draws each. */
+/** Keeps the draws of the parts apart. The distances leave room for several draws each. */
 export const SALT = {
   member: 1_000,
   team: 2_000,
@@ -53,7 +53,7 @@ export const SALT = {
   object: 20_000,
 } as const
 
-/** An instant in the history, evenly spread, at whole microseconds. */
+/** The instant at a share (0 to 1) of the time from `from` to the end, in whole microseconds. */
 export function spread(scene: Scene, part: number, from: number = scene.start): number {
   return Math.floor(from + part * (scene.end - from))
 }

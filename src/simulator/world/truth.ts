@@ -1,12 +1,12 @@
-import type { Customers } from './customers.ts'
+import type { Customers } from './crm/customers.ts'
 import type { WorldParts } from './parts.ts'
 import { published } from './people.ts'
 
 /**
- * Everything that the API publishes now, as the JSON text of each item in the API's shape, so that no digit is lost.
- * Kinds that are no item of the API:
- * `unlisted_activities`, `inactive_playbooks`: what only single reads return;
- * `withheld_meetings`: `{meeting_id}` of those that answer 403;
+ * Everything that the API publishes now: each item as JSON text in the API's shape, so that numbers keep every digit.
+ * Kinds that are not items of the API:
+ * `unlisted_activities`, `inactive_playbooks`: items that only single reads return;
+ * `withheld_meetings`: `{meeting_id}` of each meeting that answers 403;
  * `collection_meetings`: `{collection_id, meeting_id}`;
  * `transcripts`: `{meeting_id, entries}`; `playbook_results`: `{meeting_id, results}`;
  * `execution_settings`: `{playbook_id, setting}`;
@@ -40,7 +40,7 @@ export type TruthKind = (typeof TRUTH_KINDS)[number]
 export interface Truth {
   /** JSON text of each item, generated one at a time. */
   lines(kind: TruthKind): Generator<string>
-  /** The same, parsed; numbers beyond a double lose digits. */
+  /** The same items, parsed: numbers that no double holds lose digits. */
   items(kind: TruthKind): Generator<Record<string, unknown>>
   count(kind: TruthKind): number
 }
@@ -76,56 +76,56 @@ const SOURCES: Record<TruthKind, (world: WorldParts) => Generator<string>> = {
   },
   *collection_meetings({ collections, meetings }) {
     for (const collection of collections.order()) {
-      for (const meeting of published(meetings.shelf)) {
-        if (!collections.holds(collection, meeting)) continue
+      for (const meeting of published(meetings.items)) {
+        if (!collections.hasMeeting(collection, meeting)) continue
         yield JSON.stringify({
-          collection_id: collections.shelf.ids.of(collection),
-          meeting_id: meetings.shelf.ids.of(meeting),
+          collection_id: collections.items.ids.of(collection),
+          meeting_id: meetings.items.ids.of(meeting),
         })
       }
     }
   },
   *activities(world) {
-    yield* activityLines(world, true)
+    yield* activityLines(world, { areListed: true })
   },
   *unlisted_activities(world) {
-    yield* activityLines(world, false)
+    yield* activityLines(world, { areListed: false })
   },
   *messages({ messages }) {
-    for (const index of each(messages.shelf)) yield messages.json(index)
+    for (const index of publishedOf(messages.items)) yield messages.json(index)
   },
   *meetings({ meetings }) {
-    for (const index of each(meetings.shelf)) yield meetings.detailJson(index)
+    for (const index of publishedOf(meetings.items)) yield meetings.detailJson(index)
   },
-  *withheld_meetings({ meetings: { shelf } }) {
-    for (let index = 0; index < shelf.count(); index++) {
-      if (shelf.state(index) === 'hidden') yield `{"meeting_id":"${shelf.ids.of(index)}"}`
+  *withheld_meetings({ meetings: { items } }) {
+    for (let index = 0; index < items.count(); index++) {
+      if (items.state(index) === 'hidden') yield `{"meeting_id":"${items.ids.of(index)}"}`
     }
   },
   *transcripts({ meetings }) {
-    for (const index of each(meetings.shelf)) {
-      yield `{"meeting_id":"${meetings.shelf.ids.of(index)}","entries":${meetings.transcriptJson(index)}}`
+    for (const index of publishedOf(meetings.items)) {
+      yield `{"meeting_id":"${meetings.items.ids.of(index)}","entries":${meetings.transcriptJson(index)}}`
     }
   },
   *playbook_results(world) {
     const { meetings } = world
-    for (const index of each(meetings.shelf)) {
+    for (const index of publishedOf(meetings.items)) {
       if (!meetings.isOverviewReady(index)) continue
-      yield `{"meeting_id":"${meetings.shelf.ids.of(index)}","results":[${resultsOf(world, index).join(',')}]}`
+      yield `{"meeting_id":"${meetings.items.ids.of(index)}","results":[${resultsOf(world, index).join(',')}]}`
     }
   },
   *playbooks({ playbooks }) {
-    for (const index of each(playbooks.shelf)) yield playbooks.json(index)
+    for (const index of publishedOf(playbooks.items)) yield playbooks.json(index)
   },
   *inactive_playbooks({ playbooks }) {
-    for (let index = 0; index < playbooks.shelf.count(); index++) {
-      if (playbooks.shelf.state(index) === 'hidden') yield playbooks.json(index)
+    for (let index = 0; index < playbooks.items.count(); index++) {
+      if (playbooks.items.state(index) === 'hidden') yield playbooks.json(index)
     }
   },
   *execution_settings({ playbooks }) {
-    for (let index = 0; index < playbooks.shelf.count(); index++) {
-      if (playbooks.shelf.state(index) === 'deleted') continue
-      yield `{"playbook_id":"${playbooks.shelf.ids.of(index)}","setting":${playbooks.settingJson(index)}}`
+    for (let index = 0; index < playbooks.items.count(); index++) {
+      if (playbooks.items.state(index) === 'deleted') continue
+      yield `{"playbook_id":"${playbooks.items.ids.of(index)}","setting":${playbooks.settingJson(index)}}`
     }
   },
   *crm_objects({ records }) {
@@ -133,16 +133,16 @@ const SOURCES: Record<TruthKind, (world: WorldParts) => Generator<string>> = {
   },
   *crm_records({ records }) {
     for (const object of records.objects()) {
-      const shelf = records.shelf(object.name)
-      if (shelf) for (const index of each(shelf)) yield records.recordJson(object, index)
+      const items = records.itemsOf(object.name)
+      if (items) for (const index of publishedOf(items)) yield records.recordJson(object, index)
     }
   },
   *crm_record_links({ customers, records }) {
-    for (const [object, relatedObject, partners] of LINKED) {
-      const [from, to] = [records.shelf(object), records.shelf(relatedObject)]
+    for (const [object, relatedObject, partnersOf] of LINKED) {
+      const [from, to] = [records.itemsOf(object), records.itemsOf(relatedObject)]
       if (!from || !to) continue
-      for (const index of each(from)) {
-        for (const partner of partners(customers, index)) {
+      for (const index of publishedOf(from)) {
+        for (const partner of partnersOf(customers, index)) {
           if (!to.isPublished(partner)) continue
           yield JSON.stringify({
             object,
@@ -158,11 +158,11 @@ const SOURCES: Record<TruthKind, (world: WorldParts) => Generator<string>> = {
     for (let position = 0; position < accessLog.count(); position++) yield accessLog.json(position)
   },
   *bot_definition(world) {
-    const bot = world.bot()
+    const bot = world.botJson()
     if (bot !== undefined) yield bot
   },
   *integrations(world) {
-    const integrations = world.integrations()
+    const integrations = world.integrationsJson()
     if (integrations !== undefined) yield integrations
   },
 }
@@ -177,14 +177,17 @@ const LINKED: readonly [
   ['company', 'contact', (customers, company) => customers.contactsOfCompany(company)],
 ]
 
-function* each(shelf: { count(): number; isPublished(index: number): boolean }): Generator<number> {
-  for (let index = 0; index < shelf.count(); index++) if (shelf.isPublished(index)) yield index
+function* publishedOf(items: { count(): number; isPublished(index: number): boolean }): Generator<number> {
+  for (let index = 0; index < items.count(); index++) if (items.isPublished(index)) yield index
 }
 
-function* activityLines({ activities }: WorldParts, listed: boolean): Generator<string> {
-  for (const index of each(activities.shelf)) {
+function* activityLines(
+  { activities }: WorldParts,
+  { areListed }: { areListed: boolean },
+): Generator<string> {
+  for (const index of publishedOf(activities.items)) {
     const links = activities.linksOf(index)
-    if (links.length > 0 === listed) yield activities.json(index, links)
+    if (links.length > 0 === areListed) yield activities.json(index, links)
   }
 }
 
@@ -194,7 +197,7 @@ export function resultsOf({ meetings, playbooks }: WorldParts, meeting: number):
     playbooks.resultJson({
       meeting,
       playbook,
-      version: meetings.shelf.revision(meeting),
+      version: meetings.items.revision(meeting),
       endedAt: meetings.endOf(meeting),
     }),
   )

@@ -1,21 +1,21 @@
 import { createAccessLog } from './access-log.ts'
 import { createActivities } from './activities.ts'
 import { createCollections } from './collections.ts'
-import { createCustomers } from './customers.ts'
-import { createDealHistory } from './deals.ts'
+import { createCustomers } from './crm/customers.ts'
+import { createDealHistory } from './crm/deals.ts'
+import { createRecords } from './crm/records.ts'
 import { createMeetings } from './meetings.ts'
 import { createMessages } from './messages.ts'
 import type { WorldParts } from './parts.ts'
 import { createPeople } from './people.ts'
 import { createPlaybooks } from './playbooks.ts'
-import { createRecords } from './records.ts'
 import type { Scene, Sizes } from './scene.ts'
-import { botDefinition, integrationSettings } from './settings.ts'
 import { createTruth, type Truth } from './truth.ts'
+import { botDefinition, integrationSettings } from './workspace-settings.ts'
 
-/** The made-up workspace. Items are generated when they are asked for; only times, order and changes are kept. */
+/** The made-up workspace. Items are generated on demand; only times, order and changes are kept in memory. */
 export interface World extends WorldParts {
-  /** What the API publishes now, before any fault. */
+  /** Everything that the API publishes now, before faults. */
   truth(): Truth
 }
 
@@ -48,8 +48,8 @@ export function createWorld(scene: Scene, options: WorldOptions): World {
     collections,
     activities,
     accessLog,
-    bot: () => (options.botConfigured ? botDefinition(settingsRevision) : undefined),
-    integrations: () => (options.integrations ? integrationSettings(settingsRevision) : undefined),
+    botJson: () => (options.botConfigured ? botDefinition(settingsRevision) : undefined),
+    integrationsJson: () => (options.integrations ? integrationSettings(settingsRevision) : undefined),
     editSettings: () => {
       settingsRevision++
     },

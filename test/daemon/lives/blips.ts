@@ -4,13 +4,13 @@ import { createDraw, type Draw } from '../../torture/draw.ts'
 import { type DaemonTrial, SCALES, startDaemonTrial } from '../daemon-trial.ts'
 import { WRONG_ANSWERS } from './hostile-answers.ts'
 
-/** What came of single wrong answers. */
+/** The outcome of single wrong answers. */
 export interface Blips {
   /** One line for each wrong answer. */
   told: string[]
   /** How many of them were given. */
-  struck: number
-  /** Where the warehouse was not what the world publishes, although that never changed. */
+  hits: number
+  /** Differences between the warehouse and the API, although the API never changed. */
   differences: string[]
 }
 
@@ -23,19 +23,19 @@ const oneOfEach = (draw: Draw): Fault[] =>
   routeTemplates().map(route => ({
     ...draw.pick(WRONG_ANSWERS),
     route,
-    first: 1,
+    atMost: 1,
     afterRequests: draw.below(4),
   }))
 
 /**
- * A world that stands still behind an API that is wrong once in a while: nothing of it may be seen in the warehouse,
- * and a day later nothing may be left of it.
+ * An unchanging workspace behind an API with occasional wrong answers: the warehouse may never show one of them, and a
+ * day later no trace may remain.
  */
 export async function blips(seed: number, { rounds }: { rounds: number }): Promise<Blips> {
   const draw = createDraw(seed)
   const trial = await startDaemonTrial({ seed }, {}, SCALES.real)
   const told: string[] = []
-  let struck = 0
+  let hits = 0
   try {
     trial.go()
     const differences = await trial.convergence()
@@ -44,21 +44,21 @@ export async function blips(seed: number, { rounds }: { rounds: number }): Promi
       told.push(...faults.map(fault => JSON.stringify(fault)))
       await trial.simulator.setFaults(faults)
       differences.push(...(await lookedAt(trial, [WEEK])).map(found => `at once: ${found}`))
-      struck += (await trial.simulator.struck()).filter(count => count > 0).length
+      hits += (await trial.simulator.hitCounts()).filter(count => count > 0).length
       await trial.simulator.setFaults([])
       const day = [HOUR, HOUR, 4 * HOUR, 18 * HOUR]
       differences.push(...(await lookedAt(trial, day)).map(found => `a day later: ${found}`))
       differences.push(...unwell(trial))
     }
-    return { told, struck, differences }
+    return { told, hits, differences }
   } catch (error) {
-    return { told, struck, differences: [String(error)] }
+    return { told, hits, differences: [String(error)] }
   } finally {
     await trial.close()
   }
 }
 
-/** Lets time pass, and gives what is different then. */
+/** Lets time pass, and returns the differences after it. */
 async function lookedAt(trial: DaemonTrial, leaps: readonly number[]): Promise<string[]> {
   for (const ms of leaps) {
     await trial.leap(ms)
@@ -68,7 +68,7 @@ async function lookedAt(trial: DaemonTrial, leaps: readonly number[]): Promise<s
   return ended ? [`the daemon has ended: ${JSON.stringify(ended)}`] : trial.differences()
 }
 
-/** Resources that are not read as they should be, as `sync_status` says. */
+/** Resources that are not ok in `sync_status`. */
 function unwell(trial: DaemonTrial): string[] {
   return trial
     .rows("SELECT resource, state, reason FROM sync_status WHERE state NOT IN ('ok', 'waiting')")

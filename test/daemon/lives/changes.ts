@@ -16,10 +16,10 @@ const RESOURCES = [
   'collections',
   'playbooks',
 ] as const
-/** No contacts: a new one changes the texts of mails of long ago in the simulator, which no list tells. */
+/** No contacts: a new one changes the texts of old e-mails in the simulator, which no list shows. */
 const OBJECTS = ['deal', 'company', 'renewal', 'order', 'Order'] as const
 
-/** Few enough at once that no change is held back as too much to be believed. */
+/** Few enough at once that the mass-deletion guard holds no change back. */
 const changeItems: MakeChange = draw => ({
   kind: draw.pick(['publish', 'publishLate', 'edit', 'hide', 'delete', 'reveal'] as const),
   resource: draw.pick(RESOURCES),
@@ -37,7 +37,7 @@ const CHANGES: readonly [MakeChange, ...MakeChange[]] = [
   changeItems,
   // Meetings that become ATTENDEES_ONLY, and members who leave.
   draw => ({ kind: 'hide', resource: draw.pick(['meetings', 'members'] as const) }),
-  // A change of a record tells itself by an activity.
+  // An activity reports each change of a record.
   draw => ({
     kind: draw.pick(['publish', 'edit', 'delete'] as const),
     resource: 'crm_records',

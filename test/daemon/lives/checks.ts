@@ -1,12 +1,12 @@
 import type { TruthKind } from '../../../src/simulator/world/truth.ts'
 import type { DaemonTrial } from '../daemon-trial.ts'
 
-/** What must hold of a daemon that has followed a world which rests, beside that the warehouse is equal to it. */
+/** Conditions on a daemon after the workspace rests, apart from the equality of the warehouse. */
 
-/** The stated exception to the week: what has no text is asked for once in so many days. */
+/** The stated exception to the week: an e-mail without a text is read once in this many days. */
 const DAYS: Readonly<Record<string, number>> = { message_bodies: 30 }
 
-/** Resources that are not read as they should be, or will not be read within a week. */
+/** Resources that are not ok, or not due within a week. */
 export function silent(trial: DaemonTrial): string[] {
   const rows = trial.rows('SELECT resource, state, reason, next_run_at FROM sync_status')
   const last = (resource: unknown) =>
@@ -19,7 +19,7 @@ export function silent(trial: DaemonTrial): string[] {
     .map(row => `sync_status: ${JSON.stringify(row)}`)
 }
 
-/** Of a feed that asks what is missing: where the list is published that shows what is not. */
+/** By feed of single reads: the list that shows the rows. */
 const LISTED: Readonly<Record<string, { kind: TruthKind; id: string }>> = {
   'activities.list.probe': { kind: 'activities', id: 'id' },
   'messages.list.probe': { kind: 'messages', id: 'id' },
@@ -28,7 +28,7 @@ const LISTED: Readonly<Record<string, { kind: TruthKind; id: string }>> = {
   'crm_records.list.probe': { kind: 'crm_records', id: 'id' },
 }
 
-/** Tasks that ask whether something is gone although its list shows it. */
+/** Tasks that check for the deletion of a row that its list shows. */
 export async function unneeded(trial: DaemonTrial): Promise<string[]> {
   const found: string[] = []
   for (const [feed, { kind, id }] of Object.entries(LISTED)) {
@@ -41,7 +41,7 @@ export async function unneeded(trial: DaemonTrial): Promise<string[]> {
   return found
 }
 
-/** Items that each need a request of their own, by the route that asks for them. */
+/** Items that each need a single read, by route. */
 const ITEMS: Readonly<Record<string, readonly TruthKind[]>> = {
   '/v2/activities/{activityId}': ['unlisted_activities'],
   '/v2/objects/{object}': ['crm_objects'],
@@ -52,15 +52,15 @@ const ITEMS: Readonly<Record<string, readonly TruthKind[]>> = {
   '/v1/playbooks/{playbookId}/execution-setting': ['playbooks', 'inactive_playbooks'],
 }
 
-/** How often anything may be asked for when a week has passed at once, and in each day beside. */
+/** The largest number of reads of an item after a leap of a week, and for each further day. */
 const TIMES = 2
 const TIMES_A_DAY = 2
-/** What is asked for beside, such as what is gone. */
+/** Allowance for other reads, such as those of deleted items. */
 const BESIDE = 6
 
 /**
- * Routes that were asked more often than the world needs while it rested.
- * @param since when a week passed at once
+ * Routes that got more requests than necessary while the workspace rested.
+ * @param since the time of a leap of a week
  */
 export async function overspent(trial: DaemonTrial, since: number): Promise<string[]> {
   const days = Math.max(0, (7 * (trial.serverNow() - since)) / trial.weekMs - 7)
@@ -73,7 +73,7 @@ export async function overspent(trial: DaemonTrial, since: number): Promise<stri
     const sizes = await Promise.all(kinds.map(async kind => (await trial.simulator.truth(kind)).length))
     budgets[route] = sizes.reduce((sum, size) => sum + size, 0)
   }
-  // Only those without a text are asked for again.
+  // Only e-mails without a text are read again.
   budgets['/v2/messages/{messageId}'] = Number(
     trial.rows("SELECT count(*) AS count FROM message_copies WHERE text_state <> 'present'")[0]?.['count'],
   )

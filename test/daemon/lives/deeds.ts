@@ -6,30 +6,30 @@ import type { DaemonTrial } from '../daemon-trial.ts'
 import { drawChange } from './changes.ts'
 import { drawFaults } from './faults.ts'
 
-/** What was done to the workspace, the API or the daemon. */
+/** A change of the workspace, the API or the daemon. */
 export interface Done {
   told: string
   /** How many answers were wrong; undefined for a deed that makes none wrong. */
-  struck?: number
+  hits?: number
 }
 
 export type Deed = (trial: DaemonTrial, draw: Draw) => Promise<Done>
 
 export type Deeds = readonly [Deed, ...Deed[]]
 
-/** Some small changes of the workspace. Tells which. */
+/** Makes some small changes of the workspace. Returns their description. */
 export async function changed(trial: DaemonTrial, draw: Draw): Promise<string> {
   const changes = Array.from({ length: 1 + draw.below(4) }, () => drawChange(draw))
   await trial.simulator.changeAtOnce(changes)
   return `change ${JSON.stringify(changes)}`
 }
 
-/** How long a deed waits for a request that may never come: a scaled day, and where that is short so long. */
+/** How long a deed waits for a request that may never come: a scaled day, but at least this long. */
 export const patienceMs = ({ weekMs }: DaemonTrial): number => Math.max(4000, weekMs / 7)
 
 /**
- * Answers are wrong while something is done, and on until one of them was. Gives how many were.
- * @param during what happens meanwhile
+ * Gives wrong answers during an action, and until there was at least one. Returns their number.
+ * @param during the action
  */
 export async function whileWrong(
   trial: DaemonTrial,
@@ -38,13 +38,13 @@ export async function whileWrong(
 ): Promise<number> {
   await trial.simulator.setFaults(faults)
   await during()
-  const struck = await until(
-    async () => (await trial.simulator.struck()).reduce((sum, count) => sum + count, 0),
+  const hits = await until(
+    async () => (await trial.simulator.hitCounts()).reduce((sum, count) => sum + count, 0),
     count => count > 0 || trial.fallen() !== undefined,
     { patienceMs: patienceMs(trial) },
   )
   await trial.simulator.setFaults([])
-  return struck
+  return hits
 }
 
 const changeSome: Deed = async (trial, draw) => ({ told: await changed(trial, draw) })
@@ -69,36 +69,36 @@ const publishLate: Deed = async (trial, draw) => {
 
 const failForAWhile: Deed = async (trial, draw) => {
   const faults = drawFaults(draw)
-  const struck = await whileWrong(trial, faults, async () => {
+  const hits = await whileWrong(trial, faults, async () => {
     await trial.requests(10 + draw.below(60))
     if (draw.below(2) === 0) await changed(trial, draw)
   })
-  return { told: `faults ${JSON.stringify(faults)}`, struck }
+  return { told: `faults ${JSON.stringify(faults)}`, hits }
 }
 
 const overtakeForAWhile: Deed = async (trial, draw) => {
   const delayMs = 1 + draw.below(300)
   const told: string[] = []
-  const struck = await whileWrong(trial, [{ kind: 'late', probability: 0.4, delayMs }], async () => {
+  const hits = await whileWrong(trial, [{ kind: 'late', probability: 0.4, delayMs }], async () => {
     for (let change = 0; change < 3; change++) {
       told.push(await changed(trial, draw))
       await trial.requests(5 + draw.below(20))
     }
   })
-  return { told: `late by ${delayMs} ms; ${told.join('; ')}`, struck }
+  return { told: `late by ${delayMs} ms; ${told.join('; ')}`, hits }
 }
 
 const beAway: Deed = async (trial, draw) => {
   const faults = [{ kind: draw.pick(['reset', 'status'] as const) }]
-  const struck = await whileWrong(trial, faults, async () => {
+  const hits = await whileWrong(trial, faults, async () => {
     await trial.requests(5 + draw.below(4))
     await changed(trial, draw)
   })
-  return { told: 'away altogether', struck }
+  return { told: 'away altogether', hits }
 }
 
 const limitForAWhile: Deed = async (trial, draw) => {
-  // More than the lists of a compressed week need: what is learned here outlasts the limit, and texts come behind them.
+  // More than the lists of a compressed week need: the learned rate outlasts the limit, and texts come after the lists.
   const rate = 40 + draw.below(30)
   await trial.simulator.setLimit({ kind: 'token-bucket', rate, burst: 5, hint: 'none' })
   await trial.requests(30)
@@ -119,7 +119,7 @@ const stop: Deed = async trial => {
   return { told: status === 0 ? 'stopped' : `stopped with ${status}: ${stderr}` }
 }
 
-/** What happens to every workspace and every service. */
+/** Deeds of any workspace and any service. */
 export const USUAL: Deeds = [
   changeSome,
   changeSome,

@@ -1,10 +1,10 @@
 import type { Fault } from '../../../src/simulator/faults/faults.ts'
 
-/** Answers of a service that lies, breaks or talks strangely. */
+/** Wrong, failing and odd answers of a service. */
 
 type Answer = Partial<Fault> & Pick<Fault, 'kind'>
 
-/** Wrong answers that stand for a moment's fault, each of which may look like a right one. */
+/** Wrong answers of a temporary fault, each of which may look like a right one. */
 export const WRONG_ANSWERS: readonly [Answer, ...Answer[]] = [
   { kind: 'status', status: 404 },
   { kind: 'status', status: 403 },
@@ -15,7 +15,7 @@ export const WRONG_ANSWERS: readonly [Answer, ...Answer[]] = [
   { kind: 'null-data' },
 ]
 
-/** How every answer for one item may fail. */
+/** The ways in which every answer for one item can fail. */
 export const FAILURES: readonly [Answer, ...Answer[]] = [
   { kind: 'status', status: 404 },
   { kind: 'status', status: 403 },
@@ -27,7 +27,7 @@ export const FAILURES: readonly [Answer, ...Answer[]] = [
 
 const DEEP = `${'['.repeat(10_000)}{n}${']'.repeat(10_000)}`
 
-/** Answers that are strange, and change with every reading. */
+/** Odd answers that change with every read. */
 export const ODD_ANSWERS: readonly [Fault, ...Fault[]] = [
   { kind: 'rewrite', from: '"(id|meeting_id)":', to: `"deep":${DEEP},"$1":` },
   { kind: 'rewrite', from: '"(id|meeting_id)":', to: '"unsteady":{n},"$1":' },
@@ -51,5 +51,5 @@ export const ODD_ANSWERS: readonly [Fault, ...Fault[]] = [
   { kind: 'rewrite', from: ':59(\\.\\d+)?Z"', to: ':60$1Z"' },
 ]
 
-/** As a line of text that can be read. */
+/** A fault as a readable line. */
 export const shown = (fault: Fault): string => JSON.stringify(fault).replace(DEEP, '[[…]]')

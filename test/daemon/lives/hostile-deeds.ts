@@ -24,25 +24,25 @@ const blip: Deed = async (trial, draw) => {
   const faults = Array.from({ length: 1 + draw.below(3) }, () => ({
     ...draw.pick(WRONG_ANSWERS),
     route: pickOf(draw, routeTemplates()),
-    first: 1 + draw.below(2),
+    atMost: 1 + draw.below(2),
   }))
-  const struck = await whileWrong(trial, faults, () => trial.requests(20 + draw.below(60)))
-  return { told: `blips ${JSON.stringify(faults)}`, struck }
+  const hits = await whileWrong(trial, faults, () => trial.requests(20 + draw.below(60)))
+  return { told: `blips ${JSON.stringify(faults)}`, hits }
 }
 
-/** For a moment every answer is the same wrong one, as of a proxy that has lost its backend. */
+/** For a moment every answer is the same wrong one, as from a proxy without its backend. */
 const blipOfAll: Deed = async (trial, draw) => {
   const fault = draw.pick(WRONG_ANSWERS)
-  const struck = await whileWrong(trial, [fault], () => trial.requests(1 + draw.below(6)))
-  return { told: `all answers ${JSON.stringify(fault)}`, struck }
+  const hits = await whileWrong(trial, [fault], () => trial.requests(1 + draw.below(6)))
+  return { told: `all answers ${JSON.stringify(fault)}`, hits }
 }
 
-/** A maintenance page that tells to come back in an hour, and is over at once. */
+/** A maintenance page with a Retry-After of an hour that ends at once. */
 const maintenance: Deed = async trial => {
-  const struck = await whileWrong(trial, [{ kind: 'status', status: 503, retryAfter: 3600 }], () =>
+  const hits = await whileWrong(trial, [{ kind: 'status', status: 503, retryAfter: 3600 }], () =>
     trial.requests(3),
   )
-  return { told: 'a maintenance page', struck }
+  return { told: 'a maintenance page', hits }
 }
 
 /** Several replicas, some of which lag. */
@@ -53,18 +53,18 @@ const lag: Deed = async (trial, draw) => {
     delayMs: 300 + draw.below(4000),
   } as const
   const told: string[] = []
-  const struck = await whileWrong(trial, [fault], async () => {
+  const hits = await whileWrong(trial, [fault], async () => {
     for (let change = 0; change < 3; change++) {
       told.push(await changed(trial, draw))
       await trial.requests(5 + draw.below(20))
     }
   })
-  return { told: `${JSON.stringify(fault)}; ${told.join('; ')}`, struck }
+  return { told: `${JSON.stringify(fault)}; ${told.join('; ')}`, hits }
 }
 
 type KindOfId = readonly [kind: TruthKind, id: string]
 
-/** The id of some item of a kind that has any: half of everything may have been deleted, more than once. */
+/** The id of an item of a kind that still has one: half of all items may have been deleted, more than once. */
 async function someId(trial: DaemonTrial, draw: Draw, kinds: readonly KindOfId[]): Promise<string> {
   const published = await Promise.all(
     kinds.map(async ([kind, id]) => (await trial.simulator.truth(kind)).map(item => String(item[id]))),
@@ -97,64 +97,64 @@ const stubbornItem: Deed = async (trial, draw) => {
   const id = await someId(trial, draw, LISTED)
   const failure = draw.pick(FAILURES)
   const faults = draw.pick<Faults>([
-    [{ ...failure, showing: id }],
+    [{ ...failure, answerHas: id }],
     [
-      { ...failure, naming: id },
-      { ...failure, showing: id },
+      { ...failure, requestHas: id },
+      { ...failure, answerHas: id },
     ],
   ])
   const told: string[] = []
-  const struck = await whileWrong(trial, faults, async () => {
+  const hits = await whileWrong(trial, faults, async () => {
     await trial.requests(20)
     told.push(await changed(trial, draw))
     await trial.requests(20 + draw.below(60))
   })
-  return { told: `${JSON.stringify(faults)}; ${told}`, struck }
+  return { told: `${JSON.stringify(faults)}; ${told}`, hits }
 }
 
-/** Every single read of an item fails that its list shows. */
+/** Every single read fails for an item that its list shows. */
 const stubbornRead: Deed = async (trial, draw) => {
   const id = await someId(trial, draw, READ_SINGLY)
-  const fault = { ...draw.pick(WRONG_ANSWERS), naming: id }
-  const struck = await whileWrong(trial, [fault], () => trial.requests(20 + draw.below(60)))
-  return { told: JSON.stringify(fault), struck }
+  const fault = { ...draw.pick(WRONG_ANSWERS), requestHas: id }
+  const hits = await whileWrong(trial, [fault], () => trial.requests(20 + draw.below(60)))
+  return { told: JSON.stringify(fault), hits }
 }
 
-/** Everything about one object of the CRM is answered wrong: its metadata, its records, and what is related to them. */
+/** All answers about one CRM object are wrong: its metadata, its records, and their links. */
 const stubbornObject: Deed = async (trial, draw) => {
   const { name } = pickOf(draw, await trial.simulator.truth('crm_objects'))
-  const fault = { ...draw.pick(WRONG_ANSWERS), naming: `/v2/objects/${encodeURIComponent(String(name))}` }
+  const fault = { ...draw.pick(WRONG_ANSWERS), requestHas: `/v2/objects/${encodeURIComponent(String(name))}` }
   const told: string[] = []
-  const struck = await whileWrong(trial, [fault], async () => {
+  const hits = await whileWrong(trial, [fault], async () => {
     await trial.requests(20 + draw.below(60))
     told.push(await changed(trial, draw))
   })
-  return { told: `${JSON.stringify(fault)}; ${told}`, struck }
+  return { told: `${JSON.stringify(fault)}; ${told}`, hits }
 }
 
 /** Pages that are too large unless fewer items are asked for. */
 const largePages: Deed = async (trial, draw) => {
   const told: string[] = []
-  const fault = { kind: 'bloat', bytesOfItem: 30_000 + draw.below(100_000) } as const
-  const struck = await whileWrong(trial, [fault], async () => {
+  const fault = { kind: 'bloat', bytesPerItem: 30_000 + draw.below(100_000) } as const
+  const hits = await whileWrong(trial, [fault], async () => {
     told.push(await changed(trial, draw))
     await trial.requests(20 + draw.below(60))
   })
-  return { told: `pages that are too large; ${told}`, struck }
+  return { told: `pages that are too large; ${told}`, hits }
 }
 
 const oddAnswers: Deed = async (trial, draw) => {
   const fault = draw.pick(ODD_ANSWERS)
   const told: string[] = []
-  const struck = await whileWrong(trial, [fault], async () => {
+  const hits = await whileWrong(trial, [fault], async () => {
     await trial.requests(20 + draw.below(60))
     told.push(await changed(trial, draw))
     await trial.requests(20)
   })
-  return { told: `${shown(fault)}; ${told}`, struck }
+  return { told: `${shown(fault)}; ${told}`, hits }
 }
 
-/** A row loses its time, and is deleted before it gets it back. */
+/** A row loses its event time, and is deleted before the time comes back. */
 const deleteTimeless: Deed = async (trial, draw) => {
   const { resource, table, time } = draw.pick([
     { resource: 'messages', table: 'message_copies', time: 'received_at' },
@@ -164,25 +164,25 @@ const deleteTimeless: Deed = async (trial, draw) => {
   const instead = draw.pick(['null', '"no time"'] as const)
   const fault: Fault = {
     kind: 'rewrite',
-    showing: id,
+    answerHas: id,
     from: `("id":"${id}".*?"${time}":)"[^"]*"`,
     to: `$1${instead}`,
   }
   const isTimeless = () =>
     trial.rows(`SELECT 1 FROM ${table} WHERE ${time} IS NULL AND id = ?`, id).length > 0
   let wasTimeless = false
-  const struck = await whileWrong(trial, [fault], async () => {
-    // Whatever its age, its list falls due.
+  const hits = await whileWrong(trial, [fault], async () => {
+    // Its list falls due whatever the age of the row.
     await trial.leap(trial.weekMs)
     wasTimeless = await until(isTimeless, seen => seen, { patienceMs: patienceMs(trial) })
     await trial.simulator.change({ kind: 'delete', resource, id })
     await trial.requests(20)
   })
   const when = wasTimeless ? 'once its time was' : 'before its time was'
-  return { told: `delete of ${resource} ${id} ${when} ${instead}`, struck: wasTimeless ? struck : 0 }
+  return { told: `delete of ${resource} ${id} ${when} ${instead}`, hits: wasTimeless ? hits : 0 }
 }
 
-/** Half of everything of one kind is really gone. */
+/** Half of all items of one kind are really deleted. */
 const halve: Deed = async (trial, draw) => {
   const resource = draw.pick(['messages', 'activities', 'meetings', 'members', 'crm_records'] as const)
   const kind = draw.pick(['delete', 'hide'] as const)
@@ -199,7 +199,7 @@ const sleep: Deed = async (trial, draw) => {
   return { told: `${told}; asleep for ${hours} hours` }
 }
 
-/** It is started with a wrong clock, and the clock is set right while it runs, or before the next start. */
+/** The daemon starts with a wrong clock, which is set right while it runs or before the next start. */
 const startWithWrongClock: Deed = async (trial, draw) => {
   const offMs = draw.pick([40 * DAY, -40 * DAY, HOUR, -HOUR] as const)
   await trial.kill()
@@ -215,14 +215,14 @@ const startWithWrongClock: Deed = async (trial, draw) => {
   }
 }
 
-/** Another program opens the file, writes, holds it, copies out of it, and closes it, perhaps as the last. */
+/** Another program opens the file, writes, holds it, copies from it, and closes it, perhaps as the last. */
 const meddle: Deed = async (trial, draw) => {
   const isStopped = draw.below(2) === 0
   if (isStopped) await trial.kill()
   if (trial.rows('SELECT 1').length === 0) return { told: 'no one meddles with a file that is not there' }
   const db = new Database(trial.database, { timeout: 20_000 })
   try {
-    // As most programs have it.
+    // The setting of most programs.
     db.pragma('foreign_keys = OFF')
     db.exec('CREATE TABLE IF NOT EXISTS notes_of_mine (meeting REFERENCES meetings (id), note TEXT)')
     db.exec('BEGIN IMMEDIATE')
@@ -237,7 +237,7 @@ const meddle: Deed = async (trial, draw) => {
   return { told: `another program wrote${isStopped ? ' while none ran' : ''}` }
 }
 
-/** As an analyst does whose own file is the main one; closing it closes the warehouse as well. */
+/** Attaches the warehouse to an analyst's file; closing that file closes the warehouse too. */
 function attachFromOutside(warehouse: string): void {
   const own = new Database(join(newFolder(), 'own.db'), { timeout: 20_000 })
   try {
@@ -250,7 +250,7 @@ function attachFromOutside(warehouse: string): void {
   }
 }
 
-/** What may happen besides the usual, by the name of the torture's option. */
+/** Unusual deeds, by the name of the option of soak.ts. */
 export const HOSTILE = {
   blips: [blip],
   'blips-of-all': [blipOfAll],
@@ -270,7 +270,7 @@ export type HostileName = keyof typeof HOSTILE
 
 export const HOSTILE_NAMES = Object.keys(HOSTILE) as readonly HostileName[]
 
-/** Each of these deeds as often as all of the usual ones together, so that they meet each other. */
+/** Each of these deeds is as frequent as all usual ones together, so that they combine. */
 export function withUsual(names: readonly HostileName[]): Deeds {
   const hostile = names.flatMap((name): readonly Deed[] => HOSTILE[name])
   const [first, ...rest] = USUAL

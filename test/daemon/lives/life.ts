@@ -9,38 +9,38 @@ import { type Deed, type Deeds, type Done, USUAL } from './deeds.ts'
 import { destroyedEarly, leftAfterPurge, placesOf, snapshotsOf, withdrawnTexts } from './remains.ts'
 import { failForGood } from './stubborn.ts'
 
-/** What happens to a workspace and to the daemon that follows it, drawn at random. */
+/** A random sequence of deeds to a workspace and its daemon. */
 export interface Life {
   /** One line for each deed. */
   told: string[]
-  /** Deeds whose wrong answers no request has met, so that they prove nothing. */
+  /** Deeds whose wrong answers reached no request, so that they prove nothing. */
   idle: string[]
-  /** Where the warehouse still is not what the world publishes after that has rested. */
+  /** Differences between the warehouse and the API after the API has rested. */
   differences: string[]
-  /** What else is not as it should be then: a feed that is never due, a task for nothing, too many requests. */
+  /** Other faults at the end: a feed that is never due, a needless task, too many requests. */
   faults: string[]
   /** Tables that were written while nothing changed. */
   rewritten: string[]
-  /** How long it took to become equal once the world rested. */
+  /** The time until the warehouse was equal after the workspace came to rest. */
   restMs: number
 }
 
 export interface LifeOptions {
-  /** How many, or exactly which. */
+  /** A number of random deeds, or a list of deeds. */
   deeds: number | readonly Deed[]
-  /** What may happen. */
+  /** The deeds to draw from. */
   of?: Deeds
-  /** How far apart a week, a day and an hour are. */
+  /** The lengths of a week, a day and an hour. */
   scale?: keyof typeof SCALES
-  /** How wrong the clock of the daemon's machine is until the world rests. */
+  /** The clock error of the daemon's machine until the workspace rests. */
   clockOffMs?: number
-  /** One item that can never be read, so that everything else must become true beside it. */
+  /** One item can never be read, and all others must become equal. */
   stubborn?: boolean
-  /** Ends with the purge of everything that was withdrawn; the clocks of service and machine agree then. */
+  /** The life ends with the purge of all deleted rows; the clocks of service and machine agree then. */
   purges?: boolean
 }
 
-/** The same seed is the same life, but for the moments at which things happen. */
+/** A seed gives the same life, except for the moments of the deeds. */
 export async function live(seed: number, options: LifeOptions): Promise<Life> {
   const { scale = 'compressed', purges = false, clockOffMs = 0 } = options
   const draw = createDraw(seed)
@@ -79,13 +79,13 @@ export async function live(seed: number, options: LifeOptions): Promise<Life> {
 
 const SNAPSHOTS = { PARLEY_SNAPSHOT_EVERY: 'daily' }
 
-/** What was published, and which snapshots there were, at moments of a life. */
+/** The published items and the snapshots at moments of a life. */
 interface Seen {
   truths: Truth[]
   snapshots: Set<string>
 }
 
-/** Does the deeds, each some requests after the one before. */
+/** Does the deeds, each some requests after the previous one. */
 async function liveThrough(
   trial: DaemonTrial,
   draw: Draw,
@@ -100,7 +100,7 @@ async function liveThrough(
   }
   await look()
   trial.go()
-  // What was never stored need not be purged.
+  // A row that was never stored need not be purged.
   if (purges) life.differences.push(...(await trial.convergence({ besides: CLOCK_WENT_BACK })))
   const all = typeof deeds === 'number' ? Array.from({ length: deeds }, () => draw.pick(of)) : deeds
   for (const deed of all) {
@@ -113,12 +113,12 @@ async function liveThrough(
   return seen
 }
 
-function tell(life: Pick<Life, 'told' | 'idle'>, { told, struck }: Done): void {
-  life.told.push(struck === undefined ? told : `${told} (${struck} wrong answers)`)
-  if (struck === 0) life.idle.push(told)
+function tell(life: Pick<Life, 'told' | 'idle'>, { told, hits }: Done): void {
+  life.told.push(hits === undefined ? told : `${told} (${hits} wrong answers)`)
+  if (hits === 0) life.idle.push(told)
 }
 
-/** From now on nothing is changed, refused or killed, and all clocks are right. */
+/** Ends all changes, faults and kills, and sets all clocks right. */
 async function rest(trial: DaemonTrial): Promise<void> {
   await trial.simulator.setFaults([])
   await trial.simulator.setLimit({ kind: 'none' })
@@ -127,30 +127,30 @@ async function rest(trial: DaemonTrial): Promise<void> {
   trial.setClock(0)
 }
 
-/** When rows were stored is told by a clock that may have gone backwards. */
+/** The clock that sets `_synced_at` may have gone backwards. */
 const CLOCK_WENT_BACK = /are out of order/
 
-/** Waits until the warehouse equals the world, and gives what is still different, if anything. */
+/** Waits until the warehouse equals the API, and returns the remaining differences. */
 function converge(trial: DaemonTrial, scale: keyof typeof SCALES, besides?: RegExp): Promise<string[]> {
   const all = besides ? new RegExp(`${CLOCK_WENT_BACK.source}|${besides.source}`) : CLOCK_WENT_BACK
   return scale === 'compressed' ? trial.convergence({ besides: all }) : overWeeks(trial, SCALES[scale], all)
 }
 
-/** So long something that is really gone may be held back, asked again and confirmed. */
+/** The longest time for holding back, checking again and confirming a real deletion. */
 const MOST_WEEKS = 5
 
-/** Lets weeks pass until the warehouse equals the world, and gives what is still different, if anything. */
+/** Lets weeks pass until the warehouse equals the API, and returns the remaining differences. */
 async function overWeeks(trial: DaemonTrial, scale: number, besides: RegExp): Promise<string[]> {
   for (let weeks = 1; ; weeks++) {
     await trial.leap(scale * WEEK_MS)
     await trial.caughtUp()
-    // What was found is settled in its own time, which no leap shortens.
+    // Deletions are confirmed in real time, which no leap shortens.
     const differences = await trial.convergence({ besides, patienceMs: trial.weekMs / 7 })
     if (differences.length === 0 || weeks === MOST_WEEKS || trial.fallen()) return differences
   }
 }
 
-/** What is seen of a warehouse that is equal to a world that rests. */
+/** Checks a warehouse that equals a resting API. */
 async function atRest(
   trial: DaemonTrial,
   scale: keyof typeof SCALES,
@@ -160,7 +160,7 @@ async function atRest(
     await trial.leap(SCALES[scale] * WEEK_MS)
     await trial.caughtUp()
   }
-  // What only single reads tell of may still come.
+  // Items that only single reads show may still arrive.
   await week()
   const before = contentOf(trial.database)
   await trial.simulator.forgetRequests()
@@ -176,12 +176,12 @@ async function atRest(
   return { rewritten, faults: [...left, ...(await unneeded(trial)), ...spent] }
 }
 
-/** What was destroyed too early, or is not in the end. */
+/** Content that was purged too early, or not at all. */
 async function purgedInTime(trial: DaemonTrial, { truths, snapshots }: Seen): Promise<string[]> {
   const early = destroyedEarly(trial, [...snapshots])
   const texts = withdrawnTexts(truths, await readTruth(trial.simulator))
   const held = placesOf(texts, trial)
-  // Else the search would prove nothing.
+  // Otherwise the search would prove nothing.
   const unproven = texts.length > 0 && held.length === 0 ? ['no text of what was withdrawn is found'] : []
   return [...early, ...unproven, ...(await leftAfterPurge(trial, texts))]
 }

@@ -6,9 +6,9 @@ import type { Truth } from '../../support/truth.ts'
 import { until } from '../../support/until.ts'
 import type { DaemonTrial } from '../daemon-trial.ts'
 
-/** What a life leaves in the files of what was withdrawn in it, and what is destroyed before its time. */
+/** Remains of deleted content in the files after a life, and content that was purged too early. */
 
-/** Items with texts of people, and the field by which one is told from the others. */
+/** Items with texts of people, and the field that identifies an item. */
 const WITH_TEXTS: readonly (readonly [TruthKind, string])[] = [
   ['messages', 'id'],
   ['meetings', 'meeting_id'],
@@ -24,7 +24,7 @@ const STAYS = /(^|_)(id|ids|at|time|object|kind|role|status|type|visibility|plat
 
 const LEAST_LENGTH = 12
 
-/** Texts of items that were published once and are no more, and that nothing else says or said. */
+/** Texts of items that are no longer published, and that no other item has or had. */
 export function withdrawnTexts(earlier: readonly Truth[], last: Truth): string[] {
   const published = JSON.stringify(last)
   const speakers = new Map<string, Set<string>>()
@@ -44,7 +44,7 @@ export function withdrawnTexts(earlier: readonly Truth[], last: Truth): string[]
     .map(([text]) => text)
 }
 
-/** As part of JSON, without the quotation marks. */
+/** The text as part of JSON, without the quotation marks. */
 const quoted = (text: string): string => JSON.stringify(text).slice(1, -1)
 
 function textsIn(value: Json | undefined, name = ''): string[] {
@@ -53,7 +53,7 @@ function textsIn(value: Json | undefined, name = ''): string[] {
   return isFields(value) ? Object.entries(value).flatMap(([field, one]) => textsIn(one, field)) : []
 }
 
-/** Where these texts stand, as they are or as part of JSON, in any file of the warehouse's folder. */
+/** The places of these texts, plain or as part of JSON, in any file of the warehouse's folder. */
 export function placesOf(texts: readonly string[], { database }: Pick<DaemonTrial, 'database'>): string[] {
   const files = readdirSync(dirname(database), { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
@@ -66,7 +66,7 @@ export function placesOf(texts: readonly string[], { database }: Pick<DaemonTria
   })
 }
 
-/** Snapshots that the daemon has made and that still lie there. */
+/** The snapshots of the daemon that still exist. */
 export function snapshotsOf({ database }: Pick<DaemonTrial, 'database'>): string[] {
   try {
     return readdirSync(`${database}.snapshots`).filter(name => name.endsWith('.db'))
@@ -75,7 +75,7 @@ export function snapshotsOf({ database }: Pick<DaemonTrial, 'database'>): string
   }
 }
 
-/** Columns that the API always fills, and that only purging empties. */
+/** Columns that the API always fills, and that only a purge empties. */
 const FILLED = [
   ['members', 'name'],
   ['teams', 'name'],
@@ -84,7 +84,7 @@ const FILLED = [
   ['crm_records', 'fields'],
 ] as const
 
-/** What was purged or removed although nothing is as old as that. */
+/** Content and snapshots that were removed although they are not old enough. */
 export function destroyedEarly(trial: DaemonTrial, snapshots: readonly string[]): string[] {
   const left = new Set(snapshotsOf(trial))
   const purged = FILLED.flatMap(([table, column]) =>
@@ -96,17 +96,17 @@ export function destroyedEarly(trial: DaemonTrial, snapshots: readonly string[])
   return [...purged, ...removed]
 }
 
-/** Longer than what was withdrawn is kept, and than a snapshot that may hold it is. */
+/** Longer than deleted rows, and snapshots with them, are kept. */
 const A_MONTH_MS = 31 * 86_400_000
 
 /**
- * Lets so much time pass that everything withdrawn must be purged, from the warehouse and from all snapshots. Gives
- * where it still is.
+ * Lets enough time pass for the purge of all deleted rows from the warehouse and all snapshots. Returns the remaining
+ * places.
  */
 export async function leftAfterPurge(trial: DaemonTrial, texts: readonly string[]): Promise<string[]> {
-  // In the first month the age of what was withdrawn may begin to count.
+  // The age of deleted rows may start to count in the first month.
   for (let month = 0; month < 2; month++) {
-    // Off all that time: after a maintenance a daemon would only look again minutes later.
+    // The daemon is off all that time: after a maintenance it would only check again minutes later.
     await trial.kill()
     await trial.leap(A_MONTH_MS)
     trial.go()

@@ -4,7 +4,7 @@ import type { Draw } from '../../torture/draw.ts'
 import type { DaemonTrial } from '../daemon-trial.ts'
 import { changed } from './deeds.ts'
 
-/** What can never be read, and how lines about it and about what hangs on it are known among differences. */
+/** An item that can never be read, and how to recognise it and its dependents among the differences. */
 interface Stubborn {
   faults: Fault[]
   names: string[]
@@ -20,15 +20,15 @@ const meeting: Choose = async (trial, draw, status) => {
   const answers = await trial.simulator.truth('playbook_results')
   const results = answers.filter(one => one['meeting_id'] === id).flatMap(one => one['results'] as Fields[])
   return {
-    faults: [{ kind: 'status', status, naming: String(id) }],
+    faults: [{ kind: 'status', status, requestHas: String(id) }],
     names: [String(id), ...results.map(one => String(one['id']))],
   }
 }
 
-/** What these statuses mean for a list is stated: all of it is refused, and no row of it can be read. */
+/** Statuses with a stated meaning for a list: the whole list is refused, and none of its rows can be read. */
 const REFUSES_LISTS: readonly number[] = [403, 404]
 
-/** A message that no page can be read with, nor the activity that tells of it. */
+/** A message that makes every page with it fail, and its activity too. */
 const message: Choose = async (trial, draw, status) => {
   const failure = { kind: 'status', status: REFUSES_LISTS.includes(status) ? 500 : status } as const
   const { id, header_message_id: header } = someOf(draw, await trial.simulator.truth('messages'))
@@ -36,23 +36,23 @@ const message: Choose = async (trial, draw, status) => {
   const about = activities.filter(one => one['source_id'] === id).map(one => String(one['id']))
   const names = [String(id), ...(header ? [String(header)] : []), ...about]
   const faults = [
-    { ...failure, showing: String(id) },
-    { ...failure, naming: String(id) },
+    { ...failure, answerHas: String(id) },
+    { ...failure, requestHas: String(id) },
   ]
   return { faults, names }
 }
 
 const CHOICES: readonly [Choose, ...Choose[]] = [meeting, message]
 
-/** What came of something that could never be read. */
+/** The outcome with an item that can never be read. */
 export interface Beside {
   told: string
-  struck: number
-  /** Where the rest of the warehouse did not become equal to the world. */
+  hits: number
+  /** Differences in the rest of the warehouse. */
   differences: string[]
 }
 
-/** Something can never be read while the workspace changes: everything else must become true beside it. */
+/** One item can never be read while the workspace changes: all others must become equal. */
 export async function failForGood(
   trial: DaemonTrial,
   draw: Draw,
@@ -62,13 +62,13 @@ export async function failForGood(
   const { faults, names } = await draw.pick(CHOICES)(trial, draw, status)
   await trial.simulator.setFaults(faults)
   const told = `for good: ${JSON.stringify(faults)}; ${await changed(trial, draw)}`
-  // A span of time that was stepped over is noted as a reject.
+  // A skipped span of time is noted as a reject.
   const besides = new RegExp([...names.map(escaped), 'sync_rejects: (messages|activities): '].join('|'))
   const differences = await converge(besides)
-  const struck = (await trial.simulator.struck()).reduce((sum, count) => sum + count, 0)
+  const hits = (await trial.simulator.hitCounts()).reduce((sum, count) => sum + count, 0)
   return {
     told,
-    struck,
+    hits,
     differences: differences.map(one => `beside what can never be read: ${one}`),
   }
 }

@@ -59,7 +59,7 @@ export async function live(seed: number): Promise<{ told: string[]; differences:
   return { told: life.told, differences, lost }
 }
 
-/** Lets time pass, purges what was deleted long ago, and runs a backfill. */
+/** Lets time pass, purges old deletions, and runs a backfill. */
 async function pass(
   { trial }: Life,
   ms: number,

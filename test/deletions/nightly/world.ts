@@ -20,7 +20,7 @@ export interface Row {
   [field: string]: unknown
 }
 
-/** A small workspace behind a scripted API, which publishes what stands here. */
+/** A small workspace behind a scripted API, which publishes its content. */
 export interface World {
   api: ScriptedApi
   rows: Record<ListName, Row[]>
@@ -50,7 +50,7 @@ export const linkTo = (number: number): object => ({
 
 const record = (object: string): object => ({ object, fields: {}, updated_at: hoursAgo(90) })
 
-/** How many rows each list has at first, and what stands in them. */
+/** The first number of rows of each list, and their content. */
 const FIRST_ROWS: Readonly<Record<ListName, readonly [count: number, fields: (number: number) => object]>> = {
   members: [4, () => ({ name: 'first' })],
   teams: [3, number => ({ name: 'first', member_ids: [idOf('members', number)] })],
@@ -89,7 +89,7 @@ function firstRows(list: ListName): Row[] {
 
 type MakeBody = (version: string) => object
 
-/** What has a path of its own, with how its body is made of a version. */
+/** Items with a single read, and their body by version. */
 export const PARTS: ReadonlyMap<string, MakeBody> = new Map<string, MakeBody>([
   ...firstRows('meetings').flatMap(({ id }): [string, MakeBody][] => [
     [`/v1/meetings/${id}/transcript`, text => ({ data: [{ text }, { text: 'words' }] })],

@@ -1,20 +1,20 @@
-import { companyName, personName } from '../content/people.ts'
-import { mix, mixBelow } from '../draw.ts'
-import { createShelf, type Shelf } from '../shelf.ts'
-import { SALT, type Scene } from './scene.ts'
+import { companyName, personName } from '../../content/people.ts'
+import { mix, mixBelow } from '../../draw.ts'
+import { createItems, type Items } from '../../items.ts'
+import { SALT, type Scene } from '../scene.ts'
 
-/** Companies, contacts and deals, and who belongs to whom. */
+/** Companies, contacts and deals, and the links between them. */
 export interface Customers {
-  companies: Shelf
-  contacts: Shelf
-  deals: Shelf
+  companies: Items
+  contacts: Items
+  deals: Items
   companyName(index: number): string
   companyDomain(index: number): string
   contactName(index: number): string
   contactEmail(index: number): string
-  /** Ids as mails and meetings wrote them down: null for a record that was restricted from the start. */
-  contactIdThen(index: number): string | null
-  companyIdThen(index: number): string | null
+  /** The id that messages and meetings carry: null for a record that was restricted from the start. */
+  originalContactId(index: number): string | null
+  originalCompanyId(index: number): string | null
   /** -1 when the contact belongs to no company. */
   companyOfContact(contact: number): number
   contactsOfCompany(company: number): readonly number[]
@@ -22,7 +22,7 @@ export interface Customers {
   dealsOfCompany(company: number): readonly number[]
   contactsOfDeal(deal: number): readonly number[]
   dealsOfContact(contact: number): readonly number[]
-  /** Appends a record and links it. */
+  /** Appends a record with its links. */
   add(object: 'company' | 'contact' | 'deal', micros: number): number
 }
 
@@ -30,24 +30,24 @@ const NONE: readonly number[] = []
 
 export function createCustomers({ seed, sizes }: Scene): Customers {
   const isRestricted = (salt: number, index: number): boolean => mix(seed, salt + 50, index) % 100 < 3
-  const shelf = (salt: number, count: number): Shelf =>
-    createShelf({
+  const items = (salt: number, count: number): Items =>
+    createItems({
       seed,
       salt,
       shape: 'uuid',
       count,
       initial: index => (isRestricted(salt, index) ? 'hidden' : 'published'),
     })
-  const companies = shelf(SALT.company, sizes.companies)
-  const contacts = shelf(SALT.contact, sizes.contacts)
-  const deals = shelf(SALT.deal, sizes.deals)
+  const companies = items(SALT.company, sizes.companies)
+  const contacts = items(SALT.contact, sizes.contacts)
+  const deals = items(SALT.deal, sizes.deals)
   const contactsOf: number[][] = []
   const dealsOf: number[][] = []
   const dealsWith: number[][] = []
   const contactNames: string[] = []
   const companyNames: { name: string; domain: string }[] = []
 
-  const naming = (index: number) => {
+  const nameAndDomain = (index: number) => {
     companyNames[index] ??= companyName(seed, SALT.company + 10, index)
     return companyNames[index]
   }
@@ -75,8 +75,8 @@ export function createCustomers({ seed, sizes }: Scene): Customers {
     companies,
     contacts,
     deals,
-    companyName: index => naming(index).name,
-    companyDomain: index => naming(index).domain,
+    companyName: index => nameAndDomain(index).name,
+    companyDomain: index => nameAndDomain(index).domain,
     contactName: index => {
       contactNames[index] ??= personName(seed, SALT.contact + 10, index).name
       return contactNames[index]
@@ -84,10 +84,12 @@ export function createCustomers({ seed, sizes }: Scene): Customers {
     contactEmail: index => {
       const { local } = personName(seed, SALT.contact + 10, index)
       const company = companyOfContact(index)
-      return `${local}${index}@${company < 0 ? 'mail.example' : naming(company).domain}`
+      return `${local}${index}@${company < 0 ? 'mail.example' : nameAndDomain(company).domain}`
     },
-    contactIdThen: index => (index < 0 || isRestricted(SALT.contact, index) ? null : contacts.ids.of(index)),
-    companyIdThen: index => (index < 0 || isRestricted(SALT.company, index) ? null : companies.ids.of(index)),
+    originalContactId: index =>
+      index < 0 || isRestricted(SALT.contact, index) ? null : contacts.ids.of(index),
+    originalCompanyId: index =>
+      index < 0 || isRestricted(SALT.company, index) ? null : companies.ids.of(index),
     companyOfContact,
     contactsOfCompany: company => contactsOf[company] ?? NONE,
     companyOfDeal,

@@ -1,4 +1,4 @@
-/** The workspace's own settings: the AI bot and its integrations. */
+/** The settings of the workspace: its bot definition and its integrations. */
 
 export function botDefinition(revision: number): string {
   return JSON.stringify({

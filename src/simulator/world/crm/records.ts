@@ -5,26 +5,26 @@ import {
   OPTION_VALUES,
   objectDefinitions,
   PIPELINES,
-} from '../content/objects.ts'
-import { at, createDraw, type Draw, mix } from '../draw.ts'
-import { coarsen, DAY, formatDay, formatInstant } from '../instants.ts'
-import { createShelf, type Shelf } from '../shelf.ts'
+} from '../../content/objects.ts'
+import { at, createDraw, type Draw, mix } from '../../draw.ts'
+import { coarsen, DAY, formatDay, formatInstant } from '../../instants.ts'
+import { createItems, type Items } from '../../items.ts'
+import type { People } from '../people.ts'
+import { quote, SALT, type Scene, spread } from '../scene.ts'
 import type { Customers } from './customers.ts'
 import { type DealHistory, STAGE_ROWS } from './deals.ts'
-import type { People } from './people.ts'
-import { quote, SALT, type Scene, spread } from './scene.ts'
 
 export interface Records {
   /** Every object that the workspace has, listed or not. */
   objects(): readonly ObjectDefinition[]
   object(name: string): ObjectDefinition | undefined
   /** undefined for an object without records, known or not. */
-  shelf(name: string): Shelf | undefined
+  itemsOf(name: string): Items | undefined
   objectJson(object: ObjectDefinition): string
   recordJson(object: ObjectDefinition, index: number): string
-  /** Makes a record of the object, with its links when it is a deal, company or contact. */
+  /** Appends a record of the object; a deal, company or contact gets its links too. */
   add(name: string, micros: number): number
-  /** Takes an object out of the workspace: from the list, and 404 everywhere else. */
+  /** Removes an object from the workspace: the list no longer names it, everything else answers 404. */
   retire(name: string): void
 }
 
@@ -41,23 +41,23 @@ type Value = (index: number, draw: Draw, field: FieldDefinition) => string | und
 export function createRecords(scene: Scene, parts: Parts): Records {
   const { seed, sizes } = scene
   let definitions = objectDefinitions(scene.isTidy)
-  const shelves = new Map<string, Shelf>()
+  const itemsByObject = new Map<string, Items>()
   definitions.forEach((object, position) => {
-    if (!object.readable) return
-    shelves.set(object.name, shelfOf(object, position))
+    if (!object.isReadable) return
+    itemsByObject.set(object.name, createItemsOf(object, position))
   })
 
-  function shelfOf(object: ObjectDefinition, position: number): Shelf {
-    const own = {
+  function createItemsOf(object: ObjectDefinition, position: number): Items {
+    const customerItems = {
       company: parts.customers.companies,
       contact: parts.customers.contacts,
       deal: parts.customers.deals,
     }
     const related = RELATED.find(name => name === object.name)
-    if (related) return own[related]
+    if (related) return customerItems[related]
     const counts: Record<string, number> = { pipeline: PIPELINES.length, stage: STAGE_ROWS.length }
     const salt = SALT.object + position * 100
-    return createShelf({
+    return createItems({
       seed,
       salt,
       shape: 'uuid',
@@ -66,19 +66,19 @@ export function createRecords(scene: Scene, parts: Parts): Records {
     })
   }
 
-  const values = { ...specialValues(parts, shelves), ...(scene.isTidy && tidyValues(scene, parts)) }
-  const shelf = (name: string): Shelf | undefined => shelves.get(name)
+  const values = { ...specialValues(parts, itemsByObject), ...(scene.isTidy && tidyValues(scene, parts)) }
+  const itemsOf = (name: string): Items | undefined => itemsByObject.get(name)
   const object = (name: string): ObjectDefinition | undefined => definitions.find(each => each.name === name)
 
   const createdAt = (name: string, index: number): number => {
     if (name === 'deal') return parts.history.createdAt(index)
     return (
-      shelf(name)?.addedAt(index) ??
+      itemsOf(name)?.addedAt(index) ??
       coarsen(spread(scene, (mix(seed, SALT.record, index) % 9_000) / 10_000), index)
     )
   }
   const updatedAt = (name: string, index: number): number => {
-    const edited = shelf(name)?.editedAt(index)
+    const edited = itemsOf(name)?.editedAt(index)
     if (edited !== undefined) return edited
     const steps = name === 'deal' ? parts.history.steps(index) : 0
     return steps > 0 ? parts.history.stepAt(index, steps - 1) : createdAt(name, index)
@@ -87,17 +87,17 @@ export function createRecords(scene: Scene, parts: Parts): Records {
     const draw = mix(seed, salt, index)
     return draw % 10 === 0
       ? 'null'
-      : `{"kind":"member","name":${quote(parts.people.nameThen(draw % sizes.members))}}`
+      : `{"kind":"member","name":${quote(parts.people.originalName(draw % sizes.members))}}`
   }
 
   return {
     objects: () => definitions,
     object,
-    shelf,
+    itemsOf,
     objectJson,
     recordJson: (definition, index) => {
       const { name } = definition
-      const revision = shelf(name)?.revision(index) ?? 0
+      const revision = itemsOf(name)?.revision(index) ?? 0
       const fields: string[] = []
       definition.fields.forEach((field, position) => {
         const edits = isEdited(scene, field, position) ? revision : 0
@@ -107,7 +107,7 @@ export function createRecords(scene: Scene, parts: Parts): Records {
         if (value !== undefined) fields.push(`${quote(field.name)}:${value}`)
       })
       const created = createdAt(name, index)
-      const id = shelf(name)?.ids.of(index) ?? ''
+      const id = itemsOf(name)?.ids.of(index) ?? ''
       const extra = mix(seed, SALT.record + 1, index) % 50 === 0 ? ',"source_system":"import"' : ''
       return (
         `{"id":"${id}","object":${quote(name)},"visibility":"workspace","fields":{${fields.join(',')}}` +
@@ -119,24 +119,24 @@ export function createRecords(scene: Scene, parts: Parts): Records {
     add: (name, micros) => {
       const related = RELATED.find(each => each === name)
       if (related) return parts.customers.add(related, micros)
-      const target = shelf(name)
+      const target = itemsOf(name)
       if (!target) throw new RangeError(`object ${quote(name)} has no records to add to`)
       return target.add(micros)
     },
     retire: name => {
       definitions = definitions.filter(each => each.name !== name)
-      shelves.delete(name)
+      itemsByObject.delete(name)
     },
   }
 }
 
-/** Values that mean something; all others are drawn by the field's kind. */
+/** Values with a meaning; all others are drawn by the field's kind. */
 function specialValues(
   { people, customers, history }: Parts,
-  shelves: Map<string, Shelf>,
+  itemsByObject: Map<string, Items>,
 ): Record<string, Value> {
   const id = (object: string, index: number): string =>
-    index < 0 ? 'null' : quote(shelves.get(object)?.ids.of(index) ?? '')
+    index < 0 ? 'null' : quote(itemsByObject.get(object)?.ids.of(index) ?? '')
   const owner: Value = (_, draw) =>
     draw.chance(0.1) ? 'null' : quote(people.members.ids.of(draw.below(people.members.count())))
   return {
@@ -163,7 +163,7 @@ function specialValues(
   }
 }
 
-/** Whether an edit of a record gives the field another value. */
+/** Whether an edit of a record changes the value of this field. */
 function isEdited({ isTidy }: Scene, { name }: FieldDefinition, position: number): boolean {
   return isTidy ? ['close_date', 'next_step', 'note'].includes(name) : position % 2 === 0
 }
@@ -176,12 +176,12 @@ const NEXT_STEPS = [
   '見積書の確認待ち',
 ] as const
 
-/** Of a workspace in which people keep their CRM in order. */
+/** Values for a workspace in which people keep their CRM in order. */
 function tidyValues(scene: Scene, { customers, history }: Parts): Record<string, Value> {
   return {
     'deal.amount': (_, draw) => (draw.chance(0.05) ? 'null' : String(2_000 + draw.below(160) * 500)),
     'deal.next_step': (_, draw) => quote(draw.pick(NEXT_STEPS)),
-    // Most open deals are to be closed in the next months; a few are late.
+    // Most open deals close in the next months; a few are overdue.
     'deal.close_date': (index, draw) => {
       const steps = history.steps(index)
       if (history.stageOf(index).isClosed && steps > 0)
@@ -217,7 +217,7 @@ function digits(draw: Draw, count: number): string {
   return text.slice(0, count)
 }
 
-/** JSON texts, since the digits of numbers matter. */
+/** Values as JSON text, so that numbers keep every digit. */
 const PLAIN: Record<FieldDefinition['kind'], (draw: Draw, scene: Scene, revision: number) => string> = {
   text: (draw, _, revision) => quote(`${draw.pick(NOTES)}${revision > 0 ? ` (${revision})` : ''}`),
   integer: draw => String(draw.below(5_000)),
@@ -233,7 +233,7 @@ const PLAIN: Record<FieldDefinition['kind'], (draw: Draw, scene: Scene, revision
   misfit: draw => draw.pick(MISFITS),
 }
 
-/** Values of every kind, of which few fit the field's type, whatever that is. */
+/** Values of every kind: only a few fit any given field type. */
 const MISFITS = [
   'true',
   'false',
@@ -255,7 +255,7 @@ const MISFITS = [
 
 const salts = new WeakMap<FieldDefinition, number>()
 
-/** Keeps the draws of the fields apart; stays when a field is renamed or another is added. */
+/** Keeps the draws of the fields apart; it does not change when a field is renamed or another one is added. */
 function saltOf(object: ObjectDefinition, field: FieldDefinition): number {
   const known = salts.get(field)
   if (known !== undefined) return known

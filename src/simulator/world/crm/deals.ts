@@ -1,15 +1,15 @@
-import { STAGES } from '../content/objects.ts'
-import { mixBelow } from '../draw.ts'
-import { coarsen } from '../instants.ts'
+import { STAGES } from '../../content/objects.ts'
+import { mixBelow } from '../../draw.ts'
+import { coarsen } from '../../instants.ts'
+import { SALT, type Scene, spread } from '../scene.ts'
 import type { Customers } from './customers.ts'
-import { SALT, type Scene, spread } from './scene.ts'
 
-/** How deals move through stages and pipelines over time. */
+/** The moves of deals through stages and pipelines. */
 export interface DealHistory {
   createdAt(deal: number): number
-  /** How many stage changes the made-up history has. */
+  /** The number of stage changes in the made-up history. */
   steps(deal: number): number
-  /** When the change number `step`, from 0, happened. */
+  /** The instant of change number `step`, counted from 0. */
   stepAt(deal: number, step: number): number
   stageOf(deal: number): Stage
 }
@@ -21,7 +21,7 @@ export interface Stage {
   isClosed: boolean
 }
 
-/** Stage records in order: those of the first pipeline, then those of the second. */
+/** Stage records: those of the first pipeline, then those of the second. */
 export const STAGE_ROWS: readonly (Stage & { name: string; position: number })[] = STAGES.flatMap(
   (names, pipeline) =>
     names.map((name, position) => ({
@@ -33,7 +33,7 @@ export const STAGE_ROWS: readonly (Stage & { name: string; position: number })[]
     })),
 )
 
-/** Ways through the stages: new business won, new business lost, renewed, and won and then up for renewal. */
+/** Paths through the stages: new business won, new business lost, renewed, and won with a later renewal. */
 const PATHS: readonly (readonly number[])[] = [
   [0, 1, 2, 3, 4],
   [0, 1, 2, 5],
@@ -62,8 +62,8 @@ export function createDealHistory(scene: Scene, { deals }: Customers): DealHisto
       )
     },
     stageOf: deal => {
-      const way = path(deal)
-      const row = STAGE_ROWS[way[Math.min(way.length - 1, steps(deal) + deals.revision(deal))] ?? 0]
+      const stages = path(deal)
+      const row = STAGE_ROWS[stages[Math.min(stages.length - 1, steps(deal) + deals.revision(deal))] ?? 0]
       return row ?? { stage: 0, pipeline: 0, isClosed: false }
     },
   }

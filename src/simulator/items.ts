@@ -1,40 +1,40 @@
 import { createIds, type IdShape, type Ids } from './ids.ts'
 
-/** published: seen everywhere; hidden: private, inactive or restricted, can be revealed; deleted: gone for good. */
+/** published: visible everywhere; hidden: private, inactive or restricted, can be revealed; deleted: permanent. */
 export type ItemState = 'published' | 'hidden' | 'deleted'
 
 const STATES: readonly ItemState[] = ['published', 'hidden', 'deleted']
 
-/** One kind of item: how many there are, which of them are published, and how often each was edited. */
-export interface Shelf {
+/** The items of one kind: their number, states and revisions. */
+export interface Items {
   readonly ids: Ids
   count(): number
   isPublished(index: number): boolean
   state(index: number): ItemState
   setState(index: number, state: ItemState): void
-  /** How often the item was edited; 0 for the generated one. */
+  /** The number of edits of the item. */
   revision(index: number): number
-  /** Microseconds of the last edit; undefined when there was none. */
+  /** Microseconds of the last edit; undefined for an item without edits. */
   editedAt(index: number): number | undefined
   edit(index: number, micros: number): void
-  /** Appends one more item, made at the instant given, and gives its index. */
+  /** Appends an item that was made at this instant, and returns its index. */
   add(micros: number): number
-  /** Microseconds at which an appended item was made; undefined for those there from the start. */
+  /** Microseconds at which an appended item was made; undefined for the items of the start. */
   addedAt(index: number): number | undefined
-  /** The index of an id, -1 when it is of no item of this shelf, published or not. */
+  /** The index of an id, published or not; -1 when no item has it. */
   find(id: string): number
 }
 
-export interface ShelfOptions {
+export interface ItemsOptions {
   seed: number
   salt: number
   shape: IdShape
   count: number
-  /** The state in which an item is made; published when not given. */
+  /** The first state of an item. Default `published`. */
   initial?: (index: number) => ItemState
 }
 
-export function createShelf({ seed, salt, shape, count, initial }: ShelfOptions): Shelf {
+export function createItems({ seed, salt, shape, count, initial }: ItemsOptions): Items {
   const ids = createIds(seed, salt, shape)
   const edits = new Map<number, { times: number; at: number }>()
   const additions: number[] = []
