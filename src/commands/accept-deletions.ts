@@ -1,7 +1,7 @@
 import { Argument } from 'commander'
 import type { ResourceName } from '../catalog/resource.ts'
 import { isoInstant, systemClock } from '../clock.ts'
-import type { Accepted } from '../engine/deletions/settle.ts'
+import type { Accepted } from '../engine/deletions/apply.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import { countText, wrapText } from '../terminal/wording.ts'
 import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
@@ -33,7 +33,7 @@ const COLUMNS = 100
 /** Returns the sentences to print. */
 async function acceptOrHandOver(resource: ResourceName, order: HandOverOptions): Promise<string[]> {
   const [{ acceptDeletions }, { isHeldBack }] = await Promise.all([
-    import('../engine/deletions/settle.ts'),
+    import('../engine/deletions/apply.ts'),
     import('../store/status/status.ts'),
   ])
   if (!isHeldBack(order.path, resource)) return [nothingHeldSentence(resource)]

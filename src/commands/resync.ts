@@ -35,8 +35,8 @@ const COLUMNS = 100
 
 /** Returns the sentences to print. */
 async function resync(resource: ResourceName, order: HandOverOptions): Promise<string[]> {
-  const { markForResync, withParts } = await import('../store/sync/resync.ts')
-  const names = withParts(resource)
+  const { markForResync, resourceWithParts } = await import('../store/sync/resync.ts')
+  const names = resourceWithParts(resource)
   const handled = await runOrHandOver(order, { kind: 'resync', resource }, store =>
     markForResync(store, names, isoInstant(order.clock.now())),
   )

@@ -109,7 +109,7 @@ async function snapshotText({
 
 /** The keys match the column names of the warehouse. */
 async function snapshotJson(made: TakenSnapshot) {
-  const { path, bytes: size, durationMs, database, workspace, begunAt, resources, removed, stuck } = made
+  const { path, bytes: size, durationMs, database, workspace, startedAt, resources, removed, stuck } = made
   const { completeAsOf } = await import('../store/snapshot/snapshot.ts')
   return {
     path,
@@ -117,7 +117,7 @@ async function snapshotJson(made: TakenSnapshot) {
     duration_ms: Math.round(durationMs),
     database,
     workspace,
-    begun_at: begunAt,
+    begun_at: startedAt,
     complete_as_of: completeAsOf(resources),
     resources: resources.map(({ resource, state, rows_live, fresh_as_of, complete_as_of }) => ({
       resource,

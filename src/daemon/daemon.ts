@@ -15,7 +15,7 @@ import { startStatusServer } from '../server/server.ts'
 import { refuseOtherWorkspaceAt } from '../store/database/workspace-check.ts'
 import { requireStillThere } from '../store/file/identity.ts'
 import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
-import { truePath } from '../store/file/names.ts'
+import { resolvedPath } from '../store/file/names.ts'
 import type { DaemonState } from '../store/status/report.ts'
 import { META } from '../store/sync/meta.ts'
 import type { UnreachableNote } from '../store/sync/state.ts'
@@ -173,7 +173,7 @@ async function runShift({
   const hard = afterGrace(clock, soft)
   let app: App
   try {
-    const path = truePath(settings.database.path)
+    const path = resolvedPath(settings.database.path)
     if (opened.has(path)) requireStillThere(path)
     const held = lock.on(settings.database)
     app = await openApp({ settings, log, command: 'daemon', pid, held, soft, hard, onTransaction })
@@ -234,7 +234,7 @@ function createLockKeeper(clock: Clock): LockKeeper {
   }
   return {
     on(database) {
-      const path = truePath(database.path)
+      const path = resolvedPath(database.path)
       if (held?.path !== path || !held.lock.isCurrent()) {
         release()
         held = { path, lock: lockDatabase(path, clock, database.mode) }

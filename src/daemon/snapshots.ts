@@ -96,12 +96,12 @@ async function makeSnapshot({
       { database: database.path, mode: database.mode, clock, signal, ...(program && { program }) },
       { folder: snapshot.folder, keep: snapshot.keep, ...(owners && { owners }) },
     )
-    const { path, bytes, begunAt, removed, stuck } = made
+    const { path, bytes, startedAt, removed, stuck } = made
     log.info('A snapshot was created', { path, bytes, duration_ms: Math.round(made.durationMs) })
     for (const old of removed)
       log.info('An old snapshot was removed: snapshot.keep is reached', { path: old })
     warnAboutStuck(stuck, log)
-    await saveReport(store, { made_at: begunAt, path, bytes, failed_at: null, reason: null })
+    await saveReport(store, { made_at: startedAt, path, bytes, failed_at: null, reason: null })
   } catch (error) {
     if (signal.aborted) return
     log.warn('A snapshot failed; the next one is made as scheduled', { error })

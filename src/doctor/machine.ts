@@ -5,7 +5,7 @@ import { sizeText } from '../size-text.ts'
 import type { Sqlite } from '../store/database/connection.ts'
 import { openDatabase } from '../store/database/open.ts'
 import { refuseOtherWorkspace, type WantedWorkspace, workspaceOf } from '../store/database/workspace.ts'
-import { refuseSecondName, truePath } from '../store/file/names.ts'
+import { refuseSecondName, resolvedPath } from '../store/file/names.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
 import { ownObjects } from '../store/migrations/migrate.ts'
 import { brokenReferences } from '../store/migrations/references.ts'
@@ -121,7 +121,7 @@ function databaseFile({ database, db, openError }: MachineContext): Finding[] {
 function databaseName({ database, db }: MachineContext): Finding[] {
   if (!db) return []
   try {
-    refuseSecondName(truePath(database))
+    refuseSecondName(resolvedPath(database))
     return []
   } catch (error) {
     if (!(error instanceof StopError)) throw error

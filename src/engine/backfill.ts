@@ -9,8 +9,8 @@ import type { Store } from '../store/store.ts'
 import type { RunCounts, RunOutcome } from '../store/sync/runs.ts'
 import { createClockFollower, noteClock } from './clock-follower.ts'
 import { createContext, type EngineContext } from './context.ts'
+import { applyDeletions, forgetConfirmed, isHoldOver } from './deletions/apply.ts'
 import { confirmationMs } from './deletions/recheck.ts'
-import { forgetConfirmed, isHoldOver, settleDeletions } from './deletions/settle.ts'
 import type { EngineOptions } from './options.ts'
 import { takeUpRequests } from './requests.ts'
 import { byRounds } from './schedule/by-rounds.ts'
@@ -295,7 +295,7 @@ function endRound(
 function settleRead(context: EngineContext, resource: Resource): void {
   const { name } = resource
   if (context.failure(name) && !areListsRead(context, resource)) return
-  settleDeletions(context, name, true)
+  applyDeletions(context, name, true)
 }
 
 /** A resource of several scopes is offered as long as one of them is, though it may have no rows. */

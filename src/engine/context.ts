@@ -7,7 +7,7 @@ import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import { META } from '../store/sync/meta.ts'
 import type { RunCounts } from '../store/sync/runs.ts'
-import { createDoubts, type Doubts } from './deletions/doubts.ts'
+import { createMissedRows, type MissedRows } from './deletions/missed-rows.ts'
 import type { FeedName } from './feeds.ts'
 import type { EngineOptions } from './options.ts'
 import { createDriftLog } from './parse/drift.ts'
@@ -28,7 +28,7 @@ export interface EngineContext {
   options: EngineOptions
   schedule: Schedule
   backoffs: FeedBackoffs
-  doubts: Doubts
+  missedRows: MissedRows
   server: ServerClock
   /** The number of the round that a resource is in. */
   round(resource: ResourceName): number
@@ -58,7 +58,7 @@ export interface EngineContext {
   markUnavailable(feed: FeedName, reason: string, options?: { scope: string; wasOffered: boolean }): void
   unavailability(resource: ResourceName): string | undefined
   /** Lists that are wanted at once, whenever they would fall due. */
-  wishes: Set<string>
+  demandedLists: Set<string>
   urgent: Urgent
   now(): string
   /** An instant that lies so far ahead, with intervals scaled by the owner. */
@@ -136,11 +136,11 @@ export function createContext(deps: ContextDeps): EngineContext {
     log,
     options,
     backoffs,
-    doubts: createDoubts(clock, options),
+    missedRows: createMissedRows(clock, options),
     server,
     isFinished: deps.isFinished,
     now,
-    wishes: new Set<string>(),
+    demandedLists: new Set<string>(),
     urgent: createUrgent(),
     round: rounds.number,
     wasComplete: store.state.wasComplete,
@@ -188,7 +188,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     backOff(feed, error, scope = '') {
       backoffs.failed(feed.feed, scope)
       // Due again when the backoff is over, also where it was only taken to be due: until then it stays failing.
-      if (scope === '') base.wishes.add(feed.feed)
+      if (scope === '') base.demandedLists.add(feed.feed)
       context.fail(feed, error, { isUnread: () => backoffs.hasFailed(feed.feed, scope) })
     },
   }

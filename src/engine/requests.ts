@@ -1,7 +1,7 @@
 import type { RequestKind } from '../store/sync/requests.ts'
-import { markForResync, withParts } from '../store/sync/resync.ts'
+import { markForResync, resourceWithParts } from '../store/sync/resync.ts'
 import type { EngineContext } from './context.ts'
-import { acceptDeletions } from './deletions/settle.ts'
+import { acceptDeletions } from './deletions/apply.ts'
 
 /** Does what other processes have asked for, and says so in the log. To be called inside a transaction. */
 export function takeUpRequests(context: EngineContext): void {
@@ -24,7 +24,7 @@ type TakeUp = (
 
 const TAKE_UP: Readonly<Record<RequestKind, TakeUp>> = {
   resync({ store, now }, resource) {
-    markForResync(store, withParts(resource), now())
+    markForResync(store, resourceWithParts(resource), now())
     return {}
   },
   'accept-deletions': (context, resource) => ({ rows: acceptDeletions(context, resource)?.rows ?? 0 }),

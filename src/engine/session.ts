@@ -7,7 +7,7 @@ import { StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import { createContext, type EngineContext } from './context.ts'
-import { settleDeletions } from './deletions/settle.ts'
+import { applyDeletions } from './deletions/apply.ts'
 import type { EngineOptions } from './options.ts'
 import { takeUpRequests } from './requests.ts'
 import { byTime } from './schedule/by-time.ts'
@@ -153,7 +153,7 @@ export function createSession(deps: SessionDeps): Session {
     if (clock.elapsed() - run.settledAt < scaled(LATE_MS, options)) return undefined
     run.settledAt = clock.elapsed()
     return () => {
-      if (isTrusted()) settleDeletions(context, name, false)
+      if (isTrusted()) applyDeletions(context, name, false)
     }
   }
 
@@ -253,7 +253,7 @@ export function createSession(deps: SessionDeps): Session {
     backlog: () => dueNow(context, chosen),
     async hurry({ lists, keys }) {
       await store.transaction(() => {
-        for (const list of lists) context.wishes.add(list)
+        for (const list of lists) context.demandedLists.add(list)
         for (const { feed, scope = '', key } of keys) {
           store.tasks.demand({ feed, scope, key, dueAt: context.now() })
           if (scope === '') context.urgent.inLane('head', () => context.urgent.add(feed, key))

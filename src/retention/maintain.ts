@@ -80,7 +80,7 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
     const isFirst =
       store.state.meta(META.firstMaintainedAt) === undefined &&
       store.state.meta(META.maintainedAt) === undefined
-    store.purger.recount(now, { all: isFirst })
+    store.purger.restartWaits(now, { all: isFirst })
     if (isFirst) store.state.setMeta(META.firstMaintainedAt, now)
   })
   const purged = before === undefined ? 0 : await purgeAll(deps, isoInstant(before), now)

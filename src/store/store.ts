@@ -21,7 +21,7 @@ import { createSuspicions, keyOfRow, type Suspicions } from './deletions/suspici
 import { createTombstones, type Tombstones } from './deletions/tombstones.ts'
 import { type FileWatch, watchFile } from './file/identity.ts'
 import { type HeldLock, lockDatabase } from './file/lock.ts'
-import { truePath } from './file/names.ts'
+import { resolvedPath } from './file/names.ts'
 import type { ModeChange } from './file/writable.ts'
 import type { FileWork } from './maintenance/checkpoint-order.ts'
 import { type Checkpoints, createCheckpoints } from './maintenance/checkpoints.ts'
@@ -156,7 +156,7 @@ export async function openStoreInTurn(options: StoreOptions): Promise<Store> {
  */
 export function openStore(options: StoreOptions): Store {
   const { mode, clock, held, workspace, onUpgrade, onLeftOut, onMode } = options
-  const path = truePath(options.path)
+  const path = resolvedPath(options.path)
   const lock = held ?? lockDatabase(path, clock, mode)
   const release = () => {
     if (lock !== held) lock.release()
@@ -272,8 +272,8 @@ function createStore({
     const keyIndexes = table.key.map(column => Object.keys(table.columns).indexOf(column))
     const merged = merges.get(name)
     const history = histories.get(name)
-    const isSuspected = suspicions.any(name)
-    const keepsOut = purgeQueue.keepsOut(name)
+    const isSuspected = suspicions.hasAny(name)
+    const isBlocked = purgeQueue.insertBlocker(name)
     const columns = Object.keys(table.columns)
     const stored: StoredItem[] = []
     const groups: Group[] = []
@@ -283,7 +283,7 @@ function createStore({
       // What does not write the columns must not keep the answer of a list that was asked earlier from doing so.
       const order = keepsLive && isLive(table, key) ? `${name} without columns` : name
       if (freshness.isOutdated(ticket, name, row) || !freshness.admits(ticket, order, row)) continue
-      if (keepsOut?.(column => item.cells[columns.indexOf(column)] ?? null)) continue
+      if (isBlocked?.(column => item.cells[columns.indexOf(column)] ?? null)) continue
       const written = writer(item, now)
       if (isSuspected) suspicions.end(keyOfRow(name, key.map(String)))
       if (written.status !== 'unchanged') {
@@ -295,7 +295,7 @@ function createStore({
       stored.push({ item, written })
     }
     merged?.merge.refresh(groups, now)
-    if (merged) purgeQueue.follow(merged, new Set(groups.map(({ key }) => key)))
+    if (merged) purgeQueue.updateMerged(merged, new Set(groups.map(({ key }) => key)))
     return stored
   }
 

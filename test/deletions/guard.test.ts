@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import type { ResourceName } from '../../src/catalog/resource.ts'
-import { acceptDeletions } from '../../src/engine/deletions/settle.ts'
+import { acceptDeletions } from '../../src/engine/deletions/apply.ts'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/suspicion.ts'
 import { settleRun } from '../../src/engine/schedule/rounds.ts'
 import { askWriter } from '../../src/store/sync/requests.ts'

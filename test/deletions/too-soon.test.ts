@@ -46,7 +46,7 @@ async function startHiding(resource: ResourceName, isThere = true) {
     },
     poll: async (afterMs: number) => {
       timed.passTime(afterMs)
-      timed.context.wishes.add(`${resource}.list`)
+      timed.context.demandedLists.add(`${resource}.list`)
       await timed.drain()
       await timed.settle(resource)
     },
@@ -115,7 +115,7 @@ test.each(['teams', 'activities'] as const)(
     await trial.run([resource])
     const timed = await startTimed(api, trial, [resource])
     timed.passTime(8 * DAY)
-    timed.context.wishes.add(`${resource}.list`)
+    timed.context.demandedLists.add(`${resource}.list`)
     isEmpty = true
     await timed.drain()
     isEmpty = false
@@ -138,7 +138,7 @@ test('a backfill waits until the confirming read is due, although the clock of t
   await trial.run(['teams'])
   const timed = await startTimed(api, trial, ['teams'])
   timed.passTime(10 * MINUTE)
-  timed.context.wishes.add('teams.list')
+  timed.context.demandedLists.add('teams.list')
   teams = []
   await timed.drain()
   const [dueAt] = trial.column("SELECT due_at FROM sync_tasks WHERE feed = 'teams.list.probe'")

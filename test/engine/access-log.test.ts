@@ -299,9 +299,7 @@ describe('the entries of the access log', () => {
     expect([await run(), stateOf(trial, 'access_logs')]).toEqual(['failed', 'failing'])
     expect(trial.column('SELECT operation FROM live_access_logs')).toEqual(['a'])
     expect(trial.column("SELECT reason FROM sync_status WHERE resource = 'access_logs'")).toEqual([
-      expect.stringMatching(
-        / answers 403 .*\. Give the key this permission back; the rows stay meanwhile\.$/,
-      ),
+      expect.stringMatching(/ answers 403 .*\. Grant the key this permission again; stored rows are kept\.$/),
     ])
   })
 

@@ -22,7 +22,7 @@ async function watch({ api }: CrmWorld, options?: TimedOptions): Promise<Watched
   expect((await trial.run(RESOURCES)).complete).toBe(true)
   const timed = await startTimed(api, trial, RESOURCES, options)
   const poll = async () => {
-    timed.context.wishes.add('activities.list')
+    timed.context.demandedLists.add('activities.list')
     await timed.drain()
   }
   return { trial, timed, poll }
@@ -244,14 +244,14 @@ describe('a record that does not show its change yet', () => {
   test('the record is read again at once when it changed while the answer was on its way', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { trial, timed } = await watch(world)
-    timed.context.wishes.add('activities.list')
+    timed.context.demandedLists.add('activities.list')
     world.activities.push(event(1, 1, ['deal 1']))
     await (await timed.ask('activities.list')).apply()
     world.records['deal'] = { 1: deal(1, { stage: 'second' }) }
     const answer = await timed.ask('crm_records.list.changed')
     world.records['deal'] = { 1: deal(2, { stage: 'third' }) }
     world.activities.push(event(2, 2, ['deal 1']))
-    timed.context.wishes.add('activities.list')
+    timed.context.demandedLists.add('activities.list')
     await (await timed.ask('activities.list')).apply()
     await answer.apply()
     await timed.drain()

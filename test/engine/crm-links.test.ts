@@ -23,7 +23,7 @@ async function watch(world: CrmWorld): Promise<Watched> {
   const timed = await startTimed(world.api, trial, RESOURCES)
   const read = async (list?: string) => {
     const before = world.askedLinks().length
-    if (list === 'activities.list') timed.context.wishes.add(list)
+    if (list === 'activities.list') timed.context.demandedLists.add(list)
     // A confirming round reads every list of a resource.
     if (list === 'crm_records.list') timed.context.beginRound('crm_records', 'timed', { confirming: true })
     await timed.drain()
@@ -177,7 +177,7 @@ describe('the links that are read again', () => {
     const trial = await startTrial(world.api)
     const timed = await startTimed(world.api, trial, RESOURCES)
     await timed.drain()
-    timed.context.wishes.add('activities.list')
+    timed.context.demandedLists.add('activities.list')
     world.activities.push(event(2, 2, ['contact 21']))
     await timed.drain()
     expect(world.askedLinks()).toHaveLength(2 + 2 + 3)
@@ -421,7 +421,7 @@ describe('answers from both sides of an association', () => {
     const { timed } = watched
     const tell = async (number: number) => {
       world.activities.push(event(number, number, ['contact 22', 'company 12'], { source_type: 'MESSAGE' }))
-      timed.context.wishes.add('activities.list')
+      timed.context.demandedLists.add('activities.list')
       await (await timed.ask('activities.list')).apply()
     }
     await tell(1)

@@ -20,7 +20,7 @@ describe('a field that two endpoints show differently', () => {
     const trial = await startTrial(api)
     const { context, drain } = await startTimed(api, trial, ['messages', 'message_bodies'])
     const poll = async () => {
-      context.wishes.add('messages.list')
+      context.demandedLists.add('messages.list')
       await drain()
     }
     for (let polls = 0; polls < 4; polls += 1) await poll()
@@ -72,7 +72,7 @@ describe('a message that has changed', () => {
     const { context, drain, passTime } = await startTimed(api, trial, ['messages', 'message_bodies'])
     await drain()
     now = 1
-    context.wishes.add('messages.list')
+    context.demandedLists.add('messages.list')
     await drain()
     for (let minute = 0; minute < 10; minute += 1) {
       passTime(60_000)
@@ -145,7 +145,7 @@ describe('texts that wait', () => {
   test('new texts are read soon after they arrive, whatever was waiting before', async () => {
     const { api, trial, timed, listed } = await startWaiting()
     listed.push(message(61), message(62))
-    timed.context.wishes.add('messages.list')
+    timed.context.demandedLists.add('messages.list')
     await (await timed.ask('messages.list')).apply()
     trial.passTime(2000)
     const before = api.asked('/v2/messages/{id}').length
@@ -157,7 +157,7 @@ describe('texts that wait', () => {
   test('new texts leave every second turn to the others, however slow the reads are', async () => {
     const { api, trial, timed, listed } = await startWaiting()
     for (let number = 61; number <= 90; number += 1) listed.push(message(number))
-    timed.context.wishes.add('messages.list')
+    timed.context.demandedLists.add('messages.list')
     await (await timed.ask('messages.list')).apply()
     const before = api.asked('/v2/messages/{id}').length
     for (let asked = 0; asked < 10; asked += 1) {

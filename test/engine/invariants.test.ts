@@ -102,7 +102,7 @@ describe('an older answer that arrives late', () => {
     const trial = await startTrial(api)
     expect((await trial.run(['members'])).complete).toBe(true)
     const timed = await startTimed(api, trial, ['members'])
-    timed.context.wishes.add('members.list')
+    timed.context.demandedLists.add('members.list')
     const early = await timed.ask('members.list')
     await trial.store.transaction(() => trial.store.tombstone('members', [['a']], timed.context.now()))
     await early.apply()

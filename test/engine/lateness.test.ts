@@ -84,7 +84,11 @@ describe('a resource whose newest end is not read', () => {
     await drain()
     await trial.store.transaction(() => settleRun(context, activities, true))
     await trial.store.transaction(() => {
-      trial.store.state.failing('activities', 'The API answers 403 for what it gave before', context.now())
+      trial.store.state.failing(
+        'activities',
+        'The API answers 403 for data that it returned before',
+        context.now(),
+      )
       noteLateness(context, [activities])
     })
     expect(stateOf(trial, 'activities')).toBe('failing')

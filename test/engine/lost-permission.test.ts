@@ -5,8 +5,8 @@ import { outcomeOf, startTrial } from './trial-backfill.ts'
 const MEMBERS = [{ id: 'm', name: 'n', email: null, role: null }]
 
 test.for([
-  [403, 'Give the key this permission back; the rows stay meanwhile.'],
-  [404, 'Check that the workspace still offers this and that the key may read it; the rows stay meanwhile.'],
+  [403, 'Grant the key this permission again; stored rows are kept.'],
+  [404, 'Check that the workspace still offers this and that the key may read it; stored rows are kept.'],
 ] as const)(
   'a list that was read before and answers %d keeps its rows, and the reason says once what to do',
   async ([status, remedy]) => {
@@ -21,7 +21,7 @@ test.for([
     const [reason] = trial.column("SELECT reason FROM sync_status WHERE resource = 'members'")
     expect(String(reason).split(`. ${remedy}`)).toEqual([
       expect.stringMatching(
-        new RegExp(`^GET /v1/members: The API answers ${status} for what it gave before: `),
+        new RegExp(`^GET /v1/members: The API answers ${status} for data that it returned before: `),
       ),
       '',
     ])

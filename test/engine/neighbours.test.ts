@@ -433,7 +433,7 @@ describe('a workspace with bad rows anywhere', () => {
           const id = size + polls
           const receivedAt = new Date(NEWEST + 1_000 * (polls + 1)).toISOString()
           world.list.rows.push(message(id, { received_at: receivedAt }))
-          timed.context.wishes.add('messages.list')
+          timed.context.demandedLists.add('messages.list')
           await timed.drain()
           timed.moveClock(10_000)
           // A bad row on the newest page is found first.

@@ -38,7 +38,7 @@ async function startNearEnd(): Promise<Watched> {
   async function restart() {
     watched.timed = await startTimed(api, trial, ['members'])
   }
-  watched.timed.context.wishes.add(FEED)
+  watched.timed.context.demandedLists.add(FEED)
   await (await watched.timed.ask(FEED)).apply()
   const { store } = trial
   await store.transaction(() => {
@@ -130,7 +130,7 @@ test('the seen keys of an abandoned pass count for no other pass', async () => {
   const [pass] = store.segments.of(FEED)
   if (!pass) throw new Error('members have no pass')
   await store.transaction(() => store.segments.save({ ...pass, cursor: null, pages: 0, passStartedAt: null }))
-  watched.timed.context.wishes.add(FEED)
+  watched.timed.context.demandedLists.add(FEED)
   await watched.timed.drain()
   // No request is made until all seen keys are forgotten, which continues by itself.
   while (seen(watched) > 0) await store.transaction(() => undefined)

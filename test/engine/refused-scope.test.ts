@@ -24,7 +24,7 @@ async function watch(world: CrmWorld): Promise<Watched> {
   expect((await trial.run(RESOURCES)).complete).toBe(true)
   const timed = await startTimed(world.api, trial, RESOURCES)
   const run = async (list?: string) => {
-    if (list === 'activities.list') timed.context.wishes.add(list)
+    if (list === 'activities.list') timed.context.demandedLists.add(list)
     if (list === 'crm_records.list') timed.context.beginRound('crm_records', 'timed', { confirming: true })
     await timed.drain()
     await trial.store.transaction(() => {

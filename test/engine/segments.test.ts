@@ -221,7 +221,7 @@ describe('the newest end of a timeline', () => {
     await timed.drain()
     const poll = async () => {
       const before = api.requests.length
-      timed.context.wishes.add('messages.list')
+      timed.context.demandedLists.add('messages.list')
       await timed.drain()
       return pages(before).length
     }

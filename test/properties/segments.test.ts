@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isoInstant, systemClock } from '../../src/clock.ts'
 import { createContext, type EngineContext } from '../../src/engine/context.ts'
-import { cutWhereItStands, leaveRest, withPassEnded } from '../../src/engine/modes/pass.ts'
+import { recoverFromDeadCursor, segmentAfterPass, splitPass } from '../../src/engine/modes/pass.ts'
 import { tileAxis } from '../../src/engine/modes/timeline/timeline.ts'
 import { byRounds } from '../../src/engine/schedule/by-rounds.ts'
 import { backoffForTheRun } from '../../src/engine/schedule/feed-backoff.ts'
@@ -92,7 +92,7 @@ function take(change: Step, isListed: boolean[]): void {
     if (segment.edgeAt === null) return
     const edge = instantOf(segment.edgeAt)
     const instant = Math.round(edge - ((edge - lower(segment)) * change.percent) / 100)
-    if (instant > lower(segment) && instant < edge) leaveRest(store.segments, segment, at(instant))
+    if (instant > lower(segment) && instant < edge) splitPass(store.segments, segment, at(instant))
     return
   }
   if (change.kind === 'page') {
@@ -112,13 +112,13 @@ function take(change: Step, isListed: boolean[]): void {
   const pass = segment.passStartedAt === null ? { ...segment, passStartedAt: at(0), passRound: 1 } : segment
   if (change.kind === 'end') {
     isListed.fill(true, lower(segment), upper(segment))
-    store.segments.save(withPassEnded(pass))
+    store.segments.save(segmentAfterPass(pass))
     return
   }
   const edge = pass.edgeAt === null ? END : instantOf(pass.edgeAt)
   if (edge < upper(segment) && edge > lower(segment)) isListed.fill(true, edge, upper(segment))
   try {
-    cutWhereItStands(store.segments, pass, 'refused')
+    recoverFromDeadCursor(store.segments, pass, 'refused')
   } catch {
     // Refused again without having got anywhere: nothing is stored.
   }

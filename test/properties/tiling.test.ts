@@ -4,7 +4,7 @@ import { resourceNamed } from '../../src/catalog/catalog.ts'
 import type { TimelineFeed } from '../../src/catalog/resource.ts'
 import { isoInstant } from '../../src/clock.ts'
 import { createContext } from '../../src/engine/context.ts'
-import { withPassEnded } from '../../src/engine/modes/pass.ts'
+import { segmentAfterPass } from '../../src/engine/modes/pass.ts'
 import { tileByAge } from '../../src/engine/modes/timeline/tiling.ts'
 import { tileAxis } from '../../src/engine/modes/timeline/timeline.ts'
 import { byTime } from '../../src/engine/schedule/by-time.ts'
@@ -103,7 +103,7 @@ describe('the segments of the daemon', () => {
               for (const segment of due.filter((_, index) => ((change.failing >> index) & 1) === 0)) {
                 for (const at of PROBES) if (covers(segment, at)) known.set(at, now)
                 store.segments.save(
-                  withPassEnded({ ...segment, passStartedAt: isoInstant(now), passRound: 1 }),
+                  segmentAfterPass({ ...segment, passStartedAt: isoInstant(now), passRound: 1 }),
                 )
               }
               tileByAge(context, FEED, feed, new Set())
@@ -156,7 +156,7 @@ describe('the segments of the daemon', () => {
     tileAxis(context, FEED)
     const [whole] = store.segments.of(FEED, '')
     if (!whole) throw new Error('there is no segment')
-    store.segments.save(withPassEnded({ ...whole, passStartedAt: isoInstant(START), passRound: 1 }))
+    store.segments.save(segmentAfterPass({ ...whole, passStartedAt: isoInstant(START), passRound: 1 }))
     tileByAge(context, FEED, feed, new Set())
     const segments = store.segments.of(FEED, '')
     expect(segments[0]?.from).toBe(isoInstant(START - 50 * 10_000))

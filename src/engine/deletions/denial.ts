@@ -4,18 +4,18 @@ import type { EngineContext } from '../context.ts'
 import { MINUTE, scaled } from '../schedule/intervals.ts'
 import { CONFIRM_AFTER_MS, type Verdict, verdictOf } from './suspicion.ts'
 
-/** What the sync modes call when an answer denies a row or shows it. Each runs in the transaction of that answer. */
+/** The sync modes call these when an answer denies a row or shows it, in the transaction of that answer. */
 
 interface DenialOptions {
   /** What the answer says of the row. */
   means?: Denial
   /** False for a denial that can only raise a suspicion. */
   confirms?: boolean
-  /** How far apart two denials are at least, in ms before scaling. */
+  /** The second denial counts this many ms after the first, before scaling. */
   afterMs?: number
 }
 
-export function denied(
+export function noteDenial(
   context: EngineContext,
   row: RowKey,
   { means = 'absent', confirms = true, afterMs = CONFIRM_AFTER_MS }: DenialOptions = {},
@@ -31,22 +31,22 @@ export function denied(
   return verdict
 }
 
-/** Rows seen for the first time so recently may be unknown to the replica that answers. Scaled. */
+/** A lagging replica may not know rows that were first seen less than this ago. Scaled. */
 const NEW_MS = 5 * MINUTE
 
-/** So long after a row was seen for the first time no answer denies it, in ms. Runs of a backfill are far apart. */
-export function newForMs({ schedule, options }: Pick<EngineContext, 'schedule' | 'options'>): number {
+/** How long after a row was first seen no answer denies it, in ms. 0 in a backfill, whose runs are far apart. */
+export function newRowGraceMs({ schedule, options }: Pick<EngineContext, 'schedule' | 'options'>): number {
   return schedule.isTimed ? scaled(NEW_MS, options) : 0
 }
 
-/** Rows that a list shows: no suspicion is left. Returns the keys of those that were suspected. */
-export function shown(
+/** Ends the suspicions of rows that a list shows. Returns the keys that were suspected. */
+export function endSuspicions(
   { store: { suspicions } }: EngineContext,
   table: string,
   scope: string,
   keys: readonly string[],
 ): string[] {
-  return suspicions.any(table) ? keys.filter(key => suspicions.end({ table, scope, key })) : []
+  return suspicions.hasAny(table) ? keys.filter(key => suspicions.end({ table, scope, key })) : []
 }
 
 export function confirmAfterMs({ options }: Pick<EngineContext, 'options'>): number {
@@ -54,18 +54,18 @@ export function confirmAfterMs({ options }: Pick<EngineContext, 'options'>): num
 }
 
 /**
- * When a second denial can count, by the server's clock in ms. A first one that seems to lie ahead was noted under a
- * clock that was wrong: it is asked for now, and noted again.
+ * The time at which a second denial counts, by the server's clock in ms. 0 for a first denial that lies in the future:
+ * it was noted under a wrong clock, and the next answer notes it again.
  */
 export function confirmableAt(context: EngineContext, since: string, waits = 1): number {
   const deniedAt = Date.parse(since)
   return deniedAt > context.server.now() ? 0 : deniedAt + confirmAfterMs(context) * waits
 }
 
-/** What could not be decided in so many times the usual wait, an hour, holds up no other deletion. */
+/** A suspicion that is undecided after this many of the usual waits, an hour, delays no other deletion. */
 const UNDECIDED_WAITS = 30
 
-/** Suspicions noted since then are expected to be decided soon. */
+/** Suspicions noted at this instant or later are expected to be decided soon. */
 export function undecidedSince(context: EngineContext): string {
   return isoInstant(context.server.now() - UNDECIDED_WAITS * confirmAfterMs(context))
 }

@@ -1,25 +1,25 @@
 /**
- * The mass-deletion guard: when more than 20 rows and more than 20 % of a table would go, the API's answer is the
- * likelier mistake. Pure.
+ * The mass-deletion guard: when more than 20 rows and more than 20 % of a table would be deleted, the API's answer is
+ * the likelier mistake. Pure.
  */
 
 const MOST_ROWS = 20
 const MOST_SHARE = 0.2
 
-/** Rows of one table, cascades included. */
+/** What deleting would cost one table, cascades included. */
 export interface Loss {
   table: string
-  /** Live rows, as far as they need be counted, with those that were deleted since the last complete round. */
+  /** Live rows, counted no further than `liveRowsToCount`, plus rows deleted since the last complete round. */
   live: number
-  /** Confirmed rows, with those that were deleted since then. */
+  /** Confirmed rows, plus rows deleted since then. */
   confirmed: number
-  /** Rows whose second answer is still to come. */
+  /** Suspected rows that wait for a second denial. */
   undecided: number
 }
 
 export type GuardDecision =
   | { kind: 'apply' }
-  /** With what is undecided it may be too much: wait for the answers. */
+  /** Together with the undecided rows it may be too much: wait for their answers. */
   | { kind: 'wait' }
   | { kind: 'hold'; loss: Loss }
 
@@ -32,7 +32,7 @@ export function guardDecision(losses: readonly Loss[]): GuardDecision {
   return { kind: mayBe ? 'wait' : 'apply' }
 }
 
-/** The number of live rows at which counting may stop: more of them do not change what the guard decides. */
+/** The number of live rows at which counting may stop: more do not change what the guard decides. */
 export function liveRowsToCount(gone: number): number {
   return gone > MOST_ROWS ? Math.floor(gone / MOST_SHARE) + 1 : 0
 }

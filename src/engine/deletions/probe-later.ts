@@ -1,22 +1,22 @@
 import { isoInstant } from '../../clock.ts'
 import type { EngineContext } from '../context.ts'
 import { longestWaitMs } from '../schedule/intervals.ts'
-import { denied } from './denial.ts'
-import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from './doubts.ts'
+import { noteDenial } from './denial.ts'
+import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from './missed-rows.ts'
 
-/** A row that a list has passed by. */
+/** A row that a list should have shown and did not. */
 export interface Missing {
   key: string
-  /** Event time, for newest first. */
+  /** Event time; newer rows are asked for first. */
   at: string | null
 }
 
 /**
- * Rows that a list did not show become suspects, each with a task for the request that is to confirm it minutes
- * later. A row that has such a task already is left alone: it is suspected, or known to be on no list. Returns how
- * many are newly suspected.
+ * Suspects rows that a list did not show, and writes a task for each: minutes later, a request for the row confirms
+ * its absence. Rows that have such a task are skipped: they are suspected, or known to be on no list. Returns how many
+ * are newly suspected.
  *
- * @param before how many rows the same pass has made suspects already
+ * @param before number of rows that the same pass has already suspected
  */
 export function probeLater(
   context: EngineContext,
@@ -25,18 +25,18 @@ export function probeLater(
   before = 0,
 ): number {
   const { tasks } = context.store
-  // One that is due later than any wait is long was noted under a clock that was ahead.
+  // A task due later than the longest wait was noted under a clock that was ahead.
   const latest = isoInstant(context.clock.now() + longestWaitMs(context.options))
   const isAsked = (key: string) => (tasks.find({ feed: probe, scope, key })?.dueAt ?? '~') <= latest
-  const news = missing.filter(({ key }) => !isAsked(key))
-  const isMany = before + news.length > MANY_MISSING
-  for (const { key, at } of news) {
-    const verdict = denied(context, { table, scope, key }, { confirms: false })
+  const suspects = missing.filter(({ key }) => !isAsked(key))
+  const isMany = before + suspects.length > MANY_MISSING
+  for (const { key, at } of suspects) {
+    const verdict = noteDenial(context, { table, scope, key }, { confirms: false })
     if (verdict.state === 'confirmed') continue
     const dueAt = isMany
       ? context.after(CONFIRM_MANY_AFTER_MS)
       : isoInstant(context.clock.now() + verdict.askAgainMs)
     tasks.demand({ feed: probe, scope, key, sortAt: at, dueAt })
   }
-  return news.length
+  return suspects.length
 }

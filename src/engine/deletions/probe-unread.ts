@@ -2,22 +2,23 @@ import type { TimelineFeed } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import type { EngineContext } from '../context.ts'
 import { UUID_GLOB } from '../parse/uuid.ts'
-import { newForMs } from './denial.ts'
+import { newRowGraceMs } from './denial.ts'
 
-/** Rows that are asked for each time that a span is stepped over: thousands may share one instant. */
+/** Most rows to ask for each time a span is stepped over: thousands may share one instant. */
 const MOST_AT_ONCE = 50
 
-/** A span of event time, both ends included, and the keys that its list has shown all the same. */
 interface UnreadSpan {
+  /** Both ends are included. */
   from: string | null
   to: string | null
+  /** Keys that the list has shown nevertheless. */
   but: readonly string[]
 }
 
 /**
- * One row keeps a list from showing what else lies in its span, so rows of ours there are asked for by other requests.
- * None is suspected, since no list has passed it by. A row that has been asked for is asked for again after a week, as
- * what no list shows, and makes room for others.
+ * One unreadable row keeps a list from showing the other rows in its span, so stored rows there are asked for by
+ * single requests. None of them is suspected, since no complete pass has missed them. Each is asked for again after a
+ * week, which makes room for others.
  */
 export function probeUnread(
   context: EngineContext,
@@ -31,7 +32,7 @@ export function probeUnread(
   const rows = store.rowTimes.unasked(feed, probe, {
     ...span,
     keys: feed.evidence.by === 'ids' ? UUID_GLOB : '*',
-    before: isoInstant(clock.now() - newForMs(context)),
+    before: isoInstant(clock.now() - newRowGraceMs(context)),
     now,
     limit: MOST_AT_ONCE,
   })

@@ -13,27 +13,27 @@ import type { FeedName } from '../feeds.ts'
 import { changedFeed, writeRecordTasks } from '../follow-ups/changed-records.ts'
 import { followRelations } from '../follow-ups/relations.ts'
 import { writeRows } from '../follow-ups/write.ts'
-import { refusal, wrongIdentity } from '../modes/expected.ts'
+import { refusalError, wrongIdentityError } from '../modes/expected.ts'
 import { ATTEMPTS_OF_A_PART, halves, MOST_FAILURES_IN_A_ROW } from '../modes/narrowing.ts'
-import { setbackError } from '../modes/pass.ts'
+import { deadCursorError } from '../modes/pass.ts'
 import { refuseTasks } from '../modes/refused-scope.ts'
 import { isUuid, UUID_GLOB } from '../parse/uuid.ts'
 import { DAY, MINUTE, WEEK } from '../schedule/intervals.ts'
 import { putOff } from '../schedule/put-off.ts'
 import { byRange, createPlan } from '../scheduler/batches.ts'
 import type { Job, Reply, Source } from '../scheduler/job.ts'
-import { denied } from './denial.ts'
+import { noteDenial } from './denial.ts'
 import { probeLater } from './probe-later.ts'
 
 /**
- * Evidence for rows that a list no longer shows, look-ups of keys that are known by name only, and reads of what is
- * said to have changed. What is found is data and is stored; what is not found is confirmed to be absent, or left to
- * be asked for later.
+ * Three kinds of reads by key: probes of rows that a list no longer shows, look-ups of keys that only another row
+ * names, and reads of records that are said to have changed. Records that are found are stored. A key that is not
+ * found counts as a denial, or is asked for again later.
  */
 
-type Asked = Extract<Evidence, { by: 'single' | 'ids' }>
+type KeyEvidence = Extract<Evidence, { by: 'single' | 'ids' }>
 
-/** What sets probes, look-ups and reads of changes apart. */
+/** How probes, look-ups and reads of changes differ. */
 interface Purpose {
   where: FeedName
   /** The list feed, under whose name rejects are noted. */
@@ -41,10 +41,10 @@ interface Purpose {
   lane: 'head' | 'audit' | 'items'
   everyRound: boolean
   /** False until the tasks of this run are written. */
-  ready(): boolean
-  /** Which of the records found are stored. */
-  wanted(item: ParsedItem): boolean
-  /** @param entry undefined where the answer could not be stored, or a later one was stored already */
+  isReady(): boolean
+  /** Whether a found record is stored. */
+  isWanted(item: ParsedItem): boolean
+  /** @param entry undefined when the record could not be parsed, or a later answer was already stored */
   found(task: Task, entry: StoredItem | undefined): void
   missing(task: Task): void
 }
@@ -58,17 +58,17 @@ export function createProbes(
   const { evidence } = feed
   if (evidence.by !== 'single' && evidence.by !== 'ids') return undefined
   const where = { resource: resource.name, feed: `${resource.name}.${name}.probe` }
-  return createAsking(context, feed, evidence, {
+  return createKeySource(context, feed, evidence, {
     where,
     list: `${resource.name}.${name}`,
     lane: 'audit',
     everyRound: false,
-    ready: () => true,
-    wanted: () => true,
-    // No list shows it, yet it exists: asked for again when a week has passed.
+    isReady: () => true,
+    isWanted: () => true,
+    // It exists although no list shows it: asked for again after a week.
     found(task) {
       context.store.suspicions.end(rowOf(feed, task))
-      later(context, where, task, WEEK)
+      readAgainAfter(context, where, task, WEEK)
     },
     missing(task) {
       const row = rowOf(feed, task)
@@ -76,7 +76,7 @@ export function createProbes(
         context.store.tasks.remove(task)
         return
       }
-      const verdict = denied(context, row)
+      const verdict = noteDenial(context, row)
       if (verdict.state === 'confirmed') context.store.tasks.remove(task)
       else context.store.tasks.askAt({ ...task, dueAt: isoInstant(context.clock.now() + verdict.askAgainMs) })
     },
@@ -87,7 +87,7 @@ function rowOf({ table }: TimelineFeed | SnapshotFeed, { scope, key }: Task): Ro
   return { table, scope, key }
 }
 
-/** Ids that rows of another table name and the list did not bring, asked for once each round. */
+/** Reads ids that rows of another table name and the list did not show, once each round. */
 export function createLookup(
   context: EngineContext,
   resource: Resource,
@@ -107,16 +107,16 @@ export function createLookup(
       plannedUpTo = yield* planLookup(context, where.feed, { ...feed, lookup }, plannedUpTo)
     },
   })
-  const asking = createAsking(context, feed, evidence, {
+  const asking = createKeySource(context, feed, evidence, {
     where,
     list: `${resource.name}.${name}`,
     lane: 'items',
     everyRound: true,
-    ready: plan.isMade,
-    // What is older than the owner's bound is loaded, and merged, when the bound is lifted.
-    wanted: ({ cells }) => since === null || String(cells[timeAt] ?? since) >= since,
-    found: task => later(context, where, task, DAY),
-    missing: task => later(context, where, task, DAY),
+    isReady: plan.isMade,
+    // Rows older than the owner's bound are loaded, and merged, when the bound is lifted.
+    isWanted: ({ cells }) => since === null || String(cells[timeAt] ?? since) >= since,
+    found: task => readAgainAfter(context, where, task, DAY),
+    missing: task => readAgainAfter(context, where, task, DAY),
   })
   return {
     ...asking,
@@ -124,7 +124,7 @@ export function createLookup(
   }
 }
 
-/** Looks at the rows that are new since the last time. Returns the newest, by its number. */
+/** Plans look-ups for the rows that are new since the last plan. Returns the highest rowid. */
 function* planLookup(
   { store, now }: EngineContext,
   id: string,
@@ -151,7 +151,7 @@ function* planLookup(
   return upTo
 }
 
-/** What its list has not shown yet: records that an activity says have changed, and new ones that those point at. */
+/** Reads records ahead of their list: those that an activity says have changed, and new ones that those point at. */
 export function createChanges(
   context: EngineContext,
   resource: Resource,
@@ -164,20 +164,20 @@ export function createChanges(
   const list = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: changedFeed(list) }
   const work: ChangesWork = { where, list, feed, updated: changes.updated }
-  return createAsking(context, feed, evidence, {
+  return createKeySource(context, feed, evidence, {
     where,
     list,
     lane: 'head',
     everyRound: false,
-    ready: () => true,
-    wanted: () => true,
+    isReady: () => true,
+    isWanted: () => true,
     found(asked, entry) {
-      // News that came while the answer was on its way stands in the task.
+      // The task may have been updated while the request was in flight.
       const task = store.tasks.find(asked) ?? asked
       const step = task.sortAt === null ? task.attempts : 0
       if (entry) followRelations(context, list, feed, { object: task.scope, entry, step })
       if (entry && task.sortAt !== null && task.attempts === 0) followUnchanged(context, feed, entry)
-      if (task.sortAt === null || (entry && shows(work, entry, task.sortAt))) store.tasks.remove(task)
+      if (task.sortAt === null || (entry && hasCaughtUp(work, entry, task.sortAt))) store.tasks.remove(task)
       else askAgain(context, work, asked, task)
     },
     missing(asked) {
@@ -193,7 +193,7 @@ export function createChanges(
   })
 }
 
-/** What belongs to a record may be what has changed, which the record itself does not show. */
+/** A record may be unchanged because something that belongs to it has changed: its follow-ups are written anyway. */
 function followUnchanged(
   context: EngineContext,
   { followUps = [], table }: SnapshotFeed,
@@ -211,13 +211,17 @@ interface ChangesWork {
   updated: string
 }
 
-/** Whether an answer is as new as what happened at an instant. */
-function shows({ feed, updated }: ChangesWork, { item, written }: StoredItem, happenedAt: string): boolean {
+/** Whether an answer already shows a change that happened at an instant. */
+function hasCaughtUp(
+  { feed, updated }: ChangesWork,
+  { item, written }: StoredItem,
+  happenedAt: string,
+): boolean {
   const updatedAt = item.cells[Object.keys(tableNamed(feed.table).columns).indexOf(updated)]
   return typeof updatedAt === 'string' ? updatedAt >= happenedAt : written.status !== 'unchanged'
 }
 
-/** The API may show a change a little after it tells of it. These are retries: the owner's scale is not for them. */
+/** The API may show a change a little after it announces it. These are retries, so the owner's scale does not apply. */
 const ASKED_AGAIN_AFTER_MS = [5_000, 30_000, 5 * MINUTE]
 
 function askAgain(context: EngineContext, { where }: ChangesWork, asked: Task, task: Task): void {
@@ -235,18 +239,18 @@ function askAgain(context: EngineContext, { where }: ChangesWork, asked: Task, t
   })
 }
 
-function later(context: EngineContext, { resource }: FeedName, task: Task, ms: number): void {
+function readAgainAfter(context: EngineContext, { resource }: FeedName, task: Task, ms: number): void {
   context.store.tasks.done(task, { round: context.round(resource), dueAt: context.after(ms) })
 }
 
-/** What is asked for by one request, or by several when its answer comes in pages. */
+/** The keys of one request, or of several when its answer comes in pages. */
 interface Question {
   tasks: readonly Task[]
   first: Task
   cursor: Query | null
-  /** What earlier pages held, by key. */
+  /** The records of earlier pages. */
   present: Present
-  /** A part of a question that failed as a whole. */
+  /** True for a part of a question that failed as a whole. */
   isPart: boolean
 }
 
@@ -255,18 +259,18 @@ function questionOf(tasks: readonly Task[], isPart = false): Question | undefine
   return first && { tasks, first, cursor: null, present: new Map(), isPart }
 }
 
-/** What an answer holds, by key in lower case, with what was stored of it. */
+/** The records of an answer by key, in lower case; undefined for one that was not stored. */
 type Present = ReadonlyMap<string, StoredItem | undefined>
 
-function createAsking(
+function createKeySource(
   context: EngineContext,
   feed: TimelineFeed | SnapshotFeed,
-  evidence: Asked,
+  evidence: KeyEvidence,
   purpose: Purpose,
 ): Source {
   const { where } = purpose
   const { backoffs } = context
-  const kind = ASK[evidence.by]
+  const kind = KEY_REQUESTS[evidence.by]
   const expected = evidence.by === 'single' ? NOT_PUBLISHED : feed.expected
   const underWay = new Set<string>()
   const continued: Question[] = []
@@ -284,13 +288,13 @@ function createAsking(
         limit: BATCH_SIZE,
         first: 'longest-due',
         exceptScopes: backoffs.waitingScopes(where.feed),
-        // A hint from outside may name anything, and one such key would have the others refused.
+        // A hint from outside may name any key, and a single key that is no UUID makes the API refuse the request.
         ...(evidence.by === 'ids' ? { keys: UUID_GLOB } : {}),
       })
       .filter(isFree)
   }
 
-  /** A task that was taken into the batch may have been done or dropped since. */
+  /** False for a task that was done or removed since the batch was taken. */
   const isStillDue = (task: Task) => context.store.tasks.find(task)?.dueAt === task.dueAt
 
   const hasDue = (): boolean => {
@@ -299,7 +303,7 @@ function createAsking(
     return batch.length > 0
   }
 
-  /** Tasks for one request: as many ids of one scope as it may name, or a single one. */
+  /** The tasks of the next request: as many ids of one scope as it may name, or one key. */
   const take = (): Question | undefined => {
     while (hasDue()) {
       const [next] = batch
@@ -314,14 +318,14 @@ function createAsking(
   const askJob = (question: Question): Job => {
     const { tasks, first, cursor } = question
     const { scope } = first
-    const leaveAlone = (status: number, message: string) => {
+    const handleUnavailable = (status: number, message: string) => {
       const list = { list: purpose.list, feed, scope }
       if (context.store.segments.of(purpose.list, scope).length > 0)
         refuseTasks(context, { where, scope, status, message }, list)
-      // No object of ours: when it becomes one, its list will show all of it.
+      // Its object is not read here. If that changes, its list will show every record.
       else for (const task of tasks) context.store.tasks.remove(task)
     }
-    /** What is asked at once in its place: the next page, or each half of what failed. */
+    /** Asked next in its place: the next page, or each half of a request that failed. */
     let rest: Question[] = []
     return {
       ...where,
@@ -331,14 +335,14 @@ function createAsking(
       request: { resource: where.resource, ...kind.request(evidence, question) },
       answer(value, reply) {
         const { records, next } = kind.read(evidence, value, question)
-        const stored = store(context, feed, purpose, { records, scope, reply })
+        const stored = storeRecords(context, feed, purpose, { records, scope, reply })
         const present = new Map([...question.present, ...stored])
-        if (next !== null && next['cursor'] === cursor?.['cursor']) throw setbackError('repeated')
+        if (next !== null && next['cursor'] === cursor?.['cursor']) throw deadCursorError('repeated')
         failures = 0
         rest = next === null ? [] : [{ ...question, cursor: next, present }]
         if (next !== null) return
         for (const task of tasks) {
-          // The API writes ids in lower case, whatever the case they were asked in.
+          // The API returns ids in lower case, whatever the case of the request.
           const key = task.key.toLowerCase()
           if (present.has(key)) purpose.found(task, present.get(key))
           else purpose.missing(task)
@@ -347,8 +351,8 @@ function createAsking(
       refused(status, message) {
         const meaning = expected?.[status]
         if (meaning === 'absent') purpose.missing(first)
-        else if (meaning === 'unavailable') leaveAlone(status, message)
-        else throw refusal(status, message)
+        else if (meaning === 'unavailable') handleUnavailable(status, message)
+        else throw refusalError(status, message)
         failures = 0
       },
       failed(error) {
@@ -368,7 +372,7 @@ function createAsking(
     ...where,
     lane: purpose.lane,
     next() {
-      if (backoffs.isWaiting(where.feed) || !purpose.ready()) return undefined
+      if (backoffs.isWaiting(where.feed) || !purpose.isReady()) return undefined
       const question = continued.shift() ?? take()
       if (!question) return undefined
       for (const task of question.tasks) underWay.add(nameOf(task))
@@ -376,12 +380,12 @@ function createAsking(
     },
     finished() {
       if (backoffs.isWaiting(where.feed)) return true
-      return purpose.ready() && underWay.size === 0 && !hasDue()
+      return purpose.isReady() && underWay.size === 0 && !hasDue()
     },
   }
 }
 
-/** A single read answers so for what is not published, without saying why (spec: General rules 2 and 3). */
+/** A single read answers one of these for a record that is not published (spec: General rules 2 and 3). */
 const NOT_PUBLISHED: Expected = { 403: 'absent', 404: 'absent', 410: 'absent' }
 
 interface Found {
@@ -390,7 +394,7 @@ interface Found {
   reply: Reply
 }
 
-function store(
+function storeRecords(
   context: EngineContext,
   feed: TimelineFeed | SnapshotFeed,
   purpose: Purpose,
@@ -399,7 +403,7 @@ function store(
   const { records, scope, reply } = found
   const report = context.report({ ...purpose.where, feed: purpose.list }, scope)
   const parse = context.parser(feed.table)
-  const items = records.flatMap(record => parse(record, report, scope) ?? []).filter(purpose.wanted)
+  const items = records.flatMap(record => parse(record, report, scope) ?? []).filter(purpose.isWanted)
   const shownBy = feed.evidence.by === 'ids' ? 'list' : 'single'
   const options = { ticket: reply.ticket, now: context.now(), shownBy } as const
   const stored = writeRows(context, purpose.where, feed.table, items, options, feed.followUps)
@@ -414,13 +418,13 @@ function store(
   ])
 }
 
-/** Most ids that one request may name (spec: Limits). */
+/** The most ids that one request may name (spec: Limits). */
 const MOST_IDS = 100
 
-/** So many tasks are taken from the database at a time. */
+/** Tasks taken from the database at a time. */
 const BATCH_SIZE = 2 * MOST_IDS
 
-/** Whether a key can be asked for at all: one that is no UUID would have the whole request refused. */
+/** Whether a key can be asked for: the API refuses a whole request for one id that is no UUID. */
 export function isAskable(evidence: Evidence, key: string): boolean {
   return evidence.by !== 'ids' || isUuid(key)
 }
@@ -432,18 +436,18 @@ function idOf(record: unknown): string | undefined {
 
 type Query = Readonly<Record<string, string>>
 
-interface AskKind {
-  /** Most tasks in one request. */
+interface KeyRequest {
+  /** The most tasks in one request. */
   most: number
-  request(evidence: Asked, question: Question): { route: string; path: string; query?: Query }
+  request(evidence: KeyEvidence, question: Question): { route: string; path: string; query?: Query }
   read(
-    evidence: Asked,
+    evidence: KeyEvidence,
     value: unknown,
     question: Question,
   ): { records: readonly unknown[]; next: Query | null }
 }
 
-const ASK: Readonly<Record<Asked['by'], AskKind>> = {
+const KEY_REQUESTS: Readonly<Record<KeyEvidence['by'], KeyRequest>> = {
   single: {
     most: 1,
     request: (evidence, { first: { key } }) => {
@@ -453,7 +457,7 @@ const ASK: Readonly<Record<Asked['by'], AskKind>> = {
     read(evidence, value, { first: { key } }) {
       const record =
         evidence.by === 'single' && readSingle(value, evidence.read.placement, evidence.read.identity)
-      if (idOf(record) !== key.toLowerCase()) throw wrongIdentity()
+      if (idOf(record) !== key.toLowerCase()) throw wrongIdentityError()
       return { records: [record], next: null }
     },
   },
@@ -472,6 +476,6 @@ const ASK: Readonly<Record<Asked['by'], AskKind>> = {
   },
 }
 
-function pathOf(evidence: Asked): string {
+function pathOf(evidence: KeyEvidence): string {
   return evidence.by === 'single' ? evidence.read.path : evidence.path
 }

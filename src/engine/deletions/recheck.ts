@@ -4,26 +4,26 @@ import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { scaled } from '../schedule/intervals.ts'
 import type { ListOf } from '../schedule/schedule.ts'
+import { tablesOf } from './apply.ts'
 import { confirmAfterMs, confirmableAt, undecidedSince } from './denial.ts'
-import { CONFIRM_MANY_AFTER_MS } from './doubts.ts'
-import { tablesOf } from './settle.ts'
+import { CONFIRM_MANY_AFTER_MS } from './missed-rows.ts'
 
-/** When a list is read again ahead of its interval, since what it has denied is to be confirmed. */
+/** When a list is read again before its interval is over, to confirm the rows that it has denied. */
 
 /**
- * By the server's clock, in ms; undefined when there is no such reason. Lists whose rows have a single read are read
- * again only after a pass that missed many.
+ * By the server's clock, in ms; undefined when the list waits for its interval. Lists whose rows have a single read
+ * are read again only after a pass that missed many rows.
  */
 export function recheckAt(context: EngineContext, { feed }: ListOf, segment: Segment): number | undefined {
-  const { doubts, store, server, clock } = context
-  const doubtedAt = doubts.readAgainAt(segment.id)
-  if (doubtedAt !== undefined) return server.now() + doubtedAt - clock.elapsed()
+  const { missedRows, store, server, clock } = context
+  const missedAt = missedRows.recheckAt(segment.id)
+  if (missedAt !== undefined) return server.now() + missedAt - clock.elapsed()
   const isOwnEvidence =
     feed.mode === 'snapshot' && (feed.evidence.by === 'second-pass' || feed.evidence.by === 'list')
   if (!isOwnEvidence) return undefined
   const scope = feed.scope === undefined ? undefined : segment.scope
   const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context), scope)
-  return since === undefined ? undefined : confirmableAt(context, since, doubts.patience(segment.id))
+  return since === undefined ? undefined : confirmableAt(context, since, missedRows.waitFactor(segment.id))
 }
 
 export function isRecheckDue(context: EngineContext, list: ListOf, segment: Segment): boolean {
@@ -32,19 +32,19 @@ export function isRecheckDue(context: EngineContext, list: ListOf, segment: Segm
 }
 
 /**
- * For a backfill that has nothing left to ask: how long until every suspicion of these resources can be confirmed, in
- * ms. Undefined when no such answer is to be waited for.
+ * How long a backfill that has nothing left to ask waits until every suspicion of these resources can be confirmed, in
+ * ms. Undefined when it need not wait.
  */
 export function confirmationMs(
   context: EngineContext,
   resources: readonly ResourceName[],
 ): number | undefined {
-  const { doubts, clock, options } = context
-  const doubted = doubts.nextAt()
+  const { missedRows, clock, options } = context
+  const recheckMs = missedRows.nextRecheckAt()
   const waits = [
     latestMs(context, resources, confirmAfterMs(context)),
     askedMs(context, resources),
-    doubted === undefined ? undefined : doubted - clock.elapsed(),
+    recheckMs === undefined ? undefined : recheckMs - clock.elapsed(),
   ].filter(wait => wait !== undefined)
   const ms =
     waits.length > 0
@@ -54,8 +54,8 @@ export function confirmationMs(
 }
 
 /**
- * Until the last of the reads that are to confirm is due. These go by this machine's clock, and the server's, by which
- * a suspicion is old enough, may gain a second when an answer tells it more exactly.
+ * Time until the last confirming read is due. Reads are due by this machine's clock, while the age of a suspicion is
+ * measured by the server's, which may gain a second when an answer shows it more exactly.
  */
 function askedMs(
   { store, clock, options }: EngineContext,
@@ -67,7 +67,7 @@ function askedMs(
   return dueAt === undefined ? undefined : Date.parse(dueAt) - now
 }
 
-/** Until the youngest suspicion is so old; undefined when each is. One from the future is as old as any other. */
+/** Time until the youngest suspicion is this old; undefined when all are. One from the future counts as old enough. */
 function latestMs(
   { store, server }: EngineContext,
   resources: readonly ResourceName[],
@@ -75,7 +75,7 @@ function latestMs(
 ): number | undefined {
   const since = resources
     .flatMap(tablesOf)
-    // Parts are confirmed an hour later, which no run waits for.
+    // Parts are confirmed an hour later; no run waits for that.
     .flatMap(({ name, kind }) => (kind === 'child' ? [] : (store.suspicions.latestUndecided(name) ?? [])))
     .filter(since => Date.parse(since) <= server.now())
     .sort()

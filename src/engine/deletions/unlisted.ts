@@ -4,8 +4,8 @@ import type { EngineContext } from '../context.ts'
 import { WEEK } from '../schedule/intervals.ts'
 
 /**
- * Rows that are read singly and that the last complete pass of their list did not name. A note of each stands among
- * the tasks; it falls due when the single read is to be made again for that reason.
+ * Rows with a single read that the last complete pass of their list did not name. Each is noted as a task, which falls
+ * due when the row is to be read again for that reason.
  */
 
 const noteFeed = (resource: ResourceName) => `${resource}.list.unlisted`
@@ -14,7 +14,7 @@ export function isUnlisted({ store }: EngineContext, resource: ResourceName, key
   return store.tasks.find({ feed: noteFeed(resource), key }) !== undefined
 }
 
-/** A complete pass has not named these rows of a range, which are live. Returns those that are news, or due again. */
+/** Notes live rows of a range that a complete pass did not name. Returns those that are newly noted or due again. */
 export function noteUnlisted(
   context: EngineContext,
   resource: ResourceName,
@@ -35,7 +35,7 @@ export function noteUnlisted(
   return due
 }
 
-/** The list names these keys. Returns those that the pass before had missed. */
+/** Removes the notes of keys that the list names. Returns those that the previous pass had missed. */
 export function noteListed(
   { store }: EngineContext,
   resource: ResourceName,

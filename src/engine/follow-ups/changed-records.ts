@@ -10,16 +10,16 @@ import { isOffered } from '../modes/refused-scope.ts'
 import { isUuid } from '../parse/uuid.ts'
 
 /**
- * What tells that a record has changed before its list is read again: a row that points at it, or another record that
- * does. All of it ends as tasks, written in the transaction of what tells it.
+ * Reads changed records before their list is read again. A row or a record that points at a record announces its
+ * change; the tasks are written in the transaction that stores the announcement.
  */
 
-/** The tasks of a snapshot's rows that are said to have changed; a task's scope is the object, its key the id. */
+/** The feed of tasks for changed rows of a snapshot. A task's scope is the object, its key the id. */
 export function changedFeed(list: string): string {
   return `${list}.changed`
 }
 
-interface Named {
+interface RecordRef {
   object: string
   id: string
 }
@@ -39,16 +39,16 @@ export function writeRecordTasks(
   if (!met) return
   const { resource, feed } = feedNamed(followUp.feed)
   const at = cell(followUp.at)
-  const reference: Reference = { followUp, at: typeof at === 'string' ? at : null, item, table }
+  const reference: DueFollowUp = { followUp, at: typeof at === 'string' ? at : null, item, table }
   if (feed.mode === 'snapshot') demandChanged(context, reference, feed)
   else if (feed.mode === 'item' && feed.associations) {
-    // Before the first complete reading all of it is still to come; but what comes back may have been passed by.
+    // Until the resource was complete once, its plan asks for all associations. It may miss a record that comes back.
     if (written.status !== 'revived' && !context.wasComplete(resource)) return
     demandAssociations(context, reference, feed, feed.associations)
   }
 }
 
-interface Reference {
+interface DueFollowUp {
   followUp: RecordFollowUp
   at: string | null
   item: ParsedItem
@@ -57,7 +57,7 @@ interface Reference {
 
 function demandChanged(
   context: EngineContext,
-  { followUp, at, item, table }: Reference,
+  { followUp, at, item, table }: DueFollowUp,
   feed: SnapshotFeed,
 ): void {
   const demand = context.store.prepare(
@@ -65,29 +65,27 @@ function demandChanged(
      ON CONFLICT DO UPDATE SET round = 0, attempts = 0, sort_at = excluded.sort_at, due_at = excluded.due_at
      WHERE sort_at IS NULL OR excluded.sort_at > sort_at`,
   )
-  for (const { object, id } of namedBy(followUp, table, item)) {
+  for (const { object, id } of referencedRecords(followUp, table, item)) {
     if (!isNewerThanList(context, { list: followUp.feed, table: feed.table }, { object, id }, at)) continue
     demand.run(changedFeed(followUp.feed), object, id, at, context.now())
   }
 }
 
-/**
- * What belongs to a record is asked for in its own direction: the answer then tells all of it, and what no longer does.
- */
+/** Asks for a record's associations in its own direction: the answer shows all of them, so missing ones are noticed. */
 function demandAssociations(
   context: EngineContext,
-  { followUp, at, item, table }: Reference,
+  { followUp, at, item, table }: DueFollowUp,
   feed: ItemFeed,
   { of, kinds }: NonNullable<ItemFeed['associations']>,
 ): void {
   const records = { list: of, table: feedNamed(of).feed.table }
-  const named = namedBy(followUp, table, item)
-  const wanted: readonly (readonly [Named, readonly Direction[]])[] = followUp.records.unassociatedOnly
+  const named = referencedRecords(followUp, table, item)
+  const wanted: readonly (readonly [RecordRef, readonly Direction[]])[] = followUp.records.unassociatedOnly
     ? unassociated(context, feed, kinds, named)
     : named.map(one => [one, directionsFrom(kinds, one.object)])
   for (const [one, directions] of wanted) {
     if (followUp.records.child !== undefined && !isNewerThanList(context, records, one, at)) continue
-    // When its object is offered, the records of that are new, and tell of the association in their own direction.
+    // Once the object is offered, its records are new and show the association in their own direction.
     for (const direction of directions.filter(({ listed }) =>
       isOffered(context, { list: of, scope: listed }),
     )) {
@@ -97,20 +95,20 @@ function demandAssociations(
   }
 }
 
-/** Those named together without a stored association, each with the direction that tells it. */
+/** Records that are named together but have no stored association, each with the direction that would show it. */
 function unassociated(
   { store }: EngineContext,
   feed: ItemFeed,
   kinds: NonNullable<ItemFeed['associations']>['kinds'],
-  named: readonly Named[],
-): [Named, Direction[]][] {
+  named: readonly RecordRef[],
+): [RecordRef, Direction[]][] {
   const key = tableNamed(feed.table).key.map(column => `${quote(column)} = ?`)
   const known = store.prepare(`SELECT 1 FROM ${quote(feed.table)} WHERE ${key.join(' AND ')}`)
   return kinds.flatMap(kind => {
     const [from, to] = kind.map(object => named.filter(one => one.object === object))
     const [mine, theirs] = directionsOf(kind)
     return (from ?? []).flatMap(one =>
-      (to ?? []).flatMap((other): [Named, Direction[]][] =>
+      (to ?? []).flatMap((other): [RecordRef, Direction[]][] =>
         known.get(one.object, one.id, other.object, other.id)
           ? []
           : [
@@ -122,15 +120,15 @@ function unassociated(
   })
 }
 
-/** The records that a row points at, each once; those that cannot be asked for are left out. */
-function namedBy({ records }: RecordFollowUp, table: string, item: ParsedItem): Named[] {
+/** The records that a row points at, each once, without those that cannot be asked for. */
+function referencedRecords({ records }: RecordFollowUp, table: string, item: ParsedItem): RecordRef[] {
   const rows = records.child === undefined ? [cellsOf(table, item)] : childRows(records.child, item)
   const meant = rows.filter(cell =>
     Object.entries(records.prefer ?? {}).every(([name, value]) => cell(name) === value),
   )
   const named = (meant.length > 0 ? meant : rows).flatMap(cell => {
     const [object, id] = [cell(records.object), cell(records.key)]
-    // The API takes ids in any case and writes them in lower case.
+    // The API accepts ids in any case and returns them in lower case.
     return typeof object === 'string' && typeof id === 'string' && isUuid(id)
       ? [{ object, id: id.toLowerCase() }]
       : []
@@ -150,21 +148,21 @@ function childRows(child: string, { children }: ParsedItem): ReadCell[] {
 }
 
 /**
- * Whether something that happened at an instant may tell more of a record than its list did. Both times are the
- * server's. A list that was never read is still to come, and will show it.
+ * Whether an event at an instant may be newer than the list's last answer for a record. Both times are the server's.
+ * False for a list that was never read: its first pass will show the record.
  */
 function isNewerThanList(
   context: EngineContext,
   { list, table }: { list: string; table: string },
-  record: Named,
+  record: RecordRef,
   at: string | null,
 ): boolean {
-  const listedAt = lastListed(context, list, record.object)
+  const listedAt = lastListedAt(context, list, record.object)
   if (listedAt === null) return false
   return (at !== null && at > listedAt) || !isKnown(context, table, [record.object, record.id])
 }
 
-export function lastListed({ store }: EngineContext, list: string, scope: string): string | null {
+export function lastListedAt({ store }: EngineContext, list: string, scope: string): string | null {
   const [pass] = store.segments.of(list, scope)
   return pass?.listedAt ?? null
 }

@@ -6,20 +6,23 @@ import { quote } from '../../store/database/sql.ts'
 import type { StoredItem } from '../../store/store.ts'
 import type { EngineContext } from '../context.ts'
 import { isUuid } from '../parse/uuid.ts'
-import { changedFeed, isKnown, lastListed } from './changed-records.ts'
+import { changedFeed, isKnown, lastListedAt } from './changed-records.ts'
 
-/** From a record that changed to one that it points at, and from there on: so many steps. */
+/** How many references to follow from a record that changed. */
 const MOST_STEPS = 3
 
-/** A record that was stored because something said that it changed. */
+/** A record that was stored because its change was announced. */
 export interface ChangedRecord {
   object: string
   entry: StoredItem
-  /** Steps from the record that the news was about. */
+  /** Steps from the record whose change was announced. */
   step: number
 }
 
-/** Has new records that changed ones point at read too, and the list of another resource where they are on that. */
+/**
+ * Has new records read that a changed record points at. For a reference to another resource, the whole list of that
+ * resource is read again.
+ */
 export function followRelations(
   context: EngineContext,
   list: string,
@@ -32,7 +35,7 @@ export function followRelations(
   const at = columns.indexOf(changes.values)
   const values = valuesOf(entry.item.cells[at])
   const before = valuesOf(entry.written.before?.[at])
-  // A task of this kind has no event, so that what counts attempts elsewhere counts its steps.
+  // A task without an event time has no retries, so its `attempts` counts steps.
   const add = context.store.prepare(
     'INSERT OR IGNORE INTO sync_tasks (feed, scope, key, due_at, attempts) VALUES (?, ?, ?, ?, ?)',
   )
@@ -41,12 +44,12 @@ export function followRelations(
     if (typeof value !== 'string' || value === '') continue
     const rowsList = listOf(targetResource)
     if (rowsList) {
-      // Who has left is on no list, and would have it read at every change of what once was theirs.
+      // Former members are on no list; without this check each change of their records would trigger a re-read.
       if (value !== before.get(name) && !isKnown(context, rowsList.table, [value]))
-        context.wishes.add(rowsList.id)
+        context.demandedLists.add(rowsList.id)
     } else if (targetObject !== null && isUuid(value) && step < MOST_STEPS) {
       const id = value.toLowerCase()
-      if (lastListed(context, list, targetObject) === null) continue
+      if (lastListedAt(context, list, targetObject) === null) continue
       if (isKnown(context, feed.table, [targetObject, id])) continue
       add.run(changedFeed(list), targetObject, id, context.now(), step + 1)
     }
@@ -72,7 +75,7 @@ function relationsOf(
   return select.all(object) as Relation[]
 }
 
-/** The list that shows all rows of a resource by a key of their own. */
+/** The list that shows all rows of a resource, where it has one without scopes. */
 function listOf(resource: string | null): { id: string; table: string } | undefined {
   const declared = CATALOG.find(({ name }) => name === resource)
   for (const [name, feed] of Object.entries(declared?.feeds ?? {})) {

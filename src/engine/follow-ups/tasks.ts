@@ -4,7 +4,8 @@ import type { Cell } from '../../catalog/row.ts'
 import type { Store, StoredItem } from '../../store/store.ts'
 import { feedNamed } from '../feeds.ts'
 
-function isDoubted({ rowState, suspicions }: Store, feed: string, key: string): boolean {
+/** Whether the row that a feed reads is suspected, withheld or deleted. */
+function isDenied({ rowState, suspicions }: Store, feed: string, key: string): boolean {
   const row = { table: feedNamed(feed).feed.table, scope: '', key }
   const state = rowState(row)
   return state === 'withheld' || state === 'deleted' || suspicions.find(row) !== undefined
@@ -31,8 +32,8 @@ export function writeTask(
   const key = cell(followUp.key)
   if (!met || typeof key !== 'string' || key === '') return
   const sortAt = followUp.sort === undefined ? null : (cell(followUp.sort) as string | null)
-  // A row that is suspected, withheld or deleted is shown again by what names it.
-  const how = followUp.how === 'add' && isDoubted(store, followUp.feed, key) ? 'demand' : followUp.how
+  // Another row names it, so a denied row may have come back: it is read at once.
+  const how = followUp.how === 'add' && isDenied(store, followUp.feed, key) ? 'demand' : followUp.how
   store.tasks[how]({ feed: followUp.feed, key, sortAt, dueAt: now })
   addUrgent(followUp.feed, key)
 }

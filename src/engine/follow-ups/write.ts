@@ -6,7 +6,7 @@ import type { FeedName } from '../feeds.ts'
 import { writeRecordTasks } from './changed-records.ts'
 import { writeTask } from './tasks.ts'
 
-/** Stores rows and writes their follow-ups, in the transaction of the answer. Counts them for the run. */
+/** Stores rows, writes their follow-ups and counts them for the run. Call it in the transaction of the answer. */
 export function writeRows(
   context: EngineContext,
   { resource }: FeedName,
@@ -22,7 +22,7 @@ export function writeRows(
   for (const entry of stored) {
     if (entry.written.status === 'unchanged') continue
     counts.rowsChanged += 1
-    urgent.stored(table, entry)
+    urgent.addNewRow(table, entry)
     if (entry.written.isExtraAlone) continue
     for (const followUp of followUps) {
       if ('records' in followUp) writeRecordTasks(context, followUp, table, entry)

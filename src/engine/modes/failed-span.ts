@@ -11,7 +11,7 @@ import type { ListOf } from '../schedule/schedule.ts'
 import { aloneBackoffMs, isSteppedOver, nextForPage } from './narrowing.ts'
 import { canCutAtEdge, cutOff, type Query } from './pass.ts'
 
-/** A span of a timeline, a page of which failed. */
+/** A span of a timeline in which a page failed. */
 export interface FailedSpan {
   list: ListOf
   feed: TimelineFeed
@@ -21,11 +21,11 @@ export interface FailedSpan {
   error: ParleyError
   /** Failures of the whole feed in a row, this one included. */
   feedFailures: number
-  /** The query of a pass down a segment. */
+  /** The query of a pass over a segment. */
   queryOf(segment: Segment): Query
 }
 
-/** Stores what `nextForPage` decides. A span is only reported where it is put off. */
+/** Does what `nextForPage` decides. A span is reported only when it is put off. */
 export function narrowSpan(context: EngineContext, span: FailedSpan): void {
   const { segment, base, error } = span
   const attempts = segment.attempts + 1
@@ -53,16 +53,16 @@ export function narrowSpan(context: EngineContext, span: FailedSpan): void {
 }
 
 function shrink(context: EngineContext, span: FailedSpan, attempts: number, limit: number): void {
-  const rest = unread(context, span)
+  const rest = unreadPart(context, span)
   const query = { ...span.queryOf(rest), limit: String(limit) }
-  // A span that was stepped over counts how often it was: all requests of one try are one failure.
+  // In a span that was stepped over, all requests of one try count as one failure.
   const state = isSteppedOver(rest) ? {} : { attempts, retryAt: null }
   context.store.segments.save({ ...rest, query, ...state })
 }
 
 function cut(context: EngineContext, span: FailedSpan, attempts: number, at: number): void {
   const { segments } = context.store
-  const rest = unread(context, span)
+  const rest = unreadPart(context, span)
   const older = segments.cut(rest, isoInstant(at))
   const { listedAt, listedRound, passStartedAt, passRound } = rest
   const state = { listedAt, listedRound, passStartedAt, passRound, attempts, retryAt: null }
@@ -74,8 +74,8 @@ function cut(context: EngineContext, span: FailedSpan, attempts: number, at: num
 
 function stepOver(context: EngineContext, span: FailedSpan, failures: number): void {
   const { list, feed, segment, error } = span
-  const rest = unread(context, span)
-  // What it took to find the bad row is no part of how often that row has failed.
+  const rest = unreadPart(context, span)
+  // The failures before the bad row was alone are not failures of that row.
   const attempts = isSteppedOver(segment) ? failures : 1
   const retryAt = context.after(aloneBackoffMs(attempts))
   context.store.segments.save({ ...rest, query: null, attempts, retryAt })
@@ -89,16 +89,16 @@ function stepOver(context: EngineContext, span: FailedSpan, failures: number): v
 
 const whereOf = ({ list }: FailedSpan): FeedName => ({ resource: list.resource, feed: list.id })
 
-/** What the pass has still before it, as a span that is read from its top. */
-function unread({ store: { segments } }: EngineContext, { segment }: FailedSpan): Segment {
+/** The part that the pass has not read, as a span that is read from its top. */
+function unreadPart({ store: { segments } }: EngineContext, { segment }: FailedSpan): Segment {
   const { passStartedAt, passRound, edgeAt } = segment
   const isCut = edgeAt !== null && canCutAtEdge(segment)
   const rest = isCut ? cutOff(segments, segment, edgeAt) : { ...segment, ...NO_PASS }
-  // A span that was listed before is due at once only as a part of the pass under way.
+  // A span that was listed before is due at once only while it belongs to the current pass.
   return { ...rest, ...(segment.listedAt !== null && { passStartedAt, passRound }) }
 }
 
-/** A span that was stepped over is noted apart from the items of its list, since no complete round settles it. */
+/** Spans that were stepped over have a separate feed for rejects, since a complete round does not resolve them. */
 const unreadFeed = ({ id }: ListOf) => `${id}.unread`
 
 const spanName = ({ from, to }: Segment) => `${from} ${to}`
@@ -107,13 +107,13 @@ const spanName = ({ from, to }: Segment) => `${from} ${to}`
 export function noteUnread(context: EngineContext, list: ListOf, span: Segment, error: ParleyError): void {
   const { from, to } = span
   const where = { resource: list.resource, feed: unreadFeed(list) }
-  const reason = `The page that begins here cannot be read: ${error.message}`
+  const reason = `The first page of this span cannot be read: ${error.message}`
   context.store.rejects.note({ ...where, scope: spanName(span), item: { from, to }, reason }, context.now())
   failList(context, { resource: list.resource, feed: list.id }, error)
 }
 
-/** A span could be read after all. */
-export function noteReadable({ store, now }: EngineContext, list: ListOf, segment: Segment): void {
+/** Resolves the reject of a span that could now be read. */
+export function resolveUnread({ store, now }: EngineContext, list: ListOf, segment: Segment): void {
   if (segment.attempts > 0) store.rejects.resolve(unreadFeed(list), spanName(segment), '~', now())
 }
 

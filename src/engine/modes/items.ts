@@ -9,19 +9,19 @@ import { createPlan } from '../scheduler/batches.ts'
 import type { Job, Source } from '../scheduler/job.ts'
 import { ITEM_ANSWERS } from './answers/handlers.ts'
 import { type ItemWork, rejectScope } from './answers/work.ts'
-import { refusal } from './expected.ts'
+import { refusalError } from './expected.ts'
 import { MOST_FAILURES_IN_A_ROW } from './narrowing.ts'
 import { refuseTasks } from './refused-scope.ts'
 
-/** One request a row, newest first: rows that are still pending, then tasks that are due. */
+/** Reads items with one request each, newest first: pending rows, then tasks that are due. */
 
-/** After so many failures in a row the oldest go first: the newest may be bad together. */
+/** After this many failures in a row the oldest go first: all of the newest may be bad. */
 const NEIGHBOURS_IN_A_ROW = 5
 
-/** How often newer keys are looked for while those that were taken from the database are read. */
+/** How often the database is asked for newer keys while a batch is read. */
 const LOOK_MS = 2000
 
-/** Two sources: what the newest end has just told of, and all the rest. */
+/** Two sources: the keys that the newest pages have just brought, and all others. */
 export function createItems(
   context: EngineContext,
   resource: Resource,
@@ -33,7 +33,7 @@ export function createItems(
   const where = { resource: resource.name, feed: id }
   const underWay = new Set<string>()
   const handler = ITEM_ANSWERS[feed.stores]
-  /** Items whose own list goes on on another page. */
+  /** Items whose own list has another page. */
   const continued: { task: Task; work: ItemWork }[] = []
   const { plan: planBatches } = handler
   const plan =
@@ -42,9 +42,9 @@ export function createItems(
       mayBegin: () => resource.parents.every(context.isFinished),
       batches: () => planBatches(context, id),
     })
-  /** Read to its end before the next is taken: where more falls due than can be read, every key has its turn. */
+  /** Read completely before the next batch: every key has its turn even if more falls due than can be read. */
   let batch: Task[] = []
-  /** Keys that came in meanwhile. Read in turns with the batch, which may take minutes. */
+  /** Keys that came since the batch. Read in turns with it, since a batch may take minutes. */
   let arrived: Task[] = []
   let lookedAt = Number.NEGATIVE_INFINITY
   let isTurnOfArrived = false
@@ -63,23 +63,23 @@ export function createItems(
       exceptScopes: backoffs.waitingScopes(id),
     })
 
-  const look = (): Task[] => {
+  const nextTasks = (): Task[] => {
     lookedAt = clock.elapsed()
     const newest = dueTasks('newest')
-    // The newest may fall due again before the next batch is taken.
+    // Otherwise the newest, which may fall due again before the next batch, would be read every time.
     const others = schedule.isTimed && newest.length === schedule.batchSize ? dueTasks('longest-due') : []
     const tasks = [...firstReads(context, id, feed, schedule.batchSize), ...newest, ...others].filter(isFree)
     return [...new Map(tasks.map(task => [nameOf(task), task])).values()]
   }
 
   const refill = () => {
-    batch = look()
+    batch = nextTasks()
     arrived = []
   }
 
   const lookForArrived = () => {
     const known = new Set(batch.map(nameOf))
-    arrived = look().filter(task => !known.has(nameOf(task)))
+    arrived = nextTasks().filter(task => !known.has(nameOf(task)))
   }
 
   const isOutdated = () => schedule.isTimed && clock.elapsed() - lookedAt >= LOOK_MS
@@ -111,10 +111,10 @@ export function createItems(
       },
       refused(status, message) {
         const meaning = feed.expected?.[status]
-        if (meaning === undefined) throw refusal(status, message)
+        if (meaning === undefined) throw refusalError(status, message)
         if (meaning === 'unavailable') {
           const list = handler.list?.(work)
-          if (!list) throw refusal(status, message)
+          if (!list) throw refusalError(status, message)
           refuseTasks(context, { where, scope: task.scope, status, message }, list)
         } else handler.absent(context, work, meaning)
         failures = 0
@@ -135,7 +135,7 @@ export function createItems(
     }
   }
 
-  /** A list that has to wait begins again later: until it ends, all that is written is remembered for its sake. */
+  /** Lists that must wait restart later. While a list is open, the store has to remember every write. */
   const dropContinued = () => {
     for (const { task, work } of continued.splice(0)) {
       underWay.delete(nameOf(task))
@@ -208,7 +208,7 @@ export function createItems(
   ]
 }
 
-/** What the key's task says, or what a pending row would be read as; undefined when it was read meanwhile. */
+/** The task of a key, or the first read of a pending row; undefined when the key was read in the meantime. */
 function urgentTask(
   context: EngineContext,
   id: string,

@@ -4,31 +4,31 @@ import type { Segment } from '../../store/sync/segments.ts'
 import { DAY, HOUR, MINUTE, WEEK } from '../schedule/intervals.ts'
 
 /**
- * What is asked next about something that failed, so that one bad thing never stops its neighbours: what fails is made
- * smaller until the bad part is alone, and that part is put off by itself. Pure.
+ * Decides what to request after a failure, so that one bad row never stops its neighbours: requests get smaller until
+ * the bad row is alone, and only that row is put off. Pure.
  */
 
-/** Failures of a feed in a row after which the feed itself fails, and not what was asked for. */
+/** After this many failures in a row the whole feed counts as failing, not the single request. */
 export const MOST_FAILURES_IN_A_ROW = 10
 
-/** Some part of what failed as a whole is expected to fail: only what cannot be divided is tried as often as others. */
+/** Attempts of a request that is a part of a failed one: some part is expected to fail and will be divided further. */
 export const ATTEMPTS_OF_A_PART = 2
 
 type Growth = Omit<Backoff, 'jitter'>
 
-/** How long something that could not be read by itself is left alone. */
+/** How long to wait before a key or span that fails alone is asked for again. */
 const ALONE: Growth = { firstMs: 2 * HOUR, mostMs: WEEK }
 
 /**
- * More failures of a feed in a row than its page alone needs to be narrowed down say nothing about the newest rows: the
- * whole list fails. (Half a minute of errors once cut the newest span two weeks ahead, and new rows waited for audits.)
+ * The most failures in a row that narrowing one page down can cause. After more, the whole list fails, and the newest
+ * span must not be cut. (Half a minute of errors once cut it two weeks ahead, and new rows waited for audits.)
  */
 export const FAILURES_OF_ONE_PAGE = 4
 
 /** How long to wait for a feed that answers nothing. */
 const FEED: Growth = { firstMs: 5_000, mostMs: 15 * MINUTE }
 
-/** How long a key, or a span that cannot be divided any more, is left alone, in ms. */
+/** How long to wait before a key, or a span that cannot be divided further, is asked for again, in ms. */
 export function aloneBackoffMs(failures: number): number {
   return longestBackoffMs(ALONE, failures)
 }
@@ -38,7 +38,7 @@ export function pageBackoffMs(failures: number): number {
   return longestBackoffMs(FEED, failures)
 }
 
-/** The parts to ask for in place of keys that one request named and that failed together; none for a single key. */
+/** The two parts to ask for after a request for several keys failed; none for a single key. */
 export function halves<T>(keys: readonly T[]): (readonly T[])[] {
   if (keys.length < 2) return []
   const middle = Math.ceil(keys.length / 2)
@@ -51,49 +51,47 @@ export interface FailedPage {
   attempts: number
   /** Rows asked for. */
   limit: number
-  /** Of the error. */
+  /** The error's code. */
   code: string
-  /** The same request may be answered a little later. */
+  /** True when the same request may succeed a little later. */
   mayPass: boolean
 }
 
-/** A page of a list in time order, with what its pass has still before it. */
+/** A page of a list in time order, with the span that its pass has not read. */
 export interface FailedTimelinePage extends FailedPage {
-  /** The instants between which rows are unread; null where the axis has no end. */
+  /** The ends of the unread span; null for an open end. */
   from: string | null
   to: string | null
   now: number
   /** Failures of the whole feed in a row, this one included. */
   feedFailures: number
-  /** Rows that a pass with smaller pages reads again before it gets to this page. */
+  /** Rows that a pass with smaller pages reads again before it reaches this page. */
   rowsAgain: number
 }
 
 export type NextForPage =
   /** The same page after a wait. */
   | { step: 'wait' }
-  /** The same place with so many rows a page. */
+  /** The same place with `limit` rows a page. */
   | { step: 'shrink'; limit: number }
-  /**
-   * The first row fails, wherever it lies: the span is cut at this instant, in ms, and each part asked for by itself.
-   */
+  /** A page of one row fails: cut the span at this instant, in ms, and ask for each part. */
   | { step: 'cut'; at: number }
   /** The bad row is alone. */
   | { step: 'step-over' }
 
 const LIMITS = [10, 1]
 
-/** A bound is asked for rounded up to a millisecond, so that a narrower span would hold the same rows. */
+/** Queries round the upper bound up by a millisecond, so a narrower span would hold the same rows. */
 const NARROWEST_MS = 2
 
-/** Where the axis has no end, the first cut lies so near and each further one four times as far. */
+/** In a span with an open end, the first cut is this near, and each further one four times as far. */
 const FIRST_REACH_MS = 1000
 const LONGEST_REACH_MS = 100 * 365 * DAY
 
-/** In a span that cannot be divided, smaller pages are only worth it where they soon get to the bad row. */
+/** In a span that cannot be divided, smaller pages pay only if they soon reach the bad row. */
 const MOST_ROWS_AGAIN = 100
 
-/** The year 1: years before it are written with a sign, and sort elsewhere. */
+/** The year 1: earlier years are written with a sign, so their text does not sort by time. */
 const EARLIEST_MS = Date.parse('0001-01-01T00:00:00.000Z')
 
 export function nextForPage(page: FailedTimelinePage): NextForPage {
@@ -115,11 +113,11 @@ export interface FailedPeriodPage extends FailedPage {
   to: string | null
   /** Failures of the whole feed in a row, this one included. */
   feedFailures: number
-  /** Another period was answered by this process. */
+  /** True when another period was answered in this process. */
   isAnswered: boolean
 }
 
-/** A log's period is cut where the rest of the log is answered: each part of it holds fewer rows. */
+/** A log's period is cut only if other periods are answered: each part then has fewer rows. */
 export function nextForPeriod({
   from,
   to,
@@ -135,7 +133,7 @@ export function nextForPeriod({
   return { step: 'cut', at: Math.floor((begin + end) / 2) }
 }
 
-/** A period that is no longer than this is not divided. */
+/** Periods of this length or shorter are not divided. */
 export const SHORTEST_PERIOD_MS = MINUTE
 
 /** A list that cannot be cut is read from its top with smaller pages, once. */
@@ -148,7 +146,7 @@ export function nextForPass(page: FailedPage): Extract<NextForPage, { step: 'wai
 
 const TOO_LARGE = 'response-too-large'
 
-/** Faults that the size of a page, or a row on it, may be the reason of. */
+/** Faults that the size of a page, or a row on it, may cause. */
 const OF_THE_PAGE: ReadonlySet<string> = new Set<RetryCause | typeof TOO_LARGE>([
   'server',
   'timeout',
@@ -158,8 +156,8 @@ const OF_THE_PAGE: ReadonlySet<string> = new Set<RetryCause | typeof TOO_LARGE>(
 ])
 
 /**
- * Refusals of lists to which the API's description gives a meaning: the request is wrong, or the whole list may not be
- * read. Any other, such as a 410, may be due to one row.
+ * Refusals that the API's description explains for the whole list: the request is wrong, or the list may not be read.
+ * Any other, such as a 410, may be due to one row.
  */
 const OF_THE_WHOLE_LIST: ReadonlySet<string> = new Set(['refused-400', 'refused-403', 'refused-404'])
 
@@ -173,7 +171,7 @@ function cutAt({ attempts, now, ...bounds }: FailedTimelinePage): number | undef
   const from = bounds.from === null ? null : Date.parse(bounds.from)
   const to = bounds.to === null ? null : Date.parse(bounds.to)
   const reach = Math.min(FIRST_REACH_MS * 4 ** attempts, LONGEST_REACH_MS)
-  // The newest span gets every row that is still to come: what is read must not be narrowed away from it.
+  // The newest span receives all future rows, so it is cut after now.
   if (to === null) return Math.max(now, from ?? now) + reach
   if (from === null) {
     const at = Math.max(to - reach, EARLIEST_MS)
@@ -182,20 +180,20 @@ function cutAt({ attempts, now, ...bounds }: FailedTimelinePage): number | undef
   return Math.floor((from + to) / 2)
 }
 
-/** Whether a span of event time cannot be divided any more. */
+/** Whether a span of event time cannot be divided further. */
 export function isNarrowest(from: string | null, to: string | null): boolean {
   return from !== null && to !== null && Date.parse(to) - Date.parse(from) <= NARROWEST_MS
 }
 
-/** Whether it is known of a span that it holds a row that cannot be read. */
+/** Whether a span is known to hold a row that cannot be read. */
 export function isSteppedOver({ from, to, retryAt }: Pick<Segment, 'from' | 'to' | 'retryAt'>): boolean {
   return retryAt !== null && isNarrowest(from, to)
 }
 
-/** After so many pages of fewer rows than usual were answered in a row, larger ones are asked for again. */
+/** After this many smaller pages in a row, larger pages are requested again. */
 const PAGES_BEFORE_GROWTH = 10
 
-/** How many rows to ask for after pages of `limit` rows were answered; at most `most`. */
+/** How many rows to ask for after `pages` pages of `limit` rows were answered; at most `most`. */
 export function limitAfter(pages: number, limit: number, most: number): number {
   return pages < PAGES_BEFORE_GROWTH ? limit : Math.min(most, limit * 10)
 }

@@ -3,15 +3,14 @@ import type { Resource, SnapshotFeed } from '../../catalog/resource.ts'
 import type { EngineContext } from '../context.ts'
 import { scaled, usualIntervalMs } from '../schedule/intervals.ts'
 import type { Job, Source } from '../scheduler/job.ts'
-import { refusal } from './expected.ts'
+import { refusalError } from './expected.ts'
 import type { Query } from './pass.ts'
 import { keyOf, storeItems } from './snapshot.ts'
 
 /**
- * Looks at the newest end of a list of keys as often as the list is usually read, where a whole pass takes so long
- * that it is made more rarely. A look ends with the first page that brings nothing new. It says nothing about what is
- * gone, and where the list is in another order, the next whole pass brings what the look has missed. Kept in memory:
- * a restart costs one more look.
+ * Reads the newest end of a list of keys at the list's usual interval, when a whole pass takes so long that passes are
+ * rarer. It stops at the first page without new keys, and denies nothing. If the list is in another order, the next
+ * whole pass brings the keys that it missed. Kept in memory: a restart costs one more read.
  */
 export function createNewestKeys(
   context: EngineContext,
@@ -53,13 +52,13 @@ export function createNewestKeys(
       request: { resource: resource.name, route: feed.list.path, path: feed.list.path, query },
       answer(value, reply) {
         const page = readPage(feed.list.paging, value, query)
-        const news = page.items
+        const newKeys = page.items
           .flatMap(item => keyOf(item, feed.keyFields) ?? [])
           .filter(key => !isKnown(key))
         const [pass] = store.segments.of(id, '')
         if (pass) storeItems(context, { resource, id, feed, pass }, page, reply)
         const next = JSON.stringify(page.next)
-        if (news.length === 0 || page.next === null || asked.has(next)) {
+        if (newKeys.length === 0 || page.next === null || asked.has(next)) {
           end()
           return
         }
@@ -67,7 +66,7 @@ export function createNewestKeys(
         cursor = page.next
       },
       refused(status, message) {
-        throw refusal(status, message)
+        throw refusalError(status, message)
       },
       failed(error) {
         end()

@@ -4,16 +4,16 @@ import { isoInstant } from '../../clock.ts'
 import type { KeyRange } from '../../store/deletions/seen.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
-import { denied } from '../deletions/denial.ts'
-import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../deletions/doubts.ts'
+import { noteDenial } from '../deletions/denial.ts'
+import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../deletions/missed-rows.ts'
 import { probeLater } from '../deletions/probe-later.ts'
 import { isAskable } from '../deletions/probes.ts'
 import { noteUnlisted } from '../deletions/unlisted.ts'
 import { scaled } from '../schedule/intervals.ts'
 import type { Batches } from '../scheduler/batches.ts'
-import { withPassEnded } from './pass.ts'
+import { segmentAfterPass } from './pass.ts'
 
-/** Keys that are compared, or forgotten, at a time. */
+/** Keys that are compared, or forgotten, in one transaction. */
 const KEYS_AT_ONCE = 2000
 
 /** A pass over a whole list, whose last page is stored. */
@@ -22,17 +22,17 @@ export interface EndedPass {
   id: string
   feed: SnapshotFeed
   pass: Segment
-  /** The list changed its size on the way, which may have hidden a row between two pages: nothing counts as missing. */
+  /** The list's size changed during the pass, which may have hidden a row between two pages: no row counts as missing. */
   resized: boolean
 }
 
 /**
- * Denies the rows that the pass has not seen, range by range of their keys. The first batch is done with the last page,
- * and mostly it is all. Until the last the segment keeps the checkpoint of that page: a process that is killed before
- * is followed by one that asks for the page once more and compares from the start.
+ * Denies the rows that the pass has not seen, by ranges of keys. The first batch runs in the transaction of the last
+ * page, and is usually the only one. Until the last batch the segment keeps the checkpoint of that page: if the process
+ * is killed, the next one requests the page again and compares from the start.
  */
 export function* endPass(context: EngineContext, ended: EndedPass): Batches {
-  const { store, doubts } = context
+  const { store, missedRows } = context
   const { resource, id, feed, pass, resized } = ended
   const rows = { table: feed.table, scope: pass.scope }
   let missed = 0
@@ -45,11 +45,11 @@ export function* endPass(context: EngineContext, ended: EndedPass): Batches {
       missed += denyUnseen(context, ended, { after, upTo }, missed)
     } while (upTo !== undefined)
   }
-  doubts.missed(pass.id, missed)
-  doubts.passEnded(pass.id, missed > 0)
+  missedRows.note(pass.id, missed)
+  missedRows.passEnded(pass.id, missed > 0)
   for (const key of feed.always ?? [])
     store.tasks.add({ feed: `${resource.name}.detail`, key, dueAt: context.now() })
-  store.segments.save(withPassEnded(pass))
+  store.segments.save(segmentAfterPass(pass))
   if (pass.passStartedAt && !feed.scope) store.state.fresh(resource.name, pass.passStartedAt)
   yield* forgetSeen(context, id, pass.scope)
 }
@@ -58,7 +58,7 @@ export function* forgetSeen({ store }: Pick<EngineContext, 'store'>, feed: strin
   while (store.seen.forget(feed, scope, KEYS_AT_ONCE)) yield
 }
 
-/** @param before how many other rows are newly suspected. Returns how many of the range are. */
+/** Returns how many rows of the range are newly suspected. @param before how many others of the pass are */
 function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange, before: number): number {
   const { id, feed, pass } = ended
   const { evidence, table } = feed
@@ -73,22 +73,22 @@ function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange, b
   )
 }
 
-/** Only a pass that began after the first denial is another one. */
+/** A pass confirms only denials from before its start. */
 function denyByPass(
   context: EngineContext,
   { feed: { table }, pass }: EndedPass,
   keys: readonly string[],
 ): number {
-  // Rows of a table with one key column have no scope, whatever the scope of the list.
+  // Rows of a table with one key column have no scope, even if the list has one.
   const scope = tableNamed(table).key.length > 1 ? pass.scope : ''
-  let news = 0
+  let suspected = 0
   for (const key of keys) {
     const row = { table, scope, key }
     const known = context.store.suspicions.find(row)
-    if (!known) news += 1
-    denied(context, row, { confirms: known !== undefined && known.since < (pass.passStartedAt ?? '') })
+    if (!known) suspected += 1
+    noteDenial(context, row, { confirms: known !== undefined && known.since < (pass.passStartedAt ?? '') })
   }
-  return news
+  return suspected
 }
 
 interface Unlisted {
@@ -98,8 +98,8 @@ interface Unlisted {
 }
 
 /**
- * What the list does not show is read singly, which decides. What that still returns is noted as unlisted, so that
- * it is not read again for that reason before a week has passed.
+ * Rows that the list does not show are read one by one, and that read decides. They are noted as unlisted, so that a
+ * row that still exists is not read again for that reason within a week.
  */
 function readUnlisted(
   context: EngineContext,
@@ -111,9 +111,9 @@ function readUnlisted(
   const isMany = before + due.length > MANY_MISSING
   for (const key of due) {
     const row = { table: feed.table, scope: '', key }
-    const verdict = store.rowState(row) === 'open' ? denied(context, row, { confirms: false }) : undefined
+    const verdict = store.rowState(row) === 'open' ? noteDenial(context, row, { confirms: false }) : undefined
     const task = { feed: `${resource.name}.detail`, key }
-    // A backfill reads every detail in its round anyway, and most of what is on no list is still there.
+    // A backfill reads every detail in its round anyway, and most unlisted rows still exist.
     if (!schedule.isTimed || verdict?.state !== 'suspected')
       store.tasks.demand({ ...task, dueAt: context.now() })
     else {

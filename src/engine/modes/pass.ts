@@ -5,18 +5,18 @@ import type { EngineContext } from '../context.ts'
 import type { FeedName } from '../feeds.ts'
 import type { Reply } from '../scheduler/job.ts'
 
-/** What all passes over a list share: their begin, their end, and what to do when a cursor leads nowhere. */
+/** What all passes over a list share: their start, their end, and the recovery from a dead cursor. */
 
 export type Query = Readonly<Record<string, string>>
 
-/** The pass's begin by the server's clock and its round, kept from the first page on. */
-export function withPassBegun(
+/** The segment with the start of its pass, by the server's clock, and its round: both as of the first page. */
+export function segmentInPass(
   segment: Segment,
   context: EngineContext,
   feed: FeedName,
   reply: Reply,
 ): Segment {
-  context.wishes.delete(feed.feed)
+  context.demandedLists.delete(feed.feed)
   return {
     ...segment,
     unavailableSince: null,
@@ -25,11 +25,11 @@ export function withPassBegun(
   }
 }
 
-/** The state of a segment whose last request was answered. */
+/** State of a segment whose last request was answered. */
 export const NOT_FAILED = { attempts: 0, retryAt: null } satisfies Partial<Segment>
 
-/** The pass reached the end. */
-export function withPassEnded(segment: Segment): Segment {
+/** The segment after its pass has reached the end. */
+export function segmentAfterPass(segment: Segment): Segment {
   return {
     ...segment,
     ...NO_PASS,
@@ -41,31 +41,31 @@ export function withPassEnded(segment: Segment): Segment {
   }
 }
 
-/** The pass is to begin again at the top; what it stored stays. */
-export function restartedPass(segment: Segment): Segment {
+/** The segment with its pass to start again from the top. Stored rows stay. */
+export function segmentToRestart(segment: Segment): Segment {
   return { ...segment, ...NO_PASS, restarts: segment.restarts + 1 }
 }
 
 /**
- * What is kept of a pass that failed: its checkpoint, unless that is what failed, or every later run would ask with
- * the same dead cursor.
+ * The segment after its pass has failed. It keeps its checkpoint, unless the cursor is dead: every later run would ask
+ * with it again.
  */
-export function abandonedPass(segment: Segment, error: ParleyError): Segment {
-  const isDead = Object.values(SETBACKS).some(({ code }) => code === error.code)
+export function segmentAfterFailure(segment: Segment, error: ParleyError): Segment {
+  const isDead = Object.values(DEAD_CURSORS).some(({ code }) => code === error.code)
   return isDead ? { ...segment, ...NO_PASS, restarts: 0 } : segment
 }
 
 export interface LoopGuards {
-  /** Notes what is about to be asked for; a pass that begins again is forgotten first. */
+  /** Notes the page that is about to be requested. The first page of a pass forgets the earlier pass. */
   asking(segment: Segment): void
-  /** Whether the next page is one that this pass has asked for before. */
+  /** Whether this pass has already requested the next page. */
   repeats(segment: Segment, next: Query | null): boolean
   ended(segment: Segment): void
 }
 
 /**
- * Notices passes that turn in circles. Kept in memory: after a restart a circle is read once more at most. Asking
- * again for the same page, because its answer was lost, is no circle.
+ * Notices passes whose cursors form a loop. Kept in memory: after a restart a loop is read at most once more. A request
+ * for the same page again, because its answer was lost, is no loop.
  */
 export function createLoopGuards(): LoopGuards {
   const guards = new Map<number, CursorGuard>()
@@ -83,61 +83,68 @@ export function createLoopGuards(): LoopGuards {
   }
 }
 
-export type Setback = 'refused' | 'repeated'
+/** Why a cursor leads to no new page. */
+export type DeadCursor = 'refused' | 'repeated'
 
-const SETBACKS: Readonly<Record<Setback, { code: string; says: string }>> = {
+const DEAD_CURSORS: Readonly<Record<DeadCursor, { code: string; message: string }>> = {
   refused: {
     code: 'cursor-refused',
-    says: 'The API refused a cursor that it had given, also after a new start',
+    message: 'The API refused its own cursor, and again after the list was restarted from the top',
   },
-  repeated: { code: 'paging-stuck', says: 'The API gave the same cursor twice, also after a new start' },
+  repeated: {
+    code: 'paging-stuck',
+    message: 'The API returned the same cursor twice, so the list cannot be read to its end',
+  },
 }
 
-export function setbackError(setback: Setback): ResourceError {
-  const { code, says } = SETBACKS[setback]
-  return new ResourceError(says, {
+export function deadCursorError(cause: DeadCursor): ResourceError {
+  const { code, message } = DEAD_CURSORS[cause]
+  return new ResourceError(message, {
     code,
-    hint: 'Run it again later; when it stays so, the list cannot be read to its end at present.',
+    hint: 'Try again later. If the error stays, report it to the provider of the API.',
   })
 }
 
-/** Cuts a segment and returns the older part, which was last listed when the whole was. */
+/**
+ * Cuts a segment at an instant; with a pass under way, its newer part then counts as listed. Returns the older part,
+ * which keeps the time when the whole was last listed.
+ */
 export function cutOff(segments: Segments, segment: Segment, at: string): Segment {
   const { listedAt, listedRound } = segment
   const older = { ...segments.cut(segment, at), listedAt, listedRound }
   segments.save(older)
-  if (segment.edgeAt !== null) segments.save({ ...withPassEnded(segment), from: at })
+  if (segment.edgeAt !== null) segments.save({ ...segmentAfterPass(segment), from: at })
   return older
 }
 
 /**
- * Leaves what a pass has still before it, from an instant on, to a separate pass. The pass itself keeps its query
- * and cursor, also while its next page is asked for, and ends when it has passed that instant.
+ * Gives the part of a pass that is older than an instant to a separate pass. The pass itself keeps its query and
+ * cursor, even while a request for its next page is in flight, and ends when it passes that instant.
  */
-export function leaveRest(segments: Segments, segment: Segment, at: string): void {
+export function splitPass(segments: Segments, segment: Segment, at: string): void {
   const { listedAt, listedRound, passStartedAt, passRound } = segment
   const rest = segments.cut(segment, at)
-  // What was listed before is due at once only as a part of the pass under way.
+  // A part that was listed before is due at once only while it belongs to the current pass.
   segments.save({ ...rest, listedAt, listedRound, ...(listedAt !== null && { passStartedAt, passRound }) })
 }
 
-/** Whether the pass has left its segment's top and not reached its end. */
+/** Whether the pass stands below its segment's top and above its end. */
 export function canCutAtEdge({ edgeAt, from, to }: Segment): boolean {
   return edgeAt !== null && (to === null || edgeAt < to) && (from === null || edgeAt > from)
 }
 
 /**
- * A timeline's cursor leads nowhere. Everything so far has been read without a gap, so the segment is cut
- * there: the part above counts as listed, and the rest gets a query of its own, which no cursor is needed for. Where
- * the pass had not got anywhere yet, it begins again, once.
- * @throws ResourceError when it had begun again already
+ * Goes on after a dead cursor of a timeline. The pass has no gap so far, so the segment is cut where the pass stands:
+ * the newer part counts as listed, and the older part gets a separate query, which needs no cursor. A pass that has
+ * made no progress restarts once.
+ * @throws ResourceError when the pass was already restarted
  */
-export function cutWhereItStands(segments: Segments, segment: Segment, setback: Setback): void {
+export function recoverFromDeadCursor(segments: Segments, segment: Segment, cause: DeadCursor): void {
   const { edgeAt } = segment
   if (edgeAt !== null && canCutAtEdge(segment)) {
     cutOff(segments, segment, edgeAt)
     return
   }
-  if (segment.restarts > 0) throw setbackError(setback)
-  segments.save(restartedPass(segment))
+  if (segment.restarts > 0) throw deadCursorError(cause)
+  segments.save(segmentToRestart(segment))
 }

@@ -13,29 +13,29 @@ import { putOffList } from '../schedule/put-off.ts'
 import type { ListOf } from '../schedule/schedule.ts'
 import { createTurns } from '../schedule/turns.ts'
 import type { Job, Reply, Source } from '../scheduler/job.ts'
-import { expectedOrFault } from './expected.ts'
-import { noteReadable, noteUnread } from './failed-span.ts'
+import { handleRefusal } from './expected.ts'
+import { noteUnread, resolveUnread } from './failed-span.ts'
 import { ATTEMPTS_OF_A_PART, aloneBackoffMs, nextForPeriod, SHORTEST_PERIOD_MS } from './narrowing.ts'
 import {
   createLoopGuards,
+  deadCursorError,
   type LoopGuards,
   NOT_FAILED,
   type Query,
-  restartedPass,
-  setbackError,
-  withPassBegun,
-  withPassEnded,
+  segmentAfterPass,
+  segmentInPass,
+  segmentToRestart,
 } from './pass.ts'
 
 /**
- * A log read in periods with an exclusive end (spec: access logs). The newest period is an hour, so that only an
- * hour or two are ever read again; before it lie periods of 31 days, back until three in a row are empty.
+ * Reads a log in periods with an exclusive end (spec: access logs). The newest period is an hour long, so that no more
+ * than an hour or two is read again. Older periods are 31 days long, back to three empty ones in a row.
  */
 
 /** The longest span that a request may name (spec: Limits). */
 const LONGEST_PERIOD_MS = 31 * DAY
 
-/** A period is closed when it was read at least so long after it ended. */
+/** A period is closed when it was read at least this long after its end. */
 const SETTLED_AFTER_MS = HOUR
 
 const EMPTY_IN_A_ROW = 3
@@ -61,7 +61,7 @@ export function createPeriodic(
   const periods = () => store.segments.of(id, '')
   const due = () => periods().filter(period => schedule.isListDue(list, period))
 
-  /** In the daemon the next period is planned when the open one falls due. */
+  /** In the daemon, the next period is planned when the open one falls due. */
   const isPlanned = () => planned || (schedule.isTimed && due().length === 0 && isNewestOpen(periods()))
 
   const job = (period: Segment): Job => {
@@ -75,25 +75,25 @@ export function createPeriodic(
       ...(period.attempts > 0 ? { attempts: ATTEMPTS_OF_A_PART } : {}),
       answer(value, reply) {
         const work = { resource, id, feed, period, query, guards }
-        noteReadable(context, list, period)
+        resolveUnread(context, list, period)
         feedFailures = 0
         isAnswered = true
         if (!applyPage(context, work, value, reply, endIgnored)) return
         endIgnored = true
-        context.fail(where, endNotUnderstood(options.accessLogEndParameter))
+        context.fail(where, endParameterError(options.accessLogEndParameter))
       },
       refused(status, message) {
         if (status === 400 && period.cursor) {
-          if (period.restarts > 0) throw setbackError('refused')
-          store.segments.save(restartedPass(period))
+          if (period.restarts > 0) throw deadCursorError('refused')
+          store.segments.save(segmentToRestart(period))
           return
         }
         if (status === 400 && !endIgnored && period.to !== null) {
           endIgnored = true
-          context.fail(where, endNotUnderstood(options.accessLogEndParameter))
+          context.fail(where, endParameterError(options.accessLogEndParameter))
           return
         }
-        expectedOrFault(context, where, feed.expected, status, message)
+        handleRefusal(context, where, feed.expected, status, message)
       },
       failed(error) {
         feedFailures += 1
@@ -110,8 +110,8 @@ export function createPeriodic(
   }
 
   /**
-   * Periods go by the server's clock, so where no answer has told it yet, one is asked for. A refusal tells it too,
-   * and what is refused is known once a period is asked for.
+   * Periods follow the server's clock, so a request is made to learn it when no answer has shown it yet. Even a 400
+   * shows it; the first period's request then finds out what is refused.
    */
   const clockJob = (): Job => {
     const now = context.server.now()
@@ -131,7 +131,7 @@ export function createPeriodic(
       answer: assumeClock,
       refused(status, message) {
         if (status === 400) assumeClock()
-        else expectedOrFault(context, where, feed.expected, status, message)
+        else handleRefusal(context, where, feed.expected, status, message)
       },
       failed(error) {
         context.backOff(where, error)
@@ -178,7 +178,7 @@ interface FailedPeriod {
   isAnswered: boolean
 }
 
-/** Stores what `nextForPeriod` decides, so that one bad entry does not hide a month. */
+/** Does what `nextForPeriod` decides, so that one bad entry does not hide a month. */
 function narrowPeriod(context: EngineContext, failed: FailedPeriod): void {
   const { list, period, error, feedFailures, isAnswered } = failed
   const { segments } = context.store
@@ -207,19 +207,19 @@ function narrowPeriod(context: EngineContext, failed: FailedPeriod): void {
   }
 }
 
-function endNotUnderstood(parameter: string): ResourceError {
-  return new ResourceError(`The API does not understand the end of a period as ?${parameter}=`, {
+function endParameterError(parameter: string): ResourceError {
+  return new ResourceError(`The API does not accept ?${parameter}= as the end of a period`, {
     code: 'end-parameter',
-    hint: 'Set access_log.end_parameter to the name that the API uses; until then the log is read from its start.',
+    hint: 'Set access_log.end_parameter to the name that the API uses. Until then, periods are read without an end.',
   })
 }
 
-/** The newest period stays open until another follows it: as long as one is open, the log falls due again. */
+/** The newest period stays open until the next one follows. While a period is open, the log falls due again. */
 function isNewestOpen([newest]: readonly Segment[]): boolean {
   return newest !== undefined && !newest.closed
 }
 
-/** Tiles the time since the newest period; at first the last hour and the 31 days before it. */
+/** Adds periods for the time since the newest one; at first, for the last hour and the 31 days before it. */
 function planPeriods(context: EngineContext, id: string): void {
   const { store } = context
   const end = context.server.now()
@@ -239,7 +239,7 @@ function planPeriods(context: EngineContext, id: string): void {
   extendBack(context, id)
 }
 
-/** Periods planned by a clock that was ahead: what was read of the future was not read to its end. */
+/** Removes or reopens periods of the future, which a clock that was ahead has planned. */
 function dropFuture({ store }: EngineContext, id: string, now: number): void {
   for (const period of store.segments.of(id, '')) {
     if (period.from !== null && Date.parse(period.from) > now) store.segments.remove(period)
@@ -255,7 +255,7 @@ function addPeriod({ store, options }: EngineContext, id: string, from: number, 
   store.segments.add({ feed: id, scope: '', ...bounds })
 }
 
-/** Each hour closes a period, so closed neighbours become one as long as a request may still name its span. */
+/** Each hour closes a period, so closed neighbours are joined while a request may still name the joined span. */
 function joinClosed(segments: Segments, id: string): void {
   let newer: Segment | undefined
   for (const period of segments.of(id, '')) {
@@ -268,12 +268,12 @@ function spanMs(from: string | null, to: string | null): number {
   return Date.parse(to ?? '') - Date.parse(from ?? '')
 }
 
-/** What is stepped over may never be read, and nothing older waits for it. */
+/** A period that was stepped over may never be readable, so older ones do not wait for it. */
 function isUnread({ listedAt, from, to }: Segment): boolean {
   return listedAt === null && !(spanMs(from, to) <= SHORTEST_PERIOD_MS)
 }
 
-/** Once the oldest period is read, the one before it follows, until as long as three in a row is empty. */
+/** Once the oldest period is read, adds the one before it, until the length of three in a row is empty. */
 function extendBack(context: EngineContext, id: string): void {
   const periods = context.store.segments.of(id, '')
   const last = periods.at(-1)
@@ -295,7 +295,7 @@ interface PeriodWork {
   guards: LoopGuards
 }
 
-/** Returns true when the page shows that the end parameter is not understood. */
+/** Returns true when the page shows that the API ignores the end parameter. */
 function applyPage(
   context: EngineContext,
   work: PeriodWork,
@@ -307,7 +307,7 @@ function applyPage(
   const { resource, id, feed, query } = work
   const where = { resource: resource.name, feed: id }
   const page = readPage(feed.list.paging, value, query)
-  const period = { ...withPassBegun(work.period, context, where, reply), ...NOT_FAILED }
+  const period = { ...segmentInPass(work.period, context, where, reply), ...NOT_FAILED }
   const parse = context.parser(feed.table)
   const report = context.report(where, '')
   const columns = Object.keys(tableNamed(feed.table).columns)
@@ -328,7 +328,7 @@ function applyPage(
     ...period,
     cursor: page.next,
     pages: period.pages + 1,
-    // Undated entries stand in every period, so they must not keep the pass towards older periods from ending.
+    // Undated entries appear in every period. If they counted, no period would be empty and none would be the oldest.
     rows: (period.pages === 0 ? 0 : period.rows) + inside.filter(entry => timeOf(entry) !== null).length,
     edgeAt: numbered.edgeAt,
     edgeKeys: numbered.edgeKeys,
@@ -337,8 +337,8 @@ function applyPage(
     endIgnored && entries.length > 0 && entries.every(entry => (timeOf(entry) ?? '') < (period.from ?? ''))
   if (page.next === null || past) endPeriod(context, work, reached)
   else if (work.guards.repeats(period, page.next)) {
-    if (period.restarts > 0) throw setbackError('repeated')
-    store.segments.save(restartedPass(period))
+    if (period.restarts > 0) throw deadCursorError('repeated')
+    store.segments.save(segmentToRestart(period))
   } else store.segments.save(reached)
   return false
 }
@@ -348,7 +348,7 @@ function isBeyond(time: string | null, { to }: Segment): boolean {
   return time !== null && to !== null && time >= to
 }
 
-/** Entries without a time cannot be placed, so they are taken as listed. */
+/** Entries without a time cannot be assigned to a period, so every period that lists them has them. */
 function isInside(time: string | null, { from, to }: Segment): boolean {
   if (time === null) return true
   return (from === null || time >= from) && (to === null || time < to)
@@ -361,9 +361,9 @@ interface Numbered {
 }
 
 /**
- * The API gives entries no id, so theirs is a digest of all fields and of the number among those alike. Entries
- * alike in every field have the same time and so lie together, perhaps across two pages: the digests at the last
- * page's end are kept with the checkpoint.
+ * The API gives entries no id, so theirs is a digest of all fields and of a number among equal entries. Equal entries
+ * have the same time and follow each other, perhaps across two pages, so the checkpoint keeps the digests from the end
+ * of the last page.
  */
 function identify(
   entries: readonly ParsedItem[],
@@ -396,7 +396,7 @@ function digestOf(text: string): string {
 function endPeriod(context: EngineContext, { resource, id, guards }: PeriodWork, period: Segment): void {
   const { store } = context
   guards.ended(period)
-  const ended = withPassEnded(period)
+  const ended = segmentAfterPass(period)
   const settledAt = Date.parse(period.to ?? '') + scaled(SETTLED_AFTER_MS, context.options)
   store.segments.save({ ...ended, closed: Date.parse(ended.listedAt ?? '') >= settledAt })
   const [newest] = store.segments.of(id, '')

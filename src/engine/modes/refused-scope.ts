@@ -4,19 +4,19 @@ import type { RowKey } from '../../store/deletions/suspicions.ts'
 import type { EngineContext } from '../context.ts'
 import type { FeedName } from '../feeds.ts'
 import { DAY } from '../schedule/intervals.ts'
-import { accessLost } from './expected.ts'
+import { accessLostError } from './expected.ts'
 
 /**
- * What it means that the API refuses one scope of a feed, such as the records of one CRM object, as not offered. It
- * depends on what the list of that scope has given before:
+ * The API may refuse one scope of a feed, such as the records of one CRM object, as not offered. What follows depends on
+ * what the scope's list returned before:
  *
- * | standing      | the resource | asked again                                     |
+ * | history       | the resource | asked again                                     |
  * | ------------- | ------------ | ----------------------------------------------- |
  * | has-rows      | is failing   | after 5 s, then after longer waits up to 15 min  |
  * | was-listed    | goes on      | after a minute, then after longer waits          |
  * | never-offered | goes on      | before a day is over, also by the next process   |
  */
-export type Standing = 'has-rows' | 'was-listed' | 'never-offered'
+export type ScopeHistory = 'has-rows' | 'was-listed' | 'never-offered'
 
 /** The list that shows all rows of a scope. */
 export interface ScopeList {
@@ -27,16 +27,16 @@ export interface ScopeList {
   scope: string
 }
 
-export function standingOf(
+export function scopeHistory(
   { store }: Pick<EngineContext, 'store'>,
   { list, feed, scope }: ScopeList,
-): Standing {
+): ScopeHistory {
   if (store.hasLiveRows(feed.table, scope)) return 'has-rows'
   const wasListed = store.segments.of(list, scope).some(({ listedAt }) => listedAt !== null)
   return wasListed ? 'was-listed' : 'never-offered'
 }
 
-/** Whether a scope's list is one of ours that was not refused as not offered when it was last read. */
+/** Whether a scope has a list that was not refused as not offered at its last read. */
 export function isOffered(
   { store }: Pick<EngineContext, 'store'>,
   { list, scope }: Pick<ScopeList, 'list' | 'scope'>,
@@ -52,20 +52,20 @@ interface Refusal {
   message: string
 }
 
-/** Has the tasks of a refused scope wait, so that those of other scopes go on. */
+/** Makes the tasks of a refused scope wait, so that tasks of other scopes go on. */
 export function refuseTasks(context: EngineContext, refusal: Refusal, of: ScopeList): void {
   const { where, scope } = refusal
-  const standing = standingOf(context, of)
-  if (standing === 'never-offered') {
+  const history = scopeHistory(context, of)
+  if (history === 'never-offered') {
     const round = context.round(where.resource)
     context.store.tasks.skipScope(where.feed, scope, { round, dueAt: context.after(DAY) })
   }
-  if (standing === 'has-rows') loseScope(context, refusal, of)
-  else leaveScope(context, refusal, standing)
+  if (history === 'has-rows') failScope(context, refusal, of)
+  else markScopeUnavailable(context, refusal, history)
 }
 
-/** A scope that has rows is refused: what it is a part of may be going. Else the key has lost a permission. */
-export function loseScope(
+/** Backs off a refused scope that has rows. Its parent row may be about to go; otherwise the key lost a permission. */
+export function failScope(
   context: EngineContext,
   { where, scope, status, message }: Refusal,
   of: ScopeList,
@@ -74,7 +74,7 @@ export function loseScope(
   if (parent && context.store.suspicions.find(parent)) context.backoffs.failed(where.feed, scope)
   else {
     if (parent) readAgainAtOnce(context, parent)
-    context.backOff(where, accessLost(status, message, of.scope), scope)
+    context.backOff(where, accessLostError(status, message, of.scope), scope)
   }
 }
 
@@ -83,19 +83,19 @@ function parentOf({ feed, scope }: ScopeList): RowKey | undefined {
   return { table: feed.scope.table, scope: '', key: scope }
 }
 
-/** Has a row and the list that names it read again. */
+/** Has a row, and the list that names it, read again at once. */
 function readAgainAtOnce(context: EngineContext, { table, key }: RowKey): void {
   const resource = TABLES.get(table)?.resource
   context.store.tasks.demand({ feed: `${resource}.detail`, key, dueAt: context.now() })
-  context.wishes.add(`${resource}.list`)
+  context.demandedLists.add(`${resource}.list`)
 }
 
-/** A scope that has no rows here is left alone. */
-export function leaveScope(
+/** Stops asking for a refused scope without rows for a while. */
+export function markScopeUnavailable(
   context: EngineContext,
   { where, scope, status, message }: Refusal,
-  standing: Exclude<Standing, 'has-rows'>,
+  history: Exclude<ScopeHistory, 'has-rows'>,
 ): void {
   const reason = `${scope}: the API answers ${status}: ${message}`
-  context.markUnavailable(where, reason, { scope, wasOffered: standing === 'was-listed' })
+  context.markUnavailable(where, reason, { scope, wasOffered: history === 'was-listed' })
 }

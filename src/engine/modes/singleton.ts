@@ -4,13 +4,13 @@ import type { Resource, SingletonFeed } from '../../catalog/resource.ts'
 import type { ParsedItem } from '../../catalog/row.ts'
 import { encodeJson } from '../../json.ts'
 import type { EngineContext } from '../context.ts'
-import { confirmableAt, denied, undecidedSince } from '../deletions/denial.ts'
+import { confirmableAt, noteDenial, undecidedSince } from '../deletions/denial.ts'
 import { writeRows } from '../follow-ups/write.ts'
 import type { ListOf } from '../schedule/schedule.ts'
 import type { Job, Reply, Source } from '../scheduler/job.ts'
-import { expectedOrFault } from './expected.ts'
+import { handleRefusal } from './expected.ts'
 
-/** One document, read once each round. Its row always has the id 1. */
+/** Reads one document once each round. Its row has the id 1. */
 export function createSingleton(
   context: EngineContext,
   resource: Resource,
@@ -31,16 +31,16 @@ export function createSingleton(
     return segment === undefined || schedule.isListDue(list, segment)
   }
 
-  /** A 404 for a document that is stored: it is gone when a second one, minutes later, says the same. */
+  /** Handles a 404 for a stored document: a second 404, minutes later, confirms that it is gone. */
   const denyDocument = (status: number, message: string) => {
     const row = { table: feed.table, scope: '', key: '1' }
-    if (denied(context, row).state === 'suspected') return
+    if (noteDenial(context, row).state === 'suspected') return
     for (const segment of store.segments.of(id)) store.segments.remove(segment)
-    expectedOrFault(context, where, feed.expected, status, message)
+    handleRefusal(context, where, feed.expected, status, message)
   }
 
   const noteRead = (reply: Reply) => {
-    context.wishes.delete(id)
+    context.demandedLists.delete(id)
     const segment =
       store.segments.of(id, '')[0] ?? store.segments.add({ feed: id, scope: '', from: null, to: null })
     store.segments.save({
@@ -66,7 +66,7 @@ export function createSingleton(
     refused(status, message) {
       const isStored = store.rowState({ table: feed.table, scope: '', key: '1' }) === 'open'
       if (status === 404 && isStored && feed.expected?.[404]) denyDocument(status, message)
-      else expectedOrFault(context, where, feed.expected, status, message)
+      else handleRefusal(context, where, feed.expected, status, message)
     },
     failed(error) {
       context.backOff(where, error)

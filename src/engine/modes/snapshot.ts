@@ -7,7 +7,7 @@ import { canonicalInstant } from '../../instant.ts'
 import { quote } from '../../store/database/sql.ts'
 import { NO_PASS, type Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
-import { shown } from '../deletions/denial.ts'
+import { endSuspicions } from '../deletions/denial.ts'
 import { noteListed } from '../deletions/unlisted.ts'
 import { writeRows } from '../follow-ups/write.ts'
 import { putOffList } from '../schedule/put-off.ts'
@@ -15,23 +15,23 @@ import type { ListOf } from '../schedule/schedule.ts'
 import { createTurns } from '../schedule/turns.ts'
 import { type Batches, createPlan } from '../scheduler/batches.ts'
 import type { Job, Reply, Source } from '../scheduler/job.ts'
-import { expectedOrFault } from './expected.ts'
+import { handleRefusal } from './expected.ts'
 import { nextForPass } from './narrowing.ts'
 import {
   createLoopGuards,
+  deadCursorError,
   type LoopGuards,
   NOT_FAILED,
   type Query,
-  restartedPass,
-  setbackError,
-  withPassBegun,
+  segmentInPass,
+  segmentToRestart,
 } from './pass.ts'
 import { endPass, forgetSeen } from './pass-end.ts'
-import { leaveScope, loseScope, standingOf } from './refused-scope.ts'
+import { failScope, markScopeUnavailable, scopeHistory } from './refused-scope.ts'
 
 /**
- * The whole set in every pass, one pass for each scope. Keys seen are noted on the way; what was not seen by the
- * end is missing, and the declared evidence decides whether it is gone.
+ * Reads the whole list in every pass, with one pass for each scope. The pass notes the keys that it sees. Rows that it
+ * has not seen by its end are missing, and the declared evidence decides whether they are gone.
  */
 export function createSnapshot(
   context: EngineContext,
@@ -47,16 +47,16 @@ export function createSnapshot(
   const limits = new Map<string, 'accepted' | 'refused'>()
   const guards = createLoopGuards()
   const turns = createTurns<Segment>(pass => schedule.overdue(list, pass))
-  /** When the passes of this process asked for their first pages, by scope and `elapsed`. */
-  const begunAt = new Map<string, number>()
+  /** When each pass of this process requested its first page, by scope and `elapsed`. */
+  const startedAt = new Map<string, number>()
   let scopes: Scopes | undefined
 
-  const ready = () => resource.parents.every(parent => !feed.scope || context.isFinished(parent))
-  /** Undefined while another program writes the database. */
+  const isReady = () => resource.parents.every(parent => !feed.scope || context.isFinished(parent))
+  /** The passes that are due; undefined while another program writes the database. */
   const passes = (): Segment[] | undefined => {
-    // What was left alone when they were gathered may have its turn by now, also where nothing else is due.
-    if (scopes?.left.some(scope => !backoffs.isWaiting(id, scope))) scopes = undefined
-    scopes ??= store.attempt(() => ensurePasses(context, id, feed))?.value
+    // A scope that was waiting when the scopes were collected may be due by now, even if no other scope is.
+    if (scopes?.waiting.some(scope => !backoffs.isWaiting(id, scope))) scopes = undefined
+    scopes ??= store.attempt(() => updateScopes(context, id, feed))?.value
     if (scopes === undefined) return undefined
     const { asked } = scopes
     return store.segments
@@ -73,9 +73,9 @@ export function createSnapshot(
     },
   })
 
-  /** What a pass has seen that was given up is forgotten before the next one begins. */
+  /** Before a pass begins, the keys that an abandoned pass has seen are removed. */
   const mayBegin = ({ pages, scope }: Segment): boolean => {
-    const hasLeftover = () => pages === 0 && store.seen.any(id, scope)
+    const hasLeftover = () => pages === 0 && store.seen.hasAny(id, scope)
     if (!hasLeftover()) return true
     leftovers.forget()
     leftovers.isMade()
@@ -98,7 +98,7 @@ export function createSnapshot(
       ...limitQuery(feed, pass),
       ...pass.cursor,
     }
-    const work: PassWork = { resource, id, feed, pass, query, limits, guards, begunAt }
+    const work: PassWork = { resource, id, feed, pass, query, limits, guards, startedAt }
     return {
       ...where,
       scope: pass.scope,
@@ -112,13 +112,13 @@ export function createSnapshot(
       answer: (value, reply) => applyPage(context, work, value, reply),
       afterwards: () => work.rest,
       refused(status, message) {
-        if (status === 400 && retryOtherwise(context, work)) return
+        if (status === 400 && retryAnotherWay(context, work)) return
         if (feed.expected?.[status] === 'absent') {
           store.segments.remove(pass)
           backoffs.failed(id, pass.scope)
         } else if (feed.scope && feed.expected?.[status] === 'unavailable') {
-          scopeUnavailable(context, work, status, message)
-        } else expectedOrFault(context, where, feed.expected, status, message)
+          handleUnavailable(context, work, status, message)
+        } else handleRefusal(context, where, feed.expected, status, message)
       },
       failed(error) {
         failPass(context, work, error)
@@ -133,15 +133,15 @@ export function createSnapshot(
       return schedule.laneOf(list, undefined)
     },
     next() {
-      if (backoffs.isWaiting(id) || !ready()) return undefined
+      if (backoffs.isWaiting(id) || !isReady()) return undefined
       const pass = takeDue()
       if (!pass) return undefined
       underWay.add(pass.scope)
       guards.asking(pass)
-      if (pass.cursor === null) begunAt.set(pass.scope, context.clock.elapsed())
+      if (pass.cursor === null) startedAt.set(pass.scope, context.clock.elapsed())
       return pageJob(pass)
     },
-    finished: () => backoffs.isWaiting(id) || (ready() && underWay.size === 0 && passes()?.length === 0),
+    finished: () => backoffs.isWaiting(id) || (isReady() && underWay.size === 0 && passes()?.length === 0),
     rest() {
       scopes = undefined
     },
@@ -154,34 +154,34 @@ interface PassWork {
   feed: SnapshotFeed
   pass: Segment
   query: Query
-  /** What is known of `limit` on lists whose parameters the spec does not show, by scope. */
+  /** By scope: whether the API accepts `limit`, for lists whose parameters the spec does not show. */
   limits: Map<string, 'accepted' | 'refused'>
   guards: LoopGuards
-  begunAt: ReadonlyMap<string, number>
-  /** What is left to do at the end of the pass, once its last page is stored. */
+  startedAt: ReadonlyMap<string, number>
+  /** The end of the pass, as far as it is not done with its last page. */
   rest?: Batches | undefined
 }
 
 interface Scopes {
   asked: readonly string[]
-  /** Held when the others were gathered. */
-  left: readonly string[]
+  /** Those that were backing off when the scopes were collected. */
+  waiting: readonly string[]
 }
 
-/** A pass for each scope; passes of scopes that are gone go too. */
-function ensurePasses({ store, backoffs }: EngineContext, id: string, { scope }: SnapshotFeed): Scopes {
+/** Adds a segment for each new scope and removes those of scopes that no longer exist. */
+function updateScopes({ store, backoffs }: EngineContext, id: string, { scope }: SnapshotFeed): Scopes {
   const wanted = scope
     ? [...new Set([...(scope.always ?? []), ...liveKeys(store.prepare, scope.table, scope.column)])]
     : ['']
   const passes = store.segments.of(id)
   for (const pass of passes) if (!wanted.includes(pass.scope)) store.segments.remove(pass)
-  const left = wanted.filter(one => backoffs.isWaiting(id, one))
-  const asked = wanted.filter(one => !left.includes(one))
+  const waiting = wanted.filter(one => backoffs.isWaiting(id, one))
+  const asked = wanted.filter(one => !waiting.includes(one))
   for (const one of asked) {
     if (passes.some(pass => pass.scope === one)) continue
     store.segments.add({ feed: id, scope: one, from: null, to: null })
   }
-  return { asked, left }
+  return { asked, waiting }
 }
 
 function liveKeys(prepare: EngineContext['store']['prepare'], table: string, column: string): string[] {
@@ -193,13 +193,13 @@ function scopeQuery({ list }: SnapshotFeed, scope: string): Query {
   return list.scopeParameter === undefined ? {} : { [list.scopeParameter]: scope }
 }
 
-/** A list of unknown shape is first asked for without any parameter. */
+/** A list of unknown shape is first requested without any parameter. */
 function limitQuery({ list }: SnapshotFeed, pass: Segment): Query {
   if (list.paging === 'any') return pass.query ?? {}
   return { limit: pass.query?.['limit'] ?? String(PAGING[list.paging].maxLimit) }
 }
 
-/** The scope alone is put off: the others go on. */
+/** Puts off only this scope: other scopes go on. */
 function failPass(context: EngineContext, { resource, id, pass, query }: PassWork, error: ParleyError): void {
   const attempts = pass.attempts + 1
   const next = nextForPass({
@@ -215,35 +215,35 @@ function failPass(context: EngineContext, { resource, id, pass, query }: PassWor
   }
 }
 
-function scopeUnavailable(context: EngineContext, work: PassWork, status: number, message: string): void {
+function handleUnavailable(context: EngineContext, work: PassWork, status: number, message: string): void {
   const { resource, pass, feed, id } = work
   const { scope } = pass
   const of = { list: id, feed, scope }
   const refusal = { where: { resource: resource.name, feed: id }, scope, status, message }
-  const standing = standingOf(context, of)
-  if (standing === 'has-rows') {
-    loseScope(context, refusal, of)
+  const history = scopeHistory(context, of)
+  if (history === 'has-rows') {
+    failScope(context, refusal, of)
     return
   }
   const unavailableSince = pass.unavailableSince ?? context.now()
   context.store.segments.save({ ...pass, ...NO_PASS, listedRound: 0, unavailableSince })
-  leaveScope(context, refusal, standing)
+  markScopeUnavailable(context, refusal, history)
 }
 
-/** A 400 may mean the `limit` that was tried, or a cursor that has expired. Returns whether there is another way. */
-function retryOtherwise({ store }: EngineContext, { feed, pass, limits }: PassWork): boolean {
+/** A 400 may be due to the `limit` that was tried, or to an expired cursor. Returns whether the pass tries without it. */
+function retryAnotherWay({ store }: EngineContext, { feed, pass, limits }: PassWork): boolean {
   if (feed.list.paging === 'any' && pass.query?.['limit'] !== undefined && pass.cursor === null) {
     limits.set(pass.scope, 'refused')
     store.segments.save({ ...pass, ...NO_PASS })
     return true
   }
   if (pass.cursor === null) return false
-  if (pass.restarts > 0) throw setbackError('refused')
-  store.segments.save({ ...restartedPass(pass), query: pass.query })
+  if (pass.restarts > 0) throw deadCursorError('refused')
+  store.segments.save({ ...segmentToRestart(pass), query: pass.query })
   return true
 }
 
-/** How often a page-numbered list is read again because its size changed on the way. */
+/** How often a page-numbered list is restarted because its size changed during the pass. */
 const MOST_RESIZES = 3
 
 function applyPage(context: EngineContext, work: PassWork, value: unknown, reply: Reply): void {
@@ -251,10 +251,10 @@ function applyPage(context: EngineContext, work: PassWork, value: unknown, reply
   const { resource, id, feed, query, limits } = work
   const where = { resource: resource.name, feed: id }
   const page = readPage(feed.list.paging, value, query)
-  const pass = { ...withPassBegun(work.pass, context, where, reply), ...NOT_FAILED }
+  const pass = { ...segmentInPass(work.pass, context, where, reply), ...NOT_FAILED }
   for (const key of storeItems(context, work, page, reply)) store.seen.note(id, pass.scope, key)
 
-  const limit = biggerLimit(page, pass, limits)
+  const limit = largerLimit(page, pass, limits)
   const resized = pass.totalSize !== null && page.totalSize !== undefined && page.totalSize !== pass.totalSize
   const reached: Segment = {
     ...pass,
@@ -268,29 +268,29 @@ function applyPage(context: EngineContext, work: PassWork, value: unknown, reply
     limits.set(pass.scope, 'accepted')
     store.segments.save({ ...pass, ...NO_PASS, query: { limit } })
   } else if (resized && pass.restarts < MOST_RESIZES) {
-    store.segments.save({ ...restartedPass(pass), query: pass.query })
+    store.segments.save({ ...segmentToRestart(pass), query: pass.query })
   } else if (page.next === null) {
     const batches = endPass(context, { resource, id, feed, pass: reached, resized })
     work.rest = batches.next().done ? undefined : batches
   } else if (work.guards.repeats(pass, page.next)) {
-    if (pass.restarts > 0) throw setbackError('repeated')
-    store.segments.save({ ...restartedPass(pass), query: pass.query })
+    if (pass.restarts > 0) throw deadCursorError('repeated')
+    store.segments.save({ ...segmentToRestart(pass), query: pass.query })
   } else {
     store.segments.save(reached)
   }
 }
 
-/** What a pass took that began in an earlier process is not known: then what the one before took stands. */
-function passMs({ clock }: EngineContext, { pass, begunAt }: PassWork): number | null {
-  const began = begunAt.get(pass.scope)
+/** Duration of the pass. For one that an earlier process began, the duration of the last known pass stays. */
+function passMs({ clock }: EngineContext, { pass, startedAt }: PassWork): number | null {
+  const began = startedAt.get(pass.scope)
   return began === undefined ? pass.passMs : Math.round(clock.elapsed() - began)
 }
 
 /**
- * A list of unknown shape that turns out to have more pages is begun again with the largest pages that its style
- * allows, since a cursor is used with no other query than the one that gave it.
+ * The limit with which a list of unknown shape restarts when it turns out to have more pages: the largest that its
+ * paging style allows. A restart is needed because a cursor is valid only with the query that returned it.
  */
-function biggerLimit(page: Page, pass: Segment, limits: PassWork['limits']): string | undefined {
+function largerLimit(page: Page, pass: Segment, limits: PassWork['limits']): string | undefined {
   const { next, recognised } = page
   if (
     !next ||
@@ -305,7 +305,7 @@ function biggerLimit(page: Page, pass: Segment, limits: PassWork['limits']): str
   return String(PAGING[recognised].maxLimit)
 }
 
-/** Stores what a page holds; returns the keys on it. */
+/** Stores the items of a page; returns their keys. */
 export function storeItems(
   context: EngineContext,
   work: Pick<PassWork, 'resource' | 'id' | 'feed' | 'pass'>,
@@ -328,7 +328,11 @@ export function storeItems(
   const keys = page.items.flatMap(item => {
     const key = keyOf(item, feed.keyFields)
     if (key === undefined)
-      report.reject(feed.table, item, `no identity: ${feed.keyFields.join(' or ')} is missing or not text`)
+      report.reject(
+        feed.table,
+        item,
+        `The item has no identity: ${feed.keyFields.join(' or ')} is missing or not text`,
+      )
     return key === undefined ? [] : [{ key, sortAt: timeOf(item, feed.timeField) }]
   })
   context.counts(resource.name).rowsRead += keys.length
@@ -342,7 +346,7 @@ interface ListedKey {
   sortAt: string | null
 }
 
-/** What a list of keys names is read singly, and at once where a denial stands against it. */
+/** Has the rows that a list of keys names read one by one; those that were denied before, at once. */
 function followKeys(
   context: EngineContext,
   resource: ResourceName,
@@ -353,9 +357,12 @@ function followKeys(
   const feed = `${resource}.detail`
   const dueAt = context.now()
   const keys = listed.map(({ key }) => key)
-  const doubted = new Set([...shown(context, table, '', keys), ...noteListed(context, resource, keys)])
+  const deniedKeys = new Set([
+    ...endSuspicions(context, table, '', keys),
+    ...noteListed(context, resource, keys),
+  ])
   for (const { key, sortAt } of listed) {
-    if (doubted.has(key)) tasks.demand({ feed, key, sortAt, dueAt })
+    if (deniedKeys.has(key)) tasks.demand({ feed, key, sortAt, dueAt })
     else tasks.add({ feed, key, sortAt, dueAt })
   }
 }
@@ -369,7 +376,7 @@ function insertLinks(
   const insert = context.store.prepare(
     `INSERT OR IGNORE INTO ${quote(table.name)} (${table.key.map(quote).join(', ')}) VALUES (?, ?)`,
   )
-  shown(
+  endSuspicions(
     context,
     table.name,
     pass.scope,
@@ -379,7 +386,7 @@ function insertLinks(
     context.counts(resource.name).rowsChanged += insert.run(pass.scope, key).changes
 }
 
-/** The key of a list's item, which may be the bare key. Pure. */
+/** The key of a list's item; the item may be a bare key. Pure. */
 export function keyOf(item: unknown, fields: readonly string[]): string | undefined {
   if (typeof item === 'string') return isKey(item) ? item : undefined
   if (typeof item !== 'object' || item === null) return undefined
@@ -388,7 +395,7 @@ export function keyOf(item: unknown, fields: readonly string[]): string | undefi
   return keys.find(isKey)
 }
 
-/** Half a surrogate pair has no UTF-8: neither a request nor the database would give back the same key. */
+/** Half a surrogate pair has no UTF-8 form: neither a request nor the database would keep the key as it is. */
 function isKey(key: unknown): key is string {
   return typeof key === 'string' && key !== '' && key.isWellFormed()
 }

@@ -2,21 +2,21 @@ import type { ResourceName } from '../../catalog/resource.ts'
 import type { Log } from '../../log.ts'
 import type { ParseReport } from './report.ts'
 
-/** Logs where payloads differ from the declarations: once per field and warehouse, and never in people's words. */
+/** Logs where payloads differ from the declarations: once per field and warehouse, and without any customer data. */
 
-/** Of one table. More of them are no new version of the API, but an object keyed by values. */
+/** Most unknown fields of one table to name. More do not mean a new API version, but an object keyed by values. */
 const MOST_NAMES = 20
 const LONGEST_NAME = 64
 const API_NAME = /^[a-z][a-z0-9_]*$/i
 
-/** Stands for all names of an object. */
+/** Stands for every name in an object. */
 const ANY = '*'
 
 /**
- * What a log may call an unknown field. An item's own fields are the API's. An object inside the item may be keyed by
- * anything, such as the names of a CRM's fields, so its unknown names are one.
+ * The name of an unknown field in the log. The API names an item's own fields. An object inside the item may be keyed
+ * by customer data, such as the names of a CRM's fields, so all its unknown fields share one name.
  *
- * @param path of the object that holds the field, with a dot at its end; empty for the item
+ * @param path of the object that has the field, ending with a dot; empty for the item
  */
 export function unknownFieldName(path: string, name: string): string {
   const isApiName = path === '' && name.length <= LONGEST_NAME && API_NAME.test(name)
@@ -27,13 +27,13 @@ type Drift = Parameters<ParseReport['drift']>
 
 export interface DriftLogDeps {
   log: Pick<Log, 'warn'>
-  /** What an earlier process has logged on this warehouse. */
+  /** What earlier processes logged for this warehouse. */
   logged: readonly Drift[]
-  /** Keeps what was logged for later processes. */
+  /** Stores what was logged for later processes. */
   note(logged: readonly Drift[]): void
 }
 
-/** Bounded: declared fields are few, and so are the unknown names that are kept apart. */
+/** Memory is bounded: there are few declared fields, and few unknown names are kept. */
 export function createDriftLog({
   log,
   logged,
@@ -56,11 +56,11 @@ export function createDriftLog({
     keep(drift)
     kept.push(drift)
     note(kept)
-    log.warn(SAID[reason], { resource, table, field: drift[1] })
+    log.warn(MESSAGES[reason], { resource, table, field: drift[1] })
   }
 }
 
-const SAID: Readonly<Record<Drift[2], string>> = {
+const MESSAGES: Readonly<Record<Drift[2], string>> = {
   'unknown field': 'The API sent a field that parley does not know; it is kept in _extra',
   'unexpected type': 'The API sent a value that does not fit its column; it is kept in _extra',
 }

@@ -6,11 +6,11 @@ import { unknownFieldName } from './drift.ts'
 import type { ParseReport } from './report.ts'
 
 /**
- * From payloads to rows, by the declarations alone and without I/O. What has no column, or does not fit its column,
- * goes to `_extra`; what has no identity is rejected; nothing is dropped.
+ * Turns payloads into rows by the declarations alone, without I/O. A field without a column, or with a value that does
+ * not fit its column, goes to `_extra`. An item without identity is rejected. Nothing is dropped.
  */
 
-/** Compiled once per table. `requested` is the scope or key that the request named. */
+/** Compiled once per table. `requested`: the scope or key that the request named. */
 export type ItemParser = (item: unknown, report: ParseReport, requested?: string) => ParsedItem | undefined
 
 interface Leaf {
@@ -18,12 +18,12 @@ interface Leaf {
   column: Column
 }
 
-/** What may stand at one place of a payload. */
+/** What one place of a payload may hold. */
 interface Node {
   leaf?: Leaf
   list?: CompiledChild
   taken?: true
-  /** The column that the request already filled; the payload is expected to say the same. */
+  /** The column that the request has filled; the payload should hold the same value. */
   requested?: number
   fields: Map<string, Node>
 }
@@ -45,7 +45,7 @@ interface Work {
   children: Map<string, ParsedRow[]>
   taken: Record<string, unknown>
   requested: string | undefined
-  /** The key of the row that everything else hangs on, once it is known. */
+  /** The key of the item's own row, once it is known. */
   within: string | undefined
 }
 
@@ -54,7 +54,7 @@ interface Place {
   cells: Cell[]
   work: Work
   path: string
-  /** Lists that are read once the row is whole: they repeat its key, which may come after them. */
+  /** Parse the row's lists after its cells: child rows repeat its key, which may come after them in the payload. */
   lists: (() => void)[]
 }
 
@@ -104,9 +104,9 @@ function emptyChildren(
   return into
 }
 
-interface Setting {
+interface RowContext {
   position: number
-  /** What the list held, where that is not the object that is parsed. */
+  /** The list's item, where it differs from the object that is parsed. */
   received?: unknown
   above?: { table: CompiledTable; cells: readonly Cell[] }
 }
@@ -115,11 +115,11 @@ function parseRow(
   compiled: CompiledTable,
   item: unknown,
   work: Work,
-  setting: Setting,
+  setting: RowContext,
 ): ParsedRow | undefined {
   const { table } = compiled
   if (!isFields(item)) {
-    work.report.reject(table.name, item, 'not an object', work.within)
+    work.report.reject(table.name, item, 'The item is not an object', work.within)
     return undefined
   }
   const cells = compiled.columns.map(([, column]) => givenCell(column, work, setting))
@@ -130,7 +130,7 @@ function parseRow(
     work.report.reject(
       table.name,
       'received' in setting ? setting.received : item,
-      `no identity: ${compiled.columns[missing]?.[0]} is missing or not text`,
+      `The item has no identity: ${compiled.columns[missing]?.[0]} is missing or not text`,
       work.within,
     )
     return undefined
@@ -141,7 +141,7 @@ function parseRow(
 }
 
 /** Cells that do not come from the payload. */
-function givenCell({ source }: Column, work: Work, { position, above }: Setting): Cell {
+function givenCell({ source }: Column, work: Work, { position, above }: RowContext): Cell {
   if (source.from === 'position') return position
   if (source.from === 'request') return work.requested ?? null
   if (source.from !== 'parent' || !above) return null
@@ -149,13 +149,13 @@ function givenCell({ source }: Column, work: Work, { position, above }: Setting)
   return above.cells[index] ?? null
 }
 
-/** Identity is a non-empty string; a key that parley or the request gives is taken as it is. */
+/** Identity is a non-empty string or a number. A key that parley makes is filled in later. */
 function isIdentity(column: Column | undefined, cell: Cell | undefined): boolean {
   if (column?.source.from === 'parley') return true
   return typeof cell === 'number' || (typeof cell === 'string' && cell !== '')
 }
 
-/** Fills the cells; returns what is left over, or null when nothing is. */
+/** Fills the cells. Returns the fields that are left over, or null when there are none. */
 function parseFields(
   fields: Map<string, Node>,
   item: Record<string, unknown>,
@@ -170,7 +170,7 @@ function parseFields(
     // Without a prototype, a field called __proto__ is a field like any other.
     extra ??= Object.create(null) as Record<string, unknown>
     extra[name] = rest
-    // Of an object only some fields may be left over, and these were already reported one by one.
+    // When only some fields of an object are left over, they were already reported one by one.
     if (!node || rest === value) {
       place.work.report.drift(
         place.table.table.name,
@@ -182,7 +182,7 @@ function parseFields(
   return extra
 }
 
-/** Says that nothing of a value is left over. */
+/** Means that nothing of a value is left over. */
 const PLACED = Symbol('placed')
 
 function parseValue(node: Node, name: string, value: unknown, place: Place): unknown {
@@ -219,7 +219,12 @@ function parseList(compiled: CompiledChild, list: readonly unknown[], place: Pla
     if (!row) return
     const key = compiled.key.map(index => row.cells[index]).join('\u0000')
     if (seen.has(key)) {
-      place.work.report.reject(compiled.table.name, item, 'repeated within its parent', place.work.within)
+      place.work.report.reject(
+        compiled.table.name,
+        item,
+        'The item repeats the key of an earlier item in its list',
+        place.work.within,
+      )
       return
     }
     seen.add(key)
@@ -227,7 +232,7 @@ function parseList(compiled: CompiledChild, list: readonly unknown[], place: Pla
   })
 }
 
-/** `exact` is false when the cell is only near the value, which then stands in `_extra` as well. */
+/** `exact` is false when the cell only approximates the value, which then goes to `_extra` too. */
 interface Converted {
   cell: Cell
   exact: boolean
@@ -238,7 +243,7 @@ const exactly = (cell: Cell): Converted => ({ cell, exact: true })
 const CONVERT: Readonly<Record<ColumnKind, (value: unknown) => Converted | undefined>> = {
   text: value => {
     if (typeof value !== 'string') return undefined
-    // Half a surrogate pair has no UTF-8: the database would hand back another string.
+    // Half a surrogate pair has no UTF-8 form: the database would return another string.
     return value.isWellFormed() ? exactly(value) : { cell: value.toWellFormed(), exact: false }
   },
   integer: value => (Number.isSafeInteger(value) ? exactly(value as number) : undefined),
@@ -250,7 +255,7 @@ const CONVERT: Readonly<Record<ColumnKind, (value: unknown) => Converted | undef
   boolean: value => (typeof value === 'boolean' ? exactly(value ? 1 : 0) : undefined),
   timestamp: value => {
     if (typeof value !== 'string') return undefined
-    // A day alone has its place in the order of time, but is less than was asked for.
+    // A day without a time can be sorted among instants, but is less precise than the column.
     if (isDay(value)) return { cell: `${value}T00:00:00.000Z`, exact: false }
     const instant = readInstant(value)
     return instant && { cell: instant.text, exact: instant.exact }
@@ -260,8 +265,8 @@ const CONVERT: Readonly<Record<ColumnKind, (value: unknown) => Converted | undef
 }
 
 /**
- * Objects as arrays of their plain values in a fixed order; inexact when one holds more or something else. A view
- * unfolds them in SQL, where one value that is nested too deep would fail the whole query.
+ * Objects as arrays of their plain values in a fixed order; inexact when an object has other fields or nested values. A
+ * view unfolds the arrays in SQL, where a single value that is nested too deep would fail the whole query.
  */
 function toTuples(names: readonly string[], value: unknown): Converted | undefined {
   if (!Array.isArray(value)) return undefined

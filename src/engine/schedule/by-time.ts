@@ -33,9 +33,9 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
     // The backoff of a feed that is not offered is kept elsewhere.
     if (listedAt === null || passStartedAt !== null || unavailableSince !== null) return 0
     if (isOfTheFuture(listedAt)) return 0
-    const wished = context.wishes.has(list.id) && (list.feed.mode !== 'timeline' || to === null)
+    const isDemanded = context.demandedLists.has(list.id) && (list.feed.mode !== 'timeline' || to === null)
     const confirming = context.isConfirming(list.resource) && listedRound < context.round(list.resource)
-    if (wished || confirming) return 0
+    if (isDemanded || confirming) return 0
     return Math.max(0, dueAgainAt(list, segment, listedAt) - server.now())
   }
 

@@ -5,7 +5,7 @@ import type { Task } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
 import type { FeedName } from '../feeds.ts'
 import { aloneBackoffMs, pageBackoffMs } from '../modes/narrowing.ts'
-import { abandonedPass } from '../modes/pass.ts'
+import { segmentAfterFailure } from '../modes/pass.ts'
 
 /**
  * Reports keys that could not be read. Each stays a task with a wait of its own, which grows, so that neither this run
@@ -46,7 +46,7 @@ export function putOffList(
   const retryAt = schedule.isTimed
     ? isoInstant(clock.now() + pageBackoffMs(attempts))
     : context.after(aloneBackoffMs(attempts))
-  const kept = abandonedPass(segment, error)
+  const kept = segmentAfterFailure(segment, error)
   store.segments.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })
   failList(context, where, error)
 }

@@ -2,7 +2,7 @@ import type { Resource, ResourceName } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
-import { forgetConfirmed, isHoldOver, settleDeletions } from '../deletions/settle.ts'
+import { applyDeletions, forgetConfirmed, isHoldOver } from '../deletions/apply.ts'
 import { isSteppedOver } from '../modes/narrowing.ts'
 import { hasFirstReads } from './first-reads.ts'
 import { DAY, scaled } from './intervals.ts'
@@ -93,7 +93,7 @@ export function settleInTime(context: EngineContext, name: ResourceName, isRound
     context.beginRound(name, 'timed', { confirming: true })
     return
   }
-  settleDeletions(context, name, isRoundComplete)
+  applyDeletions(context, name, isRoundComplete)
 }
 
 /** Every list was read to its end since the round began; what has none is complete once its parents were. */
@@ -109,14 +109,14 @@ export function areListsRead(context: EngineContext, { name, feeds }: Resource):
   const round = context.round(name)
   const segments = lists.map(([feedName, feed]) => {
     const list = { resource: name, id: `${name}.${feedName}`, feed }
-    const all = context.store.segments.of(list.id).filter(one => !isLeftOut(one))
+    const all = context.store.segments.of(list.id).filter(one => !isExcused(one))
     return all.filter(one => isWanted(list, one, context.options))
   })
   return segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))
 }
 
 /** What is not offered, or is put off by itself since it cannot be read, keeps nothing else from being complete. */
-function isLeftOut(segment: Segment): boolean {
+function isExcused(segment: Segment): boolean {
   const { unavailableSince, retryAt, scope } = segment
   return unavailableSince !== null || (retryAt !== null && scope !== '') || isSteppedOver(segment)
 }

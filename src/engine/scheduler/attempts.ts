@@ -205,7 +205,7 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
 
   /** A request on a route that is given up need not wait: it fails at once. */
   const restMs = ({ job: { request } }: Attempt) =>
-    endless === undefined && reachability.givenUp(request.route) !== undefined
+    endless === undefined && reachability.abandonReason(request.route) !== undefined
       ? 0
       : reachability.restMs(request.route)
 

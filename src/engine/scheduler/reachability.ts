@@ -36,7 +36,7 @@ export interface Reachability {
   /** Until a request on this route may be sent, in ms. */
   restMs(route: string): number
   /** Why requests on this route are no longer worth sending in a run that ends; undefined while they are. */
-  givenUp(route: string): string | undefined
+  abandonReason(route: string): string | undefined
   /** Whether no answer at all is to be had at present, so that a failure is not the request's. */
   isAway(): boolean
   isAccessInDoubt(): boolean
@@ -181,7 +181,7 @@ export function createReachability({
     },
     next: () => nextStep(reach, clock.elapsed()),
     restMs: route => restMs(reach, route, clock.elapsed()),
-    givenUp: route => (isGivenUp(reach, route) ? reach.routes.get(route)?.reason : undefined),
+    abandonReason: route => (isGivenUp(reach, route) ? reach.routes.get(route)?.reason : undefined),
     isAway: () => reach.silence?.isAway === true,
     isAccessInDoubt: () => isAccessInDoubt(reach),
     refusedInARow: () => reach.refusal?.undeclared ?? 0,

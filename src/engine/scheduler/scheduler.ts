@@ -162,7 +162,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
 
   const begin = async (chosen: Attempt, permit: Permit) => {
     const { route } = chosen.job.request
-    const reason = endless ? undefined : reachability.givenUp(route)
+    const reason = endless ? undefined : reachability.abandonReason(route)
     if (reason !== undefined) {
       kept = permit
       await attempts.refuse(chosen, reason)

@@ -24,7 +24,7 @@ export interface Urgent {
   /** Has a key read next where the answer that is applied came in the head lane. */
   add(feed: string, key: string): void
   /** Has what reads the row one by one read it next, as `add` does, where the row is new. */
-  stored(table: string, entry: StoredItem): void
+  addNewRow(table: string, entry: StoredItem): void
 }
 
 /**
@@ -51,7 +51,7 @@ export function createUrgent(): Urgent {
     add(feed, key) {
       if (lane === 'head') addKey(feed, key)
     },
-    stored(table, { item, written }) {
+    addNewRow(table, { item, written }) {
       const feed = READS_ROWS_OF.get(table)
       if (lane !== 'head' || feed === undefined || written.status !== 'inserted') return
       const [key] = item.cells

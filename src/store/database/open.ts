@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { refuseSecondName, truePath } from '../file/names.ts'
+import { refuseSecondName, resolvedPath } from '../file/names.ts'
 import { openWritableFile } from '../file/writable.ts'
 import { appliedMigrations, newestMigration } from '../migrations/journal.ts'
 import { closeKeepingWal } from './close.ts'
@@ -34,7 +34,7 @@ export function openDatabase(options: OpenOptions): Sqlite {
   const { path, mode = 0o600, readonly = false, workspace, migrations } = options
   const file = resolve(path)
   try {
-    if (!readonly) refuseSecondName(truePath(file))
+    if (!readonly) refuseSecondName(resolvedPath(file))
     const db = readonly ? openReader(file, BUSY_TIMEOUT_MS) : openWritableFile(file, mode, BUSY_TIMEOUT_MS)
     try {
       // Before anything that writes: even setting the journal mode would change a file that parley did not create.

@@ -6,21 +6,25 @@ import { quote } from '../database/sql.ts'
 import { META } from '../sync/meta.ts'
 
 /**
- * The rows that are deleted or withheld and not purged yet. Called in the transaction that deletes, withholds or revives them.
+ * The deleted and withheld rows that are not purged yet. Call it in the transaction that deletes, withholds or revives
+ * them.
  */
 export interface PurgeQueue {
-  /** A row was deleted or is withheld. One that is in the queue keeps its time. */
+  /** Queues a row that was deleted or withheld. A row that is already in the queue keeps its time. */
   note(table: string, key: readonly string[], now: string): void
-  /** A row is live, or open, again. */
+  /** Removes a row that is live, or open, again. */
   forget(table: string, key: readonly string[]): void
-  /** Merged rows of a derivation, by their keys: noted where they are deleted, forgotten where they are live. */
-  follow(derivation: Pick<Derivation, 'into'>, keys: Iterable<string>): void
-  /** True when nothing may be stored for a row of `table` because the row that it belongs to is deleted or withheld. */
-  keepsOut(table: string): ((cell: (column: string) => Cell) => boolean) | undefined
+  /** Queues the merged rows of a derivation that are deleted, and removes those that are live. */
+  updateMerged(derivation: Pick<Derivation, 'into'>, keys: Iterable<string>): void
+  /**
+   * Returns a predicate for rows of `table`: true when a row may not be stored, because the row that it belongs to is
+   * deleted or withheld. Undefined for a table without such an owner.
+   */
+  insertBlocker(table: string): ((cell: (column: string) => Cell) => boolean) | undefined
 }
 
 export function createPurgeQueue(prepare: Prepare): PurgeQueue {
-  // An instant before the last maintenance comes from a clock that is behind: its time counts from the next one on.
+  // An instant before the last maintenance comes from a clock that is behind: the wait starts at the next maintenance.
   const note = prepare(
     `INSERT INTO sync_erasures (table_name, scope, key, withdrawn_at)
      SELECT @table, @scope, @key, iif(@at < coalesce((SELECT value FROM sync_meta WHERE key = @maintained), ''), @never, @at)
@@ -29,7 +33,7 @@ export function createPurgeQueue(prepare: Prepare): PurgeQueue {
   const noteAt = (table: string, [scope, key]: readonly [string, string], at: string) =>
     note.run({ table, scope, key, at, never: NOT_COUNTED, maintained: META.maintainedAt })
   const forget = prepare('DELETE FROM sync_erasures WHERE table_name = ? AND scope = ? AND key = ?')
-  const owners = ownersThatKeepOut()
+  const owners = blockingOwners()
   return {
     note: (table, key, now) => {
       noteAt(table, scopeAndKey(key), now)
@@ -37,7 +41,7 @@ export function createPurgeQueue(prepare: Prepare): PurgeQueue {
     forget: (table, key) => {
       forget.run(table, ...scopeAndKey(key))
     },
-    follow({ into }, keys) {
+    updateMerged({ into }, keys) {
       const [key = ''] = tableNamed(into).key
       const deletedAt = prepare(`SELECT _deleted_at FROM ${quote(into)} WHERE ${quote(key)} = ?`).pluck()
       for (const value of keys) {
@@ -46,7 +50,7 @@ export function createPurgeQueue(prepare: Prepare): PurgeQueue {
         else forget.run(into, '', value)
       }
     },
-    keepsOut(table) {
+    insertBlocker(table) {
       const owner = owners.get(table)
       if (!owner) return undefined
       const columns = Object.entries(owner.on)
@@ -59,12 +63,12 @@ export function createPurgeQueue(prepare: Prepare): PurgeQueue {
   }
 }
 
-/** After every instant: `Purger.recount` gives it the time. */
+/** Later than every instant; `Purger.restartWaits` replaces it. */
 const NOT_COUNTED = '9999-12-31T23:59:59.999Z'
 
 /**
- * Queues the rows that were deleted or withheld before the queue existed. Once, in the transaction that creates it:
- * what was purged since would be queued again.
+ * Queues the rows that were deleted or withheld before the queue existed. Call it once, in the transaction that creates
+ * the queue: a second call would queue purged rows again.
  */
 export function queueEarlierDeletions(db: Sqlite): void {
   for (const { table } of TABLES.values()) {
@@ -83,21 +87,21 @@ export function scopeAndKey(key: readonly string[]): [scope: string, key: string
   return [key.length > 1 ? (key[0] ?? '') : '', key.at(-1) ?? '']
 }
 
-/** SQL condition under which the content of an entity's row is not published any more. */
+/** SQL condition under which the content of an entity's row is no longer published. */
 export function isUnpublished({ openWhen }: Pick<Table, 'openWhen'>): string {
   return openWhen === undefined ? '_deleted_at IS NOT NULL' : `(_deleted_at IS NOT NULL OR NOT (${openWhen}))`
 }
 
-/** By table: the row that its rows belong to, where nothing is stored for a row that is deleted or withheld. */
-function ownersThatKeepOut(): ReadonlyMap<string, LivesWith> {
+/** By table: the owner of its rows, where no row is stored while the owner is deleted or withheld. */
+function blockingOwners(): ReadonlyMap<string, LivesWith> {
   const tables = CATALOG.flatMap(resource => resource.tables)
   const cascaded = tables.flatMap(({ name, cascades }) =>
     cascades
-      .filter(({ blocksInserts: keepsOut }) => keepsOut)
+      .filter(({ blocksInserts }) => blocksInserts)
       .map(({ table, on }): [string, LivesWith] => [table, { table: name, on }]),
   )
-  const partsOfTheirOwn = tables.flatMap(({ name, content, livesWith }): [string, LivesWith][] =>
+  const parts = tables.flatMap(({ name, content, livesWith }): [string, LivesWith][] =>
     content && livesWith ? [[name, livesWith]] : [],
   )
-  return new Map([...cascaded, ...partsOfTheirOwn])
+  return new Map([...cascaded, ...parts])
 }

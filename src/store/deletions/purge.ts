@@ -8,52 +8,48 @@ import { META } from '../sync/meta.ts'
 import type { State } from '../sync/state.ts'
 import { isUnpublished } from './purge-queue.ts'
 
-/**
- * Removes the content of rows that were deleted or withheld a while ago. Their keys, times, states and numbers stay.
- */
+/** Removes the content of rows that were deleted or withheld a while ago. Their keys, times, states and numbers stay. */
 export interface Purger {
   /**
-   * Purges a batch of the rows that were deleted or withheld before an instant, oldest first. Inside a transaction;
-   * `more` says whether another batch waits. After `limit` rows of whatever table no further one is begun: a meeting
-   * may have thousands below it. A row that was purged is not looked at again unless it comes back and is deleted
+   * Purges a batch of the rows that were deleted or withheld before an instant, oldest first. Call it inside a
+   * transaction; `more` says whether another batch waits. After `limit` changed rows of any table, the batch ends: a
+   * meeting may have thousands of rows below it. A purged row is not purged again unless it comes back and is deleted
    * again.
    */
   purge(options: { before: string; limit: number; now: string }): { purged: number; more: boolean }
   /**
-   * Inside a transaction, under a clock that is right: rows that were queued under a clock that was ahead or
-   * behind count from now on. `all` where no earlier clock is known to have been right. Returns how many there were.
+   * Restarts the wait of rows that were queued under a wrong clock. Call it inside a transaction, under a right clock.
+   * `all` restarts every wait, when no earlier clock is known to have been right. Returns the number of rows.
    */
-  recount(now: string, options: { all: boolean }): number
-  /**
-   * Inside the transaction that removes content in another way: the files are cleaned of it as of what `purge` takes.
-   */
+  restartWaits(now: string, options: { all: boolean }): number
+  /** Has the files cleaned after content was removed in another way. Call it in the transaction that removes it. */
   notePurged(now: string): void
-  /** What SQLite's own files may still hold; it is kept in the database until it is cleaned. */
+  /** Where SQLite's files may still hold purged content. Noted in the database until they are cleaned. */
   remains(): Remains
   /**
-   * Clears what SQLite itself has kept of it; outside a transaction, after the last batch. On request the file is
-   * written anew, with nothing else written meanwhile: moving rows from page to page leaves copies behind that purging
-   * does not reach. `in-memory` takes as much memory as the file is large, `on-disk` twice its size on its disk.
+   * Removes purged content from SQLite's files. Call it outside a transaction, after the last batch. A rebuild writes
+   * the whole file again, while nothing else writes it: SQLite leaves copies behind when it moves rows between pages,
+   * and purging does not reach these. `in-memory` takes memory of the file's size, `on-disk` twice its size on disk.
    */
   clean(options: CleanOptions): Promise<Cleaned>
 }
 
 export interface Remains {
-  /** True while the WAL may hold what was purged. */
+  /** True while the WAL may hold purged content. */
   inLog: boolean
   /** True while free space in the file may hold pieces of it. */
   inFile: boolean
-  /** Of the database, without its WAL. */
+  /** Size of the database without its WAL. */
   bytes: number
 }
 
-/** The signal ends a rebuild on the disk: the file is then as it was. */
+/** The signal ends a rebuild on disk, which leaves the file as it was. */
 export type CleanOptions = { rebuild: 'in-memory' | 'none' } | { rebuild: 'on-disk'; signal: AbortSignal }
 
 export interface Cleaned {
-  /** False where it was not asked for, or another process wrote: pieces may be left in free space. */
+  /** False when no rebuild was requested, or another process wrote: free space may hold pieces. */
   rebuilt: boolean
-  /** False while a reader keeps the log: to be tried again. */
+  /** False while a reader keeps the WAL: try again later. */
   logCleared: boolean
 }
 
@@ -68,9 +64,9 @@ export interface PurgerDeps {
   prepare: Prepare
   state: Pick<State, 'meta' | 'setMeta' | 'forgetMeta'>
   transaction(work: () => void): Promise<void>
-  /** Has it done off the event loop; false where it was not. */
+  /** Does it off the event loop; returns false when it was not done. */
   work(what: FileWork): Promise<boolean>
-  /** Has the file written anew on its disk; false where it was not. */
+  /** Rebuilds the file on its disk; returns false when it was not done. */
   rebuildOnDisk(signal: AbortSignal): Promise<boolean>
 }
 
@@ -79,7 +75,9 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
     `SELECT table_name, scope, key FROM sync_erasures WHERE withdrawn_at < ? ORDER BY withdrawn_at LIMIT ?`,
   )
   const forget = prepare('DELETE FROM sync_erasures WHERE table_name = ? AND scope = ? AND key = ?')
-  const recount = prepare('UPDATE sync_erasures SET withdrawn_at = @now WHERE withdrawn_at > @now OR @all')
+  const restartWaits = prepare(
+    'UPDATE sync_erasures SET withdrawn_at = @now WHERE withdrawn_at > @now OR @all',
+  )
   const rowPurgers = new Map<string, RowPurger>()
   const rowPurgerOf = (name: string): RowPurger => {
     const purgeRow = rowPurgers.get(name) ?? createRowPurger(prepare, tableNamed(name))
@@ -93,7 +91,7 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
     for (const { table_name: table, scope, key } of batch) {
       if (rows >= limit) return { purged, more: true }
       forget.run(table, scope, key)
-      // A table of a version to come or gone by has nothing that could be purged by name.
+      // A table of another version of parley is unknown here, so nothing of it can be purged.
       const changed = TABLES.has(table) ? rowPurgerOf(table)(scope, key) : 0
       if (changed > 0) purged += 1
       rows += Math.max(changed, 1)
@@ -115,7 +113,7 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
       if (done.purged > 0) notePurged(now)
       return done
     },
-    recount: (now, { all }) => recount.run({ now, all: Number(all) }).changes,
+    restartWaits: (now, { all }) => restartWaits.run({ now, all: Number(all) }).changes,
     notePurged,
     remains: () => ({
       inLog: state.meta(META.logHoldsPurged) !== undefined,
@@ -138,7 +136,7 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
 
 const REMAINS = [META.logHoldsPurged, META.fileHoldsPieces]
 
-/** Returns how many rows it changed: none where the row is live again. */
+/** Returns how many rows it changed: 0 when the row is live again. */
 type RowPurger = (scope: string, key: string) => number
 
 function createRowPurger(prepare: Prepare, table: Table): RowPurger {
@@ -149,7 +147,7 @@ function createRowPurger(prepare: Prepare, table: Table): RowPurger {
   const ofKey = descendants(table).flatMap(({ table: child }) => statement(prepare, child, childOf(child)))
   const rejects = rejectsOf(table).map(({ resource, feed }) => ({
     names: [resource, feed],
-    // Nothing of them may stay, their digest included: it would have the same item, seen again, pass for known.
+    // Nothing of them may stay, not even the digest: with it, the same item would count as known when it comes again.
     remove: prepare('DELETE FROM sync_rejects WHERE resource = ? AND _feed = ? AND _scope = ?'),
   }))
   const parts = partsOf(table).map(({ part, columns, from }) => ({
@@ -175,7 +173,7 @@ function createRowPurger(prepare: Prepare, table: Table): RowPurger {
 const condition = (columns: readonly string[]): string =>
   columns.map(column => `${quote(column)} = ?`).join(' AND ')
 
-/** Rows below another one repeat its key in the first column of their own; else the whole table belongs to it. */
+/** A child row repeats its parent's key in its first key column; otherwise the whole table belongs to the parent. */
 function childOf(child: Table): string {
   const [first = ''] = child.key
   return child.columns[first]?.source.from === 'parent' ? condition([first]) : '? IS NOT NULL'
@@ -186,7 +184,7 @@ function statement(prepare: Prepare, table: Table, where: string) {
   return sql === undefined ? [] : [prepare(sql)]
 }
 
-/** Undefined for a table that holds nothing but keys. */
+/** Undefined for a table of keys only. */
 function blank({ name, kind, columns }: Table, where: string): string | undefined {
   const sets = Object.entries(columns).flatMap(([column, { content, whenPurged }]) =>
     content || whenPurged !== undefined ? [`${quote(column)} = ${whenPurged ?? 'NULL'}`] : [],
@@ -197,12 +195,12 @@ function blank({ name, kind, columns }: Table, where: string): string | undefine
 
 interface Part {
   part: Table
-  /** Its columns that name the row, and the columns of the row's key that they repeat. */
+  /** Columns of the part that name its row, and the columns of the row's key that they repeat. */
   columns: readonly string[]
   from: readonly string[]
 }
 
-/** Tables with rows that belong to a row though they come in an answer of their own. */
+/** Tables whose rows belong to a row of this table but come in a separate answer. */
 function partsOf({ name }: Table): Part[] {
   return [...TABLES.values()].flatMap(({ table: part }) =>
     part.livesWith?.table === name
@@ -216,9 +214,7 @@ interface NamedFeed {
   feed: string
 }
 
-/**
- * Feeds whose rejects are noted under a key of this table: those of its rows, what is read for each, lists inside of one.
- */
+/** Feeds whose rejects are noted under a key of this table: those of its rows, of its follow-ups, and of its scopes. */
 function rejectsOf(table: Table): NamedFeed[] {
   const key = table.key.at(-1) ?? ''
   const followUpFeeds = new Set(CATALOG.flatMap(resource => followUpsOf(resource, table.name, key)))
@@ -246,7 +242,7 @@ function isReadFor(feed: Feed, { name }: Table, key: string): boolean {
   )
 }
 
-/** What is read as the row itself, and not as one of several that another row has. */
+/** True for a feed that reads the row itself, and not one of several parts of another row. */
 function isReadByKey({ stores, table }: Extract<Feed, { mode: 'item' }>, name: string): boolean {
   return table === name && (stores === 'row' || stores === 'setting')
 }
@@ -257,15 +253,15 @@ function sizeOf(db: Sqlite): number {
 }
 
 /**
- * An ANALYZE that a person runs by hand copies values out of the indices, mail addresses among them. The planner does
- * without: parley's own never takes any.
+ * An ANALYZE that a person runs by hand copies values from the indices, mail addresses among them. The planner works
+ * without them: parley's own ANALYZE takes no samples.
  */
 function forgetSamples(db: Sqlite): void {
   const sampled = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_stat4'").get()
   if (sampled) db.exec('DELETE FROM sqlite_stat4')
 }
 
-/** All of it is in the database already, unless a reader keeps it. */
+/** Truncates the WAL, whose pages are all in the database by now. False when a reader keeps it. */
 function clearLog(db: Sqlite): boolean {
   return truncateWal(db).busy === 0
 }

@@ -4,27 +4,27 @@ import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
 
 /**
- * Keys that a pass over a list has seen, kept until it is known which rows it has not seen. A list may have a million
- * rows, so everything but `note` and `any` is done for a bounded number of keys at a time.
+ * Keys that a pass over a list has seen, kept until the rows that it did not see are known. A list may have a million
+ * rows, so every function but `note` and `hasAny` handles a bounded number of keys.
  */
 export interface Seen {
   note(feed: string, scope: string, key: string): void
-  any(feed: string, scope: string): boolean
+  hasAny(feed: string, scope: string): boolean
   /** Forgets `atMost` keys. Returns whether there may be more. */
   forget(feed: string, scope: string, atMost: number): boolean
-  /** The key with which a range of so many rows after `after` ends; undefined when not so many are left. */
+  /** The last key of the range of `size` rows after `after`; undefined when fewer are left. */
   rangeEnd(rows: ListedRows, after: string, size: number): string | undefined
   /** Keys of live rows in a range that the pass has not seen. */
   unseen(feed: string, rows: ListedRows, range: KeyRange): string[]
 }
 
-/** The rows that a list shows: those of one scope, or the whole of a table whose key has one column. */
+/** The rows that a list shows: those of one scope, or a whole table whose key has one column. */
 export interface ListedRows {
   table: string
   scope: string
 }
 
-/** Keys after `after` up to and with `upTo`; without it to the last. */
+/** Keys after `after` and up to `upTo`, inclusive; up to the last key when it is undefined. */
 export interface KeyRange {
   after: string
   upTo: string | undefined
@@ -41,7 +41,7 @@ export function createSeen(prepare: Prepare): Seen {
     note: (feed, scope, key) => {
       note.run(feed, scope, key)
     },
-    any: (feed, scope) => any.get(feed, scope) !== undefined,
+    hasAny: (feed, scope) => any.get(feed, scope) !== undefined,
     forget: (feed, scope, atMost) => forget.run({ feed, scope, atMost }).changes === atMost,
     rangeEnd({ table, scope }, after, size) {
       const { name, key, inScope } = keysOf(tableNamed(table))
@@ -52,7 +52,7 @@ export function createSeen(prepare: Prepare): Seen {
     },
     unseen(feed, { table, scope }, range) {
       const { name, key, inScope, isLive } = keysOf(tableNamed(table))
-      // First by the keys alone, which an index holds in the order of those that were seen; then whether they are live.
+      // An index has the keys in the order of `sync_seen`; whether a row is live is checked for unseen keys only.
       const unseen = prepare(
         `WITH unseen AS MATERIALIZED (
            SELECT ${key} AS key FROM ${name} t WHERE ${inScope} AND ${inRange(key, range)}
@@ -64,7 +64,7 @@ export function createSeen(prepare: Prepare): Seen {
   }
 }
 
-/** A condition on a key, with the range's values bound by their names. With OR, SQLite would not stop at the end. */
+/** SQL condition on a key, with the range's values bound by name. With OR, SQLite would not stop at the range's end. */
 export function inRange(key: string, { upTo }: KeyRange): string {
   return upTo === undefined ? `${key} > @after` : `${key} > @after AND ${key} <= @upTo`
 }

@@ -8,37 +8,35 @@ export interface RowKey {
   key: string
 }
 
-/**
- * What a denial says: the row is not published any more; it exists and may not be read; its list of parts is empty.
- */
+/** What a denial says: the row is no longer published; it exists but may not be read; its list of parts is empty. */
 export type Denial = 'absent' | 'withheld' | 'empty'
 
 export interface Suspicion {
   /** Time of the first denial. */
   since: string
   means: Denial
-  /** A second request has denied the row as well. */
+  /** True when a second request has denied the row too. */
   confirmed: boolean
 }
 
-/** Rows that the API has denied and that analysts still see. engine/deletions describes the states. */
+/** Rows that the API has denied and that analysts still see. `engine/deletions/suspicion.ts` describes the states. */
 export interface Suspicions {
   find(row: RowKey): Suspicion | undefined
-  /** Notes the first denial; replaces one that means something else. */
+  /** Notes a first denial; replaces one with another meaning. */
   note(row: RowKey, denial: Pick<Suspicion, 'since' | 'means'>): void
   confirm(row: RowKey): void
-  /** The API shows the row. Returns whether it was suspected. */
+  /** Ends the suspicion of a row that the API shows. Returns whether there was one. */
   end(row: RowKey): boolean
   endAll(table: string): void
   /** True while any row of the table is suspected or confirmed. */
-  any(table: string): boolean
-  confirmed(table: string): (Pick<RowKey, 'scope' | 'key'> & { means: Denial })[]
-  /** How many rows are suspected since an instant or later, and not confirmed. */
+  hasAny(table: string): boolean
+  confirmedRows(table: string): (Pick<RowKey, 'scope' | 'key'> & { means: Denial })[]
+  /** Number of suspected rows, not confirmed, that were first denied at an instant or later. */
   countUndecided(table: string, since: string): number
-  /** The earliest first denial among rows that are suspected since an instant or later, and not confirmed. */
+  /** The earliest first denial among the rows that `countUndecided` counts. */
   earliestUndecided(table: string, since: string, scope?: string): string | undefined
   latestUndecided(table: string): string | undefined
-  /** Rows of a table that analysts see as live, counted up to `atMost` and no further. */
+  /** Number of a table's rows that analysts see as live, counted no further than `atMost`. */
   liveRows(table: string, atMost: number): number
 }
 
@@ -102,8 +100,8 @@ export function createSuspicions(prepare: Prepare): Suspicions {
     endAll(table) {
       endAll.run(table)
     },
-    any: table => any.get(table) === 1,
-    confirmed: table => confirmed.all(table) as ReturnType<Suspicions['confirmed']>,
+    hasAny: table => any.get(table) === 1,
+    confirmedRows: table => confirmed.all(table) as ReturnType<Suspicions['confirmedRows']>,
     countUndecided: (table, since) => count.get({ table, since, scope: null }) as number,
     earliestUndecided: (table, since, scope) =>
       (earliest.get({ table, since, scope: scope ?? null }) as string | null) ?? undefined,

@@ -9,8 +9,8 @@ import { keyOfRow, type Suspicions } from './suspicions.ts'
 
 export interface TombstoneDeps {
   prepare: Prepare
-  suspicions: Pick<Suspicions, 'any' | 'end'>
-  /** Tables whose rows are merged into another one. */
+  suspicions: Pick<Suspicions, 'hasAny' | 'end'>
+  /** By table: how its rows are merged into another table. */
   merges: ReadonlyMap<string, Pick<Derivation, 'into' | 'groupBy'> & { merge: MessageMerge }>
   purgeQueue: PurgeQueue
   freshness: Freshness
@@ -18,11 +18,11 @@ export interface TombstoneDeps {
 
 export interface Tombstones {
   /**
-   * Marks rows as deleted, together with all that goes with them; rows of a link table are removed. Returns how many
-   * rows were live before.
+   * Marks rows as deleted, cascades included; rows of a link table are removed. Returns how many of the given rows were
+   * live before.
    */
   tombstone(table: string, keys: readonly (readonly string[])[], now: string): number
-  /** Notes that rows exist and may not be read, unknown ones included. Returns how many were open before. */
+  /** Marks rows, unknown ones included, as existing but not readable. Returns how many rows changed. */
   withhold(table: string, keys: readonly (readonly string[])[], now: string): number
 }
 
@@ -35,7 +35,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
     const where = table.key.map(column => `${quote(column)} = ?`).join(' AND ')
     const mark = prepare(`UPDATE ${quote(name)} SET _deleted_at = ? WHERE ${where} AND _deleted_at IS NULL`)
     const merged = merges.get(name)
-    const isSuspected = suspicions.any(name)
+    const isSuspected = suspicions.hasAny(name)
     const groups: Group[] = []
     let count = 0
     for (const key of keys) {
@@ -50,14 +50,14 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
       if (merged) groups.push({ key: String(row[merged.groupBy]), isReplaced: true })
     }
     merged?.merge.refresh(groups, now)
-    if (merged) purgeQueue.follow(merged, new Set(groups.map(({ key }) => key)))
+    if (merged) purgeQueue.updateMerged(merged, new Set(groups.map(({ key }) => key)))
     return count
   }
 
   const removeLinks = (table: Table, keys: readonly (readonly string[])[]): number => {
     const where = table.key.map(column => `${quote(column)} = ?`).join(' AND ')
     const remove = prepare(`DELETE FROM ${quote(table.name)} WHERE ${where}`)
-    const isSuspected = suspicions.any(table.name)
+    const isSuspected = suspicions.hasAny(table.name)
     let count = 0
     for (const key of keys) {
       count += remove.run(...key).changes
@@ -87,7 +87,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
     return count
   }
 
-  /** A row that comes back is pending again, which a read that was put off must not hold up. */
+  /** If the row comes back, its first read must not wait for a task that was put off. */
   const forgetFirstRead = (name: string, key: readonly string[]) => {
     for (const feed of FIRST_READS.get(name) ?? []) {
       prepare("DELETE FROM sync_tasks WHERE feed = ? AND scope = '' AND key = ?").run(feed, key.at(-1))

@@ -6,7 +6,7 @@ import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { databaseError, isBusy } from '../database/faults.ts'
 import { openDatabase } from '../database/open.ts'
 import { identityOf, isSameFile } from './identity.ts'
-import { refuseSecondName, truePath } from './names.ts'
+import { refuseSecondName, resolvedPath } from './names.ts'
 import { applyMode, openWritableFile } from './writable.ts'
 
 export interface HeldLock {
@@ -34,11 +34,11 @@ export interface Writer {
  * @throws StopError 73 when the database has a second name, 75 when another process holds the lock
  */
 export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock {
-  const file = `${truePath(path)}-lock`
+  const file = `${resolvedPath(path)}-lock`
   let lock: Database.Database | undefined
   try {
     accessSync(dirname(resolve(path)), constants.X_OK)
-    refuseSecondName(truePath(path))
+    refuseSecondName(resolvedPath(path))
     lock = openWritableFile(file, mode, PATIENCE_MS)
     applyMode([file], mode)
     // With the journal in memory, the open transaction creates no journal file.
@@ -62,7 +62,7 @@ export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock
  * process may not write it.
  */
 export function isLocked(path: string): boolean | undefined {
-  const file = `${truePath(path)}-lock`
+  const file = `${resolvedPath(path)}-lock`
   if (!mayWrite(file)) return undefined
   const lock = new Database(file, { timeout: 0, fileMustExist: true })
   try {

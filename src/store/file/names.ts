@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 
 /** The path without symbolic links, so that every path to a database leads to the same lock file. */
-export function truePath(path: string): string {
+export function resolvedPath(path: string): string {
   const file = resolve(path)
   try {
     return existsSync(file) ? realpathSync(file) : join(realpathSync(dirname(file)), basename(file))

@@ -8,7 +8,7 @@ import { openDatabase } from '../database/open.ts'
 import { type WantedWorkspace, type Workspace, workspaceOf } from '../database/workspace.ts'
 import { identityOf, isSameFile } from '../file/identity.ts'
 import { isLocked, lockDatabase } from '../file/lock.ts'
-import { truePath } from '../file/names.ts'
+import { resolvedPath } from '../file/names.ts'
 import { contentBytes } from '../file/whole-copy.ts'
 import { runSnapshotProcess } from '../snapshot/process.ts'
 import { type FreeBytes, freeOnDisk, partialPath, removePartials } from '../snapshot/target.ts'
@@ -56,7 +56,7 @@ const PROGRAM = new URL('../snapshot/worker.js', import.meta.url)
  * another workspace
  */
 export async function restoreDatabase(options: RestoreOptions): Promise<Restored> {
-  const [database, from] = [truePath(options.database), truePath(options.file)]
+  const [database, from] = [resolvedPath(options.database), resolvedPath(options.file)]
   const { clock, mode } = options
   const begun = clock.elapsed()
   if (isSameFile(identityOf(from), identityOf(database))) throw itselfError(from)

@@ -281,7 +281,10 @@ export interface RowWriters {
   replaceChildren(table: string, rootKey: string, rows: readonly ParsedRow[], now: string): boolean
 }
 
-export function createRowWriters(prepare: Prepare, purgeQueue: Pick<PurgeQueue, 'keepsOut'>): RowWriters {
+export function createRowWriters(
+  prepare: Prepare,
+  purgeQueue: Pick<PurgeQueue, 'insertBlocker'>,
+): RowWriters {
   const shown = createShownFields(prepare)
   const writers = new Map<string, RowWriter>()
   const childWriters = new Map<string, ChildWriter>()
@@ -296,7 +299,7 @@ export function createRowWriters(prepare: Prepare, purgeQueue: Pick<PurgeQueue, 
     replaceChildren(table, rootKey, rows, now) {
       const writer = childWriters.get(table) ?? createChildWriter(prepare, tableNamed(table))
       childWriters.set(table, writer)
-      if (purgeQueue.keepsOut(table)?.(() => rootKey)) return false
+      if (purgeQueue.insertBlocker(table)?.(() => rootKey)) return false
       const { difference } = writer.compare(rootKey, rows)
       if (difference === 'none') return false
       writer.replace(rootKey, rows)

@@ -4,7 +4,7 @@ import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { databaseBusy, databaseError } from '../database/faults.ts'
 import { openDatabase } from '../database/open.ts'
-import { truePath } from '../file/names.ts'
+import { resolvedPath } from '../file/names.ts'
 import { contentBytes } from '../file/whole-copy.ts'
 import {
   databaseSizes,
@@ -32,7 +32,7 @@ export interface Snapshot {
   bytes: number
   durationMs: number
   /** When it was started, by this machine's clock: an RFC 3339 instant. It holds everything committed before. */
-  begunAt: string
+  startedAt: string
   /** The rows of `sync_status`, read from the snapshot. */
   resources: readonly StatusRow[]
 }
@@ -64,7 +64,7 @@ const PROGRAM = new URL('./worker.js', import.meta.url)
  * written; 75 when too much is written meanwhile; 78 when the earlier snapshot is of another warehouse
  */
 export async function makeSnapshot(options: SnapshotOptions): Promise<Snapshot> {
-  const [database, file] = [truePath(options.database), truePath(options.file)]
+  const [database, file] = [resolvedPath(options.database), resolvedPath(options.file)]
   requireWarehouse(database)
   if (options.file.endsWith(sep)) throw folderError(file, database)
   try {
@@ -79,7 +79,7 @@ async function writeSnapshot(options: SnapshotOptions): Promise<Snapshot> {
   await refuseTarget(database, file)
   await removeAbandoned(file, isAlike, clock.now())
   await refuseWithoutSpace(file, bytesOf(database), freeBytes)
-  const [begun, begunAt] = [clock.elapsed(), isoInstant(clock.now())]
+  const [begun, startedAt] = [clock.elapsed(), isoInstant(clock.now())]
   const part = partialPath(file)
   try {
     const { bytes, status } = await copyDatabase(options, {
@@ -92,7 +92,7 @@ async function writeSnapshot(options: SnapshotOptions): Promise<Snapshot> {
     await refuseTarget(database, file)
     await moveIntoPlace(part, file, { database, mode })
     const resources = status as StatusRow[]
-    return { path: file, bytes, durationMs: clock.elapsed() - begun, begunAt, resources }
+    return { path: file, bytes, durationMs: clock.elapsed() - begun, startedAt, resources }
   } finally {
     await rm(part, { force: true })
     await rm(`${part}-journal`, { force: true })

@@ -6,7 +6,7 @@ import type { Prepare, Sqlite } from '../database/connection.ts'
 import { databaseBusy, databaseError, isBusy } from '../database/faults.ts'
 import { openDatabase } from '../database/open.ts'
 import type { Writer } from '../file/lock.ts'
-import { truePath } from '../file/names.ts'
+import { resolvedPath } from '../file/names.ts'
 
 /** `resync`: read a resource again. `accept-deletions`: apply what the mass-deletion guard holds back. */
 const REQUEST_KINDS = ['resync', 'accept-deletions'] as const
@@ -84,7 +84,7 @@ const PAUSE_MS = 50
  * @throws StopError 73 when the database may not be written, 75 when it is busy or its writer takes no requests
  */
 export async function askWriter(path: string, wish: Wish, clock: Clock): Promise<Writer | undefined> {
-  const file = truePath(path)
+  const file = resolvedPath(path)
   // Closed last, since a reader leaves the -wal and -shm in place, also when the writer has ended meanwhile.
   const reader = openDatabase({ path: file, readonly: true })
   try {

@@ -18,7 +18,7 @@ const PARTS: Readonly<Partial<Record<ResourceName, readonly ResourceName[]>>> = 
   crm_records: ['crm_record_links'],
 }
 
-export function withParts(resource: ResourceName): readonly ResourceName[] {
+export function resourceWithParts(resource: ResourceName): readonly ResourceName[] {
   return [resource, ...(PARTS[resource] ?? [])]
 }
 

@@ -1,7 +1,7 @@
 import { CATALOG } from '../../../src/catalog/catalog.ts'
 import type { ResourceName } from '../../../src/catalog/resource.ts'
 import { isoInstant } from '../../../src/clock.ts'
-import { markForResync, withParts } from '../../../src/store/sync/resync.ts'
+import { markForResync, resourceWithParts } from '../../../src/store/sync/resync.ts'
 import { type RunOptions, startTrial, type Trial } from '../../engine/trial-backfill.ts'
 import { refused, type ScriptedAnswer } from '../../support/scripted-api.ts'
 import { createDraw, type Draw } from '../../torture/draw.ts'
@@ -115,14 +115,14 @@ const bounded: Night = (life, ms) => {
 }
 
 const partial: Night = (life, ms) => {
-  const resources = withParts(anyResource(life))
+  const resources = resourceWithParts(anyResource(life))
   life.told.push(`only ${resources.join(', ')}`)
   return pass(life, ms, {}, resources)
 }
 
 const resynced: Night = async (life, ms) => {
   const { store, clock } = life.trial
-  const resources = withParts(anyResource(life))
+  const resources = resourceWithParts(anyResource(life))
   life.told.push(`resync of ${resources.join(', ')}`)
   await store.transaction(() => markForResync(store, resources, isoInstant(clock.now())))
   await pass(life, ms)

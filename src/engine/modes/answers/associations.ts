@@ -1,9 +1,9 @@
-/** Kinds of records that belong together, and in which direction they are asked for. Pure. */
+/** Which kinds of records can be associated, and in which direction associations are asked for. Pure. */
 
-/** Associations are stored in this direction. */
+/** The two objects, in the order in which associations are stored. */
 export type AssociationKind = readonly [string, string]
 
-/** A task's scope: the object whose list is filtered, and the one that the record asked for is of. */
+/** A task's scope: the object whose list is filtered, and the object of the record that it is filtered by. */
 export interface Direction {
   listed: string
   asking: string
@@ -30,12 +30,12 @@ export function directionsOf([one, other]: AssociationKind): readonly [Direction
   ]
 }
 
-/** The directions in which a record of this object can be asked for. */
+/** The directions in which a record of this object can ask. */
 export function directionsFrom(kinds: readonly AssociationKind[], object: string): Direction[] {
   return kinds.flatMap(directionsOf).filter(({ asking }) => asking === object)
 }
 
-/** True where the record that is asked for stands first in the stored association. */
+/** True when the record that asks is the first of the stored association. */
 export function isForward(kinds: readonly AssociationKind[], { listed, asking }: Direction): boolean {
   return kinds.some(([from, to]) => from === asking && to === listed)
 }

@@ -7,14 +7,14 @@ import type { Denial, RowKey } from '../../../store/deletions/suspicions.ts'
 import type { TextResult } from '../../../store/rows/message-merge.ts'
 import type { StoredItem } from '../../../store/store.ts'
 import type { EngineContext } from '../../context.ts'
-import { denied } from '../../deletions/denial.ts'
+import { noteDenial } from '../../deletions/denial.ts'
 import { tableOfPart } from '../../deletions/part.ts'
 import { writeRows } from '../../follow-ups/write.ts'
 import { DAY, HOUR, MINUTE, WEEK } from '../../schedule/intervals.ts'
 import type { Reply } from '../../scheduler/job.ts'
-import { again, type ItemHandler, type ItemWork, readAgain, recordOf, whereOf } from './work.ts'
+import { type ItemHandler, type ItemWork, readAgain, recordOf, scheduleRead, whereOf } from './work.ts'
 
-/** The answer is a message with its text, which the merge takes in. */
+/** The answer is a message with its text, which goes to the merged message. */
 export const bodyAnswer: ItemHandler = { answer: storeBody, absent: bodyAbsent }
 
 function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
@@ -30,16 +30,16 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   const fits = typeof text === 'string' || text == null
   if (!fits) report.drift(feed.table, 'text', 'unexpected type')
   const item = fits ? parsed : withExtra(parsed, 'text', text)
-  // What a list shows may differ here: written by both in turn, the message would seem to change with each of them.
+  // List and single read may differ: if both wrote the row, it would seem to change with each of them.
   const options = { ticket: reply.ticket, now: context.now(), keepsLive: true, shownBy: 'single' } as const
   const stored = writeRows(context, where, feed.table, [item], options)
-  // A read that started later has spoken already.
+  // A later read was stored already.
   const [entry] = stored
   if (entry === undefined) return
   const wasRead = context.store.merge.textState(task.key) === 'present'
   const given = typeof text === 'string'
   if (given) context.store.suspicions.end(textOf(work))
-  else if (isDoubtful(context, work, 'empty')) return
+  else if (denyText(context, work, 'empty')) return
   const result: TextResult = given ? { state: 'present', text: text.toWellFormed() } : { state: 'empty' }
   if (context.store.merge.applyText(task.key, result, context.now()))
     context.counts(where.resource).rowsChanged += 1
@@ -49,8 +49,8 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
 }
 
 /**
- * A message that changed is read again. Where the answer differs from what the list shows, a replica that lags may have
- * given it, with the text from before the change.
+ * A message is read again after it changed. If the answer differs from the list, a lagging replica may have sent it,
+ * with the old text.
  */
 function mayLag({ table }: ItemFeed, { item, written: { before } }: StoredItem): boolean {
   return Object.values(tableNamed(table).columns).some(
@@ -58,14 +58,14 @@ function mayLag({ table }: ItemFeed, { item, written: { before } }: StoredItem):
   )
 }
 
-/** List and single read may also differ permanently. After these waits the answer counts as it is. */
+/** List and single read may also differ permanently, so after these waits the answer is accepted. */
 const LAGGING_AGAIN_MS = [5_000, 30_000, 5 * MINUTE]
 
 function askLaggingAgain(context: EngineContext, work: ItemWork): void {
   const { task } = work
   const afterMs = LAGGING_AGAIN_MS[task.attempts]
   if (afterMs === undefined) context.store.tasks.remove(task)
-  else again(context, work, { afterMs, attempts: task.attempts + 1, waiting: true })
+  else scheduleRead(context, work, { afterMs, attempts: task.attempts + 1, waiting: true })
 }
 
 function withExtra(item: ParsedItem, field: string, value: unknown): ParsedItem {
@@ -73,21 +73,21 @@ function withExtra(item: ParsedItem, field: string, value: unknown): ParsedItem 
   return { ...item, extra: encodeJson({ ...known, [field]: value }) }
 }
 
-/** A text is a part of its message, with suspicions of its own. */
+/** A text is a part of its message and has separate suspicions. */
 const textOf = ({ feed, task }: ItemWork): RowKey => ({ table: tableOfPart(feed), scope: '', key: task.key })
 
-/** True for the first denial of a text that this copy gave before: it is asked for again an hour later. */
-function isDoubtful(context: EngineContext, work: ItemWork, means: Denial): boolean {
+/** Denies a stored text. Returns true when it was the first denial: the text stays, and is asked for an hour later. */
+function denyText(context: EngineContext, work: ItemWork, means: Denial): boolean {
   const { store } = context
   if (store.merge.textState(work.task.key) !== 'present') return false
-  const verdict = denied(context, textOf(work), { means, afterMs: HOUR })
-  if (verdict.state === 'suspected') again(context, work, { afterMs: HOUR, waiting: true })
+  const verdict = noteDenial(context, textOf(work), { means, afterMs: HOUR })
+  if (verdict.state === 'suspected') scheduleRead(context, work, { afterMs: HOUR, waiting: true })
   else store.suspicions.end(textOf(work))
   return verdict.state === 'suspected'
 }
 
 function bodyAbsent(context: EngineContext, work: ItemWork): void {
-  if (isDoubtful(context, work, 'absent')) return
+  if (denyText(context, work, 'absent')) return
   context.store.merge.applyText(work.task.key, { state: 'gone' }, context.now())
   bodyAgain(context, work, true)
 }
@@ -95,11 +95,11 @@ function bodyAbsent(context: EngineContext, work: ItemWork): void {
 const BODY_YOUNG_MS = 30 * DAY
 const YOUNG_BODY = { firstMs: 2 * HOUR, mostMs: WEEK }
 
-/** Hidden bodies may be shown later: often while the message is young, then once in 30 days. */
+/** Hidden bodies may be shown later: asked for often while the message is young, then once in 30 days. */
 function bodyAgain(context: EngineContext, work: ItemWork, waiting: boolean): void {
   const { task } = work
   const age = task.sortAt === null ? 0 : context.clock.now() - Date.parse(task.sortAt)
   const attempts = task.attempts + 1
   const interval = age < BODY_YOUNG_MS ? longestBackoffMs(YOUNG_BODY, attempts) : BODY_YOUNG_MS
-  again(context, work, { afterMs: interval, attempts, waiting })
+  scheduleRead(context, work, { afterMs: interval, attempts, waiting })
 }

@@ -7,7 +7,7 @@ import { settingAnswer } from './setting.ts'
 import { transcriptAnswer } from './transcript.ts'
 import type { ItemHandler } from './work.ts'
 
-/** What each kind of item's answer is stored as. */
+/** The handler for each kind of item. */
 export const ITEM_ANSWERS: Readonly<Record<ItemFeed['stores'], ItemHandler>> = {
   row: rowAnswer,
   body: bodyAnswer,

@@ -5,13 +5,13 @@ import { quote } from '../../../store/database/sql.ts'
 import { keyOfRow, type RowKey } from '../../../store/deletions/suspicions.ts'
 import type { Store } from '../../../store/store.ts'
 import type { EngineContext } from '../../context.ts'
-import { denied } from '../../deletions/denial.ts'
+import { noteDenial } from '../../deletions/denial.ts'
 import { feedNamed } from '../../feeds.ts'
 import { UUID_GLOB } from '../../parse/uuid.ts'
 import { DAY, WEEK } from '../../schedule/intervals.ts'
 import { type Batches, byRange } from '../../scheduler/batches.ts'
 import type { Reply } from '../../scheduler/job.ts'
-import { setbackError } from '../pass.ts'
+import { deadCursorError } from '../pass.ts'
 import type { ScopeList } from '../refused-scope.ts'
 import { keyOf } from '../snapshot.ts'
 import {
@@ -23,17 +23,17 @@ import {
   opposite,
   scopeOf,
 } from './associations.ts'
-import { type ItemHandler, type ItemWork, readAgain, readAt, rejectScope } from './work.ts'
+import { type ItemHandler, type ItemWork, readAgain, recheckAfter, rejectScope } from './work.ts'
 
 /**
- * The answer is the list of records that belong to the one asked for, perhaps in several pages. Each kind of
- * association has a direction in which all its records are asked for at intervals; a changed record is asked for once,
- * in its own direction.
+ * The answer is the list of records associated with the requested one, perhaps in several pages. Each kind of
+ * association has a direction in which all its records are read at intervals. A changed record is read once, in its own
+ * direction.
  */
 export const linksAnswer: ItemHandler = {
   plan: planLinks,
   params: ({ scope }) => ({ scope: directionOf(scope).listed }),
-  list: listedBy,
+  list: scopeListOf,
   query: linksQuery,
   answer: storeLinks,
   absent: (context, work) => readAgain(context, work, DAY),
@@ -41,34 +41,31 @@ export const linksAnswer: ItemHandler = {
 
 // ----------------------------------------------------------------------------------------------- plan
 
-/** What the last plan was made from, so that the next one only looks at what is new. */
+/** The input of the last plan, so that the next one looks only at new records. */
 interface Plan {
-  /** The newest record that it knew, by the table's own integer key. */
+  /** The newest record that it knew, by `_id`. */
   upTo: number
   at: string
   /** Records by object, tombstones included. */
   sizes: Readonly<Record<string, number>>
-  /** Scopes of the directions that are asked. */
+  /** Scopes of the chosen directions. */
   scopes: readonly string[]
 }
 
 const UNPLANNED: Plan = { upTo: 0, at: '', sizes: {}, scopes: [] }
 
-/**
- * A direction is left when its records are this many times as many as the other's: each change asks for everything
- * again.
- */
+/** The direction changes only when it has this many times the records of the other, since a change reads all again. */
 const MUCH_LARGER = 2
 
 /**
- * Each kind of association is asked for in the direction with fewer records. Costs what has come and gone since the
- * last plan, which is kept in the database; the last statement keeps it, so that a plan cut short is made again. What
- * comes or goes while it is made is for the next one. A `+` before a column keeps SQLite from the index by object,
- * through which it would look at all records.
+ * Plans each kind of association in the direction with fewer records. The cost depends only on the records that came
+ * or went since the last plan, which is kept in the database. The last statement stores the plan, so an interrupted one
+ * is made again; records that come or go meanwhile are for the next one. A `+` before a column keeps SQLite from the
+ * index by object, through which it would look at all records.
  */
 function* planLinks(context: EngineContext, id: string): Batches {
   const { store, now, schedule } = context
-  const { table, kinds } = associationsDeclaredBy(id)
+  const { table, kinds } = declaredAssociations(id)
   const last = lastPlan(store, id)
   const at = now()
   const upTo = store
@@ -80,20 +77,20 @@ function* planLinks(context: EngineContext, id: string): Batches {
   const scopes = directions.map(scopeOf)
   for (const direction of directions) {
     const after = last.scopes.includes(scopeOf(direction)) ? last.upTo : 0
-    yield* askNewOnes(context, { id, table, direction, after, upTo })
+    yield* addNewTasks(context, { id, table, direction, after, upTo })
   }
   for (const direction of kinds.flatMap(directionsOf))
-    forgetDeadOnes(store, { id, table, direction, since: last.at })
+    removeDeletedTasks(store, { id, table, direction, since: last.at })
   for (const direction of directions.map(opposite)) {
     const scope = scopeOf(direction)
-    // The daemon asks from there what has changed; a round of a backfill asks for all in the chosen direction anyway.
+    // In the daemon, changed records have tasks there. A backfill reads all in the chosen direction anyway.
     if (schedule.isTimed && !last.scopes.includes(scope)) continue
-    yield* forgetScope(store, id, scope)
+    yield* removeScopeTasks(store, id, scope)
   }
   store.state.setMeta(planName(id), JSON.stringify({ upTo, at, sizes, scopes } satisfies Plan))
 }
 
-function associationsDeclaredBy(id: string): { table: string; kinds: readonly AssociationKind[] } {
+function declaredAssociations(id: string): { table: string; kinds: readonly AssociationKind[] } {
   const { feed } = feedNamed(id)
   if (feed.mode !== 'item' || !feed.associations) throw new TypeError(`${id} declares no associations`)
   return { table: feedNamed(feed.associations.of).feed.table, kinds: feed.associations.kinds }
@@ -143,8 +140,8 @@ interface DirectionTasks {
   direction: Direction
 }
 
-/** An id that is no UUID would be refused (spec: related_id). */
-function* askNewOnes(
+/** Adds tasks for new records. The API refuses an id that is no UUID (spec: related_id). */
+function* addNewTasks(
   { store, now }: EngineContext,
   { id, table, direction, after, upTo }: DirectionTasks & { after: number; upTo: number },
 ): Batches {
@@ -158,7 +155,7 @@ function* askNewOnes(
   })
 }
 
-function forgetDeadOnes(
+function removeDeletedTasks(
   { prepare }: Store,
   { id, table, direction, since }: DirectionTasks & { since: string },
 ): void {
@@ -170,7 +167,7 @@ function forgetDeadOnes(
 
 const FORGOTTEN_AT_ONCE = 5000
 
-function* forgetScope({ prepare }: Store, id: string, scope: string): Batches {
+function* removeScopeTasks({ prepare }: Store, id: string, scope: string): Batches {
   const forget = prepare(
     `DELETE FROM sync_tasks WHERE feed = @id AND scope = @scope AND key IN (
        SELECT key FROM sync_tasks WHERE feed = @id AND scope = @scope LIMIT ${FORGOTTEN_AT_ONCE})`,
@@ -180,7 +177,7 @@ function* forgetScope({ prepare }: Store, id: string, scope: string): Batches {
 
 // --------------------------------------------------------------------------------------------- answer
 
-function listedBy({ feed, task }: ItemWork): ScopeList {
+function scopeListOf({ feed, task }: ItemWork): ScopeList {
   const of = feed.associations?.of ?? ''
   return { list: of, feed: feedNamed(of).feed, scope: directionOf(task.scope).listed }
 }
@@ -194,12 +191,12 @@ function storeLinks(context: EngineContext, work: ItemWork, value: unknown, repl
   const report = context.report({ resource: work.resource.name, feed: work.id }, rejectScope(work.task))
   const keys = page.items.flatMap(item => {
     const key = recordId(item)
-    if (key === undefined) report.reject(work.feed.table, item, 'no identity: id is missing')
+    if (key === undefined) report.reject(work.feed.table, item, 'The item has no identity: id is missing')
     return key === undefined ? [] : [key]
   })
   context.counts(work.resource.name).rowsRead += keys.length
   const gathered = [...new Set([...work.gathered, ...keys])]
-  if (page.next !== null && work.asked.includes(page.next['cursor'] ?? '')) throw setbackError('repeated')
+  if (page.next !== null && work.asked.includes(page.next['cursor'] ?? '')) throw deadCursorError('repeated')
   if (page.next !== null) {
     if (work.ticket === undefined) {
       work.ticket = reply.ticket
@@ -215,7 +212,7 @@ function storeLinks(context: EngineContext, work: ItemWork, value: unknown, repl
   if (replaced) askNext(context, work, replaced.askAgainMs)
 }
 
-/** The description of this list shows its items, so a bare string is none of them. */
+/** The spec shows this list's items as objects, so a bare string is no item. */
 function recordId(item: unknown): string | undefined {
   return typeof item === 'string' ? undefined : keyOf(item, ['id'])
 }
@@ -224,18 +221,19 @@ function askNext(context: EngineContext, work: ItemWork, askAgainMs: number | un
   const { store } = context
   const { task, id } = work
   const current = store.tasks.find(task)
-  // It was asked for anew while the answer was on its way, and falls due as that says.
+  // It was asked for again while the request was in flight: the task already has its due time.
   if (current && current.dueAt !== task.dueAt) return
-  if (askAgainMs !== undefined) readAt(context, work, askAgainMs)
+  if (askAgainMs !== undefined) recheckAfter(context, work, askAgainMs)
   else if (lastPlan(store, id).scopes.includes(task.scope)) readAgain(context, work, WEEK)
   else store.tasks.remove(task)
 }
 
 /**
- * Makes the stored associations of a record those of an answer. An association is shown in both directions: what a
- * later request told of the other record stays as it is. That a third record was told to have it says nothing of this
- * association. An association that is missing becomes suspected; `askAgainMs` says when the next answer can confirm
- * that. Returns undefined when a later answer for the same record was stored already, or the record went meanwhile.
+ * Makes the stored associations of a record those of the answer. Both records of an association show it, so those that
+ * a later request for the other record has decided stay as they are; an answer for a third record says nothing about
+ * this association. A missing association becomes suspected;
+ * `askAgainMs` says when the next answer can confirm that. Returns undefined when a later answer for this record was
+ * already stored, or the record was deleted meanwhile.
  */
 function replaceLinks(
   context: EngineContext,
@@ -248,7 +246,7 @@ function replaceLinks(
   const { freshness } = store
   if (!freshness.admits(ticket, feed.table, `${task.scope} ${task.key}`)) return undefined
   const { listed, asking } = directionOf(task.scope)
-  const isGone = deletedRecords(store, feed)
+  const isGone = deletedRecordCheck(store, feed)
   if (isGone(asking, task.key)) {
     store.tasks.remove(task)
     return undefined
@@ -264,7 +262,7 @@ function replaceLinks(
     if (!isOpen(key)) continue
     if (wanted.has(key)) store.suspicions.end(associations.row(key))
     else {
-      const verdict = denied(context, associations.row(key))
+      const verdict = noteDenial(context, associations.row(key))
       if (verdict.state === 'suspected') askAgainMs = verdict.askAgainMs
     }
   }
@@ -274,8 +272,8 @@ function replaceLinks(
   return { askAgainMs }
 }
 
-/** Tells of a record whether it is known to be gone; what is not known at all is not. */
-function deletedRecords(
+/** Predicate: whether a record is stored as deleted. False for an unknown record. */
+function deletedRecordCheck(
   { prepare }: Store,
   { associations }: ItemFeed,
 ): (object: string, id: string) => boolean {

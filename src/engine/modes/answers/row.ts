@@ -1,24 +1,24 @@
 import { tableNamed } from '../../../catalog/catalog.ts'
 import type { RowState } from '../../../store/rows/state.ts'
 import type { EngineContext } from '../../context.ts'
-import { denied } from '../../deletions/denial.ts'
+import { noteDenial } from '../../deletions/denial.ts'
 import { isUnlisted } from '../../deletions/unlisted.ts'
 import { writeRows } from '../../follow-ups/write.ts'
 import { DAY, MINUTE } from '../../schedule/intervals.ts'
 import type { Reply } from '../../scheduler/job.ts'
 import {
-  again,
   type ItemHandler,
   type ItemWork,
   readAgain,
-  readAt,
+  recheckAfter,
   recordOf,
-  rereadAfter,
-  waitFor,
+  rereadAfterMs,
+  scheduleRead,
+  waitUntilReady,
   whereOf,
 } from './work.ts'
 
-/** The answer is the whole payload of the row that was asked for: meetings, playbooks, CRM objects. */
+/** The answer is the whole payload of the requested row: meetings, playbooks, CRM objects. */
 export const rowAnswer: ItemHandler = { answer: storeRow, absent: rowAbsent }
 
 function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
@@ -42,11 +42,11 @@ function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply:
     feed.followUps,
   )
   const ready = !feed.readyWhen || item.cells[columns.indexOf(feed.readyWhen.column)] === feed.readyWhen.is
-  if (ready) readAgain(context, work, rereadAfter(context, task.sortAt))
-  else waitFor(context, work)
+  if (ready) readAgain(context, work, rereadAfterMs(context, task.sortAt))
+  else waitUntilReady(context, work)
 }
 
-/** The row is refused. What that means depends on what is stored, and on whether the list names it. */
+/** Handles a refusal of the row. Its meaning depends on the stored row, and on whether the list names it. */
 function rowAbsent(context: EngineContext, work: ItemWork, means: 'absent' | 'withheld'): void {
   REFUSED[means][context.store.rowState(rowOf(work))](context, work)
 }
@@ -62,7 +62,7 @@ const REFUSED: Readonly<
       work.feed.readyWhen ? askGrowing(context, work) : readAgain(context, work, DAY),
     open: denyAbsent,
     withheld: denyAbsent,
-    // A list or an activity that names it again brings the task back.
+    // The task comes back when a list or an activity names the row again.
     deleted: (context, work) => context.store.tasks.remove(work.task),
   },
   withheld: {
@@ -73,21 +73,21 @@ const REFUSED: Readonly<
   },
 }
 
-/** A row goes when both its list and its single read have denied it. While the list names it, a 404 is a fault. */
+/** A row is gone when both its list and its single read have denied it. While the list names it, a 404 is a fault. */
 function denyAbsent(context: EngineContext, work: ItemWork): void {
   const confirms = isUnlisted(context, work.resource.name, work.task.key)
-  const verdict = denied(context, rowOf(work), { confirms })
+  const verdict = noteDenial(context, rowOf(work), { confirms })
   if (verdict.state === 'suspected') askAgain(context, work, verdict.askAgainMs)
   else readAgain(context, work, DAY)
 }
 
 function denyWithheld(context: EngineContext, work: ItemWork): void {
-  const verdict = denied(context, rowOf(work), { means: 'withheld' })
+  const verdict = noteDenial(context, rowOf(work), { means: 'withheld' })
   if (verdict.state === 'suspected') askAgain(context, work, verdict.askAgainMs)
   else readWithheldAgain(context, work)
 }
 
-/** A 403 for a meeting of which analysts see nothing changes nothing that they see, so it needs no second one. */
+/** Analysts see nothing of this meeting, so a 403 changes nothing for them and needs no confirmation. */
 function noteWithheld(context: EngineContext, work: ItemWork): void {
   context.counts(work.resource.name).rowsChanged += context.store.withhold(
     work.feed.table,
@@ -98,16 +98,16 @@ function noteWithheld(context: EngineContext, work: ItemWork): void {
 }
 
 function readWithheldAgain(context: EngineContext, work: ItemWork): void {
-  readAgain(context, work, Math.min(rereadAfter(context, work.task.sortAt), DAY))
+  readAgain(context, work, Math.min(rereadAfterMs(context, work.task.sortAt), DAY))
 }
 
-/** Asked again when a second refusal can count; then at growing intervals, until the list has spoken. */
+/** Asks again when a second refusal can count; after that at growing intervals, until a pass of the list decides. */
 function askAgain(context: EngineContext, work: ItemWork, askAgainMs: number): void {
   if (askAgainMs === 0) askGrowing(context, work)
-  else readAt(context, work, askAgainMs)
+  else recheckAfter(context, work, askAgainMs)
 }
 
 function askGrowing(context: EngineContext, work: ItemWork): void {
   const attempts = work.task.attempts + 1
-  again(context, work, { afterMs: Math.min(5 * MINUTE * 2 ** attempts, DAY), attempts, waiting: true })
+  scheduleRead(context, work, { afterMs: Math.min(5 * MINUTE * 2 ** attempts, DAY), attempts, waiting: true })
 }

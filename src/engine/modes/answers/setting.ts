@@ -5,15 +5,15 @@ import { quote } from '../../../store/database/sql.ts'
 import type { RowKey } from '../../../store/deletions/suspicions.ts'
 import { sameJson } from '../../../store/rows/rows.ts'
 import type { EngineContext } from '../../context.ts'
-import { denied } from '../../deletions/denial.ts'
+import { noteDenial } from '../../deletions/denial.ts'
 import { tableOfPart } from '../../deletions/part.ts'
 import { DAY, WEEK } from '../../schedule/intervals.ts'
-import { type ItemHandler, type ItemWork, readAgain, readAt } from './work.ts'
+import { type ItemHandler, type ItemWork, readAgain, recheckAfter } from './work.ts'
 
-/** The answer is a document of unknown shape, kept in one column of its playbook. */
+/** The answer is a document of unknown shape, stored in one column of its playbook. */
 export const settingAnswer: ItemHandler = { answer: storeSetting, absent: settingAbsent }
 
-/** A setting is a part of its playbook, with suspicions of its own. */
+/** A setting is a part of its playbook and has separate suspicions. */
 const partOf = ({ feed, task }: ItemWork): RowKey => ({ table: tableOfPart(feed), scope: '', key: task.key })
 
 function storeSetting(context: EngineContext, work: ItemWork, value: unknown): void {
@@ -29,9 +29,9 @@ function settingAbsent(context: EngineContext, work: ItemWork): void {
     readAgain(context, work, DAY)
     return
   }
-  const verdict = denied(context, partOf(work))
+  const verdict = noteDenial(context, partOf(work))
   if (verdict.state === 'suspected') {
-    readAt(context, work, verdict.askAgainMs)
+    recheckAfter(context, work, verdict.askAgainMs)
     return
   }
   context.store.suspicions.end(partOf(work))

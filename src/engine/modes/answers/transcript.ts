@@ -4,25 +4,25 @@ import { entity, requestKey, type Table } from '../../../catalog/resource.ts'
 import type { Denial } from '../../../store/deletions/suspicions.ts'
 import { STATE_AFTER } from '../../../store/rows/transcripts.ts'
 import type { EngineContext } from '../../context.ts'
-import { denied, shown } from '../../deletions/denial.ts'
+import { endSuspicions, noteDenial } from '../../deletions/denial.ts'
 import { compileParser, type ItemParser } from '../../parse/parse.ts'
 import { HOUR } from '../../schedule/intervals.ts'
 import type { Reply } from '../../scheduler/job.ts'
 import {
-  again,
   askDetail,
+  dropIfWithdrawn,
   type ItemHandler,
   type ItemWork,
-  isTooLate,
   readAgain,
-  rereadAfter,
-  waitFor,
+  rereadAfterMs,
+  scheduleRead,
+  waitUntilReady,
   whereOf,
 } from './work.ts'
 
 export const transcriptAnswer: ItemHandler = { answer: storeTranscript, absent: transcriptAbsent }
 
-/** The answer as one payload, so that its list is replaced as a whole and its oddities are kept. */
+/** Treats the answer as one payload, so that its list is replaced as a whole and unknown fields are kept. */
 const TRANSCRIPT: Table = entity('transcript', {
   about: 'The answer of a transcript read.',
   key: ['id'],
@@ -37,7 +37,7 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
   const { store, options } = context
   if (!store.freshness.admits(reply.ticket, feed.table, task.key)) return
   const list = readDataList(value)
-  if (isTooLate(context, work)) return
+  if (dropIfWithdrawn(context, work)) return
   const entries = options.words ? list : list.map(withoutWords)
   const parsed = parseTranscript({ entries }, context.report(whereOf(work), task.key), task.key)
   const rows = parsed?.children.get(feed.table) ?? []
@@ -47,23 +47,27 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
     refuseTranscript(context, work, 'empty')
     return
   }
-  shown(context, feed.table, '', [task.key])
+  endSuspicions(context, feed.table, '', [task.key])
   if (store.rows.replaceChildren(feed.table, task.key, rows, context.now())) counts.rowsChanged += rows.length
   store.transcripts.setState(task.key, 'present', context.now())
-  readAgain(context, work, rereadAfter(context, task.sortAt))
+  readAgain(context, work, rereadAfterMs(context, task.sortAt))
 }
 
-/** An answer without entries: a suspicion where entries are stored, else what it says. */
+/** An answer without entries is a denial when entries are stored; otherwise it sets the transcript's state. */
 function refuseTranscript(context: EngineContext, work: ItemWork, means: Denial): void {
   const { feed, task } = work
   if (!context.store.transcripts.hasEntries(task.key)) {
     context.store.transcripts.setState(task.key, STATE_AFTER[means], context.now())
-    waitFor(context, work)
+    waitUntilReady(context, work)
     return
   }
-  const verdict = denied(context, { table: feed.table, scope: '', key: task.key }, { means, afterMs: HOUR })
-  if (verdict.state === 'suspected') again(context, work, { afterMs: HOUR, waiting: true })
-  else waitFor(context, work)
+  const verdict = noteDenial(
+    context,
+    { table: feed.table, scope: '', key: task.key },
+    { means, afterMs: HOUR },
+  )
+  if (verdict.state === 'suspected') scheduleRead(context, work, { afterMs: HOUR, waiting: true })
+  else waitUntilReady(context, work)
 }
 
 function withoutWords(entry: unknown): unknown {
@@ -72,7 +76,7 @@ function withoutWords(entry: unknown): unknown {
 }
 
 function transcriptAbsent(context: EngineContext, work: ItemWork, means: 'absent' | 'withheld'): void {
-  if (isTooLate(context, work)) return
+  if (dropIfWithdrawn(context, work)) return
   askDetail(context, work)
   refuseTranscript(context, work, means)
 }

@@ -1,18 +1,18 @@
 import type { Segment } from '../../../store/sync/segments.ts'
 
 /**
- * Where a long pass is cut, so that what is left of it is read in several passes at once. Nobody knows where a history
- * ends nor how dense it is: a cut rests on what was seen so far, goes through the longest pass, and is made only as
- * long as it pays, since each may cost a page that is not full. Pure.
+ * Decides where to cut a long pass, so that several passes read the rest at the same time. The end and the density of a
+ * history are unknown, so a cut relies on the pages read so far. It divides the pass with the most pages left, and only
+ * while it pays, since each cut may cost a page that is not full. Pure.
  */
 
-/** What is read together: all segments that are due and somebody waits for. */
-export interface Effort {
+/** All segments that are due and awaited, with the progress of their passes. */
+export interface AwaitedPasses {
   /** Newest first. */
   open: readonly Segment[]
   /** Pages read so far. */
   pages: number
-  /** Passes so far, with those that have yet to begin. */
+  /** Passes so far, including those that have not begun. */
   passes: number
   /** Time of the newest row. */
   newest: string
@@ -25,38 +25,39 @@ export interface Cut {
 
 /** A list with fewer pages is read in one pass. */
 const LONG_PAGES = 20
-/** At most one cut for so many pages: on average half a page is lost with each. */
+/** At most one cut for this many pages: each cut costs half a page on average. */
 const PAGES_FOR_A_CUT = 60
-/** A pass is cut when it has so many times as much left as it would have if all had the same. */
+/** A pass is cut when it has this many times its even share of the pages left. */
 const UNEVEN = 3
-/** What is over as soon as this is left as it is. */
+/** A pass with fewer pages left than this is not worth cutting. */
 const FEWEST_PAGES = 6
-/** A history is taken to go on for at most so many times what was seen of it. */
+/** A history is expected to go on for at most this many times the part that was read. */
 const GOES_ON = 2
-/** From so many pages on a pass tells how dense its own part is: at most so many times as dense as all. */
+/** After this many pages, a pass is judged by its own density, capped at this multiple of the average. */
 const TELLING_PAGES = 4
 const DENSEST = 4
 
-/** What is known of a pass, in ms of event time. */
-interface Way {
+/** How far a pass has come, in ms of event time. */
+interface PassProgress {
   segment: Segment
   edge: number
-  /** To the newest instant of it. */
+  /** From the newest instant down to the edge. */
   done: number
+  /** Expected below the edge. */
   left: number
 }
 
-/** Undefined where a cut does not pay. */
-export function nextCut({ open, pages, passes, newest }: Effort): Cut | undefined {
+/** Undefined when no cut pays. */
+export function nextCut({ open, pages, passes, newest }: AwaitedPasses): Cut | undefined {
   if (pages < LONG_PAGES) return undefined
-  const ways = open.flatMap(segment => wayOf(segment, Date.parse(newest)) ?? [])
-  const density = sum(ways, ({ segment }) => segment.pages) / sum(ways, ({ done }) => done)
-  const leftOf = (way: Way) => way.left * densityOf(way, density)
-  const [longest] = [...ways].sort((one, other) => leftOf(other) - leftOf(one))
+  const begun = open.flatMap(segment => progressOf(segment, Date.parse(newest)) ?? [])
+  const density = sum(begun, ({ segment }) => segment.pages) / sum(begun, ({ done }) => done)
+  const leftOf = (pass: PassProgress) => pass.left * densityOf(pass, density)
+  const [longest] = [...begun].sort((one, other) => leftOf(other) - leftOf(one))
   if (!longest) return undefined
-  const seeming = sum(ways, leftOf) + sum(open, segment => notBegun(segment, density))
-  const left = Math.min(seeming, GOES_ON * pages)
-  // With one that is free, or nothing could begin.
+  const expected = sum(begun, leftOf) + sum(open, segment => pagesToStart(segment, density))
+  const left = Math.min(expected, GOES_ON * pages)
+  // One cut is free: otherwise the first could never be made.
   const cutsLeft = 2 + Math.floor((pages + left) / PAGES_FOR_A_CUT) - passes
   const even = left / (open.length + cutsLeft)
   if (cutsLeft < 1 || leftOf(longest) < Math.max(FEWEST_PAGES, UNEVEN * even)) return undefined
@@ -66,15 +67,15 @@ export function nextCut({ open, pages, passes, newest }: Effort): Cut | undefine
   return isWithin ? { segment, at } : undefined
 }
 
-/** Rows at the very instant of a cut are read twice, and at a full hour there may be many. */
+/** Rows at the exact instant of a cut are read twice, and a full hour may have many. */
 function unround(instant: number): string {
   return new Date(Math.floor(instant / 1000) * 1000 + UNROUND_MS).toISOString()
 }
 
 const UNROUND_MS = 617
 
-/** Undefined for a pass that has not got anywhere yet. */
-function wayOf(segment: Segment, newest: number): Way | undefined {
+/** Undefined for a pass that has made no progress. */
+function progressOf(segment: Segment, newest: number): PassProgress | undefined {
   if (segment.cursor === null || segment.edgeAt === null) return undefined
   const edge = Date.parse(segment.edgeAt)
   const done = (segment.to === null ? newest : Date.parse(segment.to)) - edge
@@ -83,14 +84,14 @@ function wayOf(segment: Segment, newest: number): Way | undefined {
   return { segment, edge, done, left: Math.max(0, Math.min(toBound, GOES_ON * (newest - edge))) }
 }
 
-/** In pages a ms: a few pages may happen to lie in a dense hour, and many at one instant. */
-function densityOf({ segment, done }: Way, average: number): number {
+/** In pages per ms. Capped, since a few pages may lie in a dense hour, or many rows at one instant. */
+function densityOf({ segment, done }: PassProgress, average: number): number {
   const own = segment.pages / done
   return Math.min(own, segment.pages < TELLING_PAGES ? average : DENSEST * average)
 }
 
-/** Pages of a span that nothing was read of, as far as it has two ends. */
-function notBegun({ pages, from, to }: Segment, density: number): number {
+/** Expected pages of a pass that has not begun; 1 for a span with an open end. */
+function pagesToStart({ pages, from, to }: Segment, density: number): number {
   if (pages > 0) return 0
   return from === null || to === null ? 1 : (Date.parse(to) - Date.parse(from)) * density
 }

@@ -7,24 +7,24 @@ import { isWanted } from '../../schedule/wanted.ts'
 import { cutOff } from '../pass.ts'
 
 /**
- * Keeps the segments of a timeline such that none spans much older times than its newest, by whose age it falls due,
- * and that the newest holds no more than a page. Ends of segments stay where they are while they grow older, so that
- * a quiet poll moves nothing.
+ * Cuts and joins the segments of a timeline. A segment falls due by the age of its newest end, so its oldest end should
+ * not be much older. The newest segment should fit on a page. Ends of segments do not move as they age, so that a quiet
+ * poll moves nothing.
  */
 
-/** Below this age all segments are alike. */
+/** Segments younger than this fall due alike. */
 const YOUNG_MS = 10 * MINUTE
-/** Above it as well: nothing is listed more rarely. */
+/** Segments older than this fall due alike. */
 const OLD_MS = 56 * DAY
-/** The oldest of a segment's span is at most so many times as old as its newest; it is cut when it is twice that. */
+/** The oldest end should be at most this many times as old as the newest; at twice that, the segment is cut. */
 const SPAN = 3
 
-/** So many rows are left to the newest segment: half a page, so that a quiet poll is one. */
+/** Rows in the newest segment: half a page, so that a quiet poll needs one page. */
 const HEAD_ROWS = 50
-/** The newest segment reaches back at least so far, also where rows are dated ahead. */
+/** The newest segment reaches back at least this far, even if rows are dated in the future. */
 const HEAD_MS = MINUTE
 
-/** @param busy segments with a request in flight: they are left as they are */
+/** @param busy segments with a request in flight, which stay as they are */
 export function tileByAge(
   context: EngineContext,
   id: string,
@@ -42,7 +42,7 @@ export function tileByAge(
 
   const begins = headBegins(context, feed)
   let [head, ...older] = segments.of(id, '')
-  // Where it was cut because a page failed, it grows back.
+  // If it was cut because a page failed, it grows back.
   for (const next of older) {
     const isShort = head && head.from !== null && head.from > (begins ?? '')
     if (!head || !isShort || !movable(head) || !movable(next)) break
@@ -64,7 +64,7 @@ export function tileByAge(
   }
 }
 
-/** Where a segment that spans too much is cut; undefined for one that does not. Pure. */
+/** Where to cut a segment that spans too much; undefined for other segments. Pure. */
 export function cutAt({ from, to }: Pick<Segment, 'from' | 'to'>, now: number): string | undefined {
   if (to === null) return undefined
   const newest = ageOf(to, now)
@@ -85,8 +85,8 @@ function ageOf(at: string, now: number): number {
 }
 
 /**
- * Undefined while there are so few rows that one page holds them all. Where more than a page lies at the instant, it
- * is left to the older neighbour, or each poll would list all of it.
+ * The oldest instant of the newest segment; undefined while one page holds all rows. An instant with more than a page
+ * of rows goes to the older neighbour, since otherwise each poll would list all of them.
  */
 function headBegins({ store, server }: EngineContext, feed: TimelineFeed): string | undefined {
   const at = store.rowTimes.afterNewest(feed, HEAD_ROWS)

@@ -7,36 +7,36 @@ import { quote } from '../../../store/database/sql.ts'
 import type { StoredItem } from '../../../store/store.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
-import { newForMs } from '../../deletions/denial.ts'
+import { newRowGraceMs } from '../../deletions/denial.ts'
 import { type Missing, probeLater } from '../../deletions/probe-later.ts'
 import { isAskable } from '../../deletions/probes.ts'
 import { writeRows } from '../../follow-ups/write.ts'
 import type { ListOf } from '../../schedule/schedule.ts'
 import { createTurns } from '../../schedule/turns.ts'
 import type { Job, Reply, Source } from '../../scheduler/job.ts'
-import { expectedOrFault } from '../expected.ts'
-import { fullLimit, narrowSpan, noteReadable } from '../failed-span.ts'
+import { handleRefusal } from '../expected.ts'
+import { fullLimit, narrowSpan, resolveUnread } from '../failed-span.ts'
 import { ATTEMPTS_OF_A_PART, FAILURES_OF_ONE_PAGE, isNarrowest, limitAfter } from '../narrowing.ts'
 import {
   canCutAtEdge,
   createLoopGuards,
   cutOff,
-  cutWhereItStands,
   type LoopGuards,
-  leaveRest,
   NOT_FAILED,
   type Query,
-  withPassBegun,
-  withPassEnded,
+  recoverFromDeadCursor,
+  segmentAfterPass,
+  segmentInPass,
+  splitPass,
 } from '../pass.ts'
 import { nextCut } from './cuts.ts'
 import { tileByAge } from './tiling.ts'
 import { missingUndated, noteUndated } from './undated.ts'
 
 /**
- * Newest-first lists that filter on event time alone. Segments tile the time axis; a pass goes down a
- * segment page by page, and finds rows of ours that the list no longer shows as it passes them. One source for each
- * lane: the newest end, what was never read, and what is read again.
+ * Reads newest-first lists that filter only on event time. Segments tile the time axis. A pass reads a segment page by
+ * page, and each page shows which stored rows in its span the list no longer has. One source for each lane: the newest
+ * end, segments that were never read, and segments that are read again.
  */
 export function createTimeline(
   context: EngineContext,
@@ -51,12 +51,12 @@ export function createTimeline(
   const underWay = new Set<number>()
   const guards = createLoopGuards()
   let feedFailures = 0
-  const effort = createEffort(context, list, feed)
+  const splitter = createPassSplitter(context, list, feed)
 
   const due = () => store.segments.of(id, '').filter(segment => schedule.isListDue(list, segment))
 
   const pageJob = (asked: Segment): Job => {
-    // While it was asked for, the rest of its pass may have been left to another.
+    // The older part of its pass may have been cut off while the request was in flight.
     const current = () => store.segments.find(asked.id) ?? asked
     const base = asked.query ?? baseQuery(feed, asked)
     const query = { ...base, ...asked.cursor }
@@ -69,26 +69,26 @@ export function createTimeline(
         const segment = current()
         const work = { resource, list, feed, segment, base, query, guards, underWay }
         if (applyPage(context, work, value, reply)) {
-          // The list failed as a whole: what else of it is put off need not wait any longer.
+          // The whole list had failed and now answers: its other segments need not wait any longer.
           if (feedFailures > FAILURES_OF_ONE_PAGE) store.segments.retryNow(id)
           feedFailures = 0
         }
-        effort.wasRead(segment)
+        splitter.notePage(segment)
       },
       refused(status, message) {
-        if (status === 400 && asked.cursor) cutWhereItStands(store.segments, current(), 'refused')
-        else expectedOrFault(context, where, feed.expected, status, message)
+        if (status === 400 && asked.cursor) recoverFromDeadCursor(store.segments, current(), 'refused')
+        else handleRefusal(context, where, feed.expected, status, message)
       },
       failed(error) {
         const segment = current()
-        // A span that cannot be divided fails because of a row, and says nothing about the list.
+        // A span that cannot be divided fails because of a row, which says nothing about the list.
         if (!isNarrowest(segment.from, segment.to)) feedFailures += 1
         const queryOf = (rest: Segment) => baseQuery(feed, rest)
         narrowSpan(context, { list, feed, segment, base, error, feedFailures, queryOf })
       },
       over() {
         underWay.delete(asked.id)
-        effort.over()
+        splitter.over()
       },
     }
   }
@@ -105,29 +105,29 @@ export function createTimeline(
         if (!segment) return undefined
         underWay.add(segment.id)
         guards.asking(segment)
-        effort.begins(segment)
+        splitter.noteStart(segment)
         return pageJob(segment)
       },
-      share: effort.share,
+      share: splitter.share,
       finished: () => backoffs.isWaiting(id) || (underWay.size === 0 && due().length === 0),
     }
   })
 }
 
 /**
- * Has what is left of long passes shared among several, as long as requests could be made that nobody has. Counted
- * from the first pass that somebody waits for until none is left; kept in memory, since what is cut is cut.
+ * Splits long passes while more requests could be made than there are segments to read. Counts pages and passes from
+ * the first awaited pass until none is left. Kept in memory: the cuts themselves are stored.
  */
-function createEffort(
+function createPassSplitter(
   { store, schedule, server }: EngineContext,
   list: ListOf,
   { table, time }: TimelineFeed,
 ) {
   const passes = new Set<number>()
   let pages = 0
-  let couldBeMore = false
+  let hasSpareRequests = false
 
-  /** Rows that are dated ahead say nothing about the past. */
+  /** Time of the newest row. Rows dated in the future say nothing about the past. */
   const newest = () => {
     const column = quote(time)
     return store
@@ -138,13 +138,13 @@ function createEffort(
 
   return {
     share: () => {
-      couldBeMore = true
+      hasSpareRequests = true
     },
-    begins(segment: Segment) {
+    noteStart(segment: Segment) {
       if (schedule.isAwaited(segment)) passes.add(segment.id)
     },
-    /** A page was read, inside its transaction. */
-    wasRead(segment: Segment) {
+    /** A page was read. Call it inside its transaction. */
+    notePage(segment: Segment) {
       if (!schedule.isAwaited(segment)) return
       pages += 1
       const open = store.segments
@@ -154,35 +154,35 @@ function createEffort(
         pages = 0
         passes.clear()
       }
-      const at = couldBeMore ? newest() : null
+      const at = hasSpareRequests ? newest() : null
       if (at === null) return
       for (const { id } of open) passes.add(id)
       const cut = nextCut({ open, pages, passes: passes.size, newest: at })
-      if (cut) leaveRest(store.segments, cut.segment, cut.at)
+      if (cut) splitPass(store.segments, cut.segment, cut.at)
     },
     over: () => {
-      couldBeMore = false
+      hasSpareRequests = false
     },
   }
 }
 
 const TIMELINE_LANES = ['head', 'history', 'audit'] as const
 
-/** Makes the axis one segment at first, and cuts what was never listed where the owner's bound lies. */
+/** Adds one segment for the whole axis at first, and cuts the segments at the owner's bound. */
 export function tileAxis(context: EngineContext, feed: string): void {
   const { store, options } = context
   if (store.segments.of(feed, '').length === 0) store.segments.add({ feed, scope: '', from: null, to: null })
   const { since } = options
   if (since === null) return
   for (const segment of store.segments.of(feed, '')) {
-    if (!spans(segment, since)) continue
-    // A cursor belongs to its query, so what is under way is cut where it stands, and what is below at the bound.
+    if (!hasWithin(segment, since)) continue
+    // A cursor is valid only with its query, so a current pass is first cut where it stands, then below at the bound.
     const rest = segment.edgeAt === null ? segment : cutOff(store.segments, segment, segment.edgeAt)
-    if (spans(rest, since)) cutOff(store.segments, rest, since)
+    if (hasWithin(rest, since)) cutOff(store.segments, rest, since)
   }
 }
 
-function spans({ from, to }: Segment, at: string): boolean {
+function hasWithin({ from, to }: Segment, at: string): boolean {
   return (from === null || from < at) && (to === null || to > at)
 }
 
@@ -200,7 +200,7 @@ function isPart(feed: TimelineFeed, base: Query): boolean {
   return Number(base['limit']) < fullLimit(feed)
 }
 
-/** Bounds are cut to the millisecond while real times have finer digits, so an upper bound is asked for rounded up. */
+/** The API cuts bounds to the millisecond but its times are finer, so a query rounds the upper bound up. */
 function nextMillisecond(instant: string): string {
   return new Date(Date.parse(instant) + 1).toISOString()
 }
@@ -217,16 +217,16 @@ interface PageWork {
   underWay: ReadonlySet<number>
 }
 
-/** Returns whether the pass got any further: an API that minds no bounds answers, and yet shows the same rows again. */
+/** Returns whether the pass made progress: an API that ignores bounds may return the same rows again. */
 function applyPage(context: EngineContext, work: PageWork, value: unknown, reply: Reply): boolean {
   const { store } = context
   const { resource, list, feed, base, query } = work
   const where = { resource: resource.name, feed: list.id }
   const page = readPage(feed.list.paging, value, query)
-  // A span that cannot be divided has failed until it is read to its end, since its first rows may well be readable.
+  // A span that cannot be divided counts as failed until it is read to its end: its first rows may be readable.
   const isAlone = isNarrowest(work.segment.from, work.segment.to)
   const segment = {
-    ...withPassBegun(work.segment, context, where, reply),
+    ...segmentInPass(work.segment, context, where, reply),
     ...(isAlone ? {} : { retryAt: null }),
   }
   const report = context.report(where, '')
@@ -244,7 +244,7 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
   noteUndated(context, list.id, feed, items)
   const edge = passEdge(work, segment, items, page.next === null)
   store.tasks.removeAll(`${list.id}.probe`, '', [...edge.seen])
-  context.doubts.missed(segment.id, denyMissing(context, work, edge, reply))
+  context.missedRows.note(segment.id, denyMissing(context, work, edge, reply))
   const reached: Segment = {
     ...segment,
     query: base,
@@ -255,7 +255,7 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
     edgeAt: edge.reached,
     edgeKeys: edge.keysAtEdge,
   }
-  if (edge.isEnd || canCutAtEdge(reached)) noteReadable(context, list, segment)
+  if (edge.isEnd || canCutAtEdge(reached)) resolveUnread(context, list, segment)
   const limit = limitAfter(reached.pages, Number(base['limit']), fullLimit(feed))
   if (edge.isEnd) endTimelinePass(context, work, reached)
   else if (limit > Number(base['limit']) && edge.reached !== null && canCutAtEdge(reached)) {
@@ -268,10 +268,11 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
       query,
       attempts: query === null ? 0 : segment.attempts,
     })
-  } else if (work.guards.repeats(segment, page.next)) cutWhereItStands(store.segments, reached, 'repeated')
+  } else if (work.guards.repeats(segment, page.next))
+    recoverFromDeadCursor(store.segments, reached, 'repeated')
   else if (edge.reached !== null && edge.reached > (segment.from ?? '') && context.schedule.isLong(segment)) {
     const rest = cutOff(store.segments, reached, edge.reached)
-    // What the head owes, its rest owes as well: it is due at once, whenever it was last listed.
+    // The rest belongs to the current pass of the head, so it is due at once, whenever it was last listed.
     const { passStartedAt, passRound } = segment
     store.segments.save({ ...rest, passStartedAt, passRound })
     markFresh(context, resource, segment)
@@ -279,7 +280,7 @@ function applyPage(context: EngineContext, work: PageWork, value: unknown, reply
   return edge.isEnd || (canCutAtEdge(reached) && reached.edgeAt !== segment.edgeAt)
 }
 
-/** Rows that appear where all had been listed before came so long after they happened. */
+/** A new row in a span that was listed before shows how long after its event time rows may appear. */
 function noteArrivals(
   { store, server }: EngineContext,
   { resource, feed }: PageWork,
@@ -299,9 +300,9 @@ function endTimelinePass(
   reached: Segment,
 ): void {
   const { store, schedule, log } = context
-  store.segments.save(withPassEnded(reached))
+  store.segments.save(segmentAfterPass(reached))
   guards.ended(reached)
-  context.doubts.passEnded(reached.id)
+  context.missedRows.passEnded(reached.id)
   if (reached.to === null) markFresh(context, resource, reached)
   log.debug('A span of event time was listed to its end', {
     resource: resource.name,
@@ -320,26 +321,28 @@ function markFresh({ store }: EngineContext, { name }: Resource, { passStartedAt
   if (passStartedAt) store.state.fresh(name, passStartedAt)
 }
 
-/** The span of event time that a page has settled, and which keys were seen in it. */
+/** The span of event time that a page covers completely, and the keys that were seen in it. */
 interface Edge {
-  /** Rows at this instant and older than `below` are settled; null for the end of the axis. */
+  /** The newer end of the span; null for the end of the axis. */
   above: string | null
   aboveIncluded: boolean
+  /** The older end. */
   below: string | null
   belowIncluded: boolean
   seen: ReadonlySet<string>
+  /** Time of the oldest row so far. */
   reached: string | null
   keysAtEdge: readonly string[]
-  /** The pass has had all of its segment. */
+  /** The pass has read its whole segment. */
   isEnd: boolean
-  /** So many rows of the page belong to the segment below. */
+  /** Number of rows on the page that belong to the older segment. */
   beyond: number
 }
 
 /**
- * Rows at the very instant of a page's end may go on on the next one, so they are settled once that has passed it.
- * The lower bound of a segment is inclusive also when times are cut to the millisecond; the upper is not, since a
- * row within that millisecond may lie above it, where the neighbour lists it.
+ * Rows at the exact instant of a page's end may continue on the next page, so that instant is covered only once the
+ * next page has passed it. The lower bound of a segment is inclusive even when times are cut to the millisecond. The
+ * upper bound is not: a row within that millisecond may lie above it, where the neighbour lists it.
  */
 function passEdge(
   { feed, base }: PageWork,
@@ -353,7 +356,7 @@ function passEdge(
   const [oldest] = [...times, ...(segment.edgeAt === null ? [] : [segment.edgeAt])].sort()
   const reached = oldest ?? null
   const first = segment.pages === 0
-  // A query that goes on below the segment is left once all at the very bound was seen.
+  // A query that goes on below the segment ends once all rows at the exact bound were seen.
   const bound = base[feed.bounds.from] === segment.from ? null : segment.from
   const isBeyond = (time: Cell | undefined) => bound !== null && typeof time === 'string' && time < bound
   const isEnd = isLast || isBeyond(reached)
@@ -374,15 +377,15 @@ function passEdge(
 }
 
 /**
- * Rows of ours within the span that the list did not show, and that were there before it was asked; what seems to
- * come from the future was stored while this machine's clock was ahead. Returns how many are newly suspected.
+ * Suspects stored rows within the span that the list did not show, if they were stored before the request. Rows that
+ * seem to be from the future were stored under a clock that was ahead. Returns how many are newly suspected.
  */
 function denyMissing(context: EngineContext, { list, feed }: PageWork, edge: Edge, reply: Reply): number {
   const { store, now } = context
   const time = quote(feed.time)
   const above = edge.aboveIncluded ? '<=' : '<'
   const below = edge.belowIncluded ? '>=' : '>'
-  const knownBefore = isoInstant(Date.parse(reply.sentAt) - newForMs(context))
+  const knownBefore = isoInstant(Date.parse(reply.sentAt) - newRowGraceMs(context))
   const candidates = store
     .prepare(
       `SELECT id AS key, ${time} AS at FROM ${quote(feed.table)}

@@ -5,9 +5,9 @@ import type { EngineContext } from '../../context.ts'
 import type { Missing } from '../../deletions/probe-later.ts'
 
 /**
- * Rows of a timeline whose time cannot be read lie in no segment. Where they appear in a list, their keys are noted.
- * When the oldest segment was read to its end, every other was read since it last was: what is not noted by then is
- * missing.
+ * Rows of a timeline whose time cannot be parsed belong to no segment, so their keys are noted whenever a list shows
+ * them. Every other segment was read at least once between two passes over the oldest one, so undated rows that are
+ * not noted at the end of the oldest segment are missing.
  */
 
 export function noteUndated(
@@ -23,10 +23,10 @@ export function noteUndated(
   }
 }
 
-/** Of rows without a time that can be read, there are few. */
+/** Keys forgotten per statement; there are few undated rows. */
 const FORGOTTEN_AT_ONCE = 1000
 
-/** At the end of the oldest segment. What is noted counts from then on for the next time. */
+/** Call it at the end of the oldest segment. Notes from then on count for its next pass. */
 export function missingUndated(
   { store, now }: EngineContext,
   feedId: string,

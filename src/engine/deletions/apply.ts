@@ -10,21 +10,21 @@ import { guardDecision, type Loss, liveRowsToCount } from './guard.ts'
 import { tableOfPart } from './part.ts'
 
 /**
- * Deletes what is confirmed, all of a resource together, unless the mass-deletion guard holds it back. A hold lasts a
- * day: nothing of the resource is deleted until then, and what was confirmed stays noted, so that it is not asked for
- * again and again. Then a confirming round begins: everything noted is forgotten, every list is read once more, and
- * what that round confirms is deleted. The operator may accept what is confirmed before that.
+ * Deletes the confirmed rows of a resource, all together, unless the mass-deletion guard holds them back. A hold lasts
+ * a day. Until then nothing of the resource is deleted, and confirmed rows stay noted, so that they are not asked for
+ * again. Then a confirming round begins: all notes are forgotten, every list is read once more, and the rows that this
+ * round confirms are deleted. The operator may accept the deletion earlier.
  */
 
 export const HOLD_MS = DAY
 
-/** What applying needs of the context, so that a command can do it without one. */
-export type Applying = Pick<EngineContext, 'store' | 'counts' | 'now'>
+/** The part of the context that applying needs, so that a command can do it without an engine. */
+export type ApplyContext = Pick<EngineContext, 'store' | 'counts' | 'now'>
 
-type Confirmed = ReturnType<EngineContext['store']['suspicions']['confirmed']>[number]
+type Confirmed = ReturnType<EngineContext['store']['suspicions']['confirmedRows']>[number]
 
 /** @param isRoundComplete every list was read to its end since the round began */
-export function settleDeletions(
+export function applyDeletions(
   context: EngineContext,
   resource: ResourceName,
   isRoundComplete: boolean,
@@ -34,17 +34,17 @@ export function settleDeletions(
   if (heldSince !== null && context.isConfirming(resource)) {
     if (!isRoundComplete || hasUndecided(context, resource)) return
     state.hold(resource, null)
-    applyAll(context, resource)
+    applyConfirmed(context, resource)
     return
   }
-  if (heldSince !== null && tablesOf(resource).some(({ name }) => context.store.suspicions.any(name))) {
+  if (heldSince !== null && tablesOf(resource).some(({ name }) => context.store.suspicions.hasAny(name))) {
     reportHold(context, resource)
     return
   }
-  // Everything that was held back has been shown again.
+  // Every row that was held back was shown again.
   if (heldSince !== null) state.hold(resource, null)
   const decision = guardDecision(lossesOf(context, resource))
-  if (decision.kind === 'apply') applyAll(context, resource)
+  if (decision.kind === 'apply') applyConfirmed(context, resource)
   else if (decision.kind === 'hold') {
     state.hold(resource, context.now())
     reportHold(context, resource)
@@ -52,24 +52,24 @@ export function settleDeletions(
 }
 
 export interface Accepted {
-  /** Rows that were confirmed, and are deleted now. */
+  /** Confirmed rows, which are now deleted. */
   rows: number
-  /** A confirming round is under way: it deletes the rest when it ends. */
+  /** A confirming round is in progress and deletes the rest when it ends. */
   isConfirming: boolean
 }
 
 /**
- * Applies what the guard holds back of a resource and ends the hold. Undefined where nothing is held back. To be called
- * inside a transaction.
+ * Deletes the rows of a resource that the guard holds back, and ends the hold. Undefined when nothing is held back.
+ * Call it inside a transaction.
  */
-export function acceptDeletions(context: Applying, resource: ResourceName): Accepted | undefined {
+export function acceptDeletions(context: ApplyContext, resource: ResourceName): Accepted | undefined {
   const { state, suspicions } = context.store
   const { heldSince, heldRound, round, reason } = state.get(resource)
   if (heldSince === null) return undefined
   const tables = tablesOf(resource)
-  const rows = tables.reduce((sum, { name }) => sum + suspicions.confirmed(name).length, 0)
-  applyAll(context, resource)
-  // What was accepted must not make the guard hold back the next few rows of the day.
+  const rows = tables.reduce((sum, { name }) => sum + suspicions.confirmedRows(name).length, 0)
+  applyConfirmed(context, resource)
+  // Otherwise the accepted rows would make the guard hold back the next few rows of the day.
   for (const owner of new Set([
     resource,
     ...tables.flatMap(({ cascades }) => cascades.map(({ table }) => ownerOf(table))),
@@ -85,8 +85,8 @@ export function acceptDeletions(context: Applying, resource: ResourceName): Acce
 }
 
 /**
- * True once what was held back is to be looked for again. A hold from the future was noted under a wrong clock: it ends
- * as soon as it is as far away.
+ * True when the confirming round of a hold may begin. A hold that lies a day in the future was noted under a wrong
+ * clock, and is over too.
  */
 export function isHoldOver({ clock, store, options }: EngineContext, resource: ResourceName): boolean {
   const { heldSince } = store.state.get(resource)
@@ -94,14 +94,14 @@ export function isHoldOver({ clock, store, options }: EngineContext, resource: R
   return Math.abs(clock.now() - Date.parse(heldSince)) >= scaled(HOLD_MS, options)
 }
 
-/** The tables that hold a resource's own rows, or parts that are read by themselves. */
+/** The tables of a resource's rows, and of parts that have their own request. */
 export function tablesOf(resource: ResourceName): Table[] {
   return [...TABLES.values()]
     .filter(placed => placed.resource === resource && placed.root === undefined)
     .map(({ table }) => table)
 }
 
-/** The confirming round has to find everything again by itself. */
+/** Before a confirming round, which must find every missing row again by itself. */
 export function forgetConfirmed({ store }: EngineContext, resource: ResourceName): void {
   for (const { name } of tablesOf(resource)) store.suspicions.endAll(name)
 }
@@ -119,32 +119,32 @@ function lossesOf(context: EngineContext, resource: ResourceName): Loss[] {
   const { deletedInRound } = state.get(resource)
   const since = undecidedSince(context)
   return tablesOf(resource).flatMap(table => {
-    if (!suspicions.any(table.name)) return []
-    const rows = suspicions.confirmed(table.name)
+    if (!suspicions.hasAny(table.name)) return []
+    const rows = suspicions.confirmedRows(table.name)
     const confirmed = rows.length === 0 ? 0 : rows.length + deletedInRound
     const undecided = suspicions.countUndecided(table.name, since)
     const live = liveRows(context, table, confirmed + undecided) + deletedInRound
     const own: Loss = { table: table.name, live, confirmed, undecided }
-    const dependants = [...table.cascades, ...(LIVE_WITH.get(table.name) ?? [])]
+    const dependants = [...table.cascades, ...(LIVE_LINKS.get(table.name) ?? [])]
     return [own, ...dependants.map(dependant => cascadeLoss(context, table, dependant, rows))]
   })
 }
 
-/** Of parts that are read by themselves, the rows that have any. */
+/** For parts that have their own request: the number of rows that have one. */
 function liveRows({ store }: EngineContext, { name, kind }: Table, gone: number): number {
   return kind === 'child' ? store.transcripts.count() : store.suspicions.liveRows(name, liveRowsToCount(gone))
 }
 
 type Dependant = Pick<Cascade, 'table' | 'on'>
 
-/** By table: link tables whose rows leave their live view with its rows. */
-const LIVE_WITH: ReadonlyMap<string, readonly Dependant[]> = new Map(
+/** By table: the link tables whose rows leave their live view together with its rows. */
+const LIVE_LINKS: ReadonlyMap<string, readonly Dependant[]> = new Map(
   [...TABLES.values()].flatMap(({ table: { kind, name, livesWith } }) =>
     kind === 'link' && livesWith ? [[livesWith.table, [{ table: name, on: livesWith.on }]] as const] : [],
   ),
 )
 
-/** What goes with the confirmed rows counts in the table that it goes from. */
+/** Rows that a cascade removes count as a loss of their own table. */
 function cascadeLoss(
   { store }: EngineContext,
   table: Table,
@@ -183,20 +183,25 @@ function ownerOf(table: string): ResourceName {
 
 // ----------------------------------------------------------------------------------------------- apply
 
-function applyAll(context: Applying, resource: ResourceName): void {
+function applyConfirmed(context: ApplyContext, resource: ResourceName): void {
   for (const table of tablesOf(resource)) {
-    if (!context.store.suspicions.any(table.name)) continue
-    const rows = context.store.suspicions.confirmed(table.name)
+    if (!context.store.suspicions.hasAny(table.name)) continue
+    const rows = context.store.suspicions.confirmedRows(table.name)
     if (rows.length === 0) continue
     remove(context, resource, table, rows)
     for (const { scope, key, means } of rows) {
       context.store.suspicions.end({ table: table.name, scope, key })
-      dropReads(context, resource, key, means)
+      removeTasks(context, resource, key, means)
     }
   }
 }
 
-function remove(context: Applying, resource: ResourceName, table: Table, rows: readonly Confirmed[]): void {
+function remove(
+  context: ApplyContext,
+  resource: ResourceName,
+  table: Table,
+  rows: readonly Confirmed[],
+): void {
   const { store } = context
   if (table.kind === 'child') {
     const clear = ({ key, means }: Confirmed) => store.transcripts.clear(key, means, context.now())
@@ -218,11 +223,11 @@ function remove(context: Applying, resource: ResourceName, table: Table, rows: r
 }
 
 /**
- * What hangs on a row that is deleted or withheld is not asked for, nor is a deleted row itself, until a list or an
- * activity names it again. A part that was denied before is not suspected any more: its row's denial explains it.
+ * Removes the tasks of a deleted row, and of the parts of a deleted or withheld row, until a list or an activity names
+ * it again. Also ends suspicions of its parts: the denial of the row explains theirs.
  */
-function dropReads(
-  { store }: Applying,
+function removeTasks(
+  { store }: ApplyContext,
   resource: ResourceName,
   key: string,
   means: Confirmed['means'],
@@ -245,11 +250,11 @@ const ITEM_FEEDS: readonly { resource: ResourceName; feed: string; declared: Ite
 
 interface SingleRead {
   feed: string
-  /** The reads that follow up an answer. */
+  /** Reads of parts that follow up an answer. */
   parts: readonly { feed: string; table: string }[]
 }
 
-/** By resource: the feeds that read its rows singly. */
+/** By resource: the feeds that read its rows one by one. */
 const SINGLE_READS: ReadonlyMap<ResourceName, readonly SingleRead[]> = new Map(
   CATALOG.map(({ name }) => [
     name,
@@ -267,14 +272,14 @@ function partsOf({ followUps = [] }: ItemFeed): SingleRead['parts'] {
 
 // ---------------------------------------------------------------------------------------------- report
 
-/** Every reason that a hold gives begins so. */
+/** The reason of every hold begins with this. */
 const HELD_REASON = 'Deletion of '
 
 function reportHold(context: EngineContext, resource: ResourceName): void {
   const { store, options } = context
   const counts = tablesOf(resource).map(({ name }) => ({
     name,
-    rows: store.suspicions.any(name) ? store.suspicions.confirmed(name).length : 0,
+    rows: store.suspicions.hasAny(name) ? store.suspicions.confirmedRows(name).length : 0,
   }))
   const worst = counts.sort((one, other) => other.rows - one.rows)[0]
   const { rows, name: table } = worst ?? { rows: 0, name: resource }
