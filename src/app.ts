@@ -13,7 +13,7 @@ import type { HeldLock } from './store/file/lock.ts'
 import type { ModeChange } from './store/file/writable.ts'
 import { openStoreInTurn, type Store } from './store/store.ts'
 import { META } from './store/sync/meta.ts'
-import { requestsNoted } from './store/sync/requests-today.ts'
+import { readRequestsToday } from './store/sync/requests-today.ts'
 
 /** The parts of a process that reads the API into the warehouse. */
 export interface App {
@@ -40,9 +40,9 @@ export interface AppOptions {
   /** The lock of the database, when the caller holds it already and keeps it after `close`. */
   held?: HeldLock
   /** Stops the start of new work. */
-  soft: AbortSignal
+  stopNew: AbortSignal
   /** Cancels the work in flight. */
-  hard: AbortSignal
+  cancel: AbortSignal
   /** Called with the milliseconds for which each transaction blocked the event loop. */
   onTransaction?: (ms: number) => void
 }
@@ -54,8 +54,8 @@ export async function openApp({
   command,
   pid,
   held,
-  soft,
-  hard,
+  stopNew,
+  cancel,
   onTransaction,
   isWorkspaceRenamed = false,
 }: AppOptions): Promise<App> {
@@ -92,7 +92,7 @@ export async function openApp({
       requestsPerDay: api.maxRequestsPerDay,
     },
     initial: readJsonMeta<LearnedRate>(store, META.learnedRate),
-    usedToday: requestsNoted(store.state.meta, today(clock)),
+    usedToday: readRequestsToday(store.state.meta, today(clock)),
     reserve: (day, used) =>
       store.transaction(() => store.state.setMeta(META.requestsToday, JSON.stringify({ day, used }))),
   })
@@ -114,9 +114,9 @@ export async function openApp({
     clock,
     log,
     random: Math.random,
-    soft,
-    hard,
-    noteLearned: throttle(clock, saveRate),
+    stopNew,
+    cancel,
+    saveLearned: throttle(clock, saveRate),
   }
   const save = (used: number) =>
     store.transaction(() => {

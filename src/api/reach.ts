@@ -8,11 +8,11 @@ import type { ApiRequest } from './request.ts'
  *
  * - Route: it works until requests for several things on it failed in a row. Then it rests: one trial after each growing
  *   wait, until a request on it is answered. Other routes are not affected.
- * - Silence: it is in doubt when requests on different routes failed in a row. Then witnesses (cheap lists) on other
- *   routes are requested. An answer ends the doubt. When they fail too, the API is away: one trial after each growing
+ * - Silence: it is in doubt when requests on different routes failed in a row. Then health checks (requests of cheap
+ *   lists) are sent on other routes. An answer ends the doubt. When they fail too, the API is away: one trial after each growing
  *   wait, each on another route, until any request is answered.
  * - Access: it is in doubt when several requests in a row got a 403 or 404 that no declaration expects. Then every
- *   witness is requested. An answer ends the doubt. When all are refused, and refused again later, access is lost.
+ *   health check is sent. An answer ends the doubt. When all are refused, and refused again later, access is lost.
  * - Address: it is wrong when three answers in a row on different routes do not have the API's form, and no earlier
  *   answer had it. Then another site answers there, and a backfill does not wait any longer.
  *
@@ -20,26 +20,26 @@ import type { ApiRequest } from './request.ts'
  */
 
 /** A cheap request to a list that every workspace has. */
-export interface Witness {
+export interface HealthCheck {
   /** `resource.feed` */
   feed: string
   request: ApiRequest
 }
 
 export interface ReachOptions {
-  witnesses: readonly Witness[]
-  /** Access is lost when all witnesses are refused again this long after the first refusals. */
+  healthChecks: readonly HealthCheck[]
+  /** Access is lost when all health checks are refused again this long after the first refusals. */
   againAfterMs: number
   /** Whether the API answered an earlier run. Refusals may then be temporary; otherwise the first ones are final. */
   wasAnswered: boolean
-  /** Whether an earlier session lost access. Witnesses are then requested before anything else. */
+  /** Whether an earlier session lost access. Health checks are then sent before anything else. */
   accessWasLost: boolean
 }
 
 export interface Reach {
   readonly options: ReachOptions
   /** Most recently answered first. */
-  readonly witnesses: readonly Witness[]
+  readonly healthChecks: readonly HealthCheck[]
   readonly wasAnswered: boolean
   readonly routes: ReadonlyMap<string, RouteTrouble>
   readonly silence: Silence | undefined
@@ -88,7 +88,7 @@ export interface Refusal {
   /** Refusals in a row that no declaration expects. */
   readonly undeclared: number
   readonly doubtedSince: number | undefined
-  /** By feed: when a witness was last refused, and when it was last requested with any result. */
+  /** By feed: when a health check was last refused, and when it was last sent with any result. */
   readonly refusedAt: ReadonlyMap<string, number>
   readonly askedAt: ReadonlyMap<string, number>
   readonly trials: number
@@ -103,7 +103,7 @@ export interface ForeignAnswers {
   readonly hasSuccess: boolean
 }
 
-export type Heard =
+export type ReachEvent =
   /** 2xx, and every refusal that does not concern access, such as 400. */
   | { kind: 'answered'; at: number; route: string }
   | {
@@ -134,9 +134,9 @@ export type Heard =
 /** Which request may be sent next. */
 export type NextStep =
   | { kind: 'any' }
-  /** Only this witness. */
-  | { kind: 'witness'; witness: Witness }
-  /** One request of any kind, since there is no witness. */
+  /** Only this health check. */
+  | { kind: 'health-check'; check: HealthCheck }
+  /** One request of any kind, since there is no health check. */
   | { kind: 'trial' }
   | { kind: 'wait'; ms: number }
   /** Access is lost. */
@@ -167,7 +167,7 @@ export function startReach(options: ReachOptions, at: number): Reach {
   const lost: Refusal = { ...noRefusal(at), undeclared: DOUBTFUL_REFUSALS, doubtedSince: at }
   return {
     options,
-    witnesses: options.witnesses,
+    healthChecks: options.healthChecks,
     wasAnswered: options.wasAnswered,
     routes: new Map(),
     silence: undefined,
@@ -177,7 +177,7 @@ export function startReach(options: ReachOptions, at: number): Reach {
   }
 }
 
-export function reachAfter(before: Reach, event: Heard): Reach {
+export function reachAfter(before: Reach, event: ReachEvent): Reach {
   const reach = { ...before, foreign: foreignAfter(before.foreign, event) }
   switch (event.kind) {
     case 'failed':
@@ -204,7 +204,7 @@ export function restMs({ routes }: Reach, route: string, at: number): number {
 }
 
 /** Whether a backfill stops trying this route, after `RESTS_OF_A_RUN` rests. */
-export function isGivenUp({ routes }: Reach, route: string): boolean {
+export function isAbandoned({ routes }: Reach, route: string): boolean {
   return (routes.get(route)?.rests ?? 0) > RESTS_OF_A_RUN
 }
 
@@ -230,12 +230,12 @@ export interface Trouble {
   reason: string
 }
 
-export function troubleOf({ silence, refusal, witnesses }: Reach): Trouble | undefined {
+export function troubleOf({ silence, refusal, healthChecks }: Reach): Trouble | undefined {
   if (silence?.isAway) {
     const { since, nextTrialAt, reason } = silence
     return { kind: 'silent', since, nextTrialAt, reason }
   }
-  if (refusal?.doubtedSince === undefined || witnesses.some(({ feed }) => !refusal.refusedAt.has(feed)))
+  if (refusal?.doubtedSince === undefined || healthChecks.some(({ feed }) => !refusal.refusedAt.has(feed)))
     return undefined
   const { since, nextTrialAt } = refusal
   return { kind: 'refused', since, nextTrialAt, reason: 'it answers every request with 403 or 404' }
@@ -252,19 +252,19 @@ export function patienceLeftMs(reach: Reach, giveUpMs: number, at: number): numb
 }
 
 /** Whether another site answers at the API's address. */
-export function isAnotherSite({ foreign, witnesses }: Reach): boolean {
+export function isAnotherSite({ foreign, healthChecks }: Reach): boolean {
   if (!foreign?.hasSuccess) return false
-  const known = new Set(witnesses.map(({ request }) => request.route)).size
+  const known = new Set(healthChecks.map(({ request }) => request.route)).size
   return foreign.answers >= FOREIGN_ANSWERS && foreign.routes.size >= Math.min(FOREIGN_ANSWERS, known)
 }
 
 /** Excludes a wait that the API or the owner asked for from the silence. */
-export function withExcusedWait(reach: Reach, ms: number): Reach {
+export function withoutWait(reach: Reach, ms: number): Reach {
   const { silence } = reach
   return silence ? { ...reach, silence: { ...silence, quietSince: silence.quietSince + ms } } : reach
 }
 
-function foreignAfter(before: ForeignAnswers | undefined, event: Heard): ForeignAnswers | undefined {
+function foreignAfter(before: ForeignAnswers | undefined, event: ReachEvent): ForeignAnswers | undefined {
   if (before === undefined || event.kind === 'answered') return undefined
   if (event.kind === 'throttled') return NO_FOREIGN_ANSWERS
   if (!event.isForeign) {
@@ -292,17 +292,21 @@ function afterGrant(reach: Reach, route: string): Reach {
     ...reach,
     wasAnswered: true,
     refusal: undefined,
-    witnesses: withAnsweredFirst(reach.witnesses, route),
+    healthChecks: withAnsweredFirst(reach.healthChecks, route),
   }
 }
 
-function withAnsweredFirst(witnesses: readonly Witness[], route: string): readonly Witness[] {
-  const index = witnesses.findIndex(({ request }) => request.route === route)
-  if (index <= 0) return witnesses
-  return [...witnesses.slice(index, index + 1), ...witnesses.slice(0, index), ...witnesses.slice(index + 1)]
+function withAnsweredFirst(healthChecks: readonly HealthCheck[], route: string): readonly HealthCheck[] {
+  const index = healthChecks.findIndex(({ request }) => request.route === route)
+  if (index <= 0) return healthChecks
+  return [
+    ...healthChecks.slice(index, index + 1),
+    ...healthChecks.slice(0, index),
+    ...healthChecks.slice(index + 1),
+  ]
 }
 
-function afterRefusal(reach: Reach, event: Extract<Heard, { kind: 'refused' }>): Reach {
+function afterRefusal(reach: Reach, event: Extract<ReachEvent, { kind: 'refused' }>): Reach {
   const { at, feed, isDeclared, random } = event
   const before = reach.refusal ?? noRefusal(at)
   const undeclared = before.undeclared + (isDeclared ? 0 : 1)
@@ -317,12 +321,12 @@ function afterRefusal(reach: Reach, event: Extract<Heard, { kind: 'refused' }>):
 
 /** The state after a request with any result. While access is in doubt, the wait before the next trial grows. */
 function withTrial(
-  { witnesses }: Reach,
+  { healthChecks }: Reach,
   refusal: Refusal,
   { at, feed, random }: { at: number; feed: string; random: () => number },
 ): Refusal {
   const trials = refusal.doubtedSince === undefined ? 0 : refusal.trials + 1
-  const waitMs = backoffMs(REFUSED, trials - witnesses.length, random)
+  const waitMs = backoffMs(REFUSED, trials - healthChecks.length, random)
   return { ...refusal, askedAt: new Map([...refusal.askedAt, [feed, at]]), trials, nextTrialAt: at + waitMs }
 }
 
@@ -339,29 +343,29 @@ function noRefusal(at: number): Refusal {
 }
 
 /**
- * While access is in doubt: every witness is requested at once, and again when its refusal decides. In between, single
+ * While access is in doubt: every health check is sent at once, and again when its refusal decides. In between, single
  * trials find out whether access has returned.
  */
 function stepInRefusal(reach: Reach, refusal: Refusal, at: number): NextStep {
-  const { witnesses } = reach
+  const { healthChecks } = reach
   const { refusedAt, askedAt, nextTrialAt } = refusal
   const countsFrom = decidesFrom(reach, refusal)
   const isRefused = (feed: string) => (refusedAt.get(feed) ?? NEVER) >= countsFrom
-  const askedLast = ({ feed }: Witness) => askedAt.get(feed) ?? NEVER
-  const [witness] = [...witnesses].sort((one, other) => askedLast(one) - askedLast(other))
-  if (witness === undefined) {
+  const askedLast = ({ feed }: HealthCheck) => askedAt.get(feed) ?? NEVER
+  const [check] = [...healthChecks].sort((one, other) => askedLast(one) - askedLast(other))
+  if (check === undefined) {
     if ([...refusedAt.keys()].some(isRefused)) return { kind: 'lost' }
     return at < nextTrialAt ? { kind: 'wait', ms: nextTrialAt - at } : { kind: 'trial' }
   }
-  if (witnesses.every(({ feed }) => isRefused(feed))) return { kind: 'lost' }
-  const isDue = askedLast(witness) === NEVER || (at >= countsFrom && askedLast(witness) < countsFrom)
+  if (healthChecks.every(({ feed }) => isRefused(feed))) return { kind: 'lost' }
+  const isDue = askedLast(check) === NEVER || (at >= countsFrom && askedLast(check) < countsFrom)
   const waitMs = isDue ? 0 : Math.min(nextTrialAt, nextSweepAt(countsFrom, at)) - at
-  return waitMs > 0 ? { kind: 'wait', ms: waitMs } : { kind: 'witness', witness }
+  return waitMs > 0 ? { kind: 'wait', ms: waitMs } : { kind: 'health-check', check }
 }
 
 const NEVER = Number.NEGATIVE_INFINITY
 
-/** Access is lost when every witness is refused after this time. */
+/** Access is lost when every health check is refused after this time. */
 function decidesFrom({ options, wasAnswered }: Reach, { doubtedSince }: Refusal): number {
   if (!wasAnswered || doubtedSince === undefined) return Number.MIN_SAFE_INTEGER
   return doubtedSince + options.againAfterMs
@@ -371,7 +375,7 @@ function nextSweepAt(countsFrom: number, at: number): number {
   return countsFrom > at ? countsFrom : Number.POSITIVE_INFINITY
 }
 
-function afterFailure(reach: Reach, event: Extract<Heard, { kind: 'failed' }>): Reach {
+function afterFailure(reach: Reach, event: Extract<ReachEvent, { kind: 'failed' }>): Reach {
   const silence = silenceAfter(reach, event)
   return {
     ...reach,
@@ -382,7 +386,7 @@ function afterFailure(reach: Reach, event: Extract<Heard, { kind: 'failed' }>): 
   }
 }
 
-function silenceAfter(reach: Reach, event: Extract<Heard, { kind: 'failed' }>): Silence {
+function silenceAfter(reach: Reach, event: Extract<ReachEvent, { kind: 'failed' }>): Silence {
   const { at, sentAt, route, cause, status, message: reason, random } = event
   const before = reach.silence ?? noSilence(sentAt)
   // Requests that were in flight when the API went away, or at the last trial, do not count as a trial.
@@ -429,30 +433,33 @@ function isConfirmed(reach: Reach, silence: Silence): boolean {
   return (
     silence.neverConnected ||
     silence.confirmations >= CONFIRMATIONS ||
-    untriedWitnesses(reach, silence).length === 0
+    untriedHealthChecks(reach, silence).length === 0
   )
 }
 
-/** Witnesses on routes that did not fail. */
-function untriedWitnesses({ witnesses, routes: troubles }: Reach, { routes }: Silence): readonly Witness[] {
-  return witnesses.filter(
+/** Health checks on routes that did not fail. */
+function untriedHealthChecks(
+  { healthChecks, routes: troubles }: Reach,
+  { routes }: Silence,
+): readonly HealthCheck[] {
+  return healthChecks.filter(
     ({ request: { route } }) => !routes.has(route) && (troubles.get(route)?.rests ?? 0) === 0,
   )
 }
 
 function stepInSilence(reach: Reach, silence: Silence, at: number): NextStep {
   if (silence.isAway && at < silence.nextTrialAt) return { kind: 'wait', ms: silence.nextTrialAt - at }
-  const [fresh] = untriedWitnesses(reach, silence)
-  if (fresh) return { kind: 'witness', witness: fresh }
+  const [fresh] = untriedHealthChecks(reach, silence)
+  if (fresh) return { kind: 'health-check', check: fresh }
   // All have failed: try them in turn, starting with the one that was answered most recently.
-  const { witnesses } = reach
-  const next = witnesses[(silence.trials - 1) % Math.max(1, witnesses.length)]
-  return next ? { kind: 'witness', witness: next } : { kind: 'trial' }
+  const { healthChecks } = reach
+  const next = healthChecks[(silence.trials - 1) % Math.max(1, healthChecks.length)]
+  return next ? { kind: 'health-check', check: next } : { kind: 'trial' }
 }
 
 function routesAfterFailure(
   routes: Reach['routes'],
-  { at, route, path, message: reason, random }: Extract<Heard, { kind: 'failed' }>,
+  { at, route, path, message: reason, random }: Extract<ReachEvent, { kind: 'failed' }>,
 ): Reach['routes'] {
   const before = routes.get(route) ?? { failures: 0, paths: [], rests: 0, restUntil: at, reason }
   // Requests that were in flight when the rest started do not count.

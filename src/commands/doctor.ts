@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { Option } from 'commander'
-import { createAsker } from '../api/ask.ts'
 import { createGovernor } from '../api/governor/governor.ts'
+import { createApiReader } from '../api/reader.ts'
 import { createApiClient } from '../app.ts'
 import { RESOURCE_NAMES } from '../catalog/resource.ts'
 import { isoInstant, systemClock } from '../clock.ts'
@@ -14,7 +14,7 @@ import { jsonLine, safeLines } from '../harmless.ts'
 import type { Sqlite } from '../store/database/connection.ts'
 import { statementCache } from '../store/database/statements.ts'
 import { isWarehouse } from '../store/status/status.ts'
-import { requestsNoted } from '../store/sync/requests-today.ts'
+import { readRequestsToday } from '../store/sync/requests-today.ts'
 import { createState } from '../store/sync/state.ts'
 import { hasColours, styledText } from '../terminal/colours.ts'
 import { countText } from '../terminal/wording.ts'
@@ -126,16 +126,16 @@ function runMachineChecks({ api, database }: LoadedSettings['settings'], add: Ad
       }
       for (const finding of check(context)) add(finding)
     }
-    return readRequestsToday(looked.db)
+    return usedToday(looked.db)
   } finally {
     looked.db?.close()
   }
 }
 
-function readRequestsToday(db: Sqlite | undefined): number {
+function usedToday(db: Sqlite | undefined): number {
   if (!db || !isWarehouse(db)) return 0
   const { meta } = createState(statementCache(db))
-  return requestsNoted(meta, isoInstant(systemClock().now()).slice(0, 10))
+  return readRequestsToday(meta, isoInstant(systemClock().now()).slice(0, 10))
 }
 
 /** For each request whose response is unusable. */
@@ -159,7 +159,7 @@ async function runApiChecks(
     usedToday,
   })
   const client = createApiClient(settings, clock)
-  const asker = createAsker({
+  const reader = createApiReader({
     client,
     governor,
     clock,
@@ -170,7 +170,7 @@ async function runApiChecks(
     onPause: until => stderr.write(`parley: The API asks to wait until ${isoInstant(until)}\n`),
   })
   const context = {
-    asker,
+    api: reader,
     access: client.access,
     accessLogEndParameter: accessLog.endParameter,
     now: clock.now,

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { Writer } from '../store/file/lock.ts'
 import type { Store } from '../store/store.ts'
-import type { Wish } from '../store/sync/requests.ts'
+import type { NewRequest } from '../store/sync/requests.ts'
 
 export interface HandOverOptions {
   path: string
@@ -17,20 +17,24 @@ export type HandOverResult<T> = { done: T } | { writer: Writer | undefined }
 /** Runs the work in a transaction. If another process is writing the warehouse, stores the request for it instead. */
 export async function runOrHandOver<T>(
   order: HandOverOptions,
-  wish: Wish,
+  request: NewRequest,
   work: (store: Store) => T,
 ): Promise<HandOverResult<T>> {
   try {
-    return { done: await runHere(order, wish, work) }
+    return { done: await runHere(order, request, work) }
   } catch (error) {
     const isHeld = error instanceof StopError && error.code === 'database-locked'
     if (!isHeld) throw error
     const { askWriter } = await import('../store/sync/requests.ts')
-    return { writer: await askWriter(order.path, wish, order.clock) }
+    return { writer: await askWriter(order.path, request, order.clock) }
   }
 }
 
-async function runHere<T>(order: HandOverOptions, { kind }: Wish, work: (store: Store) => T): Promise<T> {
+async function runHere<T>(
+  order: HandOverOptions,
+  { kind }: NewRequest,
+  work: (store: Store) => T,
+): Promise<T> {
   const { openStoreInTurn } = await import('../store/store.ts')
   const store = await openStoreInTurn({ ...order, command: kind, pid: process.pid })
   try {

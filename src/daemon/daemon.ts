@@ -169,14 +169,14 @@ async function runShift({
   const { clock, serviceManager, pid, stop } = parts
   const { settings } = current
   const asked = new AbortController()
-  const soft = AbortSignal.any([stop, next, asked.signal])
-  const hard = afterGrace(clock, soft)
+  const stopNew = AbortSignal.any([stop, next, asked.signal])
+  const cancel = afterGrace(clock, stopNew)
   let app: App
   try {
     const path = resolvedPath(settings.database.path)
     if (opened.has(path)) requireStillThere(path)
     const held = lock.on(settings.database)
-    app = await openApp({ settings, log, command: 'daemon', pid, held, soft, hard, onTransaction })
+    app = await openApp({ settings, log, command: 'daemon', pid, held, stopNew, cancel, onTransaction })
     opened.add(path)
   } catch (error) {
     return { error, hasStarted: false, wasAnswered: false, ...before }
@@ -197,9 +197,9 @@ async function runShift({
     await note(current.state)
     serviceManager.ready('running')
     // Before the session starts, since a rebuild blocks all writes.
-    await rebuildLarge({ store: app.store, clock, log, settings, signal: soft })
+    await rebuildLarge({ store: app.store, clock, log, settings, signal: stopNew })
     const { serverTime } = session
-    duties = startDuties({ app, settings, log, signal: soft, serverTime, endSession: () => asked.abort() })
+    duties = startDuties({ app, settings, log, signal: stopNew, serverTime, endSession: () => asked.abort() })
     await session.run()
   } catch (thrown) {
     error = thrown
@@ -273,11 +273,11 @@ function chosenResources({ sync }: ApiSettings): readonly ResourceName[] {
 
 /** A signal that aborts `GRACE_MS` after the given one. */
 function afterGrace(clock: Clock, signal: AbortSignal): AbortSignal {
-  const hard = new AbortController()
-  const begin = () => void clock.sleep(GRACE_MS).then(() => hard.abort())
+  const cancel = new AbortController()
+  const begin = () => void clock.sleep(GRACE_MS).then(() => cancel.abort())
   if (signal.aborted) begin()
   else signal.addEventListener('abort', begin, { once: true })
-  return hard.signal
+  return cancel.signal
 }
 
 /** Settings that take effect only when the process starts. */
@@ -337,7 +337,9 @@ async function startServer(
   const sources = createReportSources(current, { clock, version })
   const metrics = createMetrics({ clock, sources: sources.metrics })
   const nudge = (hint: Nudge) => {
-    current.session?.hurry(readsFor(hint)).catch(error => log.warn('Failed to process a webhook', { error }))
+    current.session
+      ?.readFirst(readsFor(hint))
+      .catch(error => log.warn('Failed to process a webhook', { error }))
   }
   const server = await startStatusServer({
     listen: current.settings.http.listen,
@@ -352,7 +354,7 @@ async function startServer(
   })
   return {
     address: server.address,
-    observer: { sent: metrics.recordRequest, passed: metrics.recordPass },
+    observer: { onRequest: metrics.recordRequest, onRunEnd: metrics.recordPass },
     onTransaction: metrics.recordTransaction,
     async close() {
       await server.close()
@@ -368,7 +370,7 @@ const TROUBLES: Readonly<Record<Unreachable['kind'], string>> = {
 }
 
 function liveness({ app }: CurrentState): true | string {
-  return livenessAfter(app?.store.transaction.stuckMs() ?? 0)
+  return livenessAfter(app?.store.transaction.blockedMs() ?? 0)
 }
 
 function readinessProblem({ state, session }: CurrentState): string | undefined {

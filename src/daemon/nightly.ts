@@ -25,7 +25,7 @@ export async function maintainNightly(
     maintenance: () => maintain(deps),
     cleaning: () => clean(deps),
     nothing: async () => undefined,
-    apart: async () => warn('apart'),
+    'clocks-differ': async () => warn('clocks-differ'),
     unknown: async () => warn('unknown'),
   }
   while (!signal.aborted) {
@@ -44,14 +44,14 @@ export async function maintainNightly(
 }
 
 /** Logs a delay only once per session. */
-function createDelayWarning({ clock, log }: MaintainDeps): (due: 'apart' | 'unknown') => void {
+function createDelayWarning({ clock, log }: MaintainDeps): (due: 'clocks-differ' | 'unknown') => void {
   const began = clock.elapsed()
   let isLogged = false
   return due => {
     if (isLogged || (due === 'unknown' && clock.elapsed() - began < PATIENCE_MS)) return
     isLogged = true
     const reason =
-      due === 'apart'
+      due === 'clocks-differ'
         ? "this machine's clock and the API's differ by more than a day: correct this machine's clock"
         : "the API has not answered, so this machine's clock cannot be checked"
     log.warn('Maintenance is delayed: nothing is purged while the clock may be wrong', { reason })

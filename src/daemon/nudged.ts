@@ -1,9 +1,9 @@
 import { isUuid } from '../engine/parse/uuid.ts'
-import type { Wanted } from '../engine/session.ts'
+import type { UrgentReads } from '../engine/session.ts'
 import type { Nudge } from '../server/nudge.ts'
 
 /** The lists and keys to read because of a webhook. The data itself always comes from the API. Pure. */
-export function readsFor({ meetings, playbooks, records, activities }: Nudge): Wanted {
+export function readsFor({ meetings, playbooks, records, activities }: Nudge): UrgentReads {
   return {
     lists: activities ? ['activities.list'] : [],
     keys: [

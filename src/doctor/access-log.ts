@@ -1,5 +1,5 @@
-import type { Asker } from '../api/ask.ts'
 import { readPage } from '../api/paging.ts'
+import type { ApiReader } from '../api/reader.ts'
 import { isoInstant } from '../clock.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import { canonicalInstant } from '../instant.ts'
@@ -15,10 +15,10 @@ type Query = Readonly<Record<string, string>>
  * period is exclusive, so a period that ends at the newest entry must not contain that entry.
  * @param now the server's clock, in ms since the epoch
  */
-export async function checkAccessLog(asker: Asker, endParameter: string, now: number): Promise<Finding> {
+export async function checkAccessLog(api: ApiReader, endParameter: string, now: number): Promise<Finding> {
   const line = createFinder(`GET ${ROUTE}`)
   const ask = (query: Query) =>
-    asker.ask({ resource: 'access_logs', route: ROUTE, path: ROUTE, query }, value =>
+    api.read({ resource: 'access_logs', route: ROUTE, path: ROUTE, query }, value =>
       timesOf(readPage('v1-cursor', value, query).items),
     )
   const bare = await ask({ limit: '1' })

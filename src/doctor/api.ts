@@ -1,5 +1,5 @@
 import { type ApiAccess, NOT_THIS_API } from '../api/access.ts'
-import type { Asker, Reply } from '../api/ask.ts'
+import type { ApiReader, Reply } from '../api/reader.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { wholeSecondsText } from '../terminal/wording.ts'
 import { checkAccessLog } from './access-log.ts'
@@ -8,7 +8,7 @@ import { checkEndpoints } from './endpoints.ts'
 
 /** Checks of the API: connection, key, workspace, every endpoint, and the clock difference. */
 export interface ApiContext {
-  asker: Asker
+  api: ApiReader
   access: ApiAccess
   accessLogEndParameter: string
   now(): number
@@ -19,7 +19,7 @@ export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
   const replies: Reply<unknown>[] = []
   const findings: Finding[] = []
   try {
-    for await (const { finding, reply } of checkEndpoints(context.asker)) {
+    for await (const { finding, reply } of checkEndpoints(context.api)) {
       if (reply) replies.push(reply)
       findings.push(finding)
       if (isOtherSite(replies)) {
@@ -43,7 +43,7 @@ export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
   yield* findings
   const serverNow = context.now() + (clocks?.aheadMs ?? 0)
   try {
-    yield await checkAccessLog(context.asker, context.accessLogEndParameter, serverNow)
+    yield await checkAccessLog(context.api, context.accessLogEndParameter, serverNow)
   } catch (error) {
     if (!(error instanceof StopError) || error.code !== DAY_USED_UP) throw error
     yield stopFinding(error)

@@ -1,5 +1,5 @@
-import type { Asker, Reply } from '../api/ask.ts'
 import { type PagingStyle, readDataList, readPage, readSingle } from '../api/paging.ts'
+import type { ApiReader, Reply } from '../api/reader.ts'
 import { fillPath } from '../api/request.ts'
 import { tableNamed } from '../catalog/catalog.ts'
 import type { Expected, ResourceName } from '../catalog/resource.ts'
@@ -218,7 +218,7 @@ export interface EndpointAnswer {
 }
 
 /** Requests one endpoint after another. @throws StopError when the API refuses the key or does not answer */
-export async function* checkEndpoints(asker: Asker): AsyncGenerator<EndpointAnswer> {
+export async function* checkEndpoints(api: ApiReader): AsyncGenerator<EndpointAnswer> {
   const known = new Map<string, string>()
   for (const endpoint of ENDPOINTS) {
     const line = createFinder(`GET ${endpoint.route}`)
@@ -232,7 +232,7 @@ export async function* checkEndpoints(asker: Asker): AsyncGenerator<EndpointAnsw
     }
     const path = fillPath(endpoint.route, Object.fromEntries(known))
     const request = { ...endpoint, path }
-    const reply = await asker.ask(request, value => readItems(endpoint, value))
+    const reply = await api.read(request, value => readItems(endpoint, value))
     yield { finding: replyFinding(endpoint, reply, known.get(endpoint.within ?? '')), reply }
     if (reply.kind !== 'answer') continue
     for (const [name, fields] of Object.entries(endpoint.gives ?? {})) {

@@ -12,20 +12,20 @@ import { createContext, type EngineContext } from './context.ts'
 import { applyDeletions, forgetConfirmed, isHoldOver } from './deletions/apply.ts'
 import { confirmationMs } from './deletions/recheck.ts'
 import type { EngineOptions } from './options.ts'
-import { takeUpRequests } from './requests.ts'
+import { processRequests } from './requests.ts'
 import { byRounds } from './schedule/by-rounds.ts'
 import { backoffForTheRun } from './schedule/feed-backoff.ts'
-import { type Chosen, noteNextDue } from './schedule/next-due.ts'
+import { noteNextDue, type ScheduledResource } from './schedule/next-due.ts'
 import { areListsRead, feedsReadWhole } from './schedule/rounds.ts'
 import type { Source } from './scheduler/job.ts'
 import { noProgress, type SchedulerProgress } from './scheduler/progress.ts'
 import { createScheduler, type Scheduler } from './scheduler/scheduler.ts'
 import { createSources } from './sources.ts'
 
-/** Copies of an API that disagree may raise suspicions for ever: what is left waits for the next run. */
+/** Replicas of an API that disagree may raise suspicions indefinitely. Beyond this they wait for the next run. */
 const MOST_WAITS = 4
 
-/** One complete reading of the chosen resources, or what is left of one that was interrupted. */
+/** Reads the chosen resources once completely, or the rest of an interrupted backfill. */
 export interface Backfill {
   run(): Promise<BackfillResult>
   progress(): BackfillProgress
@@ -34,9 +34,9 @@ export interface Backfill {
 }
 
 export interface BackfillProgress extends SchedulerProgress {
-  /** True once it is known what this run has to do. */
+  /** True once the first requests may be sent. */
   begun: boolean
-  /** While the run waits to confirm suspected deletions: until when, in ms since the epoch. */
+  /** End of the wait to confirm suspected deletions, in ms since the epoch; undefined when there is no wait. */
   confirmingUntil?: number
   resources: readonly ResourceProgress[]
 }
@@ -44,9 +44,9 @@ export interface BackfillProgress extends SchedulerProgress {
 export interface ResourceProgress {
   resource: ResourceName
   counts: Readonly<RunCounts>
-  /** Nothing of it is left to ask for. */
+  /** No request for it is left. */
   finished: boolean
-  /** A part of it could not be read, or none of it is offered. */
+  /** A part of it could not be read, or the workspace does not offer it. */
   isUnread: boolean
 }
 
@@ -57,9 +57,9 @@ export interface ResourceResult extends RunCounts {
 }
 
 export interface BackfillResult {
-  /** True when every chosen resource was read to its end. */
+  /** True when every chosen resource was read completely. */
   complete: boolean
-  /** True when a signal ended it before. */
+  /** True when a signal ended the run early. */
   interrupted: boolean
   resources: readonly ResourceResult[]
   requests: number
@@ -77,12 +77,12 @@ export interface BackfillDeps {
   /** In catalogue order, parents included. */
   resources: readonly ResourceName[]
   giveUpMs: number
-  /** How often the daemon would read the newest end, by which it is said when that is due. */
+  /** The daemon's interval for the newest end, for the due times that the run leaves. */
   pollMs: number
-  /** Notes what was learned of the API's limits: called inside the transactions of answers, however often. */
-  noteLearned?: () => void
-  soft: AbortSignal
-  hard: AbortSignal
+  /** Saves the learned limits of the API. Called inside the transaction of every answer. */
+  saveLearned?: () => void
+  stopNew: AbortSignal
+  cancel: AbortSignal
 }
 
 export function createBackfill(deps: BackfillDeps): Backfill {
@@ -115,25 +115,27 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     (context.unavailability(name) !== undefined && context.counts(name).rowsRead === 0)
 
   /**
-   * What was denied in this run is asked for once more, minutes later. Nothing else is left to ask by then, so the run
-   * waits. Returns whether there is more to ask.
+   * Rows that this run suspects are requested once more, minutes later. No other request is left by then, so the run
+   * waits. Returns whether more requests are due.
    */
-  const waitsForConfirmation = async (): Promise<boolean> => {
+  const waitForConfirmation = async (): Promise<boolean> => {
     const ms = confirmationMs(context, deps.resources)
-    if (ms === undefined || waits >= MOST_WAITS || deps.soft.aborted) return false
+    if (ms === undefined || waits >= MOST_WAITS || deps.stopNew.aborted) return false
     waits += 1
     confirmingUntil = clock.now() + ms
     log.info('Waiting to confirm suspected deletions', { wait_ms: Math.round(ms) })
-    await clock.sleep(ms, deps.soft)
-    scheduler?.excuse(ms)
+    await clock.sleep(ms, deps.stopNew)
+    scheduler?.excludeWait(ms)
     confirmingUntil = undefined
-    return !deps.soft.aborted
+    return !deps.stopNew.aborted
   }
 
-  /** What is marked as gone may have something else read: the text of an e-mail's next copy, for one. */
-  const bringsMore = () =>
+  /**
+   * A deletion may make other reads due, for example the text of an e-mail's next copy. Returns whether it did.
+   */
+  const applyDeletions = () =>
     store.transaction(() => {
-      if (deps.soft.aborted) return false
+      if (deps.stopNew.aborted) return false
       const done = chosen.filter(({ name }) => isFinished(name))
       for (const resource of done) settleRead(context, resource)
       return done.some(({ name }) => !isFinished(name))
@@ -141,14 +143,14 @@ export function createBackfill(deps: BackfillDeps): Backfill {
 
   const finishedNow = () => new Set(chosen.flatMap(({ name }) => (isFinished(name) ? [name] : [])))
 
-  /** Something has fallen due since nothing was left to ask. */
-  const fellDue = (): boolean => {
-    if (deps.soft.aborted || repeats >= MOST_REPEATS || finishedNow().size === chosen.length) return false
+  /** Whether something has fallen due since the scheduler ran out of requests. Counts each repeat. */
+  const repeatIfDue = (): boolean => {
+    if (deps.stopNew.aborted || repeats >= MOST_REPEATS || finishedNow().size === chosen.length) return false
     repeats += 1
     return true
   }
 
-  const dueOf = (resource: Resource): Chosen => ({
+  const dueOf = (resource: Resource): ScheduledResource => ({
     resource,
     sources: (sources.get(resource.name) ?? []).map(({ feed }) => feed),
     finished: isFinished(resource.name),
@@ -166,12 +168,12 @@ export function createBackfill(deps: BackfillDeps): Backfill {
         isUnread: isUnread(name),
       })),
     }),
-    serverTime: context.server.told,
+    serverTime: context.server.nowIfKnown,
     async run() {
       await createClockFollower({ clock, store })()
       await noteClock({ clock, store })
       const runs = await store.transaction(() => {
-        takeUpRequests(context)
+        processRequests(context)
         return beginRound(context, chosen)
       })
       await store.transaction(() => {
@@ -182,22 +184,22 @@ export function createBackfill(deps: BackfillDeps): Backfill {
         context,
         resources: chosen,
         sources: [...sources.values()].flat(),
-        // A run that somebody waits for ends at once; nothing is tombstoned for it.
+        // A person may wait for this run, so it ends at once. Lost access never causes deletions.
         access: { againAfterMs: 0, wasAnswered: false, wasLost: false },
       })
       let stopped: unknown
       let finished: ReadonlySet<ResourceName> | undefined
       try {
         do await scheduler.run()
-        while ((await waitsForConfirmation()) || (await bringsMore()) || fellDue())
-        // What falls due from now on is for the next run.
+        while ((await waitForConfirmation()) || (await applyDeletions()) || repeatIfDue())
+        // Whatever falls due from now on is left to the next run.
         finished = finishedNow()
-        await store.crmTables.finish(deps.soft)
+        await store.crmTables.finish(deps.stopNew)
       } catch (error) {
         stopped = error
       }
       const ended = await store.transaction(() => {
-        const interrupted = stopped !== undefined || deps.soft.aborted
+        const interrupted = stopped !== undefined || deps.stopNew.aborted
         return chosen.map(resource => {
           const { name } = resource
           const isWaiting = interrupted && confirmationMs(context, [name]) !== undefined
@@ -221,13 +223,10 @@ export function createBackfill(deps: BackfillDeps): Backfill {
   }
 }
 
-/** A run ends though something falls due at every instant. */
+/** Limits the run where something falls due all the time. */
 const MOST_REPEATS = 3
 
-/**
- * A round that was interrupted goes on, and resources that were read to their end in it are left alone; else a new
- * one begins for all.
- */
+/** Continues an interrupted round, or begins a new one for all resources. Returns the ids of their runs. */
 function beginRound(context: EngineContext, chosen: readonly Resource[]): ReadonlyMap<ResourceName, number> {
   const { state, runs } = context.store
   const now = context.now()
@@ -237,7 +236,7 @@ function beginRound(context: EngineContext, chosen: readonly Resource[]): Readon
   )
   const [since] = open.sort()
   for (const { resource, roundOpen, roundStartedAt } of states) {
-    // Those that were read to their end in the round that goes on are left alone.
+    // A resource that the interrupted round has read completely is not read again.
     const goesOn = since !== undefined && roundStartedAt !== null && roundStartedAt >= since
     if (roundOpen || goesOn) continue
     const confirming = isHoldOver(context, resource)
@@ -277,7 +276,7 @@ function endRound(
   settleRead(context, resource)
   const failure = context.failure(name)
   if (failure) {
-    // Left open when the run was cut short: the next one goes on with it.
+    // After an interruption the round stays open, and the next run continues it.
     if (!interrupted) state.endRound(name, { complete: false, asOf, now, deletionsSince: now })
     return result('failed', failure.message)
   }
@@ -291,14 +290,14 @@ function endRound(
   return whole ? result('unavailable', reason) : result('complete', reason)
 }
 
-/** A single read, or a scope, that failed says nothing against what the others have shown. */
+/** A failed single read or scope does not keep the deletions from being applied; a failed list does. */
 function settleRead(context: EngineContext, resource: Resource): void {
   const { name } = resource
   if (context.failure(name) && !areListsRead(context, resource)) return
   applyDeletions(context, name, true)
 }
 
-/** A resource of several scopes is offered as long as one of them is, though it may have no rows. */
+/** A resource with several scopes is available while one of them is, even without rows. */
 function isWhollyUnavailable(context: EngineContext, { name, feeds }: Resource): boolean {
   const passes = Object.keys(feeds).flatMap(feed => context.store.segments.of(`${name}.${feed}`))
   if (passes.some(({ listedRound }) => listedRound === context.round(name))) return false

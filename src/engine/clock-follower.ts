@@ -3,19 +3,22 @@ import type { Store } from '../store/store.ts'
 import { META } from '../store/sync/meta.ts'
 
 /**
- * Due times are noted by this machine's clock. When that was ahead and is set back, they move back with it: else
- * nothing would be read before the wrong time has come.
+ * Due times are stored by this machine's clock. When the clock was ahead and is set back, they move back with it.
+ * Otherwise nothing would be read until the clock reaches the wrong time again.
  */
 
 type Deps = { clock: Clock; store: Pick<Store, 'state' | 'tasks' | 'segments' | 'transaction'> }
 
-/** Less than this is no jump, but a clock that is kept right. */
+/** A smaller difference is an ordinary correction of the clock. */
 const JUMP_MS = 5000
 
-/** Called at the start of a process, it compares with the clock that the one before has noted; later with its own. */
+/**
+ * The first call compares the clock with the one that the previous process noted; later calls compare it with the
+ * previous call.
+ */
 export function createClockFollower({ clock, store }: Deps): () => Promise<void> {
   const noted = store.state.meta(META.clock)
-  /** What the clock would say by now, had it gone on evenly. */
+  /** The clock at `measuredAt`; at first the value that the previous process noted last. */
   let expected = noted === undefined ? clock.now() : Date.parse(noted)
   let measuredAt = clock.elapsed()
   return async () => {
@@ -30,9 +33,7 @@ export function createClockFollower({ clock, store }: Deps): () => Promise<void>
   }
 }
 
-/**
- * Before anything is noted by a clock that may be ahead: a process that is killed soon after leaves word of that clock.
- */
+/** Called before any due time is stored, so that a later process can tell that this clock was ahead. */
 export async function noteClock({ clock, store }: Deps): Promise<void> {
   await store.transaction(() => store.state.setMeta(META.clock, isoInstant(clock.now())))
 }

@@ -20,7 +20,7 @@ import { createFailureLog, type FailureLines } from './scheduler/failure-log.ts'
 import { createUrgent, type Urgent } from './scheduler/urgent.ts'
 import { createServerClock, type ServerClock } from './server-clock.ts'
 
-/** What the sync modes share: the store, what falls due, what cannot go on, and what each resource's run has done. */
+/** What the sync modes share: the store, the schedule, the backoffs, and the counts and failures of each run. */
 export interface EngineContext {
   store: Store
   clock: Clock
@@ -30,57 +30,57 @@ export interface EngineContext {
   backoffs: FeedBackoffs
   missedRows: MissedRows
   server: ServerClock
-  /** The number of the round that a resource is in. */
+  /** The number of a resource's current round. */
   round(resource: ResourceName): number
-  /** True in a round in which every list is read once more to confirm what seems to be gone. */
+  /** True in a round that reads every list once more to confirm suspected deletions. */
   isConfirming(resource: ResourceName): boolean
   /** Opens a resource's next round. */
   beginRound(resource: ResourceName, kind: RoundKind, options?: RoundOptions): void
-  /** False until the resource was complete once. */
+  /** False until the resource has been complete once. */
   wasComplete(resource: ResourceName): boolean
   /** True when no feed of the resource has anything to do now. */
   isFinished(resource: ResourceName): boolean
   counts(resource: ResourceName): RunCounts
-  /** Forgets what the last run of a resource counted and met. */
+  /** Resets the counts and failures of a resource's run. */
   beginRun(resource: ResourceName): void
   parser(table: string): ItemParser
-  /** Where a parser tells of drift and rejects; `scope` is the list or record that was read. */
+  /** Receives drift and rejects from a parser; `scope` is the list or record that was read. */
   report(feed: FeedName, scope: string): ParseReport
-  /** A part of the feed could not be read. The first reason of a run is the one that is shown. */
+  /** Reports that a part of the feed could not be read. `sync_status` shows the first reason of a run. */
   fail(feed: FeedName, error: ParleyError, options?: FailOptions): void
-  /** The feed, or one scope of it, cannot go on for now. */
+  /** Reports that the feed, or one scope of it, failed, and makes it wait. */
   backOff(feed: FeedName, error: ParleyError, scope?: string): void
-  /** What the resource's run could not read, and has not read since. */
+  /** The first failure of the resource's run that is still unread. */
   failure(resource: ResourceName): ParleyError | undefined
-  /** True when the resource's run has since read everything that it could not read at first. */
-  isMadeGood(resource: ResourceName): boolean
+  /** True when the resource's run had failures and has since read everything that failed. */
+  hasRecovered(resource: ResourceName): boolean
   /** This workspace does not offer the feed, or one scope of it. */
   markUnavailable(feed: FeedName, reason: string, options?: { scope: string; wasOffered: boolean }): void
   unavailability(resource: ResourceName): string | undefined
-  /** Lists that are wanted at once, whenever they would fall due. */
+  /** Lists that are due at once, whatever their interval. */
   demandedLists: Set<string>
   urgent: Urgent
   now(): string
-  /** An instant that lies so far ahead, with intervals scaled by the owner. */
+  /** The instant in `ms` milliseconds, scaled by `intervalScale`. */
   after(ms: number): string
 }
 
 export type RoundKind =
-  /** A backfill's, which a later one goes on with when it was interrupted. */
+  /** A backfill's. When it is interrupted, the next backfill continues it. */
   | 'resumable'
-  /** The daemon's, in which lists fall due by time. */
+  /** The daemon's. Lists fall due by time. */
   | 'timed'
 
 export interface RoundOptions {
-  /** The instant at which several resources begin theirs; default now. */
+  /** A common start of the rounds of several resources; default now. */
   at?: string
-  /** Every list is read once more, to confirm what the mass-deletion guard held back. */
+  /** Every list is read once more, to confirm deletions that the mass-deletion guard holds back. */
   confirming?: boolean
 }
 
 export interface FailOptions {
   lines?: FailureLines
-  /** Whether what failed is still unread; where it is not given, it is so until the run ends. */
+  /** Whether the failed part is still unread. By default it stays unread until the run ends. */
   isUnread?: () => boolean
 }
 
@@ -94,7 +94,7 @@ export interface ContextDeps {
   isFinished(resource: ResourceName): boolean
 }
 
-/** What a resource's run has done and met so far. */
+/** The counts and failures of a resource's run so far. */
 interface RunRecord {
   counts: RunCounts
   /** In the order in which they happened. */
@@ -167,14 +167,14 @@ export function createContext(deps: ContextDeps): EngineContext {
       failureLog.failed({ resource, feed }, error, lines)
     },
     failure,
-    isMadeGood: (resource: ResourceName) => run(resource).hasFailed && failure(resource) === undefined,
+    hasRecovered: (resource: ResourceName) => run(resource).hasFailed && failure(resource) === undefined,
     unavailability: backoffs.reason,
     markUnavailable({ resource, feed }: FeedName, why: string, { scope = '', wasOffered = false } = {}) {
       const reason = safeText(why)
       if (backoffs.reason(resource) === undefined) {
         const isNoted = store.state.get(resource).reason === reason
         const say = isNoted ? log.debug : log.info
-        say('This workspace does not offer a resource', { resource, reason })
+        say('Resource is unavailable: the workspace does not offer it', { resource, reason })
       }
       backoffs.unavailable(feed, scope, { reason, wasOffered })
     },
@@ -187,7 +187,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     },
     backOff(feed, error, scope = '') {
       backoffs.failed(feed.feed, scope)
-      // Due again when the backoff is over, also where it was only taken to be due: until then it stays failing.
+      // Due as soon as the backoff ends, since the resource stays failing until this feed is read.
       if (scope === '') base.demandedLists.add(feed.feed)
       context.fail(feed, error, { isUnread: () => backoffs.hasFailed(feed.feed, scope) })
     },
@@ -196,7 +196,7 @@ export function createContext(deps: ContextDeps): EngineContext {
   return context
 }
 
-/** Numbers of rounds, which are asked for far more often than they change. */
+/** Caches the numbers of rounds, which are read far more often than they change. */
 function createRounds({ state }: Store) {
   const numbers = new Map<ResourceName, number>()
   const confirming = new Set<ResourceName>()
@@ -231,7 +231,7 @@ function createReports(store: Store, log: Log, now: () => string): EngineContext
   return ({ resource, feed }, scope) => ({
     drift: driftOf(resource),
     reject(_table, item, reason, within = '') {
-      // Of a list of everything, under the row's own key: by it it is found when the row is purged.
+      // A list without scopes uses the row's key, so that purging the row finds its rejects.
       store.rejects.note({ resource, feed, scope: scope === '' ? within : scope, item, reason }, now())
     },
   })

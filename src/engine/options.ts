@@ -1,5 +1,5 @@
 export interface EngineOptions {
-  /** Only what happened since then is asked for. */
+  /** Only records with an event time since this instant are requested. */
   since: string | null
   intervalScale: number
   accessLogEndParameter: string

@@ -2,40 +2,40 @@ import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 
 /**
- * The server's clock, as the `Date` of its answers tells it. This machine's may be wrong by minutes and may jump, so
- * it is only believed until the first answer.
+ * The server's clock, from the `Date` header of its answers. This machine's clock may be wrong by minutes and may jump,
+ * so it is used only until the first answer.
  */
 export interface ServerClock {
   /** In ms since the epoch. */
   now(): number
-  /** False until an answer has told it. */
+  /** False before the first answer. */
   isKnown(): boolean
-  /** As `now`, but undefined until an answer has told it. */
-  told(): number | undefined
-  /** What an instant of this machine's clock is by the server's. */
+  /** As `now`, but undefined before the first answer. */
+  nowIfKnown(): number | undefined
+  /** Converts an instant of this machine's clock to the server's. */
   from(ms: number): number
-  /** Takes the time from an answer that was received just now, so long after it was asked for. */
+  /** Learns from an answer that was received just now, `tookMs` after its request was sent. */
   observe(serverMs: number, tookMs: number): void
 }
 
-/** By how much the server is ahead of `elapsed`, which does not jump: not less than `least` and not more than `most`. */
+/** Bounds of how far the server's clock is ahead of `elapsed`, which does not jump. */
 interface Lead {
   least: number
   most: number
 }
 
-/** A `Date` is cut to the second. */
+/** A `Date` header is cut to the second. */
 const CUT_MS = 1000
-/** How far apart two good clocks may seem to be: some servers make their `Date` once a second. */
+/** Two correct clocks may seem to differ by this much: some servers update their `Date` only once a second. */
 const SLACK_MS = 1000
-/** Clocks run apart by some seconds a day. */
+/** Clocks drift apart by some seconds a day. */
 const DRIFT = 1e-4
-/** More than this and the owner should know. */
+/** A larger difference is logged. */
 const WARN_MS = 30_000
 
 export function createServerClock(clock: Clock, log: Log): ServerClock {
   let known: (Lead & { at: number }) | undefined
-  /** What one answer said against all before it: one of theirs may be wrong, two that agree are believed. */
+  /** An answer that contradicts all before it. A single one may be wrong; a second that agrees with it is accepted. */
   let doubted: Lead | undefined
   let warned = false
 
@@ -44,7 +44,7 @@ export function createServerClock(clock: Clock, log: Log): ServerClock {
   const warn = () => {
     const apart = now() - clock.now()
     if (Math.abs(apart) > WARN_MS && !warned) {
-      log.warn('The clock of this machine differs from that of the API; event times are those of the API', {
+      log.warn("The clock of this machine differs from the API's clock; correct it, for example with NTP", {
         offset_ms: Math.round(apart),
       })
     }
@@ -54,7 +54,7 @@ export function createServerClock(clock: Clock, log: Log): ServerClock {
   return {
     now,
     isKnown: () => known !== undefined,
-    told: () => (known ? now() : undefined),
+    nowIfKnown: () => (known ? now() : undefined),
     from: ms => ms + now() - clock.now(),
     observe(serverMs, tookMs) {
       const at = clock.elapsed()
@@ -75,7 +75,7 @@ function agree(one: Lead, other: Lead): boolean {
   return one.least <= other.most + SLACK_MS && other.least <= one.most + SLACK_MS
 }
 
-/** What both allow; where that is nothing, the newer is nearer. */
+/** The overlap of both bounds; the newer bounds where there is none. */
 function narrowed(before: Lead, seen: Lead): Lead {
   const least = Math.max(before.least, seen.least)
   const most = Math.min(before.most, seen.most)

@@ -9,25 +9,25 @@ import type { Store } from '../store/store.ts'
 import { createContext, type EngineContext } from './context.ts'
 import { applyDeletions } from './deletions/apply.ts'
 import type { EngineOptions } from './options.ts'
-import { takeUpRequests } from './requests.ts'
+import { processRequests } from './requests.ts'
 import { byTime } from './schedule/by-time.ts'
 import { growingBackoff } from './schedule/feed-backoff.ts'
 import { DAY, HOUR, MINUTE, scaled } from './schedule/intervals.ts'
 import { noteLateness } from './schedule/lateness.ts'
 import { type Backlog, dueNow, nextDue, noteNextDue } from './schedule/next-due.ts'
-import { isReadThrough, noteMadeGood, type QuietOutcome, settleRun } from './schedule/rounds.ts'
+import { isFullyRead, noteRecovery, type ResourceOutcome, recordOutcome } from './schedule/rounds.ts'
 import type { Job, Lane, Source } from './scheduler/job.ts'
 import { noProgress, type SchedulerProgress } from './scheduler/progress.ts'
 import { type AccessBefore, createScheduler, type Scheduler } from './scheduler/scheduler.ts'
 import { createSources } from './sources.ts'
 
 /**
- * One session of the daemon: everything from the settings to the scheduler is built once and runs until it is
- * told to end or cannot go on. All that it holds in memory can be had again from the database, so that the next
- * session, or the next process, goes on where it stopped.
+ * One session of the daemon: everything from the settings to the scheduler is built once and runs until it is stopped
+ * or fails. All its state in memory can be restored from the database, so the next session or process continues where
+ * this one stopped.
  */
 export interface Session {
-  /** Resolves when `soft` is aborted and what was under way has ended. @throws the StopError that ended it */
+  /** Resolves when `stopNew` is aborted and the requests in flight have ended. @throws the StopError that ended it */
   run(): Promise<void>
   progress(): SchedulerProgress
   /** The server's clock, in ms since the epoch. */
@@ -35,11 +35,11 @@ export interface Session {
   /** The same; undefined before the first answer. */
   serverTime(): number | undefined
   backlog(): Backlog
-  /** Has single keys read before all else, and lists read at once. */
-  hurry(wanted: Wanted): Promise<void>
+  /** Puts these keys before all other reads and makes these lists due at once. */
+  readFirst(reads: UrgentReads): Promise<void>
 }
 
-export interface Wanted {
+export interface UrgentReads {
   /** `resource.feed` */
   lists: readonly string[]
   keys: readonly { feed: string; scope?: string; key: string }[]
@@ -58,41 +58,42 @@ export interface SessionDeps {
   pollMs: number
   /** Whether the API has answered before, and whether the last session ended because access was lost. */
   access: Omit<AccessBefore, 'againAfterMs'>
-  /** Notes what was learned of the API's limits: called inside the transactions of answers, however often. */
-  noteLearned?: () => void
-  soft: AbortSignal
-  hard: AbortSignal
+  /** Saves the learned limits of the API. Called inside the transaction of every answer. */
+  saveLearned?: () => void
+  stopNew: AbortSignal
+  cancel: AbortSignal
   observer: SessionObserver
 }
 
-/** Told of what happens, for metrics. */
+/** Receives requests and runs, for metrics. */
 export interface SessionObserver {
-  sent(request: { route: string; lane: Lane; status: SentStatus; durationMs: number }): void
-  passed(run: { resource: ResourceName; lane: Lane; outcome: string }): void
+  onRequest(request: { route: string; lane: Lane; status: SentStatus; durationMs: number }): void
+  onRunEnd(run: { resource: ResourceName; lane: Lane; outcome: string }): void
 }
 
-/** The HTTP status, or why there is none. */
+/** The HTTP status, or the reason why there is none. */
 export type SentStatus = number | 'timeout' | 'transport'
 
-/** The run of a resource: from its first request until nothing of it is due. */
+/** The run of a resource: from its first request until no more of it is due. */
 interface OpenRun {
   id: number
   lane: Lane
+  /** By `elapsed`. */
   began: number
-  /** When what was found to be gone was last dealt with. Both by `elapsed`. */
+  /** When deletions were last applied, by `elapsed`. */
   settledAt: number
 }
 
-/** A run that has not ended by then is taken stock of on the way. */
+/** A run that takes longer applies deletions in between. */
 const LATE_MS = HOUR
 
-/** Lost access is believed when everything is refused once more after so long. */
+/** Access counts as lost when every list is refused once more after this time. */
 const ACCESS_AGAIN_MS = 5 * MINUTE
 
-/** What is not offered is asked for again before a day is over. */
+/** An unavailable feed is requested again after this time. */
 const UNAVAILABLE_MS = 0.75 * DAY
 
-/** Where it was offered before, it is asked for again so soon at first. */
+/** The first wait of an unavailable feed that was available before. */
 const REFUSED_MS = MINUTE
 
 export function createSession(deps: SessionDeps): Session {
@@ -106,8 +107,7 @@ export function createSession(deps: SessionDeps): Session {
     unavailableMs: scaled(UNAVAILABLE_MS, options),
     refusedMs: scaled(REFUSED_MS, options),
   })
-  const isQuiet = (name: ResourceName): boolean =>
-    (sources.get(name) ?? []).every(source => source.finished())
+  const isIdle = (name: ResourceName): boolean => (sources.get(name) ?? []).every(source => source.finished())
   const context = createContext({
     store,
     clock,
@@ -115,12 +115,12 @@ export function createSession(deps: SessionDeps): Session {
     options,
     backoffs,
     schedule: made => byTime(made, { pollMs }),
-    // A parent that was complete once has its rows here; it need not be at rest for its children to go on.
-    isFinished: name => context.wasComplete(name) || isQuiet(name),
+    // Once a parent has been complete, its rows are stored, so its children need not wait until it is idle.
+    isFinished: name => context.wasComplete(name) || isIdle(name),
   })
   let scheduler: Scheduler | undefined
 
-  const applying = ({ resource }: Job, lane: Lane) => {
+  const openRun = ({ resource }: Job, lane: Lane) => {
     if (openRuns.has(resource)) return
     openRuns.set(resource, {
       id: store.runs.begin(resource, lane, context.now()),
@@ -130,26 +130,26 @@ export function createSession(deps: SessionDeps): Session {
     })
   }
 
-  const over = ({ resource }: Job) => {
+  const afterJob = ({ resource }: Job) => {
     const run = openRuns.get(resource)
     if (!run) return
-    const noted = isQuiet(resource) ? () => endQuietRun(resource) : settlingLate(resource, run)
-    if (noted) void store.transaction(noted).catch(error => scheduler?.stop(error))
+    const work = isIdle(resource) ? () => endIdleRun(resource) : lateSettlement(resource, run)
+    if (work) void store.transaction(work).catch(error => scheduler?.stop(error))
   }
 
   const feedsOf = (name: ResourceName) => (sources.get(name) ?? []).map(source => source.feed)
 
-  /** In the transactions in which it begins and ends: what an earlier process noted may be overtaken by then. */
+  /** Runs when a session begins and ends, since the stored due times may be outdated by then. */
   const noteAllDue = () => {
     const known = chosen.map(resource => {
       const { name } = resource
-      return { resource, sources: feedsOf(name), finished: isQuiet(name) }
+      return { resource, sources: feedsOf(name), finished: isIdle(name) }
     })
     noteNextDue(context, known, deps)
   }
 
-  /** What was found to be gone does not wait for the end of a run that goes on for hours, as under a tight limit. */
-  const settlingLate = (name: ResourceName, run: OpenRun): (() => void) | undefined => {
+  /** Under a tight limit a run may take hours. Deletions do not wait for its end. */
+  const lateSettlement = (name: ResourceName, run: OpenRun): (() => void) | undefined => {
     if (clock.elapsed() - run.settledAt < scaled(LATE_MS, options)) return undefined
     run.settledAt = clock.elapsed()
     return () => {
@@ -157,27 +157,27 @@ export function createSession(deps: SessionDeps): Session {
     }
   }
 
-  /** A key that is turned away by everything does not tell what is gone. */
+  /** While the API refuses the key everywhere, a refusal does not show that a row is gone. */
   const isTrusted = () => scheduler?.progress.turnedAwayInARow === 0
 
-  /** What was only waiting for a parent to be complete is so in the same moment. */
-  const settle = (resource: Resource): QuietOutcome => {
+  /** When this makes the resource complete, idle children that waited for it are complete too. */
+  const recordOutcomes = (resource: Resource): ResourceOutcome => {
     const { name } = resource
     const wasComplete = context.wasComplete(name)
-    const outcome = settleRun(context, resource, isTrusted())
+    const outcome = recordOutcome(context, resource, isTrusted())
     if (wasComplete || !context.wasComplete(name)) return outcome
     for (const other of chosen) {
-      const isWaiting = other.parents.includes(name) && !openRuns.has(other.name) && isQuiet(other.name)
-      if (isWaiting) settle(other)
+      const isWaiting = other.parents.includes(name) && !openRuns.has(other.name) && isIdle(other.name)
+      if (isWaiting) recordOutcomes(other)
     }
     return outcome
   }
 
-  const endQuietRun = (name: ResourceName) => {
+  const endIdleRun = (name: ResourceName) => {
     const run = openRuns.get(name)
     const resource = chosen.find(candidate => candidate.name === name)
-    if (!run || !resource || !isQuiet(name)) return
-    const outcome = settle(resource)
+    if (!run || !resource || !isIdle(name)) return
+    const outcome = recordOutcomes(resource)
     const { rowsChanged, ...counts } = context.counts(name)
     const error = outcome === 'unavailable' ? context.unavailability(name) : context.failure(name)?.message
     store.runs.end(run.id, {
@@ -187,8 +187,8 @@ export function createSession(deps: SessionDeps): Session {
       ...(error === undefined ? {} : { error }),
     })
     store.state.nextRun(name, nextDue(context, resource, feedsOf(name)))
-    observer.passed({ resource: name, lane: run.lane, outcome })
-    log.debug('A run has ended', {
+    observer.onRunEnd({ resource: name, lane: run.lane, outcome })
+    log.debug('Run ended', {
       resource: name,
       lane: run.lane,
       outcome,
@@ -201,30 +201,30 @@ export function createSession(deps: SessionDeps): Session {
     openRuns.delete(name)
     context.beginRun(name)
     const dependents = rowsChanged > 0 ? chosen.filter(other => dependsOn(other, name)) : []
-    for (const rested of [resource, ...dependents]) {
-      for (const source of sources.get(rested.name) ?? []) source.rest?.()
+    for (const idle of [resource, ...dependents]) {
+      for (const source of sources.get(idle.name) ?? []) source.replan?.()
     }
   }
 
   /**
-   * Runs and rounds end with a job. Where a plan asks for nothing there is none: the run stays open, and a resource
-   * whose parents are complete and of which there is nothing to read would never be complete.
+   * Runs and rounds usually end with a job. When there is nothing to read, no job comes: without this, the run would
+   * stay open and the resource would never be complete.
    */
   const endWithoutJob = (resource: Resource) => {
     const { name, parents } = resource
-    const isReady = !context.wasComplete(name) && parents.every(context.wasComplete) && isQuiet(name)
-    if (openRuns.has(name)) endQuietRun(name)
-    else if (isReady) settle(resource)
+    const isReady = !context.wasComplete(name) && parents.every(context.wasComplete) && isIdle(name)
+    if (openRuns.has(name)) endIdleRun(name)
+    else if (isReady) recordOutcomes(resource)
   }
 
-  /** What a run that goes on for long has read counts before it ends. */
-  const takeStock = (resource: Resource) => {
+  /** A long run may complete its round, or recover from failures, before it ends. */
+  const recordOpenRun = (resource: Resource) => {
     if (!openRuns.has(resource.name)) return
-    if (isReadThrough(context, resource)) settle(resource)
-    else noteMadeGood(context, resource)
+    if (isFullyRead(context, resource)) recordOutcomes(resource)
+    else noteRecovery(context, resource)
   }
 
-  /** Checks at intervals whether every list is read on schedule, also while nothing else happens. */
+  /** Checks at intervals whether every list is read on schedule, even while there are no jobs. */
   const watchSchedule = async (until: AbortSignal) => {
     for (;;) {
       await clock.sleep(Math.max(scaled(LOOK_MS, options), LEAST_LOOK_MS), until)
@@ -232,7 +232,7 @@ export function createSession(deps: SessionDeps): Session {
       await store.transaction(() => {
         for (const resource of chosen) {
           endWithoutJob(resource)
-          takeStock(resource)
+          recordOpenRun(resource)
         }
         noteLateness(context, chosen)
       })
@@ -249,9 +249,9 @@ export function createSession(deps: SessionDeps): Session {
   return {
     progress: () => scheduler?.progress ?? noProgress(),
     serverNow: context.server.now,
-    serverTime: context.server.told,
+    serverTime: context.server.nowIfKnown,
     backlog: () => dueNow(context, chosen),
-    async hurry({ lists, keys }) {
+    async readFirst({ lists, keys }) {
       await store.transaction(() => {
         for (const list of lists) context.demandedLists.add(list)
         for (const { feed, scope = '', key } of keys) {
@@ -262,8 +262,8 @@ export function createSession(deps: SessionDeps): Session {
     },
     async run() {
       await store.transaction(() => {
-        takeUpRequests(context)
-        for (const { name } of chosen) takeOver(context, name)
+        processRequests(context)
+        for (const { name } of chosen) adoptRound(context, name)
         for (const resource of chosen) sources.set(resource.name, createSources(context, resource))
         noteAllDue()
       })
@@ -276,10 +276,10 @@ export function createSession(deps: SessionDeps): Session {
         access: { ...deps.access, againAfterMs: scaled(ACCESS_AGAIN_MS, options) },
         endless: {
           tickMs: Math.min(pollMs / 10, LONGEST_TICK_MS),
-          applying,
-          over,
-          sent: (request, lane, sent) =>
-            observer.sent({
+          onApply: openRun,
+          onEnd: afterJob,
+          onSent: (request, lane, sent) =>
+            observer.onRequest({
               route: request.route,
               lane,
               status: statusOf(sent),
@@ -297,7 +297,7 @@ export function createSession(deps: SessionDeps): Session {
       }
       ended.abort()
       await watching
-      // On a disk that is full, what the runs did is not known later; all that they stored is.
+      // On a full disk the outcomes of the runs are lost, but not what they stored.
       const ending = () => {
         closeRuns(stopped)
         noteAllDue()
@@ -310,13 +310,13 @@ export function createSession(deps: SessionDeps): Session {
 
 const LONGEST_TICK_MS = 1000
 
-/** How often the schedule is checked, and whether a run or a round has ended. Scaled by the owner. */
+/** How often the schedule and the ends of runs and rounds are checked; scaled by `intervalScale`. */
 const LOOK_MS = MINUTE
 
-/** A check reads the state of every list: more of them would cost more than they tell. */
+/** A check reads the state of every list, so it must not run more often. */
 const LEAST_LOOK_MS = 200
 
-/** What a request came to, as metrics call it. */
+/** The result of a request in the metrics. */
 function statusOf(sent: Sent): SentStatus {
   if (sent.kind === 'unauthorized') return 401
   if (sent.kind === 'refused') return sent.status
@@ -324,13 +324,13 @@ function statusOf(sent: Sent): SentStatus {
   return sent.status ?? (sent.cause === 'timeout' ? 'timeout' : 'transport')
 }
 
-/** A round that a backfill left open is the daemon's from now on: a later backfill begins one of its own. */
-function takeOver(context: EngineContext, name: ResourceName): void {
+/** Closes the round that a backfill left open, and begins the daemon's. */
+function adoptRound(context: EngineContext, name: ResourceName): void {
   const { round, roundOpen } = context.store.state.get(name)
   if (round === 0 || roundOpen) context.beginRound(name, 'timed')
 }
 
-/** Whether one resource has something to look for when another one's rows have changed. */
+/** Whether a resource may have something to read when another one's rows have changed. */
 function dependsOn({ parents, feeds }: Resource, name: ResourceName): boolean {
   const looksUp = Object.values(feeds).some(
     feed => feed.mode === 'timeline' && feed.lookup?.resource === name,

@@ -21,7 +21,7 @@ type Factories = {
   ) => (Source | undefined)[]
 }
 
-/** What each sync mode needs: its own source, and those that look after what it misses. */
+/** The sources of each sync mode: its own, and those that find what it misses. */
 const SOURCES: Factories = {
   timeline(context, resource, name, feed) {
     tileAxis(context, `${resource.name}.${name}`)
@@ -47,7 +47,7 @@ const SOURCES: Factories = {
 }
 
 export function createSources(context: EngineContext, resource: Resource): Source[] {
-  // Every backfill is a new try.
+  // Every backfill retries failed lists at once.
   if (!context.schedule.isTimed)
     for (const name of Object.keys(resource.feeds))
       context.store.segments.retryNow(`${resource.name}.${name}`)

@@ -19,14 +19,14 @@ export interface Clocks {
   server: number | undefined
 }
 
-export type ClockTrust = 'agreed' | 'unknown' | 'apart'
+export type ClockTrust = 'agreed' | 'unknown' | 'clocks-differ'
 
 /** Retention is counted in days, so a smaller difference does not matter. */
 const AGREED_WITHIN_MS = DAY_MS
 
 export function clockTrust({ machine, server }: Clocks): ClockTrust {
   if (server === undefined) return 'unknown'
-  return Math.abs(machine - server) <= AGREED_WITHIN_MS ? 'agreed' : 'apart'
+  return Math.abs(machine - server) <= AGREED_WITHIN_MS ? 'agreed' : 'clocks-differ'
 }
 
 /**

@@ -58,15 +58,15 @@ export interface WriteOptions {
   /** Ticket of the request that brought the items: an older answer never overwrites a newer one. */
   ticket: number
   now: string
-  /** Columns of parley's own whose values stand in the items' cells. */
+  /** parley's own columns that the items' cells contain. */
   filled?: readonly string[]
-  /** The kind of endpoint that showed them; by default a list. */
+  /** The kind of endpoint that sent the items; default a list. */
   shownBy?: ShownBy
-  /** A live row keeps what a list has shown of it: only fields without a column are added. */
+  /** A live row keeps its columns from the list; only fields without a column are added. */
   keepsLive?: boolean
 }
 
-/** The warehouse as the engine sees it. Everything but `transaction` and `purger.clean` is called inside one. */
+/** The warehouse as the engine sees it. All except `transaction` and `purger.clean` is called inside a transaction. */
 export interface Store {
   db: Sqlite
   prepare: Prepare
@@ -93,47 +93,47 @@ export interface Store {
   purger: Purger
   crmTables: Pick<CrmTables, 'finish'>
   transaction: Transaction
-  /** For what is planned before anything is requested. */
+  /** For synchronous work before a request, such as planning. */
   attempt: Attempts['attempt']
-  freed: Attempts['freed']
+  waitUntilFree: Attempts['waitUntilFree']
   /**
-   * Stores payloads of one table. Left out are those that a later request has already written, and those that belong
-   * to a row which is withdrawn.
+   * Stores items of one table and returns them. Leaves out items that a later request has already written, and items
+   * that belong to a deleted row.
    */
   write(table: string, items: readonly ParsedItem[], options: WriteOptions): StoredItem[]
-  /** Frees the file for others; the last connection closed is a read-only one. */
+  /** Releases the file. The last connection to close is a read-only one. */
   close(): void
 }
 
 export interface StoreOptions {
   path: string
   mode: number
-  /** The workspace that is read into it. */
+  /** The workspace to read. */
   workspace?: WantedWorkspace
-  /** What this process says of itself to others that want the database. */
+  /** The command that other processes see when they find the database locked. */
   command: string
   pid: number
   clock: Clock
-  /** False: without a typed table for each CRM object. */
+  /** False: no typed tables for CRM objects. */
   crmTables?: boolean
-  /** Held by the caller already, who also frees it. */
+  /** A lock that the caller holds and releases. */
   held?: HeldLock
-  /** Told before a database of an older version is copied and brought up to date, which may take minutes. */
+  /** Called before a database of an older version is copied and migrated, which may take minutes. */
   onUpgrade?: (upgrade: Upgrade) => void
-  /** Called for each trigger, index or view of other people that no longer fits the tables. */
+  /** Called for each trigger, index or view that parley did not create and that no longer fits the tables. */
   onLeftOut?: (object: LeftOut) => void
-  /** Gives existing files the mode too, and calls this for each that had another. Without it they keep theirs. */
+  /** With it, existing files get the mode too. Called for each file that had another mode. */
   onMode?: (change: ModeChange) => void
-  /** Told for how many milliseconds each transaction has held the event loop. */
+  /** Called with the milliseconds for which each transaction blocked the event loop. */
   onTransaction?: ((ms: number) => void) | undefined
 }
 
-/** How long a start waits for another program that writes. */
+/** How long opening waits for another program's transaction. */
 const BUSY_PATIENCE_MS = 10_000
 const BUSY_PAUSE_MS = 50
 
 /**
- * Opens the warehouse as its only writer; waits through the clock while another program has a transaction open.
+ * Opens the warehouse as its only writer. Waits on the clock while another program has a transaction open.
  * @throws StopError 73 when it cannot be opened, 75 when another process writes it
  */
 export async function openStoreInTurn(options: StoreOptions): Promise<Store> {
@@ -151,7 +151,7 @@ export async function openStoreInTurn(options: StoreOptions): Promise<Store> {
 }
 
 /**
- * Opens the warehouse as its only writer, at once.
+ * Opens the warehouse as its only writer, without waiting.
  * @throws StopError 73 when it cannot be opened, 75 when another process writes it
  */
 export function openStore(options: StoreOptions): Store {
@@ -182,7 +182,7 @@ function storeOn(db: Sqlite, opened: Opened): Store {
   const prepare = statementCache(db)
   const checkpoints = createCheckpoints(db)
   const file = watchFile(path, clock)
-  const commit = createTransaction({ db, clock, path, checkpoints, file, onHeld: onTransaction })
+  const commit = createTransaction({ db, clock, path, checkpoints, file, onBlocked: onTransaction })
   const crmTables =
     opened.crmTables === false
       ? disableCrmTables(db, prepare)
@@ -254,7 +254,7 @@ function createStore({
   const attempts = createAttempts({ db, transaction: commit })
   const work = (what: FileWork): Promise<boolean> => {
     const done = checkpoints.schedule(what)
-    // It is done after the next commit, be that one of nothing, or one that failed.
+    // The work runs after the next commit, even an empty or failed one.
     commit(() => undefined).catch(() => undefined)
     return done
   }
@@ -280,7 +280,7 @@ function createStore({
     for (const item of items) {
       const key = keyIndexes.map(index => item.cells[index])
       const row = key.join('\u0000')
-      // What does not write the columns must not keep the answer of a list that was asked earlier from doing so.
+      // An item that does not write the columns must not block the answer of an earlier list request, which does.
       const order = keepsLive && isLive(table, key) ? `${name} without columns` : name
       if (freshness.isOutdated(ticket, name, row) || !freshness.admits(ticket, order, row)) continue
       if (isBlocked?.(column => item.cells[columns.indexOf(column)] ?? null)) continue
@@ -331,17 +331,17 @@ function createStore({
       rebuildOnDisk: signal => rebuildOnDisk(db.name, signal),
     }),
     crmTables,
-    transaction: Object.assign(<T>(work: () => T) => commit(followed(work, crmTables)), {
+    transaction: Object.assign(<T>(work: () => T) => commit(withCrmTables(work, crmTables)), {
       commits: commit.commits,
-      stuckMs: commit.stuckMs,
+      blockedMs: commit.blockedMs,
     }),
-    attempt: work => attempts.attempt(followed(work, crmTables)),
-    freed: attempts.freed,
+    attempt: work => attempts.attempt(withCrmTables(work, crmTables)),
+    waitUntilFree: attempts.waitUntilFree,
   }
 }
 
-/** What is derived from other rows is written with them, whoever wrote those. */
-function followed<T>(work: () => T, { follow }: CrmTables): () => T {
+/** Updates the typed CRM tables in every transaction that changes their source rows. */
+function withCrmTables<T>(work: () => T, { follow }: CrmTables): () => T {
   return () => {
     const result = work()
     follow()
@@ -351,8 +351,9 @@ function followed<T>(work: () => T, { follow }: CrmTables): () => T {
 
 interface MergedTable {
   merge: MessageMerge
-  /** The table of the merged rows, and the column of a copy's row with the key of its own. */
+  /** The table of the merged rows. */
   into: string
+  /** The column of a copy's row with the key of its merged row. */
   groupBy: string
   /** That key, from a copy's cells. */
   groupOf(cells: readonly (Cell | undefined)[]): string
@@ -375,7 +376,7 @@ function createMerges(prepare: Prepare) {
   return { merges, merge: first.merge }
 }
 
-/** The group that a row is in now and the one that it was in before. */
+/** The current group of a row and its previous one. */
 function groupsOf({ groupOf }: MergedTable, item: ParsedItem, { before, isReplaced }: Written): Group[] {
   return [item.cells, ...(before ? [before] : [])].map(cells => ({ key: groupOf(cells), isReplaced }))
 }
@@ -395,7 +396,7 @@ function createHistories(prepare: Prepare): ReadonlyMap<string, NoteRow> {
 function noteRow(note: NoteChanges, columns: readonly string[], column: string): NoteRow {
   const [object, id, value] = ['object', 'id', column].map(name => columns.indexOf(name))
   return ({ cells }, { status, before }, now) => {
-    // What was purged while it was withdrawn is not known to have changed.
+    // The content of a purged row is unknown, so its revival is no change.
     if (!before || (status === 'revived' && before[value ?? -1] === null)) return
     const text = (from: readonly unknown[]) => String(from[value ?? -1] ?? '{}')
     const record = { object: String(cells[object ?? -1]), id: String(cells[id ?? -1]) }

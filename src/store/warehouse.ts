@@ -9,7 +9,7 @@ import { ensureViews } from './views/views.ts'
 
 export interface WarehouseOptions extends Omit<OpenOptions, 'readonly'>, UpgradeOptions {
   migrations?: string
-  /** When given, existing files get the mode too, and this is called for each file that had another mode. */
+  /** With it, existing files get the mode too. Called for each file that had another mode. */
   onMode?: ((change: ModeChange) => void) | undefined
 }
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import {
-  type Heard,
-  isGivenUp,
+  isAbandoned,
   type NextStep,
   nextStep,
   patienceLeftMs,
   type Reach,
+  type ReachEvent,
   type ReachOptions,
   reachAfter,
   restMs,
@@ -15,18 +15,18 @@ import {
 } from '../../src/api/reach.ts'
 
 const LISTS = ['activities', 'messages', 'members', 'teams']
-const witnesses = LISTS.map(name => ({
+const healthChecks = LISTS.map(name => ({
   feed: `${name}.list`,
   request: { resource: name, route: `/${name}`, path: `/${name}` },
 }))
 const MINUTES = 300_000
-const OPTIONS: ReachOptions = { witnesses, againAfterMs: MINUTES, wasAnswered: true, accessWasLost: false }
+const OPTIONS: ReachOptions = { healthChecks, againAfterMs: MINUTES, wasAnswered: true, accessWasLost: false }
 
 const begin = (options: Partial<ReachOptions> = {}) => startReach({ ...OPTIONS, ...options }, 0)
 
 interface Failing {
   status?: number
-  cause?: Extract<Heard, { kind: 'failed' }>['cause']
+  cause?: Extract<ReachEvent, { kind: 'failed' }>['cause']
   path?: string
   isForeign?: boolean
 }
@@ -35,7 +35,7 @@ const failed = (
   name: string,
   at: number,
   { status, cause = 'server', path = name, isForeign = false }: Failing = {},
-): Heard => ({
+): ReachEvent => ({
   kind: 'failed',
   at,
   sentAt: at,
@@ -48,8 +48,8 @@ const failed = (
   message: 'why',
   random: () => 1,
 })
-const answered = (name: string, at: number): Heard => ({ kind: 'answered', at, route: `/${name}` })
-const refused = (name: string, at: number, isDeclared = false, isForeign = false): Heard => ({
+const answered = (name: string, at: number): ReachEvent => ({ kind: 'answered', at, route: `/${name}` })
+const refused = (name: string, at: number, isDeclared = false, isForeign = false): ReachEvent => ({
   kind: 'refused',
   at,
   route: `/${name}`,
@@ -59,17 +59,17 @@ const refused = (name: string, at: number, isDeclared = false, isForeign = false
   random: () => 1,
 })
 
-const having = (reach: Reach, ...events: Heard[]): Reach => events.reduce(reachAfter, reach)
+const having = (reach: Reach, ...events: ReachEvent[]): Reach => events.reduce(reachAfter, reach)
 
 /** The step as a word: the requested route, or the wait. */
 function step(reach: Reach, at: number): string {
   const next: NextStep = nextStep(reach, at)
-  if (next.kind === 'witness') return next.witness.feed
+  if (next.kind === 'health-check') return next.check.feed
   return next.kind === 'wait' ? `wait ${next.ms}` : next.kind
 }
 
 /** Follows every step, with the answer of `answer` to each witness, and returns the steps with their times. */
-function follow(first: Reach, untilMs: number, answer: (name: string, at: number) => Heard) {
+function follow(first: Reach, untilMs: number, answer: (name: string, at: number) => ReachEvent) {
   const done: [at: number, asked: string][] = []
   let reach = first
   let at = 0
@@ -82,7 +82,7 @@ function follow(first: Reach, untilMs: number, answer: (name: string, at: number
       at += next.ms
       continue
     }
-    const [name = ''] = next.witness.feed.split('.')
+    const [name = ''] = next.check.feed.split('.')
     done.push([at, name])
     reach = reachAfter(reach, answer(name, at))
   }
@@ -90,10 +90,10 @@ function follow(first: Reach, untilMs: number, answer: (name: string, at: number
 }
 
 describe('an API that does not answer', () => {
-  const failures = (names: readonly string[], failing: Failing): Heard[] =>
+  const failures = (names: readonly string[], failing: Failing): ReachEvent[] =>
     names.map((name, index) => failed(name, index, failing))
 
-  test.each<[string, Heard[], string]>([
+  test.each<[string, ReachEvent[], string]>([
     ['four failures in a row are no outage', failures(['a', 'b', 'a', 'b'], { status: 503 }), 'any'],
     [
       'server errors on one route concern only that route',
@@ -141,7 +141,7 @@ describe('an API that does not answer', () => {
     expect([end, done.map(([, name]) => name)]).toEqual(['any', ['activities']])
   })
 
-  test('the API is down after two failed witnesses, and trials follow at growing intervals, each on another route', () => {
+  test('the API is down after two failed healthChecks, and trials follow at growing intervals, each on another route', () => {
     const { done, reach } = follow(doubtful, 400_000, (name, at) => failed(name, at, { status: 502 }))
     expect(done.slice(0, 6).map(([, name]) => name)).toEqual([
       'activities',
@@ -170,11 +170,11 @@ describe('an API that does not answer', () => {
   })
 
   test('any request serves as a trial when no list is known', () => {
-    const blind = having(begin({ witnesses: [] }), ...failures(['a', 'b', 'a', 'b', 'a'], { status: 500 }))
+    const blind = having(begin({ healthChecks: [] }), ...failures(['a', 'b', 'a', 'b', 'a'], { status: 500 }))
     expect([step(blind, 4), step(blind, 5000)]).toEqual(['wait 1000', 'trial'])
   })
 
-  test.each<[string, Heard[], number]>([
+  test.each<[string, ReachEvent[], number]>([
     ['nothing has failed', [], Number.POSITIVE_INFINITY],
     ['it cannot even be connected to', [failed('a', 500, { cause: 'unreachable' })], 9500],
     ['it was connected to', [answered('a', 0), failed('a', 500, { cause: 'unreachable' })], 119_500],
@@ -194,13 +194,14 @@ describe('an API that does not answer', () => {
 })
 
 describe('a site that is not the API', () => {
-  const page = (name: string): Heard => failed(name, 0, { status: 200, cause: 'garbled', isForeign: true })
-  const notFound = (name: string): Heard => refused(name, 0, false, true)
-  const limit: Heard = { kind: 'throttled', at: 0, route: '/a' }
-  const leaves = (events: readonly Heard[], options: Partial<ReachOptions> = {}, giveUpMs = 120_000) =>
+  const page = (name: string): ReachEvent =>
+    failed(name, 0, { status: 200, cause: 'garbled', isForeign: true })
+  const notFound = (name: string): ReachEvent => refused(name, 0, false, true)
+  const limit: ReachEvent = { kind: 'throttled', at: 0, route: '/a' }
+  const leaves = (events: readonly ReachEvent[], options: Partial<ReachOptions> = {}, giveUpMs = 120_000) =>
     patienceLeftMs(having(begin(options), ...events), giveUpMs, 0)
 
-  test.each<[string, Heard[]]>([
+  test.each<[string, ReachEvent[]]>([
     ['three web pages on different routes', [page('a'), page('b'), page('c')]],
     ['a web page between 404 in a foreign form', [notFound('a'), page('b'), notFound('c')]],
     [
@@ -212,13 +213,13 @@ describe('a site that is not the API', () => {
   })
 
   test('a run ends after three web pages, also when only one list is known', () => {
-    const one = { witnesses: witnesses.slice(0, 1) }
+    const one = { healthChecks: healthChecks.slice(0, 1) }
     const pages = [page('activities'), page('activities'), page('activities')]
     expect(leaves(pages, one)).toBe(0)
     expect(leaves(pages.slice(0, 2), one)).toBe(120_000)
   })
 
-  test.each<[string, Heard[]]>([
+  test.each<[string, ReachEvent[]]>([
     [
       'on two routes alone',
       Array(9)
@@ -240,7 +241,7 @@ describe('a site that is not the API', () => {
     expect(leaves([notFound('a'), notFound('b'), notFound('c')])).toBe(Number.POSITIVE_INFINITY)
   })
 
-  test.each<[string, Heard[]]>([
+  test.each<[string, ReachEvent[]]>([
     ['that site answers', [page('a'), page('b'), page('c')]],
     ['nothing can be connected to', [failed('a', 0, { cause: 'unreachable' })]],
   ])('a process that waits indefinitely does not end when %s', (_, events) => {
@@ -251,7 +252,7 @@ describe('a site that is not the API', () => {
 describe('a failing route', () => {
   const broken = having(begin(), failed('a', 0), failed('a', 0, { path: 'other' }), failed('a', 0))
 
-  test.each<[string, Heard[], number]>([
+  test.each<[string, ReachEvent[], number]>([
     [
       'rests after three failures of two requests',
       [failed('a', 0), failed('a', 0, { path: 'x' }), failed('a', 0)],
@@ -276,7 +277,7 @@ describe('a failing route', () => {
     let reach = broken
     const rests: number[] = []
     let at = 0
-    while (!isGivenUp(reach, '/a')) {
+    while (!isAbandoned(reach, '/a')) {
       const rest = restMs(reach, '/a', at)
       rests.push(rest)
       at += rest
@@ -340,7 +341,7 @@ describe('an API that refuses requests', () => {
   })
 
   test('without a known list any request is a trial, and a second refusal minutes later counts', () => {
-    const blind = having(begin({ witnesses: [] }), ...refusals)
+    const blind = having(begin({ healthChecks: [] }), ...refusals)
     const trialAt = 3 + 1000
     expect([step(blind, 3), step(blind, trialAt)]).toEqual(['wait 1000', 'trial'])
     const soon = reachAfter(blind, refused('activities', trialAt))
@@ -349,7 +350,7 @@ describe('an API that refuses requests', () => {
     expect(step(reachAfter(soon, answered('activities', trialAt)), trialAt)).toBe('any')
   })
 
-  test.each<[string, Partial<ReachOptions>, Heard[]]>([
+  test.each<[string, Partial<ReachOptions>, ReachEvent[]]>([
     ['when it never answered', { wasAnswered: false }, refusals],
     ['when access was lost before', { wasAnswered: false, accessWasLost: true }, []],
     ['when the run is to end at once', { againAfterMs: 0 }, refusals],

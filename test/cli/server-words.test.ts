@@ -45,7 +45,7 @@ test('no command prints, logs, stores or serves the text of API errors', async c
   await run('status', '--json')
 
   const daemon = startDaemon(context, { cwd, env: quoting }, { PARLEY_LOG_LEVEL: 'trace' })
-  await daemon.says(({ msg }) => msg === 'Failed to read a resource')
+  await daemon.says(({ msg }) => msg === 'Failed to read resource')
   for (const path of ['/status', '/metrics', '/readyz']) said.push((await daemon.ask(path)).body)
   daemon.signal('SIGTERM')
   said.push((await daemon.ended).stderr)

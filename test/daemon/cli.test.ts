@@ -100,7 +100,7 @@ describe('while a daemon runs', () => {
     await daemon.ended
     expect(await status()).toMatch(/^The daemon stopped .* on request\.$/m)
     const other = startDaemon(context, place)
-    await other.says(({ msg }) => msg === 'A run has ended')
+    await other.says(({ msg }) => msg === 'Run ended')
     other.signal('SIGKILL')
     await other.ended
     expect(await status()).toContain('was killed')

@@ -23,8 +23,8 @@ test.each([
   [299_999, true],
   [300_000, 'no commit or checkpoint of the database has ended for 5 minutes'],
   [3_600_000, 'no commit or checkpoint of the database has ended for 60 minutes'],
-])('a daemon whose write has been under way for %i ms is alive: %s', (stuckMs, alive) => {
-  expect(livenessAfter(stuckMs)).toBe(alive)
+])('a daemon whose write has been under way for %i ms is alive: %s', (blockedMs, alive) => {
+  expect(livenessAfter(blockedMs)).toBe(alive)
 })
 
 describe('the recovery from a failed session', () => {

@@ -3,7 +3,7 @@ import { resourceNamed } from '../../src/catalog/catalog.ts'
 import type { ResourceName } from '../../src/catalog/resource.ts'
 import { acceptDeletions } from '../../src/engine/deletions/apply.ts'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/suspicion.ts'
-import { settleRun } from '../../src/engine/schedule/rounds.ts'
+import { recordOutcome } from '../../src/engine/schedule/rounds.ts'
 import { askWriter } from '../../src/store/sync/requests.ts'
 import { outcomeOf, startTrial, uuid } from '../engine/trial-backfill.ts'
 import { startTimed, type TimedSources } from '../engine/trial-timed.ts'
@@ -23,7 +23,7 @@ async function goOn(timed: TimedSources, resource: ResourceName, ms: number): Pr
   timed.passTime(ms)
   await timed.drain()
   const { context } = timed
-  await context.store.transaction(() => settleRun(context, resourceNamed(resource), true))
+  await context.store.transaction(() => recordOutcome(context, resourceNamed(resource), true))
 }
 
 test('the deletion of most meetings is applied in the daemon once the hold is over and a round confirms it', async () => {
@@ -259,5 +259,5 @@ test('the reason of a hold and its log line name the time after which a pass con
       command: 'parley accept-deletions members',
     }),
   )
-  expect(trial.logged()).not.toContain('Failed to read a resource')
+  expect(trial.logged()).not.toContain('Failed to read resource')
 })

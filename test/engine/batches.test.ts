@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { linksAnswer } from '../../src/engine/modes/answers/links.ts'
-import { type Batches, byRange, createPlan, type Plan } from '../../src/engine/scheduler/batches.ts'
+import { type Batches, type BatchPlan, byRange, createBatchPlan } from '../../src/engine/scheduler/batches.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { startCrm } from './crm-world.ts'
 import { startTrial } from './trial-backfill.ts'
@@ -11,12 +11,12 @@ const ROWS = 23_456
 const always = () => true
 
 /** Runs the event loop until the plan is made. */
-async function made(plan: Plan): Promise<void> {
-  while (!plan.isMade()) await new Promise(setImmediate)
+async function made(plan: BatchPlan): Promise<void> {
+  while (!plan.isReady()) await new Promise(setImmediate)
 }
 
 interface Trial {
-  plan: Plan
+  plan: BatchPlan
   /** The work in its order: ranges of numbers, and other notes of a test. */
   done: unknown[]
   transaction<T>(work: () => T): Promise<T>
@@ -33,10 +33,10 @@ function plan({
 }): Trial {
   const store = temporaryStore()
   const done: unknown[] = []
-  const made = createPlan(
+  const made = createBatchPlan(
     { store, schedule: { isTimed } },
     {
-      mayBegin: always,
+      canBegin: always,
       *batches(): Batches {
         yield* byRange(0, rows, (after, upTo) => {
           if (done.length > 2) fault?.()
@@ -60,7 +60,7 @@ const RANGES = [
 describe('a plan of many rows', () => {
   test('the plan lets other transactions run between its batches in the daemon', async () => {
     const trial = plan({ isTimed: true })
-    expect(trial.plan.isMade()).toBe(false)
+    expect(trial.plan.isReady()).toBe(false)
     await trial.transaction(() => trial.done.push('another'))
     await made(trial.plan)
     const place = trial.done.indexOf('another')
@@ -71,14 +71,14 @@ describe('a plan of many rows', () => {
 
   test('a backfill makes the plan at once, since it would end while nothing is due', () => {
     const trial = plan({ isTimed: false })
-    expect(trial.plan.isMade()).toBe(true)
+    expect(trial.plan.isReady()).toBe(true)
     expect(trial.done).toEqual([...RANGES, 'ended'])
   })
 
   test('a plan that is outdated before it is done is made again afterwards', async () => {
     const trial = plan({ isTimed: true })
-    expect(trial.plan.isMade()).toBe(false)
-    trial.plan.forget()
+    expect(trial.plan.isReady()).toBe(false)
+    trial.plan.invalidate()
     await made(trial.plan)
     expect(trial.done).toEqual([...RANGES, 'ended', ...RANGES, 'ended'])
   })
@@ -100,9 +100,9 @@ describe('a plan of many rows', () => {
 describe('the state of a plan', () => {
   test.each([0, 1, 5000])('a plan of %i rows is made at once', rows => {
     const trial = plan({ isTimed: true, rows })
-    expect(trial.plan.isMade()).toBe(true)
+    expect(trial.plan.isReady()).toBe(true)
     expect(trial.done.at(-1)).toBe('ended')
-    expect(trial.plan.isMade()).toBe(true)
+    expect(trial.plan.isReady()).toBe(true)
     expect(trial.done.filter(entry => entry === 'ended')).toHaveLength(1)
   })
 
@@ -110,23 +110,23 @@ describe('the state of a plan', () => {
     const store = temporaryStore()
     let isThere = false
     let plans = 0
-    const waiting = createPlan(
+    const waiting = createBatchPlan(
       { store, schedule: { isTimed: true } },
       {
-        mayBegin: () => isThere,
+        canBegin: () => isThere,
         // biome-ignore lint/correctness/useYield: nothing is to be done between
         *batches() {
           plans += 1
         },
       },
     )
-    expect(waiting.isMade()).toBe(false)
+    expect(waiting.isReady()).toBe(false)
     isThere = true
-    expect(waiting.isMade()).toBe(true)
+    expect(waiting.isReady()).toBe(true)
     isThere = false
-    expect(waiting.isMade()).toBe(true)
-    waiting.forget()
-    expect(waiting.isMade()).toBe(false)
+    expect(waiting.isReady()).toBe(true)
+    waiting.invalidate()
+    expect(waiting.isReady()).toBe(false)
     expect(plans).toBe(1)
   })
 })
@@ -146,8 +146,8 @@ test('links are read once for each record, also when their plan takes several ba
     if (!linksAnswer.plan) throw new TypeError('links have no plan')
     return linksAnswer.plan(context, 'crm_record_links.read')
   }
-  const planned = createPlan(context, { mayBegin: always, batches })
-  expect(planned.isMade()).toBe(false)
+  const planned = createBatchPlan(context, { canBegin: always, batches })
+  expect(planned.isReady()).toBe(false)
   await made(planned)
   const asked = store.db.prepare("SELECT count(*) FROM sync_tasks WHERE scope = 'company<deal'").pluck().get()
   expect(asked).toBe(18_000 / 3 - 18_000 / 15)

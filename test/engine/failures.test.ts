@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createFailureLog } from '../../src/engine/scheduler/failure-log.ts'
-import { faultOf, ofRequest } from '../../src/engine/scheduler/faults.ts'
+import { handlerError, withRequest } from '../../src/engine/scheduler/faults.ts'
 import { ResourceError, RetryError, StopError } from '../../src/errors.ts'
 import type { LogFields } from '../../src/log.ts'
 
@@ -15,7 +15,7 @@ describe('the error of a request', () => {
   test.each([ResourceError, RetryError])(
     'the error names method and path, and no part of the query (%o)',
     Kind => {
-      const error = ofRequest(new Kind('The API answers 500', { code: 'server', hint: 'Wait.' }), request)
+      const error = withRequest(new Kind('The API answers 500', { code: 'server', hint: 'Wait.' }), request)
       expect(error).toBeInstanceOf(Kind)
       expect(error).toMatchObject({
         message: 'GET /v2/messages/4711: The API answers 500',
@@ -27,11 +27,11 @@ describe('the error of a request', () => {
 
   test('an error that ends the run is unchanged', () => {
     const error = new StopError('The disk is full', { code: 'x', exitStatus: 73 })
-    expect(ofRequest(error, request)).toBe(error)
+    expect(withRequest(error, request)).toBe(error)
   })
 
   test('the error shows only a part of an id of any length', () => {
-    const error = ofRequest(new ResourceError('x', { code: 'x' }), {
+    const error = withRequest(new ResourceError('x', { code: 'x' }), {
       ...request,
       path: `/${'y'.repeat(3000)}`,
     })
@@ -40,7 +40,7 @@ describe('the error of a request', () => {
 
   test('an error thrown by a handler fails its resource, and is its cause', () => {
     const thrown = new RangeError('Maximum call stack size exceeded')
-    const fault = faultOf(thrown, { feed: 'messages.list' })
+    const fault = handlerError(thrown, { feed: 'messages.list' })
     expect(fault).toBeInstanceOf(ResourceError)
     expect(fault).toMatchObject({
       code: 'fault',
@@ -65,10 +65,10 @@ describe('the log of failures', () => {
     failures.recovered('messages')
     failures.recovered('messages')
     expect(lines.map(([message, fields]) => [message, fields?.failures])).toEqual([
-      ['Failed to read a resource', 1],
-      ['Failed to read a resource', 10],
-      ['Failed to read a resource', 100],
-      ['A resource is read again', 150],
+      ['Failed to read resource', 1],
+      ['Failed to read resource', 10],
+      ['Failed to read resource', 100],
+      ['Resource is read again', 150],
     ])
   })
 
@@ -88,11 +88,11 @@ describe('the log of failures', () => {
         { resource: 'messages', code: 'mass-deletion', table: 'members', rows: 40, failures: 1 },
       ],
       [
-        'Failed to read a resource',
+        'Failed to read resource',
         { resource: 'messages', code: 'server', reason: 'messages.list: why', failures: 1 },
       ],
       ['No longer', { resource: 'messages', failures: 2 }],
-      ['A resource is read again', { resource: 'messages', failures: 1 }],
+      ['Resource is read again', { resource: 'messages', failures: 1 }],
     ])
   })
 
@@ -103,6 +103,6 @@ describe('the log of failures', () => {
     failures.failed({ ...where, feed: 'messages.probe' }, error('server'))
     failures.recovered('messages')
     failures.failed(where, error('server'))
-    expect(lines.filter(([message]) => message === 'Failed to read a resource')).toHaveLength(4)
+    expect(lines.filter(([message]) => message === 'Failed to read resource')).toHaveLength(4)
   })
 })

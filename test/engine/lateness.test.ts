@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { latenessAt, noteLateness } from '../../src/engine/schedule/lateness.ts'
-import { settleRun } from '../../src/engine/schedule/rounds.ts'
+import { recordOutcome } from '../../src/engine/schedule/rounds.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { startScriptedApi } from '../support/scripted-api.ts'
 import { startTrial, stateOf } from './trial-backfill.ts'
@@ -37,7 +37,7 @@ describe('a resource whose newest end is not read', () => {
     const clock = virtualClock(Date.now())
     const { context, drain } = await startTimed(api, trial, ['activities'], { clock, pollMs: 5 * MINUTE })
     const activities = resourceNamed('activities')
-    const settle = () => trial.store.transaction(() => settleRun(context, activities, true))
+    const settle = () => trial.store.transaction(() => recordOutcome(context, activities, true))
     const look = () => trial.store.transaction(() => noteLateness(context, [activities]))
     await drain()
     await settle()
@@ -65,7 +65,7 @@ describe('a resource whose newest end is not read', () => {
     const activities = resourceNamed('activities')
     const look = () => trial.store.transaction(() => noteLateness(context, [activities]))
     await drain()
-    await trial.store.transaction(() => settleRun(context, activities, true))
+    await trial.store.transaction(() => recordOutcome(context, activities, true))
     await clock.advance(11 * MINUTE)
     await look()
     expect(stateOf(trial, 'activities')).toBe('failing')
@@ -82,7 +82,7 @@ describe('a resource whose newest end is not read', () => {
     })
     const activities = resourceNamed('activities')
     await drain()
-    await trial.store.transaction(() => settleRun(context, activities, true))
+    await trial.store.transaction(() => recordOutcome(context, activities, true))
     await trial.store.transaction(() => {
       trial.store.state.failing(
         'activities',

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import { settleRun } from '../../src/engine/schedule/rounds.ts'
+import { recordOutcome } from '../../src/engine/schedule/rounds.ts'
 import {
   refused,
   type ScriptedAnswer,
@@ -275,7 +275,7 @@ describe('a list of which one scope fails', () => {
     const settle = async () => {
       await timed.drain()
       await trial.store.transaction(() => {
-        for (const name of RESOURCES) settleRun(timed.context, resourceNamed(name), true)
+        for (const name of RESOURCES) recordOutcome(timed.context, resourceNamed(name), true)
       })
       for (const name of RESOURCES) timed.context.beginRun(name)
     }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import { settleRun } from '../../src/engine/schedule/rounds.ts'
+import { recordOutcome } from '../../src/engine/schedule/rounds.ts'
 import {
   refused,
   type ScriptedAnswer,
@@ -81,7 +81,7 @@ test('a round of the daemon ends without a scope that fails, and keeps the rejec
   const run = async () => {
     await timed.drain()
     await trial.store.transaction(() => {
-      for (const name of resources) settleRun(timed.context, resourceNamed(name), true)
+      for (const name of resources) recordOutcome(timed.context, resourceNamed(name), true)
     })
     for (const name of resources) timed.context.beginRun(name)
   }

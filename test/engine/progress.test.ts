@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Sent } from '../../src/api/client.ts'
-import { count, noProgress } from '../../src/engine/scheduler/progress.ts'
+import { countRequest, noProgress } from '../../src/engine/scheduler/progress.ts'
 
 const TIMES = { startedAt: 0, durationMs: 1 }
 const retry = (cause: 'throttled' | 'timeout' | 'server'): Sent => ({
@@ -20,7 +20,7 @@ test('unanswered requests count as sent and not as answered', () => {
     retry('timeout'),
     retry('server'),
   ]
-  for (const sent of outcomes) count({ counts: () => counts }, progress, 'members', sent)
+  for (const sent of outcomes) countRequest({ counts: () => counts }, progress, 'members', sent)
   expect(progress).toMatchObject({ requests: 5, answered: 3, accepted: 1, throttled: 1 })
   expect(counts).toMatchObject({ requests: 5, throttled: 1 })
 })

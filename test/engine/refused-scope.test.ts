@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import { settleRun } from '../../src/engine/schedule/rounds.ts'
+import { recordOutcome } from '../../src/engine/schedule/rounds.ts'
 import { refused, type ScriptedRequest } from '../support/scripted-api.ts'
 import { type CrmWorld, event, startCrm } from './crm-world.ts'
 import { outcomeOf, startTrial, stateOf, type Trial, uuid } from './trial-backfill.ts'
@@ -28,7 +28,7 @@ async function watch(world: CrmWorld): Promise<Watched> {
     if (list === 'crm_records.list') timed.context.beginRound('crm_records', 'timed', { confirming: true })
     await timed.drain()
     await trial.store.transaction(() => {
-      for (const name of RESOURCES) settleRun(timed.context, resourceNamed(name), true)
+      for (const name of RESOURCES) recordOutcome(timed.context, resourceNamed(name), true)
     })
     for (const name of RESOURCES) timed.context.beginRun(name)
   }

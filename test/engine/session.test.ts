@@ -42,9 +42,9 @@ async function startWork(api: ScriptedApi, trial: Trial, { resources, since }: W
     resources,
     pollMs: MINUTE,
     access: { wasAnswered: true, wasLost: false },
-    soft: end.signal,
-    hard: end.signal,
-    observer: { sent: () => undefined, passed: () => undefined },
+    stopNew: end.signal,
+    cancel: end.signal,
+    observer: { onRequest: () => undefined, onRunEnd: () => undefined },
   }).run()
   onTestFinished(async () => {
     end.abort()

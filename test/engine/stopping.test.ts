@@ -230,7 +230,7 @@ describe('an API that does not answer', () => {
     const resources = ['members', 'teams', 'collections', 'playbooks', 'activities', 'messages'] as const
     const error = await stopOf(trial.run(resources, { giveUpMs: 3000 }))
     expect(error.code).toBe('api-silent')
-    // One for each route at first, then witnesses; trials after half a second, one and two.
+    // One for each route at first, then health checks; trials after half a second, one and two.
     expect(api.requests.length).toBeLessThan(25)
   })
 
@@ -296,7 +296,7 @@ describe('a failing resource', () => {
     const trial = await startTrial(api)
     const result = await trial.run(['meetings'], { signal: stopping.signal })
     expect(result.interrupted).toBe(true)
-    expect(trial.logged()).toContain('A route does not answer and is asked less often')
+    expect(trial.logged()).toContain('Route does not answer and is tried less often')
     expect(trial.logged()).not.toContain('The API does not answer')
   })
 

@@ -118,8 +118,8 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
           resources,
           giveUpMs,
           pollMs: 60_000,
-          soft: ended,
-          hard: ended,
+          stopNew: ended,
+          cancel: ended,
         }).run()
       } finally {
         governor.close()

@@ -34,7 +34,7 @@ export interface TimedSources {
 }
 
 /** The result of a request that is not retried. */
-function faultOf(sent: Exclude<Sent, { kind: 'answer' | 'refused' }>): ParleyError {
+function responseError(sent: Exclude<Sent, { kind: 'answer' | 'refused' }>): ParleyError {
   if (sent.kind === 'retry') return new RetryError(sent.message, { code: sent.cause })
   return new ResourceError(sent.message, { code: sent.kind === 'fault' ? sent.code : sent.kind })
 }
@@ -107,7 +107,7 @@ export async function startTimed(
           await store.transaction(() => {
             if (sent.kind === 'answer') job.answer(sent.value, reply)
             else if (sent.kind === 'refused') job.refused(sent.status, sent.message)
-            else throw faultOf(sent)
+            else throw responseError(sent)
           })
           if (sent.kind === 'answer') context.backoffs.answered(job.feed, job.scope)
           const batches = job.afterwards?.()
@@ -133,7 +133,7 @@ export async function startTimed(
     context,
     async drain() {
       for (let job = nextOf(); job; job = nextOf()) await (await send(job)).apply()
-      for (const source of sources) source.rest?.()
+      for (const source of sources) source.replan?.()
     },
     async askAfter(requests) {
       for (let left = requests; ; left -= 1) {

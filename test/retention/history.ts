@@ -261,7 +261,7 @@ function dying(store: Store, diesAtStep: number | undefined): Store {
     ...store,
     transaction: Object.assign(transaction, {
       commits: store.transaction.commits,
-      stuckMs: store.transaction.stuckMs,
+      blockedMs: store.transaction.blockedMs,
     }),
     purger: {
       ...store.purger,

@@ -134,7 +134,7 @@ test('maintenance that is killed between purging and cleaning leaves the cleanin
 
 test.each([
   ['that is not known', undefined, 'unknown'],
-  ['that is 40 days away', NOW + 40 * DAY, 'apart'],
+  ['that is 40 days away', NOW + 40 * DAY, 'clocks-differ'],
   ['that agrees', NOW + 3_600_000, 'maintenance'],
 ] as const)('maintenance with a clock of the API %s is: %s', async (_, server, due) => {
   const { store, clock } = await worldOf([31])

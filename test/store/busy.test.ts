@@ -61,12 +61,12 @@ describe('an attempt at a transaction', () => {
     const patience = store.db.pragma('busy_timeout', { simple: true })
     expect(store.attempt(write)).toBeUndefined()
     expect(store.db.pragma('busy_timeout', { simple: true })).toBe(patience)
-    const freed = store.freed()
+    const freed = store.waitUntilFree()
     other.exec('ROLLBACK')
     expect(await freed).toBe(true)
     expect(store.attempt(write)).toEqual({ value: undefined })
     expect(store.state.meta('x')).toBe('written')
-    expect(await store.freed()).toBe(false)
+    expect(await store.waitUntilFree()).toBe(false)
   })
 
   test('an attempt that reads first and then writes is not refused for an earlier write of another program', () => {

@@ -4,12 +4,12 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { openDatabase } from '../../src/store/database/open.ts'
-import { askWriter, createRequests, readRequests, type Wish } from '../../src/store/sync/requests.ts'
+import { askWriter, createRequests, type NewRequest, readRequests } from '../../src/store/sync/requests.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
 
 const NOW = '2026-01-01T00:00:00.000Z'
 
-const wish = (resource: Wish['resource']): Wish => ({ kind: 'resync', resource })
+const wish = (resource: NewRequest['resource']): NewRequest => ({ kind: 'resync', resource })
 
 /** A clock that stands still, and calls this at every short wait. */
 function clockThat(whileWaiting: () => void, elapsed: () => number = () => 0): Clock {

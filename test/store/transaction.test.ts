@@ -107,13 +107,13 @@ test('the duration of a write that a checkpoint delays is known', async () => {
   })
   const checkpoints = { isDue: () => true, run: () => hanging }
   const transaction = createTransaction({ db: store.db, clock, path: store.path, checkpoints })
-  expect(transaction.stuckMs()).toBe(0)
+  expect(transaction.blockedMs()).toBe(0)
   await transaction(() => undefined)
   const next = transaction(() => undefined)
   elapsed += 90_000
-  expect(transaction.stuckMs()).toBe(90_000)
+  expect(transaction.blockedMs()).toBe(90_000)
   end()
   await next
   await new Promise(setImmediate)
-  expect(transaction.stuckMs()).toBe(0)
+  expect(transaction.blockedMs()).toBe(0)
 })

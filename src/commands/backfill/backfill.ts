@@ -102,15 +102,15 @@ async function runBackfill({
     import('./end.ts'),
   ])
   const { stdout, stderr, signal } = context
-  const hard = hardStopSignal(signal, () => log.warn(STOPPING_MESSAGE, { wait_ms: GRACE_MS }))
+  const cancel = cancelSignal(signal, () => log.warn(STOPPING_MESSAGE, { wait_ms: GRACE_MS }))
   const isWorkspaceRenamed = options.workspaceRenamed === true
   const app = await openApp({
     settings,
     log,
     command: 'backfill',
     pid: process.pid,
-    soft: signal,
-    hard,
+    stopNew: signal,
+    cancel,
     isWorkspaceRenamed,
   })
   // On a terminal the bars and the summary replace these log lines.
@@ -173,17 +173,17 @@ const GRACE_MS = 10_000
 
 const STOPPING_MESSAGE = 'Stopping after the requests in flight; a second signal stops at once'
 
-function hardStopSignal(signal: AbortSignal, say: () => void): AbortSignal {
-  const hard = new AbortController()
+function cancelSignal(signal: AbortSignal, say: () => void): AbortSignal {
+  const cancel = new AbortController()
   const end = () => {
     say()
     void systemClock()
       .sleep(GRACE_MS)
-      .then(() => hard.abort())
+      .then(() => cancel.abort())
   }
   if (signal.aborted) end()
   else signal.addEventListener('abort', end, { once: true })
-  return hard.signal
+  return cancel.signal
 }
 
 async function chosenResources(

@@ -15,7 +15,7 @@ export async function maintainAfterBackfill(deps: MaintainDeps, server: number |
   const watching = clock.sleep(LIMIT_MS, over.signal).then(() => tooLong.abort())
   try {
     const due = dueNow(deps, server)
-    if (due === 'apart')
+    if (due === 'clocks-differ')
       log.warn('Erased nothing: the clock of this machine differs too much from the clock of the API')
     if (due === 'maintenance') await maintain({ ...deps, signal })
     if (due === 'cleaning') await clean({ ...deps, signal })

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { accessGone } from '../../api/access.ts'
-import { createAsker } from '../../api/ask.ts'
 import { createGovernor } from '../../api/governor/governor.ts'
+import { createApiReader } from '../../api/reader.ts'
 import { createApiClient } from '../../app.ts'
 import type { ResourceName } from '../../catalog/resource.ts'
 import { isoInstant, systemClock } from '../../clock.ts'
@@ -23,7 +23,7 @@ import { openDatabase } from '../../store/database/open.ts'
 import { statementCache } from '../../store/database/statements.ts'
 import { refuseOtherWorkspaceAt } from '../../store/database/workspace-check.ts'
 import { META } from '../../store/sync/meta.ts'
-import { requestsNoted } from '../../store/sync/requests-today.ts'
+import { readRequestsToday } from '../../store/sync/requests-today.ts'
 import { createState } from '../../store/sync/state.ts'
 import { type TableColumn, table } from '../../terminal/table.ts'
 import { countText, rateText, wholeSecondsText } from '../../terminal/wording.ts'
@@ -63,7 +63,7 @@ export async function showPlan(
     usedToday: held?.usedToday ?? 0,
   })
   const client = createApiClient(settings, clock)
-  const asker = createAsker({
+  const reader = createApiReader({
     client,
     governor,
     clock,
@@ -73,25 +73,25 @@ export async function showPlan(
     onPause: until => context.stderr.write(`parley: The API asks to wait until ${isoInstant(until)}\n`),
   })
   try {
-    const found = await survey(asker, {
+    const found = await survey(reader, {
       chosen: resources,
       held: held?.holdings,
       since,
       accessLogEndParameter: settings.accessLog.endParameter,
       budget: MAX_REQUESTS,
     })
-    if (asker.answerMs() === undefined && isAccessRefused(found.refusals))
+    if (reader.answerMs() === undefined && isAccessRefused(found.refusals))
       throw accessGone(client.access, false)
     const state = governor.state()
     const rates = ratesOf({
       learned: held?.learned,
       ceilings: { requestsPerSecond: api.maxRequestsPerSecond, concurrency: api.maxConcurrency },
-      answerMs: asker.answerMs(),
+      answerMs: reader.answerMs(),
       throttledTo: state.throttled > 0 ? governor.learned().ratePerSecond : undefined,
     })
     const plan = planSummary(planLines(resources, { found, held: held?.holdings }), rates, {
       since,
-      asked: asker.used(),
+      asked: reader.used(),
       warehouse: held ? settings.database.path : null,
       day:
         api.maxRequestsPerDay === undefined
@@ -137,7 +137,7 @@ function readWarehouseFacts(
     return {
       holdings: readHoldings(db, { chosen, since: sync.since ?? null, now }),
       learned: JSON.parse(meta(META.learnedRate) ?? 'null') ?? undefined,
-      usedToday: requestsNoted(meta, now.slice(0, 10)),
+      usedToday: readRequestsToday(meta, now.slice(0, 10)),
     }
   } finally {
     db.close()

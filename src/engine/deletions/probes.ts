@@ -20,7 +20,7 @@ import { refuseTasks } from '../modes/refused-scope.ts'
 import { isUuid, UUID_GLOB } from '../parse/uuid.ts'
 import { DAY, MINUTE, WEEK } from '../schedule/intervals.ts'
 import { putOff } from '../schedule/put-off.ts'
-import { byRange, createPlan } from '../scheduler/batches.ts'
+import { byRange, createBatchPlan } from '../scheduler/batches.ts'
 import type { Job, Reply, Source } from '../scheduler/job.ts'
 import { noteDenial } from './denial.ts'
 import { probeLater } from './probe-later.ts'
@@ -101,8 +101,8 @@ export function createLookup(
   const timeAt = Object.keys(tableNamed(feed.table).columns).indexOf(feed.time)
   const { since } = context.options
   let plannedUpTo = 0
-  const plan = createPlan(context, {
-    mayBegin: isListed,
+  const plan = createBatchPlan(context, {
+    canBegin: isListed,
     *batches() {
       plannedUpTo = yield* planLookup(context, where.feed, { ...feed, lookup }, plannedUpTo)
     },
@@ -112,7 +112,7 @@ export function createLookup(
     list: `${resource.name}.${name}`,
     lane: 'items',
     everyRound: true,
-    isReady: plan.isMade,
+    isReady: plan.isReady,
     // Rows older than the owner's bound are loaded, and merged, when the bound is lifted.
     isWanted: ({ cells }) => since === null || String(cells[timeAt] ?? since) >= since,
     found: task => readAgainAfter(context, where, task, DAY),
@@ -120,7 +120,7 @@ export function createLookup(
   })
   return {
     ...asking,
-    rest: plan.forget,
+    replan: plan.invalidate,
   }
 }
 

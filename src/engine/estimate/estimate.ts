@@ -1,8 +1,8 @@
 import { PAGE_ROWS } from './sample.ts'
 
-/** Numbers with what is known about them, and how those combine. Pure. */
+/** Amounts with their certainty, and how they combine. Pure. */
 
-/** From the surest to the least sure; a sum is as unsure as its least sure part. */
+/** From the most to the least certain. A sum is as certain as its least certain part. */
 export const CERTAINTIES = ['exact', 'about', 'at least', 'unknown'] as const
 
 export type Certainty = (typeof CERTAINTIES)[number]
@@ -21,7 +21,7 @@ export function leastSure(...certainties: readonly Certainty[]): Certainty {
   return CERTAINTIES[Math.max(0, ...certainties.map(each => CERTAINTIES.indexOf(each)))] ?? 'unknown'
 }
 
-/** A part that is not known leaves the sum a lower bound. */
+/** With an unknown part, the sum is a lower bound. */
 export function sum(...parts: readonly Amount[]): Amount {
   const value = parts.reduce((total, part) => total + part.value, 0)
   const unknown = parts.some(({ certainty }) => certainty === 'unknown')
@@ -30,12 +30,12 @@ export function sum(...parts: readonly Amount[]): Amount {
   return { value, certainty }
 }
 
-/** Requests that list so many rows: one at least. */
+/** Requests that list this many rows; at least one. */
 export function pages({ value, certainty }: Amount, size: number = PAGE_ROWS): Amount {
   return { value: Math.max(1, Math.ceil(value / size)), certainty }
 }
 
-/** The smaller of two counts; known exactly as soon as the other cannot be smaller. */
+/** The smaller of two counts. It is exact when the other count cannot be smaller. */
 export function smaller(one: Amount, other: Amount): Amount {
   const [less, more] = one.value <= other.value ? [one, other] : [other, one]
   if (less.certainty === 'at least' || less.certainty === 'unknown') {
@@ -44,7 +44,7 @@ export function smaller(one: Amount, other: Amount): Amount {
   return more.certainty === 'about' ? { ...less, certainty: 'about' } : less
 }
 
-/** What copies of one e-mail call for: reading in canonical order until a copy gives a text (WAREHOUSE, Messages). */
+/** Copies of one e-mail are read in canonical order until one has a text (WAREHOUSE, Messages). */
 export interface ListedMessage {
   header: string | null
   /** The share settings hide subjects together with texts. */

@@ -5,9 +5,9 @@ import { quote } from '../../store/database/sql.ts'
 import { statementCache } from '../../store/database/statements.ts'
 import { createSegments } from '../../store/sync/segments.ts'
 import { createState, type ResourceState } from '../../store/sync/state.ts'
-import { isDueInRound } from '../schedule/wanted.ts'
+import { isDueInRound } from '../schedule/due-segments.ts'
 
-/** What a warehouse holds already, as far as it spares the next run requests. Only reads. */
+/** The contents of a warehouse that save the next run requests. Only reads. */
 export interface Holdings {
   resources: ReadonlyMap<ResourceName, HeldResource>
   /** By `resource.feed`. */
@@ -21,17 +21,17 @@ export interface Holdings {
 }
 
 export interface HeldResource {
-  /** It was read to its end before. */
+  /** It has been complete before. */
   complete: boolean
-  /** The round under way is over for it: the next run leaves it alone. */
+  /** The interrupted round has read it completely, so the next run does not read it. */
   finished: boolean
   unavailable: string | null
 }
 
 export interface HeldTimeline {
-  /** Rows stored in spans that are listed again. */
+  /** Stored rows in spans that the next run lists again. */
   known: number
-  /** Spans that were never listed, and the time since the newest row stored. */
+  /** Spans that were never listed, and the span since the newest stored row. */
   unread: readonly { from: string | null; to: string | null }[]
   neverListed: boolean
 }
@@ -39,7 +39,7 @@ export interface HeldTimeline {
 export interface HeldItems {
   /** Keys that the next run reads. */
   due: number
-  /** Keys known at all. */
+  /** All known keys. */
   known: number
 }
 
@@ -163,7 +163,7 @@ export function readHoldings(db: Sqlite, query: HoldingsQuery): Holdings {
   }
 }
 
-/** As a backfill begins its round: an interrupted one goes on, else a new one begins for all. */
+/** The round of the next backfill: it continues an interrupted one, or begins a new one for all resources. */
 function nextRound({ round }: ResourceState, goesOn: boolean): number {
   return goesOn && round > 0 ? round : round + 1
 }

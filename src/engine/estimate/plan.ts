@@ -5,13 +5,13 @@ import type { HeldItems, Holdings } from './holdings.ts'
 import type { Estimate } from './sample.ts'
 import type { Survey } from './survey.ts'
 
-/** How many requests a backfill will make, from what was found out and what is held. Pure. */
+/** Estimates the requests of a backfill from the survey of the API and the contents of the warehouse. Pure. */
 
 export interface PlanLine {
   resource: ResourceName
   lane: Extract<Lane, 'items' | 'history' | 'audit'>
   requests: Amount
-  /** What the number rests on, for people. */
+  /** The basis of the number, for people. */
   because: string
 }
 
@@ -26,21 +26,23 @@ export function planLines(chosen: readonly ResourceName[], facts: PlanFacts): Pl
     const refusal = facts.found.refusals.get(name)
     if (!refusal) return PLANS[name](facts)
     const { expected, status, message } = refusal
-    const said = `the API answers ${status ?? 'nothing usable'}: ${message}`
+    const said = `the API ${status === undefined ? 'gives no usable answer' : `answers ${status}`}: ${message}`
     const lane = listLane(name, facts)
     return expected
-      ? [{ resource: name, lane, requests: exactly(1), because: `not offered here: ${said}` }]
+      ? [{ resource: name, lane, requests: exactly(1), because: `not offered by this workspace: ${said}` }]
       : [{ resource: name, lane, requests: UNKNOWN, because: said }]
   })
 }
 
-type Plan = (facts: PlanFacts) => PlanLine[]
+type ResourcePlan = (facts: PlanFacts) => PlanLine[]
 
-const PLANS: Readonly<Record<ResourceName, Plan>> = {
+const PLANS: Readonly<Record<ResourceName, ResourcePlan>> = {
   members: facts => [
-    list('members', facts, pages(facts.found.members ?? UNKNOWN, 200), 'total told by the API'),
+    list('members', facts, pages(facts.found.members ?? UNKNOWN, 200), 'total reported by the API'),
   ],
-  teams: facts => [list('teams', facts, pages(facts.found.teams ?? UNKNOWN, 200), 'total told by the API')],
+  teams: facts => [
+    list('teams', facts, pages(facts.found.teams ?? UNKNOWN, 200), 'total reported by the API'),
+  ],
   collections: facts => [
     list('collections', facts, pages(facts.found.collections ?? UNKNOWN, 50), 'first page of the list'),
   ],
@@ -54,7 +56,7 @@ const PLANS: Readonly<Record<ResourceName, Plan>> = {
   messages: facts => [timeline('messages', facts, facts.found.messages)],
   message_bodies: facts => [
     items('message_bodies', heldItems(facts, 'message_bodies.read'), estimated(facts.found.messages, facts), {
-      because: 'one for each e-mail, whose copies are counted on the pages sampled',
+      because: 'one for each e-mail; copies are counted on the sampled pages',
     }),
   ],
   meetings: facts => {
@@ -73,7 +75,7 @@ const PLANS: Readonly<Record<ResourceName, Plan>> = {
   ],
   playbook_results: facts => [
     items('playbook_results', heldItems(facts, 'playbook_results.read'), newMeetings(facts), {
-      because: 'at most one for each meeting: only where the overview is complete',
+      because: 'at most one for each meeting; only meetings with a complete overview',
     }),
   ],
   playbooks: facts => {
@@ -103,14 +105,19 @@ const PLANS: Readonly<Record<ResourceName, Plan>> = {
       line(
         'crm_records',
         facts,
-        'records cannot be counted before reading: one page of each object was looked at',
+        'from one page of each object; records cannot be counted without reading them',
         sum(...counts.map(([, rows]) => (rows === null ? exactly(1) : pages(rows)))),
       ),
     ]
   },
   crm_record_links: facts => [linksPlan(facts)],
   access_logs: facts => [
-    line('access_logs', facts, 'one page of each of the last periods', facts.found.accessLogs ?? UNKNOWN),
+    line(
+      'access_logs',
+      facts,
+      'from one page of each of the last periods',
+      facts.found.accessLogs ?? UNKNOWN,
+    ),
   ],
   bot_definition: facts => [line('bot_definition', facts, 'one document', exactly(1))],
   integrations: facts => [line('integrations', facts, 'one document', exactly(1))],
@@ -120,14 +127,14 @@ function line(resource: ResourceName, facts: PlanFacts, because: string, request
   return { resource, lane: listLane(resource, facts), requests, because }
 }
 
-/** As the sources of jobs choose their lane: what was complete once is an audit. */
+/** The lane that the schedule will choose: audit for a list that has been complete before. */
 function listLane(resource: ResourceName, { held }: PlanFacts): 'history' | 'audit' {
   const timeline = held?.timelines.get(`${resource}.list`)
   const complete = timeline ? !timeline.neverListed : held?.resources.get(resource)?.complete
   return complete ? 'audit' : 'history'
 }
 
-/** A snapshot: what was listed before is listed again, as often as it has pages. */
+/** A snapshot. If it was listed before, every page of the stored rows is listed again. */
 function list(resource: ResourceName, facts: PlanFacts, fresh: Amount, because: string): PlanLine {
   const held = facts.held?.lists.get(`${resource}.list `)
   if (!held?.everListed) return line(resource, facts, because, fresh)
@@ -144,8 +151,8 @@ function timeline(resource: ResourceName, facts: PlanFacts, estimate: Estimate |
   const unread = held && held.unread.length === 0 ? exactly(0) : rows
   const again = exactly(held?.known ?? 0)
   const needed = held && held.unread.length === 0 && held.known === 0 ? exactly(0) : pages(sum(unread, again))
-  const basis = estimate?.certainty === 'exact' ? 'counted' : 'density of the pages sampled'
-  return line(resource, facts, held?.known ? `${basis}, and what is stored is listed again` : basis, needed)
+  const basis = estimate?.certainty === 'exact' ? 'counted' : 'from the density of the sampled pages'
+  return line(resource, facts, held?.known ? `${basis}; stored rows are listed again` : basis, needed)
 }
 
 function rowsOf(estimate: Estimate | undefined): Amount {
@@ -162,7 +169,7 @@ function heldItems({ held }: PlanFacts, feed: string): HeldItems {
   return held?.items.get(feed) ?? { due: 0, known: 0 }
 }
 
-/** Single reads: those that the warehouse knows to be due, and those of what is not known yet. */
+/** Single reads: the due ones in the warehouse, and those of keys that it does not know yet. */
 function items(
   resource: ResourceName,
   held: HeldItems,
@@ -193,7 +200,7 @@ function collectionsOf({ found, held }: PlanFacts): Amount {
   return found.collections ?? (held ? exactly(held.lists.get('collections.list ')?.rows ?? 0) : UNKNOWN)
 }
 
-/** Rows by object; null where the object offers none. */
+/** Rows by object; null where the object has no list of records. */
 function recordCounts({ found, held }: PlanFacts): [string, Amount | null][] {
   const listed = found.objects?.names ?? held?.objects ?? []
   const names = [...new Set([...listed, 'company', 'contact'])]
@@ -208,7 +215,7 @@ function recordCounts({ found, held }: PlanFacts): [string, Amount | null][] {
   })
 }
 
-/** Each kind of association is asked for in the direction with fewer records. */
+/** Each kind of association is read from the object with fewer records. */
 const ASSOCIATED_OBJECTS = [
   ['deal', 'company'],
   ['deal', 'contact'],
@@ -223,7 +230,7 @@ function linksPlan(facts: PlanFacts): PlanLine {
     resource: 'crm_record_links',
     lane: 'items',
     requests,
-    because: 'one for each record on the smaller side of each kind of association',
+    because: 'one for each record of the smaller object in each kind of association',
   }
 }
 
@@ -231,23 +238,23 @@ function linksPlan(facts: PlanFacts): PlanLine {
 
 export interface Rate {
   perSecond: number
-  /** Where it is from, for people. */
+  /** The basis of the rate, for people. */
   from: string
 }
 
 export interface RateFacts {
-  /** Of earlier runs: what the API was found to allow. */
+  /** The limits of the API as earlier runs learned them. */
   learned: { ratePerSecond: number; concurrency: number; limited: boolean; crowded?: boolean } | undefined
   ceilings: { requestsPerSecond?: number | undefined; concurrency?: number | undefined }
-  /** Mean time of the plan's own answers. */
+  /** Mean response time of the survey's requests. */
   answerMs: number | undefined
-  /** Whether the plan's own requests met a 429, and at what rate that left them. */
+  /** The rate after a 429 to the survey's requests; undefined without one. */
   throttledTo: number | undefined
 }
 
-/** With no limit found, one process stores about so many answers a second. */
+/** Without a limit of the API, one process stores about this many answers a second. */
 const MOST_STORED_PER_SECOND = 250
-/** How many requests a backfill sends at a time before it has learned more. */
+/** How many requests a backfill sends at a time before it has learned a limit. */
 const USUAL_CONCURRENCY = 4
 
 export function rateOf({ learned, ceilings, answerMs, throttledTo }: RateFacts): Rate | undefined {
@@ -264,23 +271,23 @@ export function rateOf({ learned, ceilings, answerMs, throttledTo }: RateFacts):
     })
   }
   if (throttledTo !== undefined) {
-    candidates.push({ perSecond: throttledTo, from: "what the API allowed the plan's own requests" })
+    candidates.push({ perSecond: throttledTo, from: 'the limit that the requests of this estimate met' })
   }
   if (answerMs !== undefined) {
     const reached = (1000 / Math.max(1, answerMs)) * concurrency
-    const from = `${concurrency} requests at a time, ${Math.round(answerMs)} ms each as the plan's own took`
+    const from = `${concurrency} requests at a time, ${Math.round(answerMs)} ms each as measured now`
     candidates.push({ perSecond: Math.min(MOST_STORED_PER_SECOND, reached), from })
   }
   const [slowest] = candidates.sort((one, other) => one.perSecond - other.perSecond)
   return slowest
 }
 
-/** What APIs commonly allow, in requests a second. */
+/** Common limits of APIs, in requests a second. */
 const COMMON_LIMITS = [5, 20] as const
 
 /**
- * The rates to plan by, the slowest first: one where the limit is known, else one for each limit that is common, and
- * what is reached if there is none.
+ * The rates to plan with, slowest first. When the limit is known there is one; otherwise one for each common limit, and
+ * the rate without any limit.
  */
 export function ratesOf(facts: RateFacts): Rate[] {
   const reached = rateOf(facts)
@@ -292,7 +299,7 @@ export function ratesOf(facts: RateFacts): Rate[] {
   ]
 }
 
-/** A run that was never refused may have been too short to meet a limit. */
+/** A run without a 429 may have been too short to meet a limit, so it proves nothing. */
 function isLimitKnown({ learned, ceilings, throttledTo }: RateFacts): boolean {
   const wasRefused = learned?.limited === true || learned?.crowded === true || throttledTo !== undefined
   return wasRefused || ceilings.requestsPerSecond !== undefined
@@ -303,7 +310,7 @@ export interface DayLimit {
   usedToday: number
 }
 
-/** Seconds for so many requests; the owner's day may make it longer. */
+/** Seconds for this many requests, including the waits that a daily limit causes. */
 export function secondsFor(requests: number, rate: Rate, day: DayLimit | undefined): number {
   const byRate = requests / rate.perSecond
   if (!day) return byRate

@@ -1,9 +1,9 @@
 /**
- * How many rows a newest-first list holds that tells no total, from a handful of its pages. Pure: a generator that
- * yields what is to be asked and is given what came. Times are milliseconds since the epoch.
+ * Estimates from a few pages how many rows a newest-first list without a total has. Pure: a generator that yields the
+ * span to request and receives the page. Times are milliseconds since the epoch.
  */
 
-/** Both bounds are inclusive; without one the list goes on to its end. */
+/** Both bounds are inclusive; undefined means no bound. */
 export interface Span {
   from: number | undefined
   to: number | undefined
@@ -13,56 +13,56 @@ export interface Span {
 export interface Sighting {
   /** Newest first. */
   times: readonly number[]
-  /** Whether the list goes on below. */
+  /** Whether the list has older rows. */
   more: boolean
-  /** What else is counted on the page, such as the bodies that its messages call for. */
+  /** A second count on the page, such as the bodies to read for its messages. */
   extra: number
 }
 
 export interface Estimate {
   rows: number
-  /** The whole list's, by the shares on the pages seen. */
+  /** The second count for the whole list, extrapolated from the pages. */
   extra: number
-  /** `exact`: every row was seen; `at least`: the requests did not suffice to find the oldest row. */
+  /** `exact`: every row was seen; `at least`: the budget was too small to find the oldest row. */
   certainty: 'exact' | 'about' | 'at least'
-  /** The oldest row's time, as far as it was found out. */
+  /** Approximate time of the oldest row. */
   oldest: number | undefined
 }
 
 export interface SampleOptions {
-  /** Requests at most. */
+  /** The most requests. */
   budget: number
-  /** Where the oldest row may be looked for first: another list's. */
+  /** Where to look for the oldest row first: the oldest row of another list. */
   oldestHint?: number | undefined
 }
 
 export const PAGE_ROWS = 100
 
-/** Undefined as an answer: the page could not be had; the estimate is then made from what was seen. */
+/** Undefined as a page means that the request failed. The estimate then uses the pages seen so far. */
 export type Sampling = Generator<Span, Estimate, Sighting | undefined>
 
 const DAY = 86_400_000
 const WEEK = 7 * DAY
-/** Nothing that parley reads is older: 1990. */
+/** parley reads no older rows. */
 const OLDEST_POSSIBLE = Date.UTC(1990, 0)
 const STEP_GROWTH = 8
-/** The oldest row's place is known well enough when the doubt is about less than this share of all rows. */
+/** The search for the oldest row ends when the uncertain part of the time axis is a smaller share than this. */
 const DOUBT = 0.04
-/** Cells that the span is cut into at first. */
+/** The span is cut into this many cells at first. */
 const FIRST_CELLS = 7
 const FEWEST_REQUESTS = 12
 
-/** A page that was asked for from `at` downwards. */
+/** A page of rows at `at` and older. */
 interface Sample extends Sighting {
   at: number
 }
 
-/** A part of the time axis, counted by the samples that begin in it. */
+/** A part of the time axis. Its rows are estimated from the samples that begin in it. */
 interface Cell {
   above: number
   below: number
   samples: readonly Sample[]
-  /** The densest that was seen in it or in what it was cut from. */
+  /** The highest density seen in it or in the cell that it was cut from. */
   peak: number
 }
 
@@ -117,7 +117,7 @@ export function* sampleList(span: Span, { budget, oldestHint }: SampleOptions): 
   return sumUp(newest, cells, bottom)
 }
 
-/** Where to look into a cell: spread over the week as evenly as over the whole, since nights are empty. */
+/** Chooses where to sample a cell. Samples are spread evenly over the week too, since nights are empty. */
 function createPlaces(): (cell: Cell) => number {
   let phase = 0.5
   return ({ above, below }) => {
@@ -127,7 +127,7 @@ function createPlaces(): (cell: Cell) => number {
   }
 }
 
-/** The page and the one below it as one. */
+/** Joins the page and the next older one into one sample. */
 function* lookOn(page: Sample, look: Look): Generator<Span, Sample, Sighting | undefined> {
   const next = yield* look((page.times.at(-1) ?? page.at) - 1)
   if (!next) return page
@@ -141,7 +141,7 @@ function* lookOn(page: Sample, look: Look): Generator<Span, Sample, Sighting | u
 
 interface Bottom {
   below: number
-  /** Whether it is known that nothing is older. */
+  /** Whether it is known that no row is older. */
   found: boolean
 }
 
@@ -151,7 +151,7 @@ interface Search {
   left(): number
 }
 
-/** Looks back in growing steps until nothing is found, then halves the doubt. Every page seen is also a sample. */
+/** Looks back in growing steps until a page is empty, then halves the uncertain part. Every page is also a sample. */
 function* findOldest(
   newest: Sample,
   samples: Sample[],
@@ -198,8 +198,8 @@ function evenCells(above: number, below: number, samples: readonly Sample[]): Ce
 }
 
 /**
- * Both halves are sampled anew: the sample that had the cell chosen is dropped, or the choice of what looks dense
- * would make dense parts count for less.
+ * Both halves get new samples. The old sample is dropped: the cell was chosen because the sample looked dense, so
+ * keeping it would bias the estimate.
  */
 function halve({ above, below, peak }: Cell): readonly Cell[] {
   const middle = (above + below) / 2
@@ -209,27 +209,33 @@ function halve({ above, below, peak }: Cell): readonly Cell[] {
   ]
 }
 
-/** How many times denser than usual a page must be to be taken for a burst, such as an import at one instant. */
+/** A page this many times denser than usual is a burst, such as an import at one instant. */
 const CROWDED = 2.5
 
-/** A page that tells of a burst rather than of its cell; where a page lasts less than two days it may be the rhythm of days. */
+/**
+ * Whether a page shows a burst instead of the usual density of its cell. If usual pages last less than two days, a
+ * dense page may only be daytime.
+ */
 function isCrowded(page: Sample, below: number, densities: readonly number[]): boolean {
   const sorted = [...densities].sort((one, other) => one - other)
   const usual = sorted[Math.floor(sorted.length / 2)] ?? 0
   return usual < PAGE_ROWS / (2 * DAY) && density(page, below).rows > CROWDED * usual
 }
 
-/** A fifth of a page at one instant is an import, which says nothing about the time around it. */
+/** A fifth of a page at one instant is an import, which says nothing about the density around it. */
 const ONE_INSTANT = PAGE_ROWS / 5
 
 function isOneInstant({ times }: Sample): boolean {
   return times.some((time, index) => times[index + ONE_INSTANT] === time)
 }
 
-/** How much of a peak counts for the halves of its cell, which may have been cut at the peak's edge. */
+/** The share of a peak that its cell's halves inherit, since only one of them may contain the peak. */
 const FADING = 0.5
 
-/** The widest cell for the densest that was seen there or next to it: what else was seen may have been a quiet night. */
+/**
+ * The cell with the most rows by its width and the highest density seen in it or next to it. A lower density there may
+ * only be a quiet night.
+ */
 function mostDoubtful(cells: readonly Cell[], newestDensity: number): Cell | undefined {
   const doubts = cells.map(({ above, below, peak }, number) => {
     const over = number === 0 ? newestDensity : (cells[number - 1]?.peak ?? 0)
@@ -245,9 +251,9 @@ interface Counts {
 }
 
 /**
- * Rows per millisecond below a sample's beginning. The gap between rows in which it begins is as likely to be cut
- * anywhere, so it counts twice what is seen of it; without that, a sample that begins in a quiet night would count
- * as a busy one.
+ * Rows per millisecond below a sample's beginning. The sample begins anywhere in a gap between rows, so on average half
+ * of the gap is seen, and the seen part counts twice. Otherwise a sample that begins in a quiet night would count as
+ * dense.
  */
 function density(sample: Sample, below: number): Counts {
   const { at, times, more, extra } = sample
@@ -269,7 +275,7 @@ function densityIn({ below, samples }: Cell): Counts {
   return { rows: mean(({ rows }) => rows), extra: mean(({ extra }) => extra) }
 }
 
-/** What the cells hold together; one that nothing was seen of is taken to be like the others. */
+/** The rows of all cells together. A cell without samples counts like the average of the others. */
 function countIn(cells: readonly Cell[]): Counts {
   const counted = { rows: 0, extra: 0, width: 0 }
   const all = cells.reduce((sum, { above, below }) => sum + above - below, 0)

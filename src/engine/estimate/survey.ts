@@ -1,5 +1,5 @@
-import type { Asker, Reply } from '../../api/ask.ts'
 import { PAGING, readPage, readSingle } from '../../api/paging.ts'
+import type { ApiReader, Reply } from '../../api/reader.ts'
 import { fillPath } from '../../api/request.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
 import type { Expected, Feed, ResourceName, TimelineFeed } from '../../catalog/resource.ts'
@@ -9,11 +9,11 @@ import { type Amount, about, atLeast, bodiesFor, exactly, sum } from './estimate
 import type { Holdings } from './holdings.ts'
 import { type Estimate, type Sampling, type Sighting, sampleList } from './sample.ts'
 
-/** Asks the API for as little as a plan needs. Nothing is stored. */
+/** Requests only what an estimate needs. Nothing is stored. */
 
-/** What was found out; what is missing was not asked for, since the warehouse knows it or nobody wants it. */
+/** A missing part was not requested: the warehouse knows it, or the resource was not chosen. */
 export interface Survey {
-  /** Rows that were never listed, and what they call for: meetings among activities, bodies of messages. */
+  /** Rows that were never listed; `extra` counts meetings among activities, and bodies of messages. */
   activities?: Estimate
   messages?: Estimate
   members?: Amount
@@ -22,7 +22,7 @@ export interface Survey {
   meetings?: MeetingCount
   playbooks?: ListCount
   objects?: ListCount & { names: readonly string[] }
-  /** By object; those not asked for are missing. `null`: not offered. */
+  /** By object; null where the object is unavailable. */
   records: ReadonlyMap<string, Amount | null>
   accessLogs?: Amount
   refusals: ReadonlyMap<ResourceName, Refusal>
@@ -36,14 +36,14 @@ export interface ListCount {
 
 export interface MeetingCount {
   list: ListCount
-  /** Meetings that are read in detail, also those that the list does not show. */
+  /** Meetings that are read in detail, including those that the list does not show. */
   known: Amount
 }
 
 export interface Refusal {
   status: number | undefined
   message: string
-  /** This workspace does not offer it, which is no fault. */
+  /** Declared: the workspace does not offer it. */
   expected: boolean
 }
 
@@ -52,39 +52,39 @@ export interface SurveyOptions {
   held: Holdings | undefined
   since: string | null
   accessLogEndParameter: string
-  /** Requests at most, but for repeated ones. */
+  /** The most requests, without retries. */
   budget: number
 }
 
-/** Beyond so many objects no page is asked for. */
+/** The most objects of which a page is requested. */
 const MOST_OBJECTS = 6
 const MOST_PERIODS = 5
 const MOST_MEETING_PAGES = 3
-/** Messages get what is left, since they weigh the most: a body each. */
+/** Messages get the rest of the budget, since each of them costs one more request. */
 const ACTIVITIES_SHARE = 12
 const MEETINGS_SHARE = 12
 
 type Query = Readonly<Record<string, string>>
 
 /** @throws StopError 77 when the key is refused, 69 when nothing answers */
-export async function survey(asker: Asker, options: SurveyOptions): Promise<Survey> {
+export async function survey(api: ApiReader, options: SurveyOptions): Promise<Survey> {
   const { chosen, held, since } = options
   const refusals = new Map<ResourceName, Refusal>()
-  const left = () => options.budget - asker.used()
-  const wants = (name: ResourceName) => chosen.includes(name) && !held?.resources.get(name)?.finished
-  /** What a list holds need only be asked for when it was never read to its end. */
-  const unlisted = (name: ResourceName, feed: string) =>
-    wants(name) && held?.lists.get(`${name}.${feed} `)?.everListed !== true
+  const left = () => options.budget - api.used()
+  const isToRead = (name: ResourceName) => chosen.includes(name) && !held?.resources.get(name)?.finished
+  /** The rows of a list are only unknown while it was never read completely. */
+  const isUnlisted = (name: ResourceName, feed: string) =>
+    isToRead(name) && held?.lists.get(`${name}.${feed} `)?.everListed !== true
 
-  const listed = async (resource: ResourceName, feed: string, more: Query = {}, scope = '') => {
+  const listPage = async (resource: ResourceName, feed: string, more: Query = {}, scope = '') => {
     const { list, expected } = listFeed(resource, feed)
     const query = { ...list.query, ...more }
     const path = fillPath(list.path, { scope })
     const request = { resource, route: list.path, path, query }
-    const reply = await asker.ask(request, value => readPage(list.paging, value, query))
-    return reply.kind === 'answer' ? reply.value : refuse(resource, expected, reply)
+    const reply = await api.read(request, value => readPage(list.paging, value, query))
+    return reply.kind === 'answer' ? reply.value : noteRefusal(resource, expected, reply)
   }
-  const refuse = (resource: ResourceName, expected: Expected | undefined, reply: Reply<unknown>) => {
+  const noteRefusal = (resource: ResourceName, expected: Expected | undefined, reply: Reply<unknown>) => {
     if (reply.kind === 'answer') return undefined
     const status = reply.kind === 'refused' ? reply.status : undefined
     const isExpected = status !== undefined && expected?.[status] === 'unavailable'
@@ -94,66 +94,70 @@ export async function survey(asker: Asker, options: SurveyOptions): Promise<Surv
 
   const found: { -readonly [Key in keyof Survey]: Survey[Key] } = { records: new Map(), refusals }
   for (const name of ['members', 'teams'] as const) {
-    if (!unlisted(name, 'list')) continue
-    const page = await listed(name, 'list', { limit: '1' })
+    if (!isUnlisted(name, 'list')) continue
+    const page = await listPage(name, 'list', { limit: '1' })
     if (page)
       found[name] = page.totalSize === undefined ? atLeast(page.items.length) : exactly(page.totalSize)
   }
-  if (unlisted('collections', 'list')) {
-    const page = await listed('collections', 'list', { limit: '50' })
+  if (isUnlisted('collections', 'list')) {
+    const page = await listPage('collections', 'list', { limit: '50' })
     if (page) found.collections = { value: page.items.length, certainty: page.next ? 'at least' : 'exact' }
   }
-  if (unlisted('playbooks', 'list')) {
-    const page = await listed('playbooks', 'list')
+  if (isUnlisted('playbooks', 'list')) {
+    const page = await listPage('playbooks', 'list')
     if (page) found.playbooks = countList(page.items.length, page)
   }
-  if (unlisted('crm_objects', 'list')) {
-    const page = await listed('crm_objects', 'list')
+  if (isUnlisted('crm_objects', 'list')) {
+    const page = await listPage('crm_objects', 'list')
     const names = page?.items.flatMap(item => keyOf(item, ['name']) ?? []) ?? []
     if (page) found.objects = { ...countList(names.length, page), names }
   }
-  if (wants('crm_records')) {
+  if (isToRead('crm_records')) {
     found.records = await surveyRecords(
-      asker,
+      api,
       objectsToCount(found.objects?.names ?? held?.objects ?? [], held),
     )
   }
   for (const name of ['bot_definition', 'integrations'] as const) {
-    if (!wants(name)) continue
+    if (!isToRead(name)) continue
     const feed = resourceNamed(name).feeds['read']
     if (feed?.mode !== 'singleton') continue
     const request = { resource: name, route: feed.read.path, path: feed.read.path }
-    refuse(name, feed.expected, await asker.ask(request, value => readSingle(value, feed.read.placement)))
+    noteRefusal(name, feed.expected, await api.read(request, value => readSingle(value, feed.read.placement)))
   }
-  if (wants('access_logs')) {
-    const requests = await surveyAccessLog(asker, options, refuse)
+  if (isToRead('access_logs')) {
+    const requests = await surveyAccessLog(api, options, noteRefusal)
     if (requests) found.accessLogs = requests
   }
 
   const timeline = async (name: 'activities' | 'messages', budget: number, hint?: number) => {
-    if (!wants(name)) return undefined
+    if (!isToRead(name)) return undefined
     const spans = held?.timelines.get(`${name}.list`)?.unread ?? [{ from: since, to: null }]
     let total: Estimate | undefined
     for (const span of spans) {
       const sampling = sampleList(toSpan(span), { budget: Math.min(budget, left()), oldestHint: hint })
-      const estimate = await drive(sampling, bounds => timelinePage(asker, name, bounds, {}, refuse))
+      const estimate = await runSampling(sampling, bounds => timelinePage(api, name, bounds, {}, noteRefusal))
       total = total === undefined ? estimate : addEstimates(total, estimate)
     }
     return refusals.has(name) ? undefined : total
   }
-  const set = <Key extends keyof Survey>(key: Key, value: Survey[Key] | undefined) => {
+  const setIfKnown = <Key extends keyof Survey>(key: Key, value: Survey[Key] | undefined) => {
     if (value !== undefined) found[key] = value
   }
-  set('activities', await timeline('activities', ACTIVITIES_SHARE))
-  if (unlisted('meetings', 'list')) {
+  setIfKnown('activities', await timeline('activities', ACTIVITIES_SHARE))
+  if (isUnlisted('meetings', 'list')) {
     const seen = found.activities
-    set('meetings', await surveyMeetings(asker, options, { listed, refuse, seen }))
+    setIfKnown('meetings', await surveyMeetings(api, options, { listPage, noteRefusal, seen }))
   }
-  set('messages', await timeline('messages', left(), found.activities?.oldest))
+  setIfKnown('messages', await timeline('messages', left(), found.activities?.oldest))
   return found
 }
 
-type Refuse = (resource: ResourceName, expected: Expected | undefined, reply: Reply<unknown>) => undefined
+type NoteRefusal = (
+  resource: ResourceName,
+  expected: Expected | undefined,
+  reply: Reply<unknown>,
+) => undefined
 
 function listFeed(resource: ResourceName, name: string) {
   const feed = resourceNamed(resource).feeds[name]
@@ -173,12 +177,12 @@ interface Paged {
   recognised?: 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'bare'
 }
 
-/** The `limit` that a list of this shape allows at most; empty where it has no pages. */
+/** The largest `limit` of a list of this shape; empty for a list without pages. */
 function largestPage({ recognised }: Pick<Paged, 'recognised'>): string {
   return recognised === undefined || recognised === 'bare' ? '' : String(PAGING[recognised].maxLimit ?? '')
 }
 
-/** From the first page of a list of unknown shape, which is begun again with larger pages when it has more. */
+/** Estimates a list of unknown shape from its first page. If it has more, it is read again with larger pages. */
 function countList(rows: number, { next, totalSize, recognised }: Paged): ListCount {
   if (!next) return { rows: exactly(totalSize ?? rows), requests: exactly(1) }
   if (totalSize === undefined || !recognised || recognised === 'bare') {
@@ -188,7 +192,7 @@ function countList(rows: number, { next, totalSize, recognised }: Paged): ListCo
   return { rows: exactly(totalSize), requests: exactly(1 + Math.max(1, Math.ceil(totalSize / size))) }
 }
 
-/** Objects whose records nobody counted yet; those that everything is linked to first. */
+/** Objects without a known number of records. The ones with most associations come first. */
 function objectsToCount(names: readonly string[], held: Holdings | undefined): readonly string[] {
   const first = ['deal', 'company', 'contact']
   return [...new Set([...first.filter(name => name !== 'deal' || names.includes(name)), ...names])]
@@ -196,13 +200,13 @@ function objectsToCount(names: readonly string[], held: Holdings | undefined): r
     .slice(0, MOST_OBJECTS)
 }
 
-async function surveyRecords(asker: Asker, objects: readonly string[]): Promise<Survey['records']> {
+async function surveyRecords(api: ApiReader, objects: readonly string[]): Promise<Survey['records']> {
   const counts = new Map<string, Amount | null>()
   const { list } = listFeed('crm_records', 'list')
   for (const scope of objects) {
     const query = { limit: String(PAGING['v2-cursor'].maxLimit) }
     const request = { resource: 'crm_records', route: list.path, path: fillPath(list.path, { scope }), query }
-    const reply = await asker.ask(request, value => readPage('v2-cursor', value, query))
+    const reply = await api.read(request, value => readPage('v2-cursor', value, query))
     if (reply.kind === 'refused' && reply.status === 404) counts.set(scope, null)
     if (reply.kind !== 'answer') continue
     const { items, next } = reply.value
@@ -214,14 +218,14 @@ async function surveyRecords(asker: Asker, objects: readonly string[]): Promise<
 const HOUR = 3_600_000
 const PERIOD = 31 * 24 * HOUR
 const LOG_PAGE = 50
-/** Periods without an entry that end the log. */
+/** The log ends after this many periods without an entry. */
 const EMPTY_PERIODS = 3
 
-/** Requests for the log: one page of each period back in time tells how dense it is there. */
+/** Estimates the requests for the log: one page of each period, back in time, shows its density. */
 async function surveyAccessLog(
-  asker: Asker,
+  api: ApiReader,
   { accessLogEndParameter, since, held }: SurveyOptions,
-  refuse: Refuse,
+  noteRefusal: NoteRefusal,
 ): Promise<Amount | undefined> {
   const feed = resourceNamed('access_logs').feeds['log']
   if (feed?.mode !== 'periodic') return undefined
@@ -234,14 +238,14 @@ async function surveyAccessLog(
       end === undefined ? {} : { [feed.from]: iso(end - PERIOD), [accessLogEndParameter]: iso(end) }
     const query = { limit: String(LOG_PAGE), ...bounds }
     const request = { resource: 'access_logs', route: feed.list.path, path: feed.list.path, query }
-    const reply = await asker.ask(request, value => readPage(feed.list.paging, value, query))
+    const reply = await api.read(request, value => readPage(feed.list.paging, value, query))
     if (reply.kind !== 'answer') {
-      refuse('access_logs', feed.expected, reply)
+      noteRefusal('access_logs', feed.expected, reply)
       return number === 0 ? undefined : sum(...requests, { value: 1, certainty: 'at least' })
     }
     const { items, next } = reply.value
     if (end === undefined) {
-      // The newest entries of all, whose period is the last hour and the 31 days before it.
+      // The newest entries of all. The next period ends an hour ago and has 31 days.
       end = (reply.serverTime ?? reply.localTime) - HOUR
       requests.push(exactly(1))
       if (items.length === 0) break
@@ -255,34 +259,34 @@ async function surveyAccessLog(
   return requests.length > 1 ? sum(...requests, atLeast(1)) : sum(...requests, exactly(EMPTY_PERIODS + 1))
 }
 
-/** Entries of a period by how long its newest page lasts. */
+/** Entries of a period, extrapolated from the time that its newest page covers. */
 function densityOf(items: readonly unknown[], end: number): number {
   const last = timesOf(items, 'occurred_at').at(-1) ?? end
   return (items.length * PERIOD) / Math.max(1, end - last)
 }
 
 interface MeetingTools {
-  listed(
+  listPage(
     resource: ResourceName,
     feed: string,
     query?: Query,
   ): Promise<(Paged & { items: readonly unknown[] }) | undefined>
-  refuse: Refuse
-  /** What the sampled activities told of meetings. */
+  noteRefusal: NoteRefusal
+  /** The estimate of meetings from the sampled activities. */
   seen: Estimate | undefined
 }
 
-/** The list to its end where it is short; else by the activities, of which the list's share is known. */
+/** Reads a short list completely. A long one is estimated from the activities and the share of meetings among them. */
 async function surveyMeetings(
-  asker: Asker,
+  api: ApiReader,
   { since }: SurveyOptions,
-  { listed, refuse, seen }: MeetingTools,
+  { listPage, noteRefusal, seen }: MeetingTools,
 ): Promise<MeetingCount | undefined> {
-  const first = await listed('meetings', 'list')
+  const first = await listPage('meetings', 'list')
   if (!first) return undefined
   const limit = largestPage(first)
   const isShort = (seen?.extra ?? 0) < MOST_MEETING_PAGES * Number(limit)
-  const items = first.next && limit !== '' && isShort ? await shortList(listed, limit) : undefined
+  const items = first.next && limit !== '' && isShort ? await shortList(listPage, limit) : undefined
   const list: ListCount = items
     ? {
         rows: exactly(items.length),
@@ -294,14 +298,14 @@ async function surveyMeetings(
   if (list.rows.certainty === 'exact' && since === null) return { list, known: about(list.rows.value) }
 
   let share = 1
-  const see = async (span: SpanMs): Promise<Sighting | undefined> => {
-    const page = await timelinePage(asker, 'activities', span, { source_type: 'MEETING' }, refuse)
+  const readSighting = async (span: SpanMs): Promise<Sighting | undefined> => {
+    const page = await timelinePage(api, 'activities', span, { source_type: 'MEETING' }, noteRefusal)
     if (page && span.to === undefined) share = shareSeen(first.items, page)
     return page
   }
   const span = { from: since === null ? undefined : Date.parse(since), to: undefined }
   const sampling = sampleList(span, { budget: MEETINGS_SHARE, oldestHint: seen?.oldest })
-  const estimate = await drive(sampling, see)
+  const estimate = await runSampling(sampling, readSighting)
   const known = about(Math.round(estimate.rows / share))
   if (list.requests.certainty === 'exact') return { list, known }
   const size = Number(limit) || first.items.length
@@ -310,13 +314,13 @@ async function surveyMeetings(
 
 /** Every item, if the list ends within a few of its largest pages. */
 async function shortList(
-  listed: MeetingTools['listed'],
+  listPage: MeetingTools['listPage'],
   limit: string,
 ): Promise<readonly unknown[] | undefined> {
   const items: unknown[] = []
   let next: Query | null = {}
   for (let number = 0; number < MOST_MEETING_PAGES && next; number += 1) {
-    const page: Awaited<ReturnType<MeetingTools['listed']>> = await listed('meetings', 'list', {
+    const page: Awaited<ReturnType<MeetingTools['listPage']>> = await listPage('meetings', 'list', {
       limit,
       ...next,
     })
@@ -327,22 +331,22 @@ async function shortList(
   return next ? undefined : items
 }
 
-/** What the list does not show a time of is read, whatever the bound. */
+/** A meeting without a time in the list is read even with `sync.since`. */
 function isSince(item: unknown, since: string | null): boolean {
   const [time] = timesOf([item], 'start_time')
   return since === null || time === undefined || time >= Date.parse(since)
 }
 
-/** Fewer than so many say nothing about a share. */
-const TELLING_MEETINGS = 10
+/** The fewest meetings from which a share is computed. */
+const MIN_MEETINGS = 10
 
-/** Of the newest meetings listed, how many have an activity: those without a public CRM record have none. */
+/** The share of the newest listed meetings with an activity. Meetings without a public CRM record have none. */
 function shareSeen(listed: readonly unknown[], page: TimelinePage): number {
   const oldest = page.more ? (page.times.at(-1) ?? Number.POSITIVE_INFINITY) : Number.NEGATIVE_INFINITY
   const sources = new Set(page.items.flatMap(item => textOf(item, 'source_id') ?? []))
   const comparable = listed.filter(item => (timesOf([item], 'start_time')[0] ?? oldest - 1) > oldest)
   const found = comparable.filter(item => sources.has(keyOf(item, ['meeting_id', 'id']) ?? ''))
-  return comparable.length < TELLING_MEETINGS || found.length === 0 ? 1 : found.length / comparable.length
+  return comparable.length < MIN_MEETINGS || found.length === 0 ? 1 : found.length / comparable.length
 }
 
 interface SpanMs {
@@ -350,16 +354,16 @@ interface SpanMs {
   to: number | undefined
 }
 
-async function drive(
+async function runSampling(
   sampling: Sampling,
-  see: (span: SpanMs) => Promise<Sighting | undefined>,
+  readSighting: (span: SpanMs) => Promise<Sighting | undefined>,
 ): Promise<Estimate> {
   let step = sampling.next()
-  while (!step.done) step = sampling.next(await see(step.value))
+  while (!step.done) step = sampling.next(await readSighting(step.value))
   return step.value
 }
 
-/** What a page of a timeline calls for beside its rows. */
+/** The second count on a page of a timeline. */
 const EXTRA: Readonly<Record<string, (items: readonly unknown[]) => number>> = {
   activities: items => items.filter(item => textOf(item, 'source_type') === 'MEETING').length,
   messages: items =>
@@ -376,11 +380,11 @@ interface TimelinePage extends Sighting {
 }
 
 async function timelinePage(
-  asker: Asker,
+  api: ApiReader,
   resource: 'activities' | 'messages',
   span: SpanMs,
   filter: Query,
-  refuse: Refuse,
+  noteRefusal: NoteRefusal,
 ): Promise<TimelinePage | undefined> {
   const { list, bounds, time, expected } = timelineFeed(resource)
   const query = {
@@ -391,8 +395,8 @@ async function timelinePage(
     ...(span.to === undefined ? {} : { [bounds.to]: iso(span.to) }),
   }
   const request = { resource, route: list.path, path: list.path, query }
-  const reply = await asker.ask(request, value => readPage(list.paging, value, query))
-  if (reply.kind !== 'answer') return refuse(resource, expected, reply)
+  const reply = await api.read(request, value => readPage(list.paging, value, query))
+  if (reply.kind !== 'answer') return noteRefusal(resource, expected, reply)
   const { items, next } = reply.value
   return { items, times: timesOf(items, time), more: next !== null, extra: EXTRA[resource]?.(items) ?? 0 }
 }

@@ -5,7 +5,7 @@ import type { Task, TaskOrder } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
 import { firstRead, firstReads } from '../schedule/first-reads.ts'
 import { putOff } from '../schedule/put-off.ts'
-import { createPlan } from '../scheduler/batches.ts'
+import { createBatchPlan } from '../scheduler/batches.ts'
 import type { Job, Source } from '../scheduler/job.ts'
 import { ITEM_ANSWERS } from './answers/handlers.ts'
 import { type ItemWork, rejectScope } from './answers/work.ts'
@@ -38,8 +38,8 @@ export function createItems(
   const { plan: planBatches } = handler
   const plan =
     planBatches &&
-    createPlan(context, {
-      mayBegin: () => resource.parents.every(context.isFinished),
+    createBatchPlan(context, {
+      canBegin: () => resource.parents.every(context.isFinished),
       batches: () => planBatches(context, id),
     })
   /** Read completely before the next batch: every key has its turn even if more falls due than can be read. */
@@ -90,7 +90,7 @@ export function createItems(
     return task ?? (failures < NEIGHBOURS_IN_A_ROW ? batch.shift() : batch.pop()) ?? arrived.shift()
   }
 
-  const isReady = () => plan?.isMade() ?? true
+  const isReady = () => plan?.isReady() ?? true
 
   const readJob = (task: Task, work: ItemWork): Job => {
     return {
@@ -203,7 +203,7 @@ export function createItems(
         refill()
         return batch.length === 0
       },
-      rest: () => plan?.forget(),
+      replan: () => plan?.invalidate(),
     },
   ]
 }

@@ -164,7 +164,7 @@ export function createPeriodic(
       return job(period)
     },
     finished: () => backoffs.isWaiting(id) || (isPlanned() && !underWay && due().length === 0),
-    rest() {
+    replan() {
       planned = false
     },
   }

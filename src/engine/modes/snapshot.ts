@@ -13,7 +13,7 @@ import { writeRows } from '../follow-ups/write.ts'
 import { putOffList } from '../schedule/put-off.ts'
 import type { ListOf } from '../schedule/schedule.ts'
 import { createTurns } from '../schedule/turns.ts'
-import { type Batches, createPlan } from '../scheduler/batches.ts'
+import { type Batches, createBatchPlan } from '../scheduler/batches.ts'
 import type { Job, Reply, Source } from '../scheduler/job.ts'
 import { handleRefusal } from './expected.ts'
 import { nextForPass } from './narrowing.ts'
@@ -65,8 +65,8 @@ export function createSnapshot(
       .filter(pass => schedule.isListDue(list, pass))
   }
 
-  const leftovers = createPlan(context, {
-    mayBegin: () => true,
+  const leftovers = createBatchPlan(context, {
+    canBegin: () => true,
     *batches() {
       for (const { scope, pages } of store.segments.of(id))
         if (pages === 0 && !underWay.has(scope)) yield* forgetSeen(context, id, scope)
@@ -77,8 +77,8 @@ export function createSnapshot(
   const mayBegin = ({ pages, scope }: Segment): boolean => {
     const hasLeftover = () => pages === 0 && store.seen.hasAny(id, scope)
     if (!hasLeftover()) return true
-    leftovers.forget()
-    leftovers.isMade()
+    leftovers.invalidate()
+    leftovers.isReady()
     return !hasLeftover()
   }
 
@@ -142,7 +142,7 @@ export function createSnapshot(
       return pageJob(pass)
     },
     finished: () => backoffs.isWaiting(id) || (isReady() && underWay.size === 0 && passes()?.length === 0),
-    rest() {
+    replan() {
       scopes = undefined
     },
   }

@@ -1,14 +1,14 @@
 import type { EngineContext } from '../context.ts'
 import { isRecheckDue } from '../deletions/recheck.ts'
+import { isDueInRound, isNewEnough, putOffMs } from './due-segments.ts'
 import type { Schedule } from './schedule.ts'
-import { isDueInRound, isWanted, putOffMs } from './wanted.ts'
 
-/** In a backfill everything is due that this round has not seen yet, and the run ends when nothing is. */
+/** The schedule of a backfill: each list and key is due once per round, and the run ends when none is left. */
 export function byRounds(context: EngineContext): Schedule {
   const { store } = context
   return {
     isListDue: (list, segment) =>
-      isWanted(list, segment, context.options) &&
+      isNewEnough(list, segment, context.options) &&
       putOffMs(segment, context) === 0 &&
       (isDueInRound(segment, context.round(list.resource)) || isRecheckDue(context, list, segment)),
     dueAt: () => context.now(),

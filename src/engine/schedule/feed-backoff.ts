@@ -2,33 +2,32 @@ import { type Backoff, backoffMs } from '../../backoff.ts'
 
 /** Feeds that wait after a failure, and how long. A failure does not affect other feeds: each has its own backoff. */
 export interface FeedBackoffs {
-  /** Could not be read: waits, longer after each failure. `scope`: one scope of the feed alone; '' for all of it. */
+  /** The feed failed and waits, longer after each failure. `scope`: only one scope of the feed; '' for all of it. */
   failed(feed: string, scope: string): void
-  /** Not offered here: waits up to a day; less at first where it was offered before. */
+  /** The feed is unavailable and waits up to a day; less at first if it was available before. */
   unavailable(feed: string, scope: string, why: Unavailability): void
   isWaiting(feed: string, scope?: string): boolean
-  /** Whether the feed as a whole ('') or one scope of it could not be read, and was not answered well since. */
+  /** Whether the whole feed ('') or one scope of it has failed and not been read since. */
   hasFailed(feed: string, scope: string): boolean
-  /** The scopes of a feed that wait by themselves. */
+  /** The scopes of a feed that wait separately. */
   waitingScopes(feed: string): string[]
-  /** Ends the backoff of a scope, and of the feed as a whole, once the scope was answered well. */
+  /** A good answer ends the backoff of its scope and of the whole feed. */
   answered(feed: string, scope?: string): void
-  /** When the first of a resource's waiting feeds (with this cause) may go on, by `elapsed`; undefined for none. */
+  /** When the first of a resource's waiting feeds (with this cause) may be read, by `elapsed`; undefined for none. */
   waitsUntil(resource: string, why?: WaitCause): number | undefined
-  /** Why a part of a resource was not offered when it was last asked for. */
+  /** Why a part of a resource was unavailable at the last request. */
   reason(resource: string): string | undefined
 }
 
 export interface Unavailability {
-  /** In words. */
   reason: string
-  /** The list of it was read before, so that one refusal may be a mistake. */
+  /** The list was read before, so a single refusal may be an error. */
   wasOffered: boolean
 }
 
 export type WaitCause = 'failed' | 'unavailable'
 
-/** For a run that ends: a feed that failed waits until the next run, which may ask for it at once. */
+/** For a backfill: a failed feed waits until the next run, which may request it at once. */
 export function backoffForTheRun(): FeedBackoffs {
   const waiting = new Set<string>()
   const reasons = new Map<string, string>()
@@ -53,7 +52,7 @@ export function backoffForTheRun(): FeedBackoffs {
   }
 }
 
-/** Half of it is certain, so that a fault never costs a request a second. */
+/** Jitter takes at most half of a wait, so that a failure never causes a request every second. */
 const BACKOFF: Backoff = { firstMs: 5_000, mostMs: 15 * 60_000, jitter: 0.5 }
 
 export interface GrowingBackoffDeps {
@@ -61,20 +60,20 @@ export interface GrowingBackoffDeps {
   elapsed: () => number
   /** A number from 0 up to 1, for jitter. */
   random: () => number
-  /** How long a feed that is not offered waits. */
+  /** How long an unavailable feed waits. */
   unavailableMs: number
-  /** How long it waits at first where it was offered before. */
+  /** Its first wait if it was available before. */
   refusedMs: number
 }
 
 interface Wait {
   until: number
   failures: number
-  /** Why the feed is not offered; absent after a failure. */
+  /** Why the feed is unavailable; absent after a failure. */
   reason?: string
 }
 
-/** For a process that goes on: the time grows with every failure in a row. */
+/** For the daemon: the wait grows with every failure in a row. */
 export function growingBackoff({
   elapsed,
   random,
@@ -86,7 +85,7 @@ export function growingBackoff({
   const waitsOf = (resource: string) =>
     [...waits].flatMap(([name, one]) => (isOf(resource, name) ? [one] : []))
   const refused: Backoff = { firstMs: refusedMs, mostMs: unavailableMs, jitter: 0 }
-  /** Requests that were in flight when the wait began fail too, which says nothing more. */
+  /** Requests that were in flight when the wait began may fail too. They do not lengthen it. */
   const begin = (name: string, waitMs: (failures: number) => number, reason?: string) => {
     if (isWaiting(name)) return
     const failures = (waits.get(name)?.failures ?? 0) + 1

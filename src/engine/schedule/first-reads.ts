@@ -4,9 +4,9 @@ import type { Task } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
 import { HOUR } from './intervals.ts'
 
-/** Keys that were never read: those with a task, and rows that say themselves that something of them is missing. */
+/** Keys that were never read: those with a task, and stored rows whose detail is still missing. */
 
-/** Whether something of the resource is due that was never asked for. */
+/** Whether a first read of the resource is due. */
 export function hasFirstReads(context: EngineContext, { name, feeds }: Resource): boolean {
   const { store, backoffs, now } = context
   return Object.entries(feeds).some(([feedName, feed]) => {
@@ -23,7 +23,7 @@ export function firstRead(feed: string, key: string, sortAt: string | null): Tas
   return { feed, scope: '', key, sortAt, dueAt: '', attempts: 0, deadline: null, waiting: false }
 }
 
-/** Rows whose first read is outstanding, unless a task says when they are to be tried again. */
+/** Rows whose first read is outstanding. Rows with a task are left out: the task has its own due time. */
 export function firstReads(context: EngineContext, id: string, { pending }: ItemFeed, limit: number): Task[] {
   if (!pending) return []
   const { store, options } = context
@@ -46,17 +46,17 @@ interface PendingRow {
 
 const twice = (value: string | null): [string | null, string | null] => [value, value]
 
-/** Copies of one e-mail lie close together in time, and the earliest counts: so its day is listed first. */
+/** Copies of one e-mail are close together in time, and the earliest one counts. So its day is listed first. */
 const COPIES_APART_MS = 24 * HOUR
 
-/** Rows older than this are held back, since earlier copies may still come; null when nothing is. */
+/** Rows older than this instant wait, since earlier copies may still be listed; null when no row waits. */
 function heldBackBefore(
   { store, options: { since } }: EngineContext,
   behind: string | undefined,
 ): string | null {
   if (behind === undefined) return null
   const reached = store.segments.listedDownTo(`${behind}.list`)
-  // What lies before the owner's bound is not listed in this run, so nothing is to be waited for.
+  // This run does not list rows before `sync.since`, so no row needs to wait for them.
   if (reached === null || (reached !== undefined && since !== null && reached <= since)) return null
   return reached === undefined ? '~' : new Date(Date.parse(reached) + COPIES_APART_MS).toISOString()
 }

@@ -7,22 +7,22 @@ import type { EngineOptions } from '../options.ts'
 export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
-/** No interval is longer: the bound within which the warehouse is true. */
+/** The longest interval, and so the age within which the warehouse matches the API. */
 export const WEEK = 7 * DAY
 
-/** An interval with the owner's scale, never below a second. */
+/** An interval scaled by `intervalScale`; at least a second. */
 export function scaled(ms: number, { intervalScale }: { intervalScale: number }): number {
   return Math.max(1000, ms * intervalScale)
 }
 
-/** How far ahead a due time may lie, in ms: a week, or what a retry may wait where the owner has shortened that. */
+/** How far ahead a due time may be, in ms: a scaled week, but at least an hour, which a retry may wait. */
 export function longestWaitMs(options: Pick<EngineOptions, 'intervalScale'>): number {
   return Math.max(scaled(WEEK, options), HOUR)
 }
 
 /**
- * When a span of event time is listed again: an eighth of its age, so that what appears late is found the sooner the
- * younger it is, and at most a week. Pure. Both in ms.
+ * How long until a span of event time is listed again: an eighth of its age, at most a week. Late rows mostly appear in
+ * recent spans, so these are listed more often. Pure. Both in ms.
  */
 export function auditInterval(ageMs: number): number {
   return Math.min(Math.max(ageMs / 8, SHORTEST_AUDIT_MS), WEEK)
@@ -30,10 +30,10 @@ export function auditInterval(ageMs: number): number {
 
 const SHORTEST_AUDIT_MS = 5 * MINUTE
 
-/** Passes over the whole of a list take no more of the time than this. */
+/** The largest share of the time that passes over a whole list may take. */
 const MOST_SHARE = 1 / 20
 
-/** How long after one pass over a whole list the next begins: the longer the pass took, the longer; in ms. Pure. */
+/** How long after one pass over a whole list the next begins, in ms. It grows with the duration of the pass. Pure. */
 export function passInterval(
   usualMs: number,
   { passMs }: Pick<Segment, 'passMs'>,
@@ -44,14 +44,14 @@ export function passInterval(
 
 type ListFeed = Exclude<Feed, TimelineFeed | ItemFeed>
 
-/** How often what has no order of time is read as a whole, in ms, unless the feed says otherwise. */
+/** How often a list without time order is read completely, in ms. A feed may declare another interval. */
 const LIST_INTERVALS: Readonly<Record<ListFeed['mode'], number>> = {
   snapshot: 6 * HOUR,
   periodic: HOUR,
   singleton: 6 * HOUR,
 }
 
-/** In ms, without the owner's scale. */
+/** In ms, before `intervalScale`. */
 export function usualIntervalMs(feed: ListFeed): number {
   return (feed.mode === 'snapshot' ? feed.intervalMs : undefined) ?? LIST_INTERVALS[feed.mode]
 }

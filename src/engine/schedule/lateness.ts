@@ -6,28 +6,28 @@ import { longestWaitMs, MINUTE } from './intervals.ts'
 import type { ListOf } from './schedule.ts'
 
 /**
- * Holds the daemon to its schedule: every list that the workspace offers has one next due time, at most a week ahead,
- * and is read within twice its interval. A list that is not makes its resource `failing`.
+ * Checks that the daemon keeps its schedule: every available list has a due time at most a week ahead, and is read
+ * within twice its interval. A list that fails this makes its resource `failing`.
  */
 
 /** One list, with all times in ms by one clock. */
 export interface ListSchedule {
   /** `resource.feed` */
   feed: string
-  /** When it is read next; undefined where nothing of it falls due. */
+  /** When it is read next; undefined when no part of it falls due. */
   dueAt: number | undefined
-  /** When each part was last read to its end, and how long after that it is read again. */
+  /** When the last complete pass of each part began, and the interval until the next one. */
   parts: readonly { listedAt: number; intervalMs: number }[]
 }
 
 export interface Lateness {
   feed: string
   reason: 'never-due' | 'late'
-  /** When its oldest part was last read to its end. */
+  /** The oldest of these times among its parts. */
   listedAt: number | undefined
 }
 
-/** A poll each second may be this late on a busy machine without being worth a word. */
+/** On a busy machine, even a poll every second may be this late. It is not reported. */
 const LEAST_GRACE_MS = MINUTE
 
 /** Pure. @param longestMs how far ahead the next due time may lie */
@@ -49,7 +49,7 @@ function allowedMs({ intervalMs }: { intervalMs: number }): number {
   return Math.max(2 * intervalMs, intervalMs + LEAST_GRACE_MS)
 }
 
-/** The lists of a resource, by the server's clock. Left out is what this workspace does not offer. */
+/** The lists of a resource, by the server's clock, without the unavailable ones. */
 export function schedulesOf(context: EngineContext, resource: Resource): ListSchedule[] {
   return Object.entries(resource.feeds).flatMap(([feedName, feed]) =>
     feed.mode === 'item'
@@ -79,13 +79,13 @@ function scheduleOf(context: EngineContext, list: ListOf): ListSchedule | undefi
   return { feed: list.id, dueAt: dueTimes.length === 0 ? undefined : Math.min(...dueTimes), parts }
 }
 
-/** A list without a segment is due now; a list in scopes has nothing to read as long as there are none. */
+/** A list without a segment was never read. A list in scopes has no segments while there are no scopes. */
 export function isNeverRead(feed: Feed, segments: readonly unknown[]): boolean {
   const isScoped = feed.mode === 'snapshot' && feed.scope !== undefined
   return segments.length === 0 && !isScoped
 }
 
-/** Why a resource does not count as being read; undefined when it does. */
+/** Why a resource is not read on schedule; undefined when it is. */
 export function latenessOf(context: EngineContext, resource: Resource): ResourceError | undefined {
   const late = latenessAt(schedulesOf(context, resource), {
     now: context.server.now(),
@@ -95,27 +95,27 @@ export function latenessOf(context: EngineContext, resource: Resource): Resource
 }
 
 const LATE = 'not read within twice its interval'
-const NEVER_DUE = 'nothing of it falls due'
-/** The reasons that this file gives. */
+const NEVER_DUE = 'not scheduled to be read again'
+/** Matches the reasons that this file writes. */
 const LATENESS = new RegExp(`^[^ ]+: (${LATE}|${NEVER_DUE}) `)
 
 function latenessError({ feed, reason, listedAt }: Lateness): ResourceError {
   const since = listedAt === undefined ? 'never' : isoInstant(listedAt)
   if (reason === 'late') {
-    return new ResourceError(`${feed}: ${LATE} (last read to its end: ${since})`, {
+    return new ResourceError(`${feed}: ${LATE} (last complete pass: ${since})`, {
       code: 'late',
-      hint: 'The API may be slow, refuse requests or not answer: see the log, or run parley doctor.',
+      hint: 'The API may be slow, refuse requests or not answer. Run parley doctor.',
     })
   }
-  return new ResourceError(`${feed}: ${NEVER_DUE} (last read to its end: ${since})`, {
+  return new ResourceError(`${feed}: ${NEVER_DUE} (last complete pass: ${since})`, {
     code: 'never-due',
-    hint: `This is a fault of parley. Run parley resync ${feed.split('.')[0]} to have it read again, and report it.`,
+    hint: `This is a bug in parley: please report it. Run parley resync ${feed.split('.')[0]} to read it again.`,
   })
 }
 
 /**
- * Writes into the state of each resource whether it is late, and takes that back once it is read on schedule, also in
- * the middle of a run that never ends. A failure with another reason keeps its reason.
+ * Writes into the state of each resource whether it is late, and clears it once the resource is read on schedule, even
+ * during a run that never ends. A failure with another reason keeps that reason.
  */
 export function noteLateness(context: EngineContext, resources: readonly Resource[]): void {
   const { state } = context.store

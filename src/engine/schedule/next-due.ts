@@ -10,7 +10,7 @@ import type { ListOf } from './schedule.ts'
 
 export type Backlog = Readonly<Record<Source['lane'], number>>
 
-/** What is due now, by lane: spans and lists to be read, and keys to be read singly. */
+/** How many segments and single keys are due now, by lane. */
 export function dueNow(context: EngineContext, resources: readonly Resource[]): Backlog {
   const due = { head: 0, history: 0, audit: 0, items: 0 }
   for (const { name, feeds } of resources) {
@@ -37,21 +37,18 @@ function dueKeys({ store, now }: EngineContext, id: string, { pending }: ItemFee
   return tasks + (store.prepare(sql).pluck().get() as number)
 }
 
-export interface Chosen {
+export interface ScheduledResource {
   resource: Resource
   /** The feeds of its sources. */
   sources: readonly string[]
-  /** False when the run has left something to be read. */
+  /** False when the run has left some of it unread. */
   finished: boolean
 }
 
-/**
- * Notes when each of these resources is due, by the daemon's intervals: after a backfill too, whether a daemon ever
- * runs or not.
- */
+/** Stores when each of these resources is due, by the daemon's intervals: after a backfill, a daemon may follow. */
 export function noteNextDue(
   context: EngineContext,
-  chosen: readonly Chosen[],
+  chosen: readonly ScheduledResource[],
   { pollMs }: { pollMs: number },
 ): void {
   const timed = { ...context, schedule: byTime(context, { pollMs }) }
@@ -60,10 +57,7 @@ export function noteNextDue(
   }
 }
 
-/**
- * When the resource falls due again, as far as it is known now. `sources` are the feeds of all its sources: some ask
- * for what no list shows.
- */
+/** When the resource is due next, at most a day ahead. `sources` are the feeds of all its sources, probes included. */
 export function nextDue(
   context: EngineContext,
   { name, feeds }: Resource,

@@ -8,8 +8,8 @@ import { aloneBackoffMs, pageBackoffMs } from '../modes/narrowing.ts'
 import { segmentAfterFailure } from '../modes/pass.ts'
 
 /**
- * Reports keys that could not be read. Each stays a task with a wait of its own, which grows, so that neither this run
- * nor a restart forgets it and no other key waits for it.
+ * Reports keys that could not be read. Each stays a task with its own growing wait, so a restart does not lose it and
+ * other keys do not wait for it.
  */
 export function putOff(
   context: EngineContext,
@@ -31,8 +31,8 @@ export function putOff(
 }
 
 /**
- * Reports a list, or a part of it, that could not be read. Its wait is stored in its segment, so that no other part
- * waits for it. The checkpoint stays: what the pass has read is not read again.
+ * Reports a list, or a part of it, that could not be read. Its wait is stored in its segment, so other parts do not
+ * wait for it. The checkpoint stays, so the pass continues from there.
  */
 export function putOffList(
   context: EngineContext,
@@ -42,7 +42,7 @@ export function putOffList(
 ): void {
   const { store, schedule, clock } = context
   const attempts = segment.attempts + 1
-  // A run that ends leaves it to the next one.
+  // In a backfill the wait lasts until the next run.
   const retryAt = schedule.isTimed
     ? isoInstant(clock.now() + pageBackoffMs(attempts))
     : context.after(aloneBackoffMs(attempts))

@@ -4,24 +4,27 @@ import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { applyDeletions, forgetConfirmed, isHoldOver } from '../deletions/apply.ts'
 import { isSteppedOver } from '../modes/narrowing.ts'
+import { isNewEnough } from './due-segments.ts'
 import { hasFirstReads } from './first-reads.ts'
 import { DAY, scaled } from './intervals.ts'
 import { latenessOf } from './lateness.ts'
-import { isWanted } from './wanted.ts'
 
 /**
- * Feeds of which a complete round has read everything that is ever read again, so that a reject that was not seen again
- * is settled. What lies before `sync.since` or in a closed period is among them: nothing would ever settle it, and a
- * reject holds an item's words. One that is listed again after all is noted again.
+ * Feeds that a complete round reads completely, so a reject that it did not see again is resolved. This includes
+ * rejects from before `sync.since` or from a closed period: no pass would ever resolve them, and a reject holds the
+ * item's content. If such an item is listed again, it is rejected again.
  */
 export function feedsReadWhole({ name, feeds }: Resource): string[] {
   return Object.entries(feeds).flatMap(([feed, { mode }]) => (mode === 'item' ? [] : [`${name}.${feed}`]))
 }
 
-export type QuietOutcome = 'complete' | 'failed' | 'unavailable'
+export type ResourceOutcome = 'complete' | 'failed' | 'unavailable'
 
-/** Says in the resource's state how it stands now that nothing of it is due. */
-export function settleRun(context: EngineContext, resource: Resource, trusted: boolean): QuietOutcome {
+/**
+ * Applies deletions and records the resource's state once no more of it is due. Ends the round if it is complete.
+ * @param trusted false while refusals do not show that rows are gone
+ */
+export function recordOutcome(context: EngineContext, resource: Resource, trusted: boolean): ResourceOutcome {
   const { name } = resource
   const { state } = context.store
   const roundStartedAt = state.get(name).roundStartedAt ?? context.now()
@@ -35,7 +38,7 @@ export function settleRun(context: EngineContext, resource: Resource, trusted: b
   if (!hasFailed) state.succeeded(name, now)
   if (whole) state.unavailable(name, reason, now)
   else if (!hasFailed && !isHeldBack && isReadAsDue(context, resource)) state.healthy(name, reason ?? null)
-  // What failed and is put off by itself does not keep the round from its end.
+  // A failed part that waits separately does not keep the round open.
   if ((isComplete || whole) && !isHeldBack) {
     resolveRejects(context, resource, roundStartedAt)
     const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
@@ -52,29 +55,29 @@ export function settleRun(context: EngineContext, resource: Resource, trusted: b
 }
 
 /**
- * Under a tight limit something is always due, and no run ends. What its first reads have brought is known all the
- * same: the round ends once every list was read since it began and no first read is left.
+ * Whether the round may end during a run: every list was read since it began, and no first read is left. Under a tight
+ * limit some read is always due, so the run itself may never end.
  */
-export function isReadThrough(context: EngineContext, resource: Resource): boolean {
+export function isFullyRead(context: EngineContext, resource: Resource): boolean {
   return isRoundComplete(context, resource) && !hasFirstReads(context, resource)
 }
 
-/** Takes the failures of a run that goes on for long out of the resource's state, once what failed was read. */
-export function noteMadeGood(context: EngineContext, resource: Resource): void {
+/** Clears the failure in the resource's state, during a long run, once the failed part was read. */
+export function noteRecovery(context: EngineContext, resource: Resource): void {
   const { state } = context.store
   const { failingSince, heldSince } = state.get(resource.name)
-  if (failingSince === null || heldSince !== null || !context.isMadeGood(resource.name)) return
+  if (failingSince === null || heldSince !== null || !context.hasRecovered(resource.name)) return
   if (isReadAsDue(context, resource))
     state.healthy(resource.name, context.unavailability(resource.name) ?? null)
 }
 
-/** Items that no list has shown since the round began, but for lists that could not be read. */
+/** Resolves the rejects that no list has shown since the round began. Lists that could not be read do not count. */
 function resolveRejects(context: EngineContext, resource: Resource, before: string): void {
   const { segments, rejects } = context.store
   for (const feed of feedsReadWhole(resource)) {
     const all = segments.of(feed)
     const read = all.filter(({ retryAt }) => retryAt === null)
-    // Without scopes, a reject is noted under the key of its row, which says nothing of where it was listed.
+    // Without scopes, a reject has the key of its row as its scope, which does not tell the list.
     const isScoped = read.every(({ scope }) => scope !== '')
     if (read.length === all.length) rejects.resolve(feed, null, before, context.now())
     else if (isScoped) for (const { scope } of read) rejects.resolve(feed, scope, before, context.now())
@@ -86,7 +89,7 @@ function isReadAsDue(context: EngineContext, resource: Resource): boolean {
   return !hasFailed && !hasPutOff(context, resource) && latenessOf(context, resource) === undefined
 }
 
-/** What the guard held back is looked for again, by a round that begins when the hold is over. */
+/** Applies deletions. When the guard's hold is over, it begins a round that confirms the held-back ones instead. */
 export function settleInTime(context: EngineContext, name: ResourceName, isRoundComplete: boolean): void {
   if (isHoldOver(context, name) && !context.isConfirming(name)) {
     forgetConfirmed(context, name)
@@ -96,12 +99,12 @@ export function settleInTime(context: EngineContext, name: ResourceName, isRound
   applyDeletions(context, name, isRoundComplete)
 }
 
-/** Every list was read to its end since the round began; what has none is complete once its parents were. */
+/** Every list was read completely since the round began. A resource without lists is complete once its parents were. */
 function isRoundComplete(context: EngineContext, resource: Resource): boolean {
   return resource.parents.every(context.wasComplete) && areListsRead(context, resource)
 }
 
-/** Every list was read to its end since the round began, whatever single reads came to. */
+/** Every list was read completely since the round began, regardless of single reads. */
 export function areListsRead(context: EngineContext, { name, feeds }: Resource): boolean {
   const lists = Object.entries(feeds).flatMap(([feedName, feed]) =>
     feed.mode === 'item' ? [] : [[feedName, feed] as const],
@@ -109,26 +112,26 @@ export function areListsRead(context: EngineContext, { name, feeds }: Resource):
   const round = context.round(name)
   const segments = lists.map(([feedName, feed]) => {
     const list = { resource: name, id: `${name}.${feedName}`, feed }
-    const all = context.store.segments.of(list.id).filter(one => !isExcused(one))
-    return all.filter(one => isWanted(list, one, context.options))
+    const all = context.store.segments.of(list.id).filter(one => !isLeftOut(one))
+    return all.filter(one => isNewEnough(list, one, context.options))
   })
   return segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))
 }
 
-/** What is not offered, or is put off by itself since it cannot be read, keeps nothing else from being complete. */
-function isExcused(segment: Segment): boolean {
+/** A segment that is unavailable, or waits separately after a failure, does not keep the round open. */
+function isLeftOut(segment: Segment): boolean {
   const { unavailableSince, retryAt, scope } = segment
   return unavailableSince !== null || (retryAt !== null && scope !== '') || isSteppedOver(segment)
 }
 
-/** Some part of a list could not be read and waits for its next try. */
+/** Whether a part of a list failed and waits for its next try. */
 function hasPutOff({ store }: EngineContext, { name, feeds }: Resource): boolean {
   return Object.keys(feeds).some(feed =>
     store.segments.of(`${name}.${feed}`).some(({ retryAt }) => retryAt !== null),
   )
 }
 
-/** Of a list in scopes every one is noted as not offered. */
+/** Whether every feed waits. A list in scopes counts when all its scopes are unavailable. */
 function isWhollyWaiting({ backoffs, store }: EngineContext, { name, feeds }: Resource): boolean {
   return Object.entries(feeds).every(([feedName, feed]) => {
     const id = `${name}.${feedName}`

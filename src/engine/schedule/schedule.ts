@@ -3,25 +3,25 @@ import type { Segment } from '../../store/sync/segments.ts'
 import type { Task, TaskOrder } from '../../store/sync/tasks.ts'
 import type { Lane } from '../scheduler/job.ts'
 
-/** What falls due and when: once in each round of a backfill, by time in the daemon. */
+/** Says what is due and when: once in each round of a backfill, by time in the daemon. */
 export interface Schedule {
   isListDue(list: ListOf, segment: Segment): boolean
-  /** When a list falls due, by this machine's clock; undefined when it never does. Meaningful where it is timed. */
+  /** When a list falls due, by this machine's clock; undefined when it never does. Only meaningful in the daemon. */
   dueAt(list: ListOf, segment: Segment): string | undefined
-  /** How long after one pass the next begins, in ms. Meaningful where it is timed. */
+  /** How long after one pass the next begins, in ms. Only meaningful in the daemon. */
   intervalMs(list: ListOf, segment: Segment): number
-  /** For how many of its intervals a segment that was listed before is overdue; 0 where it is not timed. */
+  /** By how many of its intervals a segment that was listed before is overdue; 0 in a backfill. */
   overdue(list: ListOf, segment: Segment): number
   /** A document that was never read has no segment. */
   laneOf(list: ListOf, segment: Segment | undefined): Exclude<Lane, 'retry'>
   dueTasks(query: TaskQuery): Task[]
-  /** True while a pass from the newest end has taken so long that the rest must not make the head stale. */
+  /** True when a pass from the newest end takes so long that the head would become stale before it ends. */
   isLong(segment: Segment): boolean
-  /** True when somebody waits for what the segment will bring, which is new then. */
+  /** True when the segment may bring rows that are new to the warehouse. */
   isAwaited(segment: Segment): boolean
-  /** True in the daemon: what was read falls due again by time, whatever the round. */
+  /** True in the daemon: lists and keys fall due again by time, regardless of the round. */
   isTimed: boolean
-  /** How many keys are taken from the database at a time, so that a million pending rows cost no memory. */
+  /** How many keys are taken from the database at a time. Bounds the memory for a million pending rows. */
   batchSize: number
 }
 
@@ -35,14 +35,14 @@ export interface ListOf {
 export interface TaskQuery {
   resource: ResourceName
   feed: string
-  /** In a backfill: all of them again in each round; else only what waits for the API or is due. */
+  /** In a backfill: true to read all of them again in each round; else only those that wait for the API or are due. */
   everyRound: boolean
   since: string | null
   limit: number
-  /** Which are taken where more than that are due. A round takes each of them once, always the newest first. */
+  /** Which tasks are taken when more than `limit` are due. A backfill always takes the newest first. */
   first: TaskOrder
-  /** Scopes that cannot be asked for now. */
+  /** Scopes that cannot be read now. */
   exceptScopes?: readonly string[]
-  /** Pattern of SQLite's GLOB that the keys have to match. */
+  /** GLOB pattern of SQLite that the keys have to match. */
   keys?: string
 }

@@ -1,15 +1,15 @@
 import type { Segment } from '../../store/sync/segments.ts'
 
 /**
- * Which of several due segments of one list is read next. For as long as more falls due than the API allows, a fixed
- * order would read the first of them again and again and never reach the last.
+ * Chooses which of several due segments of one list is read next. While more falls due than the API allows, a fixed
+ * order would read the first segments again and again and never reach the last.
  *
  * - First reads, repeats and failed reads take turns: none of these kinds can use up all requests.
- * - First reads keep the given order. They come to an end.
- * - Of repeats, the one goes first that is overdue for the largest share of its own interval: an overload stretches all
- *   intervals alike.
- * - Of failed reads, the one goes first that has failed least often. Both parts of a cut segment are read before a
- *   further cut: one of them tells whether the list answers at all.
+ * - First reads keep the given order. Each happens only once.
+ * - Of repeats, the one that is overdue by the largest share of its interval goes first. An overload then stretches all
+ *   intervals by the same factor.
+ * - Of failed reads, the one that has failed least often goes first. So both parts of a cut segment are read before a
+ *   further cut, and one of them shows whether the list answers at all.
  */
 export interface Turns<Part extends Standing> {
   /** Chooses one of the segments that are due. */
@@ -22,7 +22,7 @@ type Kind = 'first' | 'repeat' | 'failed'
 
 const KINDS: readonly Kind[] = ['first', 'repeat', 'failed']
 
-/** @param overdue for how many of its intervals a segment is overdue */
+/** @param overdue by how many of its intervals a segment is overdue */
 export function createTurns<Part extends Standing>(overdue: (part: Part) => number): Turns<Part> {
   let last: Kind = 'failed'
   const choose: Readonly<Record<Kind, (due: readonly Part[]) => Part | undefined>> = {

@@ -7,41 +7,46 @@ import { failureText, permitResult } from '../../api/verdict.ts'
 import { isoInstant } from '../../clock.ts'
 import { type ParleyError, ResourceError, RetryError, StopError } from '../../errors.ts'
 import type { EngineContext } from '../context.ts'
-import { faultOf, ofRequest } from './faults.ts'
+import { handlerError, withRequest } from './faults.ts'
+import type { ListHealthCheck } from './health-checks.ts'
 import type { EndlessWork, Job, Lane } from './job.ts'
 import type { Attempt } from './lanes.ts'
-import { count, type SchedulerProgress } from './progress.ts'
+import { countRequest, type SchedulerProgress } from './progress.ts'
 import type { Reachability } from './reachability.ts'
-import type { ListWitness } from './witnesses.ts'
 
-/** What becomes of a request that was chosen: it is sent, and its outcome applied, or it is made again later. */
-export interface Attempts {
-  /** Sends it and applies what comes. Never rejects: what ends the run goes to `stop`. */
+/**
+ * Sends requests, applies their outcomes and retries failures.
+ *
+ * An attempt is in flight, delayed (until a retry is due or its route answers), unconfirmed (refused while access is in
+ * doubt), or over.
+ */
+export interface RequestAttempts {
+  /** Sends the request and applies the outcome. Never rejects: errors that end the run go to `stop`. */
   perform(attempt: Attempt, permit: Permit): Promise<void>
-  /** Finds out with a witness whether the API can be reached; nothing of the answer is kept. Never rejects. */
-  ask(witness: ListWitness, permit: Permit): Promise<void>
-  /** Makes it later, when its route answers again. */
+  /** Sends a request only to find out whether the API can be reached. Its answer is not stored. Never rejects. */
+  sendHealthCheck(check: ListHealthCheck, permit: Permit): Promise<void>
+  /** Delays the request until its route answers again. */
   park(attempt: Attempt): void
-  /** Whether a request of this feed waits for its route, so that the feed need not give another. */
+  /** Whether a request of this feed waits for its route. The feed then need not create another. */
   isParked(feed: string): boolean
-  /** Fails it without a request: its route has not answered for long enough. */
+  /** Fails the job without a request, since its route has been silent for too long. */
   refuse(attempt: Attempt, reason: string): Promise<void>
-  /** Takes a retry that has fallen due. */
+  /** Takes a retry that is due. */
   takeDue(): Attempt | undefined
-  /** Until the next retry, in ms; infinite when there is none. */
+  /** Time until the next retry, in ms; infinite when there is none. */
   waitMs(): number
-  /** Requests that were sent and have no answer yet. */
+  /** Number of requests in flight without an answer. */
   unanswered(): number
   /**
-   * Nothing is left but refusals that were declared: then they are what they say, and are asked for once more.
-   * False when there are none.
+   * When only declared refusals are left, their requests are retried and the refusals accepted. False when there are
+   * none.
    */
-  believe(): boolean
-  /** Ends the jobs that would have been tried again. */
-  giveUp(): void
+  acceptRefusals(): boolean
+  /** Ends the jobs that wait for a retry. */
+  endPending(): void
 }
 
-export interface AttemptsDeps {
+export interface RequestAttemptsDeps {
   context: EngineContext
   client: Client
   reachability: Reachability
@@ -49,13 +54,13 @@ export interface AttemptsDeps {
   random: () => number
   /** Present in the daemon. */
   endless: EndlessWork | undefined
-  /** Ends the requests under way. */
-  atOnce: AbortSignal
-  /** Until when nothing may be sent, in ms since the epoch. */
+  /** Cancels the requests in flight. */
+  cancel: AbortSignal
+  /** End of the governor's pause, in ms since the epoch. */
   pausedUntil(): number | undefined
   stop(error: unknown): void
-  /** Notes what was learned of the API's limits: called inside the transactions of answers, however often. */
-  noteLearned?: () => void
+  /** Saves the learned limits of the API. Called inside the transaction of every answer. */
+  saveLearned?: () => void
 }
 
 interface Delayed extends Attempt {
@@ -63,14 +68,14 @@ interface Delayed extends Attempt {
   notBefore: number
 }
 
-export function createAttempts(deps: AttemptsDeps): Attempts {
-  const { context, reachability, progress, endless, atOnce } = deps
+export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempts {
+  const { context, reachability, progress, endless, cancel } = deps
   const { clock, store, log } = context
   const delayed: Delayed[] = []
-  const doubtful: Attempt[] = []
-  /** By feed: the route that it waits for. */
+  const unconfirmed: Attempt[] = []
+  /** By feed, the route that it waits for. */
   const parked = new Map<string, string>()
-  let believing = false
+  let acceptsRefusals = false
   let unanswered = 0
 
   const send = async (
@@ -79,18 +84,18 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
     permit: Permit,
   ): Promise<Sent> => {
     unanswered += 1
-    reachability.sending(request)
-    const sent = await deps.client.send(request, atOnce).finally(() => {
+    reachability.noteSending(request)
+    const sent = await deps.client.send(request, cancel).finally(() => {
       unanswered -= 1
     })
-    count(context, progress, resource, sent)
-    endless?.sent(request, lane, sent)
+    countRequest(context, progress, resource, sent)
+    endless?.onSent(request, lane, sent)
     permit.settle(permitResult(sent))
     const isDeclared = sent.kind === 'refused' && expected?.[sent.status] !== undefined
-    reachability.heard({ feed, request, isDeclared }, sent)
+    reachability.observe({ feed, request, isDeclared }, sent)
     progress.turnedAwayInARow = reachability.refusedInARow()
-    if (sent.kind === 'retry' && sent.cause === 'throttled') reachability.waiting(deps.pausedUntil())
-    const silent = reachability.tooLong()
+    if (sent.kind === 'retry' && sent.cause === 'throttled') reachability.noteWait(deps.pausedUntil())
+    const silent = reachability.silenceError()
     if (silent) throw silent
     return sent
   }
@@ -104,31 +109,31 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
     } catch (error) {
       permit.cancel()
       job.over()
-      if (!atOnce.aborted) deps.stop(error)
+      if (!cancel.aborted) deps.stop(error)
     } finally {
       store.freshness.end(ticket)
     }
   }
 
-  const ask = async (witness: ListWitness, permit: Permit) => {
+  const sendHealthCheck = async (check: ListHealthCheck, permit: Permit) => {
     try {
-      const sent = await send({ ...witness, expected: undefined }, 'retry', permit)
+      const sent = await send({ ...check, expected: undefined }, 'retry', permit)
       if (sent.kind === 'unauthorized') deps.stop(unauthorized(deps.client.access, sent.message))
-      if (sent.kind === 'answer') askDoubtfulAgain()
+      if (sent.kind === 'answer') retryUnconfirmed()
     } catch (error) {
       permit.cancel()
-      if (!atOnce.aborted) deps.stop(error)
+      if (!cancel.aborted) deps.stop(error)
     }
   }
 
   const settle = async (tried: Attempt, sent: Sent, ticket: number) => {
     const { job } = tried
-    if (isDoubtful(job, sent)) {
-      doubtful.push(tried)
+    if (isUnconfirmed(job, sent)) {
+      unconfirmed.push(tried)
       return
     }
-    if (progress.accepted > 0 && !reachability.isAccessInDoubt()) askDoubtfulAgain()
-    const error = await applied(deps, tried, sent, ticket)
+    if (progress.accepted > 0 && !reachability.isAccessInDoubt()) retryUnconfirmed()
+    const error = await applyOutcome(deps, tried, sent, ticket)
     if (error === undefined) {
       if (sent.kind === 'answer') context.backoffs.answered(job.feed, job.scope)
       await finish(job)
@@ -146,29 +151,29 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
 
   const finish = async (job: Job) => {
     const batches = job.afterwards?.()
-    while (batches && !atOnce.aborted && !(await store.transaction(() => batches.next().done)));
+    while (batches && !cancel.aborted && !(await store.transaction(() => batches.next().done)));
   }
 
-  /** While the API grants access to nothing, a 403 or 404 says nothing about the one thing that was asked for. */
-  const isDoubtful = (job: Job, sent: Sent): boolean => {
+  /** While the API refuses everything, a 403 or 404 says nothing about the requested record. */
+  const isUnconfirmed = (job: Job, sent: Sent): boolean => {
     if (!isRefusedAccess(sent)) return false
     if (reachability.isAccessInDoubt()) return true
-    return progress.accepted === 0 && !believing && isDeclaredRefusal(job, sent)
+    return progress.accepted === 0 && !acceptsRefusals && isDeclaredRefusal(job, sent)
   }
 
   const fail = async ({ job, lane }: Attempt, error: ParleyError) => {
-    const named = ofRequest(error, job.request)
+    const named = withRequest(error, job.request)
     try {
       await store.transaction(() => {
-        endless?.applying(job, lane)
+        endless?.onApply(job, lane)
         job.failed(named)
       })
     } catch (thrown) {
-      const fault = faultOf(thrown, job)
-      if (fault instanceof StopError) throw fault
-      log.error('A failure could not be noted; its feed is left alone for a while', {
+      const failure = handlerError(thrown, job)
+      if (failure instanceof StopError) throw failure
+      log.error('Failed to store the failure of a request; its feed waits before the next one', {
         resource: job.resource,
-        error: fault,
+        error: failure,
       })
       context.backoffs.failed(job.feed, job.scope ?? '')
     }
@@ -178,14 +183,14 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
   const retryLater = (tried: Attempt, cause: RetryCause, waitMs: number | undefined) => {
     const { job, attempt } = tried
     if (reachability.isAway()) {
-      // What nothing answers to is no fault of this request, and the wait is kept for all of them together.
+      // The whole API is silent, so this does not count as a failure of the request. All requests wait together.
       delayed.push({ ...tried, notBefore: clock.elapsed() })
       return true
     }
     if (cause !== 'throttled' && attempt >= (job.attempts ?? Number.POSITIVE_INFINITY)) return false
     const decision = retryDecision({ cause, attempt, waitMs }, deps.random)
     if (!decision.retry) return false
-    log.debug('A request is made again', {
+    log.debug('Request is retried', {
       resource: job.resource,
       route: job.request.route,
       attempt,
@@ -199,19 +204,19 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
     return true
   }
 
-  const askDoubtfulAgain = () => {
-    delayed.push(...doubtful.splice(0).map(tried => ({ ...tried, notBefore: clock.elapsed() })))
+  const retryUnconfirmed = () => {
+    delayed.push(...unconfirmed.splice(0).map(tried => ({ ...tried, notBefore: clock.elapsed() })))
   }
 
-  /** A request on a route that is given up need not wait: it fails at once. */
+  /** A backfill fails requests on an abandoned route at once, so they do not wait. */
   const restMs = ({ job: { request } }: Attempt) =>
-    endless === undefined && reachability.abandonReason(request.route) !== undefined
+    endless === undefined && reachability.abandonedReason(request.route) !== undefined
       ? 0
       : reachability.restMs(request.route)
 
   return {
     perform,
-    ask,
+    sendHealthCheck,
     park(tried) {
       const { feed, request } = tried.job
       parked.set(feed, request.route)
@@ -239,23 +244,23 @@ export function createAttempts(deps: AttemptsDeps): Attempts {
     waitMs: () =>
       Math.min(...delayed.map(tried => Math.max(tried.notBefore - clock.elapsed(), restMs(tried)))),
     unanswered: () => unanswered,
-    believe() {
-      if (doubtful.length === 0 || progress.turnedAway > 0) return false
-      believing = true
-      askDoubtfulAgain()
+    acceptRefusals() {
+      if (unconfirmed.length === 0 || progress.turnedAway > 0) return false
+      acceptsRefusals = true
+      retryUnconfirmed()
       return true
     },
-    giveUp() {
-      for (const { job } of [...delayed, ...doubtful]) job.over()
+    endPending() {
+      for (const { job } of [...delayed, ...unconfirmed]) job.over()
     },
   }
 }
 
 type Sendable = Pick<Job, 'resource' | 'feed' | 'request' | 'expected'>
 
-/** Applies an outcome to its job inside a transaction. Returns what went wrong, if anything did. */
-async function applied(
-  { context, client, endless, noteLearned }: AttemptsDeps,
+/** Applies an outcome to its job inside a transaction. Returns the error, if there is one. */
+async function applyOutcome(
+  { context, client, endless, saveLearned }: RequestAttemptsDeps,
   { job, lane }: Attempt,
   sent: Sent,
   ticket: number,
@@ -269,23 +274,23 @@ async function applied(
   const reply = {
     ticket,
     sentAt: isoInstant(sent.startedAt),
-    // Not by this machine's clock, which may have jumped since then.
+    // Not converted from this machine's clock, which may have jumped since.
     serverSentAt: isoInstant(context.server.now() - sent.durationMs),
   }
   try {
     await context.store.transaction(() => {
-      endless?.applying(job, lane)
+      endless?.onApply(job, lane)
       context.urgent.inLane(lane, () => {
         if (sent.kind === 'answer') job.answer(sent.value, reply)
         else job.refused(sent.status, sent.message)
       })
-      noteLearned?.()
+      saveLearned?.()
     })
     return undefined
   } catch (error) {
-    const fault = faultOf(error, job)
-    if (fault !== error) context.log.error('An answer could not be stored', { resource: job.resource, error })
-    return fault
+    const failure = handlerError(error, job)
+    if (failure !== error) context.log.error('Failed to store an answer', { resource: job.resource, error })
+    return failure
   }
 }
 

@@ -1,41 +1,45 @@
 import type { Store } from '../../store/store.ts'
 
-/** Work on the database that would hold up the event loop for long: it yields where others may have their turn. */
+/** Long work on the database. It yields between batches, so that other work gets its turn on the event loop. */
 export type Batches = Generator<undefined, void, undefined>
 
-/** What a source prepares before it asks for anything. */
-export interface Plan {
-  /** Begins it when it is not made and may be. False until it is. @throws what it failed with */
-  isMade(): boolean
-  /** What it was made from has changed: it is to be made anew. */
-  forget(): void
+/** Work that a source has to finish before it creates requests, for example writing tasks for new rows. */
+export interface BatchPlan {
+  /** Begins the work if it can begin. True once it is finished. @throws the error with which it failed */
+  isReady(): boolean
+  /** The input of the work has changed, so it has to run again. */
+  invalidate(): void
 }
 
-export interface PlanContext {
+export interface BatchPlanContext {
   store: Pick<Store, 'transaction' | 'attempt'>
   schedule: { isTimed: boolean }
 }
 
-export interface PlanParts {
-  /** What it is made from is there. Asked again until it is, and not after that. */
-  mayBegin(): boolean
+export interface BatchPlanParts {
+  /** Whether the input is complete. Called until it is true, and not after that. */
+  canBegin(): boolean
   batches(): Batches
 }
 
 /**
- * The first batch is done at once, and mostly it is all; each of the others in a transaction of its own. What comes
- * meanwhile is for the next plan, and one that was cut short is made again. A backfill makes it in one go: it ends
- * when nothing is left to ask for, and it serves nobody who would have to wait. While another program writes, the plan
- * is not begun; the next question begins it.
+ * The first batch runs at once and is usually the only one; each of the others runs in its own transaction. Rows that
+ * arrive meanwhile are left to the next plan. A plan that fails runs again.
+ *
+ * A backfill runs all batches at once: it would end if there were no request left, and no one waits for its event loop.
+ * While another program holds the write lock, the plan does not begin; the next `isReady` tries again.
  */
-export function createPlan({ store, schedule }: PlanContext, { mayBegin, batches }: PlanParts): Plan {
-  let state: 'none' | 'under way' | 'outdated' | 'made' = 'none'
+export function createBatchPlan(
+  { store, schedule }: BatchPlanContext,
+  { canBegin, batches }: BatchPlanParts,
+): BatchPlan {
+  let state: 'none' | 'running' | 'outdated' | 'ready' = 'none'
   let failure: { error: unknown } | undefined
 
-  const goOn = async (rest: Batches) => {
+  const runRest = async (rest: Batches) => {
     try {
       while (!(await store.transaction(() => rest.next().done)));
-      state = state === 'outdated' ? 'none' : 'made'
+      state = state === 'outdated' ? 'none' : 'ready'
     } catch (error) {
       state = 'none'
       failure = { error }
@@ -50,30 +54,30 @@ export function createPlan({ store, schedule }: PlanContext, { mayBegin, batches
       return done
     })
     if (!begun) return
-    state = begun.value ? 'made' : 'under way'
-    if (state === 'under way') void goOn(rest)
+    state = begun.value ? 'ready' : 'running'
+    if (state === 'running') void runRest(rest)
   }
 
   return {
-    isMade() {
+    isReady() {
       if (failure) {
         const { error } = failure
         failure = undefined
         throw error
       }
-      if (state === 'none' && mayBegin()) begin()
-      return state === 'made'
+      if (state === 'none' && canBegin()) begin()
+      return state === 'ready'
     },
-    forget() {
-      state = state === 'under way' || state === 'outdated' ? 'outdated' : 'none'
+    invalidate() {
+      state = state === 'running' || state === 'outdated' ? 'outdated' : 'none'
     },
   }
 }
 
-/** Rows of a table in one batch: some ten milliseconds where each of them becomes a task. */
+/** Rows of a table in one batch. It takes some ten milliseconds when each row becomes a task. */
 const BATCH_SIZE = 5000
 
-/** Does the work for the numbers after `after` up to and with `upTo`, range by range. */
+/** Does the work for the numbers from `after` (exclusive) to `upTo` (inclusive), range by range. */
 export function* byRange(after: number, upTo: number, work: (after: number, upTo: number) => void): Batches {
   for (let from = after; from < upTo; from += BATCH_SIZE) {
     if (from > after) yield

@@ -2,22 +2,22 @@ import type { ResourceName } from '../../catalog/resource.ts'
 import type { ParleyError } from '../../errors.ts'
 import type { Log, LogFields } from '../../log.ts'
 
-/** Says the same failure once for as long as it lasts: a line for each would bury all others. */
+/** Logs a failure once while it lasts, since a line for each would bury all others. */
 export interface FailureLog {
   failed(where: { resource: ResourceName; feed: string }, error: ParleyError, lines?: FailureLines): void
-  /** A run of the resource met no failure. */
+  /** A run of the resource ended without a failure. */
   recovered(resource: ResourceName): void
 }
 
-/** What the log says of one kind of failure. */
+/** The log lines of one kind of failure. */
 export interface FailureLines {
   begins: string
   ends: string
-  /** In place of the error's message. */
+  /** Replaces the error's message. */
   fields?: LogFields
 }
 
-const READING: FailureLines = { begins: 'Failed to read a resource', ends: 'A resource is read again' }
+const READING: FailureLines = { begins: 'Failed to read resource', ends: 'Resource is read again' }
 
 export function createFailureLog(log: Pick<Log, 'error' | 'info'>): FailureLog {
   /** Failures in a row, by feed and code. */
@@ -48,5 +48,5 @@ interface Streak {
   ends: string
 }
 
-/** The first, the tenth, the hundredth: what goes on for long is said again, ever more rarely. */
+/** The first, tenth, hundredth and so on: a long failure is logged again, ever more rarely. */
 const isPowerOfTen = (count: number): boolean => Number.isInteger(Math.log10(count))

@@ -5,38 +5,38 @@ import type { ParleyError } from '../../errors.ts'
 import type { Batches } from './batches.ts'
 
 /**
- * The unit of work: one request and what to do with its answer. Lists are read page by page with the checkpoint in
- * the database, so every page is a job of its own and nothing waits for anything but its own answer.
+ * The unit of work: one request and the handlers of its outcomes. A list's checkpoint is in the database, so every page
+ * is a separate job and waits only for its own answer.
  */
 export interface Job {
   resource: ResourceName
   feed: string
-  /** Where each scope of the feed goes its own way. */
+  /** Set where the scopes of the feed fail and wait separately. */
   scope?: string
   request: ApiRequest
-  /** How often it is tried at most before it fails; as often as its failure deserves where this says nothing. */
+  /** The most attempts before it fails; without it, the retry rules decide. */
   attempts?: number
-  /** Statuses that are declared to be answers. */
+  /** Statuses with a declared meaning. */
   expected: Expected | undefined
   /**
    * Stores the answer; runs inside a transaction, and again from the start when the database was busy.
-   * @throws RetryError when the answer is none, ResourceError when the resource cannot go on
+   * @throws RetryError when the answer is unusable, ResourceError when the resource cannot be read on
    */
   answer(value: unknown, reply: Reply): void
-  /** Stores what a 4xx means, inside a transaction. @throws ResourceError when it was not expected */
+  /** Stores the meaning of a 4xx, inside a transaction. @throws ResourceError when no declaration expects it */
   refused(status: number, message: string): void
-  /** The job is given up: its attempts are used up or the fault is lasting. Runs inside a transaction. */
+  /** Called when the attempts are used up or the failure is permanent, inside a transaction. */
   failed(error: ParleyError): void
-  /** What is left to do once the answer is stored, each batch in a transaction of its own. */
+  /** Further work once the answer is stored, each batch in its own transaction. */
   afterwards?(): Batches | undefined
-  /** Whatever happened, the job is over. */
+  /** Called last, with any outcome. */
   over(): void
 }
 
 export interface Reply {
-  /** Order of the request among all. */
+  /** Grows with every request that is sent. */
   ticket: number
-  /** When the request was sent: by this machine's clock and, as far as known, by the server's. */
+  /** When the request was sent: by this machine's clock and, if it is known, by the server's. */
   sentAt: string
   serverSentAt: string
 }
@@ -45,28 +45,28 @@ export const LANES = ['head', 'retry', 'items', 'history', 'audit'] as const
 
 export type Lane = (typeof LANES)[number]
 
-/** Where jobs come from: one for each feed. */
+/** Creates the jobs of one feed. */
 export interface Source {
   resource: ResourceName
   feed: string
   readonly lane: Exclude<Lane, 'retry'>
-  /** The next request that can be made now, if there is one. */
+  /** The next request that can be sent now, if there is one. */
   next(): Job | undefined
-  /** True when nothing is to be done any more in this run, by what is known now. */
+  /** True when, as far as it is known now, this run has no more work for the source. */
   finished(): boolean
-  /** The API would take more requests than there are: what is under way may be shared among more of them. */
+  /** The API would take more requests than there are: segments in progress may be split. */
   share?(): void
-  /** In the daemon: its resource's run is over, or one that it depends on has brought something. It plans anew. */
-  rest?(): void
+  /** In the daemon, called when the resource's run has ended or a resource that it depends on has changed rows. */
+  replan?(): void
 }
 
-/** What the daemon wants to know of the jobs that are done for it. */
+/** The daemon's callbacks. With them the scheduler does not end when no job is left. */
 export interface EndlessWork {
-  /** How often it is looked whether something has fallen due. */
+  /** How often the sources are checked for work that has fallen due. */
   tickMs: number
-  /** An outcome is about to be applied, inside its transaction. */
-  applying(job: Job, lane: Lane): void
-  /** The job has ended, whatever came of it. */
-  over(job: Job): void
-  sent(request: ApiRequest, lane: Lane, sent: Sent): void
+  /** Called before an outcome is applied, inside its transaction. */
+  onApply(job: Job, lane: Lane): void
+  /** Called after the job has ended, with any outcome. */
+  onEnd(job: Job): void
+  onSent(request: ApiRequest, lane: Lane, sent: Sent): void
 }

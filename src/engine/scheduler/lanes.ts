@@ -1,29 +1,29 @@
 import { type Job, LANES, type Lane, type Source } from './job.ts'
 
-/** A job on its way, for the n-th time. */
+/** The n-th try of a job. */
 export interface Attempt {
   job: Job
   lane: Lane
   attempt: number
 }
 
-/** Of requests, while every lane has some to make. */
+/** Weights of the lanes while every lane has requests. */
 const SHARES: Readonly<Record<Lane, number>> = { head: 8, retry: 4, items: 3, history: 3, audit: 2 }
 
 export interface LanesDeps {
   commits: () => number
   elapsed: () => number
-  /** Whether requests of a feed wait for their route, so that no more of them are wanted. */
+  /** Whether requests of a feed wait for their route, so that it need not create more. */
   isParked: (feed: string) => boolean
 }
 
-/** How long a source that had nothing is let be while others have work, and while none has. */
+/** How long to wait before asking an empty source again, while other sources have work and while none has. */
 const ASK_AGAIN_MS = { busy: 500, idle: 25 }
 
 /**
- * Weighted shares: the lane with the least requests for its share goes first, and what it cannot use others take.
- * A source that had nothing is asked again some time after something was committed, or when a job of its own is over:
- * asking all of them at every step would cost more than the work itself, and hold up the request that is chosen.
+ * Weighted shares: the lane with the fewest requests for its weight goes first, and other lanes take what it cannot
+ * use. An empty source is asked again some time after a commit, or when one of its own jobs is over. Asking all sources
+ * at every step would cost more than the work itself and delay the chosen request.
  */
 export function createLanes(sources: readonly Source[], { commits, elapsed, isParked }: LanesDeps) {
   const used = new Map<Lane, number>(LANES.map(lane => [lane, 0]))
@@ -56,7 +56,7 @@ export function createLanes(sources: readonly Source[], { commits, elapsed, isPa
     allAsked = false
     const share = (used.get(lane) ?? 0) + 1 / SHARES[lane]
     used.set(lane, share)
-    // A lane that was idle must not make up for it later at the others' cost.
+    // An idle lane must not catch up later at the expense of the others.
     for (const [other, others] of used) used.set(other, Math.max(others, share - 1))
   }
 
@@ -76,17 +76,17 @@ export function createLanes(sources: readonly Source[], { commits, elapsed, isPa
     askAgain(feed: string) {
       for (const source of sources) if (source.feed === feed) idle.delete(source)
     },
-    /** How long until one that had nothing may be asked again, since something was committed meanwhile. */
+    /** Time in ms until an empty source may be asked again after a commit. */
     waitMs(): number {
       const stale = [...idle.values()].filter(before => before.commits !== commits())
       return Math.min(...stale.map(({ askedAt }) => askedAt + ASK_AGAIN_MS.idle - elapsed()))
     },
-    /** What had nothing before may have something by now. */
+    /** Has every source asked again. */
     askAll() {
       idle.clear()
       allAsked = false
     },
-    /** Before the end all are asked once more, since one may have waited for another to end. False at the end. */
+    /** Has all sources asked once more before the end, since one may wait for another. False when they all were. */
     askAllAgain(): boolean {
       if (allAsked) return false
       idle.clear()

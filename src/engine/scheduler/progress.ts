@@ -3,19 +3,19 @@ import type { ResourceName } from '../../catalog/resource.ts'
 import type { EngineContext } from '../context.ts'
 import type { Unreachable } from './reachability.ts'
 
-/** What a run has asked so far, and how it was answered. */
+/** The requests of a run so far and their results. */
 export interface SchedulerProgress {
   requests: number
   throttled: number
-  /** Those that got an HTTP response that is no failure of the server, 429 included. */
+  /** Requests with an HTTP response that is not a server error; a 429 counts. */
   answered: number
   accepted: number
-  /** 403 and 404 where no declaration expects them. */
+  /** 403 and 404 that no declaration expects. */
   turnedAway: number
   inFlight: number
   /** Unexpected 403 and 404 since the last answer. */
   turnedAwayInARow: number
-  /** While the API cannot be asked: since when, why, and when the next try is. */
+  /** Why the API cannot be read now, since when, and when the next try is. */
   trouble(): Unreachable | undefined
 }
 
@@ -32,8 +32,8 @@ export function noProgress(): SchedulerProgress {
   }
 }
 
-/** Counts a request whose outcome is known, for the run and for its resource. */
-export function count(
+/** Counts a finished request for the run and for its resource. */
+export function countRequest(
   context: Pick<EngineContext, 'counts'>,
   progress: SchedulerProgress,
   resource: ResourceName,

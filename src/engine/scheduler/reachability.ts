@@ -1,14 +1,14 @@
 import { type ApiAccess, accessGone, noAnswer } from '../../api/access.ts'
 import type { Sent } from '../../api/client.ts'
 import {
-  type Heard,
+  isAbandoned,
   isAccessInDoubt,
   isAnotherSite,
-  isGivenUp,
   type NextStep,
   nextStep,
   patienceLeftMs,
   type Reach,
+  type ReachEvent,
   type ReachOptions,
   reachAfter,
   restMs,
@@ -16,7 +16,7 @@ import {
   type Trouble,
   troubleOf,
   whileSending,
-  withExcusedWait,
+  withoutWait,
 } from '../../api/reach.ts'
 import type { ApiRequest } from '../../api/request.ts'
 import { failureCause, failureText } from '../../api/verdict.ts'
@@ -26,34 +26,34 @@ import type { StopError } from '../../errors.ts'
 import { META } from '../../store/sync/meta.ts'
 import type { EngineContext } from '../context.ts'
 
-/** Keeps what `api/reach.ts` decides: hears every outcome, and says in the log and the database when it matters. */
+/** Holds the state of `api/reach.ts`: feeds it every outcome and records changes in the log and the database. */
 export interface Reachability {
-  /** Takes back what an earlier process noted, unless access is still lost by what is known. */
+  /** Clears the trouble that an earlier process stored, unless its access was lost. */
   begin(): void
-  sending(request: ApiRequest): void
-  heard(asked: Asked, sent: Sent): void
+  noteSending(request: ApiRequest): void
+  observe(asked: Asked, sent: Sent): void
   next(): NextStep
-  /** Until a request on this route may be sent, in ms. */
+  /** Time until a request on this route may be sent, in ms. */
   restMs(route: string): number
-  /** Why requests on this route are no longer worth sending in a run that ends; undefined while they are. */
-  abandonReason(route: string): string | undefined
-  /** Whether no answer at all is to be had at present, so that a failure is not the request's. */
+  /** Why a backfill stops trying this route; undefined while it tries it. */
+  abandonedReason(route: string): string | undefined
+  /** Whether the whole API is silent, so that a failure is not the fault of the request. */
   isAway(): boolean
   isAccessInDoubt(): boolean
   /** Unexpected 403 and 404 since the last answer. */
   refusedInARow(): number
-  /** Until this instant the API, or the owner, wants no request: it is noted for others to see. */
-  waiting(untilMs: number | undefined): void
-  /** Waiting for a permit is no silence. */
-  excuse(ms: number): void
-  /** Until the run gives up, in ms; infinite in the daemon. */
+  /** Stores the end of a pause that the API or the owner's settings cause, so that `parley status` can show it. */
+  noteWait(untilMs: number | undefined): void
+  /** Excludes a wait for a permit from the silence of the API. */
+  excludeWait(ms: number): void
+  /** Time until the run gives up, in ms; infinite in the daemon. */
   patienceLeftMs(): number
-  /** What the run ends with when nothing has answered for too long. */
-  tooLong(): StopError | undefined
-  /** What the run ends with when access is lost. */
-  accessGone(): StopError
+  /** The error that ends the run when the API has been silent for too long. */
+  silenceError(): StopError | undefined
+  /** The error that ends the run when access is lost. */
+  accessError(): StopError
   trouble(): Unreachable | undefined
-  /** Takes what was noted for others back: this process asks no longer. */
+  /** Clears the stored trouble when this process stops reading. */
   end(): void
 }
 
@@ -63,7 +63,7 @@ export interface Asked {
   isDeclared: boolean
 }
 
-/** Why the API cannot be asked, for people. */
+/** Why the API cannot be read, for status and progress displays. */
 export interface Unreachable {
   kind: Trouble['kind'] | 'asked-to-wait'
   /** Both in ms since the epoch, by this machine's clock. */
@@ -85,7 +85,7 @@ export interface ReachabilityDeps {
   random: () => number
 }
 
-/** A wait that the API asks for is shown to others from this length on. */
+/** Shorter pauses are not stored. */
 const NOTED_WAIT_MS = 30_000
 
 export function createReachability({
@@ -99,7 +99,7 @@ export function createReachability({
   const { clock, store, log } = context
   let reach = startReach(options, clock.elapsed())
   let lastFailure = ''
-  /** Whether all that came since the last answer was in a form that is not the API's. */
+  /** Whether all responses since the last answer had a form that is not the API's. */
   let onlyForeign: boolean | undefined
   let waiting: { since: number; until: number } | undefined
   let noted: string | undefined
@@ -123,7 +123,7 @@ export function createReachability({
 
   const patienceLeft = () => patienceLeftMs(reach, giveUpMs, clock.elapsed())
 
-  /** Written only when it differs, and not waited for: on a full disk the run ends for a reason of its own. */
+  /** Writes only changes. An error is ignored: on a full disk another transaction ends the run. */
   const note = (always = false) => {
     const found = trouble()
     const value = found && {
@@ -141,7 +141,7 @@ export function createReachability({
 
   const change = (next: Reach) => {
     const before = troubleOf(reach)
-    tellOfRoutes(reach, next)
+    logRoutes(reach, next)
     reach = next
     const after = troubleOf(reach)
     if (after && !before) {
@@ -153,18 +153,18 @@ export function createReachability({
     if (before !== after || waiting) note()
   }
 
-  const tellOfRoutes = (before: Reach, after: Reach) => {
+  const logRoutes = (before: Reach, after: Reach) => {
     if (before.routes === after.routes) return
     for (const [route, { rests, reason, restUntil }] of after.routes) {
       if (rests !== 1 || (before.routes.get(route)?.rests ?? 0) > 0) continue
-      log.warn('A route does not answer and is asked less often', {
+      log.warn('Route does not answer and is tried less often', {
         route,
         reason,
         wait_ms: Math.round(restUntil - clock.elapsed()),
       })
     }
     for (const [route, { rests }] of before.routes) {
-      if (rests > 0 && !after.routes.has(route)) log.info('A route answers again', { route })
+      if (rests > 0 && !after.routes.has(route)) log.info('Route answers again', { route })
     }
   }
 
@@ -172,8 +172,8 @@ export function createReachability({
     begin() {
       if (!options.accessWasLost && store.state.meta(META.unreachable) !== 'null') note(true)
     },
-    sending: ({ route }) => change(whileSending(reach, route)),
-    heard(asked, sent) {
+    noteSending: ({ route }) => change(whileSending(reach, route)),
+    observe(asked, sent) {
       if (sent.kind === 'retry' && sent.cause !== 'throttled') lastFailure = failureText(sent)
       if (sent.kind !== 'retry') waiting = undefined
       onlyForeign = sent.kind === 'answer' ? undefined : isForeign(sent, onlyForeign)
@@ -181,24 +181,24 @@ export function createReachability({
     },
     next: () => nextStep(reach, clock.elapsed()),
     restMs: route => restMs(reach, route, clock.elapsed()),
-    abandonReason: route => (isGivenUp(reach, route) ? reach.routes.get(route)?.reason : undefined),
+    abandonedReason: route => (isAbandoned(reach, route) ? reach.routes.get(route)?.reason : undefined),
     isAway: () => reach.silence?.isAway === true,
     isAccessInDoubt: () => isAccessInDoubt(reach),
     refusedInARow: () => reach.refusal?.undeclared ?? 0,
-    waiting(untilMs) {
+    noteWait(untilMs) {
       if (untilMs === undefined || untilMs - clock.now() < NOTED_WAIT_MS) return
       waiting = { since: waiting?.since ?? clock.now(), until: untilMs }
       note()
     },
-    excuse(ms) {
-      reach = withExcusedWait(reach, ms)
+    excludeWait(ms) {
+      reach = withoutWait(reach, ms)
     },
     patienceLeftMs: patienceLeft,
-    tooLong() {
+    silenceError() {
       if (patienceLeft() > 0) return undefined
       return noAnswer(access, lastFailure, onlyForeign === true || isAnotherSite(reach))
     },
-    accessGone: () => accessGone(access, onlyForeign === true),
+    accessError: () => accessGone(access, onlyForeign === true),
     trouble,
     end() {
       if (noted !== undefined)
@@ -218,14 +218,19 @@ const ENDS: Readonly<Record<Trouble['kind'], string>> = {
   refused: 'The API grants access again',
 }
 
-/** What fails without an answer tells nothing of its form. */
+/** A failure without a response says nothing about the form of responses. */
 function isForeign(sent: Sent, before: boolean | undefined): boolean | undefined {
   if (sent.kind === 'retry' && sent.status === undefined) return before
   const isForeignNow = (sent.kind === 'refused' || sent.kind === 'retry') && sent.isForeign === true
   return isForeignNow && before !== false
 }
 
-function eventOf({ feed, request, isDeclared }: Asked, sent: Sent, at: number, random: () => number): Heard {
+function eventOf(
+  { feed, request, isDeclared }: Asked,
+  sent: Sent,
+  at: number,
+  random: () => number,
+): ReachEvent {
   const { route } = request
   if (sent.kind === 'refused' && (sent.status === 403 || sent.status === 404)) {
     return { kind: 'refused', at, route, feed, isDeclared, isForeign: sent.isForeign, random }

@@ -5,28 +5,27 @@ import type { NextStep } from '../../api/reach.ts'
 import type { Resource } from '../../catalog/resource.ts'
 import { databaseError } from '../../store/database/faults.ts'
 import type { EngineContext } from '../context.ts'
-import { createAttempts } from './attempts.ts'
+import { createRequestAttempts } from './attempts.ts'
+import { healthChecksOf } from './health-checks.ts'
 import type { EndlessWork, Source } from './job.ts'
 import { type Attempt, createLanes } from './lanes.ts'
 import { noProgress, type SchedulerProgress } from './progress.ts'
 import { createReachability } from './reachability.ts'
-import { witnessesOf } from './witnesses.ts'
 
 /**
- * Chooses which job's request goes next. A permit is waited for first and the job chosen then, so that nothing
- * stands in a queue before something more urgent. Lanes get shares of the requests, and what one leaves the others
- * have.
+ * Chooses which job's request is sent next. It waits for a permit first and chooses the job then, so no job waits in a
+ * queue ahead of a more urgent one. Lanes share the requests; other lanes take what one does not use.
  */
 export interface Scheduler {
   /**
-   * Runs until no source has anything left, or until it is stopped; and again where there is more after all.
+   * Runs until no source has work left or the scheduler is stopped. May be called again when there is more work.
    * @throws the StopError that ended it
    */
   run(): Promise<void>
   /** Ends the run with this error. */
   stop(error: unknown): void
-  /** Between two runs nothing was asked for so long, in ms, which is no silence of the API. */
-  excuse(ms: number): void
+  /** Excludes a wait between two calls of `run` from the silence of the API. */
+  excludeWait(ms: number): void
   readonly progress: SchedulerProgress
 }
 
@@ -40,47 +39,47 @@ export interface SchedulerDeps {
   /** In catalogue order. */
   resources: readonly Resource[]
   access: AccessBefore
-  /** Present in the daemon, which goes on when nothing is left to do. */
+  /** Set in the daemon, which continues when no work is left. */
   endless?: EndlessWork
-  /** Notes what was learned of the API's limits: called inside the transactions of answers, however often. */
-  noteLearned?: () => void
-  /** Ends the taking of new jobs. */
-  soft: AbortSignal
-  /** Ends the requests under way. */
-  hard: AbortSignal
+  /** Saves the learned limits of the API. Called inside the transaction of every answer. */
+  saveLearned?: () => void
+  /** Stops the start of new jobs. */
+  stopNew: AbortSignal
+  /** Cancels the requests in flight. */
+  cancel: AbortSignal
 }
 
 /**
- * The most answers that may wait to be stored. A usual checkpoint lets some 200 gather; where the disk is busy for
- * seconds it would be thousands, each of which is held in memory.
+ * The most answers that may wait in memory to be stored. During a usual checkpoint some 200 gather; while the disk is
+ * busy for seconds there would be thousands.
  */
 const MOST_UNSTORED = 256
 
-/** Without a reason every abort makes an exception. */
+/** Shared, since an abort without a reason creates a new exception each time. */
 const WOKEN = new Error('The wait is over')
 
-/** What is known of the API's access before the first request. */
+/** The access to the API before the first request. */
 export interface AccessBefore {
-  /** How long after the first refusals of all lists they must be refused again, in ms, before access counts as lost. */
+  /** Access counts as lost when all lists are refused again this long after the first refusals. In ms. */
   againAfterMs: number
-  /** The API has answered an earlier run. */
+  /** Whether the API answered an earlier run. */
   wasAnswered: boolean
-  /** The last session ended because access was lost. */
+  /** Whether the last session ended because access was lost. */
   wasLost: boolean
 }
 
 export function createScheduler(deps: SchedulerDeps): Scheduler {
-  const { context, governor, sources, endless, soft } = deps
+  const { context, governor, sources, endless, stopNew } = deps
   const { clock, store } = context
   const queue = new PQueue({ concurrency: Number.POSITIVE_INFINITY })
   const progress = noProgress()
   const { againAfterMs, wasAnswered, wasLost: accessWasLost } = deps.access
-  const witnesses = witnessesOf(deps.resources)
+  const healthChecks = healthChecksOf(deps.resources)
   const reachability = createReachability({
     context,
     access: deps.client.access,
     resources: deps.resources.map(({ name }) => name),
-    options: { witnesses, againAfterMs, wasAnswered, accessWasLost },
+    options: { healthChecks, againAfterMs, wasAnswered, accessWasLost },
     giveUpMs: deps.giveUpMs,
     random: deps.random,
   })
@@ -89,7 +88,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   let stopped: unknown
   let wake: () => void = () => undefined
   const ending = new AbortController()
-  const noMore = AbortSignal.any([soft, ending.signal])
+  const noMore = AbortSignal.any([stopNew, ending.signal])
   noMore.addEventListener('abort', () => wake(), { once: true })
 
   const stop = (reason: unknown) => {
@@ -98,16 +97,16 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     wake()
   }
 
-  const attempts = createAttempts({
+  const attempts = createRequestAttempts({
     context,
     client: deps.client,
     reachability,
     progress,
     random: deps.random,
     endless,
-    atOnce: AbortSignal.any([deps.hard, ending.signal]),
+    cancel: AbortSignal.any([deps.cancel, ending.signal]),
     pausedUntil: () => governor.state().pausedUntil,
-    ...(deps.noteLearned && { noteLearned: deps.noteLearned }),
+    ...(deps.saveLearned && { saveLearned: deps.saveLearned }),
     stop,
   })
   const lanes = createLanes(sources, {
@@ -116,8 +115,8 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     isParked: attempts.isParked,
   })
 
-  /** Resolves when a job is over or a retry falls due, or after `mostMs`. */
-  const change = async (mostMs = Number.POSITIVE_INFINITY) => {
+  /** Resolves when a job is over, a retry falls due, or `mostMs` have passed. */
+  const waitForChange = async (mostMs = Number.POSITIVE_INFINITY) => {
     const tickMs = endless?.tickMs ?? Number.POSITIVE_INFINITY
     const nearest = Math.min(attempts.waitMs(), reachability.patienceLeftMs(), mostMs, tickMs, lanes.waitMs())
     const timer = new AbortController()
@@ -140,7 +139,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     if (isPaused) dropKept()
     const permit = kept ?? (await governor.permit(noMore))
     kept = undefined
-    if (isPaused) reachability.excuse(clock.elapsed() - asked)
+    if (isPaused) reachability.excludeWait(clock.elapsed() - asked)
     return permit
   }
 
@@ -153,16 +152,16 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     })
   }
 
-  const overOf =
+  const afterAttempt =
     ({ job }: Attempt) =>
     () => {
       lanes.askAgain(job.feed)
-      endless?.over(job)
+      endless?.onEnd(job)
     }
 
   const begin = async (chosen: Attempt, permit: Permit) => {
     const { route } = chosen.job.request
-    const reason = endless ? undefined : reachability.abandonReason(route)
+    const reason = endless ? undefined : reachability.abandonedReason(route)
     if (reason !== undefined) {
       kept = permit
       await attempts.refuse(chosen, reason)
@@ -170,46 +169,46 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     } else if (reachability.restMs(route) > 0) {
       kept = permit
       attempts.park(chosen)
-    } else run(() => attempts.perform(chosen, permit), overOf(chosen))
+    } else run(() => attempts.perform(chosen, permit), afterAttempt(chosen))
   }
 
-  const askWitness = async (next: NextStep) => {
-    const witness = witnesses.find(({ feed }) => next.kind === 'witness' && feed === next.witness.feed)
+  const sendHealthCheck = async (next: NextStep) => {
+    const check = healthChecks.find(({ feed }) => next.kind === 'health-check' && feed === next.check.feed)
     const permit = await nextPermit()
-    if (permit && witness)
+    if (permit && check)
       run(
-        () => attempts.ask(witness, permit),
+        () => attempts.sendHealthCheck(check, permit),
         () => undefined,
       )
     else permit?.cancel()
   }
 
   /**
-   * While the API may not be asked for everything: a key that may be refused is tried with one request, and an API
-   * that is away or refuses all with one witness at a time. False when anything may be asked.
+   * While the API is silent or refuses everything, sends one health check at a time. The daemon's first request is sent
+   * alone too, since the key may be refused. False when any request may be sent.
    */
-  const isHeldBack = async (): Promise<boolean> => {
+  const handleTrouble = async (): Promise<boolean> => {
     const next = reachability.next()
     const isFirst = endless !== undefined && progress.requests === 0
     if (next.kind === 'any' && !(isFirst && progress.inFlight > 0)) return false
-    if (next.kind === 'lost') stop(reachability.accessGone())
-    else if (next.kind === 'wait') await change(next.ms)
-    else if (progress.inFlight > 0) await change()
+    if (next.kind === 'lost') stop(reachability.accessError())
+    else if (next.kind === 'wait') await waitForChange(next.ms)
+    else if (progress.inFlight > 0) await waitForChange()
     else if (next.kind === 'trial') return false
-    else await askWitness(next)
+    else await sendHealthCheck(next)
     return true
   }
 
-  /** False when nothing is left to do, or the run is over. */
+  /** False when no work is left or the run is over. */
   const step = async (): Promise<boolean> => {
-    const error = reachability.tooLong()
+    const error = reachability.silenceError()
     if (error) {
       stop(error)
       return false
     }
-    if (await isHeldBack()) return true
+    if (await handleTrouble()) return true
     if (progress.inFlight - attempts.unanswered() >= MOST_UNSTORED) {
-      await change()
+      await waitForChange()
       return true
     }
     const permit = await nextPermit()
@@ -223,23 +222,23 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       await begin(chosen, permit)
       return true
     }
-    if (await store.freed()) {
+    if (await store.waitUntilFree()) {
       permit.cancel()
       lanes.askAll()
       return true
     }
     if (attempts.unanswered() > 0) for (const source of sources) source.share?.()
     if (attempts.unanswered() < progress.inFlight) {
-      // What has been answered is about to bring the next request, which had to wait for this permit.
+      // An answer that is about to be stored may create the next request, which then uses this permit.
       kept = permit
-      await change()
+      await waitForChange()
       return true
     }
     permit.cancel()
     const isIdle = progress.inFlight === 0 && attempts.waitMs() === Number.POSITIVE_INFINITY
-    if (isIdle && !endless) return lanes.askAllAgain() || attempts.believe()
-    if (isIdle) attempts.believe()
-    await change()
+    if (isIdle && !endless) return lanes.askAllAgain() || attempts.acceptRefusals()
+    if (isIdle) attempts.acceptRefusals()
+    await waitForChange()
     if (endless) lanes.askAll()
     return true
   }
@@ -247,22 +246,23 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   return {
     progress,
     stop,
-    excuse: reachability.excuse,
+    excludeWait: reachability.excludeWait,
     async run() {
       lanes.askAll()
       reachability.begin()
       try {
-        while (!soft.aborted && stopped === undefined && (await step()));
+        while (!stopNew.aborted && stopped === undefined && (await step()));
       } catch (error) {
-        // What is under way is applied before the warehouse is closed.
+        // The answers in flight are still stored before the warehouse is closed.
         stop(databaseError(error, store.db.name))
       }
       dropKept()
       await queue.onIdle()
-      attempts.giveUp()
+      attempts.endPending()
       reachability.end()
       if (stopped !== undefined) throw stopped
-      if (progress.accepted === 0 && progress.turnedAway > 0 && !soft.aborted) throw reachability.accessGone()
+      if (progress.accepted === 0 && progress.turnedAway > 0 && !stopNew.aborted)
+        throw reachability.accessError()
     },
   }
 }

@@ -2,7 +2,7 @@ import { CATALOG } from '../../catalog/catalog.ts'
 import type { StoredItem } from '../../store/store.ts'
 import type { Lane } from './job.ts'
 
-/** Feeds that read rows of a table one by one, by that table's name. */
+/** By table, the feed that reads its rows one by one. */
 const READS_ROWS_OF: ReadonlyMap<string, string> = new Map(
   CATALOG.flatMap(({ name, feeds }) =>
     Object.entries(feeds).flatMap(([feed, declared]) =>
@@ -13,23 +13,23 @@ const READS_ROWS_OF: ReadonlyMap<string, string> = new Map(
   ),
 )
 
-/** Of one feed; beyond it they have no turn before the others. */
+/** Urgent keys per feed. Further keys are read in the usual order. */
 const MOST_URGENT = 1000
 
 export interface Urgent {
-  /** Keys that an answer in the head lane has just told of, by the item feed that reads them. */
+  /** Keys from recent answers of the head lane, by the item feed that reads them. */
   keys: ReadonlyMap<string, Set<string>>
-  /** Says in which lane the answers are that are applied within `work`. */
+  /** Sets the lane of the answer that `work` applies. */
   inLane<T>(lane: Lane, work: () => T): T
-  /** Has a key read next where the answer that is applied came in the head lane. */
+  /** Makes a key urgent if the answer came in the head lane. */
   add(feed: string, key: string): void
-  /** Has what reads the row one by one read it next, as `add` does, where the row is new. */
+  /** Makes a new row urgent for the feed that reads it, under the same condition. */
   addNewRow(table: string, entry: StoredItem): void
 }
 
 /**
- * What the newest end has just told of is read before all that waits. Kept in memory: each key also stands in the
- * database as a task or as a pending row, so that a restart loses only its turn.
+ * Keys from the newest end are read before all others. They are kept in memory only: each is also in the database as a
+ * task or a pending row, so a restart loses only its priority.
  */
 export function createUrgent(): Urgent {
   const keys = new Map<string, Set<string>>()

@@ -9,7 +9,7 @@ export interface Attempts {
    * False when no attempt has failed since the last call. True once the other program has released the write lock.
    * @throws StopError (75) when that takes longer than a transaction waits for the lock
    */
-  freed(): Promise<boolean>
+  waitUntilFree(): Promise<boolean>
 }
 
 export interface AttemptsDeps {
@@ -34,7 +34,7 @@ export function createAttempts({ db, transaction }: AttemptsDeps): Attempts {
         return undefined
       }
     },
-    async freed() {
+    async waitUntilFree() {
       if (other === undefined) return false
       try {
         await other

@@ -14,7 +14,7 @@ export interface Transaction {
   /** Number of commits so far. A cached result of a query is stale once it has grown. */
   commits(): number
   /** Milliseconds since the running commit or checkpoint began; 0 when none is running. */
-  stuckMs(): number
+  blockedMs(): number
 }
 
 /** How long a commit waits for another connection that writes. parley has one writer, so it is another program's. */
@@ -45,7 +45,7 @@ export interface TransactionDeps {
   /** Checked before each commit and checkpoint. @throws StopError when the file was moved or replaced */
   file?: Pick<FileWatch, 'requireUnmoved'>
   /** Called after each commit or failed try with the milliseconds for which it blocked the event loop. */
-  onHeld?: ((ms: number) => void) | undefined
+  onBlocked?: ((ms: number) => void) | undefined
 }
 
 export function createTransaction({
@@ -54,7 +54,7 @@ export function createTransaction({
   path,
   checkpoints,
   file,
-  onHeld,
+  onBlocked,
 }: TransactionDeps): Transaction {
   let waiting: Waiting[] = []
   let isFlushing = false
@@ -86,7 +86,7 @@ export function createTransaction({
     try {
       return runSome.immediate(batch)
     } finally {
-      onHeld?.(clock.elapsed() - began)
+      onBlocked?.(clock.elapsed() - began)
     }
   }
 
@@ -161,6 +161,6 @@ export function createTransaction({
     })
   return Object.assign(transaction, {
     commits: () => commits,
-    stuckMs: () => (busySince === undefined ? 0 : clock.elapsed() - busySince),
+    blockedMs: () => (busySince === undefined ? 0 : clock.elapsed() - busySince),
   })
 }

@@ -2,8 +2,8 @@ import type { ResourceName } from '../../catalog/resource.ts'
 import type { Prepare, Sqlite } from '../database/connection.ts'
 
 /**
- * How late rows appear: the time from an event to the moment when its row was first seen. The lags are counted in
- * buckets that grow by a constant factor, so that years of them take a few hundred rows.
+ * Counts how late rows appear: the lag from an event to the moment when its row was first seen. The buckets grow by a
+ * constant factor, so years of lags need only a few hundred rows.
  */
 
 export interface Arrivals {
@@ -11,7 +11,7 @@ export interface Arrivals {
   note(resource: ResourceName, lagMs: number): void
 }
 
-/** Rows of one bucket, as `sync_arrivals` has them. */
+/** One row of `sync_arrivals`. */
 export interface LagBucket {
   bucket: number
   rows: number
@@ -29,7 +29,7 @@ export interface LagSummary {
 
 const GROWTH = 1.09
 const SECOND = 1000
-/** Beyond 30 years all lags are one bucket. */
+/** All lags beyond 30 years share one bucket. */
 const LAST_BUCKET = Math.ceil(Math.log(30 * 365 * 86_400) / Math.log(GROWTH))
 
 export function createArrivals(prepare: Prepare): Arrivals {
@@ -51,7 +51,7 @@ export function bucketOf(lagMs: number): number {
   return Math.min(1 + Math.floor(Math.log(lagMs / SECOND) / Math.log(GROWTH)), LAST_BUCKET)
 }
 
-/** What the buckets of one resource say; undefined when nothing was counted. Pure. */
+/** Summarizes the buckets of one resource; undefined without any. Pure. */
 export function summarize(buckets: readonly LagBucket[]): LagSummary | undefined {
   const ordered = [...buckets].sort((a, b) => a.bucket - b.bucket)
   const last = ordered.at(-1)
@@ -69,7 +69,7 @@ export function summarize(buckets: readonly LagBucket[]): LagSummary | undefined
   return { rows, medianMs: quantile(0.5), p99Ms: quantile(0.99), longestMs: last.longest_ms }
 }
 
-/** What was counted so far, for every resource that has something. A database of an older version has nothing. */
+/** The summary of every resource with counted lags. A database of an older version has none. */
 export function readArrivals(db: Sqlite): ReadonlyMap<ResourceName, LagSummary> {
   if (!db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_arrivals'").get()) return new Map()
   const rows = db.prepare('SELECT * FROM sync_arrivals').all() as (LagBucket & { resource: ResourceName })[]

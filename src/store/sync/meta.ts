@@ -1,43 +1,43 @@
-/** Names under which values of the database as a whole stand in `sync_meta`. */
+/** Names of the values in `sync_meta`, which concern the whole database. */
 export const META = {
-  /** By which it is told from every other warehouse; a copy has the same. */
+  /** Unique id of the warehouse. A copy keeps it. */
   identity: 'identity',
-  /** Differences between payloads and declarations that were logged: table, field and kind of each. */
+  /** Logged differences between payloads and declarations: table, field and kind of each. */
   drift: 'drift',
-  /** The fields without a column that each endpoint has shown. */
+  /** The fields without a column that each endpoint has sent. */
   shownFields: 'shown_fields',
-  /** The workspace whose rows it holds, and where they were read. */
+  /** The workspace of the rows, and the API's address. */
   workspace: 'workspace',
-  /** Who writes it, or wrote it last. */
+  /** The process that writes the database, or wrote it last. */
   writer: 'writer',
-  /** What the daemon does now, for people: in `parley status`, on `/readyz` and in systemd's status. */
+  /** The daemon's current state, for `parley status`, `/readyz` and systemd's status. */
   daemonState: 'daemon_state',
-  /** When and how the last backfill that was not cut off ended. */
+  /** When and how the last backfill ended; a killed one does not count. */
   backfillEnd: 'backfill_end',
   learnedRate: 'learned_rate',
   requestsToday: 'requests_today',
-  /** While the API cannot be asked: why, since when and until when; null when it can. */
+  /** Why the API cannot be read, since when, and when the next try is; null while it can be read. */
   unreachable: 'unreachable',
-  /** What the clock of the writer's machine said last, noted each minute. */
+  /** The clock of the writer's machine, stored each minute. */
   clock: 'clock',
-  /** When the last maintenance ended; noted only while this machine's clock agreed with the API's. */
+  /** When the last maintenance ended. Stored only while this machine's clock agreed with the API's. */
   maintainedAt: 'maintained_at',
-  /** When the first maintenance ended: before it no clock was known to be right. */
+  /** When the first maintenance ended. Before it, no clock was known to be right. */
   firstMaintainedAt: 'first_maintained_at',
   /** When content was last purged, by a clock that agreed with the API's. */
   purgedAt: 'erased_at',
-  /** Since when the WAL may hold what was purged. Noted in the transaction that purges. */
+  /** Since when the WAL may hold purged content. Stored in the transaction that purges. */
   logHoldsPurged: 'log_holds_erased',
-  /** Since when free space in the file may hold pieces of what was purged. Noted in the transaction that purges. */
+  /** Since when free space in the file may hold pieces of purged content. Stored in the transaction that purges. */
   fileHoldsPieces: 'file_holds_pieces',
-  /** When the file was last begun to be written anew on the disk. */
+  /** When the last rebuild of the file on disk was started. */
   rebuildTriedAt: 'rebuild_tried_at',
-  /** Folders in which kept snapshots may lie, earlier settings included. */
+  /** Folders that may hold kept snapshots, including those of earlier settings. */
   snapshotFolders: 'snapshot_folders',
-  /** Digest of the declarations that `data_dictionary` was made of. */
+  /** Digest of the declarations from which `data_dictionary` was filled. */
   dictionary: 'dictionary',
-  /** Digest of the questions that `parley_questions` was made of. */
+  /** Digest of the questions from which `parley_questions` was filled. */
   questions: 'questions',
-  /** How the daemon's snapshots came out; null where it makes none any more. */
+  /** Results of the daemon's snapshots; null once it makes none. */
   snapshots: 'snapshots',
 } as const

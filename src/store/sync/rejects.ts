@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import { encodeJson } from '../../json.ts'
 import type { Prepare } from '../database/connection.ts'
 
-/** Items that could not be stored. Nothing received is dropped without a row here. */
+/** Items that could not be stored. Every received item is either stored or has a row here. */
 export interface Rejects {
-  /** The same item again only moves `last_seen_at`. `scope` is the list or record that it came in. */
+  /** Adds an item; for a known one, only updates `last_seen_at`. `scope` is the list or record that contained it. */
   note(
     reject: { resource: string; feed: string; scope: string; item: unknown; reason: string },
     now: string,
   ): void
-  /** Marks what was last seen before `before` as resolved: a complete reading since no longer had it. */
+  /** Resolves items last seen before `before`: a complete pass since then did not show them. */
   resolve(feed: string, scope: string | null, before: string, now: string): void
 }
 

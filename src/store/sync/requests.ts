@@ -13,7 +13,7 @@ const REQUEST_KINDS = ['resync', 'accept-deletions'] as const
 
 export type RequestKind = (typeof REQUEST_KINDS)[number]
 
-/** What other processes ask of the one that writes the warehouse, left in the table `sync_requests`. */
+/** A request from another process to the one that writes the warehouse: a row of `sync_requests`. */
 export interface Request {
   id: number
   kind: RequestKind
@@ -21,15 +21,15 @@ export interface Request {
   askedAt: string
 }
 
-export type Wish = Pick<Request, 'kind' | 'resource'>
+export type NewRequest = Pick<Request, 'kind' | 'resource'>
 
 export interface Requests {
-  /** What is still to be done, in the order in which it was asked. */
+  /** The open requests, oldest first. */
   open(): Request[]
   done(id: number, now: string): void
-  /** Removes what was done before an instant. */
+  /** Removes requests that were done before an instant. */
   forget(before: string): void
-  /** Whether another process has written since this was last asked; true the first time. It costs microseconds. */
+  /** Whether another process has written since the last call; true the first time. It takes microseconds. */
   changedByOthers(): boolean
 }
 
@@ -59,7 +59,7 @@ export function readRequests(db: Sqlite): Request[] {
   return takesRequests(db) ? openRequests(sql => db.prepare<unknown[]>(sql)) : []
 }
 
-/** What a newer version may ask for is left to it. */
+/** Unknown requests of a newer version stay open. */
 function openRequests(prepare: Prepare): Request[] {
   const rows = prepare(
     `SELECT id, kind, resource, asked_at AS askedAt FROM sync_requests
@@ -74,22 +74,26 @@ function takesRequests(db: Sqlite): boolean {
   return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_requests'").get() !== undefined
 }
 
-/** The writer's transactions are short, but there may be many. */
+/** The writer's transactions are short, but there may be many of them. */
 const PATIENCE_MS = 10_000
 const PAUSE_MS = 50
 
 /**
- * Leaves a wish for the process that writes the warehouse, and tells which that is, as far as it is known. A wish
- * that is still to be done is not left twice.
- * @throws StopError 73 when the database may not be written, 75 when it is busy or its writer takes no requests
+ * Stores a request for the process that writes the warehouse, unless the same request is open. Returns that process, if
+ * it is known.
+ * @throws StopError 73 when the database may not be written, 75 when it is busy or its writer supports no requests
  */
-export async function askWriter(path: string, wish: Wish, clock: Clock): Promise<Writer | undefined> {
+export async function askWriter(
+  path: string,
+  request: NewRequest,
+  clock: Clock,
+): Promise<Writer | undefined> {
   const file = resolvedPath(path)
-  // Closed last, since a reader leaves the -wal and -shm in place, also when the writer has ended meanwhile.
+  // Closed last: a reader keeps the -wal and -shm files, even if the writer has ended meanwhile.
   const reader = openDatabase({ path: file, readonly: true })
   try {
-    if (!takesRequests(reader)) throw unheard(file)
-    await insert(file, wish, clock)
+    if (!takesRequests(reader)) throw requestsUnsupported(file)
+    await insert(file, request, clock)
     return writerOf(reader)
   } catch (error) {
     throw databaseError(error, file)
@@ -99,15 +103,15 @@ export async function askWriter(path: string, wish: Wish, clock: Clock): Promise
 }
 
 function writerOf(db: Sqlite): Writer | undefined {
-  const said = db.prepare("SELECT value FROM sync_meta WHERE key = 'writer'").pluck().get()
-  return typeof said === 'string' ? (JSON.parse(said) as Writer) : undefined
+  const value = db.prepare("SELECT value FROM sync_meta WHERE key = 'writer'").pluck().get()
+  return typeof value === 'string' ? (JSON.parse(value) as Writer) : undefined
 }
 
-async function insert(file: string, { kind, resource }: Wish, clock: Clock): Promise<void> {
-  // Not opened as the writer would, who makes tables and views: those belong to the process that holds the lock.
+async function insert(file: string, { kind, resource }: NewRequest, clock: Clock): Promise<void> {
+  // Not `openWarehouse`, which creates tables and views: only the process with the lock may do that.
   const db = new Database(file, { fileMustExist: true, timeout: 100 })
   try {
-    // A checkpoint could take long, and is the writer's.
+    // A checkpoint may take long and is the writer's task.
     db.pragma('wal_autocheckpoint = 0')
     const ask = db.prepare(
       `INSERT INTO sync_requests (kind, resource, asked_at) SELECT @kind, @resource, @now
@@ -130,10 +134,10 @@ async function insert(file: string, { kind, resource }: Wish, clock: Clock): Pro
   }
 }
 
-function unheard(file: string): StopError {
-  return new StopError(`${file} is being written by an older version of parley, which takes no requests`, {
+function requestsUnsupported(file: string): StopError {
+  return new StopError(`${file} is open in an older version of parley, which does not support this command`, {
     code: 'database-locked',
-    hint: 'Wait for it or stop it, then run this again.',
+    hint: 'Stop that process or wait until it ends, then run this command again.',
     exitStatus: EXIT_STATUS.unfinished,
   })
 }

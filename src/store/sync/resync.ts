@@ -3,14 +3,14 @@ import type { Feed, ItemFeed, ResourceName } from '../../catalog/resource.ts'
 import { quote } from '../database/sql.ts'
 import type { Store } from '../store.ts'
 
-/** What was marked to be read again. */
+/** A resource that was marked to be read again. */
 export interface Marked {
   resource: ResourceName
   /** Single reads, one request each. */
   reads: number
 }
 
-/** Read again together with a resource: what has no list of its own, but is a part of its rows. */
+/** Resources that are read again together with another one: they have no list, but depend on its rows. */
 const PARTS: Readonly<Partial<Record<ResourceName, readonly ResourceName[]>>> = {
   collections: ['collection_meetings'],
   messages: ['message_bodies'],
@@ -23,8 +23,8 @@ export function resourceWithParts(resource: ResourceName): readonly ResourceName
 }
 
 /**
- * Marks resources to be read from the start, as if they never had been: what was noted of their lists is forgotten,
- * and what is read singly falls due. No row is touched. To be called inside a transaction.
+ * Marks resources to be read from the start: removes the checkpoints of their lists and makes their single reads due.
+ * Rows stay as they are. To be called inside a transaction.
  */
 export function markForResync(
   store: Pick<Store, 'prepare' | 'segments' | 'state'>,
@@ -50,7 +50,7 @@ export function markForResync(
   })
 }
 
-/** What is noted of a timeline is one span without ends, so that its axis is tiled at every instant. */
+/** A timeline keeps one segment without ends, since its segments have to cover the whole time axis. */
 function forgetLists(
   { prepare, segments }: Pick<Store, 'prepare' | 'segments'>,
   id: string,
@@ -61,7 +61,7 @@ function forgetLists(
   if (feed.mode === 'timeline') segments.add({ feed: id, scope: '', from: null, to: null })
 }
 
-/** Which rows were read singly before, where no task is kept for them once they were. */
+/** The rows that were read singly before, for feeds that keep no task after the read. */
 const WAS_READ: Readonly<Partial<Record<ItemFeed['stores'], string>>> = {
   body: "text_state <> 'pending'",
   transcript: "transcript_state <> 'pending' AND access = 'open'",

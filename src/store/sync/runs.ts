@@ -1,7 +1,7 @@
 import type { ResourceName } from '../../catalog/resource.ts'
 import type { Prepare } from '../database/connection.ts'
 
-/** What a process did for a resource: one row of `sync_runs`. */
+/** The counts of one process's work on a resource: a row of `sync_runs`. */
 export interface RunCounts {
   requests: number
   throttled: number
@@ -13,7 +13,7 @@ export interface RunCounts {
 export interface Runs {
   begin(resource: ResourceName, lane: string, now: string): number
   end(id: number, end: { outcome: RunOutcome; counts: RunCounts; error?: string; now: string }): void
-  /** Closes runs whose process died. */
+  /** Closes the runs of processes that were killed. */
   closeInterrupted(now: string): void
 }
 

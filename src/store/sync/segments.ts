@@ -1,9 +1,9 @@
 import type { Prepare } from '../database/connection.ts'
 
 /**
- * The checkpoints of all lists. A segment is one list query with its checkpoint: a span of event time of a timeline, a
- * period of a log, or the whole of a snapshot (one for each scope). The segments of a timeline tile the time axis: the
- * oldest has no `from`, the newest no `to`.
+ * A list query with its checkpoint: a span of event time of a timeline, a period of a log, or a whole snapshot (one for
+ * each scope). The segments of a timeline cover the time axis without gaps: the oldest has no `from`, the newest no
+ * `to`.
  */
 export interface Segment {
   id: number
@@ -11,55 +11,53 @@ export interface Segment {
   scope: string
   from: string | null
   to: string | null
-  /** The exact query that gave the cursor; a cursor is used with no other. */
+  /** The exact query of the cursor. A cursor is valid only with its own query. */
   query: Readonly<Record<string, string>> | null
   /** Parameters of the next page; null before the first and after the last. */
   cursor: Readonly<Record<string, string>> | null
-  /** Start of the pass under way, by the server's clock. */
+  /** Start of the current pass, by the server's clock. */
   passStartedAt: string | null
   passRound: number | null
   pages: number
   rows: number
-  /** Event time of the last row that the pass has had, and the keys that it saw at that very instant. */
+  /** Event time of the last row of the pass, and the keys that it saw at that instant. */
   edgeAt: string | null
   edgeKeys: readonly string[]
   totalSize: number | null
-  /** How often this pass had to begin again without getting any further. */
+  /** How often this pass has restarted without progress. */
   restarts: number
   /** Start of the last pass that reached the end, by the server's clock. */
   listedAt: string | null
   /** The round in which that pass began. */
   listedRound: number
   closed: boolean
-  /** Since when this workspace does not offer the list; no part of the whole as long as it does not. */
+  /** Since when the list is unavailable. Meanwhile the resource can be complete without it. */
   unavailableSince: string | null
-  /** Requests for it that failed, since one of full size was answered. */
+  /** Failed requests since the last answer of full size. */
   attempts: number
-  /** It could not be read and is put off: not asked for before this instant, by this machine's clock. */
+  /** After a failure, the segment is not read before this instant, by this machine's clock. */
   retryAt: string | null
-  /** How long the last pass took that one process made from its first page to its last; null when none did. */
+  /** Duration of the last pass that a single process made from first to last page; null when there is none. */
   passMs: number | null
 }
 
 export interface Segments {
   /** Newest first. */
   of(feed: string, scope?: string): Segment[]
-  /** As it is stored now; undefined when it is there no more. */
+  /** As it is stored now; undefined once it was removed. */
   find(id: number): Segment | undefined
   add(segment: Pick<Segment, 'feed' | 'scope' | 'from' | 'to'>): Segment
   save(segment: Segment): void
   remove(segment: Segment): void
-  /**
-   * Cuts a segment at an instant within it: the newer part keeps the row, the older is new. Both ends are inclusive.
-   */
+  /** Cuts a segment at an instant within it. Returns the older part, a new row. Both ends are inclusive. */
   cut(segment: Segment, at: string): Segment
-  /** What is put off may be asked for again at once. */
+  /** Ends the waits after failures. */
   retryNow(feed: string): void
-  /** This machine's clock was set back: what is put off moves with it. */
+  /** Moves the waits after failures back with this machine's clock. */
   moveBack(ms: number, now: string): void
-  /** Makes two neighbours one, which was last listed when the one that waits longer was. Returns it. */
+  /** Joins two neighbours and returns the result, which has the earlier `listedAt` of both. */
   join(newer: Segment, older: Segment): Segment
-  /** Everything newer than this was listed or passed; null when the whole axis was, undefined when nothing. */
+  /** Everything newer than this instant was listed, or waits after a failure. Null: the whole axis; undefined: nothing. */
   listedDownTo(feed: string): string | null | undefined
 }
 
@@ -225,7 +223,7 @@ export function createSegments(prepare: Prepare): Segments {
     listedDownTo(feed) {
       let reached: string | null | undefined
       for (const segment of segmentsOf(feed)) {
-        // What is put off may never be read, and nothing older waits for it.
+        // A segment that waits after a failure may never be read, so it does not hold up older rows.
         if (segment.listedAt === null && segment.retryAt === null) return segment.edgeAt ?? reached
         reached = segment.from
       }

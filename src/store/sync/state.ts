@@ -3,12 +3,12 @@ import { safeText } from '../../harmless.ts'
 import type { Prepare } from '../database/connection.ts'
 import { META } from './meta.ts'
 
-/** What is known of each resource as a whole, and a few values of the database as a whole. */
+/** The state of a resource: a row of `sync_resources`. */
 export interface ResourceState {
   resource: ResourceName
-  /** Rounds count the complete readings of a resource; 0 before the first. */
+  /** Number of the current round; 0 before the first. */
   round: number
-  /** True from a round's begin until all its feeds have ended, be it in a later process. */
+  /** True from the start of a resumable round until all its feeds have ended, possibly in a later process. */
   roundOpen: boolean
   roundStartedAt: string | null
   firstCompleteAt: string | null
@@ -16,61 +16,61 @@ export interface ResourceState {
   failingSince: string | null
   reason: string | null
   heldSince: string | null
-  /** The round that is to confirm what was held back. */
+  /** The round that confirms the held-back deletions. */
   heldRound: number | null
-  /** Rows deleted that the mass-deletion guard still counts. */
+  /** Deleted rows that the mass-deletion guard still counts. */
   deletedInRound: number
 }
 
 export interface State {
   get(resource: ResourceName): ResourceState
-  /** False until the resource was complete once; kept in memory, since it is asked for with every request. */
+  /** False until the resource has been complete once. Cached, since every request reads it. */
   wasComplete(resource: ResourceName): boolean
-  /** Only a round that is resumable is open: a backfill goes on with it. Returns its number. */
+  /** Begins a round and returns its number. Only a resumable round is open, so the next backfill continues it. */
   beginRound(
     resource: ResourceName,
     kind: 'resumable' | 'timed',
     options: { at: string; confirming: boolean },
   ): number
   /**
-   * A round that reached its end; `asOf` is its begin by the server's clock. Deletions that were counted since
-   * `deletionsSince` or later go on counting in the mass-deletion guard.
+   * Ends a round; `asOf` is its start by the server's clock. The mass-deletion guard keeps counting deletions whose
+   * count began after `deletionsSince`.
    */
   endRound(
     resource: ResourceName,
     end: { complete: boolean; asOf: string; now: string; deletionsSince: string },
   ): void
-  /** The resource is to be read from the start, as if it never had been complete. */
+  /** Resets the resource as if it had never been complete. */
   restart(resource: ResourceName): void
-  /** A run without a fault. */
+  /** Records a run without a failure. */
   succeeded(resource: ResourceName, now: string): void
   fresh(resource: ResourceName, asOf: string): void
   failing(resource: ResourceName, reason: string, now: string): void
   unavailable(resource: ResourceName, reason: string, now: string): void
-  /** Clears what an earlier run found wrong, with an optional remark that stays in view. */
+  /** Clears a failure. `reason` is an optional remark that `sync_status` shows. */
   healthy(resource: ResourceName, reason?: string | null): void
   hold(resource: ResourceName, since: string | null): void
-  /** Counts rows that were deleted, for the mass-deletion guard. */
+  /** Counts deleted rows for the mass-deletion guard. */
   deleted(resource: ResourceName, rows: number, now: string): void
-  /** The guard counts no rows that were deleted so far. */
+  /** Resets that count. */
   forgetDeleted(resource: ResourceName): void
   nextRun(resource: ResourceName, at: string | null): void
-  /** Whether the API has answered a run that wrote this warehouse. */
+  /** Whether the API has ever answered a run that wrote this warehouse. */
   wasEverAnswered(): boolean
-  /** Noted for the views and for other processes; taken back with undefined. */
+  /** Stores the trouble for the views and other processes; undefined clears it. */
   noteUnreachable(noted: UnreachableNote | undefined): void
   meta(key: string): string | undefined
   setMeta(key: string, value: string): void
   forgetMeta(key: string): void
 }
 
-/** Why the writer cannot ask the API at present. */
+/** Why the writer cannot read the API now. */
 export interface UnreachableNote {
   kind: 'silent' | 'refused' | 'asked-to-wait'
   reason: string
   since: string
   next_try_at: string
-  /** Those that are not read meanwhile. */
+  /** The resources that are not read meanwhile. */
   resources: readonly ResourceName[]
 }
 
@@ -219,7 +219,7 @@ export function createState(prepare: Prepare): State {
   }
 }
 
-/** A row for every resource from the start, so that `sync_status` always has them all. */
+/** Adds a row for every resource, so that `sync_status` always shows all of them. */
 export function seedResources(prepare: Prepare): void {
   const insert = prepare('INSERT OR IGNORE INTO sync_resources (resource) VALUES (?)')
   for (const resource of RESOURCE_NAMES) insert.run(resource)

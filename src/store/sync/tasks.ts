@@ -1,12 +1,12 @@
 import type { Prepare } from '../database/connection.ts'
 import { inRange, type KeyRange } from '../deletions/seen.ts'
 
-/** Reads of single keys that are to be made: first reads, retries, probes and re-reads. A restart forgets none. */
+/** A pending read of a single key: a first read, retry, probe or re-read. Stored, so that a restart loses none. */
 export interface Task {
   feed: string
   scope: string
   key: string
-  /** Event time of what is read, for newest first. */
+  /** Event time of the record, to read the newest first. */
   sortAt: string | null
   dueAt: string
   attempts: number
@@ -20,55 +20,56 @@ export interface TaskKey {
   key: string
 }
 
-/** By event time, or by the time since when they are due. */
+/** By event time, or by due time. */
 export type TaskOrder = 'newest' | 'longest-due'
 
 export interface DueQuery {
   feed: string
-  /** Keys that were read in this round already are not read again. */
+  /** Leaves out keys that this round has read already. */
   round: number
-  /** True to read all of them again each round; else only those that wait for the API or are due at `now`. */
+  /** True to read all keys again each round; else only those that wait for the API or are due at `now`. */
   everyRound: boolean
   now: string
-  /** Leaves out what is known to have happened before. */
+  /** Leaves out keys with an earlier event time. */
   since: string | null
   limit: number
-  /** Scopes that cannot be asked for now; none where it is not given. */
+  /** Scopes that cannot be read now; default none. */
   exceptScopes?: readonly string[]
-  /** Pattern of GLOB that the keys have to match; every key does where it is not given. */
+  /** GLOB pattern that the keys have to match; default any key. */
   keys?: string
 }
 
 export interface Tasks {
   /** Adds a first read; an existing task is left as it is. */
   add(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
-  /** Has a key read as soon as possible, whether it was read before or not. */
+  /** Makes a key due at once, whether it was read before or not. */
   demand(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
-  /** Has a key read at a time, whether it was read before or not; in a backfill too. */
+  /** Makes a key due at a time, whether it was read before or not. A backfill reads it then too. */
   askAt(task: TaskKey & { dueAt: string }): void
-  /** When the last of the probes, and of what `askAt` has noted, of these resources falls due in a span of time. */
+  /** The last due time, within a span, of these resources' probes and of their keys from `askAt`. */
   latestAsked(resources: readonly string[], span: { after: string; upTo: string }): string | undefined
+  /** The tasks that are due in a round of a backfill. */
   due(query: DueQuery): Task[]
-  /** What is due by the time that was noted. */
+  /** The tasks that are due by their time. */
   dueBy(query: Omit<DueQuery, 'round' | 'everyRound'> & { first: TaskOrder }): Task[]
-  /** When the first task of a feed is due, but for those of scopes that cannot be asked for now. */
+  /** When the first task of a feed is due, without those of the given scopes. */
   nextDue(feed: string, exceptScopes: readonly string[]): string | undefined
-  /** Whether a key of the feed is due that was never asked for, or that is to be asked for anew. */
+  /** Whether a first read, or a read that `demand` asked for, is due. */
   hasFirst(feed: string, now: string, exceptScopes: readonly string[]): boolean
   find(task: TaskKey): Task | undefined
-  /** Notes that a key was read in a round and when it is due again. */
+  /** Records that a key was read in a round, and when it is due again. */
   done(task: TaskKey, next: Reread): void
   remove(task: TaskKey): void
   /** Removes the tasks of these keys. Returns the keys that had one. */
   removeAll(feed: string, scope: string, keys: readonly string[]): string[]
-  /** Removes the tasks of all other keys of a range. */
+  /** Removes the tasks of all other keys in a range. */
   keepOnly(feed: string, scope: string, keys: readonly string[], range: KeyRange): void
-  /** Leaves a whole scope alone for this round. */
+  /** Skips all tasks of a scope in this round. */
   skipScope(feed: string, scope: string, next: Pick<Reread, 'round' | 'dueAt'>): void
   countDue(feed: string, now: string): number
-  /** This machine's clock was set back: what is not due yet moves with it. */
+  /** Moves future due times back with this machine's clock. */
   moveBack(ms: number, now: string): void
-  /** Keys that wait for something that the API has not ready yet. */
+  /** Number of keys whose content the API has not ready yet. */
   countWaiting(feed: string): number
 }
 
@@ -81,10 +82,10 @@ export interface Reread {
   sortAt?: string | null
 }
 
-/** The round of a task that a backfill too reads at its due time, and not because a new round has begun. */
+/** The round of tasks that even a backfill reads at their due time, and not in each round. */
 export const BY_DUE_TIME = -1
 
-/** Longer than any interval, also when the owner has stretched them. */
+/** Longer than any interval, however it is scaled. */
 const LONGEST_DELAY_MS = 10 * 365 * 86_400_000
 
 const ORDERS: Readonly<Record<TaskOrder, string>> = { newest: 'sort_at DESC', 'longest-due': 'due_at' }
@@ -111,8 +112,8 @@ const toTask = (row: TaskRow): Task => ({
   waiting: row.waiting === 1,
 })
 
-/** The values of a query, with what it leaves open. */
-function chosenBy<Q extends Pick<DueQuery, 'exceptScopes' | 'keys'>>(query: Q) {
+/** The parameters of a query, with its defaults. */
+function parametersOf<Q extends Pick<DueQuery, 'exceptScopes' | 'keys'>>(query: Q) {
   return { ...query, keys: query.keys ?? null, exceptScopes: JSON.stringify(query.exceptScopes ?? []) }
 }
 
@@ -136,7 +137,7 @@ export function createTasks(prepare: Prepare): Tasks {
   ).pluck()
   const isAsked = `(@since IS NULL OR sort_at IS NULL OR sort_at >= @since) AND (@keys IS NULL OR key GLOB @keys)
      AND scope NOT IN (SELECT value FROM json_each(@exceptScopes))`
-  // Ranges of an index joined by UNION ALL: with OR, SQLite would walk every task of the feed.
+  // Ranges of an index joined by UNION ALL: with OR, SQLite would scan every task of the feed.
   const select = (order: TaskOrder, index: string, ...conditions: readonly string[]) => {
     const ranges = conditions.map(
       condition =>
@@ -154,7 +155,7 @@ export function createTasks(prepare: Prepare): Tasks {
      WHERE feed = @feed AND round < @round AND round > ${BY_DUE_TIME} AND waiting AND (waiting OR round = 0) AND ${isAsked}
      UNION ALL ${select('newest', 'sync_tasks_by_due', `due_at <= @now AND round < @round AND (NOT waiting OR round = ${BY_DUE_TIME})`)}`,
   )
-  // Nothing is ever put off for so long: such a time was noted by a clock that was far ahead.
+  // No wait is this long: a clock that was far ahead stored such a time, so the task is due.
   const dueIn = (order: TaskOrder) =>
     prepare(select(order, 'sync_tasks_by_due', 'due_at <= @now', 'due_at > @never'))
   const dueBy = { newest: dueIn('newest'), 'longest-due': dueIn('longest-due') }
@@ -201,10 +202,10 @@ export function createTasks(prepare: Prepare): Tasks {
       demand.run(feed, scope, key, sortAt, dueAt)
     },
     due: ({ everyRound, ...query }) =>
-      ((everyRound ? everyOne : waitingOrDue).all(chosenBy(query)) as TaskRow[]).map(toTask),
+      ((everyRound ? everyOne : waitingOrDue).all(parametersOf(query)) as TaskRow[]).map(toTask),
     dueBy: ({ first, ...query }) => {
       const never = new Date(Date.parse(query.now) + LONGEST_DELAY_MS).toISOString()
-      return (dueBy[first].all({ ...chosenBy(query), never }) as TaskRow[]).map(toTask)
+      return (dueBy[first].all({ ...parametersOf(query), never }) as TaskRow[]).map(toTask)
     },
     nextDue: (feed, exceptScopes) => nextDue.get(feed, JSON.stringify(exceptScopes)) as string | undefined,
     hasFirst: (feed, now, exceptScopes) => first.get(feed, now, JSON.stringify(exceptScopes)) !== undefined,

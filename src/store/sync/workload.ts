@@ -2,22 +2,22 @@ import type { Feed, ItemFeed, Resource } from '../../catalog/resource.ts'
 import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
 
-/** How much of a resource's round is done and how much is known to be left, for showing progress. Only reads. */
+/** The done and the remaining part of a resource's round, to show progress. Only reads. */
 export interface Workload {
-  /** Rows of the lists that this round has read. */
+  /** Rows of the lists in this round. */
   lists?: Share & {
-    /** True when every list was read to its end. */
+    /** True when every list was read completely. */
     ended: boolean
   }
-  /** Things read one by one. */
+  /** Single reads. */
   items?: Share
 }
 
 export interface Share {
   done: number
-  /** Undefined where it is not known. */
+  /** Undefined when it is unknown. */
   total: number | undefined
-  /** True where the total is the number of rows that there were before. */
+  /** True when the total is the number of rows stored before. */
   isGuess: boolean
 }
 
@@ -25,11 +25,11 @@ export interface WorkloadQuestion {
   resource: Resource
   round: number
   now: string
-  /** False in the first round, when what is stored says nothing about the whole. */
+  /** False in the first round, when the stored rows say nothing about the total. */
   readBefore: boolean
 }
 
-/** Some of the counts go through an index of all rows: ask at most every few seconds, and more rarely when it is slow. */
+/** Some counts scan an index of all rows: call it at most every few seconds, and more rarely when it is slow. */
 export type ReadWorkload = (question: WorkloadQuestion) => Workload
 
 export function createWorkload(prepare: Prepare): ReadWorkload {
@@ -47,7 +47,7 @@ export function createWorkload(prepare: Prepare): ReadWorkload {
     `SELECT count(*) FROM sync_tasks WHERE feed = @feed AND round > 0 AND round < @round
        AND (waiting OR due_at <= @now)`,
   ).pluck()
-  /** Rows of before, counted once: from then on the lists' own numbers tell. */
+  /** By table, the rows before this round, counted once. */
   const known = new Map<string, number>()
 
   const rowsBefore = (table: string) => {
@@ -63,7 +63,7 @@ export function createWorkload(prepare: Prepare): ReadWorkload {
   const listShare = (id: string, feed: Feed, { round, readBefore }: WorkloadQuestion): ListShare => {
     const { done, segments, open, size } = lists.get({ feed: id, round }) as ListsRow
     const ended = segments > 0 && open === 0
-    // A log is not read again as a whole, so what there was says nothing.
+    // A log is not read again completely, so its stored rows say nothing about the total.
     const guess = readBefore && feed.mode !== 'periodic' ? Math.max(done, rowsBefore(feed.table)) : undefined
     return { done, ended, total: ended ? done : (size ?? guess), isGuess: !ended && size === null }
   }

@@ -2,8 +2,8 @@ import type { TimelineFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
+import { isNewEnough } from '../../schedule/due-segments.ts'
 import { DAY, MINUTE } from '../../schedule/intervals.ts'
-import { isWanted } from '../../schedule/wanted.ts'
 import { cutOff } from '../pass.ts'
 
 /**
@@ -34,7 +34,7 @@ export function tileByAge(
   const { segments } = context.store
   const now = context.server.now()
   const movable = (segment: Segment) =>
-    isWanted({ feed }, segment, context.options) &&
+    isNewEnough({ feed }, segment, context.options) &&
     segment.listedAt !== null &&
     segment.passStartedAt === null &&
     segment.attempts === 0 &&

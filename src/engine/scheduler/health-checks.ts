@@ -1,20 +1,20 @@
-import type { Witness } from '../../api/reach.ts'
+import type { HealthCheck } from '../../api/reach.ts'
 import type { Feed, Resource, ResourceName } from '../../catalog/resource.ts'
 
-export interface ListWitness extends Witness {
+export interface ListHealthCheck extends HealthCheck {
   resource: ResourceName
 }
 
 /**
- * One cheap request for each chosen list that can be asked for without knowing anything else. The access log is left
- * out: its request needs a period, and many workspaces do not offer it.
+ * One cheap request for each chosen list that needs no ids. The access log is left out: its request needs a period, and
+ * many workspaces do not offer it.
  */
-export function witnessesOf(resources: readonly Resource[]): ListWitness[] {
+export function healthChecksOf(resources: readonly Resource[]): ListHealthCheck[] {
   return resources.flatMap(({ name, feeds }) =>
     Object.entries(feeds).flatMap(([feed, declared]) => {
-      const asked = requestOf(declared)
-      if (asked === undefined) return []
-      const { path, query } = asked
+      const list = requestOf(declared)
+      if (list === undefined) return []
+      const { path, query } = list
       return [
         {
           resource: name,
@@ -31,6 +31,6 @@ function requestOf(feed: Feed): { path: string; query?: Readonly<Record<string, 
   if (feed.mode !== 'timeline' && feed.mode !== 'snapshot') return undefined
   if (feed.mode === 'snapshot' && feed.scope) return undefined
   const { path, paging, query } = feed.list
-  // A list whose paging is not stated is asked with no assumption.
+  // A list of unknown paging is requested without a limit, since it may not accept one.
   return paging === 'any' ? { path, ...(query && { query }) } : { path, query: { ...query, limit: '1' } }
 }

@@ -8,15 +8,15 @@ export function isDueInRound({ closed, listedRound }: Segment, round: number): b
   return !closed && listedRound < round
 }
 
-/** How long until what could not be read is asked for again, in ms. */
+/** How long a failed segment still waits, in ms; 0 when it does not. */
 export function putOffMs({ retryAt }: Segment, { clock, options }: EngineContext): number {
   const waitMs = retryAt === null ? 0 : Math.max(0, Date.parse(retryAt) - clock.now())
-  // A longer one was noted by a clock that was far ahead.
+  // A clock that was far ahead stored a longer wait.
   return waitMs <= longestWaitMs(options) ? waitMs : 0
 }
 
-/** What lies before the owner's bound is not read. */
-export function isWanted(
+/** Segments entirely before `sync.since` are not read. */
+export function isNewEnough(
   { feed }: Pick<ListOf, 'feed'>,
   { to }: Segment,
   { since }: Pick<EngineOptions, 'since'>,

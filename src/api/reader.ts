@@ -12,13 +12,13 @@ import { failureText, permitResult } from './verdict.ts'
  * Sends one request after another, with retries, for commands that read from the API without storing anything. The
  * client, the governor and the retry rules are those of a backfill.
  */
-export interface Asker {
+export interface ApiReader {
   /**
-   * @param read converts the answer. When it throws a RetryError, the request is retried.
+   * @param parse converts the answer. When it throws a RetryError, the request is retried.
    * @throws StopError 77 when the key is refused, 69 when the API does not answer, 75 when `api.max_requests_per_day` is
    *   reached; the signal's reason when it is aborted
    */
-  ask<T>(request: ApiRequest, read: (value: unknown) => T): Promise<Reply<T>>
+  read<T>(request: ApiRequest, parse: (value: unknown) => T): Promise<Reply<T>>
   /** Requests sent so far, including retries. */
   used(): number
   /** Mean response time in ms; undefined before the first answer. */
@@ -39,7 +39,7 @@ export type Reply<T> =
   /** No answer after all retries, or a fault that is not retried. */
   | { kind: 'failed'; code: string; message: string; hint?: string; isForeign?: boolean }
 
-export interface AskerDeps {
+export interface ApiReaderDeps {
   client: Client
   governor: Governor
   clock: Clock
@@ -58,7 +58,7 @@ const FIRST_CONNECTION_MS = 10_000
 
 const NOTICED_PAUSE_MS = 3000
 
-export function createAsker(deps: AskerDeps): Asker {
+export function createApiReader(deps: ApiReaderDeps): ApiReader {
   const { client, governor, clock, signal, maxAttempts: mostAttempts = Number.POSITIVE_INFINITY } = deps
   let used = 0
   let answers = 0
@@ -98,7 +98,7 @@ export function createAsker(deps: AskerDeps): Asker {
   return {
     used: () => used,
     answerMs: () => (answers === 0 ? undefined : answerMs / answers),
-    async ask(request, read) {
+    async read(request, parse) {
       for (let attempt = 1; ; ) {
         const sent = await sendOnce(request)
         noteSilence(sent)
@@ -106,7 +106,7 @@ export function createAsker(deps: AskerDeps): Asker {
           answers += 1
           answerMs += sent.durationMs
         }
-        const outcome = outcomeOf(sent, read, client.access)
+        const outcome = outcomeOf(sent, parse, client.access)
         if (!('cause' in outcome)) return outcome
         const decision = retryDecision({ ...outcome, attempt }, deps.random)
         const countsAsAttempt = outcome.cause !== 'throttled' && outcome.cause !== 'unreachable'
@@ -124,7 +124,7 @@ interface TryAgain {
   failed: Extract<Reply<never>, { kind: 'failed' }>
 }
 
-function outcomeOf<T>(sent: Sent, read: (value: unknown) => T, access: ApiAccess): Reply<T> | TryAgain {
+function outcomeOf<T>(sent: Sent, parse: (value: unknown) => T, access: ApiAccess): Reply<T> | TryAgain {
   if (sent.kind === 'unauthorized') throw unauthorized(access, sent.message)
   if (sent.kind === 'refused') {
     const { status, message, isForeign } = sent
@@ -138,7 +138,7 @@ function outcomeOf<T>(sent: Sent, read: (value: unknown) => T, access: ApiAccess
   }
   const { serverTime, startedAt, durationMs } = sent
   try {
-    return { kind: 'answer', value: read(sent.value), serverTime, localTime: startedAt + durationMs / 2 }
+    return { kind: 'answer', value: parse(sent.value), serverTime, localTime: startedAt + durationMs / 2 }
   } catch (error) {
     if (!(error instanceof ParleyError)) throw error
     const { code, message, hint } = error
