@@ -48,7 +48,9 @@ describe('a resource whose newest end is not read', () => {
     await look()
     expect(stateOf(trial, 'activities')).toBe('failing')
     const [reason] = trial.column("SELECT reason FROM sync_status WHERE resource = 'activities'")
-    expect(reason).toMatch(/^activities\.list: not read within twice its interval \(last read .*Z\)$/)
+    expect(reason).toMatch(
+      /^activities\.list: not read within twice its interval \(last complete pass: .*Z\)$/,
+    )
     await settle()
     expect(stateOf(trial, 'activities')).toBe('failing')
 

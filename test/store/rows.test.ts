@@ -149,9 +149,9 @@ describe('a child that cannot be stored', () => {
     expect(store.column('SELECT id FROM playbook_talk_points')).toEqual(['a'])
     expect(store.column('SELECT name FROM playbooks')).toEqual(['x'])
     expect(rejected).toEqual([
-      'playbook_talk_points: The item has no identity: id is missing or not text',
-      'playbook_talk_points: The item repeats the key of an earlier item in its list',
-      'playbook_talk_points: The item is not an object',
+      'playbook_talk_points: no identity: id is missing or not text',
+      'playbook_talk_points: repeated within its parent',
+      'playbook_talk_points: not an object',
     ])
   })
 })

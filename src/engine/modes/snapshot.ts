@@ -328,11 +328,7 @@ export function storeItems(
   const keys = page.items.flatMap(item => {
     const key = keyOf(item, feed.keyFields)
     if (key === undefined)
-      report.reject(
-        feed.table,
-        item,
-        `The item has no identity: ${feed.keyFields.join(' or ')} is missing or not text`,
-      )
+      report.reject(feed.table, item, `no identity: ${feed.keyFields.join(' or ')} is missing or not text`)
     return key === undefined ? [] : [{ key, sortAt: timeOf(item, feed.timeField) }]
   })
   context.counts(resource.name).rowsRead += keys.length

@@ -119,7 +119,7 @@ function parseRow(
 ): ParsedRow | undefined {
   const { table } = compiled
   if (!isFields(item)) {
-    work.report.reject(table.name, item, 'The item is not an object', work.within)
+    work.report.reject(table.name, item, 'not an object', work.within)
     return undefined
   }
   const cells = compiled.columns.map(([, column]) => givenCell(column, work, setting))
@@ -130,7 +130,7 @@ function parseRow(
     work.report.reject(
       table.name,
       'received' in setting ? setting.received : item,
-      `The item has no identity: ${compiled.columns[missing]?.[0]} is missing or not text`,
+      `no identity: ${compiled.columns[missing]?.[0]} is missing or not text`,
       work.within,
     )
     return undefined
@@ -219,12 +219,7 @@ function parseList(compiled: CompiledChild, list: readonly unknown[], place: Pla
     if (!row) return
     const key = compiled.key.map(index => row.cells[index]).join('\u0000')
     if (seen.has(key)) {
-      place.work.report.reject(
-        compiled.table.name,
-        item,
-        'The item repeats the key of an earlier item in its list',
-        place.work.within,
-      )
+      place.work.report.reject(compiled.table.name, item, 'repeated within its parent', place.work.within)
       return
     }
     seen.add(key)

@@ -5,7 +5,7 @@ import { routeTemplates } from '../../../src/simulator/http/routes.ts'
 import type { TruthKind } from '../../../src/simulator/world/truth.ts'
 import { newFolder } from '../../support/parley-process.ts'
 import { until } from '../../support/until.ts'
-import type { Draw } from '../../torture/draw.ts'
+import { createDraw, type Draw } from '../../torture/draw.ts'
 import type { DaemonTrial } from '../daemon-trial.ts'
 import { changed, type Deed, type Deeds, patienceMs, USUAL, whileWrong } from './deeds.ts'
 import { FAILURES, ODD_ANSWERS, shown, WRONG_ANSWERS } from './hostile-answers.ts'
@@ -275,4 +275,11 @@ export function withUsual(names: readonly HostileName[]): Deeds {
   const hostile = names.flatMap((name): readonly Deed[] => HOSTILE[name])
   const [first, ...rest] = USUAL
   return [first, ...rest, ...hostile.flatMap(deed => USUAL.map(() => deed))]
+}
+
+/** Every hostile deed once, in an order by seed. */
+export function everyDeed(seed: number): Deed[] {
+  const draw = createDraw(seed)
+  const left: Deed[] = Object.values(HOSTILE).flat()
+  return Array.from({ length: left.length }, () => left.splice(draw.below(left.length), 1)).flat()
 }

@@ -1,17 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { createDraw } from '../../torture/draw.ts'
 import { blips } from './blips.ts'
-import type { Deed } from './deeds.ts'
-import { HOSTILE } from './hostile-deeds.ts'
+import { everyDeed } from './hostile-deeds.ts'
 import { live } from './life.ts'
 
-/** `test/torture/soak.ts` does the same for far more seeds. */
+/** `any-seed.long.test.ts` does the same for a seed of its own in every run, and `test/torture/soak.ts` for any number. */
 
 /** Changes, faults and kills in each life. */
 const DEEDS = 9
-
-/** A new one for every run; the title shows it. */
-const ANY_SEED = 1000 + (Date.now() % 1_000_000)
 
 const DAY = 86_400_000
 
@@ -28,17 +23,10 @@ test.concurrent.each([
   },
 )
 
-/** Every hostile deed once, in an order by seed. */
-function everyDeed(seed: number): Deed[] {
-  const draw = createDraw(seed)
-  const left: Deed[] = Object.values(HOSTILE).flat()
-  return Array.from({ length: left.length }, () => left.splice(draw.below(left.length), 1)).flat()
-}
-
 describe('an API with wrong and late answers, a machine that sleeps, and a clock that is wrong at the start', () => {
   test.concurrent.each([
     ['compressed', 2, -40],
-    ['apart', ANY_SEED, 40],
+    ['apart', 3, 40],
   ] as const)(
     'the warehouse is right in the end, loses nothing early, and keeps no byte of purged content (times %s, seed %i, %i days off)',
     async (scale, seed, daysOff) => {
@@ -51,7 +39,8 @@ describe('an API with wrong and late answers, a machine that sleeps, and a clock
   )
 })
 
-test.concurrent.each([3, ANY_SEED])(
+// Seed 157476 once left a resource failing for a week.
+test.concurrent.each([3, 157_476])(
   'one wrong answer from each route changes nothing while the API does not change (seed %i)',
   async seed => {
     const { told, hits, differences } = await blips(seed, { rounds: 1 })

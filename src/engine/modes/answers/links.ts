@@ -191,7 +191,7 @@ function storeLinks(context: EngineContext, work: ItemWork, value: unknown, repl
   const report = context.report({ resource: work.resource.name, feed: work.id }, rejectScope(work.task))
   const keys = page.items.flatMap(item => {
     const key = recordId(item)
-    if (key === undefined) report.reject(work.feed.table, item, 'The item has no identity: id is missing')
+    if (key === undefined) report.reject(work.feed.table, item, 'no identity: id is missing')
     return key === undefined ? [] : [key]
   })
   context.counts(work.resource.name).rowsRead += keys.length
