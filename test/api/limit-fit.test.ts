@@ -45,6 +45,13 @@ test('no limit explains refusals of requests that were slower than others that w
   expect(explainingRates([...fast, ...slow], RANGE)).toBeUndefined()
 })
 
+test('the rate of a bucket is found when each try was only a tenth above it', () => {
+  for (const burst of [13, 16, 31]) {
+    const answers = answersOf({ kind: 'token-bucket', rate: 11, burst }, [12.1, 12.1])
+    expect(explainingRates(answers, RANGE)?.least).toBeLessThan(11.33)
+  }
+})
+
 test('the rates that fit the answers of a bucket include one near its own', () => {
   const bucket = fc.record({ rate: fc.integer({ min: 1, max: 20 }), burst: fc.integer({ min: 1, max: 40 }) })
   const faster = fc.array(fc.double({ min: 1.1, max: 3, noNaN: true }), { minLength: 1, maxLength: 5 })

@@ -68,7 +68,7 @@ function step(reach: Reach, at: number): string {
   return next.kind === 'wait' ? `wait ${next.ms}` : next.kind
 }
 
-/** Follows every step, with the answer of `answer` to each witness, and returns the steps with their times. */
+/** Follows every step, with the answer of `answer` to each health check, and returns the steps with their times. */
 function follow(first: Reach, untilMs: number, answer: (name: string, at: number) => ReachEvent) {
   const done: [at: number, asked: string][] = []
   let reach = first
@@ -101,17 +101,17 @@ describe('an API that does not answer', () => {
       'any',
     ],
     [
-      'server errors on two routes make a third one the witness',
+      'server errors on two routes make a third one the health check',
       failures(['a', 'b', 'a', 'b', 'a'], { status: 500 }),
       'activities.list',
     ],
     [
-      'a failing route is no witness',
+      'a failing route is no health check',
       failures(['activities', 'b', 'activities', 'b', 'b'], { status: 500 }),
       'messages.list',
     ],
     [
-      'timeouts on one route make another one the witness',
+      'timeouts on one route make another one the health check',
       failures(Array(5).fill('a'), { cause: 'timeout' }),
       'activities.list',
     ],
@@ -136,7 +136,7 @@ describe('an API that does not answer', () => {
 
   const doubtful = having(begin(), ...failures(['a', 'b', 'a', 'b', 'a'], { status: 500 }))
 
-  test('the API answers again as soon as a witness is answered', () => {
+  test('the API answers again as soon as a health check is answered', () => {
     const { end, done } = follow(doubtful, 1000, answered)
     expect([end, done.map(([, name]) => name)]).toEqual(['any', ['activities']])
   })
@@ -305,7 +305,7 @@ describe('an API that refuses requests', () => {
     ).toBe('any')
   })
 
-  test('refusals of two lists make a third one a witness, whose answer ends the doubt', () => {
+  test('refusals of two lists make a third one a health check, whose answer ends the doubt', () => {
     const { done, end, reach } = follow(having(begin(), ...refusals), 9000, answered)
     expect([done.map(([, name]) => name), end, troubleOf(reach)]).toEqual([['members'], 'any', undefined])
   })

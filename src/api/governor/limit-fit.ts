@@ -26,8 +26,8 @@ interface Meter {
   add(count: number): void
 }
 
-/** Factor between two rates that are tried. */
-const RATE_STEP = 1.01
+/** Factor between two rates that are tried. Steps of 1 % missed the rate of a bucket that was asked for little more. */
+const RATE_STEP = 1.005
 /** Uncertainty of the time at which a request arrives at the API. */
 const UNCERTAIN_MS = 10
 /** Tolerance in requests, in addition to the uncertainty of time. */
