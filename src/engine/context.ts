@@ -98,7 +98,7 @@ export interface ContextDeps {
 interface RunRecord {
   counts: RunCounts
   /** In the order in which they happened. */
-  failures: readonly Failure[]
+  failures: Failure[]
   hasFailed: boolean
 }
 
@@ -162,7 +162,7 @@ export function createContext(deps: ContextDeps): EngineContext {
       const { lines, isUnread = () => true } = options
       const record = run(resource)
       record.hasFailed = true
-      record.failures = [...record.failures, { error, isUnread }]
+      record.failures.push({ error, isUnread })
       store.state.failing(resource, error.message, now())
       failureLog.failed({ resource, feed }, error, lines)
     },

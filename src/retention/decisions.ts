@@ -105,7 +105,7 @@ export function fatesOf(copies: readonly Copy[], rules: CopyRules): Fate[] {
   })
 }
 
-/** File systems round timestamps, and a network file system has a clock of its own. */
+/** File systems round timestamps, and a network file system has a separate clock. */
 const TOLERANCE_MS = 60_000
 
 /** When the copy was made; undefined where neither its name nor its file time is possible. */

@@ -26,7 +26,7 @@ test('the unchanged example file changes no setting', () => {
   expect(new Set(Object.values(load(renderSettingsFile({})).sources))).toEqual(new Set(['default']))
 })
 
-test('the example file without its comment signs is valid', () => {
+test('the example file without its comment characters is valid', () => {
   const active = renderSettingsFile({})
     .replace(/^# (\w+ = )/gm, '$1')
     .replaceAll('"…"', '"a-key-or-a-secret"')

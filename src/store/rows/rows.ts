@@ -213,7 +213,7 @@ export function sameJson(stored: Cell, given: Cell): boolean {
   return isSameValue(decodeJson(stored).value, decodeJson(given).value)
 }
 
-/** Merges `_extra` for a table whose rows come from a list and from single reads, each with fields of its own. */
+/** Merges `_extra` for a table whose rows come from a list and from single reads, each with different fields. */
 function createExtras(table: Table, shown: ShownFields, by: ShownBy) {
   const undeclared = (extra: Cell): [string, unknown][] =>
     typeof extra === 'string'
