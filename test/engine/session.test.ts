@@ -24,9 +24,10 @@ async function startWork(api: ScriptedApi, trial: Trial, { resources, since }: W
     apiKey: () => API_KEY,
     workspaceId: 'workspace',
     keySource: 'environment PARLEY_API_KEY',
-    timeoutMs: 10_000,
+    // Some answers come only when their test ends, which a busy machine may delay by minutes.
+    timeoutMs: 60 * MINUTE,
     maxResponseBytes: 1 << 20,
-    clock,
+    clock: trial.clock,
   })
   const initial = { ratePerSecond: 1000, concurrency: 8, limited: false }
   const governor = createGovernor({ clock, random: () => 0, ceilings: {}, initial })
