@@ -8,6 +8,7 @@ export default defineConfig({
     // Minutes each; `npm run test:long` runs them.
     exclude: ['test/**/*.long.test.ts'],
     globalSetup: ['test/support/temporary-files.ts'],
+    setupFiles: ['test/support/fixed-seed.ts'],
     // The last resort against a test that hangs: waits end by themselves once nothing moves (`support/until.ts`).
     testTimeout: 1_200_000,
     hookTimeout: 1_200_000,
