@@ -11,14 +11,14 @@ import type { Log, LogFields } from './log.ts'
 import { type Workspace, workspaceOf } from './store/database/workspace.ts'
 import type { HeldLock } from './store/file/lock.ts'
 import type { ModeChange } from './store/file/writable.ts'
-import { openStoreInTurn, type Store } from './store/store.ts'
+import { type OpenStore, openStoreInTurn } from './store/store.ts'
 import { META } from './store/sync/meta.ts'
 import { readRequestsToday } from './store/sync/requests-today.ts'
 
 /** The parts of a process that reads the API into the warehouse. */
 export interface App {
   clock: Clock
-  store: Store
+  store: OpenStore
   governor: Governor
   client: Client
   backfill(resources: readonly ResourceName[], since: string | null): Backfill
@@ -208,7 +208,7 @@ function logModeChange(log: Log, { path, found, wanted, isApplied }: ModeChange)
 
 const octal = (mode: number): string => mode.toString(8).padStart(4, '0')
 
-function readJsonMeta<T>(store: Store, key: string): T | undefined {
+function readJsonMeta<T>(store: OpenStore, key: string): T | undefined {
   const text = store.state.meta(key)
   return text === undefined ? undefined : (JSON.parse(text) as T)
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { Writer } from '../store/file/lock.ts'
-import type { Store } from '../store/store.ts'
+import type { OpenStore } from '../store/store.ts'
 import type { NewRequest } from '../store/sync/requests.ts'
 
 export interface HandOverOptions {
@@ -18,7 +18,7 @@ export type HandOverResult<T> = { done: T } | { writer: Writer | undefined }
 export async function runOrHandOver<T>(
   order: HandOverOptions,
   request: NewRequest,
-  work: (store: Store) => T,
+  work: (store: OpenStore) => T,
 ): Promise<HandOverResult<T>> {
   try {
     return { done: await runHere(order, request, work) }
@@ -33,7 +33,7 @@ export async function runOrHandOver<T>(
 async function runHere<T>(
   order: HandOverOptions,
   { kind }: NewRequest,
-  work: (store: Store) => T,
+  work: (store: OpenStore) => T,
 ): Promise<T> {
   const { openStoreInTurn } = await import('../store/store.ts')
   const store = await openStoreInTurn({ ...order, command: kind, pid: process.pid })

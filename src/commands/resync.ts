@@ -35,10 +35,10 @@ const COLUMNS = 100
 
 /** Returns the sentences to print. */
 async function resync(resource: ResourceName, order: HandOverOptions): Promise<string[]> {
-  const { markForResync, resourceWithParts } = await import('../store/sync/resync.ts')
+  const { resourceWithParts } = await import('../store/sync/resync.ts')
   const names = resourceWithParts(resource)
   const handled = await runOrHandOver(order, { kind: 'resync', resource }, store =>
-    markForResync(store, names, isoInstant(order.clock.now())),
+    store.resync(names, isoInstant(order.clock.now())),
   )
   if ('done' in handled) return markedSentences(resource, handled.done)
   return [

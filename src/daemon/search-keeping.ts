@@ -5,14 +5,14 @@ import type { Log } from '../log.ts'
 import { SEARCH_PIECE } from '../retention/maintain.ts'
 import { buildSearch } from '../store/search/build.ts'
 import { createSearch } from '../store/search/search.ts'
-import type { Store } from '../store/store.ts'
+import type { OpenStore } from '../store/store.ts'
 
 /** Long enough for most new e-mails to get their text, so that they are indexed once and not twice. */
 const UPDATE_MS = 30_000
 const LOADED_CHECK_MS = 1000
 
 export interface SearchDeps {
-  store: Store
+  store: OpenStore
   clock: Clock
   log: Log
   settings: Pick<ApiSettings, 'search'> & { sync: Pick<ApiSettings['sync'], 'resources'> }
@@ -55,7 +55,7 @@ export async function maintainSearch({ store, clock, log, settings, signal }: Se
 const INDEXED: readonly ResourceName[] = ['messages', 'message_bodies', 'meetings', 'transcripts']
 
 /** Whether every indexed resource is complete, or cannot be read at the moment. */
-function isLoaded({ state }: Store, { resources }: SearchDeps['settings']['sync']): boolean {
+function isLoaded({ state }: OpenStore, { resources }: SearchDeps['settings']['sync']): boolean {
   return INDEXED.filter(name => resources?.includes(name) ?? true)
     .map(state.get)
     .every(one => (one.firstCompleteAt ?? one.failingSince ?? one.unavailableSince) !== null)

@@ -6,13 +6,13 @@ import { nextOccurrence } from '../retention/calendar.ts'
 import { noteSnapshotFolder } from '../retention/old-copies.ts'
 import { type KeepOptions, keepSnapshot, keptSnapshots } from '../store/snapshot/kept.ts'
 import type { SnapshotReport } from '../store/status/report.ts'
-import type { Store } from '../store/store.ts'
+import type { OpenStore } from '../store/store.ts'
 import { META } from '../store/sync/meta.ts'
 
 type SnapshotSettings = Pick<Settings, 'database' | 'snapshot'>
 
 export interface SnapshotDuty {
-  store: Pick<Store, 'db' | 'state' | 'transaction'>
+  store: Pick<OpenStore, 'db' | 'state' | 'transaction'>
   clock: Clock
   log: Log
   settings: SnapshotSettings

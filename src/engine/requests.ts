@@ -1,5 +1,5 @@
 import type { RequestKind } from '../store/sync/requests.ts'
-import { markForResync, resourceWithParts } from '../store/sync/resync.ts'
+import { resourceWithParts } from '../store/sync/resync.ts'
 import type { EngineContext } from './context.ts'
 import { acceptDeletions } from './deletions/apply.ts'
 
@@ -24,7 +24,7 @@ type RequestHandler = (
 
 const HANDLERS: Readonly<Record<RequestKind, RequestHandler>> = {
   resync({ store, now }, resource) {
-    markForResync(store, resourceWithParts(resource), now())
+    store.resync(resourceWithParts(resource), now())
     return {}
   },
   'accept-deletions': (context, resource) => ({ rows: acceptDeletions(context, resource)?.rows ?? 0 }),

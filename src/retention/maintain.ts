@@ -6,7 +6,7 @@ import { type BuildOptions, buildSearch } from '../store/search/build.ts'
 import { createSearch } from '../store/search/search.ts'
 import type { ownersOf } from '../store/snapshot/copy-owners.ts'
 import { type FreeBytes, freeOnDisk } from '../store/snapshot/target.ts'
-import type { Store } from '../store/store.ts'
+import type { OpenStore } from '../store/store.ts'
 import { META } from '../store/sync/meta.ts'
 import { CALENDAR, nextOccurrence } from './calendar.ts'
 import { type ClockTrust, clockTrust, DAY_MS, isMissed, type Rebuild, rebuildFor } from './decisions.ts'
@@ -21,7 +21,7 @@ import { removeOldCopies } from './old-copies.ts'
  */
 
 export interface MaintainDeps {
-  store: Store
+  store: OpenStore
   clock: Clock
   log: Log
   settings: Pick<Settings, 'database' | 'retention' | 'search' | 'snapshot'>
@@ -59,7 +59,7 @@ export function isMaintenanceDue({
   store,
   clock,
 }: {
-  store: Pick<Store, 'state'>
+  store: Pick<OpenStore, 'state'>
   clock: Pick<Clock, 'now'>
 }): boolean {
   const noted = store.state.meta(META.maintainedAt)

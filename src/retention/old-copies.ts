@@ -7,14 +7,14 @@ import { keptByRestores } from '../store/restore/swap.ts'
 import { ownersOf } from '../store/snapshot/copy-owners.ts'
 import { defaultSnapshotFolder, isOwnFolder, isSnapshotName, keptSnapshots } from '../store/snapshot/kept.ts'
 import { removeAbandoned, removeFiles, removePartials } from '../store/snapshot/target.ts'
-import type { Store } from '../store/store.ts'
+import type { OpenStore } from '../store/store.ts'
 import { META } from '../store/sync/meta.ts'
 import { type Copy, type CopyRules, fatesOf } from './decisions.ts'
 
 /** Removes old copies of the warehouse that parley made, since they hold content that is purged later. */
 
 export interface OldCopiesDeps {
-  store: Pick<Store, 'db' | 'state' | 'transaction'>
+  store: Pick<OpenStore, 'db' | 'state' | 'transaction'>
   log: Log
   settings: Pick<Settings, 'database' | 'snapshot'>
   signal: AbortSignal

@@ -1,23 +1,20 @@
 import { randomUUID } from 'node:crypto'
-import { CATALOG, tableNamed } from '../catalog/catalog.ts'
-import type { Table } from '../catalog/resource.ts'
-import type { Cell, ParsedItem } from '../catalog/row.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import { disableCrmTables } from './crm/off.ts'
+import { createRelations, type RelationsOf } from './crm/relations.ts'
 import { type CrmTables, createCrmTables } from './crm/tables.ts'
 import { type Attempts, createAttempts } from './database/attempts.ts'
 import { closeDatabase, closeKeepingWal, closeMovedDatabase } from './database/close.ts'
 import type { Prepare, Sqlite } from './database/connection.ts'
 import { databaseError } from './database/faults.ts'
-import { quote } from './database/sql.ts'
 import { statementCache } from './database/statements.ts'
 import { createTransaction, type Transaction } from './database/transaction.ts'
 import { createWorkspaceRecorder, type WantedWorkspace } from './database/workspace.ts'
 import { createPurger, type Purger } from './deletions/purge.ts'
 import { createPurgeQueue, type PurgeQueue } from './deletions/purge-queue.ts'
 import { createSeen, type Seen } from './deletions/seen.ts'
-import { createSuspicions, keyOfRow, type Suspicions } from './deletions/suspicions.ts'
+import { createSuspicions, type Suspicions } from './deletions/suspicions.ts'
 import { createTombstones, type Tombstones } from './deletions/tombstones.ts'
 import { type FileWatch, watchFile } from './file/identity.ts'
 import { type HeldLock, lockDatabase } from './file/lock.ts'
@@ -30,17 +27,22 @@ import { rebuildOnDisk } from './maintenance/rebuild.ts'
 import type { LeftOut } from './migrations/dependent-objects.ts'
 import type { Upgrade } from './migrations/migrate.ts'
 import { createFreshness, type Freshness } from './rows/freshness.ts'
-import { createHistory, type NoteChanges } from './rows/history.ts'
-import { createMessageMerge, type Group, type MessageMerge } from './rows/message-merge.ts'
-import { createRowWriters, type RowWriters, type Written } from './rows/rows.ts'
-import type { ShownBy } from './rows/shown-fields.ts'
-import { createHasLiveRows, createRowState, type HasLiveRows, type RowStateOf } from './rows/state.ts'
+import { createLinks, type Links } from './rows/links.ts'
+import type { MessageMerge } from './rows/message-merge.ts'
+import { createPartColumns, type PartColumns } from './rows/part-columns.ts'
+import { createPendingRows, type PendingRows } from './rows/pending.ts'
+import { createRowWriters, type RowWriters } from './rows/rows.ts'
+import { createStoredRows, type StoredRows } from './rows/stored.ts'
 import { createRowTimes, type RowTimes } from './rows/times.ts'
 import { createTranscripts, type Transcripts } from './rows/transcripts.ts'
+import { createHistories, createMerges, createWrite, type Write } from './rows/write.ts'
 import { type Arrivals, createArrivals } from './sync/arrivals.ts'
+import { type AssociationTasks, createAssociationTasks } from './sync/association-tasks.ts'
+import { createLookupTasks, type LookupTasks } from './sync/lookup-tasks.ts'
 import { META } from './sync/meta.ts'
 import { createRejects, type Rejects } from './sync/rejects.ts'
 import { createRequests, type Requests } from './sync/requests.ts'
+import { createResync, type Resync } from './sync/resync.ts'
 import { createRuns, type Runs } from './sync/runs.ts'
 import { createSegments, type Segments } from './sync/segments.ts'
 import { createState, type State, seedResources } from './sync/state.ts'
@@ -49,42 +51,31 @@ import { fillDictionary } from './views/dictionary.ts'
 import { fillQuestions } from './views/questions.ts'
 import { openWarehouse } from './warehouse.ts'
 
-export interface StoredItem {
-  item: ParsedItem
-  written: Written
-}
-
-export interface WriteOptions {
-  /** Ticket of the request that brought the items: an older answer never overwrites a newer one. */
-  ticket: number
-  now: string
-  /** parley's own columns that the items' cells contain. */
-  filled?: readonly string[]
-  /** The kind of endpoint that sent the items; default a list. */
-  shownBy?: ShownBy
-  /** A live row keeps its columns from the list; only fields without a column are added. */
-  keepsLive?: boolean
-}
-
 /** The warehouse as the engine sees it. All except `transaction` and `purger.clean` is called inside a transaction. */
 export interface Store {
-  db: Sqlite
-  prepare: Prepare
+  /** The database file. */
+  path: string
   freshness: Freshness
   segments: Segments
   seen: Seen
   tasks: Tasks
+  associationTasks: AssociationTasks
+  lookupTasks: LookupTasks
   suspicions: Suspicions
   arrivals: Arrivals
   maintenance: Maintenance
   rejects: Rejects
   requests: Requests
+  resync: Resync
   runs: Runs
   state: State
   rows: RowWriters
   rowTimes: RowTimes
-  rowState: RowStateOf
-  hasLiveRows: HasLiveRows
+  stored: StoredRows
+  pending: PendingRows
+  parts: PartColumns
+  links: Links
+  relations: RelationsOf
   merge: MessageMerge
   tombstone: Tombstones['tombstone']
   withhold: Tombstones['withhold']
@@ -96,11 +87,13 @@ export interface Store {
   /** For synchronous work before a request, such as planning. */
   attempt: Attempts['attempt']
   waitUntilFree: Attempts['waitUntilFree']
-  /**
-   * Stores items of one table and returns them. Leaves out items that a later request has already written, and items
-   * that belong to a deleted row.
-   */
-  write(table: string, items: readonly ParsedItem[], options: WriteOptions): StoredItem[]
+  write: Write
+}
+
+/** The warehouse as the process sees that opened it. */
+export interface OpenStore extends Store {
+  db: Sqlite
+  prepare: Prepare
   /** Releases the file. The last connection to close is a read-only one. */
   close(): void
 }
@@ -136,7 +129,7 @@ const BUSY_PAUSE_MS = 50
  * Opens the warehouse as its only writer. Waits on the clock while another program has a transaction open.
  * @throws StopError 73 when it cannot be opened, 75 when another process writes it
  */
-export async function openStoreInTurn(options: StoreOptions): Promise<Store> {
+export async function openStoreInTurn(options: StoreOptions): Promise<OpenStore> {
   const { clock } = options
   const begun = clock.elapsed()
   for (;;) {
@@ -154,7 +147,7 @@ export async function openStoreInTurn(options: StoreOptions): Promise<Store> {
  * Opens the warehouse as its only writer, without waiting.
  * @throws StopError 73 when it cannot be opened, 75 when another process writes it
  */
-export function openStore(options: StoreOptions): Store {
+export function openStore(options: StoreOptions): OpenStore {
   const { mode, clock, held, workspace, onUpgrade, onLeftOut, onMode } = options
   const path = resolvedPath(options.path)
   const lock = held ?? lockDatabase(path, clock, mode)
@@ -177,7 +170,7 @@ interface Opened extends StoreOptions {
   release(): void
 }
 
-function storeOn(db: Sqlite, opened: Opened): Store {
+function storeOn(db: Sqlite, opened: Opened): OpenStore {
   const { path, clock, command, pid, lock, release, onTransaction } = opened
   const prepare = statementCache(db)
   const checkpoints = createCheckpoints(db)
@@ -242,7 +235,7 @@ function createStore({
   crmTables,
   checkpoints,
   workspace,
-}: Parts): Omit<Store, 'close'> {
+}: Parts): Omit<OpenStore, 'close'> {
   const freshness = createFreshness()
   const suspicions = createSuspicions(prepare)
   const purgeQueue = createPurgeQueue(prepare)
@@ -250,6 +243,8 @@ function createStore({
   const { merge, merges } = createMerges(prepare)
   const histories = createHistories(prepare)
   const state = createState(prepare)
+  const stored = createStoredRows(prepare)
+  const segments = createSegments(prepare)
   const claim = createWorkspaceRecorder(state, workspace)
   const attempts = createAttempts({ db, transaction: commit })
   const work = (what: FileWork): Promise<boolean> => {
@@ -259,64 +254,33 @@ function createStore({
     return done
   }
 
-  const isLive = (table: Table, key: readonly (Cell | undefined)[]) => {
-    const where = table.key.map(column => `${quote(column)} = ?`).join(' AND ')
-    const sql = `SELECT 1 FROM ${quote(table.name)} WHERE ${where} AND _deleted_at IS NULL`
-    return prepare(sql).get(...key.map(cell => cell ?? null)) !== undefined
-  }
-
-  const write: Store['write'] = (name, items, { ticket, now, filled, shownBy, keepsLive = false }) => {
-    if (items.length > 0) claim()
-    const table = tableNamed(name)
-    const writer = rows.to(name, { filled, shownBy, keepsLive })
-    const keyIndexes = table.key.map(column => Object.keys(table.columns).indexOf(column))
-    const merged = merges.get(name)
-    const history = histories.get(name)
-    const isSuspected = suspicions.hasAny(name)
-    const isBlocked = purgeQueue.insertBlocker(name)
-    const columns = Object.keys(table.columns)
-    const stored: StoredItem[] = []
-    const groups: Group[] = []
-    for (const item of items) {
-      const key = keyIndexes.map(index => item.cells[index])
-      const row = key.join('\u0000')
-      // An item that does not write the columns must not block the answer of an earlier list request, which does.
-      const order = keepsLive && isLive(table, key) ? `${name} without columns` : name
-      if (freshness.isOutdated(ticket, name, row) || !freshness.admits(ticket, order, row)) continue
-      if (isBlocked?.(column => item.cells[columns.indexOf(column)] ?? null)) continue
-      const written = writer(item, now)
-      if (isSuspected) suspicions.end(keyOfRow(name, key.map(String)))
-      if (written.status !== 'unchanged') {
-        if (written.status !== 'inserted') purgeQueue.forget(name, key.map(String))
-        if (merged && !written.isExtraAlone) groups.push(...groupsOf(merged, item, written))
-        if (written.status === 'revived' && merged) merged.merge.resetText(String(key.at(-1)))
-        history?.(item, written, now)
-      }
-      stored.push({ item, written })
-    }
-    merged?.merge.refresh(groups, now)
-    if (merged) purgeQueue.updateMerged(merged, new Set(groups.map(({ key }) => key)))
-    return stored
-  }
+  const write = createWrite({ suspicions, purgeQueue, freshness, rows, merges, histories, stored, claim })
 
   return {
+    path: db.name,
     db,
     prepare,
     freshness,
     suspicions,
     rows,
     rowTimes: createRowTimes(prepare),
-    rowState: createRowState(prepare),
-    hasLiveRows: createHasLiveRows(prepare),
+    stored,
+    pending: createPendingRows(prepare),
+    parts: createPartColumns(prepare),
+    links: createLinks(prepare),
+    relations: createRelations(prepare),
     merge,
     write,
-    segments: createSegments(prepare),
+    segments,
     seen: createSeen(prepare),
     tasks: createTasks(prepare),
+    associationTasks: createAssociationTasks(prepare),
+    lookupTasks: createLookupTasks(prepare),
     arrivals: createArrivals(prepare),
     maintenance: createMaintenance(db, prepare, () => work('move')),
     rejects: createRejects(prepare),
     requests: createRequests(prepare),
+    resync: createResync({ prepare, segments, state }),
     runs: createRuns(prepare),
     state,
     ...createTombstones({ prepare, suspicions, merges, purgeQueue, freshness }),
@@ -346,60 +310,5 @@ function withCrmTables<T>(work: () => T, { follow }: CrmTables): () => T {
     const result = work()
     follow()
     return result
-  }
-}
-
-interface MergedTable {
-  merge: MessageMerge
-  /** The table of the merged rows. */
-  into: string
-  /** The column of a copy's row with the key of its merged row. */
-  groupBy: string
-  /** That key, from a copy's cells. */
-  groupOf(cells: readonly (Cell | undefined)[]): string
-}
-
-function createMerges(prepare: Prepare) {
-  const merges = new Map<string, MergedTable>()
-  for (const { derivation } of CATALOG) {
-    if (!derivation) continue
-    const columns = Object.keys(tableNamed(derivation.from).columns)
-    merges.set(derivation.from, {
-      merge: createMessageMerge(prepare, derivation),
-      into: derivation.into,
-      groupBy: derivation.groupBy,
-      groupOf: cells => derivation.groupOf(column => cells[columns.indexOf(column)] ?? null),
-    })
-  }
-  const [first] = merges.values()
-  if (!first) throw new TypeError('No resource declares a merge')
-  return { merges, merge: first.merge }
-}
-
-/** The current group of a row and its previous one. */
-function groupsOf({ groupOf }: MergedTable, item: ParsedItem, { before, isReplaced }: Written): Group[] {
-  return [item.cells, ...(before ? [before] : [])].map(cells => ({ key: groupOf(cells), isReplaced }))
-}
-
-type NoteRow = (item: ParsedItem, written: Written, now: string) => void
-
-function createHistories(prepare: Prepare): ReadonlyMap<string, NoteRow> {
-  const histories = new Map<string, NoteRow>()
-  for (const { history } of CATALOG) {
-    if (!history) continue
-    const columns = Object.keys(tableNamed(history.of).columns)
-    histories.set(history.of, noteRow(createHistory(prepare, history), columns, history.column))
-  }
-  return histories
-}
-
-function noteRow(note: NoteChanges, columns: readonly string[], column: string): NoteRow {
-  const [object, id, value] = ['object', 'id', column].map(name => columns.indexOf(name))
-  return ({ cells }, { status, before }, now) => {
-    // The content of a purged row is unknown, so its revival is no change.
-    if (!before || (status === 'revived' && before[value ?? -1] === null)) return
-    const text = (from: readonly unknown[]) => String(from[value ?? -1] ?? '{}')
-    const record = { object: String(cells[object ?? -1]), id: String(cells[id ?? -1]) }
-    note(record, text(before), text(cells), now)
   }
 }

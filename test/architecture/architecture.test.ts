@@ -102,6 +102,17 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   ],
   [
     {
+      'engine/session.ts': "import { databaseError } from '../store/database/faults.ts'",
+      'engine/modes/items.ts': "import { quote } from '../../store/database/sql.ts'",
+      'engine/feeds.ts': "import type { Prepare } from '../store/database/connection.ts'",
+    },
+    [
+      'engine/modes/items.ts imports store/database/sql.ts: the engine decides and the store executes, so SQL stands in store/',
+      'engine/feeds.ts imports store/database/connection.ts: the engine decides and the store executes, so SQL stands in store/',
+    ],
+  ],
+  [
+    {
       'app.ts': "import { Command } from 'commander'",
       'commands/status/status.ts': "import { Option } from 'commander'",
     },

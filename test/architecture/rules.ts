@@ -174,6 +174,19 @@ const simulatorAlone = perImport(({ path }, found) =>
     : undefined,
 )
 
+/** Without the files of this folder, no statement can be prepared. */
+const DATABASE = 'store/database/'
+const WITHOUT_STATEMENTS = ['store/database/faults.ts']
+
+const engineWithoutSql = perImport(({ path }, { module }) =>
+  path.startsWith('engine/') &&
+  path !== 'engine/estimate/holdings.ts' &&
+  module.startsWith(DATABASE) &&
+  !WITHOUT_STATEMENTS.includes(module)
+    ? 'the engine decides and the store executes, so SQL stands in store/'
+    : undefined,
+)
+
 const KNOW_THE_SIMULATOR = [
   'simulator/',
   'commands/simulate.ts',
@@ -254,6 +267,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'resources import catalog/resource.ts and their schema libraries only, never each other': resources,
   'the simulator knows nothing of parley': simulatorAlone,
   'nothing but the commands simulate and demo knows the simulator': simulatorUnknown,
+  'no SQL stands in the engine': engineWithoutSql,
   'every package has one owner': owners,
   'the environment, the end of the process, the clock, timers, Intl and deferred transactions have owners':
     platform,

@@ -38,7 +38,7 @@ function plan({
     {
       canBegin: always,
       *batches(): Batches {
-        yield* byRange(0, rows, (after, upTo) => {
+        yield* byRange(0, rows, ({ after, upTo }) => {
           if (done.length > 2) fault?.()
           done.push([after, upTo])
         })
@@ -135,8 +135,8 @@ test('links are read once for each record, also when their plan takes several ba
   const world = await startCrm({ deal: {}, company: {} })
   const trial = await startTrial(world.api)
   const { context } = await startTimed(world.api, trial, ['crm_objects', 'crm_records', 'crm_record_links'])
-  const { store } = context
-  store.db.exec(
+  const { db } = trial.store
+  db.exec(
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 18000)
      INSERT INTO crm_records (object, id, updated_at, fields, _first_seen_at, _synced_at, _deleted_at)
      SELECT iif(i % 3 = 0, 'deal', 'company'), printf('00000000-0000-4000-8000-%012d', i), NULL, '{}', 'x', 'x',
@@ -149,10 +149,8 @@ test('links are read once for each record, also when their plan takes several ba
   const planned = createBatchPlan(context, { canBegin: always, batches })
   expect(planned.isReady()).toBe(false)
   await made(planned)
-  const asked = store.db.prepare("SELECT count(*) FROM sync_tasks WHERE scope = 'company<deal'").pluck().get()
+  const asked = db.prepare("SELECT count(*) FROM sync_tasks WHERE scope = 'company<deal'").pluck().get()
   expect(asked).toBe(18_000 / 3 - 18_000 / 15)
   // No link is read from the other side, since there are fewer deals.
-  expect(store.db.prepare("SELECT count(*) FROM sync_tasks WHERE scope = 'deal<company'").pluck().get()).toBe(
-    0,
-  )
+  expect(db.prepare("SELECT count(*) FROM sync_tasks WHERE scope = 'deal<company'").pluck().get()).toBe(0)
 })

@@ -8,14 +8,14 @@ import type { ResourceName } from '../../src/catalog/resource.ts'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { type BackfillResult, createBackfill, type ResourceResult } from '../../src/engine/backfill.ts'
 import { createLog } from '../../src/log.ts'
-import { openStore, type Store } from '../../src/store/store.ts'
+import { type OpenStore, openStore } from '../../src/store/store.ts'
 import type { ScriptedApi } from '../support/scripted-api.ts'
 
 export const API_KEY = 'key-that-nobody-may-see'
 
 /** A warehouse in a new file, and everything between it and a scripted API, assembled as in the program. */
 export interface Trial {
-  store: Store
+  store: OpenStore
   path: string
   /** All log lines so far. */
   logged(): string

@@ -16,7 +16,7 @@ import { clean, dueNow, type MaintainDeps, maintain } from '../../src/retention/
 import { noteSnapshotFolder } from '../../src/retention/old-copies.ts'
 import { writeWholeCopy } from '../../src/store/file/whole-copy.ts'
 import { ownerOf } from '../../src/store/snapshot/copy-owner.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { OpenStore } from '../../src/store/store.ts'
 import {
   createMarker,
   isContentAt,
@@ -72,7 +72,7 @@ export async function startHistory() {
   const shared = join(folder, 'shared')
   const mark = createMarker()
   const log = await createLog({ level: 'silent' })
-  let store: Store = openAt(path)
+  let store: OpenStore = openAt(path)
   let trueNow = START
   let offsetMs = 0
   let answers = true
@@ -94,7 +94,7 @@ export async function startHistory() {
     return { at: trueNow, uncertainMs: isRight || lastNight === undefined ? 0 : trueNow - lastNight }
   }
   const snapshotFolder = () => (isOwnFolder ? `${path}.snapshots` : shared)
-  const deps = (of: Store): MaintainDeps => ({
+  const deps = (of: OpenStore): MaintainDeps => ({
     store: of,
     clock,
     log,
@@ -247,7 +247,7 @@ function putForeignSnapshots(folder: string, database: string) {
 }
 
 /** A store whose process is killed before the given step. Each transaction and each cleaning is a step. */
-function dying(store: Store, diesAtStep: number | undefined): Store {
+function dying(store: OpenStore, diesAtStep: number | undefined): OpenStore {
   let step = 0
   const next = () => {
     if (step === diesAtStep) throw new Killed('killed')

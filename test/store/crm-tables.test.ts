@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { openStore, type Store } from '../../src/store/store.ts'
+import { type OpenStore, openStore } from '../../src/store/store.ts'
 import { compareTypedTables, typedTables } from '../support/typed-tables.ts'
 import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
 
@@ -503,7 +503,7 @@ function meddle(path: string, sql: string): void {
   theirs.close()
 }
 
-function opened(path: string, store: Store = openAt(path)): TemporaryStore {
+function opened(path: string, store: OpenStore = openAt(path)): TemporaryStore {
   onTestFinished(() => store.close())
   return withShortcuts(store, path, path)
 }

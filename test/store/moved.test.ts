@@ -4,11 +4,16 @@ import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
-import { openStore, type Store } from '../../src/store/store.ts'
+import { type OpenStore, openStore } from '../../src/store/store.ts'
 import { newFolder, openAt } from './temporary-store.ts'
 
 /** A store whose clock a test moves on, with one committed value that is still in its WAL. */
-async function written(): Promise<{ store: Store; path: string; folder: string; pass(ms: number): void }> {
+async function written(): Promise<{
+  store: OpenStore
+  path: string
+  folder: string
+  pass(ms: number): void
+}> {
   const folder = newFolder()
   const path = join(folder, 'parley.db')
   let passed = 0
@@ -26,7 +31,7 @@ async function written(): Promise<{ store: Store; path: string; folder: string; 
   }
 }
 
-const write = (store: Store) =>
+const write = (store: OpenStore) =>
   store.transaction(() => store.state.setMeta('x', 'later')).catch((error: unknown) => error)
 
 const MOVED = { code: 'database-moved', exitStatus: EXIT_STATUS.databaseUnavailable }

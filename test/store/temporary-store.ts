@@ -5,9 +5,10 @@ import { onTestFinished } from 'vitest'
 import { tableNamed } from '../../src/catalog/catalog.ts'
 import { systemClock } from '../../src/clock.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
-import { openStore, type Store, type StoredItem } from '../../src/store/store.ts'
+import type { StoredItem } from '../../src/store/rows/write.ts'
+import { type OpenStore, openStore } from '../../src/store/store.ts'
 
-export interface TemporaryStore extends Store {
+export interface TemporaryStore extends OpenStore {
   path: string
   folder: string
   /** All of the work or none of it; no other program writes the file. */
@@ -37,11 +38,11 @@ export function newFolder(): string {
   return folder
 }
 
-export function openAt(path: string, mode = 0o600): Store {
+export function openAt(path: string, mode = 0o600): OpenStore {
   return openStore({ path, mode, command: 'test', pid: process.pid, clock: systemClock() })
 }
 
-export function atomically<T>(store: Store, work: () => T): T {
+export function atomically<T>(store: OpenStore, work: () => T): T {
   const done = store.attempt(work)
   if (!done) throw new Error('another program writes the store of a test')
   return done.value
@@ -56,7 +57,7 @@ export function temporaryStore(): TemporaryStore {
   return withShortcuts(store, folder, path)
 }
 
-export function withShortcuts(store: Store, folder: string, path: string): TemporaryStore {
+export function withShortcuts(store: OpenStore, folder: string, path: string): TemporaryStore {
   const putAs: TemporaryStore['putAs'] = (table, payloads, ticket, options = {}) => {
     const { now = '2026-01-01T00:00:00.000Z', requested, ...write } = options
     const parse = compileParser(tableNamed(table))

@@ -1,8 +1,7 @@
-import { CATALOG, TABLES, tableNamed } from '../../catalog/catalog.ts'
+import { CATALOG, TABLES } from '../../catalog/catalog.ts'
 import type { Cascade, ItemFeed, ResourceName, Table } from '../../catalog/resource.ts'
 import { ResourceError } from '../../errors.ts'
-import { quote } from '../../store/database/sql.ts'
-import { columnsOfRow, type RowKey } from '../../store/deletions/suspicions.ts'
+import { columnsOfRow } from '../../store/deletions/suspicions.ts'
 import type { EngineContext } from '../context.ts'
 import { DAY, scaled } from '../schedule/intervals.ts'
 import { undecidedSince } from './denial.ts'
@@ -151,28 +150,23 @@ function cascadeLoss(
   cascade: Dependant,
   rows: readonly Confirmed[],
 ): Loss {
-  const gone = rows.reduce((sum, row) => sum + countCascade(store, table, cascade, row), 0)
+  const gone = countDependants(store, table, cascade, rows)
   const before = store.state.get(ownerOf(cascade.table)).deletedInRound
   const confirmed = gone === 0 ? 0 : gone + before
   const live = store.suspicions.liveRows(cascade.table, liveRowsToCount(confirmed)) + before
   return { table: cascade.table, live, confirmed, undecided: 0 }
 }
 
-function countCascade(
-  { prepare }: EngineContext['store'],
-  table: Table,
-  { table: target, on }: Dependant,
-  row: Pick<RowKey, 'scope' | 'key'>,
+function countDependants(
+  { stored }: EngineContext['store'],
+  { name }: Table,
+  dependant: Dependant,
+  rows: readonly Confirmed[],
 ): number {
-  const key = columnsOfRow(row)
-  const isEntity = tableNamed(target).kind === 'entity'
-  const where = Object.keys(on).map(column => `${quote(column)} = ?`)
-  const values = Object.values(on).map(mine => key[table.key.indexOf(mine)])
-  const live = isEntity ? ['_deleted_at IS NULL'] : []
-  const sql = `SELECT count(*) FROM ${quote(target)} WHERE ${[...where, ...live].join(' AND ')}`
-  return prepare(sql)
-    .pluck()
-    .get(...values) as number
+  return rows.reduce(
+    (sum, { scope, key }) => sum + stored.countDependants({ table: name, scope, key }, dependant),
+    0,
+  )
 }
 
 function ownerOf(table: string): ResourceName {
@@ -211,7 +205,7 @@ function remove(
     return
   }
   for (const cascade of table.cascades) {
-    const gone = rows.reduce((sum, row) => sum + countCascade(store, table, cascade, row), 0)
+    const gone = countDependants(store, table, cascade, rows)
     store.state.deleted(ownerOf(cascade.table), gone, context.now())
   }
   const absent = rows.filter(({ means }) => means === 'absent').map(columnsOfRow)

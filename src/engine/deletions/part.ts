@@ -6,6 +6,13 @@ const COLUMNS: Readonly<Partial<Record<ItemFeed['stores'], string>>> = {
   setting: 'execution_setting',
 }
 
+/** @throws TypeError when the part has a table */
+export function partColumnOf({ stores }: Pick<ItemFeed, 'stores'>): string {
+  const column = COLUMNS[stores]
+  if (column === undefined) throw new TypeError(`${stores} is not stored in a column`)
+  return column
+}
+
 /** The table name under which suspicions of a part are noted. Their key is that of the row that has the part. */
 export function tableOfPart({ table, stores }: Pick<ItemFeed, 'table' | 'stores'>): string {
   const column = COLUMNS[stores]

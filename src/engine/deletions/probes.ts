@@ -4,9 +4,8 @@ import { tableNamed } from '../../catalog/catalog.ts'
 import type { Evidence, Expected, Resource, SnapshotFeed, TimelineFeed } from '../../catalog/resource.ts'
 import type { ParsedItem } from '../../catalog/row.ts'
 import { isoInstant } from '../../clock.ts'
-import { quote } from '../../store/database/sql.ts'
 import type { RowKey } from '../../store/deletions/suspicions.ts'
-import type { StoredItem } from '../../store/store.ts'
+import type { StoredItem } from '../../store/rows/write.ts'
 import type { Task } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
 import type { FeedName } from '../feeds.ts'
@@ -72,7 +71,7 @@ export function createProbes(
     },
     missing(task) {
       const row = rowOf(feed, task)
-      if (context.store.rowState(row) !== 'open') {
+      if (context.store.stored.state(row) !== 'open') {
         context.store.tasks.remove(task)
         return
       }
@@ -131,21 +130,12 @@ function* planLookup(
   { table, lookup, evidence }: TimelineFeed & { lookup: NonNullable<TimelineFeed['lookup']> },
   after: number,
 ): Generator<undefined, number, undefined> {
-  const newest = store.prepare(`SELECT coalesce(max(rowid), 0) FROM ${quote(lookup.table)}`).pluck()
-  const known = (key: string) => `EXISTS (SELECT 1 FROM ${quote(table)} t WHERE t.id = ${key})`
-  store.prepare(`DELETE FROM sync_tasks WHERE feed = ? AND ${known('sync_tasks.key')}`).run(id)
-  const column = `l.${quote(lookup.column)}`
-  const unknown = store
-    .prepare(
-      `SELECT DISTINCT ${column} FROM ${quote(lookup.table)} l
-       WHERE l.rowid > ? AND l.rowid <= ? AND ${lookup.where} AND l._deleted_at IS NULL AND ${column} IS NOT NULL
-         AND NOT ${known(column)}`,
-    )
-    .pluck()
-  const upTo = newest.get() as number
-  yield* byRange(after, upTo, (from, to) => {
-    for (const key of unknown.all(from, to) as string[]) {
-      if (isAskable(evidence, key)) store.tasks.add({ feed: id, key, dueAt: now() })
+  const { lookupTasks, tasks } = store
+  const upTo = lookupTasks.newestRow(lookup)
+  lookupTasks.removeKnown(id, table)
+  yield* byRange(after, upTo, range => {
+    for (const key of lookupTasks.unknownKeys(table, lookup, range)) {
+      if (isAskable(evidence, key)) tasks.add({ feed: id, key, dueAt: now() })
     }
   })
   return upTo
@@ -182,7 +172,7 @@ export function createChanges(
     },
     missing(asked) {
       const task = store.tasks.find(asked) ?? asked
-      if (store.rowState(rowOf(feed, task)) === 'open') {
+      if (store.stored.state(rowOf(feed, task)) === 'open') {
         probeLater(context, { table: feed.table, probe: `${list}.probe`, scope: task.scope }, [
           { key: task.key, at: null },
         ])

@@ -1,8 +1,7 @@
 import { tableNamed } from '../../catalog/catalog.ts'
 import type { ItemFeed, RecordFollowUp, SnapshotFeed } from '../../catalog/resource.ts'
 import type { Cell, ParsedItem } from '../../catalog/row.ts'
-import { quote } from '../../store/database/sql.ts'
-import type { StoredItem } from '../../store/store.ts'
+import type { StoredItem } from '../../store/rows/write.ts'
 import type { EngineContext } from '../context.ts'
 import { feedNamed } from '../feeds.ts'
 import { type Direction, directionsFrom, directionsOf, scopeOf } from '../modes/answers/associations.ts'
@@ -60,14 +59,10 @@ function demandChanged(
   { followUp, at, item, table }: DueFollowUp,
   feed: SnapshotFeed,
 ): void {
-  const demand = context.store.prepare(
-    `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET round = 0, attempts = 0, sort_at = excluded.sort_at, due_at = excluded.due_at
-     WHERE sort_at IS NULL OR excluded.sort_at > sort_at`,
-  )
   for (const { object, id } of referencedRecords(followUp, table, item)) {
     if (!isNewerThanList(context, { list: followUp.feed, table: feed.table }, { object, id }, at)) continue
-    demand.run(changedFeed(followUp.feed), object, id, at, context.now())
+    const task = { feed: changedFeed(followUp.feed), scope: object, key: id }
+    context.store.tasks.announce({ ...task, sortAt: at, dueAt: context.now() })
   }
 }
 
@@ -102,14 +97,12 @@ function unassociated(
   kinds: NonNullable<ItemFeed['associations']>['kinds'],
   named: readonly RecordRef[],
 ): [RecordRef, Direction[]][] {
-  const key = tableNamed(feed.table).key.map(column => `${quote(column)} = ?`)
-  const known = store.prepare(`SELECT 1 FROM ${quote(feed.table)} WHERE ${key.join(' AND ')}`)
   return kinds.flatMap(kind => {
     const [from, to] = kind.map(object => named.filter(one => one.object === object))
     const [mine, theirs] = directionsOf(kind)
     return (from ?? []).flatMap(one =>
       (to ?? []).flatMap((other): [RecordRef, Direction[]][] =>
-        known.get(one.object, one.id, other.object, other.id)
+        store.stored.has(feed.table, [one.object, one.id, other.object, other.id])
           ? []
           : [
               [one, [mine]],
@@ -159,16 +152,10 @@ function isNewerThanList(
 ): boolean {
   const listedAt = lastListedAt(context, list, record.object)
   if (listedAt === null) return false
-  return (at !== null && at > listedAt) || !isKnown(context, table, [record.object, record.id])
+  return (at !== null && at > listedAt) || !context.store.stored.has(table, [record.object, record.id])
 }
 
 export function lastListedAt({ store }: EngineContext, list: string, scope: string): string | null {
   const [pass] = store.segments.of(list, scope)
   return pass?.listedAt ?? null
-}
-
-export function isKnown({ store }: EngineContext, table: string, key: readonly string[]): boolean {
-  const where = tableNamed(table).key.map(column => `${quote(column)} = ?`)
-  const find = store.prepare(`SELECT 1 FROM ${quote(table)} WHERE ${where.join(' AND ')}`)
-  return find.get(...key) !== undefined
 }

@@ -2,11 +2,10 @@ import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
 import type { SnapshotFeed } from '../../catalog/resource.ts'
 import type { Cell } from '../../catalog/row.ts'
 import { decodeJson } from '../../json.ts'
-import { quote } from '../../store/database/sql.ts'
-import type { StoredItem } from '../../store/store.ts'
+import type { StoredItem } from '../../store/rows/write.ts'
 import type { EngineContext } from '../context.ts'
 import { isUuid } from '../parse/uuid.ts'
-import { changedFeed, isKnown, lastListedAt } from './changed-records.ts'
+import { changedFeed, lastListedAt } from './changed-records.ts'
 
 /** How many references to follow from a record that changed. */
 const MOST_STEPS = 3
@@ -35,44 +34,24 @@ export function followRelations(
   const at = columns.indexOf(changes.values)
   const values = valuesOf(entry.item.cells[at])
   const before = valuesOf(entry.written.before?.[at])
-  // A task without an event time has no retries, so its `attempts` counts steps.
-  const add = context.store.prepare(
-    'INSERT OR IGNORE INTO sync_tasks (feed, scope, key, due_at, attempts) VALUES (?, ?, ?, ?, ?)',
-  )
-  for (const { name, targetObject, targetResource } of relationsOf(context, changes.relations, object)) {
+  const relations = context.store.relations(changes.relations, object)
+  for (const { name, targetObject, targetResource } of relations) {
     const value = values.get(name)
     if (typeof value !== 'string' || value === '') continue
     const rowsList = listOf(targetResource)
     if (rowsList) {
       // Former members are on no list; without this check each change of their records would trigger a re-read.
-      if (value !== before.get(name) && !isKnown(context, rowsList.table, [value]))
+      if (value !== before.get(name) && !context.store.stored.has(rowsList.table, [value]))
         context.demandedLists.add(rowsList.id)
     } else if (targetObject !== null && isUuid(value) && step < MOST_STEPS) {
       const id = value.toLowerCase()
       if (lastListedAt(context, list, targetObject) === null) continue
-      if (isKnown(context, feed.table, [targetObject, id])) continue
-      add.run(changedFeed(list), targetObject, id, context.now(), step + 1)
+      if (context.store.stored.has(feed.table, [targetObject, id])) continue
+      // A task without an event time has no retries, so its `attempts` counts steps.
+      const task = { feed: changedFeed(list), scope: targetObject, key: id }
+      context.store.tasks.add({ ...task, dueAt: context.now(), attempts: step + 1 })
     }
   }
-}
-
-interface Relation {
-  name: string
-  targetObject: string | null
-  targetResource: string | null
-}
-
-function relationsOf(
-  { store }: EngineContext,
-  declared: NonNullable<SnapshotFeed['changes']>['relations'],
-  object: string,
-): Relation[] {
-  const { table, where, name, targetObject, targetResource } = declared
-  const select = store.prepare(
-    `SELECT ${quote(name)} AS name, ${quote(targetObject)} AS targetObject, ${quote(targetResource)} AS targetResource
-     FROM ${quote(table)} WHERE ${quote(declared.object)} = ? AND ${where}`,
-  )
-  return select.all(object) as Relation[]
 }
 
 /** The list that shows all rows of a resource, where it has one without scopes. */

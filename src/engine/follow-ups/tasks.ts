@@ -1,13 +1,14 @@
 import { tableNamed } from '../../catalog/catalog.ts'
 import type { FollowUp } from '../../catalog/resource.ts'
 import type { Cell } from '../../catalog/row.ts'
-import type { Store, StoredItem } from '../../store/store.ts'
+import type { StoredItem } from '../../store/rows/write.ts'
+import type { Store } from '../../store/store.ts'
 import { feedNamed } from '../feeds.ts'
 
 /** Whether the row that a feed reads is suspected, withheld or deleted. */
-function isDenied({ rowState, suspicions }: Store, feed: string, key: string): boolean {
+function isDenied({ stored, suspicions }: Store, feed: string, key: string): boolean {
   const row = { table: feedNamed(feed).feed.table, scope: '', key }
-  const state = rowState(row)
+  const state = stored.state(row)
   return state === 'withheld' || state === 'deleted' || suspicions.find(row) !== undefined
 }
 

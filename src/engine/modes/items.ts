@@ -1,6 +1,5 @@
 import { fillPath } from '../../api/request.ts'
 import type { ItemFeed, Resource } from '../../catalog/resource.ts'
-import { quote } from '../../store/database/sql.ts'
 import type { Task, TaskOrder } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
 import { firstRead, firstReads } from '../schedule/first-reads.ts'
@@ -218,11 +217,6 @@ function urgentTask(
   const task = context.store.tasks.find({ feed: id, key })
   if (task) return task.dueAt <= context.now() ? task : undefined
   if (!pending) return undefined
-  const row = context.store
-    .prepare(
-      `SELECT ${quote(pending.time)} AS at FROM ${quote(pending.table)}
-       WHERE ${quote(pending.key)} = ? AND ${pending.where}`,
-    )
-    .get(key) as { at: string | null } | undefined
-  return row && firstRead(id, key, row.at)
+  const row = context.store.pending.find(pending, key)
+  return row && firstRead(id, row)
 }

@@ -111,7 +111,8 @@ function readUnlisted(
   const isMany = before + due.length > MANY_MISSING
   for (const key of due) {
     const row = { table: feed.table, scope: '', key }
-    const verdict = store.rowState(row) === 'open' ? noteDenial(context, row, { confirms: false }) : undefined
+    const verdict =
+      store.stored.state(row) === 'open' ? noteDenial(context, row, { confirms: false }) : undefined
     const task = { feed: `${resource.name}.detail`, key }
     // A backfill reads every detail in its round anyway, and most unlisted rows still exist.
     if (!schedule.isTimed || verdict?.state !== 'suspected')

@@ -31,7 +31,7 @@ export function scopeHistory(
   { store }: Pick<EngineContext, 'store'>,
   { list, feed, scope }: ScopeList,
 ): ScopeHistory {
-  if (store.hasLiveRows(feed.table, scope)) return 'has-rows'
+  if (store.stored.hasLiveOf(feed.table, scope)) return 'has-rows'
   const wasListed = store.segments.of(list, scope).some(({ listedAt }) => listedAt !== null)
   return wasListed ? 'was-listed' : 'never-offered'
 }

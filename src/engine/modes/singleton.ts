@@ -64,7 +64,7 @@ export function createSingleton(
       noteRead(reply)
     },
     refused(status, message) {
-      const isStored = store.rowState({ table: feed.table, scope: '', key: '1' }) === 'open'
+      const isStored = store.stored.state({ table: feed.table, scope: '', key: '1' }) === 'open'
       if (status === 404 && isStored && feed.expected?.[404]) denyDocument(status, message)
       else handleRefusal(context, where, feed.expected, status, message)
     },

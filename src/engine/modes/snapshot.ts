@@ -4,7 +4,6 @@ import { tableNamed } from '../../catalog/catalog.ts'
 import type { Resource, ResourceName, SnapshotFeed } from '../../catalog/resource.ts'
 import type { ParleyError } from '../../errors.ts'
 import { canonicalInstant } from '../../instant.ts'
-import { quote } from '../../store/database/sql.ts'
 import { NO_PASS, type Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { endSuspicions } from '../deletions/denial.ts'
@@ -171,7 +170,7 @@ interface Scopes {
 /** Adds a segment for each new scope and removes those of scopes that no longer exist. */
 function updateScopes({ store, backoffs }: EngineContext, id: string, { scope }: SnapshotFeed): Scopes {
   const wanted = scope
-    ? [...new Set([...(scope.always ?? []), ...liveKeys(store.prepare, scope.table, scope.column)])]
+    ? [...new Set([...(scope.always ?? []), ...store.stored.liveValues(scope.table, scope.column)])]
     : ['']
   const passes = store.segments.of(id)
   for (const pass of passes) if (!wanted.includes(pass.scope)) store.segments.remove(pass)
@@ -182,11 +181,6 @@ function updateScopes({ store, backoffs }: EngineContext, id: string, { scope }:
     store.segments.add({ feed: id, scope: one, from: null, to: null })
   }
   return { asked, waiting }
-}
-
-function liveKeys(prepare: EngineContext['store']['prepare'], table: string, column: string): string[] {
-  const sql = `SELECT ${quote(column)} FROM ${quote(table)} WHERE _deleted_at IS NULL ORDER BY 1`
-  return prepare(sql).pluck().all() as string[]
 }
 
 function scopeQuery({ list }: SnapshotFeed, scope: string): Query {
@@ -368,18 +362,9 @@ function insertLinks(
   { resource, feed, pass }: Pick<PassWork, 'resource' | 'feed' | 'pass'>,
   listed: readonly ListedKey[],
 ): void {
-  const table = tableNamed(feed.table)
-  const insert = context.store.prepare(
-    `INSERT OR IGNORE INTO ${quote(table.name)} (${table.key.map(quote).join(', ')}) VALUES (?, ?)`,
-  )
-  endSuspicions(
-    context,
-    table.name,
-    pass.scope,
-    listed.map(({ key }) => key),
-  )
-  for (const { key } of listed)
-    context.counts(resource.name).rowsChanged += insert.run(pass.scope, key).changes
+  const keys = listed.map(({ key }) => key)
+  endSuspicions(context, feed.table, pass.scope, keys)
+  context.counts(resource.name).rowsChanged += context.store.links.addMembers(feed.table, pass.scope, keys)
 }
 
 /** The key of a list's item; the item may be a bare key. Pure. */

@@ -1,5 +1,5 @@
 import type { ItemFeed, Resource } from '../../catalog/resource.ts'
-import { quote } from '../../store/database/sql.ts'
+import type { PendingRow } from '../../store/rows/pending.ts'
 import type { Task } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
 import { HOUR } from './intervals.ts'
@@ -19,32 +19,18 @@ export function hasFirstReads(context: EngineContext, { name, feeds }: Resource)
   })
 }
 
-export function firstRead(feed: string, key: string, sortAt: string | null): Task {
-  return { feed, scope: '', key, sortAt, dueAt: '', attempts: 0, deadline: null, waiting: false }
+export function firstRead(feed: string, { key, at }: PendingRow): Task {
+  return { feed, scope: '', key, sortAt: at, dueAt: '', attempts: 0, deadline: null, waiting: false }
 }
 
 /** Rows whose first read is outstanding. Rows with a task are left out: the task has its own due time. */
 export function firstReads(context: EngineContext, id: string, { pending }: ItemFeed, limit: number): Task[] {
   if (!pending) return []
   const { store, options } = context
-  const time = `t.${quote(pending.time)}`
-  const rows = store
-    .prepare(
-      `SELECT t.${quote(pending.key)} AS key, ${time} AS at FROM ${quote(pending.table)} t
-       WHERE ${pending.where} AND (? IS NULL OR ${time} > ?) AND (? IS NULL OR ${time} IS NULL OR ${time} >= ?)
-         AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = ? AND s.scope = '' AND s.key = t.${quote(pending.key)})
-       ORDER BY ${time} DESC LIMIT ${limit}`,
-    )
-    .all(...twice(heldBackBefore(context, pending.afterListOf)), ...twice(options.since), id) as PendingRow[]
-  return rows.map(({ key, at }) => firstRead(id, key, at))
+  const after = heldBackBefore(context, pending.afterListOf)
+  const rows = store.pending.newest(pending, { feed: id, after, since: options.since, limit })
+  return rows.map(row => firstRead(id, row))
 }
-
-interface PendingRow {
-  key: string
-  at: string | null
-}
-
-const twice = (value: string | null): [string | null, string | null] => [value, value]
 
 /** Copies of one e-mail are close together in time, and the earliest one counts. So its day is listed first. */
 const COPIES_APART_MS = 24 * HOUR

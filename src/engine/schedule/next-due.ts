@@ -1,6 +1,5 @@
 import type { ItemFeed, Resource } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
-import { quote } from '../../store/database/sql.ts'
 import type { EngineContext } from '../context.ts'
 import type { Source } from '../scheduler/job.ts'
 import { byTime } from './by-time.ts'
@@ -32,9 +31,7 @@ function duePasses({ store, schedule, backoffs }: EngineContext, list: ListOf): 
 
 function dueKeys({ store, now }: EngineContext, id: string, { pending }: ItemFeed): number {
   const tasks = store.tasks.countDue(id, now())
-  if (!pending) return tasks
-  const sql = `SELECT count(*) FROM ${quote(pending.table)} WHERE ${pending.where}`
-  return tasks + (store.prepare(sql).pluck().get() as number)
+  return pending ? tasks + store.pending.count(pending) : tasks
 }
 
 export interface ScheduledResource {

@@ -78,9 +78,13 @@ export function createBatchPlan(
 const BATCH_SIZE = 5000
 
 /** Does the work for the numbers from `after` (exclusive) to `upTo` (inclusive), range by range. */
-export function* byRange(after: number, upTo: number, work: (after: number, upTo: number) => void): Batches {
+export function* byRange(
+  after: number,
+  upTo: number,
+  work: (range: { after: number; upTo: number }) => void,
+): Batches {
   for (let from = after; from < upTo; from += BATCH_SIZE) {
     if (from > after) yield
-    work(from, Math.min(from + BATCH_SIZE, upTo))
+    work({ after: from, upTo: Math.min(from + BATCH_SIZE, upTo) })
   }
 }

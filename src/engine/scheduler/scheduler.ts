@@ -254,7 +254,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
         while (!stopNew.aborted && stopped === undefined && (await step()));
       } catch (error) {
         // The answers in flight are still stored before the warehouse is closed.
-        stop(databaseError(error, store.db.name))
+        stop(databaseError(error, store.path))
       }
       dropKept()
       await queue.onIdle()

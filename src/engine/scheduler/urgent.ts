@@ -1,5 +1,5 @@
 import { CATALOG } from '../../catalog/catalog.ts'
-import type { StoredItem } from '../../store/store.ts'
+import type { StoredItem } from '../../store/rows/write.ts'
 import type { Lane } from './job.ts'
 
 /** By table, the feed that reads its rows one by one. */

@@ -7,10 +7,27 @@ export interface RowTimes {
   afterNewest(column: TimeColumn, rows: number): string | undefined
   /** Whether more than `rows` rows have a time at or after `from`. Reads at most one row more than `rows`. */
   isMoreThan(column: TimeColumn, rows: number, from: string): boolean
+  /** The latest time up to an instant, deleted rows included; null when there is none. */
+  newest(column: TimeColumn, upTo: string): string | null
+  /** Rows with a time in the span, first stored before `known.before` or after `known.now`. */
+  within(column: TimeColumn, span: TimeSpan, known: { before: string; now: string }): TimedRow[]
   /** Ids of rows without a time that the pass has not seen, first stored before `known.before` or after `known.now`. */
   undated(column: TimeColumn, feed: string, known: { before: string; now: string }): string[]
   /** Rows with a time in the span that have no task of the feed, in no particular order. */
-  unasked(column: TimeColumn, feed: string, span: Unasked): { key: string; at: string }[]
+  unasked(column: TimeColumn, feed: string, span: Unasked): TimedRow[]
+}
+
+export interface TimedRow {
+  key: string
+  at: string
+}
+
+/** A span of time from its newer end to its older end; null is unbounded. */
+export interface TimeSpan {
+  above: string | null
+  aboveIncluded: boolean
+  below: string | null
+  belowIncluded: boolean
 }
 
 export interface Unasked {
@@ -47,6 +64,21 @@ export function createRowTimes(prepare: Prepare): RowTimes {
       )
       return next.get(from, rows) !== undefined
     },
+    newest: ({ table, time }, upTo) =>
+      prepare(`SELECT max(${quote(time)}) FROM ${quote(table)} WHERE ${quote(time)} <= ?`)
+        .pluck()
+        .get(upTo) as string | null,
+    within({ table, time }, span, { before, now }) {
+      const at = quote(time)
+      const above = span.aboveIncluded ? '<=' : '<'
+      const below = span.belowIncluded ? '>=' : '>'
+      const rows = prepare(
+        `SELECT id AS key, ${at} AS at FROM ${quote(table)}
+         WHERE ${at} ${above} ? AND ${at} ${below} ? AND _deleted_at IS NULL
+           AND (_first_seen_at < ? OR _first_seen_at > ?)`,
+      )
+      return rows.all(span.above ?? '~', span.below ?? '', before, now) as TimedRow[]
+    },
     undated({ table, time }, feed, { before, now }) {
       const find = prepare(
         `SELECT id FROM ${quote(table)} t WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL
@@ -65,7 +97,7 @@ export function createRowTimes(prepare: Prepare): RowTimes {
          LIMIT @limit`,
       )
       const bounds = { from: from ?? '', to: to ?? '~' }
-      return rows.all({ ...span, ...bounds, feed, but: JSON.stringify(but) }) as { key: string; at: string }[]
+      return rows.all({ ...span, ...bounds, feed, but: JSON.stringify(but) }) as TimedRow[]
     },
   }
 }

@@ -1,9 +1,9 @@
 import type { Clock } from '../../clock.ts'
-import type { Store } from '../store.ts'
+import type { OpenStore } from '../store.ts'
 import { createSearch, type SearchProgress } from './search.ts'
 
 export interface BuildOptions {
-  store: Pick<Store, 'db' | 'prepare' | 'transaction'>
+  store: Pick<OpenStore, 'db' | 'prepare' | 'transaction'>
   clock: Clock
   /** The setting `search.enabled`: false drops the indices. */
   isWanted: boolean

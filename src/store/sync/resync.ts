@@ -1,7 +1,9 @@
 import { resourceNamed } from '../../catalog/catalog.ts'
 import type { Feed, ItemFeed, ResourceName } from '../../catalog/resource.ts'
+import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
-import type { Store } from '../store.ts'
+import type { Segments } from './segments.ts'
+import type { State } from './state.ts'
 
 /** A resource that was marked to be read again. */
 export interface Marked {
@@ -26,36 +28,36 @@ export function resourceWithParts(resource: ResourceName): readonly ResourceName
  * Marks resources to be read from the start: removes the checkpoints of their lists and makes their single reads due.
  * Rows stay as they are. To be called inside a transaction.
  */
-export function markForResync(
-  store: Pick<Store, 'prepare' | 'segments' | 'state'>,
-  resources: readonly ResourceName[],
-  now: string,
-): Marked[] {
-  const due = store.prepare(
+export type Resync = (resources: readonly ResourceName[], now: string) => Marked[]
+
+export interface ResyncDeps {
+  prepare: Prepare
+  segments: Segments
+  state: State
+}
+
+export function createResync(deps: ResyncDeps): Resync {
+  const { prepare, state } = deps
+  const due = prepare(
     `UPDATE sync_tasks SET round = 0, due_at = ?, attempts = 0, deadline = NULL, waiting = 0
      WHERE feed >= ? || '.' AND feed < ? || '/'`,
   )
-  const count = store
-    .prepare("SELECT count(*) FROM sync_tasks WHERE feed >= ? || '.' AND feed < ? || '/'")
-    .pluck()
-  return resources.map(resource => {
-    store.state.restart(resource)
-    for (const [name, feed] of Object.entries(resourceNamed(resource).feeds)) {
-      const id = `${resource}.${name}`
-      if (feed.mode === 'item') demandRead(store, id, feed, now)
-      else forgetLists(store, id, feed)
-    }
-    due.run(now, resource, resource)
-    return { resource, reads: count.get(resource, resource) as number }
-  })
+  const count = prepare("SELECT count(*) FROM sync_tasks WHERE feed >= ? || '.' AND feed < ? || '/'").pluck()
+  return (resources, now) =>
+    resources.map(resource => {
+      state.restart(resource)
+      for (const [name, feed] of Object.entries(resourceNamed(resource).feeds)) {
+        const id = `${resource}.${name}`
+        if (feed.mode === 'item') demandRead(prepare, id, feed, now)
+        else forgetLists(deps, id, feed)
+      }
+      due.run(now, resource, resource)
+      return { resource, reads: count.get(resource, resource) as number }
+    })
 }
 
 /** A timeline keeps one segment without ends, since its segments have to cover the whole time axis. */
-function forgetLists(
-  { prepare, segments }: Pick<Store, 'prepare' | 'segments'>,
-  id: string,
-  feed: Feed,
-): void {
+function forgetLists({ prepare, segments }: ResyncDeps, id: string, feed: Feed): void {
   prepare('DELETE FROM sync_segments WHERE feed = ?').run(id)
   prepare('DELETE FROM sync_seen WHERE feed = ?').run(id)
   if (feed.mode === 'timeline') segments.add({ feed: id, scope: '', from: null, to: null })
@@ -67,7 +69,7 @@ const WAS_READ: Readonly<Partial<Record<ItemFeed['stores'], string>>> = {
   transcript: "transcript_state <> 'pending' AND access = 'open'",
 }
 
-function demandRead({ prepare }: Pick<Store, 'prepare'>, id: string, feed: ItemFeed, now: string): void {
+function demandRead(prepare: Prepare, id: string, feed: ItemFeed, now: string): void {
   const wasRead = WAS_READ[feed.stores]
   if (wasRead === undefined || feed.pending === undefined) return
   const { table, key, time } = feed.pending

@@ -41,7 +41,9 @@ export interface DueQuery {
 
 export interface Tasks {
   /** Adds a first read; an existing task is left as it is. */
-  add(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
+  add(task: TaskKey & { sortAt?: string | null; dueAt: string; attempts?: number }): void
+  /** Makes a key due because of an event; a task that waits for the same or a later event is left as it is. */
+  announce(task: TaskKey & { sortAt: string | null; dueAt: string }): void
   /** Makes a key due at once, whether it was read before or not. */
   demand(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
   /** Makes a key due at a time, whether it was read before or not. A backfill reads it then too. */
@@ -120,7 +122,12 @@ function parametersOf<Q extends Pick<DueQuery, 'exceptScopes' | 'keys'>>(query: 
 export function createTasks(prepare: Prepare): Tasks {
   const columns = 'feed, scope, key, sort_at, due_at, attempts, deadline, waiting'
   const add = prepare(
-    'INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)',
+    'INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at, attempts) VALUES (?, ?, ?, ?, ?, ?)',
+  )
+  const announce = prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET round = 0, attempts = 0, sort_at = excluded.sort_at, due_at = excluded.due_at
+     WHERE sort_at IS NULL OR excluded.sort_at > sort_at`,
   )
   const demand = prepare(
     `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)
@@ -190,8 +197,11 @@ export function createTasks(prepare: Prepare): Tasks {
   const waiting = prepare('SELECT count(*) FROM sync_tasks WHERE feed = ? AND waiting').pluck()
 
   return {
-    add: ({ feed, scope = '', key, sortAt = null, dueAt }) => {
-      add.run(feed, scope, key, sortAt, dueAt)
+    add: ({ feed, scope = '', key, sortAt = null, dueAt, attempts = 0 }) => {
+      add.run(feed, scope, key, sortAt, dueAt, attempts)
+    },
+    announce: ({ feed, scope = '', key, sortAt, dueAt }) => {
+      announce.run(feed, scope, key, sortAt, dueAt)
     },
     askAt: ({ feed, scope = '', key, dueAt }) => {
       askAt.run(feed, scope, key, dueAt)

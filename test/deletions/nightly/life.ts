@@ -1,7 +1,7 @@
 import { CATALOG } from '../../../src/catalog/catalog.ts'
 import type { ResourceName } from '../../../src/catalog/resource.ts'
 import { isoInstant } from '../../../src/clock.ts'
-import { markForResync, resourceWithParts } from '../../../src/store/sync/resync.ts'
+import { resourceWithParts } from '../../../src/store/sync/resync.ts'
 import { type RunOptions, startTrial, type Trial } from '../../engine/trial-backfill.ts'
 import { refused, type ScriptedAnswer } from '../../support/scripted-api.ts'
 import { createDraw, type Draw } from '../../torture/draw.ts'
@@ -124,7 +124,7 @@ const resynced: Night = async (life, ms) => {
   const { store, clock } = life.trial
   const resources = resourceWithParts(anyResource(life))
   life.told.push(`resync of ${resources.join(', ')}`)
-  await store.transaction(() => markForResync(store, resources, isoInstant(clock.now())))
+  await store.transaction(() => store.resync(resources, isoInstant(clock.now())))
   await pass(life, ms)
 }
 

@@ -1,9 +1,8 @@
 import { PAGING, readPage } from '../../../api/paging.ts'
-import { tableNamed } from '../../../catalog/catalog.ts'
 import type { ItemFeed } from '../../../catalog/resource.ts'
-import { quote } from '../../../store/database/sql.ts'
-import { keyOfRow, type RowKey } from '../../../store/deletions/suspicions.ts'
+import type { AssociationsOfRecord } from '../../../store/rows/links.ts'
 import type { Store } from '../../../store/store.ts'
+import type { TasksOfRecords } from '../../../store/sync/association-tasks.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { feedNamed } from '../../feeds.ts'
@@ -60,35 +59,43 @@ const MUCH_LARGER = 2
 /**
  * Plans each kind of association in the direction with fewer records. The cost depends only on the records that came
  * or went since the last plan, which is kept in the database. The last statement stores the plan, so an interrupted one
- * is made again; records that come or go meanwhile are for the next one. A `+` before a column keeps SQLite from the
- * index by object, through which it would look at all records.
+ * is made again; records that come or go meanwhile are for the next one.
  */
 function* planLinks(context: EngineContext, id: string): Batches {
   const { store, now, schedule } = context
+  const { associationTasks } = store
   const { table, kinds } = declaredAssociations(id)
   const last = lastPlan(store, id)
   const at = now()
-  const upTo = store
-    .prepare(`SELECT coalesce(max(_id), 0) FROM ${quote(table)}`)
-    .pluck()
-    .get() as number
+  const upTo = associationTasks.newestRecord(table)
   const sizes = yield* grownSizes(store, table, last, upTo)
   const directions = kinds.map(kind => chooseDirection(kind, sizes, last.scopes))
   const scopes = directions.map(scopeOf)
+  const tasksOf = (direction: Direction): TasksOfRecords => ({
+    feed: id,
+    scope: scopeOf(direction),
+    records: table,
+    object: direction.asking,
+  })
   for (const direction of directions) {
     const after = last.scopes.includes(scopeOf(direction)) ? last.upTo : 0
-    yield* addNewTasks(context, { id, table, direction, after, upTo })
+    // The API refuses an id that is no UUID (spec: related_id).
+    yield* byRange(after, upTo, range =>
+      associationTasks.addRange(tasksOf(direction), range, { keys: UUID_GLOB, dueAt: now() }),
+    )
   }
   for (const direction of kinds.flatMap(directionsOf))
-    removeDeletedTasks(store, { id, table, direction, since: last.at })
+    associationTasks.removeDeleted(tasksOf(direction), last.at)
   for (const direction of directions.map(opposite)) {
     const scope = scopeOf(direction)
     // In the daemon, changed records have tasks there. A backfill reads all in the chosen direction anyway.
     if (schedule.isTimed && !last.scopes.includes(scope)) continue
-    yield* removeScopeTasks(store, id, scope)
+    while (associationTasks.removeSome({ feed: id, scope }, REMOVED_AT_ONCE)) yield
   }
   store.state.setMeta(planName(id), JSON.stringify({ upTo, at, sizes, scopes } satisfies Plan))
 }
+
+const REMOVED_AT_ONCE = 5000
 
 function declaredAssociations(id: string): { table: string; kinds: readonly AssociationKind[] } {
   const { feed } = feedNamed(id)
@@ -104,19 +111,15 @@ function lastPlan({ state }: Store, id: string): Plan {
 }
 
 function* grownSizes(
-  { prepare }: Store,
+  { associationTasks }: Store,
   table: string,
   { upTo: after, sizes }: Plan,
   upTo: number,
 ): Generator<undefined, Record<string, number>, undefined> {
-  const grown = prepare(
-    `SELECT object, count(*) AS rows FROM ${quote(table)} WHERE _id > ? AND _id <= ? GROUP BY +object`,
-  )
   const all = { ...sizes }
-  yield* byRange(after, upTo, (from, to) => {
-    for (const { object, rows } of grown.all(from, to) as { object: string; rows: number }[]) {
+  yield* byRange(after, upTo, range => {
+    for (const [object, rows] of associationTasks.countByObject(table, range))
       all[object] = (all[object] ?? 0) + rows
-    }
   })
   return all
 }
@@ -132,47 +135,6 @@ function chooseDirection(
   if (kept && size(kept.asking) <= MUCH_LARGER * size(kept.listed)) return kept
   const [first, second] = directions
   return size(first.asking) <= size(first.listed) ? first : second
-}
-
-interface DirectionTasks {
-  id: string
-  table: string
-  direction: Direction
-}
-
-/** Adds tasks for new records. The API refuses an id that is no UUID (spec: related_id). */
-function* addNewTasks(
-  { store, now }: EngineContext,
-  { id, table, direction, after, upTo }: DirectionTasks & { after: number; upTo: number },
-): Batches {
-  const ask = store.prepare(
-    `INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at)
-     SELECT ?, ?, id, updated_at, ? FROM ${quote(table)}
-     WHERE _id > ? AND _id <= ? AND +object = ? AND _deleted_at IS NULL AND id GLOB '${UUID_GLOB}'`,
-  )
-  yield* byRange(after, upTo, (from, to) => {
-    ask.run(id, scopeOf(direction), now(), from, to, direction.asking)
-  })
-}
-
-function removeDeletedTasks(
-  { prepare }: Store,
-  { id, table, direction, since }: DirectionTasks & { since: string },
-): void {
-  prepare(
-    `DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key IN (
-       SELECT id FROM ${quote(table)} WHERE +object = ? AND _deleted_at >= ?)`,
-  ).run(id, scopeOf(direction), direction.asking, since)
-}
-
-const FORGOTTEN_AT_ONCE = 5000
-
-function* removeScopeTasks({ prepare }: Store, id: string, scope: string): Batches {
-  const forget = prepare(
-    `DELETE FROM sync_tasks WHERE feed = @id AND scope = @scope AND key IN (
-       SELECT key FROM sync_tasks WHERE feed = @id AND scope = @scope LIMIT ${FORGOTTEN_AT_ONCE})`,
-  )
-  while (forget.run({ id, scope }).changes === FORGOTTEN_AT_ONCE) yield
 }
 
 // --------------------------------------------------------------------------------------------- answer
@@ -246,7 +208,7 @@ function replaceLinks(
   const { freshness } = store
   if (!freshness.admits(ticket, feed.table, `${task.scope} ${task.key}`)) return undefined
   const { listed, asking } = directionOf(task.scope)
-  const isGone = deletedRecordCheck(store, feed)
+  const isGone = (object: string, id: string) => isDeletedRecord(store, feed, object, id)
   if (isGone(asking, task.key)) {
     store.tasks.remove(task)
     return undefined
@@ -272,49 +234,17 @@ function replaceLinks(
   return { askAgainMs }
 }
 
-/** Predicate: whether a record is stored as deleted. False for an unknown record. */
-function deletedRecordCheck(
-  { prepare }: Store,
-  { associations }: ItemFeed,
-): (object: string, id: string) => boolean {
-  if (!associations) return () => false
+/** False for an unknown record. */
+function isDeletedRecord({ stored }: Store, { associations }: ItemFeed, object: string, id: string): boolean {
+  if (!associations) return false
   const { table } = feedNamed(associations.of).feed
-  const find = prepare(
-    `SELECT 1 FROM ${quote(table)} WHERE object = ? AND id = ? AND _deleted_at IS NOT NULL`,
-  )
-  return (object, id) => find.get(object, id) !== undefined
+  return stored.state({ table, scope: object, key: id }) === 'deleted'
 }
 
-interface AssociationsOfRecord {
-  stored(): string[]
-  /** Returns how many rows it changed. */
-  add(key: string): number
-  row(key: string): RowKey
-}
-
-function associationsOfRecord({ prepare }: Store, { task, feed }: ItemWork): AssociationsOfRecord {
-  const [object = '', record = '', relatedObject = '', relatedRecord = ''] = tableNamed(feed.table).key.map(
-    quote,
-  )
+function associationsOfRecord({ links }: Store, { task, feed }: ItemWork): AssociationsOfRecord {
   const { listed, asking } = directionOf(task.scope)
-  const forward = isForward(kindsOf(feed), { listed, asking })
-  const objects = forward ? [asking, listed] : [listed, asking]
-  const [mine, theirs] = forward ? [record, relatedRecord] : [relatedRecord, record]
-  const table = quote(feed.table)
-  const ofRecord = `FROM ${table} WHERE ${object} = ? AND ${relatedObject} = ? AND ${mine} = ?`
-  const select = prepare(`SELECT ${theirs} ${ofRecord}`).pluck()
-  const add = prepare(
-    `INSERT OR IGNORE INTO ${table} (${object}, ${relatedObject}, ${mine}, ${theirs}) VALUES (?, ?, ?, ?)`,
-  )
-  return {
-    stored: () => select.all(...objects, task.key) as string[],
-    add: key => add.run(...objects, task.key, key).changes,
-    row(key) {
-      const [object = '', related = ''] = objects
-      const [from, to] = forward ? [task.key, key] : [key, task.key]
-      return keyOfRow(feed.table, [object, from, related, to])
-    },
-  }
+  const isFirst = isForward(kindsOf(feed), { listed, asking })
+  return links.ofRecord(feed.table, { object: asking, id: task.key, otherObject: listed, isFirst })
 }
 
 function kindsOf({ associations }: ItemFeed): readonly AssociationKind[] {

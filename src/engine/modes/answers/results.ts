@@ -1,6 +1,5 @@
 import { readDataList } from '../../../api/paging.ts'
 import type { Cell } from '../../../catalog/row.ts'
-import { quote } from '../../../store/database/sql.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import type { Verdict } from '../../deletions/suspicion.ts'
@@ -50,10 +49,8 @@ function denyMissing(
   { feed, task }: ItemWork,
   listed: ReadonlySet<Cell | undefined>,
 ): Verdict | undefined {
-  const stored = context.store
-    .prepare(`SELECT id FROM ${quote(feed.table)} WHERE meeting_id = ? AND _deleted_at IS NULL`)
-    .pluck()
-  const missing = (stored.all(task.key) as string[]).filter(id => !listed.has(id))
+  const stored = context.store.stored.liveIdsWith(feed.table, 'meeting_id', task.key)
+  const missing = stored.filter(id => !listed.has(id))
   const verdicts = missing.map(key => noteDenial(context, { table: feed.table, scope: '', key }))
   return verdicts.find(({ state }) => state === 'suspected')
 }

@@ -1,5 +1,5 @@
 import { tableNamed } from '../../../catalog/catalog.ts'
-import type { RowState } from '../../../store/rows/state.ts'
+import type { RowState } from '../../../store/rows/stored.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { isUnlisted } from '../../deletions/unlisted.ts'
@@ -48,7 +48,7 @@ function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply:
 
 /** Handles a refusal of the row. Its meaning depends on the stored row, and on whether the list names it. */
 function rowAbsent(context: EngineContext, work: ItemWork, means: 'absent' | 'withheld'): void {
-  REFUSED[means][context.store.rowState(rowOf(work))](context, work)
+  REFUSED[means][context.store.stored.state(rowOf(work))](context, work)
 }
 
 const rowOf = ({ feed, task }: ItemWork) => ({ table: feed.table, scope: '', key: task.key })

@@ -1,12 +1,12 @@
 import { readSingle } from '../../../api/paging.ts'
 import type { ReadRequest } from '../../../catalog/resource.ts'
 import { encodeJson } from '../../../json.ts'
-import { quote } from '../../../store/database/sql.ts'
 import type { RowKey } from '../../../store/deletions/suspicions.ts'
+import type { PartColumn } from '../../../store/rows/part-columns.ts'
 import { sameJson } from '../../../store/rows/rows.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
-import { tableOfPart } from '../../deletions/part.ts'
+import { partColumnOf, tableOfPart } from '../../deletions/part.ts'
 import { DAY, WEEK } from '../../schedule/intervals.ts'
 import { type ItemHandler, type ItemWork, readAgain, recheckAfter } from './work.ts'
 
@@ -25,7 +25,7 @@ function storeSetting(context: EngineContext, work: ItemWork, value: unknown): v
 }
 
 function settingAbsent(context: EngineContext, work: ItemWork): void {
-  if (storedSetting(context, work) === null) {
+  if (context.store.parts.get(columnOf(work)) === null) {
     readAgain(context, work, DAY)
     return
   }
@@ -39,18 +39,16 @@ function settingAbsent(context: EngineContext, work: ItemWork): void {
   readAgain(context, work, DAY)
 }
 
-function storedSetting({ store }: EngineContext, { feed, task }: ItemWork): string | null {
-  const find = store.prepare(`SELECT execution_setting FROM ${quote(feed.table)} WHERE id = ?`).pluck()
-  return (find.get(task.key) ?? null) as string | null
-}
+/** The column that has the setting, in the playbook's row. */
+const columnOf = ({ feed, task }: ItemWork): PartColumn => ({
+  table: feed.table,
+  column: partColumnOf(feed),
+  id: task.key,
+})
 
 function replaceSetting(context: EngineContext, work: ItemWork, setting: string | null): void {
-  if (sameJson(storedSetting(context, work), setting)) return
-  const update = context.store.prepare(
-    `UPDATE ${quote(work.feed.table)} SET execution_setting = @setting, _synced_at = @now,
-       _changed_at = iif(execution_setting IS NULL, _changed_at, @now)
-     WHERE id = @key AND _deleted_at IS NULL`,
-  )
-  const { changes } = update.run({ setting, now: context.now(), key: work.task.key })
-  context.counts(work.resource.name).rowsChanged += changes
+  const { parts } = context.store
+  const part = columnOf(work)
+  if (sameJson(parts.get(part), setting)) return
+  context.counts(work.resource.name).rowsChanged += parts.replace(part, setting, context.now())
 }

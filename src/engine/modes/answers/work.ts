@@ -115,9 +115,8 @@ export function askDetail({ store, now }: EngineContext, { task }: ItemWork): vo
  * the answer must not be stored. When the meeting comes back, its parts are read again.
  */
 export function dropIfWithdrawn({ store }: EngineContext, { task }: ItemWork): boolean {
-  const withdrawn = store
-    .prepare("SELECT 1 FROM meetings WHERE id = ? AND (_deleted_at IS NOT NULL OR access = 'withheld')")
-    .get(task.key)
-  if (withdrawn !== undefined) store.tasks.remove(task)
-  return withdrawn !== undefined
+  const state = store.stored.state({ table: 'meetings', scope: '', key: task.key })
+  const isWithdrawn = state === 'deleted' || state === 'withheld'
+  if (isWithdrawn) store.tasks.remove(task)
+  return isWithdrawn
 }

@@ -3,12 +3,11 @@ import { tableNamed } from '../../../catalog/catalog.ts'
 import type { Resource, TimelineFeed } from '../../../catalog/resource.ts'
 import type { Cell, ParsedItem } from '../../../catalog/row.ts'
 import { isoInstant } from '../../../clock.ts'
-import { quote } from '../../../store/database/sql.ts'
-import type { StoredItem } from '../../../store/store.ts'
+import type { StoredItem } from '../../../store/rows/write.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { newRowGraceMs } from '../../deletions/denial.ts'
-import { type Missing, probeLater } from '../../deletions/probe-later.ts'
+import { probeLater } from '../../deletions/probe-later.ts'
 import { isAskable } from '../../deletions/probes.ts'
 import { writeRows } from '../../follow-ups/write.ts'
 import type { ListOf } from '../../schedule/schedule.ts'
@@ -128,13 +127,7 @@ function createPassSplitter(
   let hasSpareRequests = false
 
   /** Time of the newest row. Rows dated in the future say nothing about the past. */
-  const newest = () => {
-    const column = quote(time)
-    return store
-      .prepare(`SELECT max(${column}) FROM ${quote(table)} WHERE ${column} <= ?`)
-      .pluck()
-      .get(isoInstant(server.now())) as string | null
-  }
+  const newest = () => store.rowTimes.newest({ table, time }, isoInstant(server.now()))
 
   return {
     share: () => {
@@ -382,17 +375,8 @@ function passEdge(
  */
 function denyMissing(context: EngineContext, { list, feed }: PageWork, edge: Edge, reply: Reply): number {
   const { store, now } = context
-  const time = quote(feed.time)
-  const above = edge.aboveIncluded ? '<=' : '<'
-  const below = edge.belowIncluded ? '>=' : '>'
   const knownBefore = isoInstant(Date.parse(reply.sentAt) - newRowGraceMs(context))
-  const candidates = store
-    .prepare(
-      `SELECT id AS key, ${time} AS at FROM ${quote(feed.table)}
-       WHERE ${time} ${above} ? AND ${time} ${below} ? AND _deleted_at IS NULL
-         AND (_first_seen_at < ? OR _first_seen_at > ?)`,
-    )
-    .all(edge.above ?? '~', edge.below ?? '', knownBefore, now()) as Missing[]
+  const candidates = store.rowTimes.within(feed, edge, { before: knownBefore, now: now() })
   const isOldestEnd = edge.isEnd && edge.below === null
   const undated = isOldestEnd ? missingUndated(context, list.id, feed, knownBefore) : []
   return probeLater(

@@ -1,0 +1,60 @@
+import { tableNamed } from '../../catalog/catalog.ts'
+import type { Prepare } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+import { keyOfRow, type RowKey } from '../deletions/suspicions.ts'
+
+/** The rows of link tables, which join two keys and have no content. */
+export interface Links {
+  /** Adds members of a scope; the table's key is the scope and the member. Returns how many are new. */
+  addMembers(table: string, scope: string, keys: readonly string[]): number
+  /** The associations of one record in a table whose key is an object, a record, another object, another record. */
+  ofRecord(table: string, record: AssociatedRecord): AssociationsOfRecord
+}
+
+export interface AssociatedRecord {
+  object: string
+  id: string
+  /** The object of the records at the other end. */
+  otherObject: string
+  /** True when the record stands first in the table's key. */
+  isFirst: boolean
+}
+
+export interface AssociationsOfRecord {
+  /** The ids of the associated records. */
+  stored(): string[]
+  /** Returns how many rows are new: 0 or 1. */
+  add(otherId: string): number
+  row(otherId: string): RowKey
+}
+
+export function createLinks(prepare: Prepare): Links {
+  return {
+    addMembers(name, scope, keys) {
+      const columns = tableNamed(name).key.map(quote).join(', ')
+      const insert = prepare(`INSERT OR IGNORE INTO ${quote(name)} (${columns}) VALUES (?, ?)`)
+      return keys.reduce((sum, key) => sum + insert.run(scope, key).changes, 0)
+    },
+    ofRecord(name, { object, id, otherObject, isFirst }) {
+      const table = quote(name)
+      const [firstObject = '', firstId = '', secondObject = '', secondId = ''] =
+        tableNamed(name).key.map(quote)
+      const [mine, other] = isFirst ? [firstId, secondId] : [secondId, firstId]
+      const objects = isFirst ? [object, otherObject] : [otherObject, object]
+      const select = prepare(
+        `SELECT ${other} FROM ${table} WHERE ${firstObject} = ? AND ${secondObject} = ? AND ${mine} = ?`,
+      )
+      const insert = prepare(
+        `INSERT OR IGNORE INTO ${table} (${firstObject}, ${secondObject}, ${mine}, ${other}) VALUES (?, ?, ?, ?)`,
+      )
+      return {
+        stored: () => select.pluck().all(...objects, id) as string[],
+        add: otherId => insert.run(...objects, id, otherId).changes,
+        row(otherId) {
+          const [from, to] = isFirst ? [id, otherId] : [otherId, id]
+          return keyOfRow(name, [objects[0] ?? '', from, objects[1] ?? '', to])
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,58 @@
+import type { ItemFeed } from '../../catalog/resource.ts'
+import type { Prepare } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+
+/** Rows whose first single read is outstanding, as an item feed declares them. */
+export type Pending = NonNullable<ItemFeed['pending']>
+
+export interface PendingRow {
+  key: string
+  /** Event time. */
+  at: string | null
+}
+
+export interface PendingRows {
+  /** The newest of them. Rows with a task are left out: the task has its own due time. */
+  newest(pending: Pending, range: PendingRange): PendingRow[]
+  /** The row with this key, if its first read is outstanding. */
+  find(pending: Pending, key: string): PendingRow | undefined
+  /** All of them, those with a task included. */
+  count(pending: Pending): number
+}
+
+export interface PendingRange {
+  /** The feed whose tasks count. */
+  feed: string
+  /** Only rows with a later event time; null for any. */
+  after: string | null
+  /** Only rows with this event time, a later one or none; null for any. */
+  since: string | null
+  limit: number
+}
+
+export function createPendingRows(prepare: Prepare): PendingRows {
+  return {
+    newest({ table, key, where, time }, range) {
+      const [rowKey, rowTime] = [`t.${quote(key)}`, `t.${quote(time)}`]
+      const rows = prepare(
+        `SELECT ${rowKey} AS key, ${rowTime} AS at FROM ${quote(table)} t
+         WHERE ${where} AND (@after IS NULL OR ${rowTime} > @after)
+           AND (@since IS NULL OR ${rowTime} IS NULL OR ${rowTime} >= @since)
+           AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = @feed AND s.scope = '' AND s.key = ${rowKey})
+         ORDER BY ${rowTime} DESC LIMIT @limit`,
+      )
+      return rows.all(range) as PendingRow[]
+    },
+    find({ table, key, where, time }, value) {
+      const row = prepare(
+        `SELECT ${quote(key)} AS key, ${quote(time)} AS at FROM ${quote(table)} WHERE ${quote(key)} = ? AND ${where}`,
+      )
+      return row.get(value) as PendingRow | undefined
+    },
+    count({ table, where }) {
+      return prepare(`SELECT count(*) FROM ${quote(table)} WHERE ${where}`)
+        .pluck()
+        .get() as number
+    },
+  }
+}

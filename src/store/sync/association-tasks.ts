@@ -1,0 +1,68 @@
+import type { Prepare } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+
+/**
+ * The tasks that read the associations of records, one per record, for many records at a time. `records` is the table
+ * of the records. A `+` before a column keeps SQLite from the index by object, through which it would look at all
+ * records.
+ */
+export interface AssociationTasks {
+  /** The `_id` of the newest record; 0 when there is none. */
+  newestRecord(records: string): number
+  /** The number of records of each object in a range, deleted ones included. */
+  countByObject(records: string, range: RecordRange): ReadonlyMap<string, number>
+  /** Adds a task for each live record of a range. */
+  addRange(tasks: TasksOfRecords, range: RecordRange, options: { keys: string; dueAt: string }): void
+  /** Removes the tasks of records that were deleted since an instant. */
+  removeDeleted(tasks: TasksOfRecords, since: string): void
+  /** Removes up to `atMost` tasks of a scope. Returns whether there may be more. */
+  removeSome(scope: { feed: string; scope: string }, atMost: number): boolean
+}
+
+export interface TasksOfRecords {
+  feed: string
+  scope: string
+  records: string
+  object: string
+}
+
+/** By `_id`: after `after`, up to `upTo`, inclusive. */
+export interface RecordRange {
+  after: number
+  upTo: number
+}
+
+export function createAssociationTasks(prepare: Prepare): AssociationTasks {
+  const removeSome = prepare(
+    `DELETE FROM sync_tasks WHERE feed = @feed AND scope = @scope AND key IN (
+       SELECT key FROM sync_tasks WHERE feed = @feed AND scope = @scope LIMIT @atMost)`,
+  )
+  return {
+    newestRecord: records =>
+      prepare(`SELECT coalesce(max(_id), 0) FROM ${quote(records)}`)
+        .pluck()
+        .get() as number,
+    countByObject(records, range) {
+      const counts = prepare(
+        `SELECT object, count(*) FROM ${quote(records)} WHERE _id > @after AND _id <= @upTo GROUP BY +object`,
+      )
+      return new Map(counts.raw().all(range) as [string, number][])
+    },
+    addRange({ feed, scope, records, object }, range, { keys, dueAt }) {
+      const add = prepare(
+        `INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at)
+         SELECT @feed, @scope, id, updated_at, @dueAt FROM ${quote(records)}
+         WHERE _id > @after AND _id <= @upTo AND +object = @object AND _deleted_at IS NULL AND id GLOB @keys`,
+      )
+      add.run({ feed, scope, object, ...range, keys, dueAt })
+    },
+    removeDeleted({ feed, scope, records, object }, since) {
+      const remove = prepare(
+        `DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key IN (
+           SELECT id FROM ${quote(records)} WHERE +object = ? AND _deleted_at >= ?)`,
+      )
+      remove.run(feed, scope, object, since)
+    },
+    removeSome: (scope, atMost) => removeSome.run({ ...scope, atMost }).changes === atMost,
+  }
+}

@@ -1,0 +1,39 @@
+import type { TimelineFeed } from '../../catalog/resource.ts'
+import type { Prepare } from '../database/connection.ts'
+import { quote } from '../database/sql.ts'
+
+/** A column of another table with keys that a timeline's table may lack, as its feed declares it. */
+export type LookupSource = NonNullable<TimelineFeed['lookup']>
+
+/** The tasks that read keys which only rows of another table name. */
+export interface LookupTasks {
+  /** The highest rowid of the other table; 0 when it is empty. */
+  newestRow(source: LookupSource): number
+  /** Keys that rows in a range of rowids name and the table lacks. @param range after `after`, up to `upTo`, inclusive */
+  unknownKeys(table: string, source: LookupSource, range: { after: number; upTo: number }): string[]
+  /** Removes the feed's tasks for keys that the table has by now. */
+  removeKnown(feed: string, table: string): void
+}
+
+export function createLookupTasks(prepare: Prepare): LookupTasks {
+  const isKnown = (table: string, key: string) =>
+    `EXISTS (SELECT 1 FROM ${quote(table)} t WHERE t.id = ${key})`
+  return {
+    newestRow: ({ table }) =>
+      prepare(`SELECT coalesce(max(rowid), 0) FROM ${quote(table)}`)
+        .pluck()
+        .get() as number,
+    unknownKeys(table, source, { after, upTo }) {
+      const key = `l.${quote(source.column)}`
+      const unknown = prepare(
+        `SELECT DISTINCT ${key} FROM ${quote(source.table)} l
+         WHERE l.rowid > ? AND l.rowid <= ? AND ${source.where} AND l._deleted_at IS NULL AND ${key} IS NOT NULL
+           AND NOT ${isKnown(table, key)}`,
+      )
+      return unknown.pluck().all(after, upTo) as string[]
+    },
+    removeKnown(feed, table) {
+      prepare(`DELETE FROM sync_tasks WHERE feed = ? AND ${isKnown(table, 'sync_tasks.key')}`).run(feed)
+    },
+  }
+}
