@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import { endPass } from '../../src/engine/modes/pass-end.ts'
+import { endPass } from '../../src/engine/modes/snapshot/pass-end.ts'
 import { numberedPage, type ScriptedAnswer, startScriptedApi } from '../support/scripted-api.ts'
 import { startTrial, type Trial } from './trial-backfill.ts'
 import { startTimed, type TimedSources } from './trial-timed.ts'

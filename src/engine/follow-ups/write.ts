@@ -6,22 +6,31 @@ import type { FeedName } from '../feeds.ts'
 import { writeRecordTasks } from './changed-records.ts'
 import { writeTask } from './tasks.ts'
 
-/** Stores rows, writes their follow-ups and counts them for the run. Call it in the transaction of the answer. */
-export function writeRows(
+/** Stores rows and counts them for the run. Call it in the transaction of the answer. */
+export function storeRows(
   context: EngineContext,
   { resource }: FeedName,
   table: string,
   items: readonly ParsedItem[],
   options: WriteOptions,
-  followUps: readonly (FollowUp | RecordFollowUp)[] = [],
 ): StoredItem[] {
-  const { store, urgent } = context
-  const stored = store.write(table, items, options)
+  const stored = context.store.write(table, items, options)
   const counts = context.counts(resource)
   counts.rowsRead += items.length
+  counts.rowsChanged += stored.filter(({ written }) => written.status !== 'unchanged').length
+  return stored
+}
+
+/** Writes the follow-ups of rows that were stored, in the same transaction. */
+export function writeFollowUps(
+  context: EngineContext,
+  table: string,
+  stored: readonly StoredItem[],
+  followUps: readonly (FollowUp | RecordFollowUp)[] = [],
+): void {
+  const { store, urgent } = context
   for (const entry of stored) {
     if (entry.written.status === 'unchanged') continue
-    counts.rowsChanged += 1
     urgent.addNewRow(table, entry)
     if (entry.written.isExtraAlone) continue
     for (const followUp of followUps) {
@@ -29,5 +38,18 @@ export function writeRows(
       else writeTask(store, followUp, table, entry, context.now(), urgent.add)
     }
   }
+}
+
+/** Does both, for an answer that is no page of a list. */
+export function writeRows(
+  context: EngineContext,
+  where: FeedName,
+  table: string,
+  items: readonly ParsedItem[],
+  options: WriteOptions,
+  followUps: readonly (FollowUp | RecordFollowUp)[] = [],
+): StoredItem[] {
+  const stored = storeRows(context, where, table, items, options)
+  writeFollowUps(context, table, stored, followUps)
   return stored
 }

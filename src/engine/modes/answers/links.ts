@@ -6,13 +6,13 @@ import type { TasksOfRecords } from '../../../store/sync/association-tasks.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { feedNamed } from '../../feeds.ts'
+import { keyOf } from '../../parse/key.ts'
 import { UUID_GLOB } from '../../parse/uuid.ts'
 import { DAY, WEEK } from '../../schedule/intervals.ts'
 import { type Batches, byRange } from '../../scheduler/batches.ts'
 import type { Reply } from '../../scheduler/job.ts'
 import { deadCursorError } from '../pass.ts'
 import type { ScopeList } from '../refused-scope.ts'
-import { keyOf } from '../snapshot.ts'
 import {
   type AssociationKind,
   type Direction,

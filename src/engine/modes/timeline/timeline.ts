@@ -1,36 +1,18 @@
-import { PAGING, readPage } from '../../../api/paging.ts'
-import { tableNamed } from '../../../catalog/catalog.ts'
 import type { Resource, TimelineFeed } from '../../../catalog/resource.ts'
-import type { Cell, ParsedItem } from '../../../catalog/row.ts'
 import { isoInstant } from '../../../clock.ts'
-import type { StoredItem } from '../../../store/rows/write.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
-import { newRowGraceMs } from '../../deletions/denial.ts'
-import { probeLater } from '../../deletions/probe-later.ts'
-import { isAskable } from '../../deletions/probes.ts'
-import { writeRows } from '../../follow-ups/write.ts'
 import type { ListOf } from '../../schedule/schedule.ts'
 import { createTurns } from '../../schedule/turns.ts'
-import type { Job, Reply, Source } from '../../scheduler/job.ts'
+import type { Job, Source } from '../../scheduler/job.ts'
+import { applyPage } from '../apply-page.ts'
 import { handleRefusal } from '../expected.ts'
-import { fullLimit, narrowSpan, resolveUnread } from '../failed-span.ts'
-import { ATTEMPTS_OF_A_PART, FAILURES_OF_ONE_PAGE, isNarrowest, limitAfter } from '../narrowing.ts'
-import {
-  canCutAtEdge,
-  createLoopGuards,
-  cutOff,
-  type LoopGuards,
-  NOT_FAILED,
-  type Query,
-  recoverFromDeadCursor,
-  segmentAfterPass,
-  segmentInPass,
-  splitPass,
-} from '../pass.ts'
+import { narrowSpan } from '../failed-span.ts'
+import { ATTEMPTS_OF_A_PART, FAILURES_OF_ONE_PAGE, isNarrowest } from '../narrowing.ts'
+import { createLoopGuards, cutOff, recoverFromDeadCursor, splitPass } from '../pass.ts'
 import { nextCut } from './cuts.ts'
-import { tileByAge } from './tiling.ts'
-import { missingUndated, noteUndated } from './undated.ts'
+import { timelineSteps } from './page.ts'
+import { baseQuery, isPart } from './query.ts'
 
 /**
  * Reads newest-first lists that filter only on event time. Segments tile the time axis. A pass reads a segment page by
@@ -66,8 +48,9 @@ export function createTimeline(
       ...(isPart(feed, base) ? { attempts: ATTEMPTS_OF_A_PART } : {}),
       answer(value, reply) {
         const segment = current()
-        const work = { resource, list, feed, segment, base, query, guards, underWay }
-        if (applyPage(context, work, value, reply)) {
+        const steps = timelineSteps(context, { resource, list, feed, base, guards, underWay })
+        const page = { where, paging: feed.list.paging, query, segment }
+        if (applyPage(context, page, { value, reply }, steps)) {
           // The whole list had failed and now answers: its other segments need not wait any longer.
           if (feedFailures > FAILURES_OF_ONE_PAGE) store.segments.retryNow(id)
           feedFailures = 0
@@ -177,211 +160,4 @@ export function tileAxis(context: EngineContext, feed: string): void {
 
 function hasWithin({ from, to }: Segment, at: string): boolean {
   return (from === null || from < at) && (to === null || to > at)
-}
-
-function baseQuery({ list, bounds }: TimelineFeed, { from, to }: Segment): Query {
-  return {
-    ...list.query,
-    limit: String(PAGING[list.paging].maxLimit),
-    ...(from === null ? {} : { [bounds.from]: from }),
-    ...(to === null ? {} : { [bounds.to]: nextMillisecond(to) }),
-  }
-}
-
-/** True for a pass with smaller pages than usual, after one failed. */
-function isPart(feed: TimelineFeed, base: Query): boolean {
-  return Number(base['limit']) < fullLimit(feed)
-}
-
-/** The API cuts bounds to the millisecond but its times are finer, so a query rounds the upper bound up. */
-function nextMillisecond(instant: string): string {
-  return new Date(Date.parse(instant) + 1).toISOString()
-}
-
-interface PageWork {
-  resource: Resource
-  list: ListOf
-  feed: TimelineFeed
-  segment: Segment
-  base: Query
-  query: Query
-  guards: LoopGuards
-  /** Segments with a request in flight, which must stay as they are. */
-  underWay: ReadonlySet<number>
-}
-
-/** Returns whether the pass made progress: an API that ignores bounds may return the same rows again. */
-function applyPage(context: EngineContext, work: PageWork, value: unknown, reply: Reply): boolean {
-  const { store } = context
-  const { resource, list, feed, base, query } = work
-  const where = { resource: resource.name, feed: list.id }
-  const page = readPage(feed.list.paging, value, query)
-  // A span that cannot be divided counts as failed until it is read to its end: its first rows may be readable.
-  const isAlone = isNarrowest(work.segment.from, work.segment.to)
-  const segment = {
-    ...segmentInPass(work.segment, context, where, reply),
-    ...(isAlone ? {} : { retryAt: null }),
-  }
-  const report = context.report(where, '')
-  const parse = context.parser(feed.table)
-  const items = page.items.flatMap(item => parse(item, report) ?? [])
-  const stored = writeRows(
-    context,
-    where,
-    feed.table,
-    items,
-    { ticket: reply.ticket, now: context.now() },
-    feed.followUps,
-  )
-  if (segment.listedAt !== null) noteArrivals(context, work, stored)
-  noteUndated(context, list.id, feed, items)
-  const edge = passEdge(work, segment, items, page.next === null)
-  store.tasks.removeAll(`${list.id}.probe`, '', [...edge.seen])
-  context.missedRows.note(segment.id, denyMissing(context, work, edge, reply))
-  const reached: Segment = {
-    ...segment,
-    query: base,
-    ...(isPart(feed, base) || isAlone ? {} : NOT_FAILED),
-    cursor: page.next,
-    pages: segment.pages + 1,
-    rows: (segment.pages === 0 ? 0 : segment.rows) + page.items.length - edge.beyond,
-    edgeAt: edge.reached,
-    edgeKeys: edge.keysAtEdge,
-  }
-  if (edge.isEnd || canCutAtEdge(reached)) resolveUnread(context, list, segment)
-  const limit = limitAfter(reached.pages, Number(base['limit']), fullLimit(feed))
-  if (edge.isEnd) endTimelinePass(context, work, reached)
-  else if (limit > Number(base['limit']) && edge.reached !== null && canCutAtEdge(reached)) {
-    const rest = cutOff(store.segments, reached, edge.reached)
-    const { passStartedAt, passRound } = segment
-    const query = limit < fullLimit(feed) ? { ...baseQuery(feed, rest), limit: String(limit) } : null
-    store.segments.save({
-      ...rest,
-      ...(rest.listedAt !== null && { passStartedAt, passRound }),
-      query,
-      attempts: query === null ? 0 : segment.attempts,
-    })
-  } else if (work.guards.repeats(segment, page.next))
-    recoverFromDeadCursor(store.segments, reached, 'repeated')
-  else if (edge.reached !== null && edge.reached > (segment.from ?? '') && context.schedule.isLong(segment)) {
-    const rest = cutOff(store.segments, reached, edge.reached)
-    // The rest belongs to the current pass of the head, so it is due at once, whenever it was last listed.
-    const { passStartedAt, passRound } = segment
-    store.segments.save({ ...rest, passStartedAt, passRound })
-    markFresh(context, resource, segment)
-  } else store.segments.save(reached)
-  return edge.isEnd || (canCutAtEdge(reached) && reached.edgeAt !== segment.edgeAt)
-}
-
-/** A new row in a span that was listed before shows how long after its event time rows may appear. */
-function noteArrivals(
-  { store, server }: EngineContext,
-  { resource, feed }: PageWork,
-  stored: readonly StoredItem[],
-): void {
-  const timeAt = Object.keys(tableNamed(feed.table).columns).indexOf(feed.time)
-  for (const { item, written } of stored) {
-    const time = item.cells[timeAt]
-    if (written.status !== 'inserted' || typeof time !== 'string') continue
-    store.arrivals.note(resource.name, server.now() - Date.parse(time))
-  }
-}
-
-function endTimelinePass(
-  context: EngineContext,
-  { resource, list, feed, underWay, segment, guards }: PageWork,
-  reached: Segment,
-): void {
-  const { store, schedule, log } = context
-  store.segments.save(segmentAfterPass(reached))
-  guards.ended(reached)
-  context.missedRows.passEnded(reached.id)
-  if (reached.to === null) markFresh(context, resource, reached)
-  log.debug('A span of event time was listed to its end', {
-    resource: resource.name,
-    pages: reached.pages,
-    rows: reached.rows,
-    from: reached.from,
-    to: reached.to,
-  })
-  if (!schedule.isTimed) return
-  const busy = new Set(underWay)
-  busy.delete(segment.id)
-  tileByAge(context, list.id, feed, busy)
-}
-
-function markFresh({ store }: EngineContext, { name }: Resource, { passStartedAt }: Segment): void {
-  if (passStartedAt) store.state.fresh(name, passStartedAt)
-}
-
-/** The span of event time that a page covers completely, and the keys that were seen in it. */
-interface Edge {
-  /** The newer end of the span; null for the end of the axis. */
-  above: string | null
-  aboveIncluded: boolean
-  /** The older end. */
-  below: string | null
-  belowIncluded: boolean
-  seen: ReadonlySet<string>
-  /** Time of the oldest row so far. */
-  reached: string | null
-  keysAtEdge: readonly string[]
-  /** The pass has read its whole segment. */
-  isEnd: boolean
-  /** Number of rows on the page that belong to the older segment. */
-  beyond: number
-}
-
-/**
- * Rows at the exact instant of a page's end may continue on the next page, so that instant is covered only once the
- * next page has passed it. The lower bound of a segment is inclusive even when times are cut to the millisecond. The
- * upper bound is not: a row within that millisecond may lie above it, where the neighbour lists it.
- */
-function passEdge(
-  { feed, base }: PageWork,
-  segment: Segment,
-  items: readonly ParsedItem[],
-  isLast: boolean,
-): Edge {
-  const columns = Object.keys(tableNamed(feed.table).columns)
-  const [timeAt, keyAt] = [columns.indexOf(feed.time), columns.indexOf('id')]
-  const times = items.flatMap(({ cells }) => (typeof cells[timeAt] === 'string' ? [cells[timeAt]] : []))
-  const [oldest] = [...times, ...(segment.edgeAt === null ? [] : [segment.edgeAt])].sort()
-  const reached = oldest ?? null
-  const first = segment.pages === 0
-  // A query that goes on below the segment ends once all rows at the exact bound were seen.
-  const bound = base[feed.bounds.from] === segment.from ? null : segment.from
-  const isBeyond = (time: Cell | undefined) => bound !== null && typeof time === 'string' && time < bound
-  const isEnd = isLast || isBeyond(reached)
-  const atEdge = items
-    .filter(({ cells }) => cells[timeAt] === reached)
-    .map(({ cells }) => String(cells[keyAt]))
-  return {
-    above: first ? segment.to : segment.edgeAt,
-    aboveIncluded: !first,
-    below: isEnd ? segment.from : reached,
-    belowIncluded: isEnd,
-    seen: new Set([...items.map(({ cells }) => String(cells[keyAt])), ...segment.edgeKeys]),
-    reached,
-    keysAtEdge: reached === segment.edgeAt ? [...new Set([...segment.edgeKeys, ...atEdge])] : atEdge,
-    isEnd,
-    beyond: items.filter(({ cells }) => isBeyond(cells[timeAt])).length,
-  }
-}
-
-/**
- * Suspects stored rows within the span that the list did not show, if they were stored before the request. Rows that
- * seem to be from the future were stored under a clock that was ahead. Returns how many are newly suspected.
- */
-function denyMissing(context: EngineContext, { list, feed }: PageWork, edge: Edge, reply: Reply): number {
-  const { store, now } = context
-  const knownBefore = isoInstant(Date.parse(reply.sentAt) - newRowGraceMs(context))
-  const candidates = store.rowTimes.within(feed, edge, { before: knownBefore, now: now() })
-  const isOldestEnd = edge.isEnd && edge.below === null
-  const undated = isOldestEnd ? missingUndated(context, list.id, feed, knownBefore) : []
-  return probeLater(
-    context,
-    { table: feed.table, probe: `${list.id}.probe`, scope: '' },
-    [...candidates, ...undated].filter(({ key }) => !edge.seen.has(key) && isAskable(feed.evidence, key)),
-  )
 }

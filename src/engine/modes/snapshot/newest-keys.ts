@@ -1,11 +1,13 @@
-import { readPage } from '../../api/paging.ts'
-import type { Resource, SnapshotFeed } from '../../catalog/resource.ts'
-import type { EngineContext } from '../context.ts'
-import { scaled, usualIntervalMs } from '../schedule/intervals.ts'
-import type { Job, Source } from '../scheduler/job.ts'
-import { refusalError } from './expected.ts'
-import type { Query } from './pass.ts'
-import { keyOf, storeItems } from './snapshot.ts'
+import { readPage } from '../../../api/paging.ts'
+import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
+import type { EngineContext } from '../../context.ts'
+import { keyOf } from '../../parse/key.ts'
+import { scaled, usualIntervalMs } from '../../schedule/intervals.ts'
+import type { Job, Source } from '../../scheduler/job.ts'
+import { storePage } from '../apply-page.ts'
+import { refusalError } from '../expected.ts'
+import { createLoopGuards, type Query } from '../pass.ts'
+import { snapshotSteps } from './page.ts'
 
 /**
  * Reads the newest end of a list of keys at the list's usual interval, when a whole pass takes so long that passes are
@@ -27,6 +29,14 @@ export function createNewestKeys(
   let endedAt = Number.NEGATIVE_INFINITY
   let cursor: Query | null = null
   const asked = new Set<string>()
+  const steps = snapshotSteps(context, {
+    resource,
+    id,
+    feed,
+    limits: new Map(),
+    guards: createLoopGuards(),
+    startedAt: new Map(),
+  })
 
   const end = () => {
     cursor = null
@@ -56,7 +66,7 @@ export function createNewestKeys(
           .flatMap(item => keyOf(item, feed.keyFields) ?? [])
           .filter(key => !isKnown(key))
         const [pass] = store.segments.of(id, '')
-        if (pass) storeItems(context, { resource, id, feed, pass }, page, reply)
+        if (pass) storePage({ page, reply, segment: pass }, steps)
         const next = JSON.stringify(page.next)
         if (newKeys.length === 0 || page.next === null || asked.has(next)) {
           end()

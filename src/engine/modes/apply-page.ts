@@ -1,0 +1,83 @@
+import { type Page, readPage } from '../../api/paging.ts'
+import type { PagingStyle } from '../../catalog/resource.ts'
+import type { StoredItem } from '../../store/rows/write.ts'
+import type { Segment } from '../../store/sync/segments.ts'
+import type { EngineContext } from '../context.ts'
+import type { FeedName } from '../feeds.ts'
+import type { Reply } from '../scheduler/job.ts'
+import { type Query, segmentInPass } from './pass.ts'
+
+/**
+ * How every list mode stores a page, in the transaction of its answer. A mode says what happens in each of five steps.
+ * Their order matters:
+ *
+ * 1. Parse. An item that cannot be stored is rejected; the rest of the page still commits.
+ * 2. Store rows. A stored row is no longer suspected, so this comes before the search for missing rows.
+ * 3. Write follow-ups of the rows that were stored. They commit with their rows, so a crash loses none.
+ * 4. Find missing rows: those that the page should have shown. The checkpoint still says where the last page ended.
+ * 5. Advance the checkpoint. This comes last, since what is saved depends on what the page showed.
+ */
+export interface PageSteps<Parsed, Found, Outcome> {
+  /** Undefined when nothing of the page may be stored. */
+  parse(page: ListPage): Parsed | undefined
+  storeRows(page: ParsedPage<Parsed>): readonly StoredItem[]
+  writeFollowUps(page: ParsedPage<Parsed>, stored: readonly StoredItem[]): void
+  findMissingRows(page: ParsedPage<Parsed>): Found
+  advance(page: ParsedPage<Parsed>, found: Found): Outcome
+}
+
+/** A page as it was answered. */
+export interface ListPage {
+  page: Page
+  reply: Reply
+  /** In its pass, as it was before this page. */
+  segment: Segment
+}
+
+export interface ParsedPage<Parsed> extends ListPage {
+  parsed: Parsed
+}
+
+/** The request of a page. */
+export interface PageRequest {
+  where: FeedName
+  paging: PagingStyle
+  query: Query
+  segment: Segment
+}
+
+/** Returns what `advance` returns; undefined when the page must not be stored. */
+export function applyPage<Parsed, Found, Outcome>(
+  context: EngineContext,
+  request: PageRequest,
+  answer: { value: unknown; reply: Reply },
+  steps: PageSteps<Parsed, Found, Outcome>,
+): Outcome | undefined {
+  const { reply } = answer
+  const page = readPage(request.paging, answer.value, request.query)
+  const segment = segmentInPass(request.segment, context, request.where, reply)
+  const parsed = storePage({ page, reply, segment }, steps)
+  return parsed && steps.advance(parsed, steps.findMissingRows(parsed))
+}
+
+/** The first three steps, for a page that is no part of a pass. */
+export function storePage<Parsed>(
+  page: ListPage,
+  { parse, storeRows, writeFollowUps }: PageSteps<Parsed, unknown, unknown>,
+): ParsedPage<Parsed> | undefined {
+  const parsed = parse(page)
+  if (parsed === undefined) return undefined
+  const read = { ...page, parsed }
+  writeFollowUps(read, storeRows(read))
+  return read
+}
+
+/** The checkpoint after a page. @param rows the rows of the page that count for the segment */
+export function segmentAfterPage(segment: Segment, { next }: Page, rows: number): Segment {
+  return {
+    ...segment,
+    cursor: next,
+    pages: segment.pages + 1,
+    rows: (segment.pages === 0 ? 0 : segment.rows) + rows,
+  }
+}

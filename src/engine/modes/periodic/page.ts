@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto'
+import { tableNamed } from '../../../catalog/catalog.ts'
+import type { PeriodicFeed, Resource } from '../../../catalog/resource.ts'
+import type { ParsedItem } from '../../../catalog/row.ts'
+import type { Segment } from '../../../store/sync/segments.ts'
+import type { EngineContext } from '../../context.ts'
+import { storeRows } from '../../follow-ups/write.ts'
+import { HOUR, scaled } from '../../schedule/intervals.ts'
+import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
+import { deadCursorError, type LoopGuards, NOT_FAILED, segmentAfterPass, segmentToRestart } from '../pass.ts'
+import { continuePeriods } from './periods.ts'
+
+/** A page of a period that was requested. */
+export interface PeriodWork {
+  resource: Resource
+  id: string
+  feed: PeriodicFeed
+  guards: LoopGuards
+  /** The API ignores the end parameter, so pages reach beyond their period. */
+  isEndIgnored: boolean
+}
+
+interface Entries {
+  /** All entries of the page. */
+  listed: readonly ParsedItem[]
+  /** Those of the period. */
+  inside: readonly ParsedItem[]
+  numbered: Numbered
+}
+
+/** A log only grows: no entry of it is ever missing. A page that shows that the end is ignored is not stored. */
+export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps<Entries, void, true> {
+  const { resource, id, feed, isEndIgnored } = work
+  const where = { resource: resource.name, feed: id }
+  const timeOf = timeColumn(feed)
+  return {
+    parse({ page, segment }) {
+      const parse = context.parser(feed.table)
+      const report = context.report(where, '')
+      const listed = page.items.flatMap(item => parse(item, report) ?? [])
+      if (!isEndIgnored && listed.some(entry => isBeyond(timeOf(entry), segment))) return undefined
+      const inside = listed.filter(entry => isInside(timeOf(entry), segment))
+      return { listed, inside, numbered: identify(inside, timeOf, segment) }
+    },
+    storeRows({ parsed: { numbered }, reply }) {
+      const options = { ticket: reply.ticket, now: context.now(), filled: ['id'] }
+      return storeRows(context, where, feed.table, numbered.items, options)
+    },
+    writeFollowUps: () => undefined,
+    findMissingRows: () => undefined,
+    advance(read) {
+      advance(context, work, read)
+      return true
+    },
+  }
+}
+
+type TimeOf = (entry: ParsedItem) => string | null
+
+function timeColumn({ table, time }: PeriodicFeed): TimeOf {
+  const timeAt = Object.keys(tableNamed(table).columns).indexOf(time)
+  return ({ cells }) => (typeof cells[timeAt] === 'string' ? cells[timeAt] : null)
+}
+
+function advance(context: EngineContext, work: PeriodWork, read: ParsedPage<Entries>): void {
+  const { segments } = context.store
+  const { page, segment, parsed } = read
+  const { listed, inside, numbered } = parsed
+  const timeOf = timeColumn(work.feed)
+  // Undated entries appear in every period. If they counted, no period would be empty and none would be the oldest.
+  const dated = inside.filter(entry => timeOf(entry) !== null).length
+  const { edgeAt, edgeKeys } = numbered
+  const reached = { ...segmentAfterPage(segment, page, dated), ...NOT_FAILED, edgeAt, edgeKeys }
+  const isBefore = (entry: ParsedItem) => (timeOf(entry) ?? '') < (segment.from ?? '')
+  const isPast = work.isEndIgnored && listed.length > 0 && listed.every(isBefore)
+  if (page.next === null || isPast) endPeriod(context, work, reached)
+  else if (work.guards.repeats(segment, page.next)) {
+    if (segment.restarts > 0) throw deadCursorError('repeated')
+    segments.save({ ...segmentToRestart(segment), ...NOT_FAILED })
+  } else segments.save(reached)
+}
+
+/** Entries at or after the exclusive end. */
+function isBeyond(time: string | null, { to }: Segment): boolean {
+  return time !== null && to !== null && time >= to
+}
+
+/** Entries without a time cannot be assigned to a period, so every period that lists them has them. */
+function isInside(time: string | null, { from, to }: Segment): boolean {
+  if (time === null) return true
+  return (from === null || time >= from) && (to === null || time < to)
+}
+
+interface Numbered {
+  items: ParsedItem[]
+  edgeAt: string | null
+  edgeKeys: string[]
+}
+
+/**
+ * The API gives entries no id, so theirs is a digest of all fields and of a number among equal entries. Equal entries
+ * have the same time and follow each other, perhaps across two pages, so the checkpoint keeps the digests from the end
+ * of the last page.
+ */
+function identify(entries: readonly ParsedItem[], timeOf: TimeOf, period: Segment): Numbered {
+  const counted = new Map<string, number>()
+  for (const digest of period.edgeKeys) counted.set(digest, (counted.get(digest) ?? 0) + 1)
+  const digests = entries.map(({ cells, extra }) => digestOf(JSON.stringify([...cells.slice(1), extra])))
+  const items = entries.map((entry, index) => {
+    const digest = digests[index] ?? ''
+    const number = counted.get(digest) ?? 0
+    counted.set(digest, number + 1)
+    return { ...entry, cells: [digestOf(`${digest} ${number}`), ...entry.cells.slice(1)] }
+  })
+  const last = entries.at(-1)
+  const edgeAt = (last && timeOf(last)) ?? period.edgeAt
+  const atEdge = digests.filter((_, index) => {
+    const time = entries[index] ? timeOf(entries[index]) : null
+    return time === edgeAt || time === null
+  })
+  const carried = edgeAt === period.edgeAt ? period.edgeKeys : []
+  return { items, edgeAt, edgeKeys: [...carried, ...atEdge] }
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 32)
+}
+
+/** A period is closed when it was read at least this long after its end. */
+const SETTLED_AFTER_MS = HOUR
+
+function endPeriod(context: EngineContext, { resource, id, guards }: PeriodWork, period: Segment): void {
+  const { store } = context
+  guards.ended(period)
+  const ended = segmentAfterPass(period)
+  const settledAt = Date.parse(period.to ?? '') + scaled(SETTLED_AFTER_MS, context.options)
+  store.segments.save({ ...ended, closed: Date.parse(ended.listedAt ?? '') >= settledAt })
+  const [newest] = store.segments.of(id, '')
+  if (newest?.id === period.id && ended.listedAt) store.state.fresh(resource.name, ended.listedAt)
+  continuePeriods(context, id)
+}

@@ -1,0 +1,92 @@
+import { isoInstant } from '../../../clock.ts'
+import type { Segment, Segments } from '../../../store/sync/segments.ts'
+import type { EngineContext } from '../../context.ts'
+import { DAY, HOUR } from '../../schedule/intervals.ts'
+import { SHORTEST_PERIOD_MS } from '../narrowing.ts'
+
+/** Which periods of a log are read: their bounds, and when the next ones are added. */
+
+/** The longest span that a request may name (spec: Limits). */
+const LONGEST_PERIOD_MS = 31 * DAY
+
+const EMPTY_IN_A_ROW = 3
+
+/** The newest period stays open until the next one follows. While a period is open, the log falls due again. */
+export function isNewestOpen([newest]: readonly Segment[]): boolean {
+  return newest !== undefined && !newest.closed
+}
+
+/** Adds periods for the time since the newest one; at first, for the last hour and the 31 days before it. */
+export function planPeriods(context: EngineContext, id: string): void {
+  const { store } = context
+  const end = context.server.now()
+  dropFuture(context, id, end)
+  const periods = store.segments.of(id, '')
+  const newest = periods[0]?.to
+  const start = newest ? Date.parse(newest) : end - HOUR - LONGEST_PERIOD_MS
+  const isLoading = isNewestOpen(periods) && periods.some(isUnread)
+  if (end > start && !(isLoading && end - start < HOUR)) {
+    const bounds = [end]
+    for (let at = end - HOUR; at > start; at -= LONGEST_PERIOD_MS) bounds.push(at)
+    bounds.push(start)
+    bounds.slice(1).forEach((from, index) => {
+      addPeriod(context, id, from, bounds[index] ?? end)
+    })
+  }
+  extendBack(context, id)
+}
+
+/** Removes or reopens periods of the future, which a clock that was ahead has planned. */
+function dropFuture({ store }: EngineContext, id: string, now: number): void {
+  for (const period of store.segments.of(id, '')) {
+    if (period.from !== null && Date.parse(period.from) > now) store.segments.remove(period)
+    else if (period.to !== null && Date.parse(period.to) > now)
+      store.segments.save({ ...period, closed: false })
+  }
+}
+
+function addPeriod({ store, options }: EngineContext, id: string, from: number, to: number): void {
+  const earliest = options.since === null ? from : Math.max(from, Date.parse(options.since))
+  if (earliest >= to) return
+  const bounds = { from: new Date(earliest).toISOString(), to: new Date(to).toISOString() }
+  store.segments.add({ feed: id, scope: '', ...bounds })
+}
+
+/** Each hour closes a period, so closed neighbours are joined while a request may still name the joined span. */
+function joinClosed(segments: Segments, id: string): void {
+  let newer: Segment | undefined
+  for (const period of segments.of(id, '')) {
+    const isOne = newer?.closed && period.closed && spanMs(period.from, newer.to) <= LONGEST_PERIOD_MS
+    newer = newer && isOne ? segments.join(newer, period) : period
+  }
+}
+
+function spanMs(from: string | null, to: string | null): number {
+  return Date.parse(to ?? '') - Date.parse(from ?? '')
+}
+
+/** A period that was stepped over may never be readable, so older ones do not wait for it. */
+function isUnread({ listedAt, from, to }: Segment): boolean {
+  return listedAt === null && !(spanMs(from, to) <= SHORTEST_PERIOD_MS)
+}
+
+/** Once the oldest period is read, adds the one before it, until the length of three in a row is empty. */
+function extendBack(context: EngineContext, id: string): void {
+  const periods = context.store.segments.of(id, '')
+  const last = periods.at(-1)
+  if (!last?.from || isUnread(last)) return
+  const to = Date.parse(last.from)
+  const newestEmpty = isoInstant(to + EMPTY_IN_A_ROW * LONGEST_PERIOD_MS)
+  const oldest = periods.filter(({ from }) => from !== null && from < newestEmpty)
+  const reachesBack = (periods[0]?.to ?? '') >= newestEmpty
+  if (reachesBack && oldest.every(({ rows, listedAt }) => rows === 0 && listedAt !== null)) return
+  addPeriod(context, id, to - LONGEST_PERIOD_MS, to)
+}
+
+/** After a period was read: joins closed periods, and adds the next older or newer one. */
+export function continuePeriods(context: EngineContext, id: string): void {
+  const { segments } = context.store
+  joinClosed(segments, id)
+  if (isNewestOpen(segments.of(id, ''))) extendBack(context, id)
+  else planPeriods(context, id)
+}

@@ -1,0 +1,192 @@
+import { PAGING, type Page } from '../../../api/paging.ts'
+import { tableNamed } from '../../../catalog/catalog.ts'
+import type { Resource, ResourceName, SnapshotFeed } from '../../../catalog/resource.ts'
+import type { ParsedItem } from '../../../catalog/row.ts'
+import { canonicalInstant } from '../../../instant.ts'
+import type { StoredItem } from '../../../store/rows/write.ts'
+import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
+import type { EngineContext } from '../../context.ts'
+import { endSuspicions } from '../../deletions/denial.ts'
+import { noteListed } from '../../deletions/unlisted.ts'
+import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
+import { keyOf } from '../../parse/key.ts'
+import type { Batches } from '../../scheduler/batches.ts'
+import { type ListPage, type PageSteps, segmentAfterPage } from '../apply-page.ts'
+import { deadCursorError, type LoopGuards, NOT_FAILED, segmentToRestart } from '../pass.ts'
+import { endPass } from './pass-end.ts'
+
+/** A page of a whole list that was requested. */
+export interface SnapshotWork {
+  resource: Resource
+  id: string
+  feed: SnapshotFeed
+  /** By scope: whether the API accepts `limit`, for lists whose parameters the spec does not show. */
+  limits: Map<string, 'accepted' | 'refused'>
+  guards: LoopGuards
+  /** When each pass of this process requested its first page, by scope and `elapsed`. */
+  startedAt: ReadonlyMap<string, number>
+  /** The end of the pass, as far as it is not done with its last page. */
+  rest?: Batches | undefined
+}
+
+/** What a page lists: rows, or only their keys. */
+interface Listed {
+  rows: readonly ParsedItem[]
+  keys: readonly ListedKey[]
+}
+
+interface ListedKey {
+  key: string
+  sortAt: string | null
+}
+
+/** The rows that a pass has not seen by its end are missing, so each page only notes what it shows. */
+export function snapshotSteps(context: EngineContext, work: SnapshotWork): PageSteps<Listed, void, void> {
+  const { store } = context
+  const { resource, id, feed } = work
+  const where = { resource: resource.name, feed: id }
+  return {
+    parse: read => parse(context, work, read),
+    storeRows({ parsed: { rows, keys }, reply, segment }): readonly StoredItem[] {
+      if (isOfRows(feed)) {
+        const options = { ticket: reply.ticket, now: context.now() }
+        return storeRows(context, where, feed.table, rows, options)
+      }
+      if (feed.lists === 'rows') addMembers(context, work, segment, keys)
+      return []
+    },
+    writeFollowUps({ parsed: { keys } }, stored) {
+      writeFollowUps(context, feed.table, stored, feed.followUps)
+      if (feed.lists === 'keys') readListed(context, resource.name, feed, keys)
+    },
+    findMissingRows({ parsed, segment: { scope } }) {
+      const keys = parsed.keys.map(({ key }) => key)
+      if (isOfRows(feed)) store.tasks.removeAll(`${id}.probe`, scope, keys)
+      for (const key of keys) store.seen.note(id, scope, key)
+    },
+    advance(read) {
+      advance(context, work, read)
+    },
+  }
+}
+
+/** Whether each item is the payload of a row, and not only a key or a membership. */
+function isOfRows({ lists, table }: SnapshotFeed): boolean {
+  return lists === 'rows' && tableNamed(table).kind === 'entity'
+}
+
+function parse(
+  context: EngineContext,
+  { resource, id, feed }: SnapshotWork,
+  { page, segment }: ListPage,
+): Listed {
+  const report = context.report({ resource: resource.name, feed: id }, segment.scope)
+  if (isOfRows(feed)) {
+    const parseItem = context.parser(feed.table)
+    const rows = page.items.flatMap(item => parseItem(item, report, segment.scope) ?? [])
+    const { columns, key } = tableNamed(feed.table)
+    const keyAt = Object.keys(columns).indexOf(key.at(-1) ?? '')
+    return { rows, keys: rows.map(({ cells }) => ({ key: String(cells[keyAt]), sortAt: null })) }
+  }
+  const keys = page.items.flatMap(item => {
+    const key = keyOf(item, feed.keyFields)
+    if (key === undefined)
+      report.reject(feed.table, item, `no identity: ${feed.keyFields.join(' or ')} is missing or not text`)
+    return key === undefined ? [] : [{ key, sortAt: timeOf(item, feed.timeField) }]
+  })
+  context.counts(resource.name).rowsRead += keys.length
+  return { rows: [], keys }
+}
+
+function addMembers(
+  context: EngineContext,
+  { resource, feed: { table } }: SnapshotWork,
+  { scope }: Segment,
+  listed: readonly ListedKey[],
+): void {
+  const keys = listed.map(({ key }) => key)
+  endSuspicions(context, table, scope, keys)
+  context.counts(resource.name).rowsChanged += context.store.links.addMembers(table, scope, keys)
+}
+
+/** Has the rows that a list of keys names read one by one; those that were denied before, at once. */
+function readListed(
+  context: EngineContext,
+  resource: ResourceName,
+  { table }: SnapshotFeed,
+  listed: readonly ListedKey[],
+): void {
+  const { tasks } = context.store
+  const feed = `${resource}.detail`
+  const dueAt = context.now()
+  const keys = listed.map(({ key }) => key)
+  const deniedKeys = new Set([
+    ...endSuspicions(context, table, '', keys),
+    ...noteListed(context, resource, keys),
+  ])
+  for (const { key, sortAt } of listed) {
+    if (deniedKeys.has(key)) tasks.demand({ feed, key, sortAt, dueAt })
+    else tasks.add({ feed, key, sortAt, dueAt })
+  }
+}
+
+/** How often a page-numbered list is restarted because its size changed during the pass. */
+const MOST_RESIZES = 3
+
+function advance(context: EngineContext, work: SnapshotWork, { page, segment }: ListPage): void {
+  const { segments } = context.store
+  const { resource, id, feed, limits } = work
+  const pass = { ...segment, ...NOT_FAILED }
+  const limit = largerLimit(page, pass, limits)
+  const resized = pass.totalSize !== null && page.totalSize !== undefined && page.totalSize !== pass.totalSize
+  const reached: Segment = {
+    ...segmentAfterPage(pass, page, page.items.length),
+    totalSize: page.totalSize ?? null,
+    passMs: page.next === null ? passMs(context, work, pass) : pass.passMs,
+  }
+  if (limit !== undefined) {
+    limits.set(pass.scope, 'accepted')
+    segments.save({ ...pass, ...NO_PASS, query: { limit } })
+  } else if (resized && pass.restarts < MOST_RESIZES) {
+    segments.save({ ...segmentToRestart(pass), query: pass.query })
+  } else if (page.next === null) {
+    const batches = endPass(context, { resource, id, feed, pass: reached, resized })
+    work.rest = batches.next().done ? undefined : batches
+  } else if (work.guards.repeats(pass, page.next)) {
+    if (pass.restarts > 0) throw deadCursorError('repeated')
+    segments.save({ ...segmentToRestart(pass), query: pass.query })
+  } else {
+    segments.save(reached)
+  }
+}
+
+/** Duration of the pass. For one that an earlier process began, the duration of the last known pass stays. */
+function passMs({ clock }: EngineContext, { startedAt }: SnapshotWork, pass: Segment): number | null {
+  const began = startedAt.get(pass.scope)
+  return began === undefined ? pass.passMs : Math.round(clock.elapsed() - began)
+}
+
+/**
+ * The limit with which a list of unknown shape restarts when it turns out to have more pages: the largest that its
+ * paging style allows. A restart is needed because a cursor is valid only with the query that returned it.
+ */
+function largerLimit(page: Page, pass: Segment, limits: SnapshotWork['limits']): string | undefined {
+  const { next, recognised } = page
+  if (
+    !next ||
+    !recognised ||
+    recognised === 'bare' ||
+    pass.pages > 0 ||
+    pass.query?.['limit'] !== undefined
+  ) {
+    return undefined
+  }
+  if (limits.get(pass.scope) === 'refused') return undefined
+  return String(PAGING[recognised].maxLimit)
+}
+
+function timeOf(item: unknown, field: string | undefined): string | null {
+  if (field === undefined || typeof item !== 'object' || item === null) return null
+  const time = new Map(Object.entries(item)).get(field)
+  return typeof time === 'string' ? (canonicalInstant(time) ?? null) : null
+}

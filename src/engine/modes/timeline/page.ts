@@ -1,0 +1,243 @@
+import { tableNamed } from '../../../catalog/catalog.ts'
+import type { Resource, TimelineFeed } from '../../../catalog/resource.ts'
+import type { Cell, ParsedItem } from '../../../catalog/row.ts'
+import { isoInstant } from '../../../clock.ts'
+import type { StoredItem } from '../../../store/rows/write.ts'
+import type { Segment } from '../../../store/sync/segments.ts'
+import type { EngineContext } from '../../context.ts'
+import { newRowGraceMs } from '../../deletions/denial.ts'
+import { probeLater } from '../../deletions/probe-later.ts'
+import { isAskable } from '../../deletions/probes.ts'
+import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
+import type { ListOf } from '../../schedule/schedule.ts'
+import type { Reply } from '../../scheduler/job.ts'
+import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
+import { fullLimit, resolveUnread } from '../failed-span.ts'
+import { isNarrowest, limitAfter } from '../narrowing.ts'
+import {
+  canCutAtEdge,
+  cutOff,
+  type LoopGuards,
+  NOT_FAILED,
+  type Query,
+  recoverFromDeadCursor,
+  segmentAfterPass,
+} from '../pass.ts'
+import { baseQuery, isPart } from './query.ts'
+import { tileByAge } from './tiling.ts'
+import { missingUndated, noteUndated } from './undated.ts'
+
+/** A page of a timeline that was requested. */
+export interface TimelineWork {
+  resource: Resource
+  list: ListOf
+  feed: TimelineFeed
+  /** The query of the pass, without its cursor. */
+  base: Query
+  guards: LoopGuards
+  /** Segments with a request in flight, which must stay as they are. */
+  underWay: ReadonlySet<number>
+}
+
+/** `advance` returns whether the pass made progress: an API that ignores bounds may return the same rows again. */
+export function timelineSteps(
+  context: EngineContext,
+  work: TimelineWork,
+): PageSteps<readonly ParsedItem[], Edge, boolean> {
+  const { store } = context
+  const { resource, list, feed } = work
+  const where = { resource: resource.name, feed: list.id }
+  return {
+    parse({ page }) {
+      const parse = context.parser(feed.table)
+      const report = context.report(where, '')
+      return page.items.flatMap(item => parse(item, report) ?? [])
+    },
+    storeRows({ parsed, reply, segment }) {
+      const options = { ticket: reply.ticket, now: context.now() }
+      const stored = storeRows(context, where, feed.table, parsed, options)
+      if (segment.listedAt !== null) noteArrivals(context, work, stored)
+      noteUndated(context, list.id, feed, parsed)
+      return stored
+    },
+    writeFollowUps(_, stored) {
+      writeFollowUps(context, feed.table, stored, feed.followUps)
+    },
+    findMissingRows(read) {
+      const edge = passEdge(work, read)
+      store.tasks.removeAll(`${list.id}.probe`, '', [...edge.seen])
+      context.missedRows.note(read.segment.id, denyMissing(context, work, edge, read.reply))
+      return edge
+    },
+    advance: (read, edge) => advance(context, work, read, edge),
+  }
+}
+
+function advance(
+  context: EngineContext,
+  work: TimelineWork,
+  { segment, page }: ParsedPage<readonly ParsedItem[]>,
+  edge: Edge,
+): boolean {
+  const { segments } = context.store
+  const { resource, list, feed, base } = work
+  // A span that cannot be divided counts as failed until it is read to its end: its first rows may be readable.
+  const isAlone = isNarrowest(segment.from, segment.to)
+  const reached: Segment = {
+    ...segmentAfterPage(segment, page, page.items.length - edge.beyond),
+    ...(isAlone ? {} : { retryAt: null }),
+    query: base,
+    ...(isPart(feed, base) || isAlone ? {} : NOT_FAILED),
+    edgeAt: edge.reached,
+    edgeKeys: edge.keysAtEdge,
+  }
+  if (edge.isEnd || canCutAtEdge(reached)) resolveUnread(context, list, segment)
+  const limit = limitAfter(reached.pages, Number(base['limit']), fullLimit(feed))
+  if (edge.isEnd) endTimelinePass(context, work, reached)
+  else if (limit > Number(base['limit']) && edge.reached !== null && canCutAtEdge(reached))
+    growPages(context, work, { segment, reached, at: edge.reached, limit })
+  else if (work.guards.repeats(segment, page.next)) recoverFromDeadCursor(segments, reached, 'repeated')
+  else if (edge.reached !== null && edge.reached > (segment.from ?? '') && context.schedule.isLong(segment)) {
+    const rest = cutOff(segments, reached, edge.reached)
+    // The rest belongs to the current pass of the head, so it is due at once, whenever it was last listed.
+    const { passStartedAt, passRound } = segment
+    segments.save({ ...rest, passStartedAt, passRound })
+    markFresh(context, resource, segment)
+  } else segments.save(reached)
+  return edge.isEnd || (canCutAtEdge(reached) && reached.edgeAt !== segment.edgeAt)
+}
+
+interface Growth {
+  segment: Segment
+  reached: Segment
+  at: string
+  limit: number
+}
+
+/** After some smaller pages the rest of the span is read with larger ones: a cursor is valid only with its query. */
+function growPages(
+  { store: { segments } }: EngineContext,
+  { feed }: TimelineWork,
+  { segment, reached, at, limit }: Growth,
+): void {
+  const rest = cutOff(segments, reached, at)
+  const { passStartedAt, passRound } = segment
+  const query = limit < fullLimit(feed) ? { ...baseQuery(feed, rest), limit: String(limit) } : null
+  segments.save({
+    ...rest,
+    ...(rest.listedAt !== null && { passStartedAt, passRound }),
+    query,
+    attempts: query === null ? 0 : segment.attempts,
+  })
+}
+
+/** A new row in a span that was listed before shows how long after its event time rows may appear. */
+function noteArrivals(
+  { store, server }: EngineContext,
+  { resource, feed }: TimelineWork,
+  stored: readonly StoredItem[],
+): void {
+  const timeAt = Object.keys(tableNamed(feed.table).columns).indexOf(feed.time)
+  for (const { item, written } of stored) {
+    const time = item.cells[timeAt]
+    if (written.status !== 'inserted' || typeof time !== 'string') continue
+    store.arrivals.note(resource.name, server.now() - Date.parse(time))
+  }
+}
+
+function endTimelinePass(
+  context: EngineContext,
+  { resource, list, feed, underWay, guards }: TimelineWork,
+  reached: Segment,
+): void {
+  const { store, schedule, log } = context
+  store.segments.save(segmentAfterPass(reached))
+  guards.ended(reached)
+  context.missedRows.passEnded(reached.id)
+  if (reached.to === null) markFresh(context, resource, reached)
+  log.debug('A span of event time was listed to its end', {
+    resource: resource.name,
+    pages: reached.pages,
+    rows: reached.rows,
+    from: reached.from,
+    to: reached.to,
+  })
+  if (!schedule.isTimed) return
+  const busy = new Set(underWay)
+  busy.delete(reached.id)
+  tileByAge(context, list.id, feed, busy)
+}
+
+function markFresh({ store }: EngineContext, { name }: Resource, { passStartedAt }: Segment): void {
+  if (passStartedAt) store.state.fresh(name, passStartedAt)
+}
+
+/** The span of event time that a page covers completely, and the keys that were seen in it. */
+interface Edge {
+  /** The newer end of the span; null for the end of the axis. */
+  above: string | null
+  aboveIncluded: boolean
+  /** The older end. */
+  below: string | null
+  belowIncluded: boolean
+  seen: ReadonlySet<string>
+  /** Time of the oldest row so far. */
+  reached: string | null
+  keysAtEdge: readonly string[]
+  /** The pass has read its whole segment. */
+  isEnd: boolean
+  /** Number of rows on the page that belong to the older segment. */
+  beyond: number
+}
+
+/**
+ * Rows at the exact instant of a page's end may continue on the next page, so that instant is covered only once the
+ * next page has passed it. The lower bound of a segment is inclusive even when times are cut to the millisecond. The
+ * upper bound is not: a row within that millisecond may lie above it, where the neighbour lists it.
+ */
+function passEdge(
+  { feed, base }: TimelineWork,
+  { segment, parsed: items, page }: ParsedPage<readonly ParsedItem[]>,
+): Edge {
+  const columns = Object.keys(tableNamed(feed.table).columns)
+  const [timeAt, keyAt] = [columns.indexOf(feed.time), columns.indexOf('id')]
+  const times = items.flatMap(({ cells }) => (typeof cells[timeAt] === 'string' ? [cells[timeAt]] : []))
+  const [oldest] = [...times, ...(segment.edgeAt === null ? [] : [segment.edgeAt])].sort()
+  const reached = oldest ?? null
+  const first = segment.pages === 0
+  // A query that goes on below the segment ends once all rows at the exact bound were seen.
+  const bound = base[feed.bounds.from] === segment.from ? null : segment.from
+  const isBeyond = (time: Cell | undefined) => bound !== null && typeof time === 'string' && time < bound
+  const isEnd = page.next === null || isBeyond(reached)
+  const atEdge = items
+    .filter(({ cells }) => cells[timeAt] === reached)
+    .map(({ cells }) => String(cells[keyAt]))
+  return {
+    above: first ? segment.to : segment.edgeAt,
+    aboveIncluded: !first,
+    below: isEnd ? segment.from : reached,
+    belowIncluded: isEnd,
+    seen: new Set([...items.map(({ cells }) => String(cells[keyAt])), ...segment.edgeKeys]),
+    reached,
+    keysAtEdge: reached === segment.edgeAt ? [...new Set([...segment.edgeKeys, ...atEdge])] : atEdge,
+    isEnd,
+    beyond: items.filter(({ cells }) => isBeyond(cells[timeAt])).length,
+  }
+}
+
+/**
+ * Suspects stored rows within the span that the list did not show, if they were stored before the request. Rows that
+ * seem to be from the future were stored under a clock that was ahead. Returns how many are newly suspected.
+ */
+function denyMissing(context: EngineContext, { list, feed }: TimelineWork, edge: Edge, reply: Reply): number {
+  const { store, now } = context
+  const knownBefore = isoInstant(Date.parse(reply.sentAt) - newRowGraceMs(context))
+  const candidates = store.rowTimes.within(feed, edge, { before: knownBefore, now: now() })
+  const isOldestEnd = edge.isEnd && edge.below === null
+  const undated = isOldestEnd ? missingUndated(context, list.id, feed, knownBefore) : []
+  return probeLater(
+    context,
+    { table: feed.table, probe: `${list.id}.probe`, scope: '' },
+    [...candidates, ...undated].filter(({ key }) => !edge.seen.has(key) && isAskable(feed.evidence, key)),
+  )
+}

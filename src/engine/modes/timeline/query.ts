@@ -1,0 +1,25 @@
+import { PAGING } from '../../../api/paging.ts'
+import type { TimelineFeed } from '../../../catalog/resource.ts'
+import type { Segment } from '../../../store/sync/segments.ts'
+import { fullLimit } from '../failed-span.ts'
+import type { Query } from '../pass.ts'
+
+/** The query of a new pass over a segment. */
+export function baseQuery({ list, bounds }: TimelineFeed, { from, to }: Segment): Query {
+  return {
+    ...list.query,
+    limit: String(PAGING[list.paging].maxLimit),
+    ...(from === null ? {} : { [bounds.from]: from }),
+    ...(to === null ? {} : { [bounds.to]: nextMillisecond(to) }),
+  }
+}
+
+/** True for a pass with smaller pages than usual, after one failed. */
+export function isPart(feed: TimelineFeed, base: Query): boolean {
+  return Number(base['limit']) < fullLimit(feed)
+}
+
+/** The API cuts bounds to the millisecond but its times are finer, so a query rounds the upper bound up. */
+function nextMillisecond(instant: string): string {
+  return new Date(Date.parse(instant) + 1).toISOString()
+}
