@@ -1,4 +1,4 @@
-import { fullMeaning, sqlComment } from '../src/dictionary/described.ts'
+import { fullMeaning, sqlComment } from '../src/dictionary/described-table.ts'
 import { describedTable } from '../src/dictionary/dictionary.ts'
 import { INTERNAL_TABLES } from '../src/dictionary/sync-tables.ts'
 

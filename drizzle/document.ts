@@ -1,7 +1,7 @@
 import { CATALOG, type PlacedTable, TABLES } from '../src/catalog/catalog.ts'
 import type { Resource, Table } from '../src/catalog/resource.ts'
 import { CONVENIENCE_VIEWS } from '../src/dictionary/convenience-views.ts'
-import { type Area, type DescribedTable, fullMeaning } from '../src/dictionary/described.ts'
+import { type Area, type DescribedTable, fullMeaning } from '../src/dictionary/described-table.ts'
 import { DICTIONARY, describedTable } from '../src/dictionary/dictionary.ts'
 import { rowLifecycle } from '../src/dictionary/resource-tables.ts'
 import { DICTIONARY_TABLE, QUESTIONS_TABLE, SYNC_TABLES } from '../src/dictionary/sync-tables.ts'

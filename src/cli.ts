@@ -14,7 +14,7 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import type { CommandContext, CommandDefinition } from './commands/command.ts'
 import { EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError, StopError } from './errors.ts'
-import { safeLines } from './harmless.ts'
+import { safeLines } from './safe-text.ts'
 
 interface CommandEntry {
   summary: string

@@ -1,9 +1,9 @@
 /**
- * The errors that parley raises on purpose, one class for each way of recovery, and the exit statuses. The message tells
+ * The errors that parley raises on purpose, one class for each way of recovery, and the exit statuses. The message says
  * people what happened; the class tells the program what to do.
  */
 
-import { safeLines } from './harmless.ts'
+import { safeLines } from './safe-text.ts'
 
 /** Scripts and service managers rely on these numbers, which follow sysexits(3). */
 export const EXIT_STATUS = {

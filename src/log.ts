@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs'
 import pino, { type Logger } from 'pino'
 import type { Settings } from './config/config.ts'
 import { ParleyError } from './errors.ts'
-import { safeLines } from './harmless.ts'
+import { safeLines } from './safe-text.ts'
 
 /** The keys of a log line, next to `level`, `time` and `msg`, with their meaning. */
 export const LOG_KEYS = {

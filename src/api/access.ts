@@ -20,7 +20,7 @@ export function unauthorized({ baseUrl, workspaceId, keySource }: ApiAccess, mes
   )
 }
 
-/** 403 or 404 to every request: access is lost. No row counts as deleted for that. */
+/** 403 or 404 to every request: access is lost. No row is deleted because of it. */
 export function accessGone({ baseUrl, workspaceId, keySource }: ApiAccess, isForeign: boolean): StopError {
   const found = 'answers every request with 403 or 404'
   const message = isForeign

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
+import type { ListPaging } from '../catalog/resource.ts'
 import { RetryError } from '../errors.ts'
 import { exactNumber, isExactNumber } from '../json.ts'
+import type { Query } from './request.ts'
 import { isSafeToken } from './server-text.ts'
 
 /**
@@ -14,7 +16,7 @@ import { isSafeToken } from './server-text.ts'
  * - `data-list`: the whole list in `data`, in one answer;
  * - `single`: one object, bare or in `data`.
  */
-export type PagingStyle = 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'any' | 'data-list' | 'single'
+export type PagingStyle = ListPaging | 'data-list' | 'single'
 
 export interface PagingRules {
   /** The largest allowed `limit`; undefined where the API may not accept `limit`. */
@@ -36,7 +38,7 @@ export interface Page {
   /** As sent by the API, not validated. */
   items: readonly unknown[]
   /** Query parameters to add for the next page; null at the end. */
-  next: Readonly<Record<string, string>> | null
+  next: Query | null
   /** The `end_cursor` of v2, present even on the last page; absent when the API gave none. */
   checkpoint?: string
   /** Only for v1 pages: the API's count of all items. */
@@ -45,8 +47,7 @@ export interface Page {
   recognised?: 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'bare'
 }
 
-type Query = Readonly<Record<string, string>>
-type Fields = Record<string, unknown>
+type PagingFields = Record<string, unknown>
 
 /**
  * Reads one page of a list.
@@ -67,7 +68,7 @@ const READERS: Readonly<Record<PagingStyle, (value: unknown, sent: Query) => Pag
 }
 
 /** Only `has_next_page` decides whether there is a next page. The last page has an `end_cursor` too (spec: PageInfo). */
-function readV2Cursor(items: readonly unknown[], paging: Fields): Page {
+function readV2Cursor(items: readonly unknown[], paging: PagingFields): Page {
   const more = own(paging, 'has_next_page')
   if (typeof more !== 'boolean') throw brokenEnvelope('has_next_page as true or false', more)
   const cursor = cursorText(own(paging, 'end_cursor'), 'end_cursor')
@@ -81,13 +82,13 @@ function readV2Cursor(items: readonly unknown[], paging: Fields): Page {
   }
 }
 
-function readV1Cursor(items: readonly unknown[], paging: Fields): Page {
+function readV1Cursor(items: readonly unknown[], paging: PagingFields): Page {
   const cursor = cursorText(own(paging, 'next_cursor'), 'next_cursor')
   return { items, next: cursor === undefined ? null : { cursor } }
 }
 
 /** Counts by the requested page, not by the answer's, so that the pass also ends on a server that ignores `page`. */
-function readV1Page(items: readonly unknown[], paging: Fields, sent: Query): Page {
+function readV1Page(items: readonly unknown[], paging: PagingFields, sent: Query): Page {
   const page = Number(sent['page'] ?? wholeNumber(own(paging, 'page')) ?? 1)
   const totalSize = wholeNumber(own(paging, 'total_size'))
   const limit = wholeNumber(own(paging, 'limit')) ?? Number(sent['limit'] ?? 0)
@@ -121,7 +122,7 @@ function readAnyList(value: unknown, sent: Query): Page {
 interface RecognisedPaging {
   key: string
   recognised: 'v2-cursor' | 'v1-cursor' | 'v1-page'
-  read(items: readonly unknown[], paging: Fields, sent: Query): Page
+  read(items: readonly unknown[], paging: PagingFields, sent: Query): Page
 }
 
 /** The key that identifies each style, the most specific first. */
@@ -132,7 +133,7 @@ const PAGING_KEYS: readonly RecognisedPaging[] = [
   { key: 'total_size', recognised: 'v1-page', read: readV1Page },
 ]
 
-function recognisePaging(paging: Fields): RecognisedPaging {
+function recognisePaging(paging: PagingFields): RecognisedPaging {
   const found = PAGING_KEYS.find(({ key }) => Object.hasOwn(paging, key))
   if (found === undefined)
     throw brokenEnvelope('has_next_page, next_cursor or total_pages in the paging object', paging)
@@ -140,7 +141,7 @@ function recognisePaging(paging: Fields): RecognisedPaging {
 }
 
 /** The paging object, or the place itself when it has a paging key. An empty paging object does not count. */
-function findPaging(places: readonly Fields[]): Fields | undefined {
+function findPaging(places: readonly PagingFields[]): PagingFields | undefined {
   for (const place of places) {
     for (const name of PAGING_OBJECTS) {
       const paging = own(place, name)
@@ -153,7 +154,7 @@ function findPaging(places: readonly Fields[]): Fields | undefined {
 
 const PAGING_OBJECTS = ['page_info', 'pagination']
 
-function onlyList(place: Fields): readonly unknown[] {
+function onlyList(place: PagingFields): readonly unknown[] {
   const lists = Object.values(place).filter(Array.isArray)
   const [list] = lists
   if (list === undefined || lists.length > 1) throw brokenEnvelope('an object that holds one list', place)
@@ -221,7 +222,7 @@ function listUnderData(value: unknown): readonly unknown[] {
   return data
 }
 
-function pagingUnder(value: unknown, name: 'page_info' | 'pagination'): Fields {
+function pagingUnder(value: unknown, name: 'page_info' | 'pagination'): PagingFields {
   const paging = isFields(value) ? own(value, name) : undefined
   if (!isFields(paging)) throw brokenEnvelope(`an object ${name}`, value)
   return paging
@@ -241,11 +242,11 @@ function wholeNumber(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : undefined
 }
 
-function isFields(value: unknown): value is Fields {
+function isFields(value: unknown): value is PagingFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value)
 }
 
-function own(fields: Fields, key: string): unknown {
+function own(fields: PagingFields, key: string): unknown {
   return Object.hasOwn(fields, key) ? fields[key] : undefined
 }
 

@@ -43,7 +43,7 @@ export interface Reach {
   readonly wasAnswered: boolean
   readonly routes: ReadonlyMap<string, RouteTrouble>
   readonly silence: Silence | undefined
-  readonly refusal: Refusal | undefined
+  readonly refusal: AccessRefusal | undefined
   /** Undefined once an answer had the API's form. */
   readonly foreign: ForeignAnswers | undefined
   readonly wasConnected: boolean
@@ -83,7 +83,7 @@ export interface Silence {
 }
 
 /** Requests refused with 403 or 404 since the last answer. */
-export interface Refusal {
+export interface AccessRefusal {
   readonly since: number
   /** Refusals in a row that no declaration expects. */
   readonly undeclared: number
@@ -164,7 +164,7 @@ const FOREIGN_ANSWERS = 3
 const NO_FOREIGN_ANSWERS: ForeignAnswers = { answers: 0, routes: new Set(), hasSuccess: false }
 
 export function startReach(options: ReachOptions, at: number): Reach {
-  const lost: Refusal = { ...noRefusal(at), undeclared: DOUBTFUL_REFUSALS, doubtedSince: at }
+  const lost: AccessRefusal = { ...noRefusal(at), undeclared: DOUBTFUL_REFUSALS, doubtedSince: at }
   return {
     options,
     healthChecks: options.healthChecks,
@@ -258,7 +258,7 @@ export function isAnotherSite({ foreign, healthChecks }: Reach): boolean {
   return foreign.answers >= FOREIGN_ANSWERS && foreign.routes.size >= Math.min(FOREIGN_ANSWERS, known)
 }
 
-/** Excludes a wait that the API or the owner asked for from the silence. */
+/** Excludes a wait that the API or a setting asked for from the silence. */
 export function withoutWait(reach: Reach, ms: number): Reach {
   const { silence } = reach
   return silence ? { ...reach, silence: { ...silence, quietSince: silence.quietSince + ms } } : reach
@@ -310,7 +310,7 @@ function afterRefusal(reach: Reach, event: Extract<ReachEvent, { kind: 'refused'
   const { at, feed, isDeclared, random } = event
   const before = reach.refusal ?? noRefusal(at)
   const undeclared = before.undeclared + (isDeclared ? 0 : 1)
-  const refusal: Refusal = {
+  const refusal: AccessRefusal = {
     ...before,
     undeclared,
     doubtedSince: before.doubtedSince ?? (undeclared >= DOUBTFUL_REFUSALS ? at : undefined),
@@ -322,15 +322,15 @@ function afterRefusal(reach: Reach, event: Extract<ReachEvent, { kind: 'refused'
 /** The state after a request with any result. While access is in doubt, the wait before the next trial grows. */
 function withTrial(
   { healthChecks }: Reach,
-  refusal: Refusal,
+  refusal: AccessRefusal,
   { at, feed, random }: { at: number; feed: string; random: () => number },
-): Refusal {
+): AccessRefusal {
   const trials = refusal.doubtedSince === undefined ? 0 : refusal.trials + 1
   const waitMs = backoffMs(REFUSED, trials - healthChecks.length, random)
   return { ...refusal, askedAt: new Map([...refusal.askedAt, [feed, at]]), trials, nextTrialAt: at + waitMs }
 }
 
-function noRefusal(at: number): Refusal {
+function noRefusal(at: number): AccessRefusal {
   return {
     since: at,
     undeclared: 0,
@@ -346,7 +346,7 @@ function noRefusal(at: number): Refusal {
  * While access is in doubt: every health check is sent at once, and again when its refusal decides. In between, single
  * trials find out whether access has returned.
  */
-function stepInRefusal(reach: Reach, refusal: Refusal, at: number): NextStep {
+function stepInRefusal(reach: Reach, refusal: AccessRefusal, at: number): NextStep {
   const { healthChecks } = reach
   const { refusedAt, askedAt, nextTrialAt } = refusal
   const countsFrom = decidesFrom(reach, refusal)
@@ -366,7 +366,7 @@ function stepInRefusal(reach: Reach, refusal: Refusal, at: number): NextStep {
 const NEVER = Number.NEGATIVE_INFINITY
 
 /** Access is lost when every health check is refused after this time. */
-function decidesFrom({ options, wasAnswered }: Reach, { doubtedSince }: Refusal): number {
+function decidesFrom({ options, wasAnswered }: Reach, { doubtedSince }: AccessRefusal): number {
   if (!wasAnswered || doubtedSince === undefined) return Number.MIN_SAFE_INTEGER
   return doubtedSince + options.againAfterMs
 }

@@ -18,14 +18,14 @@ export interface ApiReader {
    * @throws StopError 77 when the key is refused, 69 when the API does not answer, 75 when `api.max_requests_per_day` is
    *   reached; the signal's reason when it is aborted
    */
-  read<T>(request: ApiRequest, parse: (value: unknown) => T): Promise<Reply<T>>
+  read<T>(request: ApiRequest, parse: (value: unknown) => T): Promise<ReaderReply<T>>
   /** Requests sent so far, including retries. */
   used(): number
   /** Mean response time in ms; undefined before the first answer. */
   answerMs(): number | undefined
 }
 
-export type Reply<T> =
+export type ReaderReply<T> =
   | {
       kind: 'answer'
       value: T
@@ -121,10 +121,14 @@ export function createApiReader(deps: ApiReaderDeps): ApiReader {
 interface TryAgain {
   cause: RetryCause
   waitMs: number | undefined
-  failed: Extract<Reply<never>, { kind: 'failed' }>
+  failed: Extract<ReaderReply<never>, { kind: 'failed' }>
 }
 
-function outcomeOf<T>(sent: Sent, parse: (value: unknown) => T, access: ApiAccess): Reply<T> | TryAgain {
+function outcomeOf<T>(
+  sent: Sent,
+  parse: (value: unknown) => T,
+  access: ApiAccess,
+): ReaderReply<T> | TryAgain {
   if (sent.kind === 'unauthorized') throw unauthorized(access, sent.message)
   if (sent.kind === 'refused') {
     const { status, message, isForeign } = sent

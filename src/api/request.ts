@@ -1,3 +1,6 @@
+/** Query parameters by name, not encoded yet. */
+export type Query = Readonly<Record<string, string>>
+
 /** One request as data. */
 export interface ApiRequest {
   resource: string
@@ -5,8 +8,8 @@ export interface ApiRequest {
   route: string
   /** The path below the base URL with a leading slash, its segments already encoded (`fillPath`). */
   path: string
-  /** Not encoded yet. Empty values are sent. */
-  query?: Readonly<Record<string, string>>
+  /** Empty values are sent. */
+  query?: Query
 }
 
 /**

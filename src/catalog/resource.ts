@@ -266,7 +266,7 @@ export const child = (
 // ---------------------------------------------------------------------------------------------- feeds
 
 /** `any`: the API's description does not state it. The first answer decides. */
-export type PagingStyle = 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'any'
+export type ListPaging = 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'any'
 
 /**
  * HTTP statuses that are expected answers of an endpoint rather than faults:
@@ -279,7 +279,7 @@ export type Expected = Readonly<Partial<Record<number, 'absent' | 'withheld' | '
 export interface ListRequest {
   /** Route template; `{scope}` is replaced by the scope's key. */
   path: string
-  paging: PagingStyle
+  paging: ListPaging
   query?: Readonly<Record<string, string>>
   /** Query parameter for the scope, where the path has no `{scope}`. */
   scopeParameter?: string
@@ -304,7 +304,7 @@ export type Evidence =
   | { by: 'detail' }
   /** The API has no read for a single key. A second complete pass, started after the first ended, must miss it too. */
   | { by: 'second-pass' }
-  /** The list itself: what a complete read does not return is gone. For rows that are no more than membership. */
+  /** A complete read of the list that does not return the row. For rows that only express membership. */
   | { by: 'list' }
 
 /** A task for another feed, written in the transaction that stores a row. */

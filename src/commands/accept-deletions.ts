@@ -1,7 +1,7 @@
 import { Argument } from 'commander'
 import type { ResourceName } from '../catalog/resource.ts'
 import { isoInstant, systemClock } from '../clock.ts'
-import type { Accepted } from '../engine/deletions/apply.ts'
+import type { AcceptedDeletions } from '../engine/deletions/apply.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import { countText, wrapText } from '../terminal/wording.ts'
 import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
@@ -51,7 +51,7 @@ async function acceptOrHandOver(resource: ResourceName, order: HandOverOptions):
 const nothingHeldSentence = (resource: ResourceName) =>
   `No deletions of ${resource} are held back. Nothing was changed.`
 
-function acceptedSentences(resource: ResourceName, { rows, isConfirming }: Accepted): string[] {
+function acceptedSentences(resource: ResourceName, { rows, isConfirming }: AcceptedDeletions): string[] {
   const rest = isConfirming ? ['A confirming pass is running and deletes the rest when it ends.'] : []
   return [
     `Deleted ${countText(rows, 'held-back row')} of ${resource}.`,

@@ -10,7 +10,7 @@ import { checkApi, ignoredProxyFindings } from '../doctor/api.ts'
 import { createFinder, type Finding } from '../doctor/check.ts'
 import { MACHINE_CHECKS, openForChecks } from '../doctor/machine.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
-import { jsonLine, safeLines } from '../harmless.ts'
+import { jsonLine, safeLines } from '../safe-text.ts'
 import type { Sqlite } from '../store/database/connection.ts'
 import { statementCache } from '../store/database/statements.ts'
 import { isWarehouse } from '../store/status/status.ts'
@@ -101,14 +101,16 @@ function problemList(message: string): readonly string[] {
   return others.length === 0 ? [first.replace(/^Invalid settings: /, '')] : others.map(text => text.trim())
 }
 
-interface Manifest {
+interface PackageManifest {
   version: string
   engines: { node: string }
 }
 
 /** Returns how many of today's requests are used. */
 function runMachineChecks({ api, database }: LoadedSettings['settings'], add: Add): number {
-  const manifest: Manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  const manifest: PackageManifest = JSON.parse(
+    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  )
   const looked = openForChecks(database.path)
   try {
     for (const check of MACHINE_CHECKS) {

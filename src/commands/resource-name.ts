@@ -1,6 +1,6 @@
 import { RESOURCE_NAMES, type ResourceName } from '../catalog/resource.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { nearestName } from '../nearest.ts'
+import { nearestName } from '../nearest-name.ts'
 
 /** @throws StopError 64 that suggests the nearest name */
 export function parseResourceName(name: string): ResourceName {

@@ -2,17 +2,17 @@ import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import { EXIT_STATUS } from '../errors.ts'
-import { jsonLine } from '../harmless.ts'
+import { jsonLine } from '../safe-text.ts'
 import { sizeText } from '../size-text.ts'
 import type { Restored } from '../store/restore/restore.ts'
 import { durationText } from '../terminal/wording.ts'
 import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
 
-export interface RestoreOptions {
+export interface RestoreCommandOptions {
   json?: boolean
 }
 
-export const restoreCommand: CommandDefinition<RestoreOptions> = {
+export const restoreCommand: CommandDefinition<RestoreCommandOptions> = {
   description:
     'Replaces the database with a snapshot or another complete copy of a warehouse. Stop the daemon first: while another process uses the database, restore changes nothing. The copy is verified first and is not changed. The old database is kept under another name. A copy of another workspace or of a newer version is refused. The next backfill or daemon reads what has changed since the copy was made.',
   arguments: [new Argument('<file>', 'the snapshot or copy')],

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { InvalidArgumentError, Option } from 'commander'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { jsonLine } from '../harmless.ts'
+import { jsonLine } from '../safe-text.ts'
 import { FAULT_KINDS, type Fault } from '../simulator/faults/faults.ts'
 import type { LimitModel, LimitRule } from '../simulator/faults/limits.ts'
 import { ENVELOPES, type Envelope } from '../simulator/http/paging.ts'

@@ -3,7 +3,7 @@ import { Argument, Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import type { Settings } from '../config/config.ts'
 import { EXIT_STATUS } from '../errors.ts'
-import { jsonLine } from '../harmless.ts'
+import { jsonLine } from '../safe-text.ts'
 import { sizeText } from '../size-text.ts'
 import type { Workspace } from '../store/database/workspace.ts'
 import type { Snapshot } from '../store/snapshot/snapshot.ts'
@@ -16,13 +16,13 @@ import {
   settingsOfSections,
 } from './command.ts'
 
-export interface SnapshotOptions {
+export interface SnapshotCommandOptions {
   json?: boolean
 }
 
-export const snapshotCommand: CommandDefinition<SnapshotOptions> = {
+export const snapshotCommand: CommandDefinition<SnapshotCommandOptions> = {
   description:
-    'Copies the current state of the warehouse to one self-contained file. The daemon may run and is not delayed. The copy is verified before it gets its name, so FILE is always complete. An earlier snapshot of that name is replaced; any other file is not. Without FILE the snapshot goes to the snapshot folder, which keeps the newest of this warehouse (snapshot.keep). Set snapshot.every to make the daemon take snapshots. A snapshot still contains what is erased from the warehouse later.',
+    'Copies the current state of the warehouse to one self-contained file. The daemon may run and is not delayed. The copy is verified before it gets its name, so FILE is always complete. An earlier snapshot of that name is replaced; any other file is not. Without FILE the snapshot goes to the snapshot folder, which keeps the newest of this warehouse (snapshot.keep). Set snapshot.every to make the daemon take snapshots. A snapshot still contains content that is purged from the warehouse later.',
   arguments: [new Argument('[file]', 'file to write')],
   settings: [...settingsOfSections('database'), 'snapshot.keep', 'snapshot.folder'],
   options: [new Option('--json', 'print one JSON object on standard output')],
@@ -54,7 +54,7 @@ async function takeSnapshot(
 ): Promise<TakenSnapshot> {
   const [{ makeSnapshot }, { keepSnapshot }, { workspaceOf }, { openDatabase }] = await Promise.all([
     import('../store/snapshot/snapshot.ts'),
-    import('../store/snapshot/kept.ts'),
+    import('../store/snapshot/kept-snapshots.ts'),
     import('../store/database/workspace.ts'),
     import('../store/database/open.ts'),
   ])

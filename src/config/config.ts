@@ -4,8 +4,8 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { parse, TomlDate, TomlError } from 'smol-toml'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { nearestName } from '../nearest.ts'
-import type { Kind, KindContext } from './kinds.ts'
+import { nearestName } from '../nearest-name.ts'
+import type { KindContext, SettingKind } from './kinds.ts'
 import {
   credentialName,
   environmentName,
@@ -23,8 +23,8 @@ type Camel<Text extends string> = Text extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
   : Text
 type Section = keyof typeof SECTIONS
-type Read<Key extends SettingKey> =
-  (typeof SETTINGS)[Key]['kind'] extends Kind<infer T>
+type SettingValue<Key extends SettingKey> =
+  (typeof SETTINGS)[Key]['kind'] extends SettingKind<infer T>
     ? (typeof SETTINGS)[Key]['default'] extends undefined
       ? T | undefined
       : T
@@ -33,7 +33,7 @@ type Read<Key extends SettingKey> =
 /** Every setting under its section, both in camelCase: `api.max_concurrency` is `settings.api.maxConcurrency`. */
 export type Settings = {
   readonly [S in Section as Camel<S>]: {
-    readonly [Key in SettingKey as Key extends `${S}.${infer Name}` ? Camel<Name> : never]: Read<Key>
+    readonly [Key in SettingKey as Key extends `${S}.${infer Name}` ? Camel<Name> : never]: SettingValue<Key>
   }
 }
 
@@ -103,7 +103,7 @@ interface Problem {
 }
 
 /** All problems are collected, so that one run reports everything. */
-interface Findings {
+interface SettingFindings {
   problems: Problem[]
   warnings: string[]
 }
@@ -115,7 +115,7 @@ interface Findings {
 export function loadSettings(request: SettingsRequest & { requireApi: true }): LoadedSettings<ApiSettings>
 export function loadSettings(request: SettingsRequest): LoadedSettings
 export function loadSettings(request: SettingsRequest): LoadedSettings {
-  const found: Findings = { problems: [], warnings: [] }
+  const found: SettingFindings = { problems: [], warnings: [] }
   const above = [flagLayer(request.flags), environmentLayer(request.env, found)]
   const file = readFileLayer(above, request, found)
   const { settings, sources } = resolveSettings([...above, file.layer], request, found)
@@ -145,7 +145,7 @@ function isUsed(about: string | undefined, used: readonly SettingKey[] | undefin
 function readFileLayer(
   above: readonly Layer[],
   request: SettingsRequest,
-  found: Findings,
+  found: SettingFindings,
 ): { path: string | undefined; layer: Layer } {
   try {
     const file = readSettingsFile(request)
@@ -209,7 +209,7 @@ function flagLayer(flags: SettingFlags): Layer {
   return layer
 }
 
-function environmentLayer(env: Environment, found: Findings): Layer {
+function environmentLayer(env: Environment, found: SettingFindings): Layer {
   const layer: Layer = new Map()
   for (const [key, setting] of SETTING_LIST) {
     const name = environmentName(key)
@@ -260,7 +260,7 @@ function unknownNames(env: Environment): Problem[] {
     })
 }
 
-function fileLayer(file: SettingsFile, found: Findings): Layer {
+function fileLayer(file: SettingsFile, found: SettingFindings): Layer {
   const layer: Layer = new Map()
   const named: [secret: (typeof SECRETS)[number], path: unknown][] = []
   for (const [section, content] of Object.entries(parseToml(file))) {
@@ -332,7 +332,7 @@ function parseToml({ path, text }: SettingsFile): Record<string, unknown> {
 function resolveSettings(
   layers: readonly Layer[],
   within: SettingsRequest,
-  found: Findings,
+  found: SettingFindings,
 ): Pick<LoadedSettings, 'settings' | 'sources'> {
   const settings: Record<string, Record<string, unknown>> = {}
   const sources: Partial<Record<SettingKey, string>> = {}
@@ -365,7 +365,7 @@ function readCandidate(
   { value, source, inFile }: Candidate,
   isWinner: boolean,
   within: SettingsRequest,
-  found: Findings,
+  found: SettingFindings,
 ): unknown {
   const { kind, secret } = settingNamed(key)
   let content = value
@@ -399,7 +399,7 @@ interface SecretFile {
 function readSecretFile(
   { path, source, secret, key, mustBePrivate }: SecretFile,
   { cwd }: KindContext,
-  found: Findings,
+  found: SettingFindings,
 ): string | undefined {
   const absolute = resolve(cwd, path)
   try {
@@ -422,7 +422,11 @@ function readSecretFile(
   }
 }
 
-function requireApi(sources: LoadedSettings['sources'], file: string | undefined, found: Findings): void {
+function requireApi(
+  sources: LoadedSettings['sources'],
+  file: string | undefined,
+  found: SettingFindings,
+): void {
   const place = file ?? DEFAULT_FILE
   const ways = {
     'api.base_url': `use --base-url, PARLEY_BASE_URL, or base_url under [api] in ${place}`,
@@ -439,7 +443,7 @@ function requireApi(sources: LoadedSettings['sources'], file: string | undefined
   }
 }
 
-function warnOfPlainHttp(baseUrl: string | undefined, found: Findings): void {
+function warnOfPlainHttp(baseUrl: string | undefined, found: SettingFindings): void {
   if (baseUrl === undefined) return
   const { protocol, hostname } = new URL(baseUrl)
   const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
@@ -447,7 +451,7 @@ function warnOfPlainHttp(baseUrl: string | undefined, found: Findings): void {
     found.warnings.push(`api.base_url is ${baseUrl}: the key is sent over the network unencrypted; use https`)
 }
 
-function warnOfVersionInUrl(baseUrl: string | undefined, found: Findings): void {
+function warnOfVersionInUrl(baseUrl: string | undefined, found: SettingFindings): void {
   const [, rest, version] = /^(.*[^/])\/(v[12])$/.exec(baseUrl ?? '') ?? []
   if (version === undefined) return
   found.warnings.push(`api.base_url ends in /${version}, but parley adds /v1 and /v2 itself: try ${rest}`)

@@ -10,7 +10,7 @@ export interface KindContext {
 }
 
 /** A kind of value: describes and reads it in one place, so that both agree. */
-export interface Kind<T> {
+export interface SettingKind<T> {
   /** The allowed values, as a phrase that follows "expected". */
   allowed(within?: KindContext): string
   /** Converts text from the environment or a flag to the TOML value; returns the text when it does not fit. */
@@ -24,7 +24,12 @@ const asNumber = (text: string): unknown =>
   /^-?\d+(\.\d+)?(e-?\d+)?$/i.test(text.trim()) ? Number(text) : text
 
 /** `min` and `max` are inclusive, `above` is exclusive. */
-export function number(range: { whole?: boolean; above?: number; min?: number; max: number }): Kind<number> {
+export function number(range: {
+  whole?: boolean
+  above?: number
+  min?: number
+  max: number
+}): SettingKind<number> {
   const from = range.above === undefined ? `from ${range.min ?? 0}` : `greater than ${range.above}, up`
   return {
     allowed: () => `a ${range.whole ? 'whole ' : ''}number ${from} to ${range.max}`,
@@ -38,13 +43,13 @@ export function number(range: { whole?: boolean; above?: number; min?: number; m
   }
 }
 
-export const boolean: Kind<boolean> = {
+export const boolean: SettingKind<boolean> = {
   allowed: () => 'true or false',
   fromText: text => (text === 'true' ? true : text === 'false' ? false : text),
   read: value => (typeof value === 'boolean' ? value : undefined),
 }
 
-export function oneOf<const T extends string>(...words: readonly T[]): Kind<T> {
+export function oneOf<const T extends string>(...words: readonly T[]): SettingKind<T> {
   return {
     allowed: () => `one of ${words.join(', ')}`,
     fromText: asText,
@@ -53,7 +58,7 @@ export function oneOf<const T extends string>(...words: readonly T[]): Kind<T> {
 }
 
 /** Accepts a word in addition to values of another kind. */
-export function orWord<T, const W extends string>(kind: Kind<T>, word: W): Kind<T | W> {
+export function orWord<T, const W extends string>(kind: SettingKind<T>, word: W): SettingKind<T | W> {
   return {
     allowed: within => `${kind.allowed(within)}, or "${word}"`,
     fromText: kind.fromText,
@@ -61,7 +66,7 @@ export function orWord<T, const W extends string>(kind: Kind<T>, word: W): Kind<
   }
 }
 
-export function text(allowed: string, pattern: RegExp): Kind<string> {
+export function text(allowed: string, pattern: RegExp): SettingKind<string> {
   return {
     allowed: () => allowed,
     fromText: asText,
@@ -70,7 +75,7 @@ export function text(allowed: string, pattern: RegExp): Kind<string> {
 }
 
 /** Read as an absolute path. */
-export const path: Kind<string> = {
+export const path: SettingKind<string> = {
   allowed: () => 'the path of a file',
   fromText: asText,
   read: (value, { cwd }) =>
@@ -80,7 +85,7 @@ export const path: Kind<string> = {
 }
 
 /** As `path`, but slashes at the end are allowed. */
-export const folder: Kind<string> = {
+export const folder: SettingKind<string> = {
   allowed: () => 'the path of a folder',
   fromText: asText,
   read: (value, within) =>
@@ -100,7 +105,7 @@ const CRON_FIELDS = [
 ] as const
 
 /** Read as a cron pattern of five fields. */
-export const calendar: Kind<string> = {
+export const calendar: SettingKind<string> = {
   allowed: () =>
     `${Object.keys(NAMED_TIMES).join(', ')}, or a cron pattern of minute, hour, day, month and weekday such as "30 */6 * * *"`,
   fromText: asText,
@@ -130,7 +135,7 @@ function isCronPart(part: string, least: number, greatest: number): boolean {
 }
 
 /** Slashes at the end are removed, so that `/v1/…` can be appended. */
-export const baseUrl: Kind<string> = {
+export const baseUrl: SettingKind<string> = {
   allowed: () => 'an http or https URL without user name, password, query and fragment',
   fromText: asText,
   read: value => {
@@ -144,7 +149,7 @@ export const baseUrl: Kind<string> = {
 const SIZE_UNITS = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 } as const
 
 /** Read as a number of bytes. */
-export function size(min: string, max: string): Kind<number> {
+export function size(min: string, max: string): SettingKind<number> {
   return {
     allowed: () => `a number of bytes, or text such as "32MiB" (KiB, MiB, GiB), from ${min} to ${max}`,
     fromText: asNumber,
@@ -163,7 +168,7 @@ function parseBytes(value: unknown): number {
 }
 
 /** Read as a number. The owner must have read and write access, and execute rights are not allowed. */
-export const fileMode: Kind<number> = {
+export const fileMode: SettingKind<number> = {
   allowed: () => 'an octal file mode as text, from "0600" to "0666" and with 6 for the owner',
   fromText: asText,
   read: value =>
@@ -173,7 +178,7 @@ export const fileMode: Kind<number> = {
 }
 
 /** Read as an instant in the warehouse's format, `YYYY-MM-DDTHH:MM:SS.mmmZ`. Digits below the millisecond are cut. */
-export const instant: Kind<string> = {
+export const instant: SettingKind<string> = {
   allowed: () => 'a UTC day such as 2025-01-31, or a full RFC 3339 instant such as 2025-01-31T08:00:00Z',
   fromText: asText,
   read: value => {
@@ -186,7 +191,7 @@ export const instant: Kind<string> = {
 }
 
 /** A list of resource names; repeated names are dropped. In text, commas separate the names. */
-export const resourceList: Kind<readonly string[]> = {
+export const resourceList: SettingKind<readonly string[]> = {
   allowed: within =>
     within?.resourceNames === undefined
       ? 'a list of names of resources'
@@ -206,7 +211,7 @@ export type Listen =
   | { readonly at: 'socket'; readonly path: string }
   | { readonly at: 'off' }
 
-export const listen: Kind<Listen> = {
+export const listen: SettingKind<Listen> = {
   allowed: () => 'ADDRESS:PORT such as 127.0.0.1:8787 or [::1]:8787, unix:PATH, or off',
   fromText: asText,
   read: (value, { cwd }) => {

@@ -1,9 +1,9 @@
-import type { Kind } from './kinds.ts'
+import type { SettingKind } from './kinds.ts'
 import * as kinds from './kinds.ts'
 
 /** Everything about one setting: how to read it and how to explain it. */
 export interface Setting {
-  kind: Kind<unknown>
+  kind: SettingKind<unknown>
   /** As in a settings file; undefined when there is no default. */
   default: string | number | boolean | undefined
   /** Shown in documents in place of a default. */
@@ -286,7 +286,7 @@ export const SETTINGS = {
     default: 7,
     unit: 'snapshots',
     description:
-      'How many of the newest snapshots of this warehouse are kept. A snapshot older than `retention.withdrawn_days` is removed earlier, since it still contains what was purged later. The last one is removed only if something was purged since.',
+      'How many of the newest snapshots of this warehouse are kept. A snapshot older than `retention.withdrawn_days` is removed earlier, since it still contains content that was purged later. The last one is removed only if something was purged since.',
     flag: '--snapshot-keep',
     placeholder: 'number',
     example: '14',

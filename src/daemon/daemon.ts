@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config/config.ts'
 import { type SettingKey, settingNamed } from '../config/settings.ts'
 import type { Unreachable } from '../engine/scheduler/reachability.ts'
-import type { Session, SessionObserver } from '../engine/session.ts'
+import type { SessionObserver } from '../engine/session.ts'
 import { EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError, reasonOf, StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { rebuildLarge } from '../retention/maintain.ts'
@@ -20,13 +20,13 @@ import type { DaemonState } from '../store/status/report.ts'
 import { META } from '../store/sync/meta.ts'
 import type { UnreachableNote } from '../store/sync/state.ts'
 import { type Duties, startDuties } from './duties.ts'
-import { createReportSources } from './figures.ts'
 import { livenessAfter } from './liveness.ts'
-import { readsFor } from './nudged.ts'
 import { isAccessLost, recoveryFrom, type SessionEnd } from './recovery.ts'
+import { type CurrentState, createReportSources } from './report-sources.ts'
 import type { ServiceManager } from './service-manager.ts'
 import { changedSettings } from './settings-changes.ts'
 import { runningState, stoppedState, waitingState } from './state.ts'
+import { readsFor } from './webhook-reads.ts'
 
 /**
  * The daemon: a sequence of sessions, until a signal stops it or an error cannot be recovered from.
@@ -56,14 +56,6 @@ export interface DaemonParts {
 
 /** How long requests in flight may take to finish after a stop. */
 const GRACE_MS = 10_000
-
-/** The current session, as the parts that outlive a session see it. */
-interface CurrentState {
-  settings: ApiSettings
-  state: DaemonState
-  app?: App
-  session?: Session
-}
 
 /** Runs until `stop`. @throws StopError on an error that it cannot recover from */
 export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
@@ -314,7 +306,7 @@ function createReloads({ reload, onReload, serviceManager }: DaemonParts, curren
         if (isRequested && changed.length === 0) log.info('The settings were reloaded; none has changed')
       } catch (error) {
         if (!(error instanceof ParleyError)) throw error
-        log.error('The reloaded settings are wrong; the old ones stay', { error })
+        log.error('Invalid settings; the current ones stay', { error })
       }
     },
   }

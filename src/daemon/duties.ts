@@ -5,7 +5,7 @@ import { createClockFollower, noteClock } from '../engine/clock-follower.ts'
 import type { Log } from '../log.ts'
 import { isMaintenanceDue } from '../retention/maintain.ts'
 import { maintainNightly } from './nightly.ts'
-import { maintainSearch, type SearchDeps } from './search-keeping.ts'
+import { maintainSearch, type SearchDeps } from './search-maintenance.ts'
 import { makeSnapshots } from './snapshots.ts'
 
 /** The background work of a session: maintenance, snapshots, search indices, other processes' requests. */

@@ -1,6 +1,6 @@
-import { type DescribedTable, type Line, MISSING, tableFromLines } from './described.ts'
+import { type ColumnLine, type DescribedTable, MISSING, tableFromLines } from './described-table.ts'
 
-const DEAL: Line = [
+const DEAL: ColumnLine = [
   'text',
   'Deal (`crm_records.id`).',
   {

@@ -5,7 +5,7 @@ import {
   MISSING,
   MISSING_OR_MISFIT,
   NEVER_NULL,
-} from './described.ts'
+} from './described-table.ts'
 
 /** Descriptions of the typed CRM tables and their views, from the workspace's own metadata. */
 

@@ -1,6 +1,6 @@
 import { CONVENIENCE_VIEWS } from './convenience-views.ts'
-import type { DescribedTable } from './described.ts'
-import { meaning } from './described.ts'
+import type { DescribedTable } from './described-table.ts'
+import { meaning } from './described-table.ts'
 import { liveViews, resourceTables } from './resource-tables.ts'
 import { DICTIONARY_TABLE, QUESTIONS_TABLE, SYNC_TABLES } from './sync-tables.ts'
 

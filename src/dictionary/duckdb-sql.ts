@@ -1,4 +1,4 @@
-import type { DescribedKind, DescribedTable } from './described.ts'
+import type { DescribedKind, DescribedTable } from './described-table.ts'
 
 /**
  * Translates a question's statement from SQLite to DuckDB. For each table that the statement reads, a common table
@@ -62,10 +62,10 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/\b[\w.]+ ->> (?:[\w.]+|'[^']*')/g, '($&)'],
 ]
 
-type Call = (args: readonly string[], whole: string) => string
+type CallTranslation = (args: readonly string[], whole: string) => string
 
 /** The text with each call of the function replaced, innermost calls first. */
-function withCalls(text: string, name: string, call: Call): string {
+function withCalls(text: string, name: string, call: CallTranslation): string {
   const begin = text.search(new RegExp(`\\b${name}\\(`))
   if (begin < 0) return text
   const open = begin + name.length
@@ -96,7 +96,7 @@ function callAt(text: string, open: number): { end: number; args: string[] } {
 const NOW = "(now() AT TIME ZONE 'UTC')"
 const timeOf = (argument: string): string => (argument === "'now'" ? NOW : `CAST(${argument} AS TIMESTAMP)`)
 
-const CALLS: Readonly<Record<string, Call>> = {
+const CALLS: Readonly<Record<string, CallTranslation>> = {
   strftime: ([format = '', time = ''], whole) =>
     FORMATS[format] === undefined ? whole : FORMATS[format](timeOf(time)),
   date: ([time = '', ...modifiers]) =>

@@ -7,7 +7,7 @@ import {
   MISSING,
   NEVER_NULL,
   orPurged,
-} from './described.ts'
+} from './described-table.ts'
 import { exampleOf, ownerOf, sourceOf } from './examples.ts'
 
 /** Descriptions of the tables of all resources and of their `live_` views, derived from the declarations. */

@@ -1,19 +1,19 @@
-import { type DescribedTable, type Line, tableFromLines } from './described.ts'
+import { type ColumnLine, type DescribedTable, tableFromLines } from './described-table.ts'
 
 /** Descriptions of tables and views that no resource declares: the sync state, and the dictionary itself. */
 
-const RESOURCE: Line = ['text', 'Name of the resource.', { isKey: true, example: 'messages' }]
+const RESOURCE: ColumnLine = ['text', 'Name of the resource.', { isKey: true, example: 'messages' }]
 const INSTANT = '2026-03-04T05:06:07.123Z'
-const RUN: Line = ['integer', 'Number of the run.', { isKey: true, example: '42' }]
+const RUN: ColumnLine = ['integer', 'Number of the run.', { isKey: true, example: '42' }]
 
 /** An instant that may be unknown. */
-const instant = (about: string, nullMeaning: string): Line => [
+const instant = (about: string, nullMeaning: string): ColumnLine => [
   'timestamp',
   about,
   { nullMeaning, example: INSTANT },
 ]
 
-const count = (about: string, unit: string, example: string, nullMeaning?: string): Line => [
+const count = (about: string, unit: string, example: string, nullMeaning?: string): ColumnLine => [
   'integer',
   about,
   { unit, example, ...(nullMeaning === undefined ? {} : { nullMeaning }) },

@@ -1,5 +1,6 @@
 import { readPage } from '../api/paging.ts'
 import type { ApiReader } from '../api/reader.ts'
+import type { Query } from '../api/request.ts'
 import { isoInstant } from '../clock.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import { canonicalInstant } from '../instant.ts'
@@ -7,8 +8,6 @@ import { createFinder, type Finding } from './check.ts'
 
 const ROUTE = '/v1/public-api-access-logs'
 const PERIOD_MS = 24 * 3_600_000
-
-type Query = Readonly<Record<string, string>>
 
 /**
  * Checks that the workspace offers the access log and that the API understands `access_log.end_parameter`. The end of a

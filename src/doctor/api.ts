@@ -1,5 +1,5 @@
 import { type ApiAccess, NOT_THIS_API } from '../api/access.ts'
-import type { ApiReader, Reply } from '../api/reader.ts'
+import type { ApiReader, ReaderReply } from '../api/reader.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { wholeSecondsText } from '../terminal/wording.ts'
 import { checkAccessLog } from './access-log.ts'
@@ -16,7 +16,7 @@ export interface ApiContext {
 
 export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
   yield encryptionFinding(context.access.baseUrl)
-  const replies: Reply<unknown>[] = []
+  const replies: ReaderReply<unknown>[] = []
   const findings: Finding[] = []
   try {
     for await (const { finding, reply } of checkEndpoints(context.api)) {
@@ -97,14 +97,14 @@ function stopFinding(error: StopError): Finding {
   )
 }
 
-function isAccessGone(replies: readonly Reply<unknown>[]): boolean {
+function isAccessGone(replies: readonly ReaderReply<unknown>[]): boolean {
   return replies.every(reply => reply.kind === 'refused' && [403, 404].includes(reply.status))
 }
 
 /** After this many responses that do not have the API's format, and none that has, another site is at the address. */
 const MIN_FOREIGN_ANSWERS = 3
 
-function isOtherSite(replies: readonly Reply<unknown>[]): boolean {
+function isOtherSite(replies: readonly ReaderReply<unknown>[]): boolean {
   return (
     replies.length >= MIN_FOREIGN_ANSWERS && replies.every(reply => 'isForeign' in reply && reply.isForeign)
   )
@@ -118,7 +118,10 @@ function otherSiteFinding({ baseUrl }: ApiAccess, { found }: Finding): Finding {
   )
 }
 
-function workspaceFinding(replies: readonly Reply<unknown>[], { baseUrl, workspaceId }: ApiAccess): Finding {
+function workspaceFinding(
+  replies: readonly ReaderReply<unknown>[],
+  { baseUrl, workspaceId }: ApiAccess,
+): Finding {
   const line = createFinder('workspace')
   if (!isAccessGone(replies)) return line.ok(`${workspaceId} is readable`)
   const statuses = new Set(replies.flatMap(reply => (reply.kind === 'refused' ? [reply.status] : [])))
@@ -132,7 +135,7 @@ function workspaceFinding(replies: readonly Reply<unknown>[], { baseUrl, workspa
 const TOLERATED_MS = 30_000
 
 /** The `Date` header is cut to the second, so half a second is added. */
-function clockDifference(replies: readonly Reply<unknown>[]) {
+function clockDifference(replies: readonly ReaderReply<unknown>[]) {
   const line = createFinder('clock')
   const [ahead] = replies.flatMap(reply =>
     reply.kind === 'answer' && reply.serverTime !== undefined

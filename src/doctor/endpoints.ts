@@ -1,5 +1,6 @@
 import { type PagingStyle, readDataList, readPage, readSingle } from '../api/paging.ts'
-import type { ApiReader, Reply } from '../api/reader.ts'
+import type { ApiReader, ReaderReply } from '../api/reader.ts'
+import type { Query } from '../api/request.ts'
 import { fillPath } from '../api/request.ts'
 import { tableNamed } from '../catalog/catalog.ts'
 import type { Expected, ResourceName } from '../catalog/resource.ts'
@@ -13,7 +14,7 @@ import { createFinder, type Finding } from './check.ts'
 export interface Endpoint {
   route: string
   resource: ResourceName
-  query?: Readonly<Record<string, string>>
+  query?: Query
   answer: PagingStyle | { placement: 'bare' | 'data' | 'either' }
   /** The table whose columns the items are checked against. */
   table?: string
@@ -214,7 +215,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
 
 export interface EndpointAnswer {
   finding: Finding
-  reply: Reply<readonly unknown[]> | undefined
+  reply: ReaderReply<readonly unknown[]> | undefined
 }
 
 /** Requests one endpoint after another. @throws StopError when the API refuses the key or does not answer */
@@ -266,7 +267,7 @@ const REFUSED_HINTS: Readonly<Record<number, string>> = {
 
 function replyFinding(
   endpoint: Endpoint,
-  reply: Reply<readonly unknown[]>,
+  reply: ReaderReply<readonly unknown[]>,
   owner: string | undefined,
 ): Finding {
   const line = createFinder(`GET ${endpoint.route}`)

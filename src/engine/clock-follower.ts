@@ -33,7 +33,7 @@ export function createClockFollower({ clock, store }: Deps): () => Promise<void>
   }
 }
 
-/** Called before any due time is stored, so that a later process can tell that this clock was ahead. */
+/** Called before any due time is stored, so that a later process knows that this clock was ahead. */
 export async function noteClock({ clock, store }: Deps): Promise<void> {
   await store.transaction(() => store.state.setMeta(META.clock, isoInstant(clock.now())))
 }

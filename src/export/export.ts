@@ -1,6 +1,6 @@
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { nearestName } from '../nearest.ts'
+import { nearestName } from '../nearest-name.ts'
 import type { Sqlite } from '../store/database/connection.ts'
 import { workspaceOf } from '../store/database/workspace.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'

@@ -75,12 +75,12 @@ export async function exportTable(work: TableWork, table: ExportTable): Promise<
   }
 }
 
-interface Reading extends TableWork {
+interface TableRead extends TableWork {
   table: ExportTable
   reader: RowReader
 }
 
-async function writeEverything(reading: Reading): Promise<TargetFile[]> {
+async function writeEverything(reading: TableRead): Promise<TargetFile[]> {
   const { reader, sinceMonth } = reading
   const files = await writeRows(reading, { from: sinceMonth })
   if (!reading.table.rows.time || sinceMonth !== undefined) return files
@@ -90,7 +90,7 @@ async function writeEverything(reading: Reading): Promise<TargetFile[]> {
 const rowsOf = (marks: Iterable<Mark>): number => [...marks].reduce((sum, { rows }) => sum + rows, 0)
 
 /** The mark that each partition should have. A table without rows has one empty partition, so that readers find it. */
-async function currentMarks(reading: Reading, hasOthers: boolean): Promise<Map<Partition, Mark>> {
+async function currentMarks(reading: TableRead, hasOthers: boolean): Promise<Map<Partition, Mark>> {
   const { reader, sinceMonth, table } = reading
   const digest = () => {
     const fingerprint = createFingerprint(table.columns)
@@ -125,7 +125,7 @@ function comparison(marks: ReadonlyMap<Partition, Mark>, before: ReadonlyMap<Par
 
 /** Consecutive changed months are read by one query. */
 async function writeChanged(
-  reading: Reading,
+  reading: TableRead,
   { months, all }: { months: readonly Partition[]; all: readonly Partition[] },
 ): Promise<TargetFile[]> {
   const files: TargetFile[] = []
@@ -151,14 +151,14 @@ export function rangesOf(months: readonly Partition[], all: readonly Partition[]
 }
 
 /** One file per month with rows. A table without a time gets exactly one file, which may be empty. */
-async function writeRows(reading: Reading, range: MonthRange): Promise<TargetFile[]> {
+async function writeRows(reading: TableRead, range: MonthRange): Promise<TargetFile[]> {
   const open = (month: Partition) => fileFor(reading, month)
   const files = await writePartitions(reading, reading.reader.withTime(range), open)
   if (!reading.table.rows.time && files.size === 0) return [open(undefined).finish()]
   return [...files.values()]
 }
 
-async function writeRowsWithoutTime(reading: Reading): Promise<TargetFile> {
+async function writeRowsWithoutTime(reading: TableRead): Promise<TargetFile> {
   const open = (month: Partition) => fileFor(reading, month)
   const files = await writePartitions(reading, reading.reader.withoutTime(), open)
   return files.get(null) ?? open(null).finish()
@@ -170,7 +170,7 @@ interface Sink<Result> {
   abandon(): void
 }
 
-function fileFor({ target, table, mode, createdBy }: Reading, month: Partition): Sink<TargetFile> {
+function fileFor({ target, table, mode, createdBy }: TableRead, month: Partition): Sink<TargetFile> {
   const path = filePath(table.folder, month)
   const file = createParquetFile({ path: target.prepare(path), mode, table, createdBy })
   return {
@@ -195,7 +195,7 @@ const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 
 /** Writes rows to one sink per partition. The rows of a partition are consecutive; the last cell of a row is its month. */
 async function writePartitions<Result>(
-  { table, clock, signal, onRows }: Reading,
+  { table, clock, signal, onRows }: TableRead,
   rows: Iterable<StoredCell[]>,
   open: (month: Partition) => Sink<Result>,
 ): Promise<Map<Partition, Result>> {

@@ -54,7 +54,7 @@ export interface Copy {
   maintainedAt: number | undefined
   /** True in the folder that is named after this database and is only for its snapshots. */
   isInOwnFolder: boolean
-  /** A snapshot may be the owner's only backup. The other copies are not meant as backups. */
+  /** A snapshot may be the only backup. The other copies are not meant as backups. */
   isSnapshot: boolean
 }
 
@@ -131,7 +131,7 @@ function isPossible(at: number, { maintainedAt = 0 }: Copy, now: number): boolea
 
 /** How the database file is rebuilt, so that its free space holds no remains of purged content. */
 export type Rebuild =
-  /** In memory, at once: it takes a moment. */
+  /** In memory and at once. It takes a moment. */
   | 'in-memory'
   /** On the disk, between two sessions: it blocks all writes. */
   | 'on-disk'

@@ -3,7 +3,7 @@ import { type Clock, isoInstant } from '../clock.ts'
 import type { Settings } from '../config/config.ts'
 import type { Log } from '../log.ts'
 import { type BuildOptions, buildSearch } from '../store/search/build.ts'
-import { createSearch } from '../store/search/search.ts'
+import { createSearchIndices } from '../store/search/search.ts'
 import type { ownersOf } from '../store/snapshot/copy-owners.ts'
 import { type FreeBytes, freeOnDisk } from '../store/snapshot/target.ts'
 import type { OpenStore } from '../store/store.ts'
@@ -172,13 +172,13 @@ async function tryToRemoveOldCopies(deps: MaintainDeps, before: number | undefin
 async function updateSearch({ store, clock, settings, signal }: MaintainDeps): Promise<boolean> {
   const isWanted = settings.search.enabled
   // Indices that do not exist yet are built once history is loaded.
-  if (isWanted && !createSearch(store).exists()) return true
+  if (isWanted && !createSearchIndices(store).exists()) return true
   const { complete } = await buildSearch({ store, clock, isWanted, signal, ...SEARCH_PIECE })
   return complete
 }
 
 async function purgeAll({ store, signal }: MaintainDeps, before: string, now: string): Promise<number> {
-  const search = createSearch(store)
+  const search = createSearchIndices(store)
   let purged = 0
   await inBatches(signal, async () => {
     const batch = await store.transaction(() => {

@@ -5,7 +5,12 @@ import type { Log } from '../log.ts'
 import { copiesOf, removeUnfinishedCopies } from '../store/migrations/backup.ts'
 import { keptByRestores } from '../store/restore/swap.ts'
 import { ownersOf } from '../store/snapshot/copy-owners.ts'
-import { defaultSnapshotFolder, isOwnFolder, isSnapshotName, keptSnapshots } from '../store/snapshot/kept.ts'
+import {
+  defaultSnapshotFolder,
+  isOwnFolder,
+  isSnapshotName,
+  keptSnapshots,
+} from '../store/snapshot/kept-snapshots.ts'
 import { removeAbandoned, removeFiles, removePartials } from '../store/snapshot/target.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META } from '../store/sync/meta.ts'
@@ -108,7 +113,7 @@ interface SnapshotFolders {
 type FoundCopy = Omit<Copy, 'identity' | 'maintainedAt'>
 
 async function findCopies(file: string, database: string, folders: readonly string[]): Promise<FoundCopy[]> {
-  const beside = [...copiesOf(file), ...keptByRestores(file)].map(path => ({
+  const nextToDatabase = [...copiesOf(file), ...keptByRestores(file)].map(path => ({
     path,
     namedAt: undefined,
     isInOwnFolder: true,
@@ -121,7 +126,7 @@ async function findCopies(file: string, database: string, folders: readonly stri
       return kept.map(({ path, at }) => ({ path, namedAt: at, isInOwnFolder, isSnapshot: true }))
     }),
   )
-  const all = [...beside, ...snapshots.flat()]
+  const all = [...nextToDatabase, ...snapshots.flat()]
   const dated = await Promise.all(
     all.map(async copy => {
       try {

@@ -18,7 +18,7 @@ export interface Metrics {
   /** A request got its response, or failed. */
   recordRequest(request: SentRequest): void
   /** A pass ended. */
-  recordPass(pass: EndedPass): void
+  recordPass(pass: PassOutcome): void
   /** A transaction, committed or rolled back, blocked the event loop for this time. */
   recordTransaction(durationMs: number): void
   recordNudge(kind: NudgeKind): void
@@ -39,7 +39,7 @@ export interface SentRequest {
   durationMs: number
 }
 
-export interface EndedPass {
+export interface PassOutcome {
   resource: string
   lane: string
   /** One of a few words, such as `done`. */

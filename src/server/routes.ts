@@ -1,8 +1,8 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { StopError } from '../errors.ts'
-import { jsonLine } from '../harmless.ts'
 import type { Log } from '../log.ts'
+import { jsonLine } from '../safe-text.ts'
 import type { Metrics } from './metrics.ts'
 import { type Nudge, readNudge } from './nudge.ts'
 import { createNudgeGate } from './nudge-gate.ts'
@@ -25,7 +25,7 @@ export interface Answers {
 }
 
 type ReadPath = '/livez' | '/readyz' | '/metrics' | '/status'
-type Read = (reply: FastifyReply) => Promise<FastifyReply>
+type ReadHandler = (reply: FastifyReply) => Promise<FastifyReply>
 
 const NUDGE_PATH = /^\/nudge(\/[^/]*)?$/
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json(?:;|$)/
@@ -63,7 +63,7 @@ export function addRoutes(app: FastifyInstance, answers: Answers): void {
   })
 }
 
-function readHandlers({ live, ready, status, metrics }: Answers): Readonly<Record<ReadPath, Read>> {
+function readHandlers({ live, ready, status, metrics }: Answers): Readonly<Record<ReadPath, ReadHandler>> {
   const probe = async (reply: FastifyReply, reason: string | undefined) =>
     reply
       .code(reason === undefined ? 200 : 503)

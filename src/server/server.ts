@@ -56,7 +56,7 @@ export async function startStatusServer(deps: StatusServerDeps): Promise<StatusS
   const code = await startListening(app, listen)
   if (code !== undefined) {
     await app.close()
-    log.warn('The status server does not run; the sync goes on without it', {
+    log.warn('The status server does not run; the sync continues without it', {
       setting: 'http.listen',
       address: configuredAddress(listen),
       code,

@@ -5,7 +5,7 @@ import { answerControl, CONTROL_PREFIX } from './control.ts'
 import { createFaultPlan, type Fault, type Faults } from './faults/faults.ts'
 import { type Admission, createLimiter, type LimitModel, limitHeaders } from './faults/limits.ts'
 import { createReplica, type Replica } from './faults/replica.ts'
-import { type Answer, generalError, Refusal } from './http/answers.ts'
+import { type Answer, generalError, OperationRefusal } from './http/answers.ts'
 import type { Variants } from './http/operation.ts'
 import { plainCursors } from './http/paging.ts'
 import { createQuery } from './http/query.ts'
@@ -140,7 +140,7 @@ function createScene(options: SimulatorOptions): { scene: Scene; passTime(ms: nu
   }
 }
 
-interface Service {
+interface SimulatedService {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
   controls: Pick<
     Simulator,
@@ -160,7 +160,7 @@ interface ServiceParts {
 function createService(
   { scene, world, replica, passTime }: ServiceParts,
   options: SimulatorOptions,
-): Service {
+): SimulatedService {
   const clock = options.clock ?? systemClock()
   const variants: Variants = {
     meetingList: 'v1-cursor',
@@ -182,7 +182,7 @@ function createService(
   const nowMs = (): number => Math.floor(scene.now() / 1_000)
   const date = createDateHeader()
 
-  const controls: Service['controls'] = {
+  const controls: SimulatedService['controls'] = {
     requests,
     apply: replica.apply,
     setFaults: faults => {
@@ -211,7 +211,7 @@ function createService(
     return undefined
   }
 
-  function perform(target: Target, method: string, faults: readonly Fault[]): Answer {
+  function perform(target: RequestTarget, method: string, faults: readonly Fault[]): Answer {
     const { route, query: raw } = target
     if (!route || method !== 'GET') return generalError(404, `Cannot ${method} ${target.path}`)
     const { operation } = route
@@ -223,12 +223,12 @@ function createService(
       const seen = lag ? replica.laggingWorld(lag.delayMs ?? LAG_MS) : world
       return ok(operation.handle({ parameters: route.parameters, query, world: seen, variants, cursors }))
     } catch (error) {
-      if (error instanceof Refusal) return error.answer
+      if (error instanceof OperationRefusal) return error.answer
       throw error
     }
   }
 
-  function logAccess(target: Target, method: string, answer: Answer, startedAt: number): void {
+  function logAccess(target: RequestTarget, method: string, answer: Answer, startedAt: number): void {
     const { route } = target
     if (!options.logRequests) return
     if (method === 'GET' && route?.operation.template === ACCESS_LOG_ROUTE) return
@@ -302,13 +302,13 @@ async function dispatch(
   return delivery.answer.status
 }
 
-interface Target {
+interface RequestTarget {
   path: string
   query: string
   route: Route | undefined
 }
 
-function createTarget(url: string): Target {
+function createTarget(url: string): RequestTarget {
   const mark = url.indexOf('?')
   const raw = mark < 0 ? url : url.slice(0, mark)
   const query = mark < 0 ? '' : url.slice(mark + 1)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
-import { disableCrmTables } from './crm/off.ts'
+import { disableCrmTables } from './crm/disabled.ts'
 import { createRelations, type RelationsOf } from './crm/relations.ts'
 import { type CrmTables, createCrmTables } from './crm/tables.ts'
 import { type Attempts, createAttempts } from './database/attempts.ts'
@@ -13,7 +13,7 @@ import { createTransaction, type Transaction } from './database/transaction.ts'
 import { createWorkspaceRecorder, type WantedWorkspace } from './database/workspace.ts'
 import { createPurger, type Purger } from './deletions/purge.ts'
 import { createPurgeQueue, type PurgeQueue } from './deletions/purge-queue.ts'
-import { createSeen, type Seen } from './deletions/seen.ts'
+import { createSeen, type Seen } from './deletions/seen-keys.ts'
 import { createSuspicions, type Suspicions } from './deletions/suspicions.ts'
 import { createTombstones, type Tombstones } from './deletions/tombstones.ts'
 import { type FileWatch, watchFile } from './file/identity.ts'
@@ -219,7 +219,7 @@ function closeAll({ db, file, checkpoints, crmTables, release }: Closing): void 
   }
 }
 
-interface Parts {
+interface StoreParts {
   db: Sqlite
   prepare: Prepare
   commit: Transaction
@@ -235,7 +235,7 @@ function createStore({
   crmTables,
   checkpoints,
   workspace,
-}: Parts): Omit<OpenStore, 'close'> {
+}: StoreParts): Omit<OpenStore, 'close'> {
   const freshness = createFreshness()
   const suspicions = createSuspicions(prepare)
   const purgeQueue = createPurgeQueue(prepare)

@@ -8,7 +8,7 @@ export interface Keyboard {
   pause(): unknown
 }
 
-interface Question {
+interface SecretQuestion {
   text: string
   keyboard: Keyboard
   /** Prints the question. The answer is never printed. */
@@ -23,7 +23,7 @@ const [ENTER, ERASE, INTERRUPT] = ['\r\n\u0004', '\u0008\u007f', '\u0003']
  * Asks for a secret without showing what is typed.
  * @returns the trimmed answer; undefined after Ctrl-C
  */
-export function askSecret({ text, keyboard, write, signal }: Question): Promise<string | undefined> {
+export function askSecret({ text, keyboard, write, signal }: SecretQuestion): Promise<string | undefined> {
   // Before the question is printed: in raw mode nothing typed is echoed, and Ctrl-C arrives as a character.
   keyboard.setRawMode?.(true)
   write(text)

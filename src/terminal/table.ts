@@ -1,4 +1,4 @@
-import { safeText } from '../harmless.ts'
+import { safeText } from '../safe-text.ts'
 import { textWidth } from './text-width.ts'
 import { wrapText } from './wording.ts'
 

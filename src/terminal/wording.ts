@@ -1,6 +1,6 @@
 /** Counts, rates and durations as text for people. Sizes are in `size-text.ts`. Pure. */
 
-import { safeText } from '../harmless.ts'
+import { safeText } from '../safe-text.ts'
 import { wholeNumber } from '../whole-number.ts'
 
 /** `1 row`, `1,200 rows`. */

@@ -20,7 +20,7 @@ describe('the wait after consecutive failures', () => {
     expect(backoffMs({ ...growth, jitter: 0 }, failures, never)).toBe(ms)
   })
 
-  test('the wait is between its certain share and the whole', () => {
+  test('the wait is between its fixed share and the longest wait', () => {
     const policies = fc.record({
       firstMs: fc.integer({ min: 1, max: 100_000 }),
       mostMs: fc.integer({ min: 1, max: 10_000_000 }),

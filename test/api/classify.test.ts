@@ -22,12 +22,12 @@ describe('the body of an answer', () => {
     })
   })
 
-  it('an answer is read whatever its content type, as long as it is JSON', () => {
+  it('an answer of any content type is read, if it is JSON', () => {
     expect(classify(200, '[]', { 'content-type': 'text/html' })).toMatchObject({ kind: 'answer', value: [] })
   })
 
   it.each(['', '<!doctype html><p>Sign in, Ada</p>', '{"data":[{"subject":"Hello Ada', 'null,'])(
-    'an answer that is not JSON is garbled, and not quoted: %j',
+    'an answer that is not JSON is garbled, and the error does not quote it: %j',
     text => {
       const outcome = classify(200, text, { 'content-type': 'application/json' })
       expect(outcome).toMatchObject({ kind: 'retry', cause: 'garbled', status: 200 })
@@ -141,7 +141,7 @@ describe('the wait that the API asks for', () => {
       { date: DATE, 'retry-after': String(NOW / 1000 - 7200) },
       undefined,
     ],
-    ['seconds until the limit starts anew', 429, { 'ratelimit-reset': '12' }, 12_000],
+    ['seconds until the limit starts again', 429, { 'ratelimit-reset': '12' }, 12_000],
     ['an instant in seconds', 429, { date: DATE, 'x-ratelimit-reset': String(NOW / 1000 - 3600 + 9) }, 9000],
     ['an instant in milliseconds', 429, { date: DATE, 'x-ratelimit-reset': String(NOW - 3_600_000 + 9) }, 9],
     ['Retry-After before any other', 429, { 'retry-after': '3', 'ratelimit-reset': '12' }, 3000],
@@ -190,7 +190,7 @@ describe('a failed attempt', () => {
     },
   )
 
-  it('a failure within the TLS handshake is not a mere reset', () => {
+  it('a failure in the TLS handshake is reported as such, not as a reset', () => {
     const message = 'Client network socket disconnected before secure TLS connection was established'
     const error = Object.assign(new Error(message), { code: 'ECONNRESET' })
     expect(classifyFailure(error)).toMatchObject({
@@ -199,7 +199,7 @@ describe('a failed attempt', () => {
     })
   })
 
-  it('a request that could never be sent is a defect', () => {
+  it('a request that HTTP cannot carry is a defect', () => {
     const error = Object.assign(new Error('invalid x-api-key header'), { code: 'UND_ERR_INVALID_ARG' })
     expect(classifyFailure(error)).toMatchObject({ kind: 'fault', code: 'bad-request-setup' })
   })

@@ -31,7 +31,7 @@ function connect(baseUrl: string, options: Partial<ClientOptions> = {}) {
   return client
 }
 
-/** Sends one request and checks on the way that the key is nowhere in what comes back. */
+/** Sends one request, and checks that the outcome does not contain the key. */
 async function send(baseUrl: string, options?: Partial<ClientOptions>) {
   const sent = await connect(baseUrl, options).send(REQUEST, new AbortController().signal)
   expect(JSON.stringify(sent)).not.toContain(KEY)
@@ -186,7 +186,7 @@ describe('an answer that is too large', () => {
     }
   })
 
-  it('an error with a large answer stays the error that it is', async () => {
+  it('an error status with a large body is reported by its status', async () => {
     const { baseUrl } = await serve((_, response) => json(response, { message: 'x'.repeat(200_000) }, 500))
     expect(await send(baseUrl)).toMatchObject({
       kind: 'retry',
@@ -195,7 +195,7 @@ describe('an answer that is too large', () => {
     })
   })
 
-  it('a large answer does not keep the next request from its answer', async () => {
+  it('the request after an answer that is too large is answered', async () => {
     const bodies = ['x'.repeat(1_000_000), '[1]']
     const { baseUrl } = await serve((_, response) => response.end(bodies.shift()))
     const client = connect(baseUrl, { maxSockets: 1 })
@@ -236,7 +236,7 @@ describe('a connection that fails', () => {
       'garbled',
       response => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'),
     ],
-    ['with nothing', 'garbled', response => response.end()],
+    ['with an empty answer', 'garbled', response => response.end()],
   ])('a failure (%s) may be retried: %s', async (_, cause, answer) => {
     const { baseUrl } = await serve((_request, response) => answer(response))
     expect(await send(baseUrl)).toMatchObject({ kind: 'retry', cause })
@@ -247,7 +247,7 @@ describe('a connection that fails', () => {
     ['stops within the headers', response => response.socket?.write('HTTP/1.1 200 OK\r\n')],
     ['stops within the body', response => response.writeHead(200).write('[1')],
     [
-      'never comes to an end',
+      'never ends its body',
       response => {
         const drip = () => response.write(' ', error => error ?? setImmediate(drip))
         drip()

@@ -11,7 +11,7 @@ import { virtualClock } from './virtual-clock.ts'
 
 const START = Date.UTC(2025, 5, 1, 23, 59)
 const MINUTE = 60_000
-/** Without pacing a permit is given at once, so that what does wait waits for the reason under test. */
+/** Without pacing, permits are given at once. A permit that waits then waits for the reason under test. */
 const UNPACED = { ratePerSecond: 1000, concurrency: 4, limited: false, crowded: false }
 const ACCEPTED = { kind: 'accepted', durationMs: 5 } as const
 
@@ -61,7 +61,7 @@ describe('the permits of the governor', () => {
     expect(order).toEqual([1, 2, 3, 4])
   })
 
-  it('a permit counts once however often it is settled', async () => {
+  it('a permit that is settled twice counts once', async () => {
     const { governor } = govern()
     const permit = await granted(governor.permit())
     permit.settle(ACCEPTED)
@@ -136,7 +136,7 @@ describe('a 429 and its pause', () => {
     expect(governor.state()).toMatchObject({ pausedUntil: START + 750, pauseReason: 'throttled' })
   })
 
-  it('a 429 is remembered, so that the next process starts slower', async () => {
+  it('the next process starts slower after a 429', async () => {
     const { governor, clock } = govern({ initial: { ratePerSecond: 40, concurrency: 4, limited: true } })
     const refused = await granted(governor.permit())
     refused.settle({ kind: 'throttled', durationMs: 5 })
@@ -150,7 +150,7 @@ describe('a 429 and its pause', () => {
     expect(limited).toBe(true)
   })
 
-  it('no request is lost, whatever is refused and with whatever hint', async () => {
+  it('no request is lost, whatever the API refuses and whatever wait it asks for', async () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     const refusal = fc.record({ waitMs: fc.option(fc.integer({ min: 1, max: 100_000 }), { nil: undefined }) })
@@ -192,11 +192,11 @@ describe('a 429 and its pause', () => {
 })
 
 describe('the spacing of requests', () => {
-  it('requests keep their distance also after a late timer', async () => {
+  it('requests keep their distance after a late timer too', async () => {
     vi.useFakeTimers()
     const onTime = setTimeout
     let timers = 0
-    // As on a busy machine: every seventh timer fires 20 ms late. No spy, which would put the fake timer back later.
+    // As on a busy machine, every seventh timer fires 20 ms late. A spy would restore the fake timer afterwards.
     const late = (then: () => void, ms = 0) => onTime(then, (timers++ % 7 === 0 ? 20 : 0) + ms)
     globalThis.setTimeout = Object.assign(late, { __promisify__: onTime.__promisify__ })
     onTestFinished(() => {
@@ -223,7 +223,7 @@ describe('the spacing of requests', () => {
   })
 })
 
-describe('the ceilings of the owner', () => {
+describe('the configured limits', () => {
   it('a daily ceiling holds until the next UTC day, across restarts', async () => {
     const { governor, clock } = govern({ ceilings: { requestsPerDay: 3 }, usedToday: 2 })
     const last = await granted(governor.permit())
@@ -240,7 +240,7 @@ describe('the ceilings of the owner', () => {
     expect(governor.state()).toMatchObject({ usedToday: 1 })
   })
 
-  it('a daily ceiling is noted before requests go, a hundredth of it at a time', async () => {
+  it('requests under a daily ceiling are stored before they are sent, a hundredth of the ceiling at a time', async () => {
     const kept: [string, number][] = []
     const reserve = async (day: string, requests: number) => void kept.push([day, requests])
     const { governor } = govern({ ceilings: { requestsPerDay: 500 }, usedToday: 496, reserve })
@@ -252,7 +252,7 @@ describe('the ceilings of the owner', () => {
     expect(governor.state()).toMatchObject({ usedToday: 500, pauseReason: 'requests-per-day' })
   })
 
-  it('no request goes under a daily ceiling that could not be noted', async () => {
+  it('no request is sent when its count under a daily ceiling cannot be stored', async () => {
     const reserve = () => Promise.reject(new Error('The disk is full'))
     const { governor } = govern({ ceilings: { requestsPerDay: 500 }, reserve })
     await expect(governor.permit()).rejects.toThrow('The disk is full')
@@ -287,7 +287,7 @@ describe('the ceilings of the owner', () => {
     )
   })
 
-  it('a daily ceiling gets back what was cancelled', async () => {
+  it('a cancelled request does not count towards the daily ceiling', async () => {
     const { governor } = govern({ ceilings: { requestsPerDay: 1 } })
     const unused = await granted(governor.permit())
     const next = governor.permit()

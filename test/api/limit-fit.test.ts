@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Answer, explainingRates } from '../../src/api/governor/limit-fit.ts'
+import { explainingRates, type RateAnswer } from '../../src/api/governor/limit-fit.ts'
 import { createLimiter, type LimitRule } from '../../src/simulator/faults/limits.ts'
 
 const RANGE = { least: 0.5, most: 60 }
 
 /** The answers of a limit to requests at a steady rate, with a pause of a second after each refusal. */
-function answersOf(rule: LimitRule, rates: readonly number[]): Answer[] {
+function answersOf(rule: LimitRule, rates: readonly number[]): RateAnswer[] {
   const limiter = createLimiter(rule)
-  const answers: Answer[] = []
+  const answers: RateAnswer[] = []
   let at = 0
   for (const rate of rates) {
     for (let accepted = true; accepted; at += accepted ? 1000 / rate : 1000) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { learned, startPace } from '../../src/api/governor/pace.ts'
 import type { LimitRule } from '../../src/simulator/faults/limits.ts'
-import { type Driven, drive, type Hint, limitedTo } from './driven-pace.ts'
+import { type Driven, drive, type Hint, limitedTo } from './simulated-pace.ts'
 
 const MINUTE = 60_000
 const HINTS: readonly Hint[] = ['seconds', 'date', 'none']
@@ -9,12 +9,12 @@ const HINTS: readonly Hint[] = ['seconds', 'date', 'none']
 interface Limit {
   name: string
   rule: LimitRule
-  /** The accepted requests a second. */
+  /** The requests that it accepts per second. */
   perSecond: number
   latencyMs: number
-  /** Until then it may be looked for: 30 s, or two windows. */
+  /** The search for the limit may take until then: 30 s, or two windows. */
   knownAfterMs: number
-  /** At least; a pause of a second cannot be made up for where nothing is saved up. */
+  /** The minimum share to use. It is lower where the limit saves nothing up, so that a pause of a second is lost. */
   used?: number
 }
 
@@ -71,7 +71,7 @@ const LIMITS: readonly Limit[] = [
   },
 ]
 
-/** Accepted and refused requests in a span, in requests a second. */
+/** Accepted and refused requests per second in a span. */
 function rates({ requests }: Driven, from: number, to: number) {
   const within = requests.filter(({ at }) => at >= from && at < to)
   const accepted = within.filter(request => request.accepted).length
@@ -121,7 +121,7 @@ describe('the first minute', () => {
   })
 })
 
-test('a search for a limit that is cut short is made again at the next start', () => {
+test('a search for a limit that a stop interrupted starts again in the next process', () => {
   for (const hint of HINTS) {
     for (const perSecond of [10, 40]) {
       for (const cutMs of [2500, 4000, 8000]) {
@@ -135,7 +135,7 @@ test('a search for a limit that is cut short is made again at the next start', (
 })
 
 test.each([2, 50, 300])(
-  'an API without a limit that takes %i ms gets as many requests in flight as help',
+  'an API without a limit that answers in %i ms gets as many requests in flight as raise its throughput',
   latencyMs => {
     const api = limitedTo({ kind: 'none' }, 'none')
     const { state, requests } = drive(startPace({}, undefined), { api, untilMs: 12_000, latencyMs })
@@ -146,7 +146,7 @@ test.each([2, 50, 300])(
 )
 
 test('an API that answers no faster with more requests in flight gets few of them', () => {
-  // It takes one request after the other, 20 ms each.
+  // It answers one request at a time, each in 20 ms.
   let freeAt = 0
   const api = {
     ask: (at: number) => {

@@ -10,7 +10,7 @@ import {
   pacing,
   startPace,
 } from '../../src/api/governor/pace.ts'
-import { drive, unlimited, type VirtualApi } from './driven-pace.ts'
+import { drive, unlimited, type VirtualApi } from './simulated-pace.ts'
 
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
@@ -44,7 +44,7 @@ describe('the start of a process', () => {
     expect(state.concurrency.limit).toBe(MOST)
   })
 
-  it('the rate continues where an earlier process had come', () => {
+  it('the rate starts at the rate of the earlier process', () => {
     const before: LearnedRate = { ratePerSecond: 40, concurrency: 7, limited: true, crowded: false }
     expect(learned(startPace({}, before))).toEqual(before)
   })
@@ -67,7 +67,7 @@ describe('the pause after a refusal', () => {
       kind: 'throttled',
       at,
       sentAt,
-      beside: { atSend: others, now: others },
+      othersInFlight: { atSend: others, now: others },
       waitMs,
       jitter,
     })
@@ -91,7 +91,7 @@ describe('the pause after a refusal', () => {
     }
   })
 
-  it('a long wait is over as soon as a trial is accepted', () => {
+  it('a long wait ends as soon as a trial is accepted', () => {
     const over = 5000 + HOUR_MS
     const api: VirtualApi = {
       ask: at => (at < over ? { accepted: false, waitMs: DAY_MS } : { accepted: true }),
@@ -206,7 +206,7 @@ describe('the rate under any behaviour of the API', () => {
   )
   const jitter = fc.double({ min: 0, max: 0.999, noNaN: true })
 
-  /** Answers as the storm has it, one after the other, and accepts everything after half an hour. */
+  /** Gives the answers one after the other, again and again. After half an hour it accepts everything. */
   function stormy(answers: readonly { accepted: boolean; waitMs: number | undefined }[]): VirtualApi {
     let asked = 0
     return {
@@ -221,7 +221,7 @@ describe('the rate under any behaviour of the API', () => {
     }
   }
 
-  it('no ceiling of the owner is exceeded in any second', () => {
+  it('no configured limit is exceeded in any second', () => {
     fc.assert(
       fc.property(
         ceilings,

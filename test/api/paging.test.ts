@@ -175,7 +175,7 @@ describe('a list of unknown shape', () => {
       { next: { page: '2' }, totalSize: 4, recognised: 'v1-page' },
     ],
     [
-      'another name beside its paging',
+      'another name next to its paging',
       { meetings: items, pagination: v1 },
       { next: { cursor: 'c' }, recognised: 'v1-cursor' },
     ],
@@ -190,13 +190,13 @@ describe('a list of unknown shape', () => {
       { next: { cursor: 'c' }, recognised: 'v1-cursor' },
     ],
     [
-      'paging keys beside the list',
+      'paging keys next to the list',
       { data: items, next_cursor: 'c' },
       { next: { cursor: 'c' }, recognised: 'v1-cursor' },
     ],
     ['an empty paging object', { data: items, pagination: {} }, { next: null, recognised: 'bare' }],
     ['a null paging object', { data: items, pagination: null }, { next: null, recognised: 'bare' }],
-    ['other lists beside data', { data: items, warnings: [] }, { next: null, recognised: 'bare' }],
+    ['other lists next to data', { data: items, warnings: [] }, { next: null, recognised: 'bare' }],
   ])('the shape is recognised: %s', (_, value, page) => {
     expect(read(value)).toEqual({ items, ...page })
   })

@@ -68,7 +68,7 @@ function step(reach: Reach, at: number): string {
   return next.kind === 'wait' ? `wait ${next.ms}` : next.kind
 }
 
-/** Follows every step, with the answer of `answer` to each health check, and returns the steps with their times. */
+/** Follows every step and answers each health check with `answer`. Returns the steps with their times. */
 function follow(first: Reach, untilMs: number, answer: (name: string, at: number) => ReachEvent) {
   const done: [at: number, asked: string][] = []
   let reach = first
@@ -141,7 +141,7 @@ describe('an API that does not answer', () => {
     expect([end, done.map(([, name]) => name)]).toEqual(['any', ['activities']])
   })
 
-  test('the API is down after two failed healthChecks, and trials follow at growing intervals, each on another route', () => {
+  test('the API is down after two failed health checks, and trials follow at growing intervals, each on another route', () => {
     const { done, reach } = follow(doubtful, 400_000, (name, at) => failed(name, at, { status: 502 }))
     expect(done.slice(0, 6).map(([, name]) => name)).toEqual([
       'activities',
@@ -176,8 +176,8 @@ describe('an API that does not answer', () => {
 
   test.each<[string, ReachEvent[], number]>([
     ['nothing has failed', [], Number.POSITIVE_INFINITY],
-    ['it cannot even be connected to', [failed('a', 500, { cause: 'unreachable' })], 9500],
-    ['it was connected to', [answered('a', 0), failed('a', 500, { cause: 'unreachable' })], 119_500],
+    ['no connection was ever made', [failed('a', 500, { cause: 'unreachable' })], 9500],
+    ['a connection was made before', [answered('a', 0), failed('a', 500, { cause: 'unreachable' })], 119_500],
     [
       'a server error came last',
       [failed('a', 500, { cause: 'timeout' }), failed('a', 900, { status: 500 })],
@@ -205,7 +205,7 @@ describe('a site that is not the API', () => {
     ['three web pages on different routes', [page('a'), page('b'), page('c')]],
     ['a web page between 404 in a foreign form', [notFound('a'), page('b'), notFound('c')]],
     [
-      'what has no answer in between',
+      'three web pages with a timeout in between',
       [page('a'), page('b'), failed('d', 0, { cause: 'timeout' }), page('c')],
     ],
   ])('a run ends at once after %s', (_, events) => {
@@ -242,8 +242,8 @@ describe('a site that is not the API', () => {
   })
 
   test.each<[string, ReachEvent[]]>([
-    ['that site answers', [page('a'), page('b'), page('c')]],
-    ['nothing can be connected to', [failed('a', 0, { cause: 'unreachable' })]],
+    ['the site answers', [page('a'), page('b'), page('c')]],
+    ['no connection is possible', [failed('a', 0, { cause: 'unreachable' })]],
   ])('a process that waits indefinitely does not end when %s', (_, events) => {
     expect(leaves(events, {}, Number.POSITIVE_INFINITY)).toBe(Number.POSITIVE_INFINITY)
   })
@@ -298,7 +298,7 @@ describe('a failing route', () => {
 describe('an API that refuses requests', () => {
   const refusals = [0, 1, 2, 3].map(at => refused(at % 2 === 0 ? 'activities' : 'messages', at))
 
-  test('three refusals in a row, and declared refusals, raise no doubt', () => {
+  test('three refusals in a row raise no doubt, nor do declared refusals', () => {
     expect(step(having(begin(), ...refusals.slice(0, 3)), 3)).toBe('any')
     expect(
       step(having(begin(), ...[...refusals, ...refusals].map(({ at }) => refused('members', at, true))), 3),
@@ -320,11 +320,11 @@ describe('an API that refuses requests', () => {
     const last = done.slice(-LISTS.length)
     expect(last.map(([, name]) => name).sort()).toEqual([...LISTS].sort())
     expect(last.every(([time]) => time === 3 + MINUTES)).toBe(true)
-    // In between one at a time finds out whether it is over.
+    // In between, one request at a time tests whether the API answers again.
     expect(done.length).toBeGreaterThan(12)
   })
 
-  test('refusals of all lists end as soon as one is answered', () => {
+  test('the doubt about all lists ends as soon as one of them is answered', () => {
     const { end, at } = follow(having(begin(), ...refusals), 10 * MINUTES, (name, time) =>
       time < 60_000 ? refused(name, time) : answered(name, time),
     )

@@ -30,7 +30,7 @@ describe('the path of a request', () => {
 })
 
 describe('the query of a request', () => {
-  it('a query is encoded, and absent when empty', () => {
+  it('a query is encoded, and an empty one is left out', () => {
     expect(pathWithQuery({ path: '/v2/x' })).toBe('/v2/x')
     expect(pathWithQuery({ path: '/v2/x', query: {} })).toBe('/v2/x')
     expect(pathWithQuery({ path: '/v2/x', query: { limit: '100', cursor: 'a+b=/&c', thread_id: '' } })).toBe(

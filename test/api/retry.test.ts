@@ -26,7 +26,7 @@ describe('a failed request', () => {
   )
 
   it.each<RetryCause>(['throttled', 'unreachable'])(
-    'a request that failed with cause %s is tried without end',
+    'a request that failed with cause %s is retried indefinitely',
     cause => {
       expect(retryDecision({ cause, attempt: 100_000 }, longest)).toMatchObject({ retry: true })
     },

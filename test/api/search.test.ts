@@ -1,11 +1,17 @@
 import { expect, test } from 'vitest'
-import { NEW_SEARCH, nextStep, type Search, withAnswer, withRefusal } from '../../src/api/governor/search.ts'
+import {
+  NEW_SEARCH,
+  nextStep,
+  type RateSearch,
+  withAnswer,
+  withRefusal,
+} from '../../src/api/governor/search.ts'
 import { createLimiter, type LimitRule } from '../../src/simulator/faults/limits.ts'
 
-/** Tries the rates that the search names until it has found the limit; each refusal costs a second. */
+/** Tries the rates that the search returns until it has found the limit. Each refusal costs a second. */
 function searched(rule: LimitRule, firstRate: number): { rate: number; refusals: number } {
   const limiter = createLimiter(rule)
-  let search: Search = NEW_SEARCH
+  let search: RateSearch = NEW_SEARCH
   let rate = firstRate
   let refusals = 0
   for (let at = 0; at < 60_000; ) {

@@ -23,7 +23,7 @@ export async function serve(listener: RequestListener): Promise<TestServer> {
   return { baseUrl: `http://127.0.0.1:${await listen(server)}`, received }
 }
 
-/** Listens on a free port of this machine and gives it. */
+/** Listens on a free port of this machine and returns the port. */
 export async function listen(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

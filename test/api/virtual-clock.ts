@@ -1,11 +1,11 @@
 import type { Clock } from '../../src/clock.ts'
 
 export interface VirtualClock extends Clock {
-  /** Moves time on and ends every sleep that is due by then, the earliest first. */
+  /** Advances the time and ends every sleep that is due by then, the earliest first. */
   advance(ms: number): Promise<void>
 }
 
-/** A clock that stands still until it is moved. */
+/** A clock that stands still until a test advances it. */
 export function virtualClock(start: number): VirtualClock {
   let elapsed = 0
   const sleepers = new Set<{ until: number; wake: () => void }>()

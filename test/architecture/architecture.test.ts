@@ -209,6 +209,19 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
     },
     ['api/a.ts → api/b.ts → api/c.ts → api/a.ts', 'api/d.ts → api/e.ts → api/d.ts'],
   ],
+  [
+    {
+      'api/paging.ts': 'export interface Page {}; type Read<Row> = (row: Row) => Page',
+      'server/page.ts': 'function draw() { type Page = string }; class Row {}',
+      'server/routes.ts': "import type { Page } from './page.ts'; export type { Page }",
+      'store/rows.ts': 'enum State {}; interface State {}; interface Row {}',
+    },
+    [
+      'api/paging.ts and server/page.ts declare Page: rename all but one, or import it',
+      'server/page.ts and store/rows.ts declare Row: rename all but one, or import it',
+      'store/rows.ts and store/rows.ts declare State: rename all but one, or import it',
+    ],
+  ],
 ]
 
 test.each(CASES)('the complaints about %j are %j', (files, complaints) => {

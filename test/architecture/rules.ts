@@ -259,6 +259,17 @@ const noCycles: Rule = sources => {
   return cycles
 }
 
+/** A reader who searches for a type finds one declaration. The parameters of generic types do not count. */
+const oneDeclaration: Rule = sources => {
+  const declarations = new Map<string, string[]>()
+  for (const { path, types } of sources) {
+    for (const type of types) declarations.set(type, [...(declarations.get(type) ?? []), path])
+  }
+  return [...declarations]
+    .filter(([, paths]) => paths.length > 1)
+    .map(([type, paths]) => `${paths.join(' and ')} declare ${type}: rename all but one, or import it`)
+}
+
 /** Each rule by the sentence that it holds. A rule about a file that does not exist holds. */
 export const RULES: Readonly<Record<string, Rule>> = {
   'cli → commands → daemon → app → doctor → engine, server, export → api, store → dictionary → catalog → resources → the declaration language: imports go down only, and neighbours never meet':
@@ -274,4 +285,5 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'only SQLite opens the database: every file that opens files is named with what it opens': fileFunctions,
   'a name says what is in the file': names,
   'no files import each other in a circle, types included': noCycles,
+  'every type name is declared once': oneDeclaration,
 }

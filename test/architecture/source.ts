@@ -15,6 +15,8 @@ export interface Source {
   imports: readonly Import[]
   /** Names of the platform that the code reads, such as `process.env` or `setTimeout`, comments and texts left out. */
   uses: readonly string[]
+  /** Names of the interfaces, type aliases, classes and enums that are declared anywhere in the file. */
+  types: readonly string[]
 }
 
 /** Every source file below a folder. */
@@ -28,17 +30,25 @@ export function readSources(folder: string): Source[] {
 export function sourceOf(path: string, text: string): Source {
   const imports: Import[] = []
   const uses = new Set<string>()
+  const types: string[] = []
   const visit = (node: ts.Node): void => {
     const found = importOf(node)
     if (found !== undefined) imports.push({ module: resolved(path, found.module), typeOnly: found.typeOnly })
     const used = useOf(node)
     if (used !== undefined) uses.add(used)
     for (const name of fileFunctionsOf(node)) uses.add(name)
+    if (declaresType(node)) types.push(node.name.text)
     ts.forEachChild(node, visit)
   }
   visit(ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, true))
-  return { path, imports, uses: [...uses] }
+  return { path, imports, uses: [...uses], types }
 }
+
+const declaresType = (node: ts.Node): node is ts.Node & { name: ts.Identifier } =>
+  ts.isInterfaceDeclaration(node) ||
+  ts.isTypeAliasDeclaration(node) ||
+  ts.isEnumDeclaration(node) ||
+  (ts.isClassDeclaration(node) && node.name !== undefined)
 
 function importOf(node: ts.Node): Import | undefined {
   if (ts.isImportDeclaration(node)) {

@@ -136,7 +136,7 @@ async function idle(folder: string): Promise<Outcome> {
 function firstMinute(): Outcome {
   const measured = measureFirstMinute()
   const about =
-    'How soon a limit that nobody states is used up: the pacing alone on a virtual clock. Used is what was let in from the tenth second to the end of the first minute over what the limit allows (of windows longer than 10 s: the whole minute).'
+    'How soon an undocumented limit is used up: the pacing alone on a virtual clock. Used is what was let in from the tenth second to the end of the first minute over what the limit allows (of windows longer than 10 s: the whole minute).'
   return { measured, sections: [about, firstMinuteTable(measured)] }
 }
 

@@ -1,6 +1,6 @@
 import { startPace } from '../../src/api/governor/pace.ts'
 import type { LimitRule } from '../../src/simulator/faults/limits.ts'
-import { type Driven, drive, type Hint, limitedTo } from '../api/driven-pace.ts'
+import { type Driven, drive, type Hint, limitedTo } from '../api/simulated-pace.ts'
 
 /**
  * Measures how soon the program uses an undocumented rate limit, and how many requests are refused until it knows the

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
-import { type Asked, startTally } from './asked.ts'
 import { type DaemonProcess, startDaemon } from './daemon-process.ts'
 import type { Usage } from './measured-process.ts'
 import { createPublisher, listedIds } from './publisher.ts'
+import { type Asked, startTally } from './request-tally.ts'
 import { createWatcher, type Measured } from './watcher.ts'
 import { startWorkspace, type Workspace } from './workspace.ts'
 

@@ -39,7 +39,7 @@ export function idleTables({ counts, due }: Idle): string[] {
       ...counts.map(({ route, status, count }) => `| ${route} | ${status} | ${count} |`),
     ].join('\n'),
     [
-      '| falls due beside the polls | times | requests |',
+      '| due besides polls | times | requests |',
       '|---|---|---|',
       ...due.map(({ feed, times, requests }) => `| ${feed} | ${times} | ${requests} |`),
     ].join('\n'),

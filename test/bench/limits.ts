@@ -178,12 +178,12 @@ async function start(
   return { ...pair, workspace, daemon, folder: ownFolder }
 }
 
-const BARE_ASKER = new URL('bare-asker.mjs', import.meta.url).pathname
+const BARE_CLIENT = new URL('bare-client.mjs', import.meta.url).pathname
 
 async function startBare(): Promise<() => Promise<SteadyFigures | undefined>> {
   const { rule, holdMs } = FOUR_PLACES
   const { url, apiKey, workspaceId, end } = await startRecorded({ limit: rule }, holdMs)
-  const asker = startMeasured([BARE_ASKER, url, apiKey, workspaceId, String(rule.max)], process.env)
+  const asker = startMeasured([BARE_CLIENT, url, apiKey, workspaceId, String(rule.max)], process.env)
   return async () => {
     const { record } = await end()
     await asker.ended

@@ -32,8 +32,8 @@ test.concurrent('accept-deletions applies held-back deletions at once, and the r
   const { cwd, file, held } = await holding(context)
   expect(held.status).toBe(EXIT_STATUS.apiUnavailable)
   const said = held.stderr.replaceAll(/\s+/g, ' ')
-  expect(said).toContain('or parley accept-deletions members accepts it')
-  expect(said).toContain('Deletions are held back: members. If the rows are really gone, do nothing')
+  expect(said).toContain('To delete them now: parley accept-deletions members')
+  expect(said).toContain('Deletions are held back: members. If these rows still exist, check api.key')
   expect(said).not.toContain('to try the rest')
   expect(deletedMembers(file)).toBe(0)
 

@@ -13,7 +13,7 @@ const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString(
 const WORDS = 'Zxqvkjwp and sons'
 
 /** A warehouse without a daemon, with a team that was deleted `days` days ago; the last maintenance was a week ago. */
-async function withWithdrawn(context: Test, days: number): Promise<Place> {
+async function withDeletedRow(context: Test, days: number): Promise<Place> {
   const place = await backfilled(context, { now: 'real' })
   const db = new Database(place.file)
   const at = daysAgo(days)
@@ -37,7 +37,7 @@ function backfillAhead({ cwd, env }: Place, days: number): Promise<Ended> {
 }
 
 test.concurrent('without a daemon, a backfill purges deleted content once a day', async context => {
-  const place = await withWithdrawn(context, 40)
+  const place = await withDeletedRow(context, 40)
   expect(holders(place)).not.toEqual([])
   const first = await parley(['backfill', '--only', 'teams'], place)
   expect(first.status).toBe(EXIT_STATUS.done)
@@ -48,11 +48,11 @@ test.concurrent('without a daemon, a backfill purges deleted content once a day'
 })
 
 test.concurrent('a backfill whose clock is 40 days ahead purges nothing and warns', async context => {
-  const place = await withWithdrawn(context, 10)
+  const place = await withDeletedRow(context, 10)
   const { status, stderr } = await backfillAhead(place, 40)
   expect(status).toBe(EXIT_STATUS.done)
   expect(stderr).toContain(
-    'Erased nothing: the clock of this machine differs too much from the clock of the API',
+    'Purged nothing: the clock of this machine differs too much from the clock of the API',
   )
   const db = new Database(place.file, { readonly: true })
   expect(db.prepare("SELECT name FROM teams WHERE id = 'gone'").pluck().get()).toBe(WORDS)
@@ -60,7 +60,7 @@ test.concurrent('a backfill whose clock is 40 days ahead purges nothing and warn
 })
 
 test.concurrent('a backfill leaves no purged content in a database that is too large to rewrite in memory', async context => {
-  const place = await withWithdrawn(context, 40)
+  const place = await withDeletedRow(context, 40)
   const db = new Database(place.file)
   const insert = db.prepare(
     'INSERT INTO teams (id, name, _first_seen_at, _synced_at, _deleted_at) VALUES (?, ?, ?, ?, ?)',

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { updateSearchIndices } from '../../src/commands/backfill/search.ts'
 import { createLog } from '../../src/log.ts'
-import { createSearch } from '../../src/store/search/search.ts'
+import { createSearchIndices } from '../../src/store/search/search.ts'
 import { found, putMeeting } from '../store/searchable.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 
@@ -26,10 +26,10 @@ test('a signal stops the build of the indices between two batches, and the next 
   const ending = new AbortController()
   expect(await made(ending.signal, () => ending.abort())).toBe(false)
   expect(lines).toContain('the next run continues them')
-  expect(createSearch(store).isDue(true)).toBe(true)
+  expect(createSearchIndices(store).isDue(true)).toBe(true)
   const shown: string[] = []
   expect(await made(new AbortController().signal, ([line = '']) => shown.push(line))).toBe(true)
   expect(shown.at(-1)).toBe('Full-text indices: 100 %')
-  expect(createSearch(store).isDue(true)).toBe(false)
+  expect(createSearchIndices(store).isDue(true)).toBe(false)
   expect(found(store, 'budget')).toEqual(['meeting: Budget', 'transcript: budget'])
 })

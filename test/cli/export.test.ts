@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import type { Manifest } from '../../src/export/manifest.ts'
 import { quote } from '../../src/store/database/sql.ts'
-import { type DuckCell, openDuck, sorted } from '../export/duck.ts'
+import { type DuckCell, openDuck, sorted } from '../export/duckdb.ts'
 import { emptyFolder, parley, parleyWithSmallFiles, startParley } from './parley.ts'
 import { backfilled, placeFor, workspace } from './workspace.ts'
 

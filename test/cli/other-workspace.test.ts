@@ -44,7 +44,7 @@ test.concurrent('doctor reports that the database belongs to another workspace',
   )
 })
 
-test.concurrent('a workspace that was given another id is adopted when the owner says so', async context => {
+test.concurrent('a workspace that was given another id is adopted when the operator asks for it', async context => {
   const { place, wrong } = await mistaken(context)
   const { status } = await parley(['backfill', '--only', 'teams', '--workspace-renamed'], wrong)
   expect(status).toBe(EXIT_STATUS.done)
@@ -97,7 +97,7 @@ test.concurrent('a daemon keeps its settings when a reload names another workspa
   const before = teams(place)
   config(OTHER)
   daemon.signal('SIGHUP')
-  const line = await daemon.says(({ msg }) => msg.endsWith('are wrong; the old ones stay'))
+  const line = await daemon.says(({ msg }) => msg.endsWith('the current ones stay'))
   expect(line.error).toMatchObject({ code: 'other-workspace' })
   const info = `parley_workspace_info{workspace_id="${simulator.workspaceId}",base_url="${simulator.url}"} 1`
   expect((await daemon.ask('/metrics')).body).toContain(info)

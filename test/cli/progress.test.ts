@@ -5,10 +5,10 @@ import { resourceNamed } from '../../src/catalog/catalog.ts'
 import type { ResourceName } from '../../src/catalog/resource.ts'
 import { drawBars, type Overall, type ResourceBar } from '../../src/commands/backfill/bars.ts'
 import {
+  type AnswerSample,
   type ResourceOutlook,
   recentRate,
   requestsLeft,
-  type Sample,
   timeLeft,
   withSample,
 } from '../../src/commands/backfill/forecast.ts'
@@ -168,9 +168,9 @@ describe('the remaining requests', () => {
 })
 
 describe('the remaining time', () => {
-  const steady = (seconds: number): readonly Sample[] =>
+  const steady = (seconds: number): readonly AnswerSample[] =>
     Array.from({ length: seconds + 1 }, (_, second) => ({ at: second * 1000, answered: second * 40 })).reduce<
-      readonly Sample[]
+      readonly AnswerSample[]
     >((samples, sample) => withSample(samples, sample), [])
 
   test('the remaining time follows from the rate of the last minute, plus a current pause', () => {

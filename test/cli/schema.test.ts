@@ -14,7 +14,7 @@ interface TableTold {
   columns: { name: string }[]
 }
 
-/** A folder with a warehouse that has one CRM object with a table of its own. */
+/** A folder with a warehouse that has one CRM object with its table. */
 async function warehouse(): Promise<string> {
   const cwd = emptyFolder()
   const store = openAt(join(cwd, 'parley.db'))

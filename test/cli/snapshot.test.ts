@@ -25,13 +25,13 @@ function rowsIn(file: string): Record<string, unknown[]> {
 
 test.concurrent('snapshot FILE copies everything while nothing runs, says what is in it, and needs no API settings', async context => {
   const { cwd, file } = await backfilled(context, { securityOption: false })
-  const beside = readdirSync(cwd)
+  const before = readdirSync(cwd)
   const { status, stdout, stderr } = await parley(['snapshot', 'copy.db'], { cwd })
   expect({ status, stderr }).toEqual({ status: EXIT_STATUS.done, stderr: '' })
   expect(stdout).toMatch(
     /^Wrote copy\.db: [\d.,]+ [kM]B in .*\.\nWorkspace: \S+\.\nComplete as of \d{4}-\d\d-\d\dT[\d:.]+Z\.\n$/,
   )
-  expect(readdirSync(cwd).sort()).toEqual([...beside, 'copy.db'].sort())
+  expect(readdirSync(cwd).sort()).toEqual([...before, 'copy.db'].sort())
   expect(rowsIn(join(cwd, 'copy.db'))).toEqual(rowsIn(file))
   expect(statSync(join(cwd, 'copy.db')).mode & 0o777).toBe(0o600)
 })

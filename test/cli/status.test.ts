@@ -353,7 +353,7 @@ messages     1,000  under 1 s  2 h 1 min  1 y 40 d
     'The daemon has been paused for 2 min 10 s: the API asks for it. It resumes in 41 s.',
     'Being written by parley daemon, process 4711, since 10 days ago (2026-04-21T02:00:00.000Z).',
     'The daemon took its last snapshot 8 h ago: /w.db.snapshots/w-2026-05-01T034000Z.db, 2.6 GB.',
-    "The daemon's snapshot 1 h ago failed: Cannot write the snapshot: the disk is full.",
+    "The daemon's last snapshot failed 1 h ago: Cannot write the snapshot: the disk is full.",
   ]) {
     expect(lines).toContain(sentence)
   }

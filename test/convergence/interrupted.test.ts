@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import { newFolder, type ParleyProcess, startParley } from '../support/parley-process.ts'
-import { killAt, killNoMore, startTrial, TINY, type Trial } from '../support/trial.ts'
+import { killAt, startTrial, stopKilling, TINY, type Trial } from '../support/trial.ts'
 
 let trial: Trial
 
@@ -26,7 +26,7 @@ test('a backfill that is killed in the middle and repeated equals the truth, and
   killAt(trial, parley, { number: Math.floor(atBest / 2), phase: 'answer' })
   expect(await parley.ended).toMatchObject({ status: null })
   inFlight = trial.tap.unanswered()
-  killNoMore(trial)
+  stopKilling(trial)
   expect(await trial.backfill()).toMatchObject({ status: 0 })
   expect(await trial.differences()).toEqual([])
   const repeated = trial.tap.requests.length - atBest
@@ -54,7 +54,7 @@ test('SIGTERM ends a backfill unfinished with 75, and the next run continues', a
   const ended = await parley.ended
   expect(ended.status).toBe(75)
   expect(JSON.parse(ended.stdout)).toMatchObject({ complete: false, interrupted: true })
-  killNoMore(trial)
+  stopKilling(trial)
   expect(await trial.backfill()).toMatchObject({ status: 0 })
   expect(await trial.differences()).toEqual([])
 })

@@ -143,7 +143,7 @@ export async function loaded(file: string): Promise<void> {
 }
 
 /** Runs another command on the same warehouse to its end. */
-export function beside({ cwd, env, file }: Place, args: readonly string[]): Promise<Ended> {
+export function runCommand({ cwd, env, file }: Place, args: readonly string[]): Promise<Ended> {
   const child = spawn(process.execPath, [PROGRAM, ...args, '--database', file], {
     cwd,
     env: { PATH: process.env['PATH'], PARLEY_HTTP_LISTEN: 'off', ...env },

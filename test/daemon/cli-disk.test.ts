@@ -3,7 +3,15 @@ import { chmodSync, statSync } from 'node:fs'
 import { describe, expect, type TestContext, test } from 'vitest'
 import type { Simulator } from '../../src/simulator/server.ts'
 import { type Place, placeFor, workspace } from '../cli/workspace.ts'
-import { beside, column, type DaemonProcess, type LogLine, loaded, seen, startDaemon } from './cli-daemon.ts'
+import {
+  column,
+  type DaemonProcess,
+  type LogLine,
+  loaded,
+  runCommand,
+  seen,
+  startDaemon,
+} from './cli-daemon.ts'
 
 const waits = ({ msg }: LogLine) => msg === 'The daemon waits and tries again'
 
@@ -46,7 +54,7 @@ async function recovers({ place, daemon }: Settled, ids: readonly string[]): Pro
     expect(await seen(place.file, id, 'SELECT id FROM message_copies WHERE id = ?', id)).toBe(id)
   }
   expect((await daemon.ask('/readyz')).status).toBe(200)
-  expect((await beside(place, ['status'])).stdout).toContain('The daemon has been running for')
+  expect((await runCommand(place, ['status'])).stdout).toContain('The daemon has been running for')
   daemon.signal('SIGTERM')
   expect(await daemon.ended).toMatchObject({ status: 0 })
   expect(column(place.file, 'PRAGMA integrity_check')).toEqual(['ok'])
@@ -66,7 +74,7 @@ describe('a daemon whose disk is full', () => {
     expect(ready.body).toContain(place.file)
     expect((await daemon.ask('/livez')).status).toBe(200)
     expect(JSON.parse((await daemon.ask('/status')).body).daemon).toMatchObject({ state: 'waiting' })
-    expect(await beside(place, ['backfill'])).toMatchObject({ status: 75 })
+    expect(await runCommand(place, ['backfill'])).toMatchObject({ status: 75 })
     // Every item can be read now.
     expect(column(place.file, 'SELECT count(*) FROM live_meetings')).not.toEqual([])
     limitFiles(daemon, undefined)

@@ -13,7 +13,7 @@ const INSERT_DELETED =
   'INSERT INTO teams (id, name, _first_seen_at, _synced_at, _deleted_at) VALUES (?, ?, @at, @at, @at)'
 
 /** Leaves a row whose purge is due, and maintenance that was missed for a week. */
-function withdrawLongAgo(db: Database.Database): void {
+function deleteLongAgo(db: Database.Database): void {
   db.prepare(INSERT_DELETED).run('gone', WORDS, { at: daysAgo(40) })
   db.prepare("INSERT INTO sync_erasures (table_name, key, withdrawn_at) VALUES ('teams', 'gone', ?)").run(
     daysAgo(40),
@@ -24,7 +24,7 @@ function withdrawLongAgo(db: Database.Database): void {
 test('a snapshot that is due at the start of the daemon does not contain what the missed maintenance purges', async context => {
   const place = await backfilled(context, { now: 'real' })
   const db = new Database(place.file)
-  withdrawLongAgo(db)
+  deleteLongAgo(db)
   db.close()
   const daemon = startDaemon(context, place, { PARLEY_SNAPSHOT_EVERY: 'daily' })
   const { path } = await daemon.says(({ msg }) => msg === 'A snapshot was created')
@@ -40,7 +40,7 @@ test('the daemon catches up on missed maintenance, and rewrites a large database
   db.transaction(() => {
     for (let at = 0; at < 40; at += 1) insert.run(`large${at}`, 'x'.repeat(1e6), { at: daysAgo(1) })
   })()
-  withdrawLongAgo(db)
+  deleteLongAgo(db)
   db.close()
   const daemon = startDaemon(context, place)
   await daemon.says(({ msg }) => msg === 'Maintenance finished')

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { placeFor, workspace } from '../cli/workspace.ts'
 import { until } from '../support/until.ts'
-import { beside, column, loaded, seen, startDaemon } from './cli-daemon.ts'
+import { column, loaded, runCommand, seen, startDaemon } from './cli-daemon.ts'
 
 describe('the status server of a daemon', () => {
   test('the status server reports liveness, readiness and the same status as parley status --json', async context => {
@@ -19,7 +19,7 @@ describe('the status server of a daemon', () => {
     const { own, other } = await until(
       async () => ({
         own: JSON.parse((await daemon.ask('/status')).body),
-        other: JSON.parse((await beside(place, ['status', '--json'])).stdout),
+        other: JSON.parse((await runCommand(place, ['status', '--json'])).stdout),
       }),
       both => isDeepStrictEqual(told(both.own), told(both.other)),
     )

@@ -66,7 +66,7 @@ test.for([
   const { place, config, daemon, publish } = await settled(context)
   config(text)
   daemon.signal('SIGHUP')
-  const line = await daemon.says(({ msg }) => msg.endsWith('are wrong; the old ones stay'))
+  const line = await daemon.says(({ msg }) => msg.endsWith('the current ones stay'))
   expect(line.level).toBe('error')
   expect(line.error?.message).toContain(named)
   expect(changes(daemon)).toEqual([])

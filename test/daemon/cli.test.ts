@@ -4,7 +4,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
 import { type Place, placeFor, silentApi, workspace } from '../cli/workspace.ts'
 import { until } from '../support/until.ts'
-import { beside, column, loaded, seen, startDaemon } from './cli-daemon.ts'
+import { column, loaded, runCommand, seen, startDaemon } from './cli-daemon.ts'
 
 describe('a daemon that receives SIGTERM', () => {
   test('the daemon ends with 0 and leaves a file that can be read without writing', async context => {
@@ -69,7 +69,7 @@ describe('while a daemon runs', () => {
       const place = placeFor(await workspace(context))
       const daemon = startDaemon(context, place)
       await loaded(place.file)
-      const { status, stderr } = await beside(place, [command])
+      const { status, stderr } = await runCommand(place, [command])
       const writer = JSON.parse(
         String(column(place.file, "SELECT value FROM sync_meta WHERE key = 'writer'")[0]),
       )
@@ -91,7 +91,7 @@ describe('while a daemon runs', () => {
 
   test('parley status says that the daemon writes, and afterwards how it ended', async context => {
     const place = placeFor(await workspace(context))
-    const status = async () => (await beside(place, ['status'])).stdout
+    const status = async () => (await runCommand(place, ['status'])).stdout
     const daemon = startDaemon(context, place)
     await loaded(place.file)
     expect(await status()).toContain(`Being written by parley daemon, process ${daemon.pid}`)
@@ -149,7 +149,7 @@ describe('an API key', () => {
     expect(ready.status).toBe(503)
     expect(ready.body).toMatch(new RegExp(`^waiting since \\d{4}-\\S+Z: ${REFUSED.source}\n$`))
     expect((await daemon.ask('/livez')).status).toBe(200)
-    const status = (await beside(place, ['status'])).stdout
+    const status = (await runCommand(place, ['status'])).stdout
     expect(status).toMatch(/^The API has refused access for .+ \(since \S+\): The API at .+ Check api\.key: /)
     expect(status).toMatch(/\nThe daemon has been waiting for .+\. It resumes in /)
     expect(status.match(new RegExp(REFUSED.source, 'g'))).toHaveLength(1)

@@ -5,7 +5,7 @@ import type { SimulatorOptions } from '../../src/simulator/server.ts'
 import { compareWarehouse, type Difference } from '../support/compare.ts'
 import { type ExpectedOptions, expectedWarehouse } from '../support/expected.ts'
 import type { Ended, ParleyProcess } from '../support/parley-process.ts'
-import { type KillPoint, killAt, killNoMore, startTrial, TINY, type Trial } from '../support/trial.ts'
+import { type KillPoint, killAt, startTrial, stopKilling, TINY, type Trial } from '../support/trial.ts'
 import { readTruth } from '../support/truth.ts'
 import { until } from '../support/until.ts'
 import { shiftedClock } from './shifted-clock.ts'
@@ -115,7 +115,7 @@ export async function startDaemonTrial(
     })
     arm(parley)
     await until(() => isDead, isTrue, { moves: () => trial.tap.requests.length })
-    killNoMore(trial)
+    stopKilling(trial)
     // While it waits, its next request may be a long time away.
     parley.kill('SIGKILL')
     await parley.ended

@@ -3,7 +3,7 @@ import { maintainNightly } from '../../src/daemon/nightly.ts'
 import { createLog } from '../../src/log.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
-import { owners } from '../store/kept-copies.ts'
+import { owners } from '../store/snapshot-copies.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { until } from '../support/until.ts'
 

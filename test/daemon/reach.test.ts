@@ -1,7 +1,7 @@
 import { expect, type TestContext, test } from 'vitest'
 import { placeFor, workspace } from '../cli/workspace.ts'
 import { until } from '../support/until.ts'
-import { beside, column, loaded, seen, startDaemon } from './cli-daemon.ts'
+import { column, loaded, runCommand, seen, startDaemon } from './cli-daemon.ts'
 
 const LISTED = "'activities', 'members', 'messages', 'teams'"
 
@@ -92,13 +92,13 @@ test.concurrent('other processes see an outage, and the first answer ends it', a
   expect(await until(states, found => found.join() === 'failing')).toEqual(['failing'])
   const [reason] = column(place.file, "SELECT reason FROM sync_status WHERE resource = 'members'")
   expect(reason).toMatch(/^The API has not answered since 2\S+Z \(.*\); next try at 2\S+Z$/)
-  const other = JSON.parse((await beside(place, ['status', '--json'])).stdout)
+  const other = JSON.parse((await runCommand(place, ['status', '--json'])).stdout)
   expect(other.api).toMatchObject({ kind: 'silent', next_try_at: expect.stringMatching(/Z$/) })
-  expect((await beside(place, ['status'])).stdout).toMatch(/^The API has not answered for .* Next try: /)
+  expect((await runCommand(place, ['status'])).stdout).toMatch(/^The API has not answered for .* Next try: /)
   expect(JSON.parse((await daemon.ask('/status')).body).api).toMatchObject({ kind: 'silent' })
   expect((await daemon.ask('/readyz')).status).toBe(503)
   simulator.setFaults([])
   expect(await publish()).toBe(true)
   expect(await until(states, found => found.join() === 'ok')).toEqual(['ok'])
-  expect(JSON.parse((await beside(place, ['status', '--json'])).stdout).api).toBeNull()
+  expect(JSON.parse((await runCommand(place, ['status', '--json'])).stdout).api).toBeNull()
 })

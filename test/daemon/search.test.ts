@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { maintainSearch } from '../../src/daemon/search-keeping.ts'
+import { maintainSearch } from '../../src/daemon/search-maintenance.ts'
 import { createLog } from '../../src/log.ts'
 import { maintain } from '../../src/retention/maintain.ts'
-import { createSearch } from '../../src/store/search/search.ts'
+import { createSearchIndices } from '../../src/store/search/search.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
@@ -32,12 +32,12 @@ test('the maintenance that purges content removes it from the indices too', asyn
   putMeeting(store, { id: 'm', title: 'Zxqvkjwp', said: ['Zxqvkjwp', 'and more'] })
   putMessage(store, { id: 'b', subject: 'Kept', text: 'Nothing' })
   await build(store)
-  const withdrawnAt = new Date(NOW - 40 * 86_400_000).toISOString()
+  const deletedAt = new Date(NOW - 40 * 86_400_000).toISOString()
   await store.transaction(() => {
     // Ages count from a maintenance under a correct clock.
-    store.state.setMeta(META.maintainedAt, withdrawnAt)
-    store.tombstone('message_copies', [['a']], withdrawnAt)
-    store.tombstone('meetings', [['m']], withdrawnAt)
+    store.state.setMeta(META.maintainedAt, deletedAt)
+    store.tombstone('message_copies', [['a']], deletedAt)
+    store.tombstone('meetings', [['m']], deletedAt)
   })
   const terms = () =>
     ['search_messages', 'search_transcripts', 'search_meetings'].flatMap(index => {
@@ -67,7 +67,7 @@ test('the maintenance that purges content removes it from the indices too', asyn
   })
   expect(terms()).not.toContain('vkj')
   expect(blocks()).not.toContain('vkj')
-  expect(createSearch(store).isDue(true)).toBe(false)
+  expect(createSearchIndices(store).isDue(true)).toBe(false)
   expect(ask(store, 'kept').rows).toHaveLength(1)
 })
 
@@ -114,7 +114,7 @@ test('the build of the indices continues after a time in which they cannot be wr
   expect(await until(said, seen => seen.includes('cannot be written'))).toContain('the disk is full')
   store.db.pragma('max_page_count = 1000000')
   await clock.advance(30_000)
-  const isDue = () => createSearch(store).isDue(true)
+  const isDue = () => createSearchIndices(store).isDue(true)
   expect(await until(isDue, due => !due)).toBe(false)
   ending.abort()
   await kept

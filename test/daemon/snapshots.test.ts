@@ -8,10 +8,10 @@ import { readStatusReport } from '../../src/store/status/report.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { type VirtualClock, virtualClock } from '../api/virtual-clock.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
-import { owners } from '../store/kept-copies.ts'
+import { owners } from '../store/snapshot-copies.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { until } from '../support/until.ts'
-import { beside, loaded, startDaemon } from './cli-daemon.ts'
+import { loaded, runCommand, startDaemon } from './cli-daemon.ts'
 
 const PROGRAM = new URL('../../dist/store/snapshot/worker.js', import.meta.url)
 const NOW = Date.parse('2026-03-04T10:30:00.000Z')
@@ -277,7 +277,7 @@ test('the daemon catches up on a missed snapshot, reports it, and continues to r
   expect(line['path']).toMatch(/parley\.db\.snapshots\/parley-\d{4}-\d\d-\d\dT\d{6}Z\.db$/)
   await loaded(place.file)
   const status = await until(
-    () => beside(place, ['status', '--json']),
+    () => runCommand(place, ['status', '--json']),
     ({ stdout }) => stdout.includes('"made_at"'),
   )
   expect(status.stderr).toBe('')
@@ -286,7 +286,7 @@ test('the daemon catches up on a missed snapshot, reports it, and continues to r
     bytes: line['bytes'],
     failed_at: null,
   })
-  expect((await beside(place, ['status'])).stdout).toContain('The daemon took its last snapshot ')
+  expect((await runCommand(place, ['status'])).stdout).toContain('The daemon took its last snapshot ')
   const metrics = (await daemon.ask('/metrics')).body
   expect(metrics).toMatch(/\nparley_snapshot_failed 0\n/)
   expect(metrics).toMatch(/\nparley_snapshot_age_seconds \d/)

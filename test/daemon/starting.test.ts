@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { killAt, killNoMore } from '../support/trial.ts'
+import { killAt, stopKilling } from '../support/trial.ts'
 import { until } from '../support/until.ts'
 import { type DaemonTrial, startDaemonTrial } from './daemon-trial.ts'
 
@@ -64,7 +64,7 @@ test.each([20, 90, 160])(
     const backfill = trial.start()
     killAt(trial, backfill, { number, phase: 'request' })
     expect(await backfill.ended).toMatchObject({ status: null })
-    killNoMore(trial)
+    stopKilling(trial)
     await trial.simulator.change({ kind: 'delete', resource: 'messages', count: 3 })
     await trial.simulator.change({ kind: 'publishLate', resource: 'activities', count: 3 })
     trial.go()

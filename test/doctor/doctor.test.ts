@@ -7,7 +7,7 @@ import { EXIT_STATUS } from '../../src/errors.ts'
 import { type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
 import { lockDatabase } from '../../src/store/file/lock.ts'
 import { type Ended, emptyFolder, parley } from '../cli/parley.ts'
-import { type Place, placeFor, serveAnswers, serveWorkspace, startWorkspace } from './served.ts'
+import { type Place, placeFor, serveAnswers, serveWorkspace, startWorkspace } from './api-server.ts'
 
 interface Finding {
   mark: string

@@ -13,9 +13,13 @@ function pathsIn(page: string): string[] {
   return [...quoted, ...linked].filter(path => path !== undefined)
 }
 
-test('every file and folder that the page for contributors names exists', () => {
-  const paths = pathsIn(readFileSync(`${root}src/README.md`, 'utf8'))
-  expect(paths.length).toBeGreaterThan(40)
+test('every file and folder that the pages for contributors name exists', () => {
+  const [page, decisions] = ['README.md', 'DECISIONS.md'].map(name =>
+    pathsIn(readFileSync(`${root}src/${name}`, 'utf8')),
+  )
+  const paths = [...(page ?? []), ...(decisions ?? [])]
+  expect(page?.length).toBeGreaterThan(40)
+  expect(decisions?.length).toBeGreaterThan(1)
   // The way of a deletion names the files of one folder without it, and the schedule's files stand next to each other.
   const folders = ['src/', 'src/engine/deletions/', 'src/engine/schedule/']
   const missing = paths.filter(path => !folders.some(folder => existsSync(`${root}${folder}${path}`)))

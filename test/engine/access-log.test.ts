@@ -16,7 +16,7 @@ interface Entry {
   operation: string
 }
 
-/** The log, newest first, with an inclusive start and an exclusive end; equal times stay in the order of `entries`. */
+/** The log, newest first. Its start is inclusive, its end exclusive. Equal times keep the order of `entries`. */
 function log(entries: () => readonly Entry[], pageSize: number, end = 'to'): Handler {
   return ({ query }) => {
     const within = entries().filter(
@@ -107,7 +107,7 @@ describe('the entries of the access log', () => {
     const trial = await startTrial(api)
     expect((await trial.run(['access_logs'])).complete).toBe(true)
     expect(trial.column(OPERATIONS)).toEqual(['a', 'b'])
-    // The first request of all only asks for the server's time.
+    // The very first request only asks for the server's time.
     const asked = api.asked(ROUTE).flatMap(({ query }) => (query['limit'] === '1' ? [] : [query]))
     for (const { from = '', to = '' } of asked) {
       expect(Date.parse(to) - Date.parse(from)).toBeLessThanOrEqual(31 * DAY)
@@ -169,7 +169,7 @@ describe('the entries of the access log', () => {
           request.query['to'] === undefined ? handler(request) : refused(400),
     ],
   ])(
-    'a log that %s the end parameter is read all the same, and its reason names the wrong setting',
+    'a log that %s the end parameter is read, and its reason names the wrong setting',
     async (_what, wrap) => {
       const api = await startScriptedApi()
       const entries = [entry(60_000, 'a'), entry(5 * DAY, 'b'), entry(20 * DAY, 'c'), entry(40 * DAY, 'd')]
@@ -207,7 +207,7 @@ describe('the entries of the access log', () => {
     expect(trial.column(OPERATIONS)).toEqual(['a', 'b'])
   })
 
-  test('the periods follow the clock of the API, also when only a refusal tells it', async () => {
+  test('the periods follow the clock of the API, also when only a refusal shows it', async () => {
     const api = await startScriptedApi()
     const aheadMs = 5 * DAY
     const date = () => ({ date: new Date(Date.now() + aheadMs).toUTCString() })
@@ -272,7 +272,7 @@ describe('the entries of the access log', () => {
       expect(Date.parse(to) - Date.parse(from)).toBeLessThanOrEqual(60_000)
     }
     const asked = api.asked(ROUTE).length
-    // Two entries, sixteen halvings of a month each.
+    // Two entries, each found by sixteen halvings of a month.
     expect(asked).toBeLessThan(140)
     trial.moveClock(HOUR)
     await trial.run(['access_logs'])

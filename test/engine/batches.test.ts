@@ -17,7 +17,7 @@ async function made(plan: BatchPlan): Promise<void> {
 
 interface Trial {
   plan: BatchPlan
-  /** The work in its order: ranges of numbers, and other notes of a test. */
+  /** The work in its order: ranges of numbers, and notes of the test. */
   done: unknown[]
   transaction<T>(work: () => T): Promise<T>
 }
@@ -69,7 +69,7 @@ describe('a plan of many rows', () => {
     expect(trial.done.filter(entry => entry !== 'another')).toEqual([...RANGES, 'ended'])
   })
 
-  test('a backfill makes the plan at once, since it would end while nothing is due', () => {
+  test('a backfill makes the plan at once, since it would otherwise end while nothing is due', () => {
     const trial = plan({ isTimed: false })
     expect(trial.plan.isReady()).toBe(true)
     expect(trial.done).toEqual([...RANGES, 'ended'])
@@ -114,7 +114,7 @@ describe('the state of a plan', () => {
       { store, schedule: { isTimed: true } },
       {
         canBegin: () => isThere,
-        // biome-ignore lint/correctness/useYield: nothing is to be done between
+        // biome-ignore lint/correctness/useYield: the plan has a single step
         *batches() {
           plans += 1
         },

@@ -5,7 +5,7 @@ import { message, startTrial } from './trial-backfill.ts'
 const HOUR = 3_600_000
 const DAYS = 40 * 24 * HOUR
 
-test('reads that a backfill postponed under a clock ahead are made when they are due by the right clock', async () => {
+test('reads that a backfill postponed while the clock was ahead are made when they are due by the right clock', async () => {
   const api = await startScriptedApi()
   const trial = await startTrial(api)
   const received_at = new Date(trial.clock.now() - HOUR).toISOString()

@@ -12,11 +12,11 @@ const MINUTE = 60 * SECOND
 interface Watched {
   trial: Trial
   timed: TimedSources
-  /** The newest end is read, and all that it calls for. */
+  /** Reads the newest end and its follow-ups. */
   poll(): Promise<void>
 }
 
-/** A warehouse that was filled, watched by the daemon's sources. */
+/** A complete warehouse, kept up to date by the daemon's sources. */
 async function watch({ api }: CrmWorld, options?: TimedOptions): Promise<Watched> {
   const trial = await startTrial(api)
   expect((await trial.run(RESOURCES)).complete).toBe(true)
@@ -164,7 +164,7 @@ describe('an activity that reports a changed record', () => {
 })
 
 describe('a record that does not show its change yet', () => {
-  test('the record is read again after 5 s, 30 s and 5 min, whatever the scale, and then no more', async () => {
+  test('the record is read again after 5 s, 30 s and 5 min, whatever the scale, and then not again', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { trial, timed, poll } = await watch(world, { intervalScale: 1000 })
     world.activities.push(event(1, 1, ['deal 1']))
@@ -223,7 +223,7 @@ describe('a record that does not show its change yet', () => {
     expect(tasks(trial)).toEqual([])
   })
 
-  test('the record is read as often again after another change', async () => {
+  test('another change starts the waits of the record again', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { timed, poll } = await watch(world)
     world.activities.push(event(1, 1, ['deal 1']))
@@ -376,7 +376,7 @@ describe('the records that a changed record points at', () => {
     return world
   }
 
-  test('new records are read too, three steps far', async () => {
+  test('new records are read too, up to three steps away', async () => {
     const world = await crm()
     const { trial, poll } = await watch(world)
     world.records = {

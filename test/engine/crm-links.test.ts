@@ -13,7 +13,7 @@ interface Watched {
   timed: TimedSources
   /** Reads what is due, a list first, and returns the requests for links that this took. */
   read(list?: 'activities.list' | 'crm_records.list'): Promise<string[]>
-  /** Has denied links denied once more, and applies the deletions. */
+  /** Denies the denied links once more, and applies the deletions. */
   confirm(): Promise<void>
 }
 
@@ -80,7 +80,7 @@ describe('the links that are read again', () => {
     world.records['contact'] = rows(21, 5)
     world.links.add('company 13, contact 25')
     world.activities.push(event(1, 1, ['contact 25']))
-    // Once, though the activity names it and it is new as well.
+    // Once, although the activity names it and it is new.
     expect(await watched.read('activities.list')).toEqual(['company of contact 25', 'deal of contact 25'])
     expect(pairs(watched)).toContain('company 13, contact 25')
   })
@@ -188,7 +188,7 @@ describe('the links that are read again', () => {
     const trial = await startTrial(world.api)
     expect((await trial.run(RESOURCES)).complete).toBe(true)
     expect(world.askedLinks()).toHaveLength(2 + 2 + 3)
-    // A backfill reads every record of the chosen side anyway, so that a change costs nothing extra.
+    // A backfill reads every record of the chosen side anyway, so a change costs no extra request.
     world.records['contact'] = { ...rows(21, 4), 21: record(2) }
     world.publish()
     expect((await trial.run(RESOURCES)).complete).toBe(true)
@@ -208,7 +208,7 @@ describe('the side from which links are read', () => {
     world.records = { deal: rows(1, 6), company: rows(11, 3) }
     world.publish()
     const asked = await watched.read('crm_records.list')
-    // Each new deal from its own side, for companies and for contacts.
+    // The links of each new deal are read from its own side, for companies and for contacts.
     expect(asked).toEqual(
       [3, 4, 5, 6]
         .flatMap(number => [`company of deal ${number}`])
@@ -221,7 +221,7 @@ describe('the side from which links are read', () => {
     world.records = { deal: rows(1, 7), company: rows(11, 3) }
     world.publish()
     const turned = await watched.read('crm_records.list')
-    // It reports the new deal too.
+    // The activity reports the new deal too.
     expect(turned.filter(line => !isOfContacts(line))).toEqual([
       'deal of company 11',
       'deal of company 12',
@@ -320,7 +320,7 @@ describe('answers from both sides of an association', () => {
     },
   )
 
-  test('two records that share a linked record both have it, whichever is answered first', async () => {
+  test('two records that share a linked record both keep it, whichever is answered first', async () => {
     const world = await startLinked()
     const watched = await watch(world)
     const { trial, timed } = watched

@@ -13,7 +13,7 @@ export interface CrmWorld {
   api: ScriptedApi
   /** Records by object and number. The list keeps its first state; only `ids` shows changes. */
   records: Record<string, Record<number, RecordFields>>
-  /** The fields of an object that point at others. */
+  /** The fields of an object that refer to other records. */
   relations: Record<string, RelationField[]>
   activities: object[]
   /** Pairs of records, each as `deal 1`. */
@@ -40,7 +40,7 @@ interface RelationField {
   resource?: string
 }
 
-/** Test files share a process: a time from its start would be long past for the last of them. */
+/** Test files share a process, so a time from its start would be long past for the last of them. */
 let start = Date.now()
 
 /** An instant this many minutes from now. */
@@ -48,7 +48,7 @@ export function at(minutes: number): string {
   return new Date(start + minutes * 60_000).toISOString()
 }
 
-/** Says that a record has changed; links as `deal 1`, those after the first derived. */
+/** An activity that reports a changed record. Links are written as `deal 1`; those after the first are derived. */
 export function event(number: number, minutes: number, links: readonly string[], more: object = {}): object {
   return {
     id: uuid(9_000 + number),
@@ -141,7 +141,7 @@ function recordOf(object: string, number: number, { updated, ...fields }: Record
   }
 }
 
-/** Numbers do not repeat among the objects of a test. */
+/** A number is used by one object only. */
 function ownerOf({ records }: CrmWorld, id: string): string {
   const number = numberOf(id)
   const [object] = Object.entries(records).find(([, rows]) => number in rows) ?? ['unknown']

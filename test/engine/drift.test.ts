@@ -7,7 +7,7 @@ import { createLog } from '../../src/log.ts'
 import { numberedPage, startScriptedApi } from '../support/scripted-api.ts'
 import { startTrial } from './trial-backfill.ts'
 
-/** Parses meetings and gives the fields that the log names. */
+/** Parses meetings and returns the fields that the log names. */
 async function fieldsLoggedFor(
   items: readonly unknown[],
   kept: DriftLogDeps['logged'][] = [],

@@ -65,7 +65,7 @@ describe('segments by age', () => {
 })
 
 describe('the backoff of a feed', () => {
-  test('a failing feed waits longer each time, up to 15 minutes, and its neighbours not at all', () => {
+  test('a failing feed waits longer each time, up to 15 minutes, and other feeds do not wait', () => {
     let elapsed = 0
     const backoffs = growingBackoff({
       elapsed: () => elapsed,
@@ -125,7 +125,7 @@ describe('the estimate of the server’s clock', () => {
     const clock = { ...virtual, now: () => virtual.now() + jumpedMs }
     const log = await createLog({ level: 'warn', stream: { write: (text: string) => (lines += text) } })
     const server = createServerClock(clock, log)
-    /** An answer now: its `Date` is cut to the second. */
+    /** An answer now. Its `Date` is truncated to the second. */
     const answer = () => server.observe(Math.floor((virtual.now() + apartMs) / 1000) * 1000, 0)
     return {
       clock,
@@ -136,7 +136,7 @@ describe('the estimate of the server’s clock', () => {
     }
   }
 
-  test('the server’s clock is this machine’s until an answer has told it', async () => {
+  test('the server’s clock is this machine’s until the first answer', async () => {
     const { server, answer } = await started(-HOUR)
     expect([server.isKnown(), server.now()]).toEqual([false, NOW])
     answer()
@@ -151,7 +151,7 @@ describe('the estimate of the server’s clock', () => {
     expect(server.now()).toBe(NOW + MINUTE)
   })
 
-  test('the server’s clock is as exact as the best answer, although each is cut to the second', async () => {
+  test('the server’s clock is as exact as the best answer, although each is truncated to the second', async () => {
     const { clock, server, answer } = await started(0)
     for (let at = 0; at < 20; at += 1) {
       answer()

@@ -5,7 +5,7 @@ import { message, minutesBack, outcomeOf, startTrial, stateOf, uuid } from './tr
 
 const live = (table: string, key = 'id') => `SELECT ${key} FROM ${table} WHERE _deleted_at IS NULL ORDER BY 1`
 
-/** An object name that administrators choose is data at every place. */
+/** An object name that an administrator chose. It must be treated as data everywhere. */
 const HOSTILE = `x"'; DROP TABLE crm_records; --/../%2e?#&`
 
 const member = (id: string) => ({ id, name: id, email: null, role: null })
@@ -161,7 +161,7 @@ describe('deletions that a single read confirms (teams, collections, activities)
     expect(trial.column(live('collections'))).toEqual(['a', 'b'])
   })
 
-  test('an activity that lost all links is kept with what the single read says', async () => {
+  test('an activity that lost all links is kept with the values of the single read', async () => {
     const api = await startScriptedApi()
     const link = { context_type: 'deal', context_id: 'd', origin: 'DIRECT' }
     const list = scriptedList({
@@ -265,7 +265,7 @@ describe('deletions that a read by ids confirms (messages, CRM records)', () => 
     const trial = await startTrial(api)
     expect((await trial.run(['activities', 'messages'])).complete).toBe(true)
     expect(trial.column(live('message_copies'))).toEqual([uuid(22)])
-    // Now the odd one is the only one that is left to ask for.
+    // Now only the odd key is left to request.
     expect((await trial.run(['activities', 'messages'])).complete).toBe(true)
   })
 
@@ -429,7 +429,7 @@ describe('an incomplete pass', () => {
   })
 })
 
-describe('the safety catch', () => {
+describe('the mass-deletion guard', () => {
   const collections = (count: number) => Array.from({ length: count }, (_, index) => ({ id: `c${index}` }))
 
   test('the guard holds back more than 20 rows and more than a fifth until a second round a day later', async () => {
@@ -465,7 +465,7 @@ describe('the safety catch', () => {
     expect(trial.column('SELECT count(*) FROM live_collections')).toEqual([68])
   })
 
-  test('a first report that turns out wrong does not count for a later one', async () => {
+  test('a denial that turns out wrong does not count for a later one', async () => {
     const api = await startScriptedApi()
     let present = collections(100)
     api.on('/v1/collections', () => v1Page(present))

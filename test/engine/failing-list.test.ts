@@ -46,7 +46,7 @@ describe.each([
     isBroken = false
     const sent = api.requests.length
     while (api.requests.length === sent) await poll()
-    // The first answer ends the waits of all that was put off.
+    // The first answer ends the waits of everything that was put off.
     for (let done = 0; done < 3; done += 1) await poll()
     const segments = () => trial.store.segments.of('messages.list', '')
     expect(segments().filter(({ retryAt }) => retryAt !== null)).toEqual([])
@@ -54,7 +54,7 @@ describe.each([
     for (let done = 0; done < 3; done += 1) await poll()
 
     const [head] = segments()
-    // The newest end has half a page of rows again (the 51st is the first below it), so that the poll sees late rows among them.
+    // The newest end has half a page of rows again, so that the poll sees late rows. The 51st row is the first below it.
     const begins = rows[50]?.received_at ?? ''
     expect(head?.from ?? '').toBe(count > 50 ? begins : '')
     list.rows.push(message(1000, { received_at: ago(30 * MINUTE + 1) }))

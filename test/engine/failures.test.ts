@@ -59,7 +59,7 @@ describe('the log of failures', () => {
   const where = { resource: 'messages', feed: 'messages.list' } as const
   const error = (code: string) => new ResourceError('why', { code })
 
-  test('the first, tenth and hundredth equal failure is logged, and its end too', () => {
+  test('the first, tenth and hundredth equal failure is logged, and the end of the failures', () => {
     const { lines, failures } = logged()
     for (let time = 0; time < 150; time += 1) failures.failed(where, error('server'))
     failures.recovered('messages')

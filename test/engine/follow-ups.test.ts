@@ -126,7 +126,7 @@ describe('a link that is signed again for each answer', () => {
 })
 
 describe('texts that wait', () => {
-  /** Many empty texts that fall due again, one of them just read; then an older e-mail arrives. */
+  /** Many empty texts are due again, and one of them was just read. Then an older e-mail arrives. */
   async function startWaiting() {
     const api = await startScriptedApi()
     const listed = Array.from({ length: 60 }, (_, number) => message(number + 1))
@@ -154,7 +154,7 @@ describe('texts that wait', () => {
     expect(ids.slice(before)).toEqual(expect.arrayContaining([uuid(61), uuid(62)]))
   })
 
-  test('new texts leave every second turn to the others, however slow the reads are', async () => {
+  test('new texts take every second turn only, however slow the reads are', async () => {
     const { api, trial, timed, listed } = await startWaiting()
     for (let number = 61; number <= 90; number += 1) listed.push(message(number))
     timed.context.demandedLists.add('messages.list')

@@ -59,7 +59,7 @@ describe('an older answer that arrives late', () => {
     const listStored = signal()
     const old = message(1, { subject: 'old' })
     const fresh = message(1, { subject: 'fresh' })
-    // The first page ends long before the message, so that its text is read while the second page is in flight.
+    // The second page is in flight while the text of a message on the first page is read.
     const early = message(9, { received_at: '2026-01-01T00:00:00.000Z' })
     let bodies = 0
     api.on('/v2/messages/{id}', async ({ params: [id] }) => {
@@ -80,7 +80,7 @@ describe('an older answer that arrives late', () => {
     })
     const trial = await startTrial(api)
     trial.store.db.function('list_was_stored', () => {
-      // After this commit, since the answer under way can only come in later.
+      // After this commit, since the answer in flight can only arrive later.
       setImmediate(() => listStored.give())
       return 0
     })
@@ -130,7 +130,7 @@ describe('an older answer that arrives late', () => {
   })
 })
 
-describe('values that fit no column', () => {
+describe('values that do not fit their column', () => {
   test('a misfit is stored in _extra or sync_rejects, the page is stored, and drift is logged once per field', async () => {
     const api = await startScriptedApi()
     const odd = Array.from({ length: 50 }, (_, index) => ({
@@ -445,7 +445,7 @@ describe('secrets and content', () => {
 })
 
 describe('lanes', () => {
-  test('a long history and many items get requests side by side', async () => {
+  test('a long history and many items both get requests', async () => {
     const api = await startScriptedApi()
     const pages = 60
     api.on('/v2/activities', ({ query: { cursor = '0' } }) => {

@@ -76,7 +76,7 @@ describe('a resource whose newest end is not read', () => {
     expect(stateOf(trial, 'activities')).toBe('ok')
   })
 
-  test('the resource keeps another reason of its failure', async () => {
+  test('the resource keeps an earlier reason of its failure', async () => {
     const api = await startScriptedApi()
     const trial = await startTrial(api)
     const { context, drain } = await startTimed(api, trial, ['activities'], {

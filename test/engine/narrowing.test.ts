@@ -151,11 +151,11 @@ test('a failing page of a list that cannot be cut is requested with fewer rows o
   expect(nextForPass({ ...passed, mayPass: true })).toEqual({ step: 'wait' })
   expect(nextForPass({ ...passed, code: 'refused-400' })).toEqual({ step: 'wait' })
   expect(nextForPass({ ...passed, code: 'refused-410' })).toEqual({ step: 'shrink', limit: 10 })
-  // A list that was requested without a limit keeps it that way.
+  // A list that was requested without a limit is still requested without one.
   expect(nextForPass({ ...passed, limit: 0 })).toEqual({ step: 'wait' })
 })
 
-test('halving the keys of a request finds each bad one, whatever there are', () => {
+test('halving the keys of a request finds every bad key, whatever their number', () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 100 }), bad => {
       const found: number[] = []

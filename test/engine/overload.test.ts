@@ -10,11 +10,11 @@ const DAY = 24 * HOUR
 
 interface Overloaded {
   trial: Trial
-  /** Makes this many requests of one feed, with this time between them. */
+  /** Makes this number of requests of one feed, with this time between them. */
   ask(feed: string, requests: number, everyMs: number): Promise<void>
 }
 
-/** A warehouse that was filled a week ago, so that everything is due. */
+/** A warehouse that was completed a week ago, so that everything is due. */
 async function weekAfterBackfill(api: ScriptedApi, resources: readonly ResourceName[]): Promise<Overloaded> {
   const trial = await startTrial(api)
   await trial.run(resources)

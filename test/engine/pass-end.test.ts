@@ -5,7 +5,7 @@ import { numberedPage, type ScriptedAnswer, startScriptedApi } from '../support/
 import { startTrial, type Trial } from './trial-backfill.ts'
 import { startTimed, type TimedSources } from './trial-timed.ts'
 
-/** More rows than are compared at a time. */
+/** More rows than one batch compares. */
 const ROWS = 4500
 const MOST_AT_ONCE = 2000
 const MINUTE = 60_000
@@ -21,7 +21,7 @@ interface Watched {
   restart(): Promise<void>
 }
 
-/** A warehouse with many members, and a pass that has one page left. Of all other pages it has seen all but a few. */
+/** A warehouse with many members, and a pass with one page left. It has seen all but a few rows of the other pages. */
 async function startNearEnd(): Promise<Watched> {
   const api = await startScriptedApi()
   const page = (number: number): ScriptedAnswer => ({
@@ -60,7 +60,7 @@ const seen = ({ trial }: Watched) => Number(trial.column('SELECT count(*) FROM s
 
 const listedAt = ({ trial }: Watched) => trial.store.segments.of(FEED)[0]?.listedAt
 
-/** Starts the comparison as the last page does, and stops after this many batches. Returns the denied keys of each. */
+/** Starts the comparison as the last page does, and stops after n batches. Returns the denied keys of each batch. */
 async function compare(watched: Watched, batches: number): Promise<unknown[][]> {
   const { trial, timed } = watched
   const resource = resourceNamed('members')
@@ -135,6 +135,6 @@ test('the seen keys of an abandoned pass count for no other pass', async () => {
   // No request is made until all seen keys are forgotten, which continues by itself.
   while (seen(watched) > 0) await store.transaction(() => undefined)
   await watched.timed.drain()
-  // The first and the second page hold a row each.
+  // The first and the second page have one row each.
   expect(suspects(watched)).toHaveLength(ROWS)
 })

@@ -6,11 +6,11 @@ import { startTimed } from './trial-timed.ts'
 
 const SECOND = 1000
 
-test('slow passes over a list are made rarely enough to take a twentieth of the time', async () => {
+test('slow passes over a list are made so rarely that they take a twentieth of the time', async () => {
   const api = await startScriptedApi()
   const clock = virtualClock(Date.now())
   const headers = () => ({ date: new Date(clock.now()).toUTCString() })
-  // A pass takes 27 s; at this scale it would be made each 22 s, so that it would be due again at once.
+  // A pass takes 27 s. At this scale its interval would be 22 s, so it would be due again at once.
   api.on('/v1/collections', async ({ query: { cursor } }) => {
     if (api.requests.length > 20) return refused(400)
     await clock.advance(9 * SECOND)
@@ -27,7 +27,7 @@ test('slow passes over a list are made rarely enough to take a twentieth of the 
   await clock.advance(500 * SECOND)
   await drain()
   expect(api.asked('/v1/collections')).toHaveLength(3)
-  // The next process has the measurement.
+  // The next process knows the duration.
   const next = await start()
   await next.drain()
   expect(api.asked('/v1/collections')).toHaveLength(3)
@@ -42,7 +42,7 @@ test('between two such passes, the newest end of a list of keys is read as long 
   let ids = ['f', 'e', 'd', 'c', 'b', 'a']
   let pageMs = 9 * SECOND
   const headers = () => ({ date: new Date(clock.now()).toUTCString() })
-  // Two a page, newest first.
+  // Two rows on a page, newest first.
   api.on('/v1/playbooks', async ({ query: { cursor = '0' } }) => {
     if (api.requests.length > 100) return refused(400)
     await clock.advance(pageMs)

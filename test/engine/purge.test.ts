@@ -41,7 +41,7 @@ describe('a meeting whose content was purged', () => {
     [404, { access: 'open', title: null, transcript_state: 'pending', live: 0 }],
   ])(
     'the meeting stays purged after %i, and has its content when it is open again',
-    async (status, erased) => {
+    async (status, purged) => {
       const { trial, published } = await startMeeting()
       await trial.run(MEETINGS)
       const [full] = trial.all(state)
@@ -49,9 +49,9 @@ describe('a meeting whose content was purged', () => {
       published.status = status
       await trial.run(MEETINGS)
       await purgeAll(trial)
-      expect(trial.all(state)).toEqual([erased])
+      expect(trial.all(state)).toEqual([purged])
       await trial.run(MEETINGS)
-      expect(trial.all(state)).toEqual([erased])
+      expect(trial.all(state)).toEqual([purged])
       expect(trial.column('SELECT count(*) FROM transcript_entries')).toEqual([0])
       expect(trial.column('SELECT count(*) FROM talk_point_results')).toEqual([0])
       published.status = 200

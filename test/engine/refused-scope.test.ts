@@ -51,7 +51,7 @@ async function startChanging() {
     company: { 11: record(), 12: record() },
   })
   const watched = await watch(world)
-  /** Refuses this many requests of one kind for an object. */
+  /** Refuses this number of requests of one kind for an object. */
   const refuse = (object: string, ask: Ask, times: number) => {
     let left = times
     world.instead[object] = request => (askOf(request) === ask && left-- > 0 ? refused(404) : undefined)
@@ -75,7 +75,7 @@ describe('a single 404 for an object that has records', () => {
     ['related_id', 'company', 'crm_record_links'],
     ['a list', 'deal', 'crm_records'],
   ] as const)(
-    'a 404 for %s postpones its changes for minutes, and shows as failing meanwhile',
+    'a 404 for %s postpones its changes for minutes, and the resource is failing meanwhile',
     async (ask, object, resource) => {
       const { world, watched, refuse, change } = await startChanging()
       const { trial, timed, run } = watched

@@ -30,7 +30,7 @@ test.each([
     await trial.run(resources)
     expect(trial.column(UNRESOLVED)).not.toEqual([0])
     isListed = false
-    // The period in which it came is closed by then.
+    // The period of the reject is closed by then.
     trial.moveClock(3 * DAY)
     await trial.run(resources, since === undefined ? {} : { since })
     expect(trial.column(UNRESOLVED)).toEqual([0])

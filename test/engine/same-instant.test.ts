@@ -4,7 +4,7 @@ import { scriptedList } from '../support/scripted-lists.ts'
 import { message, minutesBack, startTrial, uuid } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
-/** No time bound separates rows at one instant: a row that makes its page fail must not hide changes of the others. */
+/** A time bound cannot separate rows at one instant. A row whose page fails must not hide changes of the others. */
 
 const HOUR = 3_600_000
 const STEP_HOURS = 2
@@ -14,7 +14,7 @@ const AT = minutesBack(60)
 
 interface Kind {
   resource: 'activities' | 'messages'
-  /** A row at the instant, or at another; in a list higher numbers come first. */
+  /** A row at the shared instant, or at another. A list shows higher numbers first. */
   row(number: number, at?: string): { id: string; [field: string]: unknown }
   time: string
   /** A field that changes, and where it is stored. */
@@ -45,7 +45,7 @@ const KINDS: Readonly<Record<Kind['resource'], Kind>> = {
   },
 }
 
-/** A warehouse of rows at one instant between two others, read once; some of them become unreadable. */
+/** A complete warehouse of rows at one instant, with a row before and after it. Some of them become unreadable. */
 async function startWorld(kind: Kind, numbers: readonly number[]) {
   const api = await startScriptedApi()
   const bad = new Set<string>()
@@ -85,14 +85,14 @@ async function startWorld(kind: Kind, numbers: readonly number[]) {
     spoil: (...spoilt: number[]) => {
       for (const number of spoilt) bad.add(uuid(number))
     },
-    /** Takes a row out of the world, and gives it. */
-    withdraw: (number: number) =>
+    /** Removes a row from the workspace and returns it. */
+    remove: (number: number) =>
       list.rows.splice(
         list.rows.findIndex(({ id }) => id === uuid(number)),
         1,
       ),
     mend: () => bad.clear(),
-    /** Has something done before each answer of the list. */
+    /** Calls a function before each answer of the list. */
     watch(then: () => void) {
       watcher = then
     },
@@ -106,7 +106,7 @@ async function startWorld(kind: Kind, numbers: readonly number[]) {
           `SELECT id FROM ${kind.table} WHERE ${kind.field} = '${value}' AND _deleted_at IS NULL ORDER BY id`,
         )
         .map(({ id }) => Number(String(id).slice(-12))),
-    /** Numbers of the rows that are read without the list. */
+    /** Numbers of the rows that are read singly. */
     asked: () =>
       trial
         .column("SELECT key FROM sync_tasks WHERE feed GLOB '*.probe' ORDER BY 1")
@@ -150,7 +150,7 @@ describe.each(Object.values(KINDS))('an unreadable row of $resource among others
   test('deleted rows among the others are deleted', async () => {
     const world = await startWorld(kind, numbersTo(12))
     world.spoil(6)
-    world.withdraw(3)
+    world.remove(3)
     await world.after(WEEK_HOURS)
     expect(world.have('first')).toEqual([...numbersTo(12).filter(number => number !== 3), 9001, 9002])
   })
@@ -158,7 +158,7 @@ describe.each(Object.values(KINDS))('an unreadable row of $resource among others
   test('a row that a single answer denies stays', async () => {
     const world = await startWorld(kind, numbersTo(12))
     world.spoil(6)
-    const denied = world.withdraw(3)
+    const denied = world.remove(3)
     const asked = world.api.requests.length
     const isAskedByItself = () =>
       world.api.requests
@@ -186,7 +186,7 @@ describe('unreadable rows among hundreds of activities at an instant', () => {
       shares.push(single() - before)
     }
     expect(world.have('first')).toEqual([100, 290])
-    // Bounds are inclusive and rounded up, so that up to three spans hold the instant, one of which has its rows.
+    // Bounds are inclusive and rounded up, so up to three spans contain the instant. One of them has its rows.
     expect(Math.max(...shares)).toBeLessThanOrEqual(2 * 50)
   })
 

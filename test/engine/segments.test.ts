@@ -9,11 +9,11 @@ import { startTimed } from './trial-timed.ts'
 const MESSAGES = { time: 'received_at', from: 'received_from', to: 'received_to' } as const
 const PAGE = 4
 
-/** An API that takes its time, so that requests meet there, and how many did. */
+/** An API that answers slowly, so that requests overlap. */
 interface SlowList {
   api: ScriptedApi
   list: ScriptedList<MadeMessage>
-  /** At one time, at most. */
+  /** The most requests in flight at one time. */
   most(): number
   pages(from?: number): ScriptedRequest[]
 }
@@ -62,12 +62,12 @@ describe('a long history', () => {
     ['ever more thinly into the past', 8, number => number + (number / 100) ** 3],
     ['ever more densely into the past', 8, number => Math.sqrt(number) * 50],
     ['in two parts with years between them', 8, number => (number < 400 ? number : number + 1_000_000)],
-    // The seen rows give no hint here, and still few extra requests are made.
+    // The rows so far give no hint of the density. Still few extra requests are made.
     ['at ten instants', 24, number => Math.floor(number / 80) * 5000],
   ]
 
   test.each(DENSITIES)(
-    'a history that is spread %s is read in several segments at a time, for hardly more requests',
+    'a history that is spread %s is read in several segments at a time, with few extra requests',
     async (_, more, at) => {
       const rows = messages(800, at)
       const { api, most, pages } = await startSlowList(rows)
@@ -149,7 +149,7 @@ describe('rows that are missing from a history of several segments', () => {
         fc.uniqueArray(fc.nat(119), { minLength: 1, maxLength: 20 }),
         fc.integer({ min: 1, max: 5 }),
         async (minutes, gone, pageSize) => {
-          // Several rows at each instant of a cut.
+          // Several rows at each instant where a segment is cut.
           const rows = minutes.map((minute, number) =>
             message(number, { received_at: minutesBack(minute * 7).replace('.000', '.617') }),
           )

@@ -16,7 +16,7 @@ interface Work {
   since: string | null
 }
 
-/** Runs the daemon's work until the test is over. No wait takes longer than a moment. */
+/** Runs the daemon's work until the test ends. All waits are short. */
 async function startWork(api: ScriptedApi, trial: Trial, { resources, since }: Work): Promise<void> {
   const clock: Clock = { ...trial.clock, sleep: (ms, signal) => trial.clock.sleep(Math.min(ms, 50), signal) }
   const client = createClient({
@@ -58,7 +58,7 @@ async function startWork(api: ScriptedApi, trial: Trial, { resources, since }: W
 test('a run ends after a last request that leaves nothing due', async () => {
   const api = await startScriptedApi()
   const trial = await startTrial(api)
-  // The first request asks for the time. By that, all that is wanted lies in the future.
+  // The first request asks for the time. By that time, everything wanted lies in the future.
   const since = new Date(Date.now() + 24 * 60 * MINUTE).toISOString()
   await startWork(api, trial, { resources: ['access_logs'], since })
   const runs = await until(
@@ -68,7 +68,7 @@ test('a run ends after a last request that leaves nothing due', async () => {
   expect(runs).toEqual([{ resource: 'access_logs', outcome: 'complete' }])
 })
 
-test('a resource that is selected later and has nothing to read is complete all the same', async () => {
+test('a resource that is selected later and has nothing to read is complete', async () => {
   const api = await startScriptedApi()
   const trial = await startTrial(api)
   expect((await trial.run(['meetings'])).complete).toBe(true)
@@ -85,7 +85,7 @@ const WEEK = 7 * 24 * 60 * MINUTE
 
 const playbook = (id: string): ScriptedAnswer => ({ body: { data: { id, name: id, talk_points: [] } } })
 
-/** An answer that comes when the test is over. */
+/** An answer that arrives after the test. */
 function lateAnswer(answer: ScriptedAnswer): Promise<ScriptedAnswer> {
   return new Promise(resolve => onTestFinished(() => resolve(answer)))
 }

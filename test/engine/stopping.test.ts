@@ -54,7 +54,7 @@ describe('a key that the API refuses', () => {
     const error = await stopOf(trial.run(RESOURCE_NAMES))
     expect(error.exitStatus).toBe(EXIT_STATUS.refused)
     expect(error.code).toBe('unauthorized')
-    // As many as may be under way at a time.
+    // The number of requests that may be in flight at a time.
     expect(api.requests.length).toBeLessThanOrEqual(8)
   })
 
@@ -209,7 +209,7 @@ describe('an API that does not answer', () => {
       api.on('/v2/messages', () => answer)
       const error = await stopOf(run)
       expect([error.exitStatus, error.code]).toEqual([EXIT_STATUS.apiUnavailable, 'api-silent'])
-      // Eight were under way when it went away; then trials after half a second, one, two.
+      // Eight were in flight when the API stopped answering; then trials after half a second, one and two seconds.
       expect(api.requests.length).toBeLessThan(10 + 4 * 8)
       expect(trial.column("SELECT value FROM sync_meta WHERE key = 'unreachable'")).toEqual(['null'])
     },
@@ -230,7 +230,7 @@ describe('an API that does not answer', () => {
     const resources = ['members', 'teams', 'collections', 'playbooks', 'activities', 'messages'] as const
     const error = await stopOf(trial.run(resources, { giveUpMs: 3000 }))
     expect(error.code).toBe('api-silent')
-    // One for each route at first, then health checks; trials after half a second, one and two.
+    // First one for each route, then health checks; then trials after half a second, one and two seconds.
     expect(api.requests.length).toBeLessThan(25)
   })
 
@@ -289,7 +289,7 @@ describe('a failing resource', () => {
     const meetings = Array.from({ length: 20 }, (_, index) => ({ meeting_id: `m${index}` }))
     api.on('/v1/meetings', () => v1Page(meetings))
     api.on('/v1/meetings/{id}', () => {
-      // Eight under way when it begins to fail, and the trial after them.
+      // Eight were in flight when the route began to fail; then one trial.
       if (api.asked('/v1/meetings/{id}').length === 9) stopping.abort()
       return refused(500)
     })

@@ -13,15 +13,15 @@ import type { ScriptedApi } from '../support/scripted-api.ts'
 
 export const API_KEY = 'key-that-nobody-may-see'
 
-/** A warehouse in a new file, and everything between it and a scripted API, assembled as in the program. */
+/** A warehouse in a new file and a scripted API, connected as in the program. */
 export interface Trial {
   store: OpenStore
   path: string
   /** All log lines so far. */
   logged(): string
-  /** Moves the wall clock, of which ages and intervals are made; timers are not touched. */
+  /** Moves the wall clock, which decides ages and intervals. Timers do not change. */
   moveClock(ms: number): void
-  /** Lets time pass for the program's clocks and the server's. */
+  /** Advances the program's clocks and the server's. */
   passTime(ms: number): void
   clock: Clock
   run(resources: readonly ResourceName[], options?: RunOptions): Promise<BackfillResult>
@@ -39,7 +39,7 @@ export interface RunOptions {
   concurrency?: number
   words?: boolean
   endParameter?: string
-  /** Ends the taking of new work and the work under way. */
+  /** Stops new work and the work in progress. */
   signal?: AbortSignal
 }
 
@@ -49,7 +49,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
   const system = systemClock()
   let moved = 0
   let passed = 0
-  /** Ends a run; the only sleeps are waits to confirm deletions, and the clock jumps to their end. */
+  /** Stops the run. Only waits to confirm deletions sleep with this signal, and the clock jumps to their end. */
   let ended: AbortSignal | undefined
   const clock: Clock = {
     ...system,
@@ -65,7 +65,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
     api.aheadMs += ms
   }
   const store = openStore({ path, mode: 0o600, command: 'test', pid: process.pid, clock })
-  // No power loss happens here, and waiting for the disk would take most of the time of these tests.
+  // No test loses power, and waits for the disk would take most of the time.
   store.db.pragma('synchronous = OFF')
   onTestFinished(() => {
     store.close()
@@ -87,7 +87,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
     column: sql => store.db.prepare(sql).pluck().all(),
     async run(resources, options = {}) {
       const { giveUpMs = 30_000, timeoutMs = 10_000, maxResponseBytes = 1 << 20, concurrency = 8 } = options
-      // As if it were known to bear anything, so that no time is spent on finding out.
+      // A learned rate without limits, so that no time is spent on learning one.
       const initial = { ratePerSecond: 1000, concurrency, limited: false }
       const governor = createGovernor({ clock, random: () => 0, ceilings: { concurrency }, initial })
       const client = createClient({
@@ -107,7 +107,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
           governor,
           clock,
           log,
-          // No jitter: every retry is made at once.
+          // Jitter of zero, so that every retry is made at once.
           random: () => 0,
           options: {
             since: options.since ?? null,
@@ -129,7 +129,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
   }
 }
 
-/** The outcome of a resource, with its reason if any. */
+/** The outcome of a resource, with the reason if there is one. */
 export function outcomeOf({ resources }: BackfillResult, name: ResourceName): string {
   const result = resources.find(({ resource }: ResourceResult) => resource === name)
   return result?.outcome ?? 'not run'
@@ -151,7 +151,7 @@ export interface MadeMessage {
   [field: string]: unknown
 }
 
-/** A message as the list shows it; `minute` counts back from a fixed instant. */
+/** A message as the list shows it. `minute` counts back from a fixed instant. */
 export function message(number: number, more: Readonly<Record<string, unknown>> = {}): MadeMessage {
   return {
     id: uuid(number),

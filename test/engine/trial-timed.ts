@@ -14,22 +14,22 @@ import { createLog } from '../../src/log.ts'
 import type { ScriptedApi } from '../support/scripted-api.ts'
 import { API_KEY, type Trial } from './trial-backfill.ts'
 
-/** The daemon's sources over a trial's warehouse, read one after the other, so that a test knows the order. */
+/** The daemon's sources over a trial's warehouse. They are read one after the other, so that a test knows the order. */
 export interface TimedSources {
   context: EngineContext
-  /** Asks for all that is due, until nothing is. */
+  /** Requests everything that is due, until nothing is due. */
   drain(): Promise<void>
-  /** Applies this many answers and sends one more request, whose answer waits until it is applied. */
+  /** Applies this number of answers and sends one more request. Its answer waits until the test applies it. */
   askAfter(requests: number): Promise<{ apply(): Promise<void> } | undefined>
-  /** Takes the next request of a feed and sends it; the answer waits until it is applied. */
+  /** Takes the next request of a feed and sends it. Its answer waits until the test applies it. */
   ask(feed: string): Promise<{ apply(): Promise<void> }>
-  /** As if the API would take more requests than there are. */
+  /** Reports that the API would take more requests than there are. */
   share(): void
   /** Applies confirmed deletions, as the daemon does for an idle resource. */
   settle(resource: ResourceName): Promise<void>
   /** Moves the wall clock of the trial; the server's stays. */
   moveClock(ms: number): void
-  /** Lets time pass for the trial's clocks and the server's. */
+  /** Advances the trial's clocks and the server's. */
   passTime(ms: number): void
 }
 
@@ -41,9 +41,9 @@ function responseError(sent: Exclude<Sent, { kind: 'answer' | 'refused' }>): Par
 
 export interface TimedOptions {
   intervalScale?: number
-  /** Never by default: lists fall due when a test says so. */
+  /** Default: never. Lists are due when a test says so. */
   pollMs?: number
-  /** In place of this machine's, which a test can move by `moveClock` alone. */
+  /** Default: this machine's clock, which only `moveClock` moves. */
   clock?: Clock
 }
 

@@ -9,11 +9,11 @@ import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts
 import { makeDuckdbViews } from '../support/duckdb-views.ts'
 import { emptyTarget, exportTo } from './exporting.ts'
 
-/** Types of CRM columns for other engines: by the field's type alone, in Parquet files and in DuckDB's views alike. */
+/** The types of CRM columns in Parquet files and in DuckDB's views. They depend on the field's type alone. */
 
 const FIELDS = [
   ['amount', 'CURRENCY'],
-  // A field of the workspace's own that has the name of the digits' column.
+  // A custom field with the name that parley gives to the column of digits.
   ['AMOUNT_exact', 'TEXT'],
   ['closes', 'DATE'],
   ['seen', 'DATETIME'],
@@ -114,7 +114,7 @@ const READERS = [
   ["DuckDB's views", fromViews],
 ] as const
 
-/** Values of every kind for every field, most of which do not fit it. */
+/** Values of every kind for every field. Most of them do not fit the field's type. */
 const HOSTILE = [
   'null',
   'true',

@@ -11,7 +11,7 @@ import { openDatabase } from '../../src/store/database/open.ts'
 
 export interface Exporting extends Partial<Pick<ExportOptions, 'tables' | 'since' | 'full' | 'signal'>> {
   mode?: number
-  /** Puts something between the export and its folder. */
+  /** Wraps the target, for example to make it fail. */
   through?: (target: Target) => Target
 }
 
@@ -53,7 +53,7 @@ export function manifestOf(folder: string): Manifest {
 }
 
 export interface FileFound {
-  /** Another one once the file was written again. */
+  /** Changes when the file is written again. */
   inode: number
   content: string
 }

@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { rangesOf } from '../../src/export/table-export.ts'
 import type { Target } from '../../src/export/target.ts'
-import { putOwn, putTranscript } from '../store/marked-world.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
-import { openDuck } from './duck.ts'
+import { putOwn, putTranscript } from '../store/unique-texts.ts'
+import { openDuck } from './duckdb.ts'
 import { contents, emptyTarget, exportTo, filesIn, manifestOf } from './exporting.ts'
 
-/** One instant for all: changes must be found without time stamps. */
+/** All rows have this timestamp, so that changes must be found without timestamps. */
 const NOW = '2026-06-30T12:00:00.000Z'
 
 const MONTHS = [
@@ -17,7 +17,7 @@ const MONTHS = [
   '2026-03-05T08:00:00.000Z',
 ]
 const KEYS = ['k1', 'k2', 'k3', 'k4', 'k5']
-/** All of one length, so that they do not differ in size. */
+/** All have the same length, so that file sizes do not differ. */
 const WORDS = ['alpha', 'bravo', '日本語で', 'delta']
 
 /** The changes of a warehouse between two exports. */
@@ -146,7 +146,7 @@ const CHANGES: Readonly<Record<string, (store: TemporaryStore, draw: Draw) => vo
   'the end of a record': (store, { key }) => {
     store.tombstone('crm_records', [['deal', key]], NOW)
   },
-  'the purge of what was withdrawn': store => {
+  'the purge of deleted rows': store => {
     store.purger.purge({ before: '9999', limit: 1000, now: '9999' })
   },
   'an item that cannot be stored': (store, { key, word }) => {
@@ -177,7 +177,7 @@ async function apply(store: TemporaryStore, changes: readonly (Draw & { change: 
 const withoutInstants = (folder: string) =>
   JSON.parse(JSON.stringify(manifestOf(folder), (key, value) => (key === 'exported_at' ? null : value)))
 
-/** Fails at the n-th file that is put in its place, as a process does that is killed there. */
+/** Fails when the n-th file is renamed to its final name, as a process that is killed there. */
 function dyingAfter(files: number): (target: Target) => Target {
   let left = files
   return target => ({
@@ -261,7 +261,7 @@ test('the manifest does not describe a file of an interrupted export', async () 
   await expect(exportTo(store.path, target, { through: dyingAfter(1) })).rejects.toThrow('killed here')
   expect(membersIn(target)?.content).not.toBe(first?.content)
   setMember(store, 'first')
-  // As if it had never been otherwise: the same rows as in the first export.
+  // The same rows as in the first export, as if the other rows had never existed.
   store.db.exec('UPDATE members SET _changed_at = NULL')
   await exportTo(store.path, target)
   expect(membersIn(target)?.content).toBe(first?.content)
@@ -309,7 +309,7 @@ test('purged content leaves the export at its next run', async () => {
   const ends = ['the end of a row of message_copies', 'the end of a row of meetings', 'the end of a record']
   await apply(
     store,
-    [...ends, 'the purge of what was withdrawn'].map(change => ({ ...draw, change })),
+    [...ends, 'the purge of deleted rows'].map(change => ({ ...draw, change })),
   )
   await exportTo(store.path, target)
   expect(says().map(([name]) => name)).toEqual([])

@@ -6,7 +6,7 @@ import { asNobody, giveToNobody, openToReaders } from '../store/other-user.ts'
 import { newFolder, openAt } from '../store/temporary-store.ts'
 import { emptyTarget, exportTo, manifestOf } from './exporting.ts'
 
-/** Rows of e-mails in an export by a user who may read the warehouse and its folder but not write them. */
+/** Exports as a user who may read the warehouse and its folder but not write them. Returns the number of e-mails. */
 async function exportedMessages(database: string): Promise<number | undefined> {
   const target = emptyTarget()
   giveToNobody(target)

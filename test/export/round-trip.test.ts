@@ -3,9 +3,9 @@ import { TABLES } from '../../src/catalog/catalog.ts'
 import type { ColumnKind } from '../../src/catalog/resource.ts'
 import { rowQueries } from '../../src/export/rows.ts'
 import { declaredTables } from '../../src/export/tables.ts'
-import { markedWorld } from '../store/marked-world.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
-import { type DuckCell, openDuck, sorted } from './duck.ts'
+import { markedWorld } from '../store/unique-texts.ts'
+import { type DuckCell, openDuck, sorted } from './duckdb.ts'
 import { emptyTarget, exportTo, manifestOf, storedRows } from './exporting.ts'
 
 const duck = await openDuck()
@@ -69,7 +69,7 @@ const MONTHS: readonly [table: string, time: string][] = [
   ['access_logs', 'occurred_at'],
 ]
 
-/** Texts that a careless writer or reader would break. */
+/** Texts that often break in writers and readers. */
 const TEXTS = [
   '',
   ' ',
@@ -215,7 +215,7 @@ test('tables with a time index are read by it without sorting', () => {
 describe('the tables of CRM objects', () => {
   const HOSTILE = ['a "b"', 'x.y', '値 段', `'; --`, 'l'.repeat(300), 'order', 'month', '%', 'A,B;{}()']
 
-  /** A warehouse with one such object. */
+  /** A warehouse with one CRM object. */
   function withObject(
     types: Readonly<Record<string, string>>,
     rows: readonly (string | number | bigint | null)[][],
@@ -275,7 +275,7 @@ describe('the tables of CRM objects', () => {
 })
 
 describe('the partitions of an export', () => {
-  test('a row is in the month of its time, and a row without a time in the partition without one', async () => {
+  test('a row is in the partition of its month, and a row without a time in the partition without a month', async () => {
     const store = temporaryStore()
     markedWorld(store, value => value).write('2026-03-04T05:06:07.123Z')
     store.db.exec(
@@ -298,7 +298,7 @@ describe('the partitions of an export', () => {
     expect(meetings.rows).toEqual([['2025-12'], [null]])
   })
 
-  test('child rows are in the partition of their meeting or message, also when that is unknown', async () => {
+  test('child rows are in the partition of their meeting or message, also when its time is unknown', async () => {
     const store = temporaryStore()
     const world = markedWorld(store, value => value)
     world.write('2026-03-04T05:06:07.123Z')

@@ -194,7 +194,7 @@ describe('the tables of deleted CRM objects', () => {
     expect(tableOf(target, 'crm_a,b')).toBeUndefined()
   })
 
-  test('no table remains, even after the export that dropped it was killed before the removal', async () => {
+  test('no table remains after the export that dropped it was killed before the removal', async () => {
     const { store, target, folder, go } = await exportedObject()
     go()
     const dying = (inner: Target): Target => ({

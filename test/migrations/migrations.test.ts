@@ -34,7 +34,7 @@ function opened(path = join(newFolder(), 'parley.db')): Sqlite {
   return db
 }
 
-/** A database as the version that knew only the first `count` migrations left it. */
+/** A database of the version that had only the first `count` migrations. */
 function databaseAfter(count: number): { path: string; db: Sqlite } {
   const path = join(newFolder(), 'parley.db')
   const db = new Database(path)
@@ -91,13 +91,13 @@ describe('the migrations of the schema', () => {
     expect(await generateSQLiteMigration(previous, current)).toEqual([])
   })
 
-  test('the migrations are dated in their order, since one dated before the last applied is skipped', () => {
+  test('the migrations are dated in their order, since a migration dated before the last applied one is skipped', () => {
     const dates = MIGRATIONS.map(({ when }) => when)
     expect(dates).toEqual([...new Set(dates)].sort((one, other) => one - other))
     expect(newestMigration()).toBe(dates.at(-1))
   })
 
-  test('the migrations run once on an empty file, and not the next time', () => {
+  test('the migrations run on an empty file once, and not at the next start', () => {
     const path = join(newFolder(), 'parley.db')
     const first = openWarehouse({ path })
     const tables = first.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all()

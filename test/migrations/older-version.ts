@@ -12,7 +12,7 @@ export function journalIn(folder: string): Journal {
   return JSON.parse(readFileSync(`${folder}/meta/_journal.json`, 'utf8')) as Journal
 }
 
-/** The migrations as the version had them that knew only the first `count`. */
+/** The migrations of the version that had only the first `count`. */
 export function migrationsOf(parent: string, count: number): string {
   const folder = join(parent, `drizzle-${count}`)
   cpSync(PRESENT, folder, { recursive: true })
@@ -24,7 +24,7 @@ export function migrationsOf(parent: string, count: number): string {
   return folder
 }
 
-/** The present migrations and a next one of these statements. */
+/** The current migrations and one more with these statements. */
 export function migrationsWith(parent: string, tag: string, sql: string): string {
   const folder = join(parent, `drizzle-${tag}`)
   cpSync(PRESENT, folder, { recursive: true })

@@ -24,7 +24,7 @@ const THEIRS = `
   CREATE INDEX my_members ON team_members (member_id, team_id);
   CREATE INDEX my_log_by_what ON my_log (what);`
 
-/** As drizzle rebuilds a table. */
+/** The statements with which drizzle rebuilds a table. */
 const REBUILD = `
   CREATE TABLE \`__new_team_members\` (
     \`team_id\` text NOT NULL, \`member_id\` text NOT NULL, \`_extra\` text,
@@ -44,7 +44,7 @@ function used(theirs = THEIRS): string {
     INSERT INTO teams (id, name, _first_seen_at, _synced_at) VALUES ('t', 'Sales', '-', '-');
     INSERT INTO team_members (team_id, member_id) VALUES ('t', 'm')`)
   store.close()
-  // Its foreign keys are off, as those of the sqlite3 shell are.
+  // Foreign keys are off, as in the sqlite3 shell.
   const analyst = new Database(path)
   analyst.pragma('foreign_keys = OFF')
   analyst.exec(theirs)

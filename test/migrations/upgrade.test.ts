@@ -22,7 +22,7 @@ import { openWarehouse } from '../../src/store/warehouse.ts'
 import { newFolder, openAt } from '../store/temporary-store.ts'
 import { journalIn, migrationsOf, migrationsWith, PRESENT } from './older-version.ts'
 
-const UPGRADING = fileURLToPath(new URL('upgrading.ts', import.meta.url))
+const UPGRADE_PROCESS = fileURLToPath(new URL('upgrade-process.ts', import.meta.url))
 const TAGS = journalIn(PRESENT).entries.map(({ tag }) => tag)
 const FIRST_PENDING = TAGS[1] ?? ''
 
@@ -32,11 +32,11 @@ const HUGE_BYTES = 60_000_000
 interface Older {
   path: string
   folder: string
-  /** The path of the copy of the upgrade to the current version. */
+  /** The path of the copy that an upgrade to the current version makes. */
   copy: string
 }
 
-/** A database of the first version ever, closed, with rows in tables that hang on each other and `bytes` of text. */
+/** A closed database of the very first version, with rows that refer to each other and `bytes` of text. */
 function olderDatabase(bytes = 0, mode = 0o600): Older {
   const folder = newFolder()
   const path = join(folder, 'parley.db')
@@ -66,7 +66,7 @@ function fill(db: Sqlite, bytes: number): void {
   })()
 }
 
-/** Everything that is in a database, as one value: the schema and every row of every table. */
+/** The whole content of a database as one value: the schema and every row of every table. */
 function contentOf(path: string): Record<string, string> {
   const db = new Database(path, { readonly: true })
   const objects = db.prepare('SELECT type, name, sql FROM sqlite_master ORDER BY 1, 2').all() as {
@@ -87,7 +87,7 @@ function contentOf(path: string): Record<string, string> {
   return content
 }
 
-/** The rows of an older version's tables alone, in those columns that it had. */
+/** Only the tables and columns that the older version had. */
 function rowsOf(path: string, columnsFrom: string): Record<string, unknown[]> {
   const db = new Database(path, { readonly: true })
   const rows: Record<string, unknown[]> = {}
@@ -234,12 +234,12 @@ describe('the copy before an upgrade', () => {
     expectPresent(path)
   })
 
-  test('a copy that cannot be finished, as on a disk that fills meanwhile, leaves no file', async () => {
+  test('a copy that fails, for example because the disk fills, leaves no file', async () => {
     const { path, folder } = olderDatabase(LARGE_BYTES)
     const before = contentOf(path)
     const limited = spawn(
       'sh',
-      ['-c', 'ulimit -f 8000; exec "$0" "$@"', process.execPath, ...upgrading(path, folder)],
+      ['-c', 'ulimit -f 8000; exec "$0" "$@"', process.execPath, ...upgradeCommand(path, folder)],
       {
         stdio: 'ignore',
       },
@@ -252,13 +252,13 @@ describe('the copy before an upgrade', () => {
   })
 })
 
-/** Arguments of a process that upgrades to the present, or to a copy of it made in a folder. */
-function upgrading(path: string, migrations: string): string[] {
-  return ['--import', 'tsx', UPGRADING, path, existsSync(`${migrations}/meta`) ? migrations : PRESENT]
+/** Arguments of a process that upgrades to the current migrations, or to those in a folder. */
+function upgradeCommand(path: string, migrations: string): string[] {
+  return ['--import', 'tsx', UPGRADE_PROCESS, path, existsSync(`${migrations}/meta`) ? migrations : PRESENT]
 }
 
 function startUpgrade(path: string, migrations: string = PRESENT): ChildProcess {
-  const child = spawn(process.execPath, upgrading(path, migrations), {
+  const child = spawn(process.execPath, upgradeCommand(path, migrations), {
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   onTestFinished(() => {
@@ -267,7 +267,7 @@ function startUpgrade(path: string, migrations: string = PRESENT): ChildProcess 
   return child
 }
 
-/** Upgrades in a separate process that is killed once its copy has started; returns whether that was in time. */
+/** Upgrades in a separate process that is killed once its copy has started. Returns whether the kill was in time. */
 async function killWhileCopying(path: string, part: string): Promise<boolean> {
   const child = startUpgrade(path)
   const exit = once(child, 'exit')
@@ -395,7 +395,7 @@ describe('a migration', () => {
   })
 })
 
-test('a database that its group may read stays so through an upgrade', () => {
+test('a database stays readable for its group after an upgrade', () => {
   const { path } = olderDatabase(LARGE_BYTES)
   chmodSync(path, 0o640)
   upgraded(path)

@@ -5,7 +5,7 @@ import { EXIT_STATUS } from '../../src/errors.ts'
 import { type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
 import type { World } from '../../src/simulator/world/world.ts'
 import { parley } from '../cli/parley.ts'
-import { type Place, placeFor, serveWorkspace } from '../doctor/served.ts'
+import { type Place, placeFor, serveWorkspace } from '../doctor/api-server.ts'
 
 interface Cost {
   requests: number

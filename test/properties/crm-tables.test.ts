@@ -140,7 +140,7 @@ const step = fc.oneof(
       values: unique(fc.tuple(name, value), ([key]) => key.toWellFormed()),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('withdraw' as const), object, id }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), object, id }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('retire' as const), object }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('purge' as const) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('one more batch' as const) }) },
@@ -163,7 +163,7 @@ async function take(store: TemporaryStore, each: Step, now: string): Promise<voi
     const members = each.values.map(([key, json]) => `${JSON.stringify(key)}:${json}`)
     const fields = decodeJson(`{${members.join(',')}}`).value
     store.put('crm_records', [{ id: each.id, object: each.object, fields }], { requested: each.object, now })
-  } else if (each.kind === 'withdraw') {
+  } else if (each.kind === 'delete') {
     store.atomically(() => store.tombstone('crm_records', [[each.object, each.id]], now))
   } else if (each.kind === 'retire') {
     store.atomically(() => store.tombstone('crm_objects', [[each.object]], now))

@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ResourceError } from '../../src/errors.ts'
-import { jsonLine, jsonPage, safeLines, safeText, singleLine } from '../../src/harmless.ts'
 import { createLog } from '../../src/log.ts'
+import { jsonLine, jsonPage, safeLines, safeText, singleLine } from '../../src/safe-text.ts'
 import { indentedNote, table } from '../../src/terminal/table.ts'
 import { wrapText } from '../../src/terminal/wording.ts'
 import { emptyFolder, parley } from '../cli/parley.ts'
@@ -31,9 +31,9 @@ const hostile = fc
   .map(parts => parts.join(''))
 
 const WAYS: Readonly<Record<string, (text: string) => readonly string[]>> = {
-  harmless: text => [safeText(text)],
-  harmlessLines: text => safeLines(text).split('\n'),
-  onOneLine: text => [singleLine(text)],
+  safeText: text => [safeText(text)],
+  safeLines: text => safeLines(text).split('\n'),
+  singleLine: text => [singleLine(text)],
   jsonLine: text => jsonLine({ [text]: text }).split('\n'),
   jsonPage: text => jsonPage({ [text]: [text] }).split('\n'),
   'a wrapped sentence': text => wrapText(text, 40),

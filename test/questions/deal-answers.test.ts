@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { putTranscript } from '../store/marked-world.ts'
 import { build } from '../store/searchable.ts'
+import { putTranscript } from '../store/unique-texts.ts'
 import { questionFiles, withParameters } from './question-file.ts'
 import { only, type SmallWorkspace, smallWorkspace } from './small-workspace.ts'
 

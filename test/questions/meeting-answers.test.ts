@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { putTranscript } from '../store/marked-world.ts'
 import { build } from '../store/searchable.ts'
+import { putTranscript } from '../store/unique-texts.ts'
 import { only, type SmallWorkspace, smallWorkspace } from './small-workspace.ts'
 
 const YEAR = { since: "'2025-01-01'", until: "'2026-01-01'" }

@@ -13,7 +13,7 @@ import {
   RESOURCES,
   SYNC_TABLES,
   VIEWS,
-} from './promised.ts'
+} from './contract.ts'
 
 const UNDERSCORED = ['_first_seen_at', '_synced_at', '_changed_at', '_deleted_at', '_extra']
 const ALL_TABLES = { ...ENTITY_TABLES, ...CHILD_TABLES, ...LIST_TABLES }

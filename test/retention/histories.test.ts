@@ -11,7 +11,7 @@ const days = (count: number): Happening => ({ kind: 'time', hours: count * 24 })
 
 const happening = fc.oneof<[fc.WeightedArbitrary<Happening>, ...fc.WeightedArbitrary<Happening>[]]>(
   { weight: 3, arbitrary: fc.constant({ kind: 'read' }) },
-  { weight: 3, arbitrary: fc.nat({ max: 4 }).map(which => ({ kind: 'withdraw', which })) },
+  { weight: 3, arbitrary: fc.nat({ max: 4 }).map(which => ({ kind: 'delete', which })) },
   { weight: 3, arbitrary: fc.constantFrom(20, 30, 100, 400, 800).map(hours => ({ kind: 'time', hours })) },
   { weight: 2, arbitrary: fc.constantFrom(...OFFSETS).map(offsetMs => ({ kind: 'clock', offsetMs })) },
   { weight: 1, arbitrary: fc.boolean().map(answers => ({ kind: 'api', answers })) },
@@ -29,27 +29,27 @@ const END: readonly Happening[] = [
 
 const clock = (offsetMs: number): Happening => ({ kind: 'clock', offsetMs })
 const read: Happening = { kind: 'read' }
-const withdraw: Happening = { kind: 'withdraw', which: 0 }
+const deletion: Happening = { kind: 'delete', which: 0 }
 const snapshot: Happening = { kind: 'snapshot', isCutShort: false }
 
 /** Histories that random ones might miss. */
 const EXAMPLES: readonly Happening[][] = [
   // The maintenance that purges is killed between any two of its steps.
-  ...[1, 2, 3, 4, 5, 6].map(step => [read, night(), withdraw, snapshot, days(31), night(step)]),
+  ...[1, 2, 3, 4, 5, 6].map(step => [read, night(), deletion, snapshot, days(31), night(step)]),
   // One maintenance under a clock ahead, or while the API does not answer.
-  [read, snapshot, night(), withdraw, days(5), clock(40 * DAY_MS), night(), clock(0), days(1), night()],
-  [read, night(), withdraw, clock(3650 * DAY_MS), { kind: 'api', answers: false }, night()],
+  [read, snapshot, night(), deletion, days(5), clock(40 * DAY_MS), night(), clock(0), days(1), night()],
+  [read, night(), deletion, clock(3650 * DAY_MS), { kind: 'api', answers: false }, night()],
   // Rows are deleted and copied under a clock ahead or behind.
-  [read, night(), clock(3650 * DAY_MS), snapshot, withdraw, clock(0), days(1), night()],
-  [read, night(), clock(-3650 * DAY_MS), snapshot, withdraw, clock(0), days(1), night()],
+  [read, night(), clock(3650 * DAY_MS), snapshot, deletion, clock(0), days(1), night()],
+  [read, night(), clock(-3650 * DAY_MS), snapshot, deletion, clock(0), days(1), night()],
   // The history starts under a clock behind, which is then set right.
-  [clock(-40 * DAY_MS), read, snapshot, withdraw, night(), clock(0), snapshot, night(), days(5), night()],
+  [clock(-40 * DAY_MS), read, snapshot, deletion, night(), clock(0), snapshot, night(), days(5), night()],
   // A shared folder, and later a separate one.
-  [read, { kind: 'folder', isOwn: false }, snapshot, night(), { kind: 'folder', isOwn: true }, withdraw],
+  [read, { kind: 'folder', isOwn: false }, snapshot, night(), { kind: 'folder', isOwn: true }, deletion],
   // The last snapshot contains what is purged afterwards.
-  [read, snapshot, night(), withdraw],
-  [read, withdraw, clock(40 * DAY_MS), snapshot],
-  [read, { kind: 'snapshot', isCutShort: true }, withdraw],
+  [read, snapshot, night(), deletion],
+  [read, deletion, clock(40 * DAY_MS), snapshot],
+  [read, { kind: 'snapshot', isCutShort: true }, deletion],
 ]
 
 test('purged content is in no byte in the end, and nothing else is destroyed, whatever maintenance, kills and wrong clocks there were', async () => {

@@ -17,6 +17,7 @@ import { noteSnapshotFolder } from '../../src/retention/old-copies.ts'
 import { writeWholeCopy } from '../../src/store/file/whole-copy.ts'
 import { ownerOf } from '../../src/store/snapshot/copy-owner.ts'
 import type { OpenStore } from '../../src/store/store.ts'
+import { newFolder, openAt, temporaryStore, withShortcuts } from '../store/temporary-store.ts'
 import {
   createMarker,
   isContentAt,
@@ -24,13 +25,12 @@ import {
   markedWorld,
   markersIn,
   storedMarkers,
-} from '../store/marked-world.ts'
-import { newFolder, openAt, temporaryStore, withShortcuts } from '../store/temporary-store.ts'
+} from '../store/unique-texts.ts'
 
 /** The events of a warehouse. Offsets are those of this machine's clock from the true time. */
 export type Happening =
   | { kind: 'read' }
-  | { kind: 'withdraw'; which: number }
+  | { kind: 'delete'; which: number }
   | { kind: 'time'; hours: number }
   | { kind: 'clock'; offsetMs: number }
   | { kind: 'api'; answers: boolean }
@@ -42,7 +42,7 @@ export type Happening =
 interface Reading {
   rows: readonly MarkedRow[]
   markers: readonly string[]
-  withdrawn: Aged | undefined
+  deletion: Aged | undefined
 }
 
 /** An item with an age, and by how much parley may overestimate that age. */
@@ -148,13 +148,13 @@ export async function startHistory() {
         readings.push({
           rows: world.rows.filter(({ table }) => !SINGLE.test(table)),
           markers,
-          withdrawn: undefined,
+          deletion: undefined,
         })
       },
-      async withdraw({ which }) {
+      async delete({ which }) {
         const reading = readings[which % Math.max(readings.length, 1)]
-        if (!reading || reading.withdrawn) return
-        reading.withdrawn = agedNow()
+        if (!reading || reading.deletion) return
+        reading.deletion = agedNow()
         const now = isoInstant(clock.now())
         await store.transaction(() => {
           for (const { table, key } of reading.rows) store.tombstone(table, [key], now)
@@ -193,7 +193,7 @@ export async function startHistory() {
     /** Losses that should not be, each as a sentence. */
     losses(): string[] {
       const stored = new Set(storedMarkers(withShortcuts(store, folder, path)).map(({ marker }) => marker))
-      const kept = readings.filter(({ withdrawn }) => !withdrawn || isYoung(withdrawn))
+      const kept = readings.filter(({ deletion }) => !deletion || isYoung(deletion))
       return [
         ...kept.flatMap(({ markers }) =>
           markers.filter(marker => !stored.has(marker)).map(one => `${one} was purged`),
@@ -213,7 +213,7 @@ export async function startHistory() {
       const left = files
         .filter(file => !foreign.paths.has(file))
         .map(file => [file, markersIn(readFileSync(file, 'latin1'))] as const)
-      const gone = readings.filter(({ withdrawn }) => withdrawn).flatMap(({ markers }) => markers)
+      const gone = readings.filter(({ deletion }) => deletion).flatMap(({ markers }) => markers)
       return left.flatMap(([file, markers]) =>
         gone.filter(marker => markers.has(marker)).map(marker => `${marker} in ${file}`),
       )

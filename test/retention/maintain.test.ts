@@ -13,7 +13,7 @@ import {
 import { rebuildOnDisk } from '../../src/store/maintenance/rebuild.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
-import { owners } from '../store/kept-copies.ts'
+import { owners } from '../store/snapshot-copies.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 
 const REBUILD_PROGRAM = new URL('../../dist/store/maintenance/rebuild-worker.js', import.meta.url)

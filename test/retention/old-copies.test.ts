@@ -12,8 +12,8 @@ import { describe, expect, test } from 'vitest'
 import { createLog } from '../../src/log.ts'
 import { removeOldCopies } from '../../src/retention/old-copies.ts'
 import { META } from '../../src/store/sync/meta.ts'
-import { owners, putCopies } from '../store/kept-copies.ts'
 import { asNobody } from '../store/other-user.ts'
+import { owners, putCopies } from '../store/snapshot-copies.ts'
 import { newFolder, temporaryStore } from '../store/temporary-store.ts'
 
 const NOW = Date.parse('2026-03-04T03:17:00.000Z')
@@ -84,8 +84,8 @@ describe('old copies of the warehouse', () => {
     }
     utimesSync(join(folder, keptNames[1] ?? ''), NOW / 1000, NOW / 1000)
     await remove()
-    const beside = readdirSync(folder).filter(one => /-before-.*Z(-wal)?$|\.part$/.test(one))
-    expect(beside).toEqual([keptNames[1]])
+    const left = readdirSync(folder).filter(one => /-before-.*Z(-wal)?$|\.part$/.test(one))
+    expect(left).toEqual([keptNames[1]])
   })
 
   test('no copy is removed while purging is turned off', async () => {

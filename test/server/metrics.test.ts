@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createMetrics, type MetricSources, type Metrics } from '../../src/server/metrics.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
-import { NO_SOURCES } from './started.ts'
+import { NO_SOURCES } from './status-server.ts'
 
 function metricsOf(sources: Partial<MetricSources> = {}, clock = systemClock()) {
   const metrics = createMetrics({ clock, sources: { ...NO_SOURCES, ...sources } })

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
-import { type AskOptions, askAt, freePath, SECRET, type Started, start } from './started.ts'
+import { type AskOptions, askAt, freePath, SECRET, type Started, start } from './status-server.ts'
 
 const JSON_BODY = { 'content-type': 'application/json' }
 const EVENT = JSON.stringify({ type: 'meeting.completed.beta', data: { meeting_id: 'm1' } })
@@ -133,7 +133,7 @@ describe('a webhook', () => {
     ['a wrong one in the path', '/nudge/wrong', {}],
     ['an empty one', '/nudge/', { 'x-nudge-secret': '' }],
     [
-      'a wrong header beside the right path',
+      'a wrong header with the right path',
       `/nudge/${encodeURIComponent(SECRET)}`,
       { 'x-nudge-secret': 'wrong' },
     ],

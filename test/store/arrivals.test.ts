@@ -14,7 +14,7 @@ const SECOND = 1000
 const DAY = 86_400 * SECOND
 const YEARS = 365 * DAY
 
-/** The smallest lag such that so large a share of all is no longer. */
+/** The smallest lag that at least this share of all lags does not exceed. */
 function exactQuantile(lags: readonly number[], share: number): number {
   const ordered = [...lags].sort((a, b) => a - b)
   return ordered[Math.ceil(share * ordered.length) - 1] ?? 0
@@ -30,7 +30,7 @@ function bucketsOf(lags: readonly number[]): LagBucket[] {
   return [...buckets.values()]
 }
 
-/** From a second to 30 years, as often short as long. */
+/** From a second to 30 years; short and long lags are equally frequent. */
 const lag = fc
   .double({ min: Math.log(SECOND), max: Math.log(30 * YEARS), noNaN: true })
   .map(exponent => Math.round(Math.exp(exponent)))

@@ -11,7 +11,7 @@ import { temporaryStore } from './temporary-store.ts'
 
 const OTHER = fileURLToPath(new URL('other-writer.ts', import.meta.url))
 
-/** Has another program hold the write lock for so long, with such pauses between. */
+/** Starts another program that holds the write lock again and again, with pauses between. */
 async function busyWith(path: string, holdMs: number, pauseMs: number): Promise<void> {
   const child = spawn(process.execPath, ['--import', 'tsx', OTHER, path, `${holdMs}`, `${pauseMs}`], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -69,7 +69,7 @@ describe('an attempt at a transaction', () => {
     expect(await store.waitUntilFree()).toBe(false)
   })
 
-  test('an attempt that reads first and then writes is not refused for an earlier write of another program', () => {
+  test('an attempt that reads and then writes does not fail because another program wrote before it', () => {
     const store = temporaryStore()
     const other = new Database(store.path, { timeout: 0 })
     onTestFinished(() => {
@@ -77,7 +77,7 @@ describe('an attempt at a transaction', () => {
     })
     const done = store.attempt(() => {
       store.column('SELECT count(*) FROM sync_meta')
-      // It can only come before or after.
+      // The other program can only write before the attempt or after it.
       expect(() => other.exec("INSERT INTO sync_meta VALUES ('other', '1')")).toThrow('locked')
       store.state.setMeta('x', 'written')
       return 'all'
@@ -85,7 +85,7 @@ describe('an attempt at a transaction', () => {
     expect(done).toEqual({ value: 'all' })
   })
 
-  test('an attempt inside a transaction is a part of it', async () => {
+  test('an attempt inside a transaction is part of that transaction', async () => {
     const store = temporaryStore()
     const failed = store.transaction(() => {
       store.attempt(() => store.state.setMeta('x', 'written'))

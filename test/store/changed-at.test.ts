@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { TextResult } from '../../src/store/rows/message-merge.ts'
-import { putTranscript } from './marked-world.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
+import { putTranscript } from './unique-texts.ts'
 
-/** `_changed_at` moves when a value was replaced or removed; a completion of the row does not move it. */
+/** `_changed_at` moves when a value is replaced or removed. It stays when a row is only completed. */
 
 const [FIRST, LATER, LATEST] = [
   '2026-01-01T00:00:00.000Z',
@@ -159,7 +159,7 @@ describe('the last change of an e-mail', () => {
     ['its text is another', store => read(store, 'a', { state: 'present', text: 'two' }, LATER)],
     ['its text has gone', store => read(store, 'a', { state: 'gone' }, LATER)],
     [
-      'the copy that it was made of is withdrawn, and the other one says something else',
+      'the copy that it was merged from is deleted, and the other copy differs',
       store => {
         put(store, FIRST, copy('b', { subject: 'Other' }))
         store.atomically(() => store.tombstone('message_copies', [['a']], LATER))
@@ -176,7 +176,7 @@ describe('the last change of an e-mail', () => {
     })
   })
 
-  test('an e-mail moves _synced_at when only its participants differ', () => {
+  test('an e-mail with changed participants only has a new _synced_at', () => {
     const store = temporaryStore()
     put(store, FIRST, copy('a', { participants: [] }))
     put(store, LATER, copy('a'))

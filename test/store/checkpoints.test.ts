@@ -18,7 +18,7 @@ import { openWarehouse } from '../../src/store/warehouse.ts'
 import { newFolder, temporaryStore } from './temporary-store.ts'
 
 const PAGES = 200
-/** Threads run compiled programs only. */
+/** Threads can only run compiled programs. */
 const PROGRAM = new URL('../../dist/store/maintenance/checkpoint-worker.js', import.meta.url)
 const PAGE_BYTES = 4096 + 24
 
@@ -85,7 +85,7 @@ const program = (source: string) => new URL(`data:text/javascript,${encodeURICom
 
 const PARENT = "import { parentPort, workerData } from 'node:worker_threads';"
 
-/** Threads that are of no use. */
+/** Threads that fail in several ways. */
 const BROKEN: Readonly<Record<string, URL>> = {
   'is not there': new URL('file:///nowhere/checkpoint-worker.js'),
   'fails at its start': program('throw new Error("no memory")'),
@@ -98,7 +98,7 @@ describe('the WAL while rows are written', () => {
     const writer = writerAt()
     expect(writer.db.pragma('wal_autocheckpoint', { simple: true })).toBe(0)
     for (let turn = 0; turn < 500; turn += 1) await writer.add(100)
-    // One transaction more than makes it due, and the pages of its tree.
+    // One transaction more than the number that makes a checkpoint due, and the pages of the table's tree.
     expect(writer.walPages()).toBeLessThan(PAGES + 30)
     expect(writer.rowsFound()).toBe(50_000)
   })
@@ -187,7 +187,7 @@ describe('a checkpoint in its thread', () => {
 describe('a rebuild of the whole file', () => {
   const freePages = ({ db }: Writer) => db.pragma('freelist_count', { simple: true })
 
-  /** With pages that are free. */
+  /** A database with free pages. */
   async function worn(options: CheckpointOptions = {}): Promise<Writer> {
     const writer = writerAt({ pages: 1_000_000, ...options })
     await writer.add(1000)
@@ -196,7 +196,7 @@ describe('a rebuild of the whole file', () => {
     return writer
   }
 
-  /** Done after the next commit. */
+  /** Rebuilds the file after the next commit. */
   async function rebuilt({ checkpoints, add }: Writer): Promise<boolean> {
     const done = checkpoints.schedule('rebuild')
     await add(1)
@@ -280,7 +280,7 @@ describe('closing with a checkpoint', () => {
   test('closing in the middle of a checkpoint leaves an intact file', async () => {
     for (let turn = 0; turn < 5; turn += 1) {
       const writer = writerAt({ pages: 1_000_000 })
-      // The first starts the thread, so that the second finds it ready.
+      // The first checkpoint starts the thread, so that the second finds it ready.
       await writer.checkpoints.run()
       await writer.add(turn * 2000)
       const running = writer.checkpoints.run()

@@ -8,7 +8,7 @@ const open = (path: string, crmTables: boolean) =>
 
 const FIELDS = [{ name: 'name', label: 'Name', type: 'TEXT' }]
 
-/** Everything that speaks of a typed table. */
+/** Everything that mentions a typed table. */
 const TRACES = `SELECT name FROM sqlite_master WHERE name LIKE '%crm_deal%' OR name GLOB 'sync_crm*'
   UNION ALL SELECT table_name FROM crm_objects WHERE table_name IS NOT NULL
   UNION ALL SELECT column_name FROM crm_fields WHERE column_name IS NOT NULL

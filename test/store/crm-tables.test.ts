@@ -294,7 +294,7 @@ describe('a typed table when the metadata changes', () => {
 })
 
 describe('the names in typed tables', () => {
-  test('names that are taken, or equal except for case, get a number', async () => {
+  test('a name that is taken, or differs from another in case only, gets a number', async () => {
     const store = temporaryStore()
     store.db.exec('CREATE VIEW live_crm_visit AS SELECT 1')
     const objects = ['records', 'Fields', 'order', 'ORDER', 'visit', 'x"; drop table members; --', '契約書']
@@ -377,7 +377,7 @@ describe('a typed table that cannot be kept', () => {
     ['name', 'ALTER TABLE crm_deal RENAME TO theirs'],
     ['table that is called as ours', 'CREATE TABLE sync_crm_next (x)'],
   ])(
-    'an analyst’s %s in the way fails no sync, and the table is right after the next start',
+    'an analyst’s %s with the name of the table fails no sync, and the table is right after the next start',
     async (_, sql) => {
       const store = await deals(many(3))
       store.db.exec(sql)
@@ -508,7 +508,7 @@ function opened(path: string, store: OpenStore = openAt(path)): TemporaryStore {
   return withShortcuts(store, path, path)
 }
 
-/** A clock by which each batch has always lasted long enough. */
+/** A clock by which every batch has used up its time. */
 function slowStore(): TemporaryStore {
   let elapsed = 0
   return storeWith(() => {

@@ -31,8 +31,8 @@ async function dealsWith(field: string, target: string | null = 'stage'): Promis
   putRecord(store, 'deal', 'moved', { [field]: 'unknown' }, 9)
   putRecord(store, 'deal', 'stayed', { [field]: 'first' }, 3)
   putRecord(store, 'deal', 'none', { name: 'none' }, 3)
-  putRecord(store, 'deal', 'withdrawn', { [field]: 'first' }, 3)
-  store.atomically(() => store.tombstone('crm_records', [['deal', 'withdrawn']], DAY(4)))
+  putRecord(store, 'deal', 'deleted', { [field]: 'first' }, 3)
+  store.atomically(() => store.tombstone('crm_records', [['deal', 'deleted']], DAY(4)))
   await store.crmTables.finish()
   return store
 }

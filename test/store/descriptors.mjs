@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import promises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 
-/** Preloaded into the built program: notes each path of which Node, and not SQLite, opens a descriptor. */
+/** Preloaded into the built program. Records each path of which Node, and not SQLite, opens a descriptor. */
 
 const { writeSync } = fs
 const notes = fs.openSync(process.env.OPENED, 'a')
@@ -12,7 +12,7 @@ const watch = (owner, names) => {
   for (const name of names) {
     const original = owner[name]
     owner[name] = function watched(path, ...rest) {
-      // A descriptor that is open already is no path.
+      // The argument may be a descriptor that is already open.
       if (typeof path !== 'number') note(path)
       if (/^(copyFile|cp)/.test(name)) note(rest[0])
       return original.call(this, path, ...rest)

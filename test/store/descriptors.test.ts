@@ -12,7 +12,7 @@ const WATCH = fileURLToPath(new URL('descriptors.mjs', import.meta.url))
 const isOfDatabase = (path: string, file: string): boolean =>
   ['', '-wal', '-shm', '-lock'].some(suffix => basename(path) === `${basename(file)}${suffix}`)
 
-/** A place whose programs note every path that Node opens for them. */
+/** A place in which programs record every path that Node opens. */
 async function watched(context: Parameters<typeof workspace>[0]) {
   const place = placeFor(await workspace(context))
   const opened = join(emptyFolder(), 'opened')
@@ -40,7 +40,7 @@ test('no command opens a descriptor of the database, its -wal, -shm or -lock out
     expect([command, status, status === 0 ? '' : stderr]).toEqual([command, 0, ''])
   }
   const paths = place.paths()
-  // The method works: it sees the program read its own manifest, and export files.
+  // The recording works: it has the program's own package.json and the exported files.
   expect(paths.some(path => path.endsWith('package.json'))).toBe(true)
   expect(paths.some(path => path.includes('lake'))).toBe(true)
   expect(paths.filter(path => isOfDatabase(path, place.file))).toEqual([])

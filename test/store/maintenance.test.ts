@@ -22,7 +22,7 @@ function readerOf({ path }: TemporaryStore): Sqlite {
   return reader
 }
 
-/** Holds a snapshot until it is let go. */
+/** Holds a snapshot until the returned function is called. */
 function holdSnapshot(reader: Sqlite): () => void {
   reader.exec('BEGIN')
   reader.prepare('SELECT count(*) FROM sync_meta').get()
@@ -31,7 +31,7 @@ function holdSnapshot(reader: Sqlite): () => void {
   }
 }
 
-/** Commits as many bytes in transactions of a page's size. */
+/** Commits about this number of bytes, in transactions as large as that of a page. */
 function write(store: TemporaryStore, bytes: number): void {
   const put = store.db.prepare(
     "INSERT INTO sync_meta VALUES ('x' || hex(randomblob(8)), hex(randomblob(100000)))",
@@ -304,7 +304,7 @@ test('a join on a computed column returns all rows to the sqlite3 program, whate
     'message_copies',
     numbers.map(index => ({ id: `c${index}`, header_message_id: `h${index}` })),
   )
-  // As a person may run it, and as an earlier version has left it.
+  // A person may have run it, or an earlier version.
   store.db.exec('ANALYZE')
   maintained(store).optimize()
   const sql = `SELECT count(*) FROM members CROSS JOIN messages e

@@ -34,7 +34,7 @@ function refusalOf(open: () => unknown): StopError {
   throw new Error('it was opened')
 }
 
-const HOLDER = fileURLToPath(new URL('holder.ts', import.meta.url))
+const HOLDER = fileURLToPath(new URL('lock-holder.ts', import.meta.url))
 
 interface Holder {
   process: ChildProcess
@@ -102,7 +102,7 @@ describe('the locks of the writer', () => {
     const store = openAt(path)
     reader.close()
     store.state.setMeta('x', 'first')
-    // A program that believed itself the last one would delete the WAL, and every later commit with it.
+    // A program that finds no other locks would delete the WAL, and every later commit with it.
     expect(visit(path)).toBe('first')
     store.state.setMeta('x', 'second')
     expect(visit(path)).toBe('second')
@@ -116,7 +116,7 @@ describe('the locks of the writer', () => {
     const modeOfLock = () => statSync(`${path}-lock`).mode & 0o777
     openAt(path, 0o640).close()
     expect(modeOfLock()).toBe(0o640)
-    // As an earlier version made it.
+    // The file as an earlier version made it.
     chmodSync(`${path}-lock`, 0o644)
     openAt(path, 0o600).close()
     expect(modeOfLock()).toBe(0o600)
@@ -261,7 +261,7 @@ describe('the files of a warehouse', () => {
     const script = `process.setgid(65534); process.setuid(65534)
       const db = new (require('${sqlite}'))('${path}', { readonly: true })
       console.log(db.prepare("SELECT value FROM sync_meta WHERE key = 'x'").pluck().get())`
-    // The native module is loaded before the rights are given up, in case its folder is not open to all.
+    // Loads the native module before dropping the permissions, since other users may not be able to read its folder.
     const child = spawn(process.execPath, ['-e', `new (require('${sqlite}'))(':memory:').close(); ${script}`])
     let said = ''
     child.stdout.on('data', chunk => {

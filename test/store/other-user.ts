@@ -26,14 +26,14 @@ export function giveToNobody(path: string): void {
   if (isRoot) chownSync(path, NOBODY, NOBODY)
 }
 
-/** Lets everybody enter and read the folder of a warehouse; only its owner writes. */
+/** Lets every user enter and read the folder of a warehouse. Only its owner may write. */
 export function openToReaders(database: string): void {
   chmodSync(dirname(database), 0o755)
 }
 
 const SQLITE = createRequire(import.meta.url).resolve('better-sqlite3')
 
-/** Both load their library while they may, in case its folder is not open to all, and then give up their rights. */
+/** Both load their library before they drop their permissions, since other users may not be able to read its folder. */
 const NODE = `
   const Database = require(${JSON.stringify(SQLITE)})
   new Database(':memory:').close()
@@ -50,7 +50,7 @@ const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear
 
 const drop = isRoot ? 'drop' : 'keep'
 
-/** The programs of analysts, as a command line to which the path and a query are added. */
+/** The programs of analysts, as command lines without the path and the query. */
 export const READERS: Readonly<Record<string, readonly string[]>> = {
   'sqlite3 -readonly': [...(isRoot ? AS_NOBODY : []), 'sqlite3', '-readonly'],
   sqlite3: [...(isRoot ? AS_NOBODY : []), 'sqlite3'],
@@ -92,9 +92,9 @@ const AGAIN = `
 
 /** A process that reads repeatedly. */
 export interface Reading {
-  /** How many answers there have been. */
+  /** The number of answers so far. */
   count(): number
-  /** Ends it; everything that was answered, each answer once. */
+  /** Ends the process. Returns the distinct answers. */
   end(): Promise<string[]>
 }
 
@@ -112,7 +112,7 @@ export async function keepReading(database: string, sql: string, patienceMs: num
     async end() {
       child.kill('SIGKILL')
       await closed
-      // The last line may have been cut.
+      // The last line may be incomplete.
       return [...new Set(lines.slice(0, -1))]
     },
   }

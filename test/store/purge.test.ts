@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { resourceNamed, TABLES } from '../../src/catalog/catalog.ts'
 import { openDatabase } from '../../src/store/database/open.ts'
+import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
 import {
   createMarker,
   isContentAt,
@@ -11,11 +12,10 @@ import {
   putTranscript,
   storedMarkers,
   type World,
-} from './marked-world.ts'
-import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
+} from './unique-texts.ts'
 
 const WRITTEN = '2026-01-01T00:00:00.000Z'
-const WITHDRAWN = '2026-01-10T00:00:00.000Z'
+const DELETED_AT = '2026-01-10T00:00:00.000Z'
 const LATER = '2026-02-10T00:00:00.000Z'
 
 /** Every place where text or JSON of people can be stored and is not purged. */
@@ -30,9 +30,9 @@ function contentPlaces(): string[] {
   )
 }
 
-function withdrawAll(store: TemporaryStore, rows: readonly { table: string; key: string[] }[]): void {
+function deleteAll(store: TemporaryStore, rows: readonly { table: string; key: string[] }[]): void {
   store.db.transaction(() => {
-    for (const { table, key } of rows) store.tombstone(table, [key], WITHDRAWN)
+    for (const { table, key } of rows) store.tombstone(table, [key], DELETED_AT)
   })()
 }
 
@@ -52,9 +52,9 @@ describe('the content of deleted rows', () => {
     const { path, store, worlds } = openWorlds(1)
     const before = storedMarkers(store)
     const filled = new Set(before.map(({ place }) => place))
-    // Else the test would say nothing of the columns that are missing here.
+    // Otherwise the test would not cover the columns that are missing here.
     expect(contentPlaces().filter(place => !filled.has(place))).toEqual([])
-    withdrawAll(store, worlds[0]?.rows ?? [])
+    deleteAll(store, worlds[0]?.rows ?? [])
     const kept = new Set(before.filter(({ place }) => !isContentAt(place)).map(({ marker }) => marker))
     const gone = new Set(before.map(({ marker }) => marker).filter(marker => !kept.has(marker)))
     expect(purge(store).more).toBe(false)
@@ -70,7 +70,7 @@ describe('the content of deleted rows', () => {
     const { path, store, worlds } = openWorlds(60)
     const purged = worlds.filter((_, index) => index % 3 === 0)
     const before = storedMarkers(store)
-    for (const { rows } of purged) withdrawAll(store, rows)
+    for (const { rows } of purged) deleteAll(store, rows)
     purge(store)
     const after = new Set(storedMarkers(store).map(({ marker }) => marker))
     const gone = before.map(({ marker }) => marker).filter(marker => !after.has(marker))
@@ -107,7 +107,7 @@ describe('the content of deleted rows', () => {
     store.put('meetings', [{ meeting_id: 'm', attendees }])
     store.db.exec('ANALYZE')
     expect(store.column('SELECT count(*) > 0 FROM sqlite_stat4')).toEqual([1])
-    store.tombstone('meetings', [['m']], WITHDRAWN)
+    store.tombstone('meetings', [['m']], DELETED_AT)
     purge(store)
     await store.purger.clean({ rebuild: 'none' })
     store.close()
@@ -128,14 +128,14 @@ describe('the content of deleted rows', () => {
   })
 })
 
-test('remains of purged content in SQLite’s files are noted in the same transaction, until each file is clean', async () => {
+test('the purge records in its transaction which files of SQLite still hold content, until each is clean', async () => {
   const { path, store, worlds } = openWorlds(1)
   const remains = () => {
     const { inLog, inFile } = store.purger.remains()
     return { inLog, inFile }
   }
   expect(remains()).toEqual({ inLog: false, inFile: false })
-  withdrawAll(store, worlds[0]?.rows ?? [])
+  deleteAll(store, worlds[0]?.rows ?? [])
   expect(() =>
     store.db.transaction(() => {
       purge(store)
@@ -159,10 +159,10 @@ test('remains of purged content in SQLite’s files are noted in the same transa
 describe('the purge of content', () => {
   test('a row is purged once, in bounded batches, and only after its deletion', () => {
     const { store, worlds } = openHere(1)
-    withdrawAll(store, worlds[0]?.rows ?? [])
+    deleteAll(store, worlds[0]?.rows ?? [])
     const noted = store.column('SELECT count(*) FROM sync_erasures')[0] as number
     expect(noted).toBeGreaterThan(10)
-    expect(purge(store, WITHDRAWN)).toEqual({ purged: 0, more: false })
+    expect(purge(store, DELETED_AT)).toEqual({ purged: 0, more: false })
     expect(purge(store, LATER, 1)).toEqual({ purged: 1, more: true })
     expect(purge(store)).toEqual({ purged: noted - 1, more: false })
     const changes = store.column('SELECT total_changes()')
@@ -173,7 +173,7 @@ describe('the purge of content', () => {
   test('a live row is not purged, whatever was noted about it', () => {
     const store = temporaryStore()
     store.put('members', [{ id: 'a', name: 'x' }], { now: WRITTEN })
-    store.purgeQueue.note('members', ['a'], WITHDRAWN)
+    store.purgeQueue.note('members', ['a'], DELETED_AT)
     expect(purge(store)).toEqual({ purged: 0, more: false })
     expect(store.column('SELECT name FROM members')).toEqual(['x'])
   })
@@ -190,7 +190,7 @@ describe('the purge of content', () => {
     store.tombstone(
       'meetings',
       meetings.map(meeting => [meeting]),
-      WITHDRAWN,
+      DELETED_AT,
     )
     expect(purge(store, LATER, 40)).toEqual({ purged: 2, more: true })
     expect(store.column('SELECT count(*) FROM transcript_entries')).toEqual([60])
@@ -203,7 +203,7 @@ describe('the purge of content', () => {
     const copy = (id: string) => ({ id, header_message_id: 'h', subject: `of ${id}`, received_at: WRITTEN })
     store.put('message_copies', [copy('a'), copy('b')])
     store.merge.applyText('a', { state: 'present', text: 'text of a' }, WRITTEN)
-    store.tombstone('message_copies', [['a']], WITHDRAWN)
+    store.tombstone('message_copies', [['a']], DELETED_AT)
     expect(store.all('SELECT table_name, key FROM sync_erasures')).toEqual([
       { table_name: 'message_copies', key: 'a' },
     ])
@@ -213,7 +213,7 @@ describe('the purge of content', () => {
       { id: 'b', subject: 'of b' },
     ])
     expect(store.all('SELECT subject, text FROM messages')).toEqual([{ subject: 'of b', text: null }])
-    store.tombstone('message_copies', [['b']], WITHDRAWN)
+    store.tombstone('message_copies', [['b']], DELETED_AT)
     expect(store.column('SELECT table_name FROM sync_erasures ORDER BY 1')).toEqual([
       'message_copies',
       'messages',
@@ -224,15 +224,15 @@ describe('the purge of content', () => {
     ])
   })
 
-  test('purging keeps the fact that a record changed and removes the values', () => {
+  test('purging keeps the fact that a record changed, and removes the values', () => {
     const store = temporaryStore()
     const put = (fields: unknown, now: string) =>
       store.put('crm_records', [{ id: 'r', object: 'deal', fields }], { requested: 'deal', now })
     put({ stage: 'a' }, WRITTEN)
     put({ stage: 'b' }, '2026-01-02T00:00:00.000Z')
-    store.tombstone('crm_records', [['deal', 'r']], WITHDRAWN)
+    store.tombstone('crm_records', [['deal', 'r']], DELETED_AT)
     expect(store.all('SELECT table_name, scope, key, withdrawn_at FROM sync_erasures')).toEqual([
-      { table_name: 'crm_records', scope: 'deal', key: 'r', withdrawn_at: WITHDRAWN },
+      { table_name: 'crm_records', scope: 'deal', key: 'r', withdrawn_at: DELETED_AT },
     ])
     purge(store)
     const changes = 'SELECT field, old_value, new_value FROM crm_record_changes'
@@ -261,7 +261,7 @@ describe('a deleted row that comes back', () => {
   test('a row that comes back in time is not purged', () => {
     const { store, worlds } = openHere(1)
     const before = contents(store)
-    withdrawAll(store, worlds[0]?.rows ?? [])
+    deleteAll(store, worlds[0]?.rows ?? [])
     worlds[0]?.write(LATER)
     expect(store.column('SELECT table_name FROM sync_erasures')).toEqual([])
     expect(purge(store, '2027-01-01T00:00:00.000Z')).toEqual({ purged: 0, more: false })
@@ -271,7 +271,7 @@ describe('a deleted row that comes back', () => {
   test('a purged row that comes back has all its content when it is written again', () => {
     const { store, worlds } = openHere(1)
     const before = contents(store)
-    withdrawAll(store, worlds[0]?.rows ?? [])
+    deleteAll(store, worlds[0]?.rows ?? [])
     purge(store)
     expect(contents(store)).not.toEqual(before)
     worlds[0]?.write(LATER)
@@ -285,7 +285,7 @@ describe('a deleted row that comes back', () => {
     const { copy = '', meeting = '', rows = [] } = worlds[0] ?? {}
     store.tasks.add({ feed: 'message_bodies.read', key: copy, dueAt: '2027-01-01T00:00:00.000Z' })
     store.tasks.add({ feed: 'transcripts.read', key: meeting, dueAt: '2027-01-01T00:00:00.000Z' })
-    withdrawAll(store, rows)
+    deleteAll(store, rows)
     purge(store)
     expect(store.column('SELECT key FROM sync_tasks')).toEqual([])
     expect(pending(store)).toEqual({ bodies: [], transcripts: [] })
@@ -297,7 +297,7 @@ describe('a deleted row that comes back', () => {
     const store = temporaryStore()
     const copy = (id: string) => ({ id, header_message_id: 'h', subject: 's', received_at: WRITTEN })
     store.put('message_copies', [copy('a')])
-    store.tombstone('message_copies', [['a']], WITHDRAWN)
+    store.tombstone('message_copies', [['a']], DELETED_AT)
     store.put('message_copies', [copy('b')])
     expect(store.all('SELECT table_name, key FROM sync_erasures')).toEqual([
       { table_name: 'message_copies', key: 'a' },
@@ -308,7 +308,7 @@ describe('a deleted row that comes back', () => {
     const store = temporaryStore()
     const member = { id: 'a', name: 'x' }
     store.put('members', [member], { now: WRITTEN })
-    store.tombstone('members', [['a']], WITHDRAWN)
+    store.tombstone('members', [['a']], DELETED_AT)
     purge(store)
     store.put('members', [member], { now: LATER })
     store.tombstone('members', [['a']], LATER)
@@ -328,7 +328,7 @@ describe('a message that moves to another e-mail', () => {
       received_at: WRITTEN,
     })
     store.put('message_copies', [copy('h')])
-    store.put('message_copies', [copy('other')], { now: WITHDRAWN })
+    store.put('message_copies', [copy('other')], { now: DELETED_AT })
     expect(store.all('SELECT table_name, key FROM sync_erasures')).toEqual([
       { table_name: 'messages', key: 'h' },
     ])
@@ -341,15 +341,15 @@ describe('an answer that arrives late', () => {
   const entry = { speaker_name: 'x', text: 'late' }
   const result = { id: 'late', playbook_name: 'late' }
   const tombstone = (store: TemporaryStore, meeting: string) =>
-    store.tombstone('meetings', [[meeting]], WITHDRAWN)
+    store.tombstone('meetings', [[meeting]], DELETED_AT)
 
   test.each([
     ['tombstoned', tombstone],
     ['withheld', withhold],
-  ])('a late answer brings no transcript and no results to a meeting that is %s', (_state, withdraw) => {
+  ])('a late answer brings no transcript and no results to a meeting that is %s', (_state, change) => {
     const { store, worlds } = openHere(1)
     const meeting = worlds[0]?.meeting ?? ''
-    withdraw(store, meeting)
+    change(store, meeting)
     purge(store)
     expect(putTranscript(store, meeting, [entry])).toBe(false)
     expect(store.put('playbook_results', [result], { requested: meeting })).toEqual([])
@@ -360,11 +360,11 @@ describe('an answer that arrives late', () => {
   test('a late answer brings no text to an e-mail whose copies are all deleted', () => {
     const { store, worlds } = openHere(1)
     const copy = worlds[0]?.copy ?? ''
-    store.tombstone('message_copies', [[copy]], WITHDRAWN)
+    store.tombstone('message_copies', [[copy]], DELETED_AT)
     purge(store)
     store.merge.applyText(copy, { state: 'present', text: 'late' }, LATER)
     expect(store.column('SELECT text FROM messages')).toEqual([null])
-    expect(store.column('SELECT _deleted_at FROM messages')).toEqual([WITHDRAWN])
+    expect(store.column('SELECT _deleted_at FROM messages')).toEqual([DELETED_AT])
   })
 })
 
@@ -396,10 +396,10 @@ function withhold(store: TemporaryStore, meeting: string): void {
   store
     .prepare("UPDATE meetings SET access = 'withheld', transcript_state = 'withheld' WHERE id = ?")
     .run(meeting)
-  store.purgeQueue.note('meetings', [meeting], WITHDRAWN)
+  store.purgeQueue.note('meetings', [meeting], DELETED_AT)
 }
 
-/** Every text of others that is stored, by its place. */
+/** Every stored text of users, by its place. */
 function contents(store: TemporaryStore): string[] {
   return storedMarkers(store)
     .filter(({ place }) => !place.startsWith('crm_record_changes.'))

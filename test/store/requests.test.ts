@@ -11,7 +11,7 @@ const NOW = '2026-01-01T00:00:00.000Z'
 
 const wish = (resource: NewRequest['resource']): NewRequest => ({ kind: 'resync', resource })
 
-/** A clock that stands still, and calls this at every short wait. */
+/** A clock that stands still. It calls the function at every short wait. */
 function clockThat(whileWaiting: () => void, elapsed: () => number = () => 0): Clock {
   return {
     now: () => Date.parse(NOW),
@@ -58,7 +58,7 @@ describe('a request to the writer', () => {
     expect(requests.open().map(({ id }) => id)).toEqual([2])
   })
 
-  test('a request is forgotten some time after it was done, and never before', async () => {
+  test('a request is removed some time after it was done, and never before', async () => {
     const store = temporaryStore()
     const requests = createRequests(store.prepare)
     for (const resource of ['teams', 'members', 'meetings'] as const) {
@@ -70,7 +70,7 @@ describe('a request to the writer', () => {
     expect(store.column('SELECT resource FROM sync_requests')).toEqual(['members', 'meetings'])
   })
 
-  test('a request of a newer version that is not understood is left to that version', () => {
+  test('an unknown request of a newer version is left to that version', () => {
     const store = temporaryStore()
     store.db.exec(
       `INSERT INTO sync_requests (kind, resource, asked_at)
@@ -112,7 +112,7 @@ describe('the writer of the warehouse', () => {
     expect(readRequests(store.db)).toHaveLength(1)
   })
 
-  test('a writer that never pauses is waited for for 10 s, and then the request ends with 75', async () => {
+  test('a request waits 10 s for a writer that never pauses, and then ends with 75', async () => {
     const store = temporaryStore()
     store.db.exec('BEGIN IMMEDIATE')
     let waited = 0

@@ -8,7 +8,7 @@ const OCCURRED = { table: 'activities', time: 'occurred_at' }
 
 const activity = (id: string, second: number) => ({ id, occurred_at: at(second), links: [] })
 
-test('rows of a span that no request covers are live, known long enough, and not among the missing', () => {
+test('the rows of a span that need a single read are live, were stored before it, and have no task yet', () => {
   const store = temporaryStore()
   const rows = ['before', 'first', 'asked', 'left-out', 'deleted', 'x', 'last', 'after'].map((id, index) =>
     activity(id, [0, 1, 2, 2, 2, 2, 3, 4][index] ?? 0),

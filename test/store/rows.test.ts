@@ -159,7 +159,7 @@ describe('a child that cannot be stored', () => {
 describe('fields without a column', () => {
   const message = { id: 'a', header_message_id: 'h', received_at: FIRST, participants: [] }
 
-  /** The fields of the one message, after these answers. */
+  /** The fields of the single message after these answers. */
   function extraAfter(
     store: TemporaryStore,
     answers: readonly (readonly ['list' | 'single', object])[],
@@ -248,7 +248,7 @@ describe('fields without a column', () => {
     second.close()
   })
 
-  test('fields that a rolled-back transaction noted are noted again', async () => {
+  test('fields that a rolled-back transaction recorded are recorded again', async () => {
     const store = temporaryStore()
     const failed = store.transaction(() => {
       extraAfter(store, [['list', { a: 1 }]])
@@ -358,7 +358,7 @@ describe('tombstones of related rows', () => {
     expect(store.column('SELECT id FROM live_crm_records')).toEqual(['c2'])
   })
 
-  test('a deleted copy makes its e-mail be merged again, and the last copy deletes it', () => {
+  test('the e-mail of a deleted copy is merged again, and deleted with its last copy', () => {
     const store = temporaryStore()
     const copy = (id: string, subject: string) => ({
       id,
@@ -441,7 +441,7 @@ describe('the changes of records', () => {
     expect(store.column('SELECT field FROM crm_record_changes')).toEqual(['b'])
   })
 
-  test('changes only grow, also two within one millisecond', () => {
+  test('no change overwrites an earlier one, even within one millisecond', () => {
     const store = temporaryStore()
     for (const b of [1, 2, 3]) store.put('crm_records', [record({ b })], { requested: 'deal', now: FIRST })
     const told = store.all('SELECT old_value, new_value FROM crm_record_changes ORDER BY observed_at')

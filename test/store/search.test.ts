@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { statementCache } from '../../src/store/database/statements.ts'
 import { SEARCH_INDICES } from '../../src/store/search/schema.ts'
-import { createSearch } from '../../src/store/search/search.ts'
+import { createSearchIndices } from '../../src/store/search/search.ts'
 import { openWarehouse } from '../../src/store/warehouse.ts'
 import { migrationsWith } from '../migrations/older-version.ts'
 import { advance, ask, build, found, NOW, putMeeting, putMessage, say } from './searchable.ts'
@@ -35,7 +35,7 @@ function putOne(store: TemporaryStore, letter: string, word: string): void {
   })
 }
 
-/** Texts so long that a few of them are a piece. */
+/** Texts so long that a few of them fill a batch. */
 const MUCH = ' and more'.repeat(60)
 
 const KINDS_OF_ONE = [
@@ -57,7 +57,7 @@ const kindsFound = (store: TemporaryStore, typed: string) =>
 const objects = (store: TemporaryStore) =>
   store.column("SELECT name FROM sqlite_master WHERE name LIKE 'search%' ORDER BY 1")
 
-/** How often each row is in an index with a run of three signs. */
+/** The row ids that an index has for three consecutive characters. */
 function inIndex(store: TemporaryStore, index: string, trigram: string): unknown[] {
   return store.db.prepare(`SELECT rowid FROM ${index} WHERE ${index} MATCH ?`).pluck().all(`"${trigram}"`)
 }
@@ -232,16 +232,16 @@ describe('an index that is kept up to date', () => {
   const number = fc.nat({ max: 5 })
   const purge = (store: TemporaryStore, limit: number) => {
     store.purger.purge({ before: '2027-01-01T00:00:00.000Z', limit, now: '2027-01-01T00:00:00.000Z' })
-    createSearch(store).forget()
+    createSearchIndices(store).forget()
   }
-  const deed = <Given>(given: fc.Arbitrary<Given>, act: (store: TemporaryStore, given: Given) => void) =>
+  const action = <Given>(given: fc.Arbitrary<Given>, act: (store: TemporaryStore, given: Given) => void) =>
     given.map(one => (store: TemporaryStore) => store.db.transaction(() => act(store, one))())
   /** Changes the texts, or advances the indices by a step. */
-  const deeds = fc.array(
+  const actions = fc.array(
     fc.oneof(
-      deed(fc.record({ id: number.map(String), subject: text }), putMessage),
-      deed(fc.record({ id: number.map(String), text }), putMessage),
-      deed(
+      action(fc.record({ id: number.map(String), subject: text }), putMessage),
+      action(fc.record({ id: number.map(String), text }), putMessage),
+      action(
         fc.record({
           id: number.map(at => `m${at}`),
           title: text,
@@ -252,10 +252,10 @@ describe('an index that is kept up to date', () => {
         }),
         putMeeting,
       ),
-      deed(number, (store, at) => store.tombstone('meetings', [[`m${at}`]], NOW)),
-      deed(number, (store, at) => store.tombstone('message_copies', [[`${at}`]], NOW)),
-      deed(number, (store, at) => purge(store, at + 1)),
-      deed(fc.constant(true), store => createSearch(store).advance(true, () => false)),
+      action(number, (store, at) => store.tombstone('meetings', [[`m${at}`]], NOW)),
+      action(number, (store, at) => store.tombstone('message_copies', [[`${at}`]], NOW)),
+      action(number, (store, at) => purge(store, at + 1)),
+      action(fc.constant(true), store => createSearchIndices(store).advance(true, () => false)),
     ),
     { minLength: 20, maxLength: 80 },
   )
@@ -269,7 +269,7 @@ describe('an index that is kept up to date', () => {
 
   test('the index equals a new one, whatever rows are written, deleted, purged and read again', async () => {
     await fc.assert(
-      fc.asyncProperty(deeds, async some => {
+      fc.asyncProperty(actions, async some => {
         const store = temporaryStore()
         for (const act of some) act(store)
         await build(store)
@@ -309,7 +309,7 @@ describe('an index that is built in small transactions', () => {
       store = openAgain()
     }
     expect(pieces).toBeGreaterThan(5)
-    expect(createSearch(store).isDue(true)).toBe(false)
+    expect(createSearchIndices(store).isDue(true)).toBe(false)
     expect(inIndex(store, 'search_transcripts', 'udg')).toHaveLength(120)
     const sizes = SEARCH_INDICES.map(({ name }) => store.column(`SELECT count(*) FROM ${name}_data`))
     pieces = 0
@@ -327,7 +327,7 @@ describe('an index that is built in small transactions', () => {
     const store = temporaryStore()
     for (let at = 0; at < 600; at += 1) putMessage(store, { id: `a${at}` })
     for (let at = 0; at < 600; at += 1) putMessage(store, { id: `b${at}`, text: `${at} `.repeat(2500) })
-    const search = createSearch(store)
+    const search = createSearchIndices(store)
     const mark = () => store.column("SELECT indexed_up_to FROM search_indices WHERE name = 'search_messages'")
     const steps = 4
     let before = 0
@@ -348,7 +348,7 @@ describe('an index that is built in small transactions', () => {
   test('a transaction has at least one row, however long it is', () => {
     const store = temporaryStore()
     for (let at = 0; at < 80; at += 1) putMessage(store, { id: `a${at}`, text: 'budget '.repeat(10_000) })
-    const search = createSearch(store)
+    const search = createSearchIndices(store)
     while (store.db.transaction(() => search.advance(true, () => true))());
     expect(search.isDue(true)).toBe(false)
     expect(inIndex(store, 'search_messages', 'udg')).toHaveLength(80)
@@ -359,7 +359,7 @@ describe('an index that is built in small transactions', () => {
     putMeeting(store, { id: 'm', said: ['Good morning', 'Good day', 'Good evening'] })
     await build(store)
     say(store, 'm', ['Good night'])
-    const { done, total } = createSearch(store).progress()
+    const { done, total } = createSearchIndices(store).progress()
     expect(done).toBe(total)
   })
 
@@ -371,7 +371,7 @@ describe('an index that is built in small transactions', () => {
     expect(counts).toEqual([[1], [1], [1]])
   })
 
-  test('an index of another version is built again', async () => {
+  test('an index that another version built is built again', async () => {
     const store = temporaryStore()
     putOne(store, 'a', 'budget')
     await build(store)
@@ -402,7 +402,7 @@ describe('an index that is built in small transactions', () => {
     const db = openWarehouse({ path, migrations })
     expect(db.prepare('SELECT count(*) FROM search_indices').pluck().get()).toBe(0)
     const prepare = statementCache(db)
-    const search = createSearch({ db, prepare })
+    const search = createSearchIndices({ db, prepare })
     while (db.transaction(() => search.advance(true, () => true))());
     const found = `SELECT count(*) FROM search_meetings WHERE search_meetings MATCH '"ewa"'`
     expect(db.prepare(found).pluck().get()).toBe(1)
@@ -413,7 +413,7 @@ describe('an index that is built in small transactions', () => {
     const store = temporaryStore()
     for (let at = 0; at < 300; at += 1) putOne(store, `a${at}`, 'budget')
     await build(store)
-    const search = createSearch(store)
+    const search = createSearchIndices(store)
     const said = new Set<string>()
     const asks = SEARCH_INDICES.map(({ name }) => `SELECT rowid FROM ${name} WHERE ${name} MATCH '"udg"'`)
     while (store.db.transaction(() => search.advance(false, () => false))()) {
@@ -453,11 +453,11 @@ describe('an index that is built in small transactions', () => {
 })
 
 describe('content that was purged', () => {
-  /** Each of its signs is nowhere else; two of them are six bytes, which nothing else is by chance. */
+  /** Each of its characters occurs nowhere else. Two of them are six bytes, which nothing else equals by chance. */
   const SECRET = '鬱鬲鱻龘麤爨齉饕'
   const bytesOf = (text: string) => Buffer.from(text).toString('latin1')
   const inFile = (store: TemporaryStore) => readFileSync(store.path).toString('latin1')
-  /** Of each run of three the last two: the first may be kept as what it has in common with the run before. */
+  /** The last two of each three characters: the index may store the first as the prefix shared with the entry before. */
   const traces = Array.from({ length: 6 }, (_, at) => bytesOf(SECRET.slice(at + 1, at + 3)))
 
   const blocksOf = (store: TemporaryStore) => {
@@ -480,7 +480,7 @@ describe('content that was purged', () => {
         limit: 1000,
         now: '2027-01-01T00:00:00.000Z',
       })
-      createSearch(store).forget()
+      createSearchIndices(store).forget()
     })()
     await build(store)
     expect(tracesIn(blocksOf(store))).toEqual([])

@@ -2,11 +2,11 @@ import { systemClock } from '../../src/clock.ts'
 import { buildSearch } from '../../src/store/search/build.ts'
 import { SEARCH_KINDS, type SearchKind, termsOf } from '../../src/store/search/query.ts'
 import { readSearch } from '../../src/store/search/read.ts'
-import { createSearch } from '../../src/store/search/search.ts'
-import { putOwn, putTranscript } from './marked-world.ts'
+import { createSearchIndices } from '../../src/store/search/search.ts'
 import type { TemporaryStore } from './temporary-store.ts'
+import { putOwn, putTranscript } from './unique-texts.ts'
 
-/** Messages and meetings of a few words, in a store that can be searched. */
+/** A store with full-text indices and messages and meetings of a few words. */
 
 export const NOW = '2026-03-04T00:00:00.000Z'
 
@@ -89,9 +89,9 @@ export async function build(store: TemporaryStore, isWanted = true, pieceMs = 5)
   return pieces
 }
 
-/** One piece, as small as can be. False when nothing was left to do. */
+/** Does the smallest possible step. False when no work is left. */
 export function advance(store: TemporaryStore, isWanted = true): boolean {
-  const search = createSearch(store)
+  const search = createSearchIndices(store)
   return store.db.transaction(() => search.advance(isWanted, () => false))()
 }
 
@@ -110,7 +110,7 @@ export function ask(
   return readSearch(store.path, { terms: termsOf(typed), kinds, limit, ...rest }, { run: true })
 }
 
-/** The hits of a search, as kind and text, unordered. */
+/** The hits of a search as kind and text, in no order. */
 export function found(store: TemporaryStore, typed: string, asked: Asked = {}): string[] {
   return ask(store, typed, asked)
     .rows.map(row => `${row.kind}: ${row.text ?? row.title}`)

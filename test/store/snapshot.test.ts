@@ -26,7 +26,7 @@ import { until } from '../support/until.ts'
 import { asNobody, giveToNobody } from './other-user.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
 
-/** Processes run compiled programs only. */
+/** The process can only run a compiled program. */
 const PROGRAM = new URL('../../dist/store/snapshot/worker.js', import.meta.url)
 
 const NEVER = new AbortController().signal
@@ -36,14 +36,14 @@ function snapshotOf(database: string, file: string, options: Partial<SnapshotOpt
   return makeSnapshot({ database, file, mode: 0o600, clock, signal: NEVER, program: PROGRAM, ...options })
 }
 
-/** A program in place of the one that makes the copy. */
+/** A program that replaces the one that makes the copy. */
 function program(source: string): URL {
   const path = join(newFolder(), 'program.mjs')
   writeFileSync(path, `import { writeFileSync } from 'node:fs'\n${source}`)
   return new URL(`file://${path}`)
 }
 
-/** Has written something, and continues indefinitely. */
+/** Writes something and then runs indefinitely. */
 const ENDLESS = `process.on('message', ({ part }) => writeFileSync(part, 'half of a database'))`
 
 async function refusalOf(snapshot: Promise<unknown>): Promise<StopError> {
@@ -103,7 +103,7 @@ describe('a snapshot of a warehouse', () => {
   })
 
   test.each([0o600, 0o640, 0o644])(
-    'a snapshot has the mode %o that the owner chose, whatever the umask',
+    'a snapshot has the configured mode %o, whatever the umask',
     async mode => {
       const umask = process.umask(0o077)
       onTestFinished(() => {
@@ -281,7 +281,7 @@ describe('a snapshot that fails', () => {
     expect(error.message).toContain(`${path}: no permission`)
   })
 
-  test('a warehouse without -wal and -shm is reported with the command that creates them to a user who may not', async () => {
+  test('a user who may not create -wal and -shm gets the command that creates them', async () => {
     const { path } = temporaryStore()
     const [alone, target] = [join(newFolder(), 'alone.db'), newFolder()]
     const copied = new Database(path, { readonly: true })
@@ -444,7 +444,7 @@ describe('the partial file of a dead process', () => {
   const LEFT = ['copy.db.0123abcd.part', 'copy.db.0123abcd.part-journal']
   const OTHERS = ['copy.db.part', 'other.db.0123abcd.part', 'copy.db.notes']
 
-  /** As many minutes old. */
+  /** A folder with these files, last changed this number of minutes ago. */
   function folderWith(names: readonly string[], minutes: number): string {
     const folder = newFolder()
     const at = Date.now() / 1000 - minutes * 60

@@ -3,7 +3,7 @@ import { readStatus } from '../../src/store/status/status.ts'
 import { createStatusRows, type StatusRowsOptions } from '../../src/store/status/thread.ts'
 import { temporaryStore } from './temporary-store.ts'
 
-/** Threads run compiled programs only. */
+/** Threads can only run compiled programs. */
 const PROGRAM = new URL('../../dist/store/status/worker.js', import.meta.url)
 
 const program = (source: string) =>

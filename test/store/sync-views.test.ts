@@ -140,10 +140,10 @@ describe('the rows of sync_coverage', () => {
   })
 })
 
-/** The tables that a million messages bring with them. */
+/** The tables that are large with a million messages. */
 const LARGE = ['activities', 'message_copies', 'messages', 'crm_records', 'access_logs']
 
-/** Steps of the query's plan that go to a large table other than in one of these ways. */
+/** Steps of the query plan that read a large table and do not match `fine`. */
 function slowSteps(store: TemporaryStore, query: string, fine: RegExp): string[] {
   return store
     .all(`EXPLAIN QUERY PLAN ${query}`)
@@ -152,7 +152,7 @@ function slowSteps(store: TemporaryStore, query: string, fine: RegExp): string[]
 }
 
 const BY_AN_INDEX = /USING .*INDEX/
-/** The deleted are few. */
+/** Reads an index alone, or deleted rows, which are few. */
 const WITHOUT_A_ROW = /USING COVERING INDEX|USING INDEX \w+_deleted /
 
 describe('the cost of the status views', () => {
@@ -249,7 +249,7 @@ describe('the rows of sync_status', () => {
     expect(stateOf('members')).toEqual([{ state: 'ok', reason: null }])
   })
 
-  test('sync_status names what is not ready and how many, and nothing once all is ready', () => {
+  test('sync_status counts what is not ready, and has no count once everything is ready', () => {
     const store = temporaryStore()
     complete(store)
     for (const key of ['a', 'b', 'c']) store.tasks.add({ feed: 'transcripts.read', key, dueAt: AT })

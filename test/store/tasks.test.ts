@@ -99,7 +99,7 @@ describe('the tasks that are due', () => {
     expect(longest.map(({ key }) => key)).toEqual(['5', '4', '3'])
   })
 
-  test('no task that is not due is read to find those that are', () => {
+  test('the search for due tasks reads no other task', () => {
     const store = temporaryStore()
     const asked: string[] = []
     createTasks(sql => {

@@ -11,11 +11,11 @@ import { type OpenStore, openStore } from '../../src/store/store.ts'
 export interface TemporaryStore extends OpenStore {
   path: string
   folder: string
-  /** All of the work or none of it; no other program writes the file. */
+  /** A transaction. No other program writes the file. */
   atomically<T>(work: () => T): T
   /** Parses and stores payloads in a transaction, as answers of one request. */
   put(table: string, payloads: readonly unknown[], options?: PutOptions): StoredItem[]
-  /** The same as the answer of a request that began with this ticket and is not over. */
+  /** The same for the answer of a request in flight with this ticket. */
   putAs(table: string, payloads: readonly unknown[], ticket: number, options?: PutOptions): StoredItem[]
   all(sql: string): Record<string, unknown>[]
   column(sql: string): unknown[]
@@ -23,7 +23,7 @@ export interface TemporaryStore extends OpenStore {
 
 export interface PutOptions {
   now?: string
-  /** The scope or key that the request named. */
+  /** The scope or key of the request. */
   requested?: string
   filled?: readonly string[]
   shownBy?: 'list' | 'single'

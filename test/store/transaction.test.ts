@@ -5,7 +5,7 @@ import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { createTransaction, type Transaction } from '../../src/store/database/transaction.ts'
 import { temporaryStore } from './temporary-store.ts'
 
-/** Each piece of work takes this many milliseconds of a virtual clock. */
+/** The work takes this number of milliseconds of a virtual clock. */
 function start(): {
   transaction: Transaction
   work(ms: number): () => void
@@ -17,7 +17,7 @@ function start(): {
 } {
   const store = temporaryStore()
   let elapsed = 0
-  // A hundred pauses in one, since SQLite waits a little by the real clock before each.
+  // One pause stands for a hundred, since SQLite waits a little by the real clock before each.
   const pass: Clock['sleep'] = async ms => {
     elapsed += 100 * ms
   }

@@ -18,7 +18,7 @@ function isJson(value: string): boolean {
   }
 }
 
-/** Whether a value is what the dictionary means by this type. NULL is of none. */
+/** Whether a value has this type of the dictionary. NULL has no type. */
 export function isOfType(type: string, value: unknown): boolean {
   return value !== null && (FORMS[type]?.(String(value)) ?? false)
 }

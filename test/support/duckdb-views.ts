@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { duckdbStatements } from '../../src/commands/schema/duckdb.ts'
-import type { DescribedTable } from '../../src/dictionary/described.ts'
+import type { DescribedTable } from '../../src/dictionary/described-table.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import type { Sqlite } from '../../src/store/database/connection.ts'
 import { quote } from '../../src/store/database/sql.ts'
@@ -92,7 +92,7 @@ async function fill(
   }
 }
 
-/** Of one statement. */
+/** The text of one statement. */
 const ROWS = 200
 
 /** DuckDB ends SQL at a NUL. */

@@ -14,7 +14,7 @@ export function isFields(value: Json | undefined): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isLosslessNumber(value)
 }
 
-/** No fields for anything that is no object. */
+/** Empty for a value that is not an object. */
 export function fieldsOf(value: Json | undefined): Fields {
   return isFields(value) ? value : {}
 }
@@ -23,12 +23,12 @@ export function listOf(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? value : []
 }
 
-/** The number that a JSON number is near to; undefined for anything else. */
+/** The double nearest to a JSON number; undefined for other values. */
 export function numberOf(value: Json | undefined): number | undefined {
   return value instanceof LosslessNumber ? Number(value.value) : undefined
 }
 
-/** The same text for the same value: keys in order, numbers by their exact value and not by how they are written. */
+/** Canonical text: sorted keys, and numbers by their exact value, whatever their notation. */
 export function canonicalJson(value: Json): string {
   if (value instanceof LosslessNumber) return canonicalNumber(value.value)
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
@@ -41,7 +41,7 @@ export function canonicalJson(value: Json): string {
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
-/** All significant digits and the power of ten of the last one. */
+/** All significant digits, and the power of ten of the last digit. */
 function canonicalNumber(text: string): string {
   const [, sign = '', whole = '', part = '', power = '0'] = NUMBER.exec(text) ?? []
   const digits = `${whole}${part}`.replace(/^0+/, '')

@@ -14,7 +14,7 @@ interface Copy {
   participants: readonly Row[]
 }
 
-/** Every copy, and the copies of one e-mail merged, whatever order they came in. */
+/** Every copy, and the merged e-mails. The order in which the copies came does not matter. */
 export function expectedMessages(messages: readonly Fields[]): ExpectedTable[] {
   const mails = groupedBy(messages.map(copyOf), ({ row }) => mailKey(row))
   for (const copies of mails.values()) copies.sort(canonically)

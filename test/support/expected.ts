@@ -4,24 +4,24 @@ import { expectedMessages } from './expected-messages.ts'
 import { type Row, rowOf, shape } from './row-shape.ts'
 import type { Truth } from './truth.ts'
 
-/** The content of a table: every row of `rows`, and possibly rows of `optional`. */
+/** The expected content of a table: all of `rows`, and possibly some of `optional`. */
 export interface ExpectedTable {
   table: string
   key: readonly string[]
   /** JSON columns, compared by value. */
   json: readonly string[]
   rows: readonly Row[]
-  /** Rows that only single reads return; whether they are known depends on earlier answers. */
+  /** Rows that only single reads return. Earlier answers decide whether they are known. */
   optional: readonly Row[]
-  /** Of a child: the table whose live row it belongs to, and by which columns. */
+  /** For a child table: the table of its parent rows, and the columns that refer to them. */
   parent?: { table: string; on: Readonly<Record<string, string>>; open?: string }
   isView?: boolean
 }
 
 export interface ExpectedOptions {
-  /** The bound that was given as --since, as the warehouse writes instants. */
+  /** The value of --since, in the warehouse's format of instants. */
   since?: string
-  /** Resources that this workspace does not offer, though the simulator has their data. */
+  /** Resources that this workspace does not offer although the simulator has their data. */
   withheld?: readonly TruthKind[]
   /** Only these tables; all when not given. */
   tables?: readonly string[]
@@ -49,7 +49,7 @@ function allTables(bounded: Truth): ExpectedTable[] {
   ]
 }
 
-/** Children and unshown lists are kept: they do not depend on time. */
+/** Child rows and lists without a time are kept. */
 function boundedBy(truth: Truth, since: string): Truth {
   const after = (field: string) => (item: Fields) =>
     new Date(String(item[field])).getTime() >= new Date(since).getTime()
@@ -411,7 +411,7 @@ function crm({ crm_objects, crm_records, crm_record_links }: Truth): ExpectedTab
 const ACCESS = shape(`occurred_at:instant operation method route path status_code:integer duration_ms:integer
   response_size_bytes:integer api_key_suffix completion`)
 
-/** The API gives entries no id, so all columns are the key, and the comparison numbers equal entries. */
+/** Entries have no id, so all columns are the key. The comparison numbers equal entries. */
 function accessLogs({ access_logs }: Truth): ExpectedTable {
   return table({
     table: 'access_logs',

@@ -1,4 +1,4 @@
-/** Items by a key of theirs, each group in the items' order. */
+/** Groups items by a key. Each group keeps the order of the items. */
 export function groupedBy<T>(items: Iterable<T>, keyOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>()
   for (const item of items) {

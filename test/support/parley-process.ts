@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 const PROGRAM = process.env['PARLEY_PROGRAM'] ?? new URL('../../dist/cli.js', import.meta.url).pathname
 
 export interface Ended {
-  /** null when a signal ended it. */
+  /** Null when a signal ended the process. */
   status: number | null
   stdout: string
   stderr: string

@@ -8,7 +8,7 @@ import { decodeJson, exactNumber } from '../../src/json.ts'
 
 export type StoredRow = Readonly<Record<string, string | number | null>>
 
-/** All rows of a table, by the values of some columns. */
+/** All rows of a table, grouped by the values of some columns. */
 export type FindRows = (table: string, where: Readonly<Record<string, unknown>>) => readonly StoredRow[]
 
 type Fields = Record<string, unknown>

@@ -37,7 +37,7 @@ function isKind(text: string): text is Kind {
   return Object.hasOwn(READ, text)
 }
 
-/** undefined for a value whose type does not fit. */
+/** Undefined for a value of another type. */
 const READ = {
   text: (value: Json) => (typeof value === 'string' ? value : undefined),
   integer: (value: Json) => {
@@ -53,7 +53,7 @@ const READ = {
 
 const INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/
 
-/** UTC to the millisecond, cut and not rounded; undefined for anything but an RFC 3339 date-time. */
+/** UTC, truncated to the millisecond. Undefined unless the value is an RFC 3339 date-time. */
 export function instantOf(text: string): string | undefined {
   const [whole, seconds = '', digits = '', zone = ''] = INSTANT.exec(text) ?? []
   if (whole === undefined) return undefined
@@ -63,7 +63,7 @@ export function instantOf(text: string): string | undefined {
 export interface RowSource {
   shape: Shape
   payload: Fields
-  /** Columns that do not come from the payload. */
+  /** Columns that parley fills itself. */
   given?: Row
   /** Fields that are stored elsewhere: lists of child rows. */
   elsewhere?: readonly string[]
@@ -87,7 +87,7 @@ function at(payload: Json | undefined, path: readonly string[]): Json | undefine
   return path.reduce<Json | undefined>((value, name) => (isFields(value) ? value[name] : undefined), payload)
 }
 
-/** Fields without a column that are not null; undefined when there are none. */
+/** Fields without a column that are not null. Undefined when there are none. */
 function leftOver(payload: Fields, placed: ReadonlySet<string>, prefix: string): Fields | undefined {
   const rest: Record<string, Json> = {}
   for (const [name, value] of Object.entries(payload)) {

@@ -3,14 +3,14 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** A real HTTP server with an empty workspace, except for the routes that the test scripts. */
+/** A real HTTP server with an empty workspace. A test scripts the routes that answer otherwise. */
 export interface ScriptedApi {
   url: string
-  /** How far the server's clock, in `Date`, is ahead of this machine's; a test may change it. */
+  /** How far the server's `Date` is ahead of this machine's clock, in ms. A test may change it. */
   aheadMs: number
-  /** Every request so far, in the order of arrival. */
+  /** All requests so far, in order of arrival. */
   requests: ScriptedRequest[]
-  /** Scripts a route, such as `/v2/messages/{id}`. The last script of a route counts. */
+  /** Scripts a route, such as `/v2/messages/{id}`. A later script replaces an earlier one. */
   on(route: string, handler: Handler): void
   /** The requests of one route. */
   asked(route: string): ScriptedRequest[]
@@ -35,11 +35,11 @@ export interface ScriptedAnswer {
   /** Sent unchanged, in place of `body`. */
   text?: string
   headers?: Readonly<Record<string, string>>
-  /** The connection is cut instead. */
+  /** Cuts the connection instead of answering. */
   cut?: boolean
 }
 
-/** One page of a v2 list; without `next` it is the last, which has a cursor all the same. */
+/** One page of a v2 list. Without `next` it is the last page, which has a cursor too. */
 export function v2Page(data: readonly unknown[], next?: string): ScriptedAnswer {
   const last = data.length === 0 ? null : 'end'
   return { body: { data, page_info: { end_cursor: next ?? last, has_next_page: next !== undefined } } }
@@ -78,7 +78,7 @@ export async function startScriptedApi(): Promise<ScriptedApi> {
   )
   const requests: ScriptedRequest[] = []
   const server = createServer((incoming, response) => {
-    // The raw path: a URL object would resolve dot segments, encoded ones too.
+    // The raw path, since a URL object would resolve dot segments, encoded ones too.
     const [path = '', search] = (incoming.url ?? '/').split('?', 2)
     const { route, params, handler } = routeOf(handlers, path)
     const query = Object.fromEntries(new URLSearchParams(search))
@@ -113,7 +113,7 @@ interface Found {
   handler: Handler
 }
 
-/** A literal route goes before one with names. */
+/** A literal route matches before a route with parameters. */
 function routeOf(handlers: ReadonlyMap<string, Handler>, path: string): Found {
   const literal = handlers.get(path)
   if (literal) return { route: path, params: [], handler: literal }
@@ -134,7 +134,7 @@ function send(response: ServerResponse, answer: ScriptedAnswer): void {
   response.end(answer.text ?? JSON.stringify(answer.body ?? {}))
 }
 
-/** A promise that the test resolves. */
+/** A promise that a test resolves. */
 export function signal(): { promise: Promise<void>; give(): void } {
   let give: () => void = () => undefined
   const promise = new Promise<void>(resolve => {

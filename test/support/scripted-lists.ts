@@ -10,14 +10,14 @@ export interface ScriptedList<Row extends object> {
 
 export interface ListOptions<Row> {
   rows: readonly Row[]
-  /** The field of the event time, and of the names of the bounds. */
+  /** The field of the event time, and the query parameters of the bounds. */
   time: keyof Row & string
   from: string
   to: string
   pageSize: number
-  /** Gets each page before it is sent, and may return another answer. */
+  /** Called with each page before it is sent. May return another answer. */
   instead?: (page: { query: Readonly<Record<string, string>>; number: number }) => ScriptedAnswer | undefined
-  /** The answer of any page with this row. */
+  /** The answer in place of any page with this row. */
   spoilt?: (row: Row) => ScriptedAnswer | undefined
 }
 

@@ -8,5 +8,5 @@ const simulator = await startSimulator({ ...options, control: true })
 process.stdout.write(
   `${JSON.stringify({ url: simulator.url, apiKey: simulator.apiKey, workspaceId: simulator.workspaceId })}\n`,
 )
-// The end of its input means that its parent has ended, so that no simulator is left behind.
+// The input ends when the parent has ended, even if it was killed.
 process.stdin.resume().on('end', () => process.exit(0))

@@ -55,7 +55,7 @@ export async function startTap(target: string): Promise<Tap> {
       answers += 1
       tap.onAnswer(answers)
     })
-    // A break on one side is passed on to the other.
+    // A connection that breaks on one side is broken on the other side too.
     joinEnds(near, far)
     joinEnds(far, near)
   })

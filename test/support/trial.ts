@@ -22,7 +22,7 @@ export interface Trial {
   close(): Promise<void>
 }
 
-/** Small, yet with every kind of item, several pages of most lists, and ties at page ends. */
+/** A small workspace with every kind of item, several pages of most lists, and equal times at page ends. */
 export const SMALL: SimulatorOptions = {
   messages: 260,
   meetings: 16,
@@ -36,7 +36,7 @@ export const SMALL: SimulatorOptions = {
   transcriptTurns: 6,
 }
 
-/** Small enough to be read many times. */
+/** A workspace small enough to be read many times. */
 export const TINY: SimulatorOptions = {
   messages: 125,
   meetings: 9,
@@ -52,7 +52,7 @@ export const TINY: SimulatorOptions = {
   transcriptTurns: 4,
 }
 
-/** The two minutes between a denial and its confirmation become the shortest wait, a second. */
+/** Scales the two minutes between a denial and its confirmation down to a second, the shortest wait. */
 const SCALE = { PARLEY_SYNC_INTERVAL_SCALE: '0.005' }
 
 /** `env`: parley's environment, in addition to the address of the API. */
@@ -82,7 +82,7 @@ export async function startTrial(
   }
 }
 
-/** Sends the signal just before its n-th request is passed on, or after the n-th answer has started. */
+/** Sends the signal just before the n-th request is passed on, or after the n-th answer has started. */
 export function killAt(
   trial: Trial,
   process: ParleyProcess,
@@ -103,8 +103,8 @@ export interface KillPoint {
   signal?: 'SIGKILL' | 'SIGTERM'
 }
 
-/** Lets every process that starts from now on run undisturbed. */
-export function killNoMore({ tap }: Trial): void {
+/** Ends all disturbances for processes that start from now on. */
+export function stopKilling({ tap }: Trial): void {
   tap.onRequest = () => undefined
   tap.onAnswer = () => undefined
 }

@@ -3,7 +3,7 @@ import { LosslessNumber } from 'lossless-json'
 import { canonicalJson, fieldsOf, type Json, parseExact } from './exact-json.ts'
 import { instantOf } from './row-shape.ts'
 
-/** The content of the typed tables, derived from `crm_records` and the metadata without the code under test. */
+/** The expected content of the typed tables, derived from `crm_records` and the metadata without the code under test. */
 
 type Db = Database.Database
 type Cell = string | number | bigint | null
@@ -26,7 +26,7 @@ export function typedNames(db: Db): string[] {
   return typedTables(db).flatMap(({ table }) => [table, `live_${table}`, `labelled_${table}`])
 }
 
-/** Differences of a typed table, its views and its dictionary from the records and the metadata. */
+/** The differences between a typed table, its views and its dictionary, and the records and metadata. */
 export function compareTypedTables(db: Db): string[] {
   return typedTables(db).flatMap(typed => [...compareColumns(db, typed), ...compareRows(db, typed)])
 }

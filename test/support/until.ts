@@ -8,7 +8,7 @@ import { processorWaits } from './processor-waits.ts'
  */
 const PATIENCE_MS = 90_000
 const BETWEEN_LOOKS_MS = 100
-/** The pause after a look, as a multiple of its duration: the comparison of a warehouse leaves time to fill it. */
+/** The pause after a look, as a multiple of its duration. It leaves the process time to fill the warehouse. */
 const PAUSE_PER_LOOK = 3
 /** On a busy machine a look may take seconds. */
 const LONGEST_PAUSE_MS = 1000
@@ -54,7 +54,7 @@ function idleTime() {
   let at = performance.now()
   let idleMs = 0
   return {
-    /** Since the last change, which may be now. */
+    /** The time since the last change; 0 when the value has just changed. */
     msSince(hasMoved: boolean): number {
       const passed = performance.now() - at
       if (passed >= BETWEEN_ACCOUNTS_MS) {

@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 import type { Draw } from './draw.ts'
 import type { Mode } from './modes.ts'
 
-/** A week is a second, so that the next runs see twice what must be seen twice, days apart. */
+/** A week becomes a second, so that the next runs can confirm a denial that needs days. */
 const SOON = { PARLEY_SYNC_INTERVAL_SCALE: '0.000001', PARLEY_API_TIMEOUT_SECONDS: '3' }
 
 /**
@@ -30,7 +30,7 @@ async function untilDue({ database }: Trial): Promise<void> {
 }
 
 /** Runs a backfill while the service is hostile, and three more when it works normally again. */
-async function hindered(trial: Trial, faults: readonly Fault[], told: string): Promise<string> {
+async function backfillWithFaults(trial: Trial, faults: readonly Fault[], told: string): Promise<string> {
   await trial.simulator.setFaults(faults)
   const { status } = await trial.backfill()
   const hits = await trial.simulator.hitCounts()
@@ -43,7 +43,7 @@ async function hindered(trial: Trial, faults: readonly Fault[], told: string): P
   return `${told}; hit ${hits.join(', ')} times; first ${status}; without exit ${after.join(', ')}`
 }
 
-/** Services that lie, lag or fail on single items. A backfill must cope with all of them. */
+/** Services that give wrong or old answers, or fail on single items. A backfill must cope with all of them. */
 export const HOSTILE_MODES: Readonly<Record<string, Mode>> = {
   blips: {
     about: 'single wrong answers of every kind to a complete warehouse',
@@ -56,7 +56,7 @@ export const HOSTILE_MODES: Readonly<Record<string, Mode>> = {
         atMost: 1 + draw.below(2),
         afterRequests: draw.below(4),
       }))
-      return hindered(trial, faults, faults.map(shown).join(' '))
+      return backfillWithFaults(trial, faults, faults.map(shown).join(' '))
     },
   },
   lag: {
@@ -69,7 +69,7 @@ export const HOSTILE_MODES: Readonly<Record<string, Mode>> = {
           await trial.simulator.change({ kind, resource, count: 1 + draw.below(2) })
       }
       const delayMs = 500 + draw.below(5_000)
-      return hindered(trial, [{ kind: 'lag', probability: 0.5, delayMs }], `lag of ${delayMs} ms`)
+      return backfillWithFaults(trial, [{ kind: 'lag', probability: 0.5, delayMs }], `lag of ${delayMs} ms`)
     },
   },
   stubborn: {
@@ -78,7 +78,7 @@ export const HOSTILE_MODES: Readonly<Record<string, Mode>> = {
     play: async (trial, draw) => {
       if (draw.below(2) === 0) await trial.backfill()
       const fault = await stubbornItem(trial, draw)
-      return hindered(trial, [fault], shown(fault))
+      return backfillWithFaults(trial, [fault], shown(fault))
     },
   },
   large: {
@@ -86,7 +86,7 @@ export const HOSTILE_MODES: Readonly<Record<string, Mode>> = {
     env: { ...SOON, PARLEY_API_MAX_RESPONSE_BYTES: '2MiB' },
     play: async (trial, draw) => {
       const bytesPerItem = 30_000 + draw.below(300_000)
-      return hindered(trial, [{ kind: 'bloat', bytesPerItem }], `${bytesPerItem} bytes an item`)
+      return backfillWithFaults(trial, [{ kind: 'bloat', bytesPerItem }], `${bytesPerItem} bytes an item`)
     },
   },
   odd: {
@@ -95,7 +95,7 @@ export const HOSTILE_MODES: Readonly<Record<string, Mode>> = {
     play: async (trial, draw) => {
       if (draw.below(2) === 0) await trial.backfill()
       const fault = draw.pick(ODD_ANSWERS)
-      return hindered(trial, [fault], shown(fault))
+      return backfillWithFaults(trial, [fault], shown(fault))
     },
   },
   halved: {
@@ -112,7 +112,7 @@ export const HOSTILE_MODES: Readonly<Record<string, Mode>> = {
         const { ids } = await trial.simulator.change({ kind: 'delete', resource, object, count })
         told.push(`${ids.length} ${resource}`)
       }
-      return hindered(trial, [], told.join(', '))
+      return backfillWithFaults(trial, [], told.join(', '))
     },
   },
 }

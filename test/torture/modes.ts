@@ -3,11 +3,11 @@ import type { Fault, Faults } from '../../src/simulator/faults/faults.ts'
 import type { LimitModel } from '../../src/simulator/faults/limits.ts'
 import { ENVELOPES } from '../../src/simulator/http/paging.ts'
 import type { SimulatorOptions } from '../../src/simulator/server.ts'
-import { killAt, killNoMore, type Trial } from '../support/trial.ts'
+import { killAt, stopKilling, type Trial } from '../support/trial.ts'
 import type { Draw } from './draw.ts'
 import { HOSTILE_MODES } from './hostile-modes.ts'
 
-/** The treatment of a backfill before its warehouse is compared. */
+/** What happens to a backfill before its warehouse is compared. */
 export interface Mode {
   about: string
   options?(draw: Draw): SimulatorOptions
@@ -30,7 +30,7 @@ export const MODES: Readonly<Record<string, Mode>> = {
       const parley = trial.start()
       killAt(trial, parley, point)
       const { status } = await parley.ended
-      killNoMore(trial)
+      stopKilling(trial)
       const said = status === null ? `killed at ${point.phase} ${point.number}` : 'done before it was killed'
       return `${said}; ${await finish(trial)}`
     },
@@ -79,7 +79,7 @@ export const MODES: Readonly<Record<string, Mode>> = {
       const parley = trial.start()
       killAt(trial, parley, point)
       const first = await parley.ended
-      killNoMore(trial)
+      stopKilling(trial)
       const during = await finish(trial)
       await trial.simulator.setFaults([])
       return `first ${first.status}; with faults ${during}; without ${await finish(trial)}`
@@ -94,7 +94,7 @@ export const MODES: Readonly<Record<string, Mode>> = {
       for (let round = 0; round < 2; round++) {
         const changing = changeDuring(trial, draw, told)
         await trial.backfill()
-        killNoMore(trial)
+        stopKilling(trial)
         await changing()
       }
       return `late by ${delayMs} ms; ${told.join('; ')}; ${await finishAfterChanges(trial)}`
@@ -122,7 +122,7 @@ export const MODES: Readonly<Record<string, Mode>> = {
       const parley = trial.start()
       killAt(trial, parley, { number: 1 + draw.below(REQUESTS), phase: draw.pick(KILLS) })
       await parley.ended
-      killNoMore(trial)
+      stopKilling(trial)
       return finish(trial)
     },
   },
@@ -137,7 +137,7 @@ export const MODES: Readonly<Record<string, Mode>> = {
         const phase = draw.pick(KILLS)
         if (draw.below(2) === 0) killAt(trial, parley, { number: 1 + draw.below(30), phase })
         told.push(`exit ${(await parley.ended).status}`)
-        killNoMore(trial)
+        stopKilling(trial)
         for (const kind of ['hide', 'delete', 'edit', 'publish', 'publishLate', 'reveal'] as const) {
           const resource = draw.pick(['messages', 'activities'] as const)
           await trial.simulator.change({ kind, resource, count: 1 + draw.below(12) })
@@ -157,7 +157,7 @@ export const MODES: Readonly<Record<string, Mode>> = {
         const point = { number: 1 + draw.below(REQUESTS), phase: draw.pick(KILLS) }
         if (draw.below(3) > 0) killAt(trial, parley, point)
         const { status } = await parley.ended
-        killNoMore(trial)
+        stopKilling(trial)
         told.push(`${args.join(' ')} exit ${status}`)
         const isBounded = args.length > 0 && status === 0 && round === 0
         const differences = isBounded ? await trial.differences({ since }) : []
@@ -178,7 +178,7 @@ export const MODES: Readonly<Record<string, Mode>> = {
         if (draw.below(2) === 0) killAt(trial, parley, point)
         const changing = changeDuring(trial, draw, told)
         const { status } = await parley.ended
-        killNoMore(trial)
+        stopKilling(trial)
         await changing()
         told.push(`exit ${status}`)
         if (draw.below(2) === 0) await change(trial, draw, told)
@@ -233,7 +233,7 @@ const RESOURCES = [
 const KINDS = ['publish', 'publishLate', 'edit', 'hide', 'delete', 'reveal'] as const
 const OBJECTS = ['deal', 'company', 'contact', 'renewal', 'order', 'Order'] as const
 
-/** So few at once that the mass-deletion guard holds none back. */
+/** Few enough that the mass-deletion guard holds none back. */
 async function change(trial: Trial, draw: Draw, told: string[]): Promise<void> {
   const changed = draw.pick(CHANGES)(draw)
   await trial.simulator.change(changed)
@@ -255,7 +255,7 @@ const CHANGES: readonly [(draw: Draw) => Change, ...((draw: Draw) => Change)[]] 
   changeItems,
   draw => ({ kind: draw.pick(['completeOverview', 'completeTranscript']), count: 1 + draw.below(3) }),
   () => ({ kind: 'editSettings' }),
-  // To another time, which may be on the other side of the position of a pass.
+  // The new time may be on the other side of the position of a pass.
   draw => ({
     kind: 'edit',
     resource: draw.pick(['messages', 'meetings', 'activities'] as const),

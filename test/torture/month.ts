@@ -17,7 +17,7 @@ export interface MonthOptions {
 }
 
 const MONTH_MS = 30 * 86_400_000
-/** The longest interval at which anything is read again, as a share of the month. */
+/** The longest reading interval, as a share of the month. */
 const WEEKS = 7 / 30
 const EVERY_MS = 5_000
 

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { blips } from '../daemon/lives/blips.ts'
-import { HOSTILE_NAMES, withUsual } from '../daemon/lives/hostile-deeds.ts'
+import { HOSTILE_NAMES, withUsual } from '../daemon/lives/hostile-actions.ts'
 import { live } from '../daemon/lives/life.ts'
 import { longMonth } from './month.ts'
 
@@ -9,11 +9,11 @@ import { longMonth } from './month.ts'
  *
  * - `npx tsx test/torture/soak.ts [--minutes 5] [--seed 1]`: a month that takes this many minutes, with small changes.
  *   The daemon's memory, files and handles must not grow.
- * - `npx tsx test/torture/soak.ts --lives 50 [--seed 1] [--deeds 15] [--at-once 2]`: lives with changes, faults and
+ * - `npx tsx test/torture/soak.ts --lives 50 [--seed 1] [--actions 15] [--at-once 2]`: lives with changes, faults and
  *   kills, after each of which the warehouse must equal the workspace. In every other life weeks, days and hours are
  *   distinct; `--apart` and `--compressed` use one of the two scales in all lives. `--for-good`: at the end one item can
- *   never be read. `--erased`: at the end deleted content is purged. `--off=-40`: the clock is off by this many days at
- *   the start. `--hostile`, or the names of some of its deeds (`--blips --lag …`): the service gives wrong answers.
+ *   never be read. `--purged`: at the end deleted content is purged. `--off=-40`: the clock is off by this many days at
+ *   the start. `--hostile`, or the names of some of its actions (`--blips --lag …`): the service gives wrong answers.
  * - `npx tsx test/torture/soak.ts --still 10 [--seed 1] [--rounds 4]`: a workspace that does not change, behind an API
  *   that gives single wrong answers.
  */
@@ -28,11 +28,11 @@ const { values } = parseArgs({
     compressed: { type: 'boolean' },
     hostile: { type: 'boolean' },
     'for-good': { type: 'boolean' },
-    erased: { type: 'boolean' },
+    purged: { type: 'boolean' },
     off: { type: 'string', default: '0' },
     ...Object.fromEntries(HOSTILE_NAMES.map(name => [name, { type: 'boolean' as const }])),
     rounds: { type: 'string', default: '4' },
-    deeds: { type: 'string', default: '15' },
+    actions: { type: 'string', default: '15' },
     'at-once': { type: 'string', default: '1' },
   },
 })
@@ -76,15 +76,15 @@ const seconds = (ms: number): string => (ms / 1000).toFixed(1)
 async function oneLife(seed: number): Promise<Trial> {
   const isApart = values.apart || (!values.compressed && seed % 2 === 0)
   const { told, idle, differences, faults, rewritten, restMs } = await live(seed, {
-    deeds: Number(values.deeds),
+    actions: Number(values.actions),
     of: withUsual(HOSTILE_NAMES.filter(name => values.hostile || flags.includes(name))),
     scale: isApart ? 'apart' : 'compressed',
     stubborn: values['for-good'] === true,
-    purges: values.erased === true,
+    purges: values.purged === true,
     clockOffMs: Number(values.off) * 86_400_000,
   })
   const wrong = [...differences, ...faults, ...rewritten.map(table => `rewritten: ${table}`)]
-  const about = `, ${seconds(restMs)} s after its last change, ${told.length} deeds, ${idle.length} of them idle`
+  const about = `, ${seconds(restMs)} s after its last change, ${told.length} actions, ${idle.length} of them idle`
   return { told, wrong, about }
 }
 

@@ -10,7 +10,7 @@ export interface ConcurrencyState {
   readonly limit: number
   /** Whether the API ever refused because of too many requests in flight. */
   readonly crowded: boolean
-  /** Upper bound, from the owner's ceiling and from `MAX_CONCURRENCY`. */
+  /** Upper bound, from the configured ceiling and from `MAX_CONCURRENCY`. */
   readonly max: number
   /** The current measurement. It only counts answers while this limit holds requests back. */
   readonly trial: Trial
@@ -77,13 +77,13 @@ export function afterAnswer(
   return afterTrial(state, measured / Math.max(1, at - since), at)
 }
 
-/** After the first refusal of an episode. `beside`: how many others the API took at that time. */
+/** After the first refusal of an episode. `othersInFlight`: how many others the API took at that time. */
 export function afterConcurrencyRefusal(
   state: ConcurrencyState,
-  { at, beside }: { at: number; beside: number },
+  { at, othersInFlight }: { at: number; othersInFlight: number },
 ): ConcurrencyState {
   return {
-    ...withFewer(state, beside),
+    ...withFewer(state, othersInFlight),
     crowded: true,
     growth: LATER_GROWTH,
     restUntil: at + Math.max(state.restMs, 2 * FIRST_REST_MS),
@@ -95,10 +95,10 @@ export function afterConcurrencyRefusal(
  * After another refusal of the same episode, which only says that fewer still were taken: a burst of twenty refusals
  * made the limit rest for ten minutes when each of them prolonged the rest.
  */
-export function withFewer(state: ConcurrencyState, beside: number): ConcurrencyState {
+export function withFewer(state: ConcurrencyState, othersInFlight: number): ConcurrencyState {
   return {
     ...state,
-    limit: Math.max(1, Math.min(state.limit, beside)),
+    limit: Math.max(1, Math.min(state.limit, othersInFlight)),
     trial: NEW_TRIAL,
     before: undefined,
   }

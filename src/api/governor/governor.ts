@@ -16,7 +16,7 @@ import {
 } from './pace.ts'
 
 /**
- * Grants permits to send requests, no faster than the API and the owner allow. The caller chooses the request after it
+ * Grants permits to send requests, no faster than the API and the settings allow. The caller chooses the request after it
  * has got the permit, so that the most urgent one goes first. Only this file uses Bottleneck.
  */
 
@@ -63,7 +63,7 @@ export interface GovernorState {
   /**
    * - `asked`: the API asked for the pause;
    * - `throttled`: a 429 without a wait;
-   * - `requests-per-day`: the owner's ceiling per day is reached.
+   * - `requests-per-day`: the configured ceiling per day is reached.
    */
   pauseReason?: PauseReason | 'requests-per-day'
   throttled: number
@@ -86,7 +86,7 @@ export interface Governor {
 }
 
 /** What is known about a request when it is sent. */
-interface SentRequest {
+interface RequestInFlight {
   sentAt: number
   waitedFor: WaitedFor
   /** Other requests in flight at that time. */
@@ -156,7 +156,7 @@ export function createGovernor({
     const sentAt = clock.elapsed()
     let open = true
     inFlight += 1
-    const sent: SentRequest = { sentAt, waitedFor, othersInFlight: inFlight - 1 }
+    const sent: RequestInFlight = { sentAt, waitedFor, othersInFlight: inFlight - 1 }
     day.add(1)
     learning = paceAfter(learning, { kind: 'granted', at: sentAt })
     const end = (effect: () => void) => {
@@ -177,15 +177,12 @@ export function createGovernor({
     }
   }
 
-  const learn = (
-    { kind, waitMs }: PermitResult,
-    { sentAt, waitedFor, othersInFlight: beside }: SentRequest,
-  ) => {
+  const learn = ({ kind, waitMs }: PermitResult, { sentAt, waitedFor, othersInFlight }: RequestInFlight) => {
     const at = clock.elapsed()
     if (kind === 'accepted') learning = paceAfter(learning, { kind, at, sentAt, waitedFor })
     if (kind !== 'throttled') return
-    const others = { atSend: beside, now: inFlight }
-    learning = paceAfter(learning, { kind, at, sentAt, beside: others, waitMs, jitter: random() })
+    const others = { atSend: othersInFlight, now: inFlight }
+    learning = paceAfter(learning, { kind, at, sentAt, othersInFlight: others, waitMs, jitter: random() })
   }
 
   return {
@@ -243,7 +240,7 @@ function governorState(learning: PaceState, inFlight: number, day: DayCount, clo
   return { ...state, pausedUntil: Math.ceil(clock.now() + pausedMs), pauseReason: learning.pauseReason }
 }
 
-interface Turns {
+interface RequestTurns {
   /** Takes one of the requests that the last turn allows. False when none is left. */
   take(): boolean
   /** Calls `then` at the next turn. Returns whether pacing delays that turn. */
@@ -256,7 +253,7 @@ interface Turns {
  * Turns at intervals of Bottleneck's `minTime`, each for a batch of requests. At most one turn is scheduled at a time,
  * and it belongs to no particular request, so that no requests queue inside Bottleneck.
  */
-function createTurns(clock: Clock): Turns {
+function createTurns(clock: Clock): RequestTurns {
   let limiter = new Bottleneck()
   let appliedMinTime = 0
   let wallTime = clock.now()

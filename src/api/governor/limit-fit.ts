@@ -5,7 +5,7 @@
  * answers if the size that the accepted requests need is below the size at which a refused one would fit. Pure.
  */
 
-export interface Answer {
+export interface RateAnswer {
   /** When the request was sent, in monotonic milliseconds. */
   at: number
   accepted: boolean
@@ -26,7 +26,7 @@ interface Meter {
   add(count: number): void
 }
 
-/** Factor between two rates that are tried. Steps of 1 % missed the rate of a bucket that was asked for little more. */
+/** Factor between two rates that are tried. Steps of 1 % missed the rate of a bucket when requests were only a little faster. */
 const RATE_STEP = 1.005
 /** Uncertainty of the time at which a request arrives at the API. */
 const UNCERTAIN_MS = 10
@@ -42,14 +42,14 @@ const WINDOW_MS = 1000
 const PHASES = 10
 
 /** The answers must be in the order of sending. Undefined when no kind of limit explains them. */
-export function explainingRates(answers: readonly Answer[], range: RateRange): RateRange | undefined {
+export function explainingRates(answers: readonly RateAnswer[], range: RateRange): RateRange | undefined {
   const bucket = bucketRates(answers, range)
   const window = windowRates(answers, range)
   if (bucket === undefined || window === undefined) return bucket ?? window
   return { least: Math.min(bucket.least, window.least), most: Math.max(bucket.most, window.most) }
 }
 
-function bucketRates(answers: readonly Answer[], range: RateRange): RateRange | undefined {
+function bucketRates(answers: readonly RateAnswer[], range: RateRange): RateRange | undefined {
   const tried: { rate: number; misfit: number }[] = []
   for (let rate = range.least; rate <= range.most; rate *= RATE_STEP) {
     tried.push({ rate, misfit: misfitOf(sizes(answers, bucket(rate))) })
@@ -65,7 +65,7 @@ function tolerance(rate: number): number {
   return TOLERANCE + (rate * UNCERTAIN_MS) / 1000
 }
 
-function windowRates(answers: readonly Answer[], range: RateRange): RateRange | undefined {
+function windowRates(answers: readonly RateAnswer[], range: RateRange): RateRange | undefined {
   const meters = [
     slidingWindow(),
     ...Array.from({ length: PHASES }, (_, phase) => fixedWindow(phase / PHASES)),
@@ -78,19 +78,19 @@ function windowRates(answers: readonly Answer[], range: RateRange): RateRange | 
   return { least: Math.min(most, (1000 * best.accepted) / WINDOW_MS), most }
 }
 
-interface Sizes {
+interface LimitSizes {
   /** The smallest size at which all accepted requests fit. */
   accepted: number
   /** The smallest size at which one of the refused requests would fit. */
   refused: number
 }
 
-function misfitOf({ accepted, refused }: Sizes): number {
+function misfitOf({ accepted, refused }: LimitSizes): number {
   return refused < 1 + EMPTY ? Number.POSITIVE_INFINITY : accepted - refused
 }
 
-function sizes(answers: readonly Answer[], meter: Meter): Sizes {
-  const found: Sizes = { accepted: 1, refused: Number.POSITIVE_INFINITY }
+function sizes(answers: readonly RateAnswer[], meter: Meter): LimitSizes {
+  const found: LimitSizes = { accepted: 1, refused: Number.POSITIVE_INFINITY }
   for (const { at, accepted, count } of answers) {
     const level = meter.levelAt(at)
     if (accepted) {

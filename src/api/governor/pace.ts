@@ -18,7 +18,7 @@ import { afterAcceptance, afterRefusal, type RateState, startRate, withAnswerNot
  * flight, the reason is in doubt: first the in-flight limit is lowered, and if that does not help, the rate.
  */
 
-/** The owner's limits, never exceeded. */
+/** The configured limits, never exceeded. */
 export interface Ceilings {
   requestsPerSecond?: number | undefined
   concurrency?: number | undefined
@@ -76,14 +76,14 @@ export type WaitedFor = 'pace' | 'concurrency' | undefined
 export type PaceEvent =
   | { kind: 'accepted'; at: number; sentAt: number; waitedFor: WaitedFor }
   /**
-   * `beside`: other requests in flight when this one was sent, and now. Which of them the API received first is not
-   * known. `jitter`: a random number from 0 up to 1.
+   * `othersInFlight`: other requests in flight when this one was sent, and now. Which of them the API received first
+   * is not known. `jitter`: a random number from 0 up to 1.
    */
   | {
       kind: 'throttled'
       at: number
       sentAt: number
-      beside: { atSend: number; now: number }
+      othersInFlight: { atSend: number; now: number }
       waitMs: number | undefined
       jitter: number
     }
@@ -93,7 +93,7 @@ export type PaceEvent =
   /** The request was not sent. */
   | { kind: 'unsent'; at: number }
 
-type Refusal = Extract<PaceEvent, { kind: 'throttled' }>
+type ThrottledEvent = Extract<PaceEvent, { kind: 'throttled' }>
 
 export interface Pacing {
   /** Interval of turns in ms; 0: no pacing. */
@@ -197,7 +197,7 @@ export function pacing({ rate: { rate }, ceilings }: PaceState): Pacing {
   const ceiling = ceilings.requestsPerSecond
   if (ceiling === undefined && rate >= UNPACED_RATE) return { minTime: 0, batch: 1, leastMs: 0 }
   const batch = Math.ceil((rate * SLOT_MS) / 1000)
-  // A timer may fire a millisecond early. The owner's ceiling must hold even then.
+  // A timer may fire a millisecond early. The configured ceiling must hold even then.
   const margin = ceiling !== undefined && rate >= ceiling ? 1 : 0
   const minTime = (batch * 1000) / rate + margin
   const allowedMs = ceiling === undefined ? 0 : (batch * 1000) / ceiling
@@ -226,7 +226,7 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
 }
 
 /** Learns from the first 429 of an episode. Its other 429s can only prolong the pause and lower the in-flight limit. */
-function afterThrottled(state: PaceState, event: Refusal): PaceState {
+function afterThrottled(state: PaceState, event: ThrottledEvent): PaceState {
   const { at, sentAt, waitMs } = event
   const rate = withAnswerNoted(state.rate, { sentAt, accepted: false })
   const counted = { ...state, throttled: state.throttled + 1, rate }
@@ -245,13 +245,13 @@ function afterThrottled(state: PaceState, event: Refusal): PaceState {
 }
 
 /** Whether too many requests in flight may be the reason. An API cannot ask for a wait of seconds for that reason. */
-function mayBeConcurrency(state: PaceState, { beside, waitMs = 0 }: Refusal): boolean {
-  const isAlone = beside.atSend === 0 && beside.now === 0
+function mayBeConcurrency(state: PaceState, { othersInFlight, waitMs = 0 }: ThrottledEvent): boolean {
+  const isAlone = othersInFlight.atSend === 0 && othersInFlight.now === 0
   if (isAlone || state.rate.limited || waitMs > MAX_CONCURRENCY_WAIT_MS) return false
   const { doubt } = state
   if (!doubt || !isSoon(state, doubt)) return true
   // Repeated refusals at once, or with far fewer in flight, cannot be because of their number.
-  return doubt.times < MAX_DOUBTS && beside.now >= doubt.othersInFlight * FAR_FEWER
+  return doubt.times < MAX_DOUBTS && othersInFlight.now >= doubt.othersInFlight * FAR_FEWER
 }
 
 function isSoon({ accepted }: PaceState, doubt: Doubt): boolean {
@@ -259,21 +259,21 @@ function isSoon({ accepted }: PaceState, doubt: Doubt): boolean {
 }
 
 /** The requests that are still in flight when one is refused are about as many as the API allows. */
-function withDoubt(state: PaceState, { at, sentAt, beside }: Refusal): PaceState {
+function withDoubt(state: PaceState, { at, sentAt, othersInFlight }: ThrottledEvent): PaceState {
   const { doubt, accepted, concurrency, episodeAt } = state
   const isSameEpisode = sentAt <= episodeAt
   const earlier = doubt && (isSameEpisode || isSoon(state, doubt)) ? doubt.times : 0
   return {
     ...state,
     doubt: {
-      othersInFlight: beside.now,
+      othersInFlight: othersInFlight.now,
       limitBefore: doubt?.limitBefore ?? concurrency.limit,
       accepted,
       times: isSameEpisode ? earlier : earlier + 1,
     },
     concurrency: isSameEpisode
-      ? withFewer(concurrency, beside.now)
-      : afterConcurrencyRefusal(concurrency, { at, beside: beside.now }),
+      ? withFewer(concurrency, othersInFlight.now)
+      : afterConcurrencyRefusal(concurrency, { at, othersInFlight: othersInFlight.now }),
   }
 }
 
@@ -289,7 +289,7 @@ function afterRateRefusal(state: PaceState, at: number): PaceState {
   }
 }
 
-function withPause(state: PaceState, { at, jitter, waitMs }: Refusal, asked: number): PaceState {
+function withPause(state: PaceState, { at, jitter, waitMs }: ThrottledEvent, asked: number): PaceState {
   const askedUntil = waitMs === undefined ? state.askedUntil : asked
   if (askedUntil > at) return withRequestedWait(state, at, askedUntil)
   const early = longestBackoffMs(EARLY_PAUSE, state.refusals)

@@ -1,5 +1,5 @@
 import type { RateRange } from './limit-fit.ts'
-import { meanRate, NEW_SEARCH, nextStep, type Search, withAnswer, withRefusal } from './search.ts'
+import { meanRate, NEW_SEARCH, nextStep, type RateSearch, withAnswer, withRefusal } from './search.ts'
 
 /**
  * Learns the rate that an API allows, whether its limit is a token bucket, a fixed window or a sliding window.
@@ -35,17 +35,17 @@ export interface RateState {
   /** Whether the refusal before the last came long before the rate was back at the plateau. */
   readonly wasEarly: boolean
   /** The search for the limit; undefined once it is found. */
-  readonly search: Search | undefined
+  readonly search: RateSearch | undefined
   /** When the search chose the current rate. */
   readonly soughtAt: number
   /** Whether another request was refused during the current pause. */
   readonly isTriedInVain: boolean
   /** Accepted requests since the end of the pause before the current one. */
-  readonly span: Span
+  readonly span: RateSpan
   readonly flow: Flow
 }
 
-interface Span {
+interface RateSpan {
   /** Undefined before the first refusal, when a burst allowance of the API may not be used up yet. */
   readonly since: number | undefined
   readonly accepted: number
@@ -67,7 +67,7 @@ const GUESSED = { ...UNSURE, beyondMs: 5_000 }
 const MAX_BACK_MS = 150_000
 /** A refusal before this share of the return time means that the plateau is too high. */
 const EARLY = 0.3
-/** Two refusals at rates that differ by a smaller share have the same limit. */
+/** Two refusals at rates that differ by less than this share count as one limit. */
 const AGREEMENT = 0.06
 /** The part of a pause that may not count as time of the span, in ms and as a share of the span. */
 const MAX_GAP_MS = 1500
@@ -125,7 +125,7 @@ export function startRate({ rate, limited, bounds }: FirstRate): RateState {
   }
 }
 
-export interface Accepted {
+export interface AcceptedRequest {
   at: number
   /** Whether the rate had held the request back. */
   paced: boolean
@@ -142,7 +142,7 @@ export function withAnswerNoted(
 }
 
 /** The state after a request was accepted. */
-export function afterAcceptance(state: RateState, { at, paced, mayGrow }: Accepted): RateState {
+export function afterAcceptance(state: RateState, { at, paced, mayGrow }: AcceptedRequest): RateState {
   const { span, rate, pacedAt = at } = state
   // After more than two turns, requests were waiting for something else.
   const stepMs = paced ? Math.min(at - pacedAt, Math.max(2000 / rate, MAX_LATE_MS)) : 0
@@ -176,7 +176,7 @@ export function afterRefusal(state: RateState, at: number): RateState {
 }
 
 /** Some answers are still outstanding, so the search continues when the next request is accepted. */
-function afterSearchRefusal(state: RateState, before: Search, at: number): RateState {
+function afterSearchRefusal(state: RateState, before: RateSearch, at: number): RateState {
   const search = withRefusal(before, state.rate)
   const plateau = Math.min(state.rate, flowRate(state, at))
   const rate = inBounds(state.bounds, nextStep(search)?.rate ?? plateau * (1 - CAUTION))
@@ -214,7 +214,7 @@ function wasUsedUp({ span: { since, heldMs } }: RateState, refusedAt: number): b
   return spanMs < MIN_SPAN_MS || heldMs >= MIN_HELD_SHARE * spanMs
 }
 
-/** The state after the first accepted request after a refusal. The requests accepted in the span bound the rate. */
+/** The state after the first accepted request that follows a refusal. The requests accepted in the span bound the rate. */
 function afterPause(state: RateState, at: number, refusedAt: number): RateState {
   const { span, refusedBefore, search } = state
   const pausedMs = at - refusedAt
@@ -238,11 +238,11 @@ function afterPause(state: RateState, at: number, refusedAt: number): RateState 
     isGuess: isShort,
     wasEarly: isEarly(state),
   }
-  const tells = span.accepted >= MIN_ANSWERS || span.since === undefined
+  const isConclusive = span.accepted >= MIN_ANSWERS || span.since === undefined
   return {
     ...again,
     rate: curve(again, 0),
-    span: tells ? { since: at, accepted: 0, heldMs: 0 } : { ...span, heldMs: span.heldMs + pausedMs },
+    span: isConclusive ? { since: at, accepted: 0, heldMs: 0 } : { ...span, heldMs: span.heldMs + pausedMs },
   }
 }
 
@@ -284,7 +284,7 @@ function isEarly(state: RateState): boolean {
   return state.sure && state.heldMs < EARLY * comeBackMs(state)
 }
 
-function isShortSpan({ since }: Span, at: number, pausedMs: number): boolean {
+function isShortSpan({ since }: RateSpan, at: number, pausedMs: number): boolean {
   if (since === undefined || pausedMs > END_OF_WINDOW_MS) return false
   return Math.min(pausedMs, MAX_GAP_MS) > (at - since) * MAX_GAP_SHARE
 }

@@ -1,27 +1,27 @@
-import { type Answer, explainingRates, type RateRange } from './limit-fit.ts'
+import { explainingRates, type RateAnswer, type RateRange } from './limit-fit.ts'
 
 /**
  * Searches for an unknown rate limit. After the first refusal, each rate to try lies between the rates that explain all
  * answers so far, and its answers narrow that range. Pure. Times are monotonic milliseconds.
  */
 
-export interface Search {
+export interface RateSearch {
   /** The latest answers. Adding an answer only copies these. */
-  readonly latest: readonly Answer[]
+  readonly latest: readonly RateAnswer[]
   /** Earlier answers, in pieces of `PIECE_ANSWERS`. */
-  readonly earlier: readonly (readonly Answer[])[]
+  readonly earlier: readonly (readonly RateAnswer[])[]
   /** The range in which the limit is searched for; undefined before the first refusal. */
   readonly range: RateRange | undefined
 }
 
-export interface SearchStep {
-  search: Search
+export interface RateSearchStep {
+  search: RateSearch
   /** The rate to try next, in requests per second. */
   rate: number
   isFound: boolean
 }
 
-export const NEW_SEARCH: Search = { latest: [], earlier: [], range: undefined }
+export const NEW_SEARCH: RateSearch = { latest: [], earlier: [], range: undefined }
 
 /** Lower end of the range, as a share of the highest rate that was reached: a burst may be refused far below it. */
 const LOWEST_SHARE = 1 / 30
@@ -37,7 +37,7 @@ const TOGETHER_MS = 10
 /** Window for the peak rate: at most as long as a burst, and long enough for several requests one after the other. */
 const PEAK_MS = 250
 
-export function withAnswer(search: Search, { at, accepted }: Omit<Answer, 'count'>): Search {
+export function withAnswer(search: RateSearch, { at, accepted }: Omit<RateAnswer, 'count'>): RateSearch {
   const { latest, earlier } = search
   const last = latest.at(-1)
   if (last?.accepted && accepted && Math.abs(at - last.at) < TOGETHER_MS) {
@@ -49,14 +49,14 @@ export function withAnswer(search: Search, { at, accepted }: Omit<Answer, 'count
 }
 
 /** A request was refused at this rate, in requests per second. The first refusal sets the range to search. */
-export function withRefusal(search: Search, rate: number): Search {
+export function withRefusal(search: RateSearch, rate: number): RateSearch {
   if (search.range) return search
   const most = Math.min(rate, peakRate(inOrder(search)))
   return { ...search, range: { least: most * LOWEST_SHARE, most } }
 }
 
 /** The highest rate that was actually reached, in requests per second. */
-function peakRate(answers: readonly Answer[]): number {
+function peakRate(answers: readonly RateAnswer[]): number {
   let most = 1
   let oldest = 0
   let recent = 0
@@ -70,7 +70,7 @@ function peakRate(answers: readonly Answer[]): number {
 }
 
 /** Undefined when no limit explains the answers, even after older ones are dropped. */
-export function nextStep(search: Search): SearchStep | undefined {
+export function nextStep(search: RateSearch): RateSearchStep | undefined {
   const { range } = search
   if (range === undefined) return undefined
   let known = inOrder(search)
@@ -91,18 +91,18 @@ export function nextStep(search: Search): SearchStep | undefined {
   }
 }
 
-function inOrder({ latest, earlier }: Search): Answer[] {
+function inOrder({ latest, earlier }: RateSearch): RateAnswer[] {
   return [...earlier.flat(), ...latest].sort((one, other) => one.at - other.at)
 }
 
-function sinceFirstRefusal(answers: readonly Answer[]): Answer[] {
+function sinceFirstRefusal(answers: readonly RateAnswer[]): RateAnswer[] {
   const refused = answers.findIndex(({ accepted }) => !accepted)
   const through = answers.findIndex(({ accepted }, index) => accepted && index > refused)
   return through < 0 ? [] : answers.slice(through)
 }
 
 /** Accepted requests per second since the search started, without the last one, which started another window. */
-export function meanRate(search: Search, lateMs: number): number {
+export function meanRate(search: RateSearch, lateMs: number): number {
   const answers = inOrder(search)
   const [first, last] = [answers[0]?.at ?? 0, answers.at(-1)?.at ?? 0]
   const accepted = answers.reduce((sum, answer) => sum + (answer.accepted ? answer.count : 0), -1)

@@ -47,7 +47,7 @@ function pageLimit({ paging }: ListRequest): number {
   return PAGING[paging].maxLimit ?? ASSUMED_PAGE_SIZE
 }
 
-export interface Sample {
+export interface AnswerSample {
   /** Monotonic ms. */
   at: number
   /** Responses so far, without 429. */
@@ -60,14 +60,14 @@ const WINDOW_MS = 60_000
 const MIN_SPAN_MS = 3_000
 
 /** The samples of the last minute and the newest one before it. */
-export function withSample(samples: readonly Sample[], sample: Sample): Sample[] {
+export function withSample(samples: readonly AnswerSample[], sample: AnswerSample): AnswerSample[] {
   const all = [...samples, sample]
   const first = all.findLastIndex(({ at }) => at <= sample.at - WINDOW_MS)
   return all.slice(Math.max(0, first))
 }
 
 /** Responses per second over the samples; undefined when they span too little time. */
-export function recentRate(samples: readonly Sample[]): number | undefined {
+export function recentRate(samples: readonly AnswerSample[]): number | undefined {
   const [first, last] = [samples[0], samples.at(-1)]
   if (!first || !last || last.at - first.at < MIN_SPAN_MS) return undefined
   return ((last.answered - first.answered) * 1000) / (last.at - first.at)

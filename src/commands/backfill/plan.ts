@@ -18,7 +18,7 @@ import {
 } from '../../engine/estimate/plan.ts'
 import { type Survey, survey } from '../../engine/estimate/survey.ts'
 import { EXIT_STATUS, type ExitStatus } from '../../errors.ts'
-import { jsonLine } from '../../harmless.ts'
+import { jsonLine } from '../../safe-text.ts'
 import { openDatabase } from '../../store/database/open.ts'
 import { statementCache } from '../../store/database/statements.ts'
 import { refuseOtherWorkspaceAt } from '../../store/database/workspace-check.ts'
@@ -211,9 +211,9 @@ const CERTAINTY_PREFIX: Readonly<Record<Amount['certainty'], string>> = {
   unknown: '',
 }
 
-type Row = Cost & { resource: string; lane: string; because: string }
+type PlanRow = Cost & { resource: string; lane: string; because: string }
 
-const planColumns = ({ estimates }: PlanSummary): readonly TableColumn<Row>[] => [
+const planColumns = ({ estimates }: PlanSummary): readonly TableColumn<PlanRow>[] => [
   { title: 'RESOURCE', cell: ({ resource }) => resource },
   { title: 'LANE', cell: ({ lane }) => lane },
   {
@@ -223,7 +223,7 @@ const planColumns = ({ estimates }: PlanSummary): readonly TableColumn<Row>[] =>
       certainty === 'unknown' ? 'unknown' : `${CERTAINTY_PREFIX[certainty]}${wholeNumber(requests)}`,
   },
   ...estimates.map(
-    ({ per_second: rate }, index): TableColumn<Row> => ({
+    ({ per_second: rate }, index): TableColumn<PlanRow> => ({
       title: timeTitle(rate, { isOnly: estimates.length === 1, isLast: index === estimates.length - 1 }),
       align: 'right',
       cell: row => (row.certainty === 'unknown' ? '' : timeText(row.estimates[index]?.seconds ?? 0)),

@@ -8,10 +8,10 @@ import { createWorkload, type Workload } from '../../store/sync/workload.ts'
 import type { LiveArea } from '../../terminal/live-area.ts'
 import { confirmingText, drawBars, type Overall, pauseReason, type ResourceBar, troubleText } from './bars.ts'
 import {
+  type AnswerSample,
   type ResourceOutlook,
   recentRate,
   requestsLeft,
-  type Sample,
   timeLeft,
   withSample,
 } from './forecast.ts'
@@ -46,7 +46,7 @@ export function createProgressView(deps: ProgressDeps): ProgressView {
   const began = clock.elapsed()
   const survey = createForecastReader(deps)
   const log = createProgressLog(deps)
-  let samples: readonly Sample[] = []
+  let samples: readonly AnswerSample[] = []
 
   const overall = (): Overall => {
     const { progress, outlooks } = survey.latest()

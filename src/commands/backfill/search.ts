@@ -4,7 +4,7 @@ import type { Log } from '../../log.ts'
 import { buildSearch } from '../../store/search/build.ts'
 import type { LiveArea } from '../../terminal/live-area.ts'
 
-export interface SearchStep {
+export interface SearchUpdate {
   app: Pick<App, 'clock' | 'store'>
   settings: Pick<Settings, 'search'>
   log: Log
@@ -23,7 +23,7 @@ export async function updateSearchIndices({
   log,
   area,
   signal,
-}: SearchStep): Promise<boolean> {
+}: SearchUpdate): Promise<boolean> {
   const { clock, store } = app
   const began = clock.elapsed()
   const isWanted = settings.search.enabled

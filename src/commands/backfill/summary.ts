@@ -124,7 +124,7 @@ const OUTCOME_TEXT: Readonly<Record<ResourceResult['outcome'], string>> = {
   interrupted: 'not finished',
 }
 
-interface Line {
+interface SummaryLine {
   name: string
   outcome: string
   live: number | undefined
@@ -137,7 +137,7 @@ const USUAL_COLUMNS = 100
 
 export function summaryText(summary: Summary, columns = USUAL_COLUMNS): string {
   const { resources, result } = summary
-  const lines: Line[] = resources.map(one => ({
+  const lines: SummaryLine[] = resources.map(one => ({
     name: one.resource,
     outcome: OUTCOME_TEXT[one.outcome],
     live: one.status.rows_live,
@@ -145,8 +145,8 @@ export function summaryText(summary: Summary, columns = USUAL_COLUMNS): string {
     deleted: one.rowsDeleted,
     requests: one.requests,
   }))
-  const total = (value: (line: Line) => number) => lines.reduce((sum, line) => sum + value(line), 0)
-  const totals: Line = {
+  const total = (value: (line: SummaryLine) => number) => lines.reduce((sum, line) => sum + value(line), 0)
+  const totals: SummaryLine = {
     name: 'all',
     outcome: '',
     live: undefined,
@@ -155,7 +155,7 @@ export function summaryText(summary: Summary, columns = USUAL_COLUMNS): string {
     requests: result.requests,
   }
   const number = (value: number | undefined) => (value === undefined ? '' : wholeNumber(value))
-  const text = table<Line>(
+  const text = table<SummaryLine>(
     [
       { title: 'resource', cell: ({ name }) => name },
       { title: 'rows', align: 'right', cell: ({ live }) => number(live) },
@@ -218,7 +218,7 @@ function nextStepSentences({ result, resources, error }: Summary): string[] {
     ...(held.length === 0
       ? []
       : [
-          `Deletions are held back: ${names(held)}. If the rows are really gone, do nothing. If not, check api.key and api.workspace_id before the next run.`,
+          `Deletions are held back: ${names(held)}. If these rows still exist, check api.key and api.workspace_id before the next run.`,
         ]),
     ...(unread.length === 0
       ? []

@@ -7,7 +7,7 @@ import type { Sqlite } from '../../store/database/connection.ts'
 import { hasColours } from '../../terminal/colours.ts'
 import { createLiveArea, isRedrawable, type LiveArea } from '../../terminal/live-area.ts'
 import { wholeNumber } from '../../whole-number.ts'
-import { recentRate, type Sample, withSample } from '../backfill/forecast.ts'
+import { type AnswerSample, recentRate, withSample } from '../backfill/forecast.ts'
 import type { CommandContext } from '../command.ts'
 import {
   type DemoScreen,
@@ -17,12 +17,12 @@ import {
   eventLine,
   requestLine,
   statusLines,
-} from './picture.ts'
+} from './display.ts'
 import {
+  type DemoSizes,
   endProcess,
   type Limit,
-  type Service,
-  type Sizes,
+  type SimulatorAddress,
   startParley,
   startSimulator,
   waitForService,
@@ -36,7 +36,7 @@ export interface DaemonDemo {
   file: string
   /** The path as the user gave it. */
   database: string
-  sizes: Sizes
+  sizes: DemoSizes
   /** With hostile names and values. */
   isWild: boolean
   /** Undefined: runs until it is stopped. */
@@ -107,7 +107,7 @@ In a second terminal:
 interface WatchedDaemon {
   demo: DaemonDemo
   daemon: ChildProcess
-  service: Service
+  service: SimulatorAddress
   clock: Clock
 }
 
@@ -221,7 +221,7 @@ const screenOf = ({ colour }: DemoView, area: LiveArea): DemoScreen => ({ ...are
 
 function createStateReader({ demo, db, world, clock }: DemoView): () => Promise<DemoState> {
   const began = clock.elapsed()
-  let samples: readonly Sample[] = []
+  let samples: readonly AnswerSample[] = []
   return async () => {
     const { readStatusReport } = await import('../../store/status/report.ts')
     const { total, throttled } = await world.requestCounts()

@@ -4,7 +4,7 @@ import { basename, relative, resolve } from 'node:path'
 import { Option } from 'commander'
 import { systemClock } from '../../clock.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../../errors.ts'
-import { singleLine } from '../../harmless.ts'
+import { singleLine } from '../../safe-text.ts'
 import type { Sqlite } from '../../store/database/connection.ts'
 import { hasColours, styledText } from '../../terminal/colours.ts'
 import { table } from '../../terminal/table.ts'
@@ -13,11 +13,11 @@ import type { CommandContext, CommandDefinition } from '../command.ts'
 import { createDemoDatabase } from './file.ts'
 import {
   CLI,
+  type DemoSizes,
   endProcess,
   type Limit,
   parseSizes,
-  type Service,
-  type Sizes,
+  type SimulatorAddress,
   startParley,
   startSimulator,
   waitForService,
@@ -87,7 +87,7 @@ export const demoCommand: CommandDefinition<DemoOptions> = {
         file,
         service,
         sizes,
-        readings: isWild ? [AT_ONCE] : READINGS,
+        readings: isWild ? [AT_ONCE] : BACKFILLS,
       })
       if (signal.aborted || status !== EXIT_STATUS.done) return reportUnfinished(context, status)
       await printAnswers(context, file, options.database)
@@ -116,14 +116,14 @@ function parseMinutes({ minutes, daemon }: DemoOptions): number | undefined {
 const MAX_MINUTES = 1440
 
 /** A backfill of the demo: how many days pass in the workspace before it, and the text to print. */
-interface Reading {
+interface DemoBackfill {
   days: number
   says: string
 }
 
-const AT_ONCE: Reading = { days: 0, says: '' }
+const AT_ONCE: DemoBackfill = { days: 0, says: '' }
 
-const READINGS: readonly Reading[] = [
+const BACKFILLS: readonly DemoBackfill[] = [
   AT_ONCE,
   {
     days: 75,
@@ -139,16 +139,16 @@ const HISTORY_DAYS = 290
 
 /** The workspace starts in the past and reaches the present during the demo. */
 function pastWorkspaceFlags(): string[] {
-  const days = READINGS.reduce((sum, reading) => sum + reading.days, 0)
+  const days = BACKFILLS.reduce((sum, reading) => sum + reading.days, 0)
   const begins = new Date(systemClock().now() - days * DAY_MS).toISOString()
   return ['--tidy', '--control', '--log-requests', '--now', begins, '--history-days', String(HISTORY_DAYS)]
 }
 
 interface ReadingPlan {
   file: string
-  service: Service | undefined
-  sizes: Sizes
-  readings: readonly Reading[]
+  service: SimulatorAddress | undefined
+  sizes: DemoSizes
+  readings: readonly DemoBackfill[]
 }
 
 /** Runs one backfill after another, until one does not complete. */
@@ -167,7 +167,7 @@ async function runBackfills(
   return EXIT_STATUS.done
 }
 
-function introduction({ messages, meetings, deals }: Sizes, database: string, isWild: boolean): string {
+function introduction({ messages, meetings, deals }: DemoSizes, database: string, isWild: boolean): string {
   return `
 parley simulate now serves a made-up workspace on this machine: ${wholeNumber(messages)} e-mails, ${wholeNumber(meetings)} meetings
 and ${wholeNumber(deals)} deals ${isWild ? 'over two years' : 'to begin with'}. It refuses more than ${LIMIT.rate} requests per second.
@@ -180,7 +180,7 @@ parley backfill reads all of it into ${database}:
 
 async function runBackfill(
   { cwd, env, signal }: CommandContext,
-  { file, service }: { file: string; service: Service | undefined },
+  { file, service }: { file: string; service: SimulatorAddress | undefined },
 ): Promise<ExitStatus> {
   if (service === undefined || signal.aborted) return EXIT_STATUS.unfinished
   const start = { cwd, env, service, file, stderr: 'inherit' } as const

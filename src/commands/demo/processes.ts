@@ -9,14 +9,14 @@ import { EXIT_STATUS, StopError } from '../../errors.ts'
 /** The processes of a demo: a simulator, and the real parley. */
 
 /** The size of the simulated workspace. */
-export interface Sizes {
+export interface DemoSizes {
   messages: number
   meetings: number
   deals: number
 }
 
 /** @throws StopError 64 unless the text is a number from 100 to 9999999 */
-export function parseSizes(text: string): Sizes {
+export function parseSizes(text: string): DemoSizes {
   const messages = Number(text)
   if (!/^\d{3,7}$/.test(text)) {
     throw new StopError(`--messages is ${text}: expected a whole number from 100 to 9999999`, {
@@ -34,7 +34,7 @@ export interface Limit {
   burst: number
 }
 
-export interface Service {
+export interface SimulatorAddress {
   url: string
   key: string
   workspace_id: string
@@ -54,7 +54,7 @@ const OWN_GROUP = { detached: true } as const
 /** @param more additional flags of `parley simulate` */
 export function startSimulator(
   env: Environment,
-  { messages, meetings, deals }: Sizes,
+  { messages, meetings, deals }: DemoSizes,
   { rate, burst }: Limit,
   more: readonly string[] = [],
 ): ChildProcess {
@@ -71,8 +71,9 @@ export function startSimulator(
 export async function waitForService(
   { stdout }: ChildProcess,
   signal: AbortSignal,
-): Promise<Service | undefined> {
-  if (stdout) for await (const line of createInterface({ input: stdout })) return JSON.parse(line) as Service
+): Promise<SimulatorAddress | undefined> {
+  if (stdout)
+    for await (const line of createInterface({ input: stdout })) return JSON.parse(line) as SimulatorAddress
   if (signal.aborted) return undefined
   throw new Error('parley simulate ended before it listened')
 }
@@ -80,7 +81,7 @@ export async function waitForService(
 export interface ParleyStart {
   cwd: string
   env: Environment
-  service: Service
+  service: SimulatorAddress
   /** The database. */
   file: string
   stderr: 'inherit' | 'pipe'

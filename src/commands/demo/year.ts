@@ -1,5 +1,5 @@
 import type { Change } from '../../simulator/changes.ts'
-import type { Service } from './processes.ts'
+import type { SimulatorAddress } from './processes.ts'
 
 /** The daily changes in the demo's workspace between its two backfills. */
 
@@ -54,7 +54,7 @@ export function momentsOf(day: number): number[] {
 }
 
 interface PassingDays {
-  service: Service
+  service: SimulatorAddress
   days: number
   /** The number of e-mails in the workspace at the start. */
   messages: number
@@ -84,7 +84,7 @@ export async function passDays({ service, days, messages }: PassingDays): Promis
 }
 
 /** Sends requests as another program would, so that the access log contains them. */
-async function callApiAsOtherProgram({ url, key, workspace_id: workspace }: Service): Promise<void> {
+async function callApiAsOtherProgram({ url, key, workspace_id: workspace }: SimulatorAddress): Promise<void> {
   const headers = { 'x-api-key': key, 'x-workspace-id': workspace }
   for (const path of ['v1/members', 'v2/activities?limit=5', 'v2/messages?limit=5']) {
     await (await fetch(`${url}/${path}`, { headers })).arrayBuffer()

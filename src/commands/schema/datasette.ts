@@ -1,4 +1,4 @@
-import { type DescribedTable, fullMeaning } from '../../dictionary/described.ts'
+import { type DescribedTable, fullMeaning } from '../../dictionary/described-table.ts'
 import { INTERNAL_TABLES, SEARCH_TABLES } from '../../dictionary/sync-tables.ts'
 
 /**

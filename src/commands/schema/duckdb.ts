@@ -4,7 +4,7 @@ import {
   type DescribedKind,
   type DescribedTable,
   fullMeaning,
-} from '../../dictionary/described.ts'
+} from '../../dictionary/described-table.ts'
 import { exactNames } from '../../store/crm/columns.ts'
 import { quote } from '../../store/database/sql.ts'
 import { viewStatements } from '../../store/views/views.ts'

@@ -7,12 +7,12 @@ import {
   fullMeaning,
   meaning,
   sentence,
-} from '../../dictionary/described.ts'
+} from '../../dictionary/described-table.ts'
 import { DICTIONARY } from '../../dictionary/dictionary.ts'
 import { isInternal, SEARCH_TABLES } from '../../dictionary/sync-tables.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { jsonLine, jsonPage, safeText } from '../../harmless.ts'
-import { nearestName } from '../../nearest.ts'
+import { nearestName } from '../../nearest-name.ts'
+import { jsonLine, jsonPage, safeText } from '../../safe-text.ts'
 import type { Output } from '../../terminal/output.ts'
 import { textWidth } from '../../terminal/text-width.ts'
 import { wrapText } from '../../terminal/wording.ts'
@@ -57,7 +57,7 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
   },
 }
 
-interface Question {
+interface SchemaQuestion {
   all: readonly DescribedTable[]
   name: string | undefined
   options: SchemaOptions
@@ -65,7 +65,7 @@ interface Question {
   stdout: Output
 }
 
-async function answer({ all, name, options, path, stdout }: Question): Promise<string> {
+async function answer({ all, name, options, path, stdout }: SchemaQuestion): Promise<string> {
   const chosen = name === undefined ? undefined : findTable(name, all, options)
   if (options.json) return jsonLine({ tables: (chosen ? [chosen] : all).map(tableJson) })
   if (options.datasette) {

@@ -92,12 +92,12 @@ function dueText(at: string | null, now: number): string {
   return at !== null && Date.parse(at) <= now ? 'now' : relativeTime(at, now)
 }
 
-interface Column extends TableColumn<ResourceReport> {
+interface StatusColumn extends TableColumn<ResourceReport> {
   /** Optional columns have a rank. Those of lower rank get the available width first. */
   rank?: number
 }
 
-function resourceColumns(now: number): Column[] {
+function resourceColumns(now: number): StatusColumn[] {
   const number = (title: string, value: (row: ResourceReport) => number) => ({
     title,
     align: 'right' as const,
@@ -129,18 +129,18 @@ function resourceColumns(now: number): Column[] {
 
 /** The table with as many columns as fit the width, and the titles of the omitted columns. */
 function fitTable(
-  columns: readonly Column[],
+  columns: readonly StatusColumn[],
   rows: readonly ResourceReport[],
   width: number,
 ): { lines: string[]; left: string[] } {
   const busy = columns.filter(({ isEmpty }) => isEmpty === undefined || !rows.every(isEmpty))
-  const isNeeded = ({ rank }: Column) => rank === undefined
-  const draw = (chosen: ReadonlySet<Column>) =>
+  const isNeeded = ({ rank }: StatusColumn) => rank === undefined
+  const draw = (chosen: ReadonlySet<StatusColumn>) =>
     table(
       busy.filter(column => chosen.has(column)),
       rows,
     )
-  let chosen: ReadonlySet<Column> = new Set(busy.filter(isNeeded))
+  let chosen: ReadonlySet<StatusColumn> = new Set(busy.filter(isNeeded))
   for (const column of busy.filter(one => !isNeeded(one)).sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0))) {
     const more = new Set([...chosen, column])
     if (Math.max(...draw(more).map(textWidth)) <= width) chosen = more
@@ -264,7 +264,7 @@ function snapshotSentences({ snapshot }: StatusReport, now: number): string[] {
       : [`The daemon took its last snapshot ${relativeTime(at, now)}: ${path}, ${sizeText(size ?? 0)}.`]
   return failed === null
     ? made
-    : [...made, `The daemon's snapshot ${relativeTime(failed, now)} failed: ${reason}`]
+    : [...made, `The daemon's last snapshot failed ${relativeTime(failed, now)}: ${reason}`]
 }
 
 function rateSentence(rate: RateReport | null, now: number): string {

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { Option } from 'commander'
 import { systemClock } from '../../clock.ts'
 import { EXIT_STATUS } from '../../errors.ts'
-import { jsonLine } from '../../harmless.ts'
+import { jsonLine } from '../../safe-text.ts'
 import { type CommandDefinition, DATABASE_ONLY, loadCommandSettings, settingsOfSections } from '../command.ts'
 import { statusPage } from './page.ts'
 

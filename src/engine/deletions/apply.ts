@@ -50,7 +50,7 @@ export function applyDeletions(
   }
 }
 
-export interface Accepted {
+export interface AcceptedDeletions {
   /** Confirmed rows, which are now deleted. */
   rows: number
   /** A confirming round is in progress and deletes the rest when it ends. */
@@ -61,7 +61,10 @@ export interface Accepted {
  * Deletes the rows of a resource that the guard holds back, and ends the hold. Undefined when nothing is held back.
  * Call it inside a transaction.
  */
-export function acceptDeletions(context: ApplyContext, resource: ResourceName): Accepted | undefined {
+export function acceptDeletions(
+  context: ApplyContext,
+  resource: ResourceName,
+): AcceptedDeletions | undefined {
   const { state, suspicions } = context.store
   const { heldSince, heldRound, round, reason } = state.get(resource)
   if (heldSince === null) return undefined
@@ -283,11 +286,8 @@ function reportHold(context: EngineContext, resource: ResourceName): void {
   context.fail(
     { resource, feed: `${resource}.round` },
     new ResourceError(
-      `${HELD_REASON}${rows} rows of ${table} is held back until a complete pass after ${until} confirms it or ${command} accepts it (limit: 20 rows and 20 %)`,
-      {
-        code: 'mass-deletion',
-        hint: `If the rows are really gone, do nothing, or run ${command} to delete them now. If not, check api.key and api.workspace_id.`,
-      },
+      `${HELD_REASON}${rows} rows of ${table} is held back until a complete pass after ${until} confirms it (limit: 20 rows and 20 %). To delete them now: ${command}`,
+      { code: 'mass-deletion' },
     ),
     {
       isUnread: () => store.state.get(resource).heldSince !== null,

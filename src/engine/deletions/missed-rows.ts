@@ -25,7 +25,7 @@ export const MANY_MISSING = 500
 const RECHECK_AFTER_MS = MINUTE
 const RECHECKS = 2
 
-/** Single reads of many missing rows wait this long, until their list was read again. Scaled by the owner. */
+/** Single reads of many missing rows wait this long, until their list was read again. Scaled by `sync.interval_scale`. */
 export const CONFIRM_MANY_AFTER_MS = (RECHECKS + 1) * RECHECK_AFTER_MS
 
 const MOST_DOUBLINGS = 6

@@ -1,5 +1,5 @@
 import { PAGING, readPage, readSingle } from '../../api/paging.ts'
-import { fillPath } from '../../api/request.ts'
+import { fillPath, type Query } from '../../api/request.ts'
 import { tableNamed } from '../../catalog/catalog.ts'
 import type { Evidence, Expected, Resource, SnapshotFeed, TimelineFeed } from '../../catalog/resource.ts'
 import type { ParsedItem } from '../../catalog/row.ts'
@@ -112,7 +112,7 @@ export function createLookup(
     lane: 'items',
     everyRound: true,
     isReady: plan.isReady,
-    // Rows older than the owner's bound are loaded, and merged, when the bound is lifted.
+    // Rows older than `--since` are loaded, and merged, when the bound is lifted.
     isWanted: ({ cells }) => since === null || String(cells[timeAt] ?? since) >= since,
     found: task => readAgainAfter(context, where, task, DAY),
     missing: task => readAgainAfter(context, where, task, DAY),
@@ -211,7 +211,7 @@ function hasCaughtUp(
   return typeof updatedAt === 'string' ? updatedAt >= happenedAt : written.status !== 'unchanged'
 }
 
-/** The API may show a change a little after it announces it. These are retries, so the owner's scale does not apply. */
+/** The API may show a change a little after it announces it. These are retries, so `sync.interval_scale` does not apply. */
 const ASKED_AGAIN_AFTER_MS = [5_000, 30_000, 5 * MINUTE]
 
 function askAgain(context: EngineContext, { where }: ChangesWork, asked: Task, task: Task): void {
@@ -234,7 +234,7 @@ function readAgainAfter(context: EngineContext, { resource }: FeedName, task: Ta
 }
 
 /** The keys of one request, or of several when its answer comes in pages. */
-interface Question {
+interface KeyQuestion {
   tasks: readonly Task[]
   first: Task
   cursor: Query | null
@@ -244,7 +244,7 @@ interface Question {
   isPart: boolean
 }
 
-function questionOf(tasks: readonly Task[], isPart = false): Question | undefined {
+function questionOf(tasks: readonly Task[], isPart = false): KeyQuestion | undefined {
   const [first] = tasks
   return first && { tasks, first, cursor: null, present: new Map(), isPart }
 }
@@ -263,7 +263,7 @@ function createKeySource(
   const kind = KEY_REQUESTS[evidence.by]
   const expected = evidence.by === 'single' ? NOT_PUBLISHED : feed.expected
   const underWay = new Set<string>()
-  const continued: Question[] = []
+  const continued: KeyQuestion[] = []
   let batch: Task[] = []
   let failures = 0
   const nameOf = (task: Task) => `${task.scope}\u0000${task.key}`
@@ -294,7 +294,7 @@ function createKeySource(
   }
 
   /** The tasks of the next request: as many ids of one scope as it may name, or one key. */
-  const take = (): Question | undefined => {
+  const take = (): KeyQuestion | undefined => {
     while (hasDue()) {
       const [next] = batch
       const tasks = batch.filter(task => task.scope === next?.scope).slice(0, kind.most)
@@ -305,7 +305,7 @@ function createKeySource(
     return undefined
   }
 
-  const askJob = (question: Question): Job => {
+  const askJob = (question: KeyQuestion): Job => {
     const { tasks, first, cursor } = question
     const { scope } = first
     const handleUnavailable = (status: number, message: string) => {
@@ -316,7 +316,7 @@ function createKeySource(
       else for (const task of tasks) context.store.tasks.remove(task)
     }
     /** Asked next in its place: the next page, or each half of a request that failed. */
-    let rest: Question[] = []
+    let rest: KeyQuestion[] = []
     return {
       ...where,
       scope,
@@ -424,16 +424,14 @@ function idOf(record: unknown): string | undefined {
   return typeof record.id === 'string' ? record.id.toLowerCase() : undefined
 }
 
-type Query = Readonly<Record<string, string>>
-
 interface KeyRequest {
   /** The most tasks in one request. */
   most: number
-  request(evidence: KeyEvidence, question: Question): { route: string; path: string; query?: Query }
+  request(evidence: KeyEvidence, question: KeyQuestion): { route: string; path: string; query?: Query }
   read(
     evidence: KeyEvidence,
     value: unknown,
-    question: Question,
+    question: KeyQuestion,
   ): { records: readonly unknown[]; next: Query | null }
 }
 

@@ -17,7 +17,7 @@ import type { Suspicion } from '../../store/deletions/suspicions.ts'
  * Lists, single reads and reads by `ids` can all deny a row. Any answer that shows the row ends the suspicion.
  */
 
-/** The second denial counts this long after the first. Scaled by the owner. */
+/** The second denial counts this long after the first. Scaled by `sync.interval_scale`. */
 export const CONFIRM_AFTER_MS = 2 * 60_000
 
 /** This machine's clock says when to ask, and the server's measures the time since; they may differ a little. */

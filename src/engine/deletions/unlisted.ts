@@ -1,5 +1,5 @@
 import type { ResourceName } from '../../catalog/resource.ts'
-import type { KeyRange } from '../../store/deletions/seen.ts'
+import type { KeyRange } from '../../store/deletions/seen-keys.ts'
 import type { EngineContext } from '../context.ts'
 import { WEEK } from '../schedule/intervals.ts'
 

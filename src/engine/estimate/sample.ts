@@ -58,7 +58,7 @@ interface Sample extends Sighting {
 }
 
 /** A part of the time axis. Its rows are estimated from the samples that begin in it. */
-interface Cell {
+interface SpanCell {
   above: number
   below: number
   samples: readonly Sample[]
@@ -89,7 +89,7 @@ export function* sampleList(span: Span, { budget, oldestHint }: SampleOptions): 
       ? yield* findOldest(newest, samples, { look, hint: oldestHint, left: () => budget / 2 - used })
       : { below: span.from, found: true }
 
-  const seeInto = function* (cell: Cell): Generator<Span, Cell, Sighting | undefined> {
+  const seeInto = function* (cell: SpanCell): Generator<Span, SpanCell, Sighting | undefined> {
     if (cell.samples.length > 0 || cell.above <= cell.below) return cell
     const page = yield* look(placeIn(cell))
     if (!page) return cell
@@ -102,7 +102,7 @@ export function* sampleList(span: Span, { budget, oldestHint }: SampleOptions): 
   }
   const usual = [newest, ...samples].map(page => density(page, Number.NEGATIVE_INFINITY).rows)
   const plain = samples.filter(page => !isOneInstant(page))
-  let cells: readonly Cell[] = []
+  let cells: readonly SpanCell[] = []
   for (const cell of evenCells(first, bottom.below, plain)) {
     cells = [...cells, used < budget ? yield* seeInto(cell) : cell]
   }
@@ -110,7 +110,7 @@ export function* sampleList(span: Span, { budget, oldestHint }: SampleOptions): 
   while (used + 2 <= limit) {
     const chosen = mostDoubtful(cells, density(newest, Number.NEGATIVE_INFINITY).rows)
     if (!chosen) break
-    const halves: Cell[] = []
+    const halves: SpanCell[] = []
     for (const half of halve(chosen)) halves.push(yield* seeInto(half))
     cells = cells.flatMap(cell => (cell === chosen ? halves : [cell]))
   }
@@ -118,7 +118,7 @@ export function* sampleList(span: Span, { budget, oldestHint }: SampleOptions): 
 }
 
 /** Chooses where to sample a cell. Samples are spread evenly over the week too, since nights are empty. */
-function createPlaces(): (cell: Cell) => number {
+function createPlaces(): (cell: SpanCell) => number {
   let phase = 0.5
   return ({ above, below }) => {
     phase = (phase + 0.618_034) % 1
@@ -185,7 +185,7 @@ function* findOldest(
     : { below: (oldest + empty) / 2, found: true }
 }
 
-function evenCells(above: number, below: number, samples: readonly Sample[]): Cell[] {
+function evenCells(above: number, below: number, samples: readonly Sample[]): SpanCell[] {
   const width = Math.max(0, above - below) / FIRST_CELLS
   return Array.from({ length: FIRST_CELLS }, (_, number) => {
     const top = above - number * width
@@ -201,7 +201,7 @@ function evenCells(above: number, below: number, samples: readonly Sample[]): Ce
  * Both halves get new samples. The old sample is dropped: the cell was chosen because the sample looked dense, so
  * keeping it would bias the estimate.
  */
-function halve({ above, below, peak }: Cell): readonly Cell[] {
+function halve({ above, below, peak }: SpanCell): readonly SpanCell[] {
   const middle = (above + below) / 2
   return [
     { above, below: middle, samples: [], peak: peak * FADING },
@@ -236,7 +236,7 @@ const FADING = 0.5
  * The cell with the most rows by its width and the highest density seen in it or next to it. A lower density there may
  * only be a quiet night.
  */
-function mostDoubtful(cells: readonly Cell[], newestDensity: number): Cell | undefined {
+function mostDoubtful(cells: readonly SpanCell[], newestDensity: number): SpanCell | undefined {
   const doubts = cells.map(({ above, below, peak }, number) => {
     const over = number === 0 ? newestDensity : (cells[number - 1]?.peak ?? 0)
     return (above - below) * Math.max(peak, over, cells[number + 1]?.peak ?? 0)
@@ -268,7 +268,7 @@ function density(sample: Sample, below: number): Counts {
   return { rows, extra: rows * each }
 }
 
-function densityIn({ below, samples }: Cell): Counts {
+function densityIn({ below, samples }: SpanCell): Counts {
   const all = samples.map(sample => density(sample, below))
   const mean = (of: (counts: Counts) => number) =>
     all.reduce((sum, counts) => sum + of(counts), 0) / Math.max(1, all.length)
@@ -276,7 +276,7 @@ function densityIn({ below, samples }: Cell): Counts {
 }
 
 /** The rows of all cells together. A cell without samples counts like the average of the others. */
-function countIn(cells: readonly Cell[]): Counts {
+function countIn(cells: readonly SpanCell[]): Counts {
   const counted = { rows: 0, extra: 0, width: 0 }
   const all = cells.reduce((sum, { above, below }) => sum + above - below, 0)
   for (const cell of cells.filter(({ samples }) => samples.length > 0)) {
@@ -290,7 +290,7 @@ function countIn(cells: readonly Cell[]): Counts {
   return { rows: counted.rows * whole, extra: counted.extra * whole }
 }
 
-function sumUp(newest: Sample, cells: readonly Cell[], bottom: Bottom): Estimate {
+function sumUp(newest: Sample, cells: readonly SpanCell[], bottom: Bottom): Estimate {
   const { rows, extra } = countIn(cells)
   return {
     rows: Math.round(newest.times.length + rows),

@@ -1,6 +1,6 @@
 import { PAGING, readPage, readSingle } from '../../api/paging.ts'
-import type { ApiReader, Reply } from '../../api/reader.ts'
-import { fillPath } from '../../api/request.ts'
+import type { ApiReader, ReaderReply } from '../../api/reader.ts'
+import { fillPath, type Query } from '../../api/request.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
 import type { Expected, Feed, ResourceName, TimelineFeed } from '../../catalog/resource.ts'
 import { canonicalInstant } from '../../instant.ts'
@@ -64,8 +64,6 @@ const MOST_MEETING_PAGES = 3
 const ACTIVITIES_SHARE = 12
 const MEETINGS_SHARE = 12
 
-type Query = Readonly<Record<string, string>>
-
 /** @throws StopError 77 when the key is refused, 69 when nothing answers */
 export async function survey(api: ApiReader, options: SurveyOptions): Promise<Survey> {
   const { chosen, held, since } = options
@@ -84,7 +82,11 @@ export async function survey(api: ApiReader, options: SurveyOptions): Promise<Su
     const reply = await api.read(request, value => readPage(list.paging, value, query))
     return reply.kind === 'answer' ? reply.value : noteRefusal(resource, expected, reply)
   }
-  const noteRefusal = (resource: ResourceName, expected: Expected | undefined, reply: Reply<unknown>) => {
+  const noteRefusal = (
+    resource: ResourceName,
+    expected: Expected | undefined,
+    reply: ReaderReply<unknown>,
+  ) => {
     if (reply.kind === 'answer') return undefined
     const status = reply.kind === 'refused' ? reply.status : undefined
     const isExpected = status !== undefined && expected?.[status] === 'unavailable'
@@ -156,7 +158,7 @@ export async function survey(api: ApiReader, options: SurveyOptions): Promise<Su
 type NoteRefusal = (
   resource: ResourceName,
   expected: Expected | undefined,
-  reply: Reply<unknown>,
+  reply: ReaderReply<unknown>,
 ) => undefined
 
 function listFeed(resource: ResourceName, name: string) {

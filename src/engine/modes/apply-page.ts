@@ -1,5 +1,5 @@
 import { type Page, readPage } from '../../api/paging.ts'
-import type { PagingStyle } from '../../catalog/resource.ts'
+import type { ListPaging } from '../../catalog/resource.ts'
 import type { StoredItem } from '../../store/rows/write.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
@@ -41,7 +41,7 @@ export interface ParsedPage<Parsed> extends ListPage {
 /** The request of a page. */
 export interface PageRequest {
   where: FeedName
-  paging: PagingStyle
+  paging: ListPaging
   query: Query
   segment: Segment
 }

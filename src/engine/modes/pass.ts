@@ -1,4 +1,5 @@
 import { type CursorGuard, createCursorGuard } from '../../api/paging.ts'
+import type { Query } from '../../api/request.ts'
 import { type ParleyError, ResourceError } from '../../errors.ts'
 import { NO_PASS, type Segment, type Segments } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
@@ -7,7 +8,7 @@ import type { Reply } from '../scheduler/job.ts'
 
 /** What all passes over a list share: their start, their end, and the recovery from a dead cursor. */
 
-export type Query = Readonly<Record<string, string>>
+export type { Query }
 
 /** The segment with the start of its pass, by the server's clock, and its round: both as of the first page. */
 export function segmentInPass(

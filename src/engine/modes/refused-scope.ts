@@ -44,7 +44,7 @@ export function isOffered(
   return store.segments.of(list, scope).some(({ unavailableSince }) => unavailableSince === null)
 }
 
-interface Refusal {
+interface ScopeRefusal {
   where: FeedName
   /** The scope of the feed's tasks. */
   scope: string
@@ -53,7 +53,7 @@ interface Refusal {
 }
 
 /** Makes the tasks of a refused scope wait, so that tasks of other scopes go on. */
-export function refuseTasks(context: EngineContext, refusal: Refusal, of: ScopeList): void {
+export function refuseTasks(context: EngineContext, refusal: ScopeRefusal, of: ScopeList): void {
   const { where, scope } = refusal
   const history = scopeHistory(context, of)
   if (history === 'never-offered') {
@@ -67,7 +67,7 @@ export function refuseTasks(context: EngineContext, refusal: Refusal, of: ScopeL
 /** Backs off a refused scope that has rows. Its parent row may be about to go; otherwise the key lost a permission. */
 export function failScope(
   context: EngineContext,
-  { where, scope, status, message }: Refusal,
+  { where, scope, status, message }: ScopeRefusal,
   of: ScopeList,
 ): void {
   const parent = parentOf(of)
@@ -93,7 +93,7 @@ function readAgainAtOnce(context: EngineContext, { table, key }: RowKey): void {
 /** Stops asking for a refused scope without rows for a while. */
 export function markScopeUnavailable(
   context: EngineContext,
-  { where, scope, status, message }: Refusal,
+  { where, scope, status, message }: ScopeRefusal,
   history: Exclude<ScopeHistory, 'has-rows'>,
 ): void {
   const reason = `${scope}: the API answers ${status}: ${message}`

@@ -19,19 +19,19 @@ interface Leaf {
 }
 
 /** What one place of a payload may hold. */
-interface Node {
+interface PayloadNode {
   leaf?: Leaf
   list?: CompiledChild
   taken?: true
   /** The column that the request has filled; the payload should hold the same value. */
   requested?: number
-  fields: Map<string, Node>
+  fields: Map<string, PayloadNode>
 }
 
 interface CompiledTable {
   table: Table
   columns: readonly (readonly [name: string, column: Column])[]
-  fields: Map<string, Node>
+  fields: Map<string, PayloadNode>
   key: readonly number[]
   children: readonly CompiledChild[]
 }
@@ -49,7 +49,7 @@ interface Work {
   within: string | undefined
 }
 
-interface Place {
+interface RowPlace {
   table: CompiledTable
   cells: Cell[]
   work: Work
@@ -69,7 +69,7 @@ export function compileParser(table: Table): ItemParser {
 
 function compile(table: Table): CompiledTable {
   const columns = Object.entries(table.columns)
-  const fields = new Map<string, Node>()
+  const fields = new Map<string, PayloadNode>()
   columns.forEach(([, column], index) => {
     if (column.source.from === 'payload') nodeAt(fields, column.source.path).leaf = { index, column }
     if (column.source.from === 'request' && column.source.path) {
@@ -83,10 +83,10 @@ function compile(table: Table): CompiledTable {
   return { table, columns, fields, key, children }
 }
 
-function nodeAt(fields: Map<string, Node>, path: readonly string[]): Node {
-  let node: Node = { fields }
+function nodeAt(fields: Map<string, PayloadNode>, path: readonly string[]): PayloadNode {
+  let node: PayloadNode = { fields }
   for (const step of path) {
-    const next: Node = node.fields.get(step) ?? { fields: new Map() }
+    const next: PayloadNode = node.fields.get(step) ?? { fields: new Map() }
     node.fields.set(step, next)
     node = next
   }
@@ -123,7 +123,7 @@ function parseRow(
     return undefined
   }
   const cells = compiled.columns.map(([, column]) => givenCell(column, work, setting))
-  const lists: Place['lists'] = []
+  const lists: RowPlace['lists'] = []
   const extra = parseFields(compiled.fields, item, { table: compiled, cells, work, path: '', lists })
   const missing = compiled.key.find(index => !isIdentity(compiled.columns[index]?.[1], cells[index]))
   if (missing !== undefined) {
@@ -157,9 +157,9 @@ function isIdentity(column: Column | undefined, cell: Cell | undefined): boolean
 
 /** Fills the cells. Returns the fields that are left over, or null when there are none. */
 function parseFields(
-  fields: Map<string, Node>,
+  fields: Map<string, PayloadNode>,
   item: Record<string, unknown>,
-  place: Place,
+  place: RowPlace,
 ): Record<string, unknown> | null {
   let extra: Record<string, unknown> | null = null
   for (const name of Object.keys(item)) {
@@ -185,7 +185,7 @@ function parseFields(
 /** Means that nothing of a value is left over. */
 const PLACED = Symbol('placed')
 
-function parseValue(node: Node, name: string, value: unknown, place: Place): unknown {
+function parseValue(node: PayloadNode, name: string, value: unknown, place: RowPlace): unknown {
   if (node.taken) {
     place.work.taken[name] = value
     return PLACED
@@ -203,14 +203,14 @@ function parseValue(node: Node, name: string, value: unknown, place: Place): unk
   return parseFields(node.fields, value, { ...place, path: `${place.path}${name}.` }) ?? PLACED
 }
 
-function fillCell({ index, column }: Leaf, value: unknown, place: Place): unknown {
+function fillCell({ index, column }: Leaf, value: unknown, place: RowPlace): unknown {
   const converted = column.tuple ? toTuples(column.tuple, value) : CONVERT[column.kind](value)
   if (converted === undefined) return value
   place.cells[index] = converted.cell
   return converted.exact ? PLACED : value
 }
 
-function parseList(compiled: CompiledChild, list: readonly unknown[], place: Place): void {
+function parseList(compiled: CompiledChild, list: readonly unknown[], place: RowPlace): void {
   const rows = place.work.children.get(compiled.table.name) ?? []
   const seen = new Set<string>()
   list.forEach((item, position) => {

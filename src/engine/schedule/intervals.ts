@@ -2,7 +2,7 @@ import type { Feed, ItemFeed, TimelineFeed } from '../../catalog/resource.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineOptions } from '../options.ts'
 
-/** Lengths of time, in ms, and the owner's scale for them. */
+/** Lengths of time, in ms, and their scaling by `sync.interval_scale`. */
 
 export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE

@@ -77,7 +77,7 @@ function resolveRejects(context: EngineContext, resource: Resource, before: stri
   for (const feed of feedsReadWhole(resource)) {
     const all = segments.of(feed)
     const read = all.filter(({ retryAt }) => retryAt === null)
-    // Without scopes, a reject has the key of its row as its scope, which does not tell the list.
+    // Without scopes, a reject has the key of its row as its scope, which does not identify the list.
     const isScoped = read.every(({ scope }) => scope !== '')
     if (read.length === all.length) rejects.resolve(feed, null, before, context.now())
     else if (isScoped) for (const { scope } of read) rejects.resolve(feed, scope, before, context.now())

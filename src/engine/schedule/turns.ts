@@ -18,14 +18,14 @@ export interface Turns<Part extends Standing> {
 
 type Standing = Pick<Segment, 'listedAt' | 'attempts'>
 
-type Kind = 'first' | 'repeat' | 'failed'
+type TurnKind = 'first' | 'repeat' | 'failed'
 
-const KINDS: readonly Kind[] = ['first', 'repeat', 'failed']
+const KINDS: readonly TurnKind[] = ['first', 'repeat', 'failed']
 
 /** @param overdue by how many of its intervals a segment is overdue */
 export function createTurns<Part extends Standing>(overdue: (part: Part) => number): Turns<Part> {
-  let last: Kind = 'failed'
-  const choose: Readonly<Record<Kind, (due: readonly Part[]) => Part | undefined>> = {
+  let last: TurnKind = 'failed'
+  const choose: Readonly<Record<TurnKind, (due: readonly Part[]) => Part | undefined>> = {
     first: ([next]) => next,
     repeat: due => least(due, part => -overdue(part)),
     failed: due => least(due, ({ attempts }) => attempts),
@@ -44,7 +44,7 @@ export function createTurns<Part extends Standing>(overdue: (part: Part) => numb
   }
 }
 
-function kindOf({ attempts, listedAt }: Standing): Kind {
+function kindOf({ attempts, listedAt }: Standing): TurnKind {
   if (attempts > 0) return 'failed'
   return listedAt === null ? 'first' : 'repeat'
 }

@@ -1,4 +1,5 @@
 import type { HealthCheck } from '../../api/reach.ts'
+import type { Query } from '../../api/request.ts'
 import type { Feed, Resource, ResourceName } from '../../catalog/resource.ts'
 
 export interface ListHealthCheck extends HealthCheck {
@@ -26,7 +27,7 @@ export function healthChecksOf(resources: readonly Resource[]): ListHealthCheck[
   )
 }
 
-function requestOf(feed: Feed): { path: string; query?: Readonly<Record<string, string>> } | undefined {
+function requestOf(feed: Feed): { path: string; query?: Query } | undefined {
   if (feed.mode === 'singleton') return { path: feed.read.path }
   if (feed.mode !== 'timeline' && feed.mode !== 'snapshot') return undefined
   if (feed.mode === 'snapshot' && feed.scope) return undefined

@@ -42,7 +42,7 @@ export interface Reachability {
   isAccessInDoubt(): boolean
   /** Unexpected 403 and 404 since the last answer. */
   refusedInARow(): number
-  /** Stores the end of a pause that the API or the owner's settings cause, so that `parley status` can show it. */
+  /** Stores the end of a pause that the API or the settings cause, so that `parley status` can show it. */
   noteWait(untilMs: number | undefined): void
   /** Excludes a wait for a permit from the silence of the API. */
   excludeWait(ms: number): void
@@ -118,7 +118,13 @@ export function createReachability({
     }
     if (!waiting) return undefined
     const { since, until } = waiting
-    return { kind: 'asked-to-wait', since, nextTryAt: until, reason: 'it asks to wait', givesUpAt: undefined }
+    return {
+      kind: 'asked-to-wait',
+      since,
+      nextTryAt: until,
+      reason: 'HTTP 429: Too Many Requests',
+      givesUpAt: undefined,
+    }
   }
 
   const patienceLeft = () => patienceLeftMs(reach, giveUpMs, clock.elapsed())

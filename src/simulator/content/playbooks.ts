@@ -14,12 +14,12 @@ export const PLAYBOOK_NAMES = [
   'Onboarding hand-over',
 ]
 
-export interface Question {
+export interface PlaybookQuestion {
   question: string
   answers: readonly string[]
 }
 
-export const QUESTIONS: readonly Question[] = [
+export const QUESTIONS: readonly PlaybookQuestion[] = [
   {
     question: 'What budget is available?',
     answers: [
@@ -66,4 +66,5 @@ export const QUESTIONS: readonly Question[] = [
   { question: 'How satisfied is the customer (1–10)?', answers: ['8', '9', '6, because of {topic}'] },
 ]
 
-export const answerTo = (draw: Draw, question: Question): string => fill(draw, draw.pick(question.answers))
+export const answerTo = (draw: Draw, question: PlaybookQuestion): string =>
+  fill(draw, draw.pick(question.answers))

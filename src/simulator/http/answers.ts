@@ -8,7 +8,7 @@ export interface Answer {
 }
 
 /** An operation throws it to answer with an error. */
-export class Refusal extends Error {
+export class OperationRefusal extends Error {
   readonly answer: Answer
 
   constructor(answer: Answer) {
@@ -46,5 +46,6 @@ export function v2BadRequest(message: string): Answer {
   }
 }
 
-export const notFound = (message = 'Not Found'): Refusal => new Refusal(generalError(404, message))
-export const forbidden = (): Refusal => new Refusal(generalError(403, 'Forbidden'))
+export const notFound = (message = 'Not Found'): OperationRefusal =>
+  new OperationRefusal(generalError(404, message))
+export const forbidden = (): OperationRefusal => new OperationRefusal(generalError(403, 'Forbidden'))

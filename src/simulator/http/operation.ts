@@ -1,6 +1,6 @@
 import type { World } from '../world/world.ts'
 import type { Cursors, Envelope } from './paging.ts'
-import type { Query } from './query.ts'
+import type { RequestQuery } from './query.ts'
 
 /** The service's answers where the specification leaves the choice open. */
 export interface Variants {
@@ -18,9 +18,9 @@ export interface Variants {
 }
 
 /** One request to one operation. */
-export interface Call {
+export interface OperationCall {
   parameters: readonly string[]
-  query: Query
+  query: RequestQuery
   world: World
   variants: Variants
   cursors: Cursors
@@ -31,5 +31,5 @@ export interface Operation {
   name: string
   /** The route template, with `{name}` for path parameters. */
   template: string
-  handle(call: Call): string
+  handle(call: OperationCall): string
 }

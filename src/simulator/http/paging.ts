@@ -1,6 +1,6 @@
 import { mix } from '../draw.ts'
 import type { Position } from '../timeline.ts'
-import type { Query } from './query.ts'
+import type { RequestQuery } from './query.ts'
 
 /** The shapes that a list can have. */
 export const ENVELOPES = ['v2', 'v1-cursor', 'v1-page', 'bare', 'unlimited'] as const
@@ -10,7 +10,7 @@ export type Envelope = (typeof ENVELOPES)[number]
 export interface Cursors {
   /** `scope` is the list with its filters: a cursor is valid only for the list that returned it. */
   encode(position: Position, scope: string): string
-  decode(query: Query, scope: string): Position | undefined
+  decode(query: RequestQuery, scope: string): Position | undefined
 }
 
 /** Visits items from behind `after` in list order, until `visit` returns false. */
@@ -49,14 +49,14 @@ function scopeMark(scope: string): string {
   return hash.toString(36)
 }
 
-interface Page {
+interface ServedPage {
   rows: string[]
   last: Position | undefined
   hasNext: boolean
 }
 
-function takePage(listing: Listing, after: Position | undefined, limit: number): Page {
-  const page: Page = { rows: [], last: undefined, hasNext: false }
+function takePage(listing: Listing, after: Position | undefined, limit: number): ServedPage {
+  const page: ServedPage = { rows: [], last: undefined, hasNext: false }
   listing.scan(after, index => {
     if (page.rows.length === limit) {
       page.hasNext = true
@@ -69,21 +69,21 @@ function takePage(listing: Listing, after: Position | undefined, limit: number):
   return page
 }
 
-export function v2Page(query: Query, cursors: Cursors, scope: string, listing: Listing): string {
+export function v2Page(query: RequestQuery, cursors: Cursors, scope: string, listing: Listing): string {
   const limit = query.limit(100, 30)
   const page = takePage(listing, cursors.decode(query, scope), limit)
   const cursor = page.last === undefined ? 'null' : `"${cursors.encode(page.last, scope)}"`
   return `{"data":[${page.rows.join(',')}],"page_info":{"end_cursor":${cursor},"has_next_page":${page.hasNext}}}`
 }
 
-export function v1CursorPage(query: Query, cursors: Cursors, scope: string, listing: Listing): string {
+export function v1CursorPage(query: RequestQuery, cursors: Cursors, scope: string, listing: Listing): string {
   const limit = query.limit(50, 30)
   const page = takePage(listing, cursors.decode(query, scope), limit)
   const cursor = page.hasNext && page.last ? `"${cursors.encode(page.last, scope)}"` : 'null'
   return `{"data":[${page.rows.join(',')}],"pagination":{"next_cursor":${cursor}}}`
 }
 
-export function v1NumberedPage(query: Query, { scan, json }: Listing): string {
+export function v1NumberedPage(query: RequestQuery, { scan, json }: Listing): string {
   const page = query.page()
   const limit = query.limit(200, 50)
   const all = scanAll(scan)
@@ -103,7 +103,7 @@ function scanAll(scan: Scan): number[] {
 /** A page of a list whose paging the specification does not show, in the given envelope. */
 export function shapedPage(
   envelope: Envelope,
-  query: Query,
+  query: RequestQuery,
   cursors: Cursors,
   scope: string,
   listing: Listing,

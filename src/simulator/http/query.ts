@@ -1,9 +1,9 @@
 import { isUuid } from '../ids.ts'
 import { parseInstant } from '../instants.ts'
-import { type Answer, generalError, Refusal, v2BadRequest } from './answers.ts'
+import { type Answer, generalError, OperationRefusal, v2BadRequest } from './answers.ts'
 
 /** The query of one request, checked by the rules of its API version. Every refusal is a 400. */
-export interface Query {
+export interface RequestQuery {
   has(name: string): boolean
   text(name: string): string | undefined
   /** Refuses an empty text. */
@@ -16,7 +16,7 @@ export interface Query {
   uuids(name: string): string[] | undefined
   uuid(name: string): string | undefined
   allowOnly(allowed: readonly string[]): void
-  badRequest(message: string): Refusal
+  badRequest(message: string): OperationRefusal
   /** All parameters but those of paging, as one text. */
   filter(): string
 }
@@ -24,11 +24,11 @@ export interface Query {
 const PAGING_PARAMETERS = ['limit', 'cursor', 'page']
 const MAX_IDS = 100
 
-export function createQuery(raw: string, version: 'v1' | 'v2'): Query {
+export function createQuery(raw: string, version: 'v1' | 'v2'): RequestQuery {
   const parameters = new URLSearchParams(raw)
   const answerOf = (message: string): Answer =>
     version === 'v2' ? v2BadRequest(message) : generalError(400, message)
-  const badRequest = (message: string): Refusal => new Refusal(answerOf(message))
+  const badRequest = (message: string): OperationRefusal => new OperationRefusal(answerOf(message))
   const names = [...new Set(parameters.keys())]
   for (const name of names) {
     if (parameters.getAll(name).length > 1) throw badRequest(`${name} must be given once`)

@@ -1,5 +1,5 @@
 import { notFound } from '../http/answers.ts'
-import type { Call, Operation } from '../http/operation.ts'
+import type { Operation, OperationCall } from '../http/operation.ts'
 import { v2Page } from '../http/paging.ts'
 import { isUuid } from '../ids.ts'
 import { CONTEXT_TYPES, type Link, SOURCE_TYPES } from '../world/activities.ts'
@@ -9,7 +9,7 @@ export const activityOperations: readonly Operation[] = [
   { name: 'Get activity', template: '/v2/activities/{activityId}', handle: read },
 ]
 
-function list({ query, world, cursors }: Call): string {
+function list({ query, world, cursors }: OperationCall): string {
   const contextType = query.oneOf('context_type', CONTEXT_TYPES)
   const contextId = query.nonEmptyText('context_id')
   if (contextId !== undefined && contextType === undefined) {
@@ -41,7 +41,7 @@ function list({ query, world, cursors }: Call): string {
   })
 }
 
-function read({ parameters: [id = ''], query, world: { activities } }: Call): string {
+function read({ parameters: [id = ''], query, world: { activities } }: OperationCall): string {
   if (!isUuid(id)) throw query.badRequest('activityId must be a UUID')
   const index = activities.items.find(id)
   if (!activities.items.isPublished(index)) throw notFound('Activity not found')

@@ -1,5 +1,5 @@
 import { notFound } from '../http/answers.ts'
-import type { Call, Operation } from '../http/operation.ts'
+import type { Operation, OperationCall } from '../http/operation.ts'
 import { arrayListing, v1CursorPage } from '../http/paging.ts'
 import type { Collections } from '../world/collections.ts'
 
@@ -8,7 +8,7 @@ export const collectionOperations: readonly Operation[] = [
   { name: 'Get collection', template: '/v1/collections/{collectionId}', handle: read },
 ]
 
-function list({ query, world: { collections }, cursors }: Call): string {
+function list({ query, world: { collections }, cursors }: OperationCall): string {
   return v1CursorPage(
     query,
     cursors,
@@ -22,7 +22,7 @@ function isBehind({ createdAt, items }: Collections, index: number, last: number
   return difference < 0 || (difference === 0 && items.ids.of(index) < items.ids.of(last))
 }
 
-function read({ parameters: [id = ''], world: { collections }, variants }: Call): string {
+function read({ parameters: [id = ''], world: { collections }, variants }: OperationCall): string {
   const index = collections.items.find(id)
   if (!collections.items.isPublished(index)) throw notFound('Collection not found')
   const json = collections.json(index)

@@ -1,5 +1,5 @@
 import { forbidden, notFound } from '../http/answers.ts'
-import type { Call, Operation } from '../http/operation.ts'
+import type { Operation, OperationCall } from '../http/operation.ts'
 import { shapedPage } from '../http/paging.ts'
 import { resultsOf } from '../world/truth.ts'
 
@@ -19,7 +19,7 @@ export const meetingOperations: readonly Operation[] = [
   },
 ]
 
-function list({ query, world: { meetings, collections }, variants, cursors }: Call): string {
+function list({ query, world: { meetings, collections }, variants, cursors }: OperationCall): string {
   const collectionId = query.nonEmptyText('collection_id')
   const crm = query.oneOf('has_crm_integrations', ['true', 'false'])
   const collection = collectionId === undefined ? undefined : collections.items.find(collectionId)
@@ -39,22 +39,22 @@ function list({ query, world: { meetings, collections }, variants, cursors }: Ca
 }
 
 /** The index of a readable meeting. An ATTENDEES_ONLY meeting answers 403, any other unpublished one 404. */
-function meetingOf({ parameters: [id = ''], world: { meetings } }: Call): number {
+function meetingOf({ parameters: [id = ''], world: { meetings } }: OperationCall): number {
   const index = meetings.items.find(id)
   if (index >= 0 && meetings.items.state(index) === 'hidden') throw forbidden()
   if (!meetings.items.isPublished(index)) throw notFound('Meeting not found')
   return index
 }
 
-function read(call: Call): string {
+function read(call: OperationCall): string {
   return `{"data":${call.world.meetings.detailJson(meetingOf(call))}}`
 }
 
-function readTranscript(call: Call): string {
+function readTranscript(call: OperationCall): string {
   return `{"data":${call.world.meetings.transcriptJson(meetingOf(call))}}`
 }
 
-function listResults(call: Call): string {
+function listResults(call: OperationCall): string {
   const index = meetingOf(call)
   if (call.world.meetings.isOverviewReady(index))
     return `{"data":[${resultsOf(call.world, index).join(',')}]}`
@@ -62,7 +62,7 @@ function listResults(call: Call): string {
   return '{"data":[]}'
 }
 
-function readResult(call: Call): string {
+function readResult(call: OperationCall): string {
   const index = meetingOf(call)
   const { meetings, playbooks } = call.world
   const playbook = playbooks.items.find(call.parameters[1] ?? '')

@@ -1,5 +1,5 @@
 import { notFound } from '../http/answers.ts'
-import type { Call, Operation } from '../http/operation.ts'
+import type { Operation, OperationCall } from '../http/operation.ts'
 import { type Scan, v2Page } from '../http/paging.ts'
 import { isUuid } from '../ids.ts'
 import type { Position } from '../timeline.ts'
@@ -11,7 +11,7 @@ export const messageOperations: readonly Operation[] = [
   { name: 'Get message', template: '/v2/messages/{messageId}', handle: read },
 ]
 
-function list({ query, world: { messages }, cursors }: Call): string {
+function list({ query, world: { messages }, cursors }: OperationCall): string {
   const ids = query.uuids('ids')
   const thread = query.nonEmptyText('thread_id')
   const oldest = query.instant('received_from')
@@ -58,7 +58,7 @@ function scanIndices(
   }
 }
 
-function read({ parameters: [id = ''], query, world: { messages } }: Call): string {
+function read({ parameters: [id = ''], query, world: { messages } }: OperationCall): string {
   if (!isUuid(id)) throw query.badRequest('messageId must be a UUID')
   const index = messages.items.find(id)
   if (!messages.items.isPublished(index)) throw notFound('Message not found')

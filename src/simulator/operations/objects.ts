@@ -1,6 +1,6 @@
 import type { ObjectDefinition } from '../content/objects.ts'
 import { notFound } from '../http/answers.ts'
-import type { Call, Operation } from '../http/operation.ts'
+import type { Operation, OperationCall } from '../http/operation.ts'
 import { arrayListing, shapedPage, v2Page } from '../http/paging.ts'
 import { isUuid } from '../ids.ts'
 import type { Items } from '../items.ts'
@@ -15,7 +15,7 @@ export const objectOperations: readonly Operation[] = [
 
 const RECORD_PARAMETERS = ['limit', 'cursor', 'ids', 'related_id']
 
-function list({ query, world: { records }, variants, cursors }: Call): string {
+function list({ query, world: { records }, variants, cursors }: OperationCall): string {
   const objects = records.objects().filter(object => object.isListed)
   const order = objects.map((_, position) => position)
   const json = (position: number): string => {
@@ -37,7 +37,7 @@ function list({ query, world: { records }, variants, cursors }: Call): string {
   )
 }
 
-function read({ parameters: [name = ''], world: { records } }: Call): string {
+function read({ parameters: [name = ''], world: { records } }: OperationCall): string {
   return records.objectJson(objectNamed(name, records.object(name)))
 }
 
@@ -53,7 +53,7 @@ function recordsOf(world: World, name: string): { object: ObjectDefinition; item
   return { object, items }
 }
 
-function listRecords({ parameters: [name = ''], query, world, cursors }: Call): string {
+function listRecords({ parameters: [name = ''], query, world, cursors }: OperationCall): string {
   query.allowOnly(RECORD_PARAMETERS)
   const ids = query.uuids('ids')
   const relatedId = query.uuid('related_id')
@@ -111,7 +111,7 @@ function relatedTo(world: World, listed: string, relatedId: string): readonly nu
   return []
 }
 
-function readRecord({ parameters: [name = '', id = ''], query, world }: Call): string {
+function readRecord({ parameters: [name = '', id = ''], query, world }: OperationCall): string {
   const { object, items } = recordsOf(world, name)
   if (!isUuid(id)) throw query.badRequest('recordId must be a UUID')
   const index = items.find(id)

@@ -1,5 +1,5 @@
 import { notFound } from '../http/answers.ts'
-import type { Call, Operation } from '../http/operation.ts'
+import type { Operation, OperationCall } from '../http/operation.ts'
 import { arrayListing, shapedPage } from '../http/paging.ts'
 import { published } from '../world/people.ts'
 
@@ -13,7 +13,7 @@ export const playbookOperations: readonly Operation[] = [
   },
 ]
 
-function list({ query, world: { playbooks }, variants, cursors }: Call): string {
+function list({ query, world: { playbooks }, variants, cursors }: OperationCall): string {
   return shapedPage(
     variants.playbookList,
     query,
@@ -24,17 +24,17 @@ function list({ query, world: { playbooks }, variants, cursors }: Call): string 
 }
 
 /** Single reads return inactive playbooks too. */
-function playbookOf({ parameters: [id = ''], world: { playbooks } }: Call): number {
+function playbookOf({ parameters: [id = ''], world: { playbooks } }: OperationCall): number {
   const index = playbooks.items.find(id)
   if (index < 0 || playbooks.items.state(index) === 'deleted') throw notFound('Playbook not found')
   return index
 }
 
-function read(call: Call): string {
+function read(call: OperationCall): string {
   return `{"data":${call.world.playbooks.json(playbookOf(call))}}`
 }
 
-function readSetting(call: Call): string {
+function readSetting(call: OperationCall): string {
   const json = call.world.playbooks.settingJson(playbookOf(call))
   return call.variants.unstatedSingle === 'data' ? `{"data":${json}}` : json
 }

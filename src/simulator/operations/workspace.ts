@@ -1,5 +1,5 @@
 import { forbidden, notFound } from '../http/answers.ts'
-import type { Call, Operation } from '../http/operation.ts'
+import type { Operation, OperationCall } from '../http/operation.ts'
 import { arrayListing, v1CursorPage, v1NumberedPage } from '../http/paging.ts'
 import { DAY } from '../instants.ts'
 import type { AccessLog } from '../world/access-log.ts'
@@ -17,15 +17,15 @@ export const workspaceOperations: readonly Operation[] = [
 
 const always = (): boolean => true
 
-function listMembers({ query, world: { people } }: Call): string {
+function listMembers({ query, world: { people } }: OperationCall): string {
   return v1NumberedPage(query, arrayListing(people.memberOrder(), people.memberJson, always))
 }
 
-function listTeams({ query, world: { people } }: Call): string {
+function listTeams({ query, world: { people } }: OperationCall): string {
   return v1NumberedPage(query, arrayListing(people.teamOrder(), people.teamJson, always))
 }
 
-function readTeam({ parameters: [id = ''], world: { people } }: Call): string {
+function readTeam({ parameters: [id = ''], world: { people } }: OperationCall): string {
   const index = people.teams.find(id)
   if (!people.teams.isPublished(index)) throw notFound('Team not found')
   return `{"data":${people.teamJson(index)}}`
@@ -33,7 +33,7 @@ function readTeam({ parameters: [id = ''], world: { people } }: Call): string {
 
 const LONGEST_PERIOD = 31 * DAY
 
-function listAccessLogs({ query, world, variants, cursors }: Call): string {
+function listAccessLogs({ query, world, variants, cursors }: OperationCall): string {
   if (!variants.securityOption) throw forbidden()
   const from = query.instant('from')
   const to = query.instant(variants.accessLogEndParameter)
@@ -68,14 +68,14 @@ function firstBefore(accessLog: AccessLog, end: number | undefined): number {
   return low
 }
 
-function readBot({ query, world }: Call): string {
+function readBot({ query, world }: OperationCall): string {
   query.allowOnly([])
   const bot = world.botJson()
   if (bot === undefined) throw notFound('Bot definition not found')
   return `{"data":${bot}}`
 }
 
-function readIntegrations({ world, variants }: Call): string {
+function readIntegrations({ world, variants }: OperationCall): string {
   const integrations = world.integrationsJson()
   if (integrations === undefined) throw notFound()
   return variants.unstatedSingle === 'data' ? `{"data":${integrations}}` : integrations

@@ -42,7 +42,7 @@ export interface Activities {
   ofSource(type: 'MESSAGE' | 'MEETING', source: number): number
 }
 
-interface Parts {
+interface ActivityParts {
   people: People
   customers: Customers
   history: DealHistory
@@ -50,7 +50,7 @@ interface Parts {
   meetings: Meetings
 }
 
-export function createActivities(scene: Scene, parts: Parts): Activities {
+export function createActivities(scene: Scene, parts: ActivityParts): Activities {
   const { seed, sizes } = scene
   const { customers, messages, meetings, people } = parts
   const changes = dealChanges(scene, parts.history)

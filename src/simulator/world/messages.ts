@@ -37,7 +37,7 @@ export interface RelatedRecords {
 }
 
 /** The e-mail that a message is a copy of. */
-interface Source {
+interface MailSource {
   thread: number
   mail: number
   copy: number
@@ -59,15 +59,15 @@ export function createMessages(scene: Scene, people: People, customers: Customer
   })
   const timeline = createTimeline(layout.times)
   const threadIds = createIds(seed, SALT.thread, 'hex16')
-  const added: Source[] = []
+  const added: MailSource[] = []
   const addedByThread = new Map<number, number[]>()
   const baseCount = sizes.messages
 
-  const sourceOf = (index: number): Source =>
+  const sourceOf = (index: number): MailSource =>
     index < baseCount
       ? { thread: layout.thread[index] ?? 0, mail: layout.mail[index] ?? 0, copy: layout.copy[index] ?? 0 }
       : (added[index - baseCount] ?? { thread: 0, mail: 0, copy: 0 })
-  const mailSeed = ({ thread, mail }: Source): number =>
+  const mailSeed = ({ thread, mail }: MailSource): number =>
     mix(seed ^ Math.imul(mail + 1, 0x9e3779b1), SALT.mail, thread)
   const companyOf = (thread: number): number =>
     sizes.companies === 0 || mix(seed, SALT.thread + 2, thread) % 100 < 5
@@ -156,7 +156,7 @@ export function createMessages(scene: Scene, people: People, customers: Customer
     return json
   }
 
-  const subjectOf = (index: number, source: Source): string | null => {
+  const subjectOf = (index: number, source: MailSource): string | null => {
     if (mix(seed, SALT.message + 3, index) % 100 < 12) return null
     const draw = mix(seed, SALT.thread + 5, source.thread)
     if (draw % 50 === 0) return null
@@ -164,7 +164,7 @@ export function createMessages(scene: Scene, people: People, customers: Customer
     const revision = items.revision(index)
     return `${source.mail > 0 ? 'Re: ' : ''}${subject}${revision > 0 ? ` [updated ${revision}]` : ''}`
   }
-  const headerId = (source: Source): string => {
+  const headerId = (source: MailSource): string => {
     const draw = mailSeed(source)
     const kind = draw % 200
     if (kind < 3) return '"header_message_id":"",'
@@ -211,7 +211,7 @@ export function createMessages(scene: Scene, people: People, customers: Customer
     return revision > 0 ? `${body}\n\n[Updated ${revision}]` : body
   }
 
-  const addSource = (source: Source, micros: number): number => {
+  const addSource = (source: MailSource, micros: number): number => {
     const index = items.add(micros)
     added.push(source)
     const list = addedByThread.get(source.thread)

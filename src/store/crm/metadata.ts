@@ -77,7 +77,7 @@ function sameColumns(some: readonly CrmColumn[], others: readonly CrmColumn[]): 
   return text(some) === text(others)
 }
 
-interface FieldRow {
+interface CrmFieldRow {
   name: string
   label: string | null
   type: string | null
@@ -90,14 +90,14 @@ interface FieldRow {
 }
 
 /** Reads the fields of an object in the order of the metadata. */
-function createFieldReader(prepare: Prepare): (object: string) => (CrmField & Pick<FieldRow, 'column'>)[] {
+function createFieldReader(prepare: Prepare): (object: string) => (CrmField & Pick<CrmFieldRow, 'column'>)[] {
   const read = prepare(
     `SELECT name, label, type, is_active IS NOT 0 AS isActive, relation_type = 'MANY_TO_ONE' AS isRelation,
        relation_target_object AS targetObject, relation_target_resource AS targetResource, column_name AS column
      FROM crm_fields WHERE object = ? ORDER BY position, name`,
   )
   return object =>
-    (read.all(object) as FieldRow[]).map(({ targetObject, targetResource, ...field }) => ({
+    (read.all(object) as CrmFieldRow[]).map(({ targetObject, targetResource, ...field }) => ({
       ...field,
       isActive: field.isActive === 1,
       isRelation: field.isRelation === 1,

@@ -38,7 +38,7 @@ export function createCrmTableStates(prepare: Prepare): CrmTableStates {
   const write = prepare(
     'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
   )
-  const erase = prepare('DELETE FROM sync_meta WHERE key = ?')
+  const removeMeta = prepare('DELETE FROM sync_meta WHERE key = ?')
   let known = new Map<string, CrmTableState>()
   let knownAt: string | undefined
 
@@ -70,7 +70,7 @@ export function createCrmTableStates(prepare: Prepare): CrmTableStates {
     },
     remove(object) {
       reload()
-      erase.run(PREFIX + object)
+      removeMeta.run(PREFIX + object)
       known.delete(object)
       raiseCount()
     },

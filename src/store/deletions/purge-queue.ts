@@ -92,7 +92,7 @@ export function isUnpublished({ openWhen }: Pick<Table, 'openWhen'>): string {
   return openWhen === undefined ? '_deleted_at IS NOT NULL' : `(_deleted_at IS NOT NULL OR NOT (${openWhen}))`
 }
 
-/** By table: the owner of its rows, where no row is stored while the owner is deleted or withheld. */
+/** For each table whose rows are not stored while their parent is deleted or withheld: that parent. */
 function blockingOwners(): ReadonlyMap<string, LivesWith> {
   const tables = CATALOG.flatMap(resource => resource.tables)
   const cascaded = tables.flatMap(({ name, cascades }) =>

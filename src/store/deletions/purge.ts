@@ -193,7 +193,7 @@ function blank({ name, kind, columns }: Table, where: string): string | undefine
   return sets.length === 0 ? undefined : `UPDATE ${quote(name)} SET ${sets.join(', ')} WHERE ${where}`
 }
 
-interface Part {
+interface PurgedPart {
   part: Table
   /** Columns of the part that name its row, and the columns of the row's key that they repeat. */
   columns: readonly string[]
@@ -201,7 +201,7 @@ interface Part {
 }
 
 /** Tables whose rows belong to a row of this table but come in a separate answer. */
-function partsOf({ name }: Table): Part[] {
+function partsOf({ name }: Table): PurgedPart[] {
   return [...TABLES.values()].flatMap(({ table: part }) =>
     part.livesWith?.table === name
       ? [{ part, columns: Object.keys(part.livesWith.on), from: Object.values(part.livesWith.on) }]

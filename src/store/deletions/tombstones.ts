@@ -45,7 +45,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
       purgeQueue.note(name, key, now)
       freshness.close(name, key.join('\u0000'))
       forgetFirstRead(name, key)
-      const row = prepare(`SELECT * FROM ${quote(name)} WHERE ${where}`).get(...key) as Row
+      const row = prepare(`SELECT * FROM ${quote(name)} WHERE ${where}`).get(...key) as TombstoneRow
       for (const cascade of table.cascades) apply(cascade, row, now)
       if (merged) groups.push({ key: String(row[merged.groupBy]), isReplaced: true })
     }
@@ -82,7 +82,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
       if (mark.run({ key, now }).changes === 0) continue
       count += 1
       purgeQueue.note(name, [key], now)
-      for (const cascade of table.cascades) apply(cascade, find.get(key) as Row, now)
+      for (const cascade of table.cascades) apply(cascade, find.get(key) as TombstoneRow, now)
     }
     return count
   }
@@ -94,7 +94,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
     }
   }
 
-  const apply = (cascade: Cascade, row: Row, now: string) => {
+  const apply = (cascade: Cascade, row: TombstoneRow, now: string) => {
     const columns = Object.entries(cascade.on)
     const where = columns.map(([theirs]) => `${quote(theirs)} = ?`).join(' AND ')
     const values = columns.map(([, mine]) => row[mine])
@@ -122,4 +122,4 @@ function firstReads(): Map<string, string[]> {
   return reads
 }
 
-type Row = Record<string, string | number | null>
+type TombstoneRow = Record<string, string | number | null>

@@ -16,7 +16,7 @@ const MIN_COPIED_BYTES = 10_000_000
 const UPGRADE_SHARE = 0.25
 
 /** Bytes that this process may still write to the disk of a folder. */
-export type FreeBytes = (folder: string) => number
+export type FreeBytesSync = (folder: string) => number
 
 export interface UpgradeCopy {
   path: string
@@ -38,7 +38,7 @@ export function writeUpgradeCopy(
   db: Sqlite,
   file: string,
   { path, bytes }: UpgradeCopy,
-  freeBytes: FreeBytes = freeOnDisk,
+  freeBytes: FreeBytesSync = freeOnDisk,
 ): void {
   if (existsSync(path) && hasSameWriter(db, path)) return
   refuseWithoutSpace(file, bytes * (1 + UPGRADE_SHARE), freeBytes)
@@ -97,7 +97,7 @@ export function freeOnDisk(folder: string): number {
   return bavail * bsize
 }
 
-function refuseWithoutSpace(file: string, needed: number, freeBytes: FreeBytes): void {
+function refuseWithoutSpace(file: string, needed: number, freeBytes: FreeBytesSync): void {
   const folder = dirname(file)
   const free = freeBytes(folder)
   if (free >= needed) return

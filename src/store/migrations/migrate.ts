@@ -5,7 +5,7 @@ import type { Sqlite } from '../database/connection.ts'
 import { queueEarlierDeletions } from '../deletions/purge-queue.ts'
 import { invalidateSearch } from '../search/search.ts'
 import { ensureViews } from '../views/views.ts'
-import { type FreeBytes, plannedCopy, removeUnfinishedCopies, writeUpgradeCopy } from './backup.ts'
+import { type FreeBytesSync, plannedCopy, removeUnfinishedCopies, writeUpgradeCopy } from './backup.ts'
 import { dropDependentObjects, type LeftOut } from './dependent-objects.ts'
 import { appliedMigrations, FOLDER, type Migration, migrationsIn } from './journal.ts'
 import { type OwnObjects, ownObjectsIn } from './own-objects.ts'
@@ -30,7 +30,7 @@ export interface UpgradeOptions {
   onUpgrade?: (upgrade: Upgrade) => void
   /** Called for each view, trigger or index of other people that could not be created again. */
   onLeftOut?: ((object: LeftOut) => void) | undefined
-  freeBytes?: FreeBytes
+  freeBytes?: FreeBytesSync
 }
 
 /**
@@ -125,7 +125,7 @@ function tableNameTaken(file: string, error: unknown): StopError | undefined {
 function migrationBroken(message: string, cause?: unknown): StopError {
   return new StopError(message, {
     code: 'migration-broken',
-    hint: 'Install the version before, which still works, and report this. Nothing was changed.',
+    hint: 'Install the previous version, which still works, and report this. Nothing was changed.',
     cause,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })

@@ -76,14 +76,14 @@ export async function restoreDatabase(options: RestoreOptions): Promise<Restored
   }
 }
 
-interface Source {
+interface CopyFacts {
   bytes: number
   workspace: Workspace | undefined
 }
 
 async function replace(
   { database, file, mode, clock, pid, signal, freeBytes = freeOnDisk }: RestoreOptions,
-  source: Source,
+  source: CopyFacts,
   since: string,
 ): Promise<Pick<Restored, 'bytes' | 'keptAs' | 'resources'>> {
   removePartials(database)
@@ -119,7 +119,7 @@ async function copyToPart(file: string, part: string, signal: AbortSignal) {
   throw about === 'database' ? sourceError(databaseError(error, file), file) : error
 }
 
-function inspectSource(file: string, wanted: WantedWorkspace | undefined): Source {
+function inspectSource(file: string, wanted: WantedWorkspace | undefined): CopyFacts {
   try {
     const db = openDatabase({ path: file, readonly: true, workspace: wanted })
     try {
@@ -146,7 +146,7 @@ async function refuseWithoutSpace(database: string, needed: number, freeBytes: F
 /** Settings may name no workspace. The copy must still be of the workspace of the current database. */
 function refuseOtherWorkspaceThanCurrent(
   current: CurrentDatabase,
-  { workspace }: Source,
+  { workspace }: CopyFacts,
   file: string,
 ): void {
   const held = current.workspace
@@ -179,7 +179,7 @@ function sourceError(error: unknown, file: string): unknown {
 const itselfError = (file: string) =>
   new StopError(`${file} is the database itself`, {
     code: 'restore-itself',
-    hint: 'Name the copy that shall replace the database.',
+    hint: 'Name the copy that will replace the database.',
     exitStatus: EXIT_STATUS.usage,
   })
 

@@ -30,10 +30,10 @@ export function createHistory(prepare: Prepare, { into }: History): NoteChanges 
   }
 }
 
-type Fields = ReadonlyMap<string, unknown>
+type FieldValues = ReadonlyMap<string, unknown>
 
 /** Empty when the JSON is not an object. */
-function fieldsOf(json: string): Fields {
+function fieldsOf(json: string): FieldValues {
   const { value } = decodeJson(json)
   return new Map(typeof value === 'object' && value !== null ? Object.entries(value) : [])
 }
@@ -45,6 +45,6 @@ function isIdentical(one: unknown, other: unknown): boolean {
 }
 
 /** The value as JSON text; null when the field is absent. */
-function jsonTextOf(fields: Fields, field: string): string | null {
+function jsonTextOf(fields: FieldValues, field: string): string | null {
   return fields.has(field) ? encodeJson(fields.get(field)) : null
 }

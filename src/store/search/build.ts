@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { OpenStore } from '../store.ts'
-import { createSearch, type SearchProgress } from './search.ts'
+import { createSearchIndices, type SearchProgress } from './search.ts'
 
 export interface BuildOptions {
   store: Pick<OpenStore, 'db' | 'prepare' | 'transaction'>
@@ -27,7 +27,7 @@ export interface Built {
 /** Brings the full-text indices up to date with the rows, or drops them. @throws StopError (73) */
 export async function buildSearch(options: BuildOptions): Promise<Built> {
   const { store, clock, isWanted, pieceMs, share, signal, onProgress } = options
-  const search = createSearch(store)
+  const search = createSearchIndices(store)
   const changed = search.isDue(isWanted)
   for (let more = true; more; ) {
     if (signal.aborted) return { complete: false, changed }

@@ -94,21 +94,21 @@ export function matchAnyOf(runs: readonly (readonly string[])[]): string {
 }
 
 /**
- * The prefixes, in lower case, of the trigrams that begin with this short term. Undefined when our lower case of the
- * term may differ from that of the index.
+ * The prefixes, in lower case, of the trigrams that begin with this short term. Undefined when JavaScript and the
+ * index may write the term differently in lower case.
  */
 export function startsOf(term: string): string[] | undefined {
   const isPlain = isAscii(term.normalize('NFKC')) || term.toLowerCase() === term.toUpperCase()
   return isPlain && term.isWellFormed() ? formsOf(term).flatMap(runsOf) : undefined
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what the index and we fold alike.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the index and `toLowerCase` agree on ASCII only.
 const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text)
 
 // ---------------------------------------------------------------------------------------------- kinds
 
 /** A table whose rows are searched. */
-interface Place {
+interface SearchedTable {
   kind: SearchKind
   /** Undefined when the table is small and searched without an index. */
   index?: SearchTable
@@ -125,7 +125,7 @@ const SENDER = `(SELECT coalesce(p.display_name, p.handle) FROM message_copy_par
 
 const OF_MEETING = { meeting_id: 'm.id', title: 'm.title', url: 'm.url' } as const
 
-const PLACES: readonly Place[] = [
+const PLACES: readonly SearchedTable[] = [
   {
     kind: 'message',
     index: 'search_messages',
@@ -215,7 +215,7 @@ export function searchSql(question: SearchQuestion, access: (index: SearchTable)
   }
 }
 
-function placeSql(place: Place, question: SearchQuestion, access: Access): Sql {
+function placeSql(place: SearchedTable, question: SearchQuestion, access: Access): Sql {
   const { kind, table, texts, shows } = place
   const time = table === 'messages' ? 'r.received_at' : 'm.start_time'
   // The unary plus keeps SQLite from using the index on the time instead of the full-text index.
@@ -240,7 +240,7 @@ function placeSql(place: Place, question: SearchQuestion, access: Access): Sql {
 }
 
 /** CROSS JOIN fixes the join order: from the hits, or from the newest meeting on. */
-function from({ table }: Place, access: Access): string {
+function from({ table }: SearchedTable, access: Access): string {
   if (table === 'messages') return 'messages r'
   if (table === 'meetings') return 'meetings m'
   if (table === 'talk_point_results') {
@@ -252,7 +252,7 @@ function from({ table }: Place, access: Access): string {
     : `meetings m CROSS JOIN ${table} r ON r.meeting_id = m.id`
 }
 
-function accessCondition({ index }: Place, access: Access): Sql {
+function accessCondition({ index }: SearchedTable, access: Access): Sql {
   if (access.by === 'time') return { sql: '', values: [] }
   const [key, owner] = index === 'search_meetings' ? ['m._id', meetingOf('rowid')] : ['r._id', 'rowid']
   const inIndex = `${key} IN (SELECT ${owner} FROM ${index} WHERE ${index} MATCH ?)`

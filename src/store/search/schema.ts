@@ -11,7 +11,7 @@ import { quote } from '../database/sql.ts'
 export interface SearchIndex {
   /** The full-text table. */
   name: SearchTable
-  /** The table whose `_id` tells how far the index is built: rows up to the mark are in the index, later ones are not. */
+  /** The table whose `_id` says how far the index is built: rows up to the mark are in the index, later ones are not. */
   source: string
   /** SQL that creates the full-text table and its triggers, by name. */
   objects: ReadonlyMap<string, string>
@@ -34,7 +34,7 @@ export const CREATE_MARKS = `CREATE TABLE ${MARKS} (
 ) STRICT, WITHOUT ROWID`
 
 /** A table whose rows go into an index. */
-interface Part {
+interface IndexedTable {
   table: string
   /** Columns of the full-text table → columns of this table. */
   texts: Readonly<Record<string, string>>
@@ -64,7 +64,7 @@ const meetingKey = (owner: string, section: string, place: string) =>
 /** SQL of the meeting's `_id` in such a key. */
 export const meetingOf = (key: string): string => `${key} >> ${OWNER_BITS}`
 
-const MEETING_PARTS: readonly Part[] = [
+const MEETING_PARTS: readonly IndexedTable[] = [
   {
     table: 'meetings',
     texts: { text: 'title' },
@@ -102,7 +102,7 @@ const ownKey = (row: string) => `${row}._id`
 interface Composition {
   source: string
   columns: readonly string[]
-  parts: readonly Part[]
+  parts: readonly IndexedTable[]
 }
 
 function index(name: SearchTable, { source, columns, parts }: Composition): SearchIndex {
@@ -127,7 +127,7 @@ function createTable(
   name: SearchTable,
   source: string,
   columns: readonly string[],
-  parts: readonly Part[],
+  parts: readonly IndexedTable[],
 ): string {
   const content =
     parts.length === 1 ? `content='${source}', content_rowid='_id', columnsize=0` : "content='', columnsize=1"
@@ -142,7 +142,7 @@ function triggers(
   name: SearchTable,
   source: string,
   columns: readonly string[],
-  part: Part,
+  part: IndexedTable,
 ): (readonly [string, string])[] {
   const { table, ownedBy } = part
   const change = (row: string, isDelete: boolean) => {
@@ -179,14 +179,19 @@ function triggers(
 /** Appended to each text, so that its last one or two characters begin a trigram too and short terms find them. */
 const END = '  '
 
-function textsOf({ texts }: Part, columns: readonly string[], row: string): string[] {
+function textsOf({ texts }: IndexedTable, columns: readonly string[], row: string): string[] {
   return columns.map(column =>
     texts[column] === undefined ? 'NULL' : `${row}.${quote(texts[column])} || '${END}'`,
   )
 }
 
 /** Inserts in the order of the keys: FTS5 flushes its buffer whenever a key is smaller than the one before. */
-function fill(name: SearchTable, source: string, columns: readonly string[], parts: readonly Part[]): string {
+function fill(
+  name: SearchTable,
+  source: string,
+  columns: readonly string[],
+  parts: readonly IndexedTable[],
+): string {
   const selects = parts.map(part => {
     const owner = part.ownedBy === undefined ? 'r' : 'o'
     const from =
@@ -201,10 +206,10 @@ function fill(name: SearchTable, source: string, columns: readonly string[], par
   ${selects.join('\n  UNION ALL\n  ')} ORDER BY 1`
 }
 
-/** The cost of indexing a row besides its text, as bytes of text. */
+/** The cost of indexing a row without its text, as bytes of text. */
 const ROW_BYTES = 64
 
-function weigh(source: string, parts: readonly Part[]): string {
+function weigh(source: string, parts: readonly IndexedTable[]): string {
   const weights = parts.map(({ table, texts, ownedBy }) => {
     const row = ownedBy === undefined ? 'o' : 'r'
     const lengths = Object.values(texts).map(column => `coalesce(octet_length(${row}.${quote(column)}), 0)`)

@@ -6,7 +6,7 @@ import { CREATE_MARKS, MARKS, SEARCH_INDICES, type SearchIndex } from './schema.
  * Creates, fills, purges and drops the full-text indices, in small transactions. Each leaves the indices consistent, so
  * a process can end between any two. The next step is determined from the database alone.
  */
-export interface Search {
+export interface SearchIndices {
   /** Whether `advance` has work to do. Quick; writes nothing. */
   isDue(isWanted: boolean): boolean
   /** Whether any index exists, complete or not. */
@@ -31,7 +31,7 @@ export interface SearchProgress {
   total: number
 }
 
-interface Mark {
+interface IndexMark {
   name: string
   indexed_up_to: number
   state: IndexState
@@ -49,12 +49,12 @@ const BLOCKS = 40
 /** Bytes of text that take some milliseconds to index. */
 const BATCH_BYTES = 32_768
 
-export function createSearch({ db, prepare }: { db: Sqlite; prepare: Prepare }): Search {
+export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prepare }): SearchIndices {
   /** The state of the indices once checked: all exist, or none. Only this process changes them, so it stays true. */
   let known: boolean | undefined
 
-  const marks = (): ReadonlyMap<string, Mark> => {
-    const rows = hasMarks(db) ? (prepare(`SELECT * FROM ${MARKS}`).all() as Mark[]) : []
+  const marks = (): ReadonlyMap<string, IndexMark> => {
+    const rows = hasMarks(db) ? (prepare(`SELECT * FROM ${MARKS}`).all() as IndexMark[]) : []
     return new Map(rows.map(row => [row.name, row]))
   }
   const isAsWanted = (isWanted: boolean): boolean => {
@@ -104,7 +104,7 @@ export function createSearch({ db, prepare }: { db: Sqlite; prepare: Prepare }):
   }
 
   /** One step of a purge. The first begins a merge of all segments, further ones continue it. False when none is due. */
-  const purgeStep = ({ name, state }: Mark): boolean => {
+  const purgeStep = ({ name, state }: IndexMark): boolean => {
     if (state === 'kept') return false
     const isUnderWay = mergeParts(name, state === 'to be joined' ? -BLOCKS : BLOCKS)
     const next: IndexState = isUnderWay ? 'being joined' : 'kept'

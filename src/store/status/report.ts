@@ -122,7 +122,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     daemon: daemon ?? daemonOf(status, writer, now),
     backfill: backfillOf(status, writer),
     api: unreachableOf(storedNote<UnreachableNote | null>(status, META.unreachable)),
-    learned_rate: rateOf(storedNote<LearnedRate>(status, META.learnedRate)),
+    learned_rate: rateOf(storedNote<StoredRate>(status, META.learnedRate)),
     snapshot: storedNote<SnapshotReport | null>(status, META.snapshots) ?? null,
     requests: requests.map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
     resources: resources.map(row => ({
@@ -180,7 +180,7 @@ function daemonOf(status: Status, writer: WriterState | null, now: number): Daem
 }
 
 /** The learned rate as the governor stores it. */
-interface LearnedRate {
+interface StoredRate {
   ratePerSecond: number
   concurrency: number
   limited: boolean
@@ -188,12 +188,12 @@ interface LearnedRate {
   at?: string
 }
 
-function limitedBy({ limited, crowded }: LearnedRate): RateReport['limited_by'] {
+function limitedBy({ limited, crowded }: StoredRate): RateReport['limited_by'] {
   if (limited) return crowded ? 'both' : 'rate'
   return crowded ? 'concurrency' : null
 }
 
-function rateOf(rate: LearnedRate | undefined): RateReport | null {
+function rateOf(rate: StoredRate | undefined): RateReport | null {
   if (rate === undefined) return null
   return {
     requests_per_second: rate.ratePerSecond,

@@ -1,5 +1,5 @@
 import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource.ts'
-import { safeText } from '../../harmless.ts'
+import { safeText } from '../../safe-text.ts'
 import type { Prepare } from '../database/connection.ts'
 import { META } from './meta.ts'
 

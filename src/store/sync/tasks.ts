@@ -1,5 +1,5 @@
 import type { Prepare } from '../database/connection.ts'
-import { inRange, type KeyRange } from '../deletions/seen.ts'
+import { inRange, type KeyRange } from '../deletions/seen-keys.ts'
 
 /** A pending read of a single key: a first read, retry, probe or re-read. Stored, so that a restart loses none. */
 export interface Task {

@@ -6,7 +6,7 @@ import {
   type CrmObjectDescription,
   crmTables,
 } from '../../dictionary/crm-tables.ts'
-import type { DescribedKind, DescribedTable } from '../../dictionary/described.ts'
+import type { DescribedKind, DescribedTable } from '../../dictionary/described-table.ts'
 import {
   DICTIONARY,
   type DictionaryRow,
@@ -144,7 +144,7 @@ interface ObjectRow {
   table: string
 }
 
-interface FieldRow {
+interface TypedFieldRow {
   name: string
   label: string | null
   type: string | null
@@ -179,7 +179,7 @@ function readCrmObjects(prepare: Prepare, only?: string): CrmObjectDescription[]
   const columnsOf = prepare('SELECT name, type FROM pragma_table_info(?) ORDER BY cid')
   const objects = [...tables.values()].filter(({ name }) => only === undefined || name === only)
   return objects.map(({ name, label, table }) => {
-    const fields = new Map((fieldsOf.all(name) as FieldRow[]).map(field => [field.column, field]))
+    const fields = new Map((fieldsOf.all(name) as TypedFieldRow[]).map(field => [field.column, field]))
     const shown = columnsOf.all(labelledView(table)) as ColumnRow[]
     // The labelled view has its columns in the order of the table.
     const described = (columnsOf.all(table) as ColumnRow[]).flatMap((column, index) => {
@@ -198,7 +198,7 @@ function readCrmObjects(prepare: Prepare, only?: string): CrmObjectDescription[]
 }
 
 function describedField(
-  { name, label, type, isRelation, targetObject, targetResource }: FieldRow,
+  { name, label, type, isRelation, targetObject, targetResource }: TypedFieldRow,
   column: ColumnRow,
   shown: string,
   tables: ReadonlyMap<string, ObjectRow>,

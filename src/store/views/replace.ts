@@ -1,4 +1,4 @@
-import { sqlComment } from '../../dictionary/described.ts'
+import { sqlComment } from '../../dictionary/described-table.ts'
 import { describedTable } from '../../dictionary/dictionary.ts'
 import type { Sqlite } from '../database/connection.ts'
 import { replaceView } from '../migrations/dependent-objects.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { blips } from './blips.ts'
-import { everyDeed } from './hostile-deeds.ts'
+import { everyAction } from './hostile-actions.ts'
 import { live } from './life.ts'
 
 /** A new one for every run; the titles show it. */
@@ -8,8 +8,13 @@ const ANY_SEED = 1000 + (Date.now() % 1_000_000)
 
 const DAY = 86_400_000
 
-test(`the warehouse is right in the end after every hostile deed in any order (seed ${ANY_SEED})`, async () => {
-  const options = { deeds: everyDeed(ANY_SEED), scale: 'apart', clockOffMs: 40 * DAY, purges: true } as const
+test(`the warehouse is right in the end after every hostile action in any order (seed ${ANY_SEED})`, async () => {
+  const options = {
+    actions: everyAction(ANY_SEED),
+    scale: 'apart',
+    clockOffMs: 40 * DAY,
+    purges: true,
+  } as const
   const { told, idle: _, ...wrong } = await live(ANY_SEED, options)
   expect(wrong, told.join('\n')).toMatchObject({ differences: [], faults: [], rewritten: [] })
 })

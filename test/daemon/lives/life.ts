@@ -4,16 +4,16 @@ import { readTruth, type Truth } from '../../support/truth.ts'
 import { until } from '../../support/until.ts'
 import { createDraw, type Draw } from '../../torture/draw.ts'
 import { CLOCKS, type DaemonTrial, SCALES, startDaemonTrial, WEEK_MS } from '../daemon-trial.ts'
+import { type Action, type Actions, type Done, USUAL } from './actions.ts'
 import { overspent, silent, unneeded } from './checks.ts'
-import { type Deed, type Deeds, type Done, USUAL } from './deeds.ts'
-import { destroyedEarly, leftAfterPurge, placesOf, snapshotsOf, withdrawnTexts } from './remains.ts'
+import { deletedTexts, leftAfterPurge, placesOf, purgedEarly, snapshotsOf } from './purged-texts.ts'
 import { failForGood } from './stubborn.ts'
 
-/** A random sequence of deeds to a workspace and its daemon. */
+/** A random sequence of actions to a workspace and its daemon. */
 export interface Life {
-  /** One line for each deed. */
+  /** One line for each action. */
   told: string[]
-  /** Deeds whose wrong answers reached no request, so that they prove nothing. */
+  /** Actions whose wrong answers reached no request, so that they prove nothing. */
   idle: string[]
   /** Differences between the warehouse and the API after the API has rested. */
   differences: string[]
@@ -26,10 +26,10 @@ export interface Life {
 }
 
 export interface LifeOptions {
-  /** A number of random deeds, or a list of deeds. */
-  deeds: number | readonly Deed[]
-  /** The deeds to draw from. */
-  of?: Deeds
+  /** A number of random actions, or a list of actions. */
+  actions: number | readonly Action[]
+  /** The actions to draw from. */
+  of?: Actions
   /** The lengths of a week, a day and an hour. */
   scale?: keyof typeof SCALES
   /** The clock error of the daemon's machine until the workspace rests. */
@@ -40,7 +40,7 @@ export interface LifeOptions {
   purges?: boolean
 }
 
-/** A seed gives the same life, except for the moments of the deeds. */
+/** A seed gives the same life, except for the moments of the actions. */
 export async function live(seed: number, options: LifeOptions): Promise<Life> {
   const { scale = 'compressed', purges = false, clockOffMs = 0 } = options
   const draw = createDraw(seed)
@@ -85,11 +85,11 @@ interface Seen {
   snapshots: Set<string>
 }
 
-/** Does the deeds, each some requests after the previous one. */
+/** Does the actions, each some requests after the previous one. */
 async function liveThrough(
   trial: DaemonTrial,
   draw: Draw,
-  { deeds, of = USUAL, purges }: LifeOptions,
+  { actions, of = USUAL, purges }: LifeOptions,
   life: Pick<Life, 'told' | 'idle' | 'differences'>,
 ): Promise<Seen> {
   const seen: Seen = { truths: [], snapshots: new Set() }
@@ -102,10 +102,10 @@ async function liveThrough(
   trial.go()
   // A row that was never stored need not be purged.
   if (purges) life.differences.push(...(await trial.convergence({ besides: CLOCK_WENT_BACK })))
-  const all = typeof deeds === 'number' ? Array.from({ length: deeds }, () => draw.pick(of)) : deeds
-  for (const deed of all) {
+  const all = typeof actions === 'number' ? Array.from({ length: actions }, () => draw.pick(of)) : actions
+  for (const action of all) {
     if (trial.fallen()) break
-    tell(life, await deed(trial, draw))
+    tell(life, await action(trial, draw))
     trial.go()
     await trial.requests(draw.below(40))
     await look()
@@ -178,10 +178,11 @@ async function atRest(
 
 /** Content that was purged too early, or not at all. */
 async function purgedInTime(trial: DaemonTrial, { truths, snapshots }: Seen): Promise<string[]> {
-  const early = destroyedEarly(trial, [...snapshots])
-  const texts = withdrawnTexts(truths, await readTruth(trial.simulator))
+  const early = purgedEarly(trial, [...snapshots])
+  const texts = deletedTexts(truths, await readTruth(trial.simulator))
   const held = placesOf(texts, trial)
   // Otherwise the search would prove nothing.
-  const unproven = texts.length > 0 && held.length === 0 ? ['no text of what was withdrawn is found'] : []
+  const unproven =
+    texts.length > 0 && held.length === 0 ? ['no deleted text was in the files before the purge'] : []
   return [...early, ...unproven, ...(await leftAfterPurge(trial, texts))]
 }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { blips } from './blips.ts'
-import { everyDeed } from './hostile-deeds.ts'
+import { everyAction } from './hostile-actions.ts'
 import { live } from './life.ts'
 
 /** `any-seed.long.test.ts` does the same for a seed of its own in every run, and `test/torture/soak.ts` for any number. */
 
 /** Changes, faults and kills in each life. */
-const DEEDS = 9
+const ACTIONS = 9
 
 const DAY = 86_400_000
 
@@ -18,7 +18,7 @@ test.concurrent.each([
 ] as const)(
   'the warehouse equals the API once the API rests, whatever was changed, refused or killed (times %s, %i)',
   async (scale, seed) => {
-    const { told, ...wrong } = await live(seed, { deeds: DEEDS, scale })
+    const { told, ...wrong } = await live(seed, { actions: ACTIONS, scale })
     expect(wrong, told.join('\n')).toMatchObject({ differences: [], faults: [], rewritten: [] })
   },
 )
@@ -30,10 +30,10 @@ describe('an API with wrong and late answers, a machine that sleeps, and a clock
   ] as const)(
     'the warehouse is right in the end, loses nothing early, and keeps no byte of purged content (times %s, seed %i, %i days off)',
     async (scale, seed, daysOff) => {
-      const options = { deeds: everyDeed(seed), scale, clockOffMs: daysOff * DAY, purges: true }
+      const options = { actions: everyAction(seed), scale, clockOffMs: daysOff * DAY, purges: true }
       const { told, idle, ...wrong } = await live(seed, options)
       expect(wrong, told.join('\n')).toMatchObject({ differences: [], faults: [], rewritten: [] })
-      // With a week of minutes, the answers that a deed makes wrong may not be requested while it lasts.
+      // With a week of minutes, the answers that an action makes wrong may not be requested while it lasts.
       expect(idle.length, idle.join('\n')).toBeLessThanOrEqual(scale === 'apart' ? 3 : 0)
     },
   )

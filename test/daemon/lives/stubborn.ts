@@ -2,7 +2,7 @@ import type { Fault } from '../../../src/simulator/faults/faults.ts'
 import type { Fields } from '../../support/exact-json.ts'
 import type { Draw } from '../../torture/draw.ts'
 import type { DaemonTrial } from '../daemon-trial.ts'
-import { changed } from './deeds.ts'
+import { changed } from './actions.ts'
 
 /** An item that can never be read, and how to recognise it and its dependents among the differences. */
 interface Stubborn {
@@ -69,7 +69,7 @@ export async function failForGood(
   return {
     told,
     hits,
-    differences: differences.map(one => `beside what can never be read: ${one}`),
+    differences: differences.map(one => `next to an item that can never be read: ${one}`),
   }
 }
 

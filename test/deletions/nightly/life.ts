@@ -5,7 +5,7 @@ import { resourceWithParts } from '../../../src/store/sync/resync.ts'
 import { type RunOptions, startTrial, type Trial } from '../../engine/trial-backfill.ts'
 import { refused, type ScriptedAnswer } from '../../support/scripted-api.ts'
 import { createDraw, type Draw } from '../../torture/draw.ts'
-import { DEEDS, editAll } from './deeds.ts'
+import { ACTIONS, editAll } from './actions.ts'
 import { startWorld, type World } from './world.ts'
 
 /** A workspace that changes, and a warehouse that a backfill brings up to date each night. */
@@ -79,7 +79,7 @@ async function rest(life: Life, nights: number): Promise<void> {
 
 async function hostileNight(life: Life): Promise<void> {
   const { world, draw, told } = life
-  for (let left = 1 + draw.below(6); left > 0; left--) told.push(draw.pick(DEEDS)(world, draw))
+  for (let left = 1 + draw.below(6); left > 0; left--) told.push(draw.pick(ACTIONS)(world, draw))
   if (draw.below(5) < 2) answerWrong(life)
   const ms = draw.pick([HOUR, DAY, DAY, 3 * DAY, 40 * DAY])
   told.push(`a night after ${ms / HOUR} h:`)

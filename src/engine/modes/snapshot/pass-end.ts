@@ -1,7 +1,7 @@
 import { tableNamed } from '../../../catalog/catalog.ts'
 import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
-import type { KeyRange } from '../../../store/deletions/seen.ts'
+import type { KeyRange } from '../../../store/deletions/seen-keys.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'

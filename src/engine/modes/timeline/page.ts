@@ -95,7 +95,7 @@ function advance(
   const limit = limitAfter(reached.pages, Number(base['limit']), fullLimit(feed))
   if (edge.isEnd) endTimelinePass(context, work, reached)
   else if (limit > Number(base['limit']) && edge.reached !== null && canCutAtEdge(reached))
-    growPages(context, work, { segment, reached, at: edge.reached, limit })
+    enlargePages(context, work, { segment, reached, at: edge.reached, limit })
   else if (work.guards.repeats(segment, page.next)) recoverFromDeadCursor(segments, reached, 'repeated')
   else if (edge.reached !== null && edge.reached > (segment.from ?? '') && context.schedule.isLong(segment)) {
     const rest = cutOff(segments, reached, edge.reached)
@@ -107,7 +107,7 @@ function advance(
   return edge.isEnd || (canCutAtEdge(reached) && reached.edgeAt !== segment.edgeAt)
 }
 
-interface Growth {
+interface LargerPages {
   segment: Segment
   reached: Segment
   at: string
@@ -115,10 +115,10 @@ interface Growth {
 }
 
 /** After some smaller pages the rest of the span is read with larger ones: a cursor is valid only with its query. */
-function growPages(
+function enlargePages(
   { store: { segments } }: EngineContext,
   { feed }: TimelineWork,
-  { segment, reached, at, limit }: Growth,
+  { segment, reached, at, limit }: LargerPages,
 ): void {
   const rest = cutOff(segments, reached, at)
   const { passStartedAt, passRound } = segment

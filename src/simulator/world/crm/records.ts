@@ -30,7 +30,7 @@ export interface Records {
 
 const RELATED = ['company', 'contact', 'deal'] as const
 
-interface Parts {
+interface RecordParts {
   people: People
   customers: Customers
   history: DealHistory
@@ -38,7 +38,7 @@ interface Parts {
 
 type Value = (index: number, draw: Draw, field: FieldDefinition) => string | undefined
 
-export function createRecords(scene: Scene, parts: Parts): Records {
+export function createRecords(scene: Scene, parts: RecordParts): Records {
   const { seed, sizes } = scene
   let definitions = objectDefinitions(scene.isTidy)
   const itemsByObject = new Map<string, Items>()
@@ -132,7 +132,7 @@ export function createRecords(scene: Scene, parts: Parts): Records {
 
 /** Values with a meaning; all others are drawn by the field's kind. */
 function specialValues(
-  { people, customers, history }: Parts,
+  { people, customers, history }: RecordParts,
   itemsByObject: Map<string, Items>,
 ): Record<string, Value> {
   const id = (object: string, index: number): string =>
@@ -177,7 +177,7 @@ const NEXT_STEPS = [
 ] as const
 
 /** Values for a workspace in which people keep their CRM in order. */
-function tidyValues(scene: Scene, { customers, history }: Parts): Record<string, Value> {
+function tidyValues(scene: Scene, { customers, history }: RecordParts): Record<string, Value> {
   return {
     'deal.amount': (_, draw) => (draw.chance(0.05) ? 'null' : String(2_000 + draw.below(160) * 500)),
     'deal.next_step': (_, draw) => quote(draw.pick(NEXT_STEPS)),

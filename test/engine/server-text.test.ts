@@ -9,7 +9,7 @@ import {
 } from '../support/scripted-api.ts'
 import { message, startTrial, type Trial, uuid } from './trial-backfill.ts'
 
-/** Words of people and parts of a key, as an error may quote them. */
+/** Words of users and parts of a key, as an error may quote them. */
 const QUOTED = ['Trillian', 'trillian@example.com', 'layoffs', 'sk_live', 'wxyz', 'ZQ4711XJ']
 
 const SENTENCE = `Meeting “${QUOTED.join(' ')}” of ${QUOTED.join(' ')} cannot be read with key sk_live…wxyz`
@@ -56,7 +56,7 @@ function failOn(api: ScriptedApi, routes: readonly string[], status: number): vo
   }
 }
 
-/** Everything that operators read of a run, but the items of `sync_rejects`, which are kept as they came. */
+/** Everything that operators read of a run, except the items of `sync_rejects`, which are stored unchanged. */
 function toldOf(trial: Trial): string {
   const tables = trial.column(
     "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name LIKE 'sync\\_%' ESCAPE '\\'",
@@ -84,7 +84,7 @@ test.for([400, 401, 403, 404, 409, 422, 451, 500, 503])(
   },
 )
 
-/** How a run of everything ended, as the command says it. */
+/** How a run of all resources ended, in the command's words. */
 async function endOf(trial: Trial): Promise<string> {
   try {
     return JSON.stringify(await trial.run(RESOURCE_NAMES, { giveUpMs: 500 }))

@@ -7,7 +7,7 @@ import { newFolder } from '../../support/parley-process.ts'
 import { until } from '../../support/until.ts'
 import { createDraw, type Draw } from '../../torture/draw.ts'
 import type { DaemonTrial } from '../daemon-trial.ts'
-import { changed, type Deed, type Deeds, patienceMs, USUAL, whileWrong } from './deeds.ts'
+import { type Action, type Actions, changed, patienceMs, USUAL, whileWrong } from './actions.ts'
 import { FAILURES, ODD_ANSWERS, shown, WRONG_ANSWERS } from './hostile-answers.ts'
 
 const HOUR = 3_600_000
@@ -20,7 +20,7 @@ function pickOf<T>(draw: Draw, list: readonly T[]): T {
 }
 
 /** Wrong answers to the next requests of some routes. */
-const blip: Deed = async (trial, draw) => {
+const blip: Action = async (trial, draw) => {
   const faults = Array.from({ length: 1 + draw.below(3) }, () => ({
     ...draw.pick(WRONG_ANSWERS),
     route: pickOf(draw, routeTemplates()),
@@ -31,14 +31,14 @@ const blip: Deed = async (trial, draw) => {
 }
 
 /** For a moment every answer is the same wrong one, as from a proxy without its backend. */
-const blipOfAll: Deed = async (trial, draw) => {
+const blipOfAll: Action = async (trial, draw) => {
   const fault = draw.pick(WRONG_ANSWERS)
   const hits = await whileWrong(trial, [fault], () => trial.requests(1 + draw.below(6)))
   return { told: `all answers ${JSON.stringify(fault)}`, hits }
 }
 
 /** A maintenance page with a Retry-After of an hour that ends at once. */
-const maintenance: Deed = async trial => {
+const maintenance: Action = async trial => {
   const hits = await whileWrong(trial, [{ kind: 'status', status: 503, retryAfter: 3600 }], () =>
     trial.requests(3),
   )
@@ -46,7 +46,7 @@ const maintenance: Deed = async trial => {
 }
 
 /** Several replicas, some of which lag. */
-const lag: Deed = async (trial, draw) => {
+const lag: Action = async (trial, draw) => {
   const fault = {
     kind: 'lag',
     probability: 0.3 + draw.below(5) / 10,
@@ -93,7 +93,7 @@ const LISTED: readonly KindOfId[] = [
 ]
 
 /** Every answer for one item fails, alone and in a list, while others change. */
-const stubbornItem: Deed = async (trial, draw) => {
+const stubbornItem: Action = async (trial, draw) => {
   const id = await someId(trial, draw, LISTED)
   const failure = draw.pick(FAILURES)
   const faults = draw.pick<Faults>([
@@ -113,7 +113,7 @@ const stubbornItem: Deed = async (trial, draw) => {
 }
 
 /** Every single read fails for an item that its list shows. */
-const stubbornRead: Deed = async (trial, draw) => {
+const stubbornRead: Action = async (trial, draw) => {
   const id = await someId(trial, draw, READ_SINGLY)
   const fault = { ...draw.pick(WRONG_ANSWERS), requestHas: id }
   const hits = await whileWrong(trial, [fault], () => trial.requests(20 + draw.below(60)))
@@ -121,7 +121,7 @@ const stubbornRead: Deed = async (trial, draw) => {
 }
 
 /** All answers about one CRM object are wrong: its metadata, its records, and their links. */
-const stubbornObject: Deed = async (trial, draw) => {
+const stubbornObject: Action = async (trial, draw) => {
   const { name } = pickOf(draw, await trial.simulator.truth('crm_objects'))
   const fault = { ...draw.pick(WRONG_ANSWERS), requestHas: `/v2/objects/${encodeURIComponent(String(name))}` }
   const told: string[] = []
@@ -133,7 +133,7 @@ const stubbornObject: Deed = async (trial, draw) => {
 }
 
 /** Pages that are too large unless fewer items are asked for. */
-const largePages: Deed = async (trial, draw) => {
+const largePages: Action = async (trial, draw) => {
   const told: string[] = []
   const fault = { kind: 'bloat', bytesPerItem: 30_000 + draw.below(100_000) } as const
   const hits = await whileWrong(trial, [fault], async () => {
@@ -143,7 +143,7 @@ const largePages: Deed = async (trial, draw) => {
   return { told: `pages that are too large; ${told}`, hits }
 }
 
-const oddAnswers: Deed = async (trial, draw) => {
+const oddAnswers: Action = async (trial, draw) => {
   const fault = draw.pick(ODD_ANSWERS)
   const told: string[] = []
   const hits = await whileWrong(trial, [fault], async () => {
@@ -155,7 +155,7 @@ const oddAnswers: Deed = async (trial, draw) => {
 }
 
 /** A row loses its event time, and is deleted before the time comes back. */
-const deleteTimeless: Deed = async (trial, draw) => {
+const deleteTimeless: Action = async (trial, draw) => {
   const { resource, table, time } = draw.pick([
     { resource: 'messages', table: 'message_copies', time: 'received_at' },
     { resource: 'activities', table: 'activities', time: 'occurred_at' },
@@ -183,7 +183,7 @@ const deleteTimeless: Deed = async (trial, draw) => {
 }
 
 /** Half of all items of one kind are really deleted. */
-const halve: Deed = async (trial, draw) => {
+const halve: Action = async (trial, draw) => {
   const resource = draw.pick(['messages', 'activities', 'meetings', 'members', 'crm_records'] as const)
   const kind = draw.pick(['delete', 'hide'] as const)
   const count = Math.floor((await trial.simulator.truth(resource)).length / 2)
@@ -192,7 +192,7 @@ const halve: Deed = async (trial, draw) => {
 }
 
 /** The machine sleeps, alone or together with the service. */
-const sleep: Deed = async (trial, draw) => {
+const sleep: Action = async (trial, draw) => {
   const hours = draw.pick([1, 5, 30, 24 * 8] as const)
   const told = await changed(trial, draw)
   await trial.leap((hours * trial.weekMs) / (7 * 24))
@@ -200,7 +200,7 @@ const sleep: Deed = async (trial, draw) => {
 }
 
 /** The daemon starts with a wrong clock, which is set right while it runs or before the next start. */
-const startWithWrongClock: Deed = async (trial, draw) => {
+const startWithWrongClock: Action = async (trial, draw) => {
   const offMs = draw.pick([40 * DAY, -40 * DAY, HOUR, -HOUR] as const)
   await trial.kill()
   trial.setClock(offMs)
@@ -216,7 +216,7 @@ const startWithWrongClock: Deed = async (trial, draw) => {
 }
 
 /** Another program opens the file, writes, holds it, copies from it, and closes it, perhaps as the last. */
-const meddle: Deed = async (trial, draw) => {
+const meddle: Action = async (trial, draw) => {
   const isStopped = draw.below(2) === 0
   if (isStopped) await trial.kill()
   if (trial.rows('SELECT 1').length === 0) return { told: 'no one meddles with a file that is not there' }
@@ -250,7 +250,7 @@ function attachFromOutside(warehouse: string): void {
   }
 }
 
-/** Unusual deeds, by the name of the option of soak.ts. */
+/** Unusual actions, by the name of the option of soak.ts. */
 export const HOSTILE = {
   blips: [blip],
   'blips-of-all': [blipOfAll],
@@ -264,22 +264,22 @@ export const HOSTILE = {
   asleep: [sleep],
   'wrong-clock': [startWithWrongClock],
   meddled: [meddle],
-} as const satisfies Readonly<Record<string, Deeds>>
+} as const satisfies Readonly<Record<string, Actions>>
 
 export type HostileName = keyof typeof HOSTILE
 
 export const HOSTILE_NAMES = Object.keys(HOSTILE) as readonly HostileName[]
 
-/** Each of these deeds is as frequent as all usual ones together, so that they combine. */
-export function withUsual(names: readonly HostileName[]): Deeds {
-  const hostile = names.flatMap((name): readonly Deed[] => HOSTILE[name])
+/** Each of these actions is as frequent as all usual ones together, so that they combine. */
+export function withUsual(names: readonly HostileName[]): Actions {
+  const hostile = names.flatMap((name): readonly Action[] => HOSTILE[name])
   const [first, ...rest] = USUAL
-  return [first, ...rest, ...hostile.flatMap(deed => USUAL.map(() => deed))]
+  return [first, ...rest, ...hostile.flatMap(action => USUAL.map(() => action))]
 }
 
-/** Every hostile deed once, in an order by seed. */
-export function everyDeed(seed: number): Deed[] {
+/** Every hostile action once, in an order by seed. */
+export function everyAction(seed: number): Action[] {
   const draw = createDraw(seed)
-  const left: Deed[] = Object.values(HOSTILE).flat()
+  const left: Action[] = Object.values(HOSTILE).flat()
   return Array.from({ length: left.length }, () => left.splice(draw.below(left.length), 1)).flat()
 }

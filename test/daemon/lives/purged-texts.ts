@@ -25,7 +25,7 @@ const STAYS = /(^|_)(id|ids|at|time|object|kind|role|status|type|visibility|plat
 const LEAST_LENGTH = 12
 
 /** Texts of items that are no longer published, and that no other item has or had. */
-export function withdrawnTexts(earlier: readonly Truth[], last: Truth): string[] {
+export function deletedTexts(earlier: readonly Truth[], last: Truth): string[] {
   const published = JSON.stringify(last)
   const speakers = new Map<string, Set<string>>()
   for (const truth of earlier) {
@@ -85,7 +85,7 @@ const FILLED = [
 ] as const
 
 /** Content and snapshots that were removed although they are not old enough. */
-export function destroyedEarly(trial: DaemonTrial, snapshots: readonly string[]): string[] {
+export function purgedEarly(trial: DaemonTrial, snapshots: readonly string[]): string[] {
   const left = new Set(snapshotsOf(trial))
   const purged = FILLED.flatMap(([table, column]) =>
     trial

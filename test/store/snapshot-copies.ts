@@ -6,10 +6,10 @@ import { newFolder, type TemporaryStore } from './temporary-store.ts'
 
 const PROGRAM = new URL('../../dist/store/snapshot/copy-owners-worker.js', import.meta.url)
 
-/** The real one, by the compiled program. */
+/** The real `ownersOf`, which starts the compiled program. */
 export const owners: typeof ownersOf = (paths, signal) => ownersOf(paths, signal, PROGRAM)
 
-/** Fills a folder with copies of the warehouse as it is now, under these names. */
+/** Fills a folder with copies of the current warehouse under these names. */
 export function putCopies(
   { db }: Pick<TemporaryStore, 'db'>,
   folder: string,

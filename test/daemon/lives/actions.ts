@@ -9,13 +9,13 @@ import { drawFaults } from './faults.ts'
 /** A change of the workspace, the API or the daemon. */
 export interface Done {
   told: string
-  /** How many answers were wrong; undefined for a deed that makes none wrong. */
+  /** How many answers were wrong; undefined for an action that makes none wrong. */
   hits?: number
 }
 
-export type Deed = (trial: DaemonTrial, draw: Draw) => Promise<Done>
+export type Action = (trial: DaemonTrial, draw: Draw) => Promise<Done>
 
-export type Deeds = readonly [Deed, ...Deed[]]
+export type Actions = readonly [Action, ...Action[]]
 
 /** Makes some small changes of the workspace. Returns their description. */
 export async function changed(trial: DaemonTrial, draw: Draw): Promise<string> {
@@ -24,7 +24,7 @@ export async function changed(trial: DaemonTrial, draw: Draw): Promise<string> {
   return `change ${JSON.stringify(changes)}`
 }
 
-/** How long a deed waits for a request that may never come: a scaled day, but at least this long. */
+/** How long an action waits for a request that may never come: a scaled day, but at least this long. */
 export const patienceMs = ({ weekMs }: DaemonTrial): number => Math.max(4000, weekMs / 7)
 
 /**
@@ -47,9 +47,9 @@ export async function whileWrong(
   return hits
 }
 
-const changeSome: Deed = async (trial, draw) => ({ told: await changed(trial, draw) })
+const changeSome: Action = async (trial, draw) => ({ told: await changed(trial, draw) })
 
-const moveSome: Deed = async (trial, draw) => {
+const moveSome: Action = async (trial, draw) => {
   const resource = draw.pick(['messages', 'activities', 'meetings'] as const)
   const agoMs = draw.pick([HOUR, 5 * HOUR, 3 * DAY, 40 * DAY, 400 * DAY, 3 * YEAR])
   const at = Math.floor((trial.serverNow() - agoMs) * 1000 + draw.below(1_000_000))
@@ -58,7 +58,7 @@ const moveSome: Deed = async (trial, draw) => {
   return { told: `change ${JSON.stringify(changes)}` }
 }
 
-const publishLate: Deed = async (trial, draw) => {
+const publishLate: Action = async (trial, draw) => {
   const resource = draw.pick(['messages', 'activities', 'meetings'] as const)
   const { ids } = await trial.simulator.change({ kind: 'publish', resource, count: 1 + draw.below(3) })
   const agoMs = draw.pick([HOUR, 30 * HOUR, 9 * DAY, YEAR, 3 * YEAR])
@@ -67,7 +67,7 @@ const publishLate: Deed = async (trial, draw) => {
   return { told: `publish ${ids.length} ${resource} of ${new Date(at / 1000).toISOString()}` }
 }
 
-const failForAWhile: Deed = async (trial, draw) => {
+const failForAWhile: Action = async (trial, draw) => {
   const faults = drawFaults(draw)
   const hits = await whileWrong(trial, faults, async () => {
     await trial.requests(10 + draw.below(60))
@@ -76,7 +76,7 @@ const failForAWhile: Deed = async (trial, draw) => {
   return { told: `faults ${JSON.stringify(faults)}`, hits }
 }
 
-const overtakeForAWhile: Deed = async (trial, draw) => {
+const overtakeForAWhile: Action = async (trial, draw) => {
   const delayMs = 1 + draw.below(300)
   const told: string[] = []
   const hits = await whileWrong(trial, [{ kind: 'late', probability: 0.4, delayMs }], async () => {
@@ -88,7 +88,7 @@ const overtakeForAWhile: Deed = async (trial, draw) => {
   return { told: `late by ${delayMs} ms; ${told.join('; ')}`, hits }
 }
 
-const beAway: Deed = async (trial, draw) => {
+const beAway: Action = async (trial, draw) => {
   const faults = [{ kind: draw.pick(['reset', 'status'] as const) }]
   const hits = await whileWrong(trial, faults, async () => {
     await trial.requests(5 + draw.below(4))
@@ -97,7 +97,7 @@ const beAway: Deed = async (trial, draw) => {
   return { told: 'away altogether', hits }
 }
 
-const limitForAWhile: Deed = async (trial, draw) => {
+const limitForAWhile: Action = async (trial, draw) => {
   // More than the lists of a compressed week need: the learned rate outlasts the limit, and texts come after the lists.
   const rate = 40 + draw.below(30)
   await trial.simulator.setLimit({ kind: 'token-bucket', rate, burst: 5, hint: 'none' })
@@ -106,7 +106,7 @@ const limitForAWhile: Deed = async (trial, draw) => {
   return { told: `limit of ${rate} a second` }
 }
 
-const killAndChange: Deed = async (trial, draw) => {
+const killAndChange: Action = async (trial, draw) => {
   const phase = draw.pick(['request', 'answer'] as const)
   const number = 1 + draw.below(60)
   await trial.kill({ number, phase })
@@ -114,13 +114,13 @@ const killAndChange: Deed = async (trial, draw) => {
   return { told: `killed at ${phase} ${number}, then ${await changed(trial, draw)}` }
 }
 
-const stop: Deed = async trial => {
+const stop: Action = async trial => {
   const { status, stderr } = await trial.end()
   return { told: status === 0 ? 'stopped' : `stopped with ${status}: ${stderr}` }
 }
 
-/** Deeds of any workspace and any service. */
-export const USUAL: Deeds = [
+/** Actions of any workspace and any service. */
+export const USUAL: Actions = [
   changeSome,
   changeSome,
   changeSome,

@@ -12,10 +12,10 @@ beforeAll(() => requirePrograms('sqlite3'))
 
 const READ = 'SELECT count(*) FROM sqlite_master;\n'
 
-/** Both copies of the header of the index of the log. */
+/** Both copies of the header of the WAL index. */
 const HEADER_BYTES = 96
 
-/** A database as it is while a writer that has opened it has emptied the `-shm` and not yet filled it. */
+/** The state of a database while a starting writer has emptied the `-shm` and not yet filled it. */
 async function beingOpened() {
   const path = `${newFolder()}/parley.db`
   openToReaders(path)

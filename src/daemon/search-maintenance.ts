@@ -4,7 +4,7 @@ import type { ApiSettings } from '../config/config.ts'
 import type { Log } from '../log.ts'
 import { SEARCH_PIECE } from '../retention/maintain.ts'
 import { buildSearch } from '../store/search/build.ts'
-import { createSearch } from '../store/search/search.ts'
+import { createSearchIndices } from '../store/search/search.ts'
 import type { OpenStore } from '../store/store.ts'
 
 /** Long enough for most new e-mails to get their text, so that they are indexed once and not twice. */
@@ -25,7 +25,7 @@ export interface SearchDeps {
  */
 export async function maintainSearch({ store, clock, log, settings, signal }: SearchDeps): Promise<void> {
   const isWanted = settings.search.enabled
-  const search = createSearch(store)
+  const search = createSearchIndices(store)
   const hadAny = search.exists()
   let isLogged = false
   const update = async (): Promise<boolean> => {

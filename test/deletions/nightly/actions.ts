@@ -2,7 +2,7 @@ import type { Draw } from '../../torture/draw.ts'
 import { idOf, isLinked, LISTS, type ListName, linkTo, OBJECTS, PARTS, pair, type World } from './world.ts'
 
 /** A change of the workspace. Returns what was changed. */
-export type Deed = (world: World, draw: Draw) => string
+export type Action = (world: World, draw: Draw) => string
 
 const anyOf = <T>(draw: Draw, list: readonly T[]): T | undefined => list[draw.below(list.length)]
 const version = (draw: Draw): string => `version ${draw.below(1_000_000)}`
@@ -43,7 +43,7 @@ const TURNS: readonly [ListName, string, Change][] = [
 ]
 
 const field =
-  ([list, name, change]: readonly [ListName, string, Change]): Deed =>
+  ([list, name, change]: readonly [ListName, string, Change]): Action =>
   (world, draw) => {
     const row = anyOf(draw, world.rows[list])
     if (!row) return `no ${list}`
@@ -54,20 +54,20 @@ const field =
     return `${name} of ${list} ${row.id}: ${JSON.stringify(row[name])}`
   }
 
-const remove: Deed = ({ rows, deleted }, draw) => {
+const remove: Action = ({ rows, deleted }, draw) => {
   const list = draw.pick(LISTS)
   const removed = rows[list].splice(draw.below(rows[list].length), 1)
   deleted.push(...removed.map(row => ({ list, row })))
   return `delete ${list} ${removed[0]?.id}`
 }
 
-const restore: Deed = ({ rows, deleted }, draw) => {
+const restore: Action = ({ rows, deleted }, draw) => {
   const restored = deleted.splice(draw.below(deleted.length), 1)
   for (const { list, row } of restored) rows[list].push(row)
   return `restore ${restored[0]?.list} ${restored[0]?.row.id}`
 }
 
-const copyMessage: Deed = (world, draw) => {
+const copyMessage: Action = (world, draw) => {
   const { messages } = world.rows
   const row = anyOf(draw, messages)
   if (!row) return 'no message'
@@ -81,7 +81,7 @@ const copyMessage: Deed = (world, draw) => {
   return `copy ${row.id} as ${id}`
 }
 
-const changePart: Deed = ({ parts }, draw) => {
+const changePart: Action = ({ parts }, draw) => {
   const [path, make] = anyOf(draw, [...PARTS]) ?? []
   if (path === undefined || make === undefined) return 'no part'
   const body = draw.pick([undefined, make('first'), make(version(draw)), { data: [] }])
@@ -91,7 +91,7 @@ const changePart: Deed = ({ parts }, draw) => {
   return `${path}: ${JSON.stringify(parts.get(path))}`
 }
 
-const changePair: Deed = ({ pairs }, draw) => {
+const changePair: Action = ({ pairs }, draw) => {
   const [one, other] = draw.pick([
     [idOf('deal', draw.below(5)), idOf('company', draw.below(3))],
     [idOf('deal', draw.below(5)), idOf('contact', draw.below(4))],
@@ -103,9 +103,9 @@ const changePair: Deed = ({ pairs }, draw) => {
 }
 
 /** Edits a row of each list. */
-export const editAll: Deed = (world, draw) => EDITS.map(edit => field(edit)(world, draw)).join(', ')
+export const editAll: Action = (world, draw) => EDITS.map(edit => field(edit)(world, draw)).join(', ')
 
-export const DEEDS: readonly [Deed, ...Deed[]] = [
+export const ACTIONS: readonly [Action, ...Action[]] = [
   remove,
   restore,
   copyMessage,

@@ -11,9 +11,9 @@ import {
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
-import { type KeepOptions, keepSnapshot, keptSnapshots } from '../../src/store/snapshot/kept.ts'
+import { type KeepOptions, keepSnapshot, keptSnapshots } from '../../src/store/snapshot/kept-snapshots.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
-import { owners, putCopies } from './kept-copies.ts'
+import { owners, putCopies } from './snapshot-copies.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
 
 const PROGRAM = new URL('../../dist/store/snapshot/worker.js', import.meta.url)
@@ -64,7 +64,7 @@ describe('the snapshots that parley keeps', () => {
     expect(statSync(made.path).mode & 0o777).toBe(mode)
   })
 
-  test('snapshots in a folder of the owner’s choice leave its mode unchanged', async () => {
+  test('snapshots in a configured folder leave the mode of the folder unchanged', async () => {
     const { path } = temporaryStore()
     const folder = join(newFolder(), 'a/b')
     mkdirSync(folder, { recursive: true, mode: 0o711 })

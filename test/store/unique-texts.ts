@@ -16,7 +16,7 @@ export function createMarker(): (value: unknown) => unknown {
   const text = () => `mark-${count++}-${'語'.repeat(count % 40)}`
   const mark = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(mark)
-    // Fields that an example leaves out get a text too, so that no column stays empty.
+    // Fields that an example omits get a text too, so that no column stays empty.
     if (value === null) return text()
     if (typeof value === 'string') {
       return isDay(value) || canonicalInstant(value) !== undefined ? value : text()
@@ -69,11 +69,11 @@ export interface MarkedRow {
 
 /** One row of each table, with its child rows. */
 export interface World {
-  /** Stores all rows; a second call stores them as rows that have come back. */
+  /** Stores all rows. After deletions, a second call stores them as rows that came back. */
   write(now: string): void
   /** Stores only the rows of lists and details, without those of single reads. */
   writeRows(now: string): void
-  /** Notes an item that could not be stored under every row that one can be noted under. */
+  /** Records a reject for every row that can have one. */
   reject(now: string): void
   rows: readonly MarkedRow[]
   meeting: string
@@ -129,7 +129,7 @@ export function markedWorld(store: TemporaryStore, mark: (value: unknown) => unk
   ])
 
   const writeRows = (now: string) => {
-    // An earlier state of a record: its change is history.
+    // An earlier state of the record, so that its history has a change.
     store.put('crm_records', [earlier], { now, requested: record[0] ?? '' })
     const { meetings, ...others } = payloads
     putOwn(store, { table: 'meetings', payload: meetings, own: { access: 'open' }, now })
@@ -187,7 +187,7 @@ interface OwnCells {
   now: string
 }
 
-/** Stores a payload together with columns that the API has no say in. */
+/** Stores a payload together with columns that parley fills. */
 export function putOwn(store: TemporaryStore, { table: name, payload, own, now }: OwnCells): void {
   const table = tableNamed(name)
   const item = parsed(table, payload)

@@ -10,10 +10,10 @@ import type { Expected } from './recount.ts'
 import { RECOUNTS } from './recounts.ts'
 
 /** The rows to delete, by the column whose last character decides. */
-const WITHDRAWN: Readonly<Record<string, string>> = {
+const DELETED: Readonly<Record<string, string>> = {
   activities: 'id',
   message_copies: 'id',
-  // By the copy that speaks for it.
+  // By the id of the copy that the e-mail was merged from.
   messages: 'id',
   meetings: 'id',
   playbooks: 'id',
@@ -50,7 +50,7 @@ function changedCopy(statement: (table: string, where: string) => string): Sqlit
   const path = join(mkdtempSync(join(tmpdir(), 'parley-questions-')), 'parley.db')
   copyFileSync(demo.file, path)
   const db = openWarehouse({ path })
-  for (const [table, column] of Object.entries(WITHDRAWN)) {
+  for (const [table, column] of Object.entries(DELETED)) {
     // Deleted rows, and rows that were withheld after their read, are missing from both.
     db.exec(`DELETE FROM ${table} WHERE _deleted_at IS NOT NULL`)
     if (table === 'meetings') db.exec("DELETE FROM meetings WHERE access = 'withheld'")

@@ -7,7 +7,7 @@ import { migrationsOf, migrationsWith } from './older-version.ts'
 const DELETED = '2026-01-01T00:00:00.000Z'
 const WITHHELD = '2026-01-02T00:00:00.000Z'
 
-/** A database of the version that did not note deletions. */
+/** A database of the version that did not record deletions. */
 function olderDatabase(): string {
   const folder = newFolder()
   const path = join(folder, 'parley.db')

@@ -23,7 +23,7 @@ import {
 } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
-/** One bad thing is put off by itself and reported; everything next to it is read. */
+/** A single bad item is put off and reported. Everything next to it is read. */
 
 describe('an id that no request can contain', () => {
   const HOSTILE = [
@@ -325,7 +325,7 @@ describe('a workspace with bad rows anywhere', () => {
     error: refused(500),
     garbled: { text: '<html>' },
     cut: { cut: true },
-    // Larger than a trial accepts.
+    // Larger than the trial's limit for a response.
     large: { text: `"${'x'.repeat(1_100_000)}"` },
   } satisfies Record<string, ScriptedAnswer>
 
@@ -340,7 +340,7 @@ describe('a workspace with bad rows anywhere', () => {
   const worlds = fc.integer({ min: 20, max: 250 }).chain(size =>
     fc.record({
       size: fc.constant(size),
-      /** Of one message to the next, in ms. */
+      /** Time between two messages, in ms. */
       apart: fc.constantFrom(5, 900, 60_000, 7_200_000),
       bad: fc.record({
         messages: numbers(size, 3),
@@ -351,7 +351,7 @@ describe('a workspace with bad rows anywhere', () => {
     }),
   )
 
-  /** Every answer with something bad in it is a fault, until all is mended. */
+  /** Every answer with a bad item fails, until all items are repaired. */
   async function startWorkspace(size: number, apart: number, bad: Bad) {
     const api = await startScriptedApi()
     const names = Array.from({ length: size }, (_, number) => `m${number}`)
@@ -394,7 +394,7 @@ describe('a workspace with bad rows anywhere', () => {
       mend: () => {
         isMended = true
       },
-      /** Requests that reading all of it takes, and finding each bad thing. */
+      /** The requests that it takes to read everything and to find each bad item. */
       budget: 50 + 2 * size + 250 * (bad.messages.length + bad.texts.length + bad.meetings.length),
     }
   }

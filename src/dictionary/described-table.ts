@@ -89,7 +89,7 @@ export function sqlComment(text: string): string {
 }
 
 /** The description of a column that no resource declares. */
-export type Line = readonly [
+export type ColumnLine = readonly [
   kind: DescribedKind,
   about: string,
   more?: Partial<Omit<DescribedColumn, 'name'>>,
@@ -98,7 +98,7 @@ export type Line = readonly [
 /** The description of a table or view that no resource declares. */
 export function tableFromLines(
   table: Omit<DescribedTable, 'columns' | 'sortable'> & Partial<Pick<DescribedTable, 'sortable'>>,
-  lines: Readonly<Record<string, Line>>,
+  lines: Readonly<Record<string, ColumnLine>>,
 ): DescribedTable {
   const columns = Object.entries(lines).map(([name, [kind, about, more]]) => ({
     name,

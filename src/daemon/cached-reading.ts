@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 /** How long a reading is reused. */
 const CACHE_MS = 1000
 
-interface Reading<T> {
+interface CachedReading<T> {
   of: string
   value: Promise<T>
   /** In ms, by `elapsed`. */
@@ -15,10 +15,10 @@ export function createCachedReading<T>(
   read: (of: string) => Promise<T>,
   { elapsed }: Pick<Clock, 'elapsed'>,
 ) {
-  let last: Reading<T> | undefined
+  let last: CachedReading<T> | undefined
   return (of: string): Promise<T> => {
     if (last?.of === of && elapsed() - last.startedAt < CACHE_MS) return last.value
-    const reading: Reading<T> = { of, value: read(of), startedAt: elapsed() }
+    const reading: CachedReading<T> = { of, value: read(of), startedAt: elapsed() }
     last = reading
     reading.value.catch(() => {
       if (last === reading) last = undefined

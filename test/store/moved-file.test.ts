@@ -50,7 +50,7 @@ test('a database that is moved away takes no further commit, and is complete wit
   db.close()
 })
 
-test('a database that takes the place of another is not touched by the writer of that one', async () => {
+test('the writer of a database does not touch another database that took its place', async () => {
   const { store, path, folder, pass } = await written()
   const other = join(folder, 'other.db')
   openAt(other).close()

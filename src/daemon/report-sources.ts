@@ -13,7 +13,7 @@ import {
 import { databaseSizes } from '../store/status/status.ts'
 import { createStatusRows } from '../store/status/thread.ts'
 import { META } from '../store/sync/meta.ts'
-import { createCachedReading } from './kept-reading.ts'
+import { createCachedReading } from './cached-reading.ts'
 
 /** The current session, as the status server reads it. */
 export interface CurrentState {

@@ -11,13 +11,13 @@ import {
 export type DuckCell = string | number | bigint | boolean | null
 
 export interface DuckTable {
-  /** DuckDB's names of types, by column. */
+  /** DuckDB's type of each column. */
   types: Readonly<Record<string, string>>
   rows: DuckCell[][]
 }
 
 export interface Duck {
-  /** Instants come as the warehouse writes them, days as `YYYY-MM-DD`. */
+  /** Instants have the warehouse's format, days `YYYY-MM-DD`. */
   read(sql: string): Promise<DuckTable>
   /** All files of a table, with `month` as the last column of a partitioned table. */
   table(target: string, folder: string): Promise<DuckTable>
@@ -50,7 +50,7 @@ function plain(value: DuckDBValue): DuckCell {
   throw new Error(`DuckDB gives a value of an unexpected kind: ${String(value)}`)
 }
 
-/** Rows in an order of their own, so that two lists of them can be compared. */
+/** Sorts rows by their text, so that two lists can be compared. */
 export function sorted(rows: readonly (readonly DuckCell[])[]): string[] {
   return rows
     .map(row => JSON.stringify(row, (_, value: unknown) => comparable(value)))

@@ -10,7 +10,7 @@ import { createLimiter, type LimitRule } from '../../src/simulator/faults/limits
 export interface VirtualAnswer {
   accepted: boolean
   waitMs?: number
-  /** Where it is not that of the drive. */
+  /** Default: that of the drive. */
   latencyMs?: number
 }
 
@@ -25,7 +25,7 @@ export const unlimited: VirtualApi = { ask: () => ({ accepted: true }), answered
 
 export type Hint = 'seconds' | 'date' | 'none'
 
-/** A limit as services have them, whose refusals say when to come back, to the second as `Retry-After` does. */
+/** An API with a limit. Its refusals say how long to wait, in whole seconds, as `Retry-After` does. */
 export function limitedTo(rule: LimitRule | ((at: number) => LimitRule), hint: Hint): VirtualApi {
   const ruleAt = typeof rule === 'function' ? rule : () => rule
   let present = ruleAt(0)
@@ -53,16 +53,16 @@ export interface Drive {
 
 export interface Driven {
   state: PaceState
-  /** Every request, in the order of time. */
+  /** All requests in order of time. */
   requests: readonly { at: number; accepted: boolean }[]
   mostInFlight: number
 }
 
-interface UnderWay {
+interface InFlight {
   accepted: boolean
   waitMs?: number
   sentAt: number
-  beside: number
+  othersInFlight: number
   waitedFor: WaitedFor
   ends: number
 }
@@ -70,17 +70,17 @@ interface UnderWay {
 /** Timers fire a little late. */
 const LATE_MS = 0.4
 
-/** Requests as fast as the pace allows, with as many under way as it allows, each answered after `latencyMs`. */
+/** Sends requests at the rate and with the in-flight limit of the pace. Each is answered after `latencyMs`. */
 export function drive(first: PaceState, { api, untilMs, latencyMs = 20, jitter = () => 0.5 }: Drive): Driven {
   const requests: { at: number; accepted: boolean }[] = []
-  const inFlight: UnderWay[] = []
+  const inFlight: InFlight[] = []
   let state = first
   let now = 0
   let freeAt = Number.NEGATIVE_INFINITY
   let allowedAt = 0
   let mostInFlight = 0
 
-  const end = ({ accepted, waitMs, sentAt, beside, waitedFor }: UnderWay) => {
+  const end = ({ accepted, waitMs, sentAt, othersInFlight, waitedFor }: InFlight) => {
     if (accepted) api.answered()
     state = accepted
       ? paceAfter(state, { kind: 'accepted', at: now, sentAt, waitedFor })
@@ -88,7 +88,7 @@ export function drive(first: PaceState, { api, untilMs, latencyMs = 20, jitter =
           kind: 'throttled',
           at: now,
           sentAt,
-          beside: { atSend: beside, now: inFlight.length },
+          othersInFlight: { atSend: othersInFlight, now: inFlight.length },
           waitMs,
           jitter: jitter(),
         })
@@ -103,10 +103,10 @@ export function drive(first: PaceState, { api, untilMs, latencyMs = 20, jitter =
       state = paceAfter(state, { kind: 'granted', at: now })
       const answer = api.ask(now)
       requests.push({ at: now, accepted: answer.accepted })
-      const beside = inFlight.length
-      // A refusal takes no time of the API's.
+      const othersInFlight = inFlight.length
+      // The API refuses at once.
       const ends = now + (answer.latencyMs ?? (answer.accepted ? latencyMs : Math.min(latencyMs, 2)))
-      inFlight.push({ ...answer, sentAt: now, beside, waitedFor, ends })
+      inFlight.push({ ...answer, sentAt: now, othersInFlight, waitedFor, ends })
     }
     inFlight.sort((one, other) => one.ends - other.ends)
     mostInFlight = Math.max(mostInFlight, inFlight.length)

@@ -3,7 +3,7 @@ import { TABLES } from '../../src/catalog/catalog.ts'
 import { quote } from '../../src/store/database/sql.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
-/** Tables that an analyst has added to the file, which refer to rows of parley's. */
+/** Tables that an analyst added to the file, with foreign keys to parley's rows. */
 
 const meeting = (title: string, people: readonly string[]) => ({
   meeting_id: 'm',
@@ -15,7 +15,7 @@ const meeting = (title: string, people: readonly string[]) => ({
 
 const team = (...members: readonly string[]) => ({ id: 't', name: 'East', member_ids: members })
 
-/** A table for each of parley's, with a row for each row there. */
+/** For each table of parley, a table that refers to each of its rows. */
 function referToEverything({ db }: TemporaryStore, onDelete: string): string[] {
   return [...TABLES.values()].flatMap(({ table: { name, key } }) => {
     const columns = key.map(quote).join(', ')

@@ -6,7 +6,7 @@ const [path = '', migrations = ''] = process.argv.slice(2)
 const db = new Database(path)
 db.function('die', { directOnly: false }, () => {
   process.kill(process.pid, 'SIGKILL')
-  // The signal is there before the next statement, but perhaps not before the end of this one.
+  // The signal arrives before the next statement, but perhaps after the end of this one.
   for (;;);
 })
 migrate(db, path, { migrations })

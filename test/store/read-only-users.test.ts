@@ -17,7 +17,7 @@ beforeAll(() => requirePrograms('sqlite3', 'setpriv', 'python3'))
 
 const COUNT = 'SELECT count(*) FROM live_messages'
 
-/** A warehouse that others may read, in a folder that they may not write. */
+/** A warehouse that other users may read, in a folder that they may not write. */
 async function openPlace(context: TestContext) {
   const simulator = await workspace(context)
   const place = placeFor(simulator)
@@ -113,7 +113,7 @@ describe('a file without its -wal and -shm', () => {
     const { place } = await openPlace(context)
     await parley(['backfill'], place)
     const count = column(place.file, COUNT)[0]
-    // As when sqlite3 was used by its owner without -readonly.
+    // As after the owner has used sqlite3 without -readonly.
     const owner = new Database(place.file)
     owner.exec("UPDATE sync_meta SET value = value WHERE key = 'writer'")
     owner.close()
@@ -139,7 +139,7 @@ describe('a file without its -wal and -shm', () => {
 
 const TEAMS = 3000
 
-/** A warehouse of the first version with teams in it, closed, that others may read. */
+/** A closed warehouse of the first version with teams, which other users may read. */
 function olderWarehouse(): string {
   const path = join(newFolder(), 'parley.db')
   openToReaders(path)
@@ -165,7 +165,7 @@ describe('reads that are repeated', () => {
       [String(TEAMS), NO_WAIT_HELPS, 'SQLITE_BUSY', 'SQLITE_BUSY_RECOVERY', 'SQLITE_BUSY_SNAPSHOT'],
     ],
   ])(
-    'reads that %s find the same rows while the file is upgraded, written, purged, rebuilt and closed, ten times over',
+    'reads that %s find the same rows while the file is upgraded, written, purged, rebuilt and closed ten times',
     async (_, patience, allowed) => {
       const path = olderWarehouse()
       const reading = await keepReading(path, 'SELECT count(*) FROM teams', patience)
