@@ -1,8 +1,8 @@
 import { type Client, createClient } from './api/client.ts'
-import { createGovernor, type Governor } from './api/governor/governor.ts'
+import { createGovernor, type Governor, type GovernorOptions } from './api/governor/governor.ts'
 import type { LearnedRate } from './api/governor/pace.ts'
 import { RESOURCE_NAMES, type ResourceName } from './catalog/resource.ts'
-import { type Clock, isoInstant, systemClock } from './clock.ts'
+import { type Clock, isoInstant, systemClock, utcDay } from './clock.ts'
 import type { ApiSettings } from './config/config.ts'
 import { type Backfill, createBackfill } from './engine/backfill.ts'
 import type { EngineOptions } from './engine/options.ts'
@@ -10,9 +10,9 @@ import { createSession, type Session, type SessionDeps } from './engine/session.
 import type { Log, LogFields } from './log.ts'
 import { type Workspace, workspaceOf } from './store/database/workspace.ts'
 import type { HeldLock } from './store/file/lock.ts'
-import type { ModeChange } from './store/file/writable.ts'
+import { type ModeChange, octalMode } from './store/file/writable.ts'
 import { type OpenStore, openStoreInTurn } from './store/store.ts'
-import { META } from './store/sync/meta.ts'
+import { META, parseNote } from './store/sync/meta.ts'
 import { readRequestsToday } from './store/sync/requests-today.ts'
 
 /** The parts of a process that reads the API into the warehouse. */
@@ -86,13 +86,9 @@ export async function openApp({
   const governor = createGovernor({
     clock,
     random: Math.random,
-    ceilings: {
-      requestsPerSecond: api.maxRequestsPerSecond,
-      concurrency: api.maxConcurrency,
-      requestsPerDay: api.maxRequestsPerDay,
-    },
-    initial: readJsonMeta<LearnedRate>(store, META.learnedRate),
-    usedToday: readRequestsToday(store.state.meta, today(clock)),
+    ceilings: requestCeilings(settings),
+    initial: parseNote<LearnedRate>(store.state.meta(META.learnedRate)),
+    usedToday: readRequestsToday(store.state.meta, utcDay(clock.now())),
     reserve: (day, used) =>
       store.transaction(() => store.state.setMeta(META.requestsToday, JSON.stringify({ day, used }))),
   })
@@ -121,7 +117,7 @@ export async function openApp({
   const save = (used: number) =>
     store.transaction(() => {
       saveRate()
-      store.state.setMeta(META.requestsToday, JSON.stringify({ day: today(clock), used }))
+      store.state.setMeta(META.requestsToday, JSON.stringify({ day: utcDay(clock.now()), used }))
       store.state.setMeta(META.clock, isoInstant(clock.now()))
     })
   const saveLearned = () => save(governor.state().reservedToday)
@@ -162,6 +158,28 @@ export async function openApp({
   }
 }
 
+/** How long requests in flight may take to finish after a stop. */
+const GRACE_MS = 10_000
+
+/**
+ * A signal that aborts `GRACE_MS` after the given one.
+ * @param onStop called with that time as soon as the given signal aborts
+ */
+export function afterGrace(
+  clock: Clock,
+  signal: AbortSignal,
+  onStop: (graceMs: number) => void = () => undefined,
+): AbortSignal {
+  const cancel = new AbortController()
+  const stop = () => {
+    onStop(GRACE_MS)
+    void clock.sleep(GRACE_MS).then(() => cancel.abort())
+  }
+  if (signal.aborted) stop()
+  else signal.addEventListener('abort', stop, { once: true })
+  return cancel.signal
+}
+
 /** The learned rate is saved with an API response, at most this often. A killed process loses no more than this. */
 const SAVE_RATE_EVERY_MS = 5000
 
@@ -171,6 +189,15 @@ function throttle(clock: Clock, work: () => void): () => void {
     if (clock.elapsed() - doneAt < SAVE_RATE_EVERY_MS) return
     work()
     doneAt = clock.elapsed()
+  }
+}
+
+/** The limits that the settings put on the requests. */
+export function requestCeilings({ api }: ApiSettings): GovernorOptions['ceilings'] {
+  return {
+    requestsPerSecond: api.maxRequestsPerSecond,
+    concurrency: api.maxConcurrency,
+    requestsPerDay: api.maxRequestsPerDay,
   }
 }
 
@@ -196,7 +223,7 @@ function warnOfOtherAddress(log: Log, held: Workspace | undefined, { baseUrl }: 
 }
 
 function logModeChange(log: Log, { path, found, wanted, isApplied }: ModeChange): void {
-  const reason = `found ${octal(found)}, expected ${octal(wanted)} (database.mode)`
+  const reason = `found ${octalMode(found)}, expected ${octalMode(wanted)} (database.mode)`
   const fields = { path, reason, setting: 'database.mode' }
   if (isApplied) log.info('Changed the mode of a database file', fields)
   else
@@ -204,17 +231,6 @@ function logModeChange(log: Log, { path, found, wanted, isApplied }: ModeChange)
       'The mode of a database file differs from database.mode, and only the owner of the file can change it',
       fields,
     )
-}
-
-const octal = (mode: number): string => mode.toString(8).padStart(4, '0')
-
-function readJsonMeta<T>(store: OpenStore, key: string): T | undefined {
-  const text = store.state.meta(key)
-  return text === undefined ? undefined : (JSON.parse(text) as T)
-}
-
-function today(clock: Clock): string {
-  return isoInstant(clock.now()).slice(0, 10)
 }
 
 export interface ProcessStart {

@@ -1,3 +1,8 @@
+export const SECOND_MS = 1000
+export const MINUTE_MS = 60 * SECOND_MS
+export const HOUR_MS = 60 * MINUTE_MS
+export const DAY_MS = 24 * HOUR_MS
+
 /** All time and waiting goes through this interface, so that tests can use a virtual clock. */
 export interface Clock {
   /** Milliseconds since the epoch by this machine's clock. It may be wrong and may jump: use it for display and ages. */
@@ -38,4 +43,9 @@ async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void>
 /** An instant in the warehouse's format: UTC, milliseconds, 24 characters. */
 export function isoInstant(ms: number): string {
   return new Date(ms).toISOString()
+}
+
+/** The UTC day of an instant as `YYYY-MM-DD`. */
+export function utcDay(ms: number): string {
+  return isoInstant(ms).slice(0, 10)
 }

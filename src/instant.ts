@@ -1,3 +1,5 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from './clock.ts'
+
 /**
  * Instants as text. The API sends ISO 8601 with any offset and precision. The warehouse stores UTC with milliseconds, 24
  * characters, so that text order is time order. Digits below the millisecond are cut, not rounded.
@@ -9,11 +11,6 @@ const EXTENDED = new RegExp(
 )
 const BASIC = new RegExp(`^(\\d{4})(\\d{2})(\\d{2})[Tt](\\d{2})(\\d{2})(?:(\\d{2})(?:[.,](\\d+))?)?${ZONE}$`)
 const DAY = /^(\d{4})-(\d{2})-(\d{2})$/
-
-const SECOND_MS = 1000
-const MINUTE_MS = 60 * SECOND_MS
-const HOUR_MS = 60 * MINUTE_MS
-const DAY_MS = 24 * HOUR_MS
 
 export interface Instant {
   /** In the warehouse's format. */

@@ -8,15 +8,9 @@ import { safeLines } from './safe-text.ts'
 export const LOG_KEYS = {
   resource: 'name of a resource',
   lane: 'head, retry, item, history or audit',
-  segment: 'number of a segment',
-  pass: 'number of a pass',
-  run: 'number of a run',
-  record: "a record's id",
-  object: "a CRM object's name",
   field: "a field's name",
   table: "a table's name",
   route: 'method and path, with placeholders for ids',
-  status: 'HTTP status',
   exit_status: 'exit status of the process',
   code: "an error's stable code",
   attempt: 'number of an attempt, from 1',
@@ -26,7 +20,6 @@ export const LOG_KEYS = {
   rows: 'rows read, or rows of a table',
   changed: 'rows written',
   deleted: 'rows marked as deleted',
-  rejected: 'items that could not be stored',
   pending: 'tasks or items still to do',
   done: 'finished part of the total',
   total: 'the total',
@@ -39,7 +32,6 @@ export const LOG_KEYS = {
   bytes: 'size in bytes',
   from: 'an instant',
   to: 'an instant',
-  since: 'an instant',
   until: 'an instant',
   command: 'a parley command to run',
   path: 'path of a file',
@@ -50,7 +42,6 @@ export const LOG_KEYS = {
   address: 'address of a server',
   setting: "a setting's key",
   version: 'a version',
-  signal: "a signal's name",
   outcome: 'how something ended',
   reason: "why; never the API's own text",
 } as const satisfies Record<string, string>
@@ -162,7 +153,7 @@ function adapt(logger: Logger): Log {
  * The fields of an error that are logged. The message of a SyntaxError quotes the parsed text, which may be private.
  * Properties of errors from elsewhere may hold anything. Both are left out.
  */
-export function describeError(error: unknown): Record<string, unknown> {
+function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error }
   const ours = error instanceof ParleyError
   return {

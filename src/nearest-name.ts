@@ -25,3 +25,9 @@ function editDistance(a: string, b: string): number {
   }
   return row[b.length] ?? 0
 }
+
+/** The start of a hint about a mistyped name, such as `Did you mean meetings? `; empty when no candidate is close. */
+export function suggestion(name: string, candidates: Iterable<string>): string {
+  const nearest = nearestName(name, candidates)
+  return nearest === undefined ? '' : `Did you mean ${nearest}? `
+}

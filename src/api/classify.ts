@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import { DAY_MS, MINUTE_MS } from '../clock.ts'
 import { decodeJson } from '../json.ts'
 import { safeText } from './server-text.ts'
 
@@ -50,7 +51,7 @@ export interface HttpAnswer {
 }
 
 /** A rate limit may be one per day. Any other failure may end at any time, whatever wait the API asks for. */
-const MAX_WAIT_MS = { throttled: 24 * 3_600_000, other: 60_000 }
+const MAX_WAIT_MS = { throttled: DAY_MS, other: MINUTE_MS }
 
 export interface ReadingContext {
   /** This machine's clock in ms. It is only used when the response has no `Date`. */

@@ -18,20 +18,18 @@ import { isSafeToken } from './server-text.ts'
  */
 export type PagingStyle = ListPaging | 'data-list' | 'single'
 
-export interface PagingRules {
+interface PagingRules {
   /** The largest allowed `limit`; undefined where the API may not accept `limit`. */
   maxLimit: number | undefined
-  /** The query parameter that selects a page; undefined where it depends on the answer, or there is none. */
-  parameter: 'cursor' | 'page' | undefined
 }
 
 export const PAGING: Readonly<Record<PagingStyle, PagingRules>> = {
-  'v2-cursor': { maxLimit: 100, parameter: 'cursor' },
-  'v1-cursor': { maxLimit: 50, parameter: 'cursor' },
-  'v1-page': { maxLimit: 200, parameter: 'page' },
-  any: { maxLimit: undefined, parameter: undefined },
-  'data-list': { maxLimit: undefined, parameter: undefined },
-  single: { maxLimit: undefined, parameter: undefined },
+  'v2-cursor': { maxLimit: 100 },
+  'v1-cursor': { maxLimit: 50 },
+  'v1-page': { maxLimit: 200 },
+  any: { maxLimit: undefined },
+  'data-list': { maxLimit: undefined },
+  single: { maxLimit: undefined },
 }
 
 export interface Page {
@@ -39,8 +37,6 @@ export interface Page {
   items: readonly unknown[]
   /** Query parameters to add for the next page; null at the end. */
   next: Query | null
-  /** The `end_cursor` of v2, present even on the last page; absent when the API gave none. */
-  checkpoint?: string
   /** Only for v1 pages: the API's count of all items. */
   totalSize?: number
   /** Only for style `any`: the shape that was found. */
@@ -75,11 +71,7 @@ function readV2Cursor(items: readonly unknown[], paging: PagingFields): Page {
   if (more && cursor === undefined) {
     throw brokenEnvelope('an end_cursor, since has_next_page is true', own(paging, 'end_cursor'))
   }
-  return {
-    items,
-    next: more && cursor !== undefined ? { cursor } : null,
-    ...(cursor !== undefined && { checkpoint: cursor }),
-  }
+  return { items, next: more && cursor !== undefined ? { cursor } : null }
 }
 
 function readV1Cursor(items: readonly unknown[], paging: PagingFields): Page {

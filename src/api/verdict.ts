@@ -5,10 +5,8 @@ import type { PermitResult } from './governor/governor.ts'
 /** Converts the outcome of a request for the governor and for messages. Pure. */
 
 export function permitResult(sent: Sent): PermitResult {
-  const { durationMs } = sent
-  if (sent.kind !== 'retry') return { kind: 'accepted', durationMs }
-  if (sent.cause !== 'throttled') return { kind: 'other', durationMs }
-  return { kind: 'throttled', durationMs, waitMs: sent.waitMs }
+  if (sent.kind !== 'retry') return { kind: 'accepted' }
+  return sent.cause === 'throttled' ? { kind: 'throttled', waitMs: sent.waitMs } : { kind: 'other' }
 }
 
 type Failed = Pick<Extract<Outcome, { kind: 'retry' }>, 'status' | 'message'>

@@ -15,7 +15,7 @@ import { playbookResultsResource } from '../resources/playbook-results.ts'
 import { playbooksResource } from '../resources/playbooks.ts'
 import { teamsResource } from '../resources/teams.ts'
 import { transcriptsResource } from '../resources/transcripts.ts'
-import type { Child, Feed, Resource, ResourceName, Table } from './resource.ts'
+import type { Child, Feed, LivesWith, Resource, ResourceName, Table } from './resource.ts'
 
 /** Every resource, parents first. */
 export const CATALOG: readonly Resource[] = parentsFirst([
@@ -60,6 +60,18 @@ export function resourceNamed(name: ResourceName): Resource {
   const found = CATALOG.find(resource => resource.name === name)
   if (!found) throw new TypeError(`No resource is called ${name}`)
   return found
+}
+
+/**
+ * The rows that the rows of a table belong to; undefined for a table whose rows have their own life. A key that begins
+ * with the key of the payload's own row says which row; without it, the payload is one document.
+ */
+export function ownerOf({ table, root }: PlacedTable): LivesWith | undefined {
+  if (table.livesWith) return table.livesWith
+  const [first = ''] = table.key
+  if (!root) return undefined
+  const inherits = table.columns[first]?.source.from === 'parent'
+  return { table: root.name, on: inherits ? { [first]: root.key.at(-1) ?? '' } : {} }
 }
 
 /** All child tables of a table, at any depth. */

@@ -1,36 +1,16 @@
-import { Argument } from 'commander'
 import type { ResourceName } from '../catalog/resource.ts'
-import { isoInstant, systemClock } from '../clock.ts'
+import { isoInstant } from '../clock.ts'
 import type { AcceptedDeletions } from '../engine/deletions/apply.ts'
-import { EXIT_STATUS } from '../errors.ts'
-import { countText, wrapText } from '../terminal/wording.ts'
-import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
-import { type HandOverOptions, handOverSentence, runOrHandOver } from './hand-over.ts'
-import { parseResourceName } from './resource-name.ts'
+import { countText } from '../terminal/wording.ts'
+import { type HandOverOptions, handOverSentence, resourceCommand, runOrHandOver } from './hand-over.ts'
 
-export const acceptDeletionsCommand: CommandDefinition = {
+export const acceptDeletionsCommand = resourceCommand({
   description:
     'Applies the deletions of one resource that the mass-deletion guard holds back, without waiting for a second complete pass. First check that the rows are really gone from the workspace: an API key that lost rights has the same effect. If another process is writing the warehouse, the request is handed over: a daemon applies it within seconds; during a backfill it waits for the next backfill or daemon.',
-  arguments: [new Argument('<resource>', 'name of the resource, as in parley status')],
-  settings: settingsOfSections('database'),
-  options: [],
   examples: [['parley accept-deletions meetings', 'deletes the held-back meetings']],
-  async run(context, input) {
-    const resource = parseResourceName(input.args[0] ?? '')
-    const { settings } = loadCommandSettings(context, input, { requireApi: false })
-    const { path, mode } = settings.database
-    const { requireWarehouse } = await import('../store/status/status.ts')
-    requireWarehouse(path)
-    const order = { path, mode, crmTables: settings.crm.tables, clock: systemClock() }
-    const sentences = await acceptOrHandOver(resource, order)
-    context.stdout.write(`${sentences.flatMap(sentence => wrapText(sentence, COLUMNS)).join('\n')}\n`)
-    return EXIT_STATUS.done
-  },
-}
+  work: acceptOrHandOver,
+})
 
-const COLUMNS = 100
-
-/** Returns the sentences to print. */
 async function acceptOrHandOver(resource: ResourceName, order: HandOverOptions): Promise<string[]> {
   const [{ acceptDeletions }, { isHeldBack }] = await Promise.all([
     import('../engine/deletions/apply.ts'),

@@ -73,7 +73,7 @@ export function configureCommand(command: Command, definition: CommandDefinition
 
 const CONFIG_OPTION = new Option('--config <file>', 'the settings file; default config/parley.toml')
 
-export function addSettingFlags(command: Command, keys: readonly SettingKey[]): void {
+function addSettingFlags(command: Command, keys: readonly SettingKey[]): void {
   if (keys.length > 0) command.addOption(CONFIG_OPTION)
   for (const key of keys) command.addOption(settingOption(key))
 }

@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { Option } from 'commander'
 import { createGovernor } from '../api/governor/governor.ts'
 import { createApiReader } from '../api/reader.ts'
-import { createApiClient } from '../app.ts'
+import { createApiClient, requestCeilings } from '../app.ts'
 import { RESOURCE_NAMES } from '../catalog/resource.ts'
-import { isoInstant, systemClock } from '../clock.ts'
+import { isoInstant, systemClock, utcDay } from '../clock.ts'
 import { type ApiSettings, type LoadedSettings, loadSettings } from '../config/config.ts'
 import { checkApi, ignoredProxyFindings } from '../doctor/api.ts'
 import { createFinder, type Finding } from '../doctor/check.ts'
@@ -12,10 +12,8 @@ import { MACHINE_CHECKS, openForChecks } from '../doctor/machine.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { jsonLine, safeLines } from '../safe-text.ts'
 import type { Sqlite } from '../store/database/connection.ts'
-import { statementCache } from '../store/database/statements.ts'
-import { isWarehouse } from '../store/status/status.ts'
+import { readMeta } from '../store/sync/meta.ts'
 import { readRequestsToday } from '../store/sync/requests-today.ts'
-import { createState } from '../store/sync/state.ts'
 import { hasColours, styledText } from '../terminal/colours.ts'
 import { countText } from '../terminal/wording.ts'
 import {
@@ -135,9 +133,7 @@ function runMachineChecks({ api, database }: LoadedSettings['settings'], add: Ad
 }
 
 function usedToday(db: Sqlite | undefined): number {
-  if (!db || !isWarehouse(db)) return 0
-  const { meta } = createState(statementCache(db))
-  return readRequestsToday(meta, isoInstant(systemClock().now()).slice(0, 10))
+  return db ? readRequestsToday(key => readMeta(db, key), utcDay(systemClock().now())) : 0
 }
 
 /** For each request whose response is unusable. */
@@ -153,11 +149,7 @@ async function runApiChecks(
   const governor = createGovernor({
     clock,
     random: Math.random,
-    ceilings: {
-      requestsPerSecond: api.maxRequestsPerSecond,
-      concurrency: api.maxConcurrency,
-      requestsPerDay: api.maxRequestsPerDay,
-    },
+    ceilings: requestCeilings(settings),
     usedToday,
   })
   const client = createApiClient(settings, clock)

@@ -4,11 +4,11 @@ import { systemClock } from '../clock.ts'
 import { instant } from '../config/kinds.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import type { ExportProgress, ExportSummary, TableSummary } from '../export/export.ts'
-import { jsonLine, singleLine } from '../safe-text.ts'
+import { jsonLine } from '../safe-text.ts'
 import { sizeText } from '../size-text.ts'
 import { createLiveArea, isRedrawable } from '../terminal/live-area.ts'
 import { type TableColumn, table } from '../terminal/table.ts'
-import { countText, durationText } from '../terminal/wording.ts'
+import { countText, durationText, shortText } from '../terminal/wording.ts'
 import { wholeNumber } from '../whole-number.ts'
 import {
   type CommandContext,
@@ -160,12 +160,7 @@ const COLUMNS: readonly TableColumn<TableSummary>[] = [
 /** CRM objects may have names of any length. */
 const MAX_NAME_LENGTH = 40
 
-function shortName(name: string): string {
-  const letters = [...singleLine(name)]
-  return letters.length > MAX_NAME_LENGTH
-    ? `${letters.slice(0, MAX_NAME_LENGTH - 1).join('')}…`
-    : letters.join('')
-}
+const shortName = (name: string): string => shortText(name, MAX_NAME_LENGTH)
 
 function summaryText(folder: string, summary: ExportSummary, durationMs: number): string {
   const sum = (of: (row: TableSummary) => number) => summary.tables.reduce((total, row) => total + of(row), 0)

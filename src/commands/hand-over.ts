@@ -1,8 +1,42 @@
-import type { Clock } from '../clock.ts'
-import { StopError } from '../errors.ts'
-import type { Writer } from '../store/file/lock.ts'
+import { Argument } from 'commander'
+import type { ResourceName } from '../catalog/resource.ts'
+import { type Clock, systemClock } from '../clock.ts'
+import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { OpenStore } from '../store/store.ts'
 import type { NewRequest } from '../store/sync/requests.ts'
+import { type Writer, writerText } from '../store/sync/writer-note.ts'
+import { wrapText } from '../terminal/wording.ts'
+import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
+import { parseResourceName } from './resource-name.ts'
+
+/** A command about one resource, done here or handed over to the process that writes the warehouse. */
+interface ResourceCommand extends Pick<CommandDefinition, 'description' | 'examples'> {
+  /** Does the work. Returns the sentences to print. */
+  work(resource: ResourceName, order: HandOverOptions): Promise<readonly string[]>
+}
+
+const COLUMNS = 100
+
+export function resourceCommand({ description, examples, work }: ResourceCommand): CommandDefinition {
+  return {
+    description,
+    arguments: [new Argument('<resource>', 'name of the resource, as in parley status')],
+    settings: settingsOfSections('database'),
+    options: [],
+    examples,
+    async run(context, input) {
+      const resource = parseResourceName(input.args[0] ?? '')
+      const { settings } = loadCommandSettings(context, input, { requireApi: false })
+      const { path, mode } = settings.database
+      const { requireWarehouse } = await import('../store/status/status.ts')
+      requireWarehouse(path)
+      const order = { path, mode, crmTables: settings.crm.tables, clock: systemClock() }
+      const lines = (await work(resource, order)).flatMap(sentence => wrapText(sentence, COLUMNS))
+      context.stdout.write(`${lines.join('\n')}\n`)
+      return EXIT_STATUS.done
+    },
+  }
+}
 
 export interface HandOverOptions {
   path: string
@@ -46,11 +80,9 @@ async function runHere<T>(
 
 /** Which process writes the warehouse, and when the request will be done. */
 export function handOverSentence(writer: Writer | undefined): string {
-  const who = writer === undefined ? 'another process' : `process ${writer.pid} (parley ${writer.command})`
-  const since = writer === undefined ? '' : ` since ${writer.since}`
   const next =
     writer?.command === 'daemon'
       ? 'It applies the request within seconds, or as soon as it resumes if it is waiting or paused (see parley status).'
       : 'The next parley backfill or daemon applies the request first.'
-  return `The warehouse is being written by ${who}${since}. ${next}`
+  return `The warehouse is being written by ${writerText(writer)}. ${next}`
 }

@@ -1,15 +1,14 @@
 import { RESOURCE_NAMES, type ResourceName } from '../catalog/resource.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { nearestName } from '../nearest-name.ts'
+import { suggestion } from '../nearest-name.ts'
 
 /** @throws StopError 64 that suggests the nearest name */
 export function parseResourceName(name: string): ResourceName {
   const found = RESOURCE_NAMES.find(known => known === name)
   if (found !== undefined) return found
-  const guess = nearestName(name, RESOURCE_NAMES)
   throw new StopError(`Unknown resource ${JSON.stringify(name)}`, {
     code: 'unknown-resource',
-    hint: `${guess === undefined ? '' : `Did you mean ${guess}? `}The resources are ${RESOURCE_NAMES.join(', ')}.`,
+    hint: `${suggestion(name, RESOURCE_NAMES)}The resources are ${RESOURCE_NAMES.join(', ')}.`,
     exitStatus: EXIT_STATUS.usage,
   })
 }

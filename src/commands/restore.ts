@@ -8,7 +8,7 @@ import type { Restored } from '../store/restore/restore.ts'
 import { durationText } from '../terminal/wording.ts'
 import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
 
-export interface RestoreCommandOptions {
+interface RestoreCommandOptions {
   json?: boolean
 }
 

@@ -1,39 +1,19 @@
-import { Argument } from 'commander'
 import type { ResourceName } from '../catalog/resource.ts'
-import { isoInstant, systemClock } from '../clock.ts'
-import { EXIT_STATUS } from '../errors.ts'
+import { isoInstant } from '../clock.ts'
 import type { Marked } from '../store/sync/resync.ts'
-import { countText, wrapText } from '../terminal/wording.ts'
-import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
-import { type HandOverOptions, handOverSentence, runOrHandOver } from './hand-over.ts'
-import { parseResourceName } from './resource-name.ts'
+import { countText } from '../terminal/wording.ts'
+import { type HandOverOptions, handOverSentence, resourceCommand, runOrHandOver } from './hand-over.ts'
 
-export const resyncCommand: CommandDefinition = {
+export const resyncCommand = resourceCommand({
   description:
     'Marks one resource to be read again from the start by the next backfill or daemon. Its parts without a list are read again too: message texts; transcripts and playbook results of meetings; meetings of collections; links of CRM records. No row is deleted first. If another process is writing the warehouse, the request is handed over: a daemon applies it within seconds; during a backfill it waits for the next backfill or daemon.',
-  arguments: [new Argument('<resource>', 'name of the resource, as in parley status')],
-  settings: settingsOfSections('database'),
-  options: [],
   examples: [
     ['parley resync meetings', 'reads meetings, transcripts and playbook results again'],
     ['parley resync message_bodies', 'reads the text of every message again, with one request each'],
   ],
-  async run(context, input) {
-    const resource = parseResourceName(input.args[0] ?? '')
-    const { settings } = loadCommandSettings(context, input, { requireApi: false })
-    const { path, mode } = settings.database
-    const crmTables = settings.crm.tables
-    const { requireWarehouse } = await import('../store/status/status.ts')
-    requireWarehouse(path)
-    const sentences = await resync(resource, { path, mode, crmTables, clock: systemClock() })
-    context.stdout.write(`${sentences.flatMap(sentence => wrapText(sentence, COLUMNS)).join('\n')}\n`)
-    return EXIT_STATUS.done
-  },
-}
+  work: resync,
+})
 
-const COLUMNS = 100
-
-/** Returns the sentences to print. */
 async function resync(resource: ResourceName, order: HandOverOptions): Promise<string[]> {
   const { resourceWithParts } = await import('../store/sync/resync.ts')
   const names = resourceWithParts(resource)

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { InvalidArgumentError, Option } from 'commander'
+import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { jsonLine } from '../safe-text.ts'
 import { FAULT_KINDS, type Fault } from '../simulator/faults/faults.ts'
@@ -238,7 +239,7 @@ async function start(flags: Flags): Promise<Simulator> {
   try {
     return await startSimulator(simulatorOptions(flags))
   } catch (cause) {
-    const isPort = cause instanceof Error && 'code' in cause
+    const isPort = errorCode(cause) !== undefined
     throw new StopError(isPort ? `Cannot listen on port ${flags.port}` : messageOf(cause), {
       code: 'simulator-not-started',
       exitStatus: EXIT_STATUS.usage,

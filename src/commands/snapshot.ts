@@ -16,7 +16,7 @@ import {
   settingsOfSections,
 } from './command.ts'
 
-export interface SnapshotCommandOptions {
+interface SnapshotCommandOptions {
   json?: boolean
 }
 
@@ -52,7 +52,7 @@ async function takeSnapshot(
   settings: Settings,
   file?: string,
 ): Promise<TakenSnapshot> {
-  const [{ makeSnapshot }, { keepSnapshot }, { workspaceOf }, { openDatabase }] = await Promise.all([
+  const [{ makeSnapshot }, { keepSnapshot }, { workspaceOf }, { readDatabase }] = await Promise.all([
     import('../store/snapshot/snapshot.ts'),
     import('../store/snapshot/kept-snapshots.ts'),
     import('../store/database/workspace.ts'),
@@ -60,14 +60,7 @@ async function takeSnapshot(
   ])
   const { path: database, mode } = settings.database
   const clock = systemClock()
-  const readWorkspace = (path: string): Workspace | null => {
-    const db = openDatabase({ path, readonly: true })
-    try {
-      return workspaceOf(db) ?? null
-    } finally {
-      db.close()
-    }
-  }
+  const readWorkspace = (path: string): Workspace | null => readDatabase({ path }, workspaceOf) ?? null
   const options = { database, mode, clock, signal }
   if (file !== undefined) {
     const made = await makeSnapshot({ ...options, file: absolutePath(cwd, file) })

@@ -3,7 +3,9 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { parse, TomlDate, TomlError } from 'smol-toml'
+import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { isLoopbackUrl } from '../loopback.ts'
 import { nearestName } from '../nearest-name.ts'
 import type { KindContext, SettingKind } from './kinds.ts'
 import {
@@ -11,6 +13,7 @@ import {
   environmentName,
   fileEnvironmentName,
   fileKey,
+  propertiesOf,
   SECRETS,
   SECTIONS,
   SETTING_LIST,
@@ -343,10 +346,10 @@ function resolveSettings(
       readCandidate(key, candidate, rank === 0, within, found),
     )
     sources[key] = sourceText(candidates[0])
-    const [section, name] = key.split('.').map(camelCase)
-    settings[section ?? ''] = {
-      ...settings[section ?? ''],
-      [name ?? '']: values[0] === undefined ? setting.kind.read(setting.default, within) : values[0],
+    const [section, name] = propertiesOf(key)
+    settings[section] = {
+      ...settings[section],
+      [name]: values[0] === undefined ? setting.kind.read(setting.default, within) : values[0],
     }
   }
   return { settings: settings as Settings, sources: sources as Record<SettingKey, string> }
@@ -445,9 +448,7 @@ function requireApi(
 
 function warnOfPlainHttp(baseUrl: string | undefined, found: SettingFindings): void {
   if (baseUrl === undefined) return
-  const { protocol, hostname } = new URL(baseUrl)
-  const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
-  if (protocol === 'http:' && !loopback)
+  if (new URL(baseUrl).protocol === 'http:' && !isLoopbackUrl(baseUrl))
     found.warnings.push(`api.base_url is ${baseUrl}: the key is sent over the network unencrypted; use https`)
 }
 
@@ -478,7 +479,7 @@ function hintFor(problems: readonly Problem[]): string {
   return others.length === 0 ? (hint ?? SETTINGS_PAGE) : SETTINGS_PAGE
 }
 
-function secretFileHint(reason: string, path: string, secret: string): string {
+function secretFileHint(reason: string | undefined, path: string, secret: string): string {
   if (reason === 'EACCES') return `Give this user the right to read ${path}: chown it and chmod 600.`
   if (reason === 'EISDIR') return `Name a file that holds ${secret}, not a folder.`
   return `Write ${secret} into ${path}, readable by you alone: (umask 077 && cat > ${path}).`
@@ -494,8 +495,6 @@ const isOpenToOthers = (path: string): boolean => (statSync(path).mode & 0o044) 
 const given = (env: Environment, name: string): string | undefined => env[name] || undefined
 
 const suggestionText = (meant: string | undefined): string => (meant ? `; did you mean ${meant}?` : '')
-
-const camelCase = (name: string): string => name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
 
 const isTable = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof TomlDate)
@@ -518,11 +517,7 @@ const FILE_FAULTS: Readonly<Record<string, string>> = {
 }
 
 function faultText(error: unknown): string {
-  const code = errorCode(error)
+  const code = errorCode(error) ?? String(error)
   const says = FILE_FAULTS[code]
   return says === undefined ? code : `${code} (${says})`
-}
-
-function errorCode(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
 }

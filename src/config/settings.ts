@@ -320,6 +320,14 @@ export const SETTING_LIST: readonly (readonly [SettingKey, Setting])[] = Object.
 
 export const settingNamed = (key: SettingKey): Setting => SETTINGS[key]
 
+/** Section and name of a setting in `Settings`: `api`, `maxConcurrency` for `api.max_concurrency`. */
+export function propertiesOf(key: SettingKey): readonly [section: string, name: string] {
+  const [section = '', name = ''] = key
+    .split('.')
+    .map(part => part.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()))
+  return [section, name]
+}
+
 /** The environment variable of a setting: by default `PARLEY_SECTION_KEY`. */
 export function environmentName(key: SettingKey): string {
   return settingNamed(key).environment ?? `PARLEY_${key.replace('.', '_').toUpperCase()}`

@@ -1,4 +1,4 @@
-import { type App, openApp, startFields } from '../app.ts'
+import { type App, afterGrace, openApp, startFields } from '../app.ts'
 import { withParents } from '../catalog/catalog.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../catalog/resource.ts'
 import type { Clock } from '../clock.ts'
@@ -53,9 +53,6 @@ export interface DaemonParts {
   /** Stops the daemon. */
   stop: AbortSignal
 }
-
-/** How long requests in flight may take to finish after a stop. */
-const GRACE_MS = 10_000
 
 /** Runs until `stop`. @throws StopError on an error that it cannot recover from */
 export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
@@ -261,15 +258,6 @@ function stateAfter(clock: Clock, end: SessionEnd, stop: AbortSignal): DaemonSta
 
 function chosenResources({ sync }: ApiSettings): readonly ResourceName[] {
   return withParents(RESOURCE_NAMES.filter(name => sync.resources?.includes(name) ?? true))
-}
-
-/** A signal that aborts `GRACE_MS` after the given one. */
-function afterGrace(clock: Clock, signal: AbortSignal): AbortSignal {
-  const cancel = new AbortController()
-  const begin = () => void clock.sleep(GRACE_MS).then(() => cancel.abort())
-  if (signal.aborted) begin()
-  else signal.addEventListener('abort', begin, { once: true })
-  return cancel.signal
 }
 
 /** Settings that take effect only when the process starts. */

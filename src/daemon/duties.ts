@@ -1,5 +1,5 @@
 import type { App } from '../app.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, MINUTE_MS } from '../clock.ts'
 import type { ApiSettings } from '../config/config.ts'
 import { createClockFollower, noteClock } from '../engine/clock-follower.ts'
 import type { Log } from '../log.ts'
@@ -25,7 +25,7 @@ export interface DutiesDeps {
   endSession(): void
 }
 
-const KEEP_LEARNED_MS = 60_000
+const KEEP_LEARNED_MS = MINUTE_MS
 const LISTEN_MS = 1000
 
 export function startDuties({ app, settings, signal, log, serverTime, endSession }: DutiesDeps): Duties {

@@ -1,3 +1,4 @@
+import { HOUR_MS, MINUTE_MS } from '../clock.ts'
 import { clean, type Due, dueNow, dueRebuild, type MaintainDeps, maintain } from '../retention/maintain.ts'
 
 export interface SessionControl {
@@ -10,9 +11,9 @@ export interface SessionControl {
 /** How often the clock is checked. One long timer would be late after the machine was suspended. */
 const LOOK_MS = 1000
 /** After maintenance or cleaning, failed or not: the disk may be full, or a reader may still need the `-wal`. */
-const RETRY_MS = 10 * 60_000
+const RETRY_MS = 10 * MINUTE_MS
 /** How long to wait for the API's clock before a warning is logged. */
-const PATIENCE_MS = 3_600_000
+const PATIENCE_MS = HOUR_MS
 
 /** Runs maintenance every night until the signal; at once where a night was missed. */
 export async function maintainNightly(

@@ -1,4 +1,5 @@
 import { longestBackoffMs } from '../backoff.ts'
+import { MINUTE_MS } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 
 /** What the daemon does after a session failed. */
@@ -18,8 +19,6 @@ export interface SessionEnd {
   /** Number of consecutive sessions that lost access, including this one. */
   timesLost: number
 }
-
-const MINUTE_MS = 60_000
 
 /** Access may return at any time, and each attempt costs one request per list. */
 const LOST_ACCESS_WAIT = { firstMs: MINUTE_MS, mostMs: 60 * MINUTE_MS }

@@ -4,18 +4,18 @@ import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config/config.ts'
 import type { Session } from '../engine/session.ts'
 import type { MetricSources } from '../server/metrics.ts'
+import { databaseSizes } from '../store/file/size.ts'
 import {
   type DaemonState,
   readStatusReport,
   type SnapshotReport,
   type StatusReport,
 } from '../store/status/report.ts'
-import { databaseSizes } from '../store/status/status.ts'
 import { createStatusRows } from '../store/status/thread.ts'
-import { META } from '../store/sync/meta.ts'
+import { META, parseNote } from '../store/sync/meta.ts'
 import { createCachedReading } from './cached-reading.ts'
 
-/** The current session, as the status server reads it. */
+/** The current session, as the parts that outlive a session see it. */
 export interface CurrentState {
   settings: ApiSettings
   state: DaemonState
@@ -56,10 +56,7 @@ export function createReportSources(
       serverNow: () => current.session?.serverNow() ?? clock.now(),
       rate: () => current.app?.governor.state(),
       database: () => databaseSizes(path()),
-      snapshot: () => {
-        const noted = current.app?.store.state.meta(META.snapshots)
-        return noted === undefined ? undefined : ((JSON.parse(noted) as SnapshotReport | null) ?? undefined)
-      },
+      snapshot: () => parseNote<SnapshotReport>(current.app?.store.state.meta(META.snapshots)),
       resources: async () => (await status()).resources,
       backlog: () => current.session?.backlog(),
     },

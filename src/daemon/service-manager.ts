@@ -6,6 +6,7 @@
 import { type ExecFileException, execFile } from 'node:child_process'
 import type { Clock } from '../clock.ts'
 import type { Environment } from '../config/config.ts'
+import { errorCode } from '../error-code.ts'
 import type { Log } from '../log.ts'
 
 /**
@@ -154,7 +155,7 @@ function notify(words: readonly string[], env: { NOTIFY_SOCKET: string; PATH: st
     execFile('systemd-notify', words, options, (error, _, stderr) =>
       resolve(error === null ? undefined : reasonOf(error, stderr)),
     )
-  }).catch((error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : 'unknown'))
+  }).catch((error: unknown) => errorCode(error) ?? 'unknown')
 }
 
 function reasonOf({ code, killed, signal }: ExecFileException, stderr: string): string {

@@ -1,5 +1,5 @@
 import type { Settings } from '../config/config.ts'
-import { SETTING_LIST, type SettingKey } from '../config/settings.ts'
+import { propertiesOf, SETTING_LIST, type SettingKey } from '../config/settings.ts'
 
 /** The keys of all settings whose value differs, including secrets. Pure. */
 export function changedSettings(before: Settings, after: Settings): SettingKey[] {
@@ -7,9 +7,7 @@ export function changedSettings(before: Settings, after: Settings): SettingKey[]
 }
 
 function settingIn(settings: Settings, key: SettingKey): string {
-  const [section = '', name = ''] = key.split('.')
-  const values = Object.entries(settings).find(([known]) => known === camel(section))?.[1] ?? {}
-  return JSON.stringify(Object.entries(values).find(([known]) => known === camel(name))?.[1] ?? null)
+  const [section, name] = propertiesOf(key)
+  const values = Object.entries(settings).find(([known]) => known === section)?.[1] ?? {}
+  return JSON.stringify(Object.entries(values).find(([known]) => known === name)?.[1] ?? null)
 }
-
-const camel = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())

@@ -1,4 +1,4 @@
-import { type Clock, isoInstant } from '../clock.ts'
+import { type Clock, HOUR_MS, isoInstant, MINUTE_MS } from '../clock.ts'
 import type { Settings } from '../config/config.ts'
 import { ParleyError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -7,7 +7,7 @@ import { noteSnapshotFolder } from '../retention/old-copies.ts'
 import { type KeepOptions, keepSnapshot, keptSnapshots } from '../store/snapshot/kept-snapshots.ts'
 import type { SnapshotReport } from '../store/status/report.ts'
 import type { OpenStore } from '../store/store.ts'
-import { META } from '../store/sync/meta.ts'
+import { META, parseNote } from '../store/sync/meta.ts'
 
 type SnapshotSettings = Pick<Settings, 'database' | 'snapshot'>
 
@@ -24,14 +24,14 @@ export interface SnapshotDuty {
 }
 
 /** How often the clock is checked, in case it was set. */
-const LOOK_MS = 60_000
+const LOOK_MS = MINUTE_MS
 /** How often a snapshot that waits for maintenance checks whether that has finished. */
 const HELD_LOOK_MS = 1000
 /**
  * How long a snapshot waits for maintenance that is due. Maintenance cannot run when the disk is full, the API does not
  * answer or the clock is wrong. A backup that still holds content to be purged is then better than none.
  */
-const MAX_HOLD_MS = 3_600_000
+const MAX_HOLD_MS = HOUR_MS
 
 /**
  * Makes snapshots on the schedule of `snapshot.every` until the signal; at once where there is none yet, or where one
@@ -113,8 +113,7 @@ async function makeSnapshot({
 const NEVER_MADE: SnapshotReport = { made_at: null, path: null, bytes: null, failed_at: null, reason: null }
 
 function lastReport({ state }: SnapshotDuty['store']): SnapshotReport {
-  const text = state.meta(META.snapshots)
-  return text === undefined ? NEVER_MADE : ((JSON.parse(text) as SnapshotReport | null) ?? NEVER_MADE)
+  return parseNote<SnapshotReport>(state.meta(META.snapshots)) ?? NEVER_MADE
 }
 
 /** Once snapshots are off, the status no longer shows that the last one is old or has failed. */

@@ -41,7 +41,7 @@ export function questionFile(name: string): string {
 const PARAMETERS = /^WITH parameters AS \(\n {2}SELECT\n {4}(.*?)\n\)/ms
 
 /** Pure. */
-export function questionOf(name: string, sql: string): Question {
+function questionOf(name: string, sql: string): Question {
   const [first = '', ...lines] = sql.split('\n')
   const meanings = new Map(
     lines.flatMap(line => {

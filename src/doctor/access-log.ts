@@ -1,13 +1,15 @@
 import { readPage } from '../api/paging.ts'
 import type { ApiReader } from '../api/reader.ts'
 import type { Query } from '../api/request.ts'
-import { isoInstant } from '../clock.ts'
+import { resourceNamed } from '../catalog/catalog.ts'
+import type { PeriodicFeed } from '../catalog/resource.ts'
+import { DAY_MS, isoInstant } from '../clock.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import { canonicalInstant } from '../instant.ts'
-import { createFinder, type Finding } from './check.ts'
+import { createFinder, type Finder, type Finding, MEANINGS, NEWER_VERSION_HINT } from './check.ts'
 
-const ROUTE = '/v1/public-api-access-logs'
-const PERIOD_MS = 24 * 3_600_000
+const FEED = declaredFeed()
+const { path: ROUTE, paging: PAGING } = FEED.list
 
 /**
  * Checks that the workspace offers the access log and that the API understands `access_log.end_parameter`. The end of a
@@ -18,12 +20,12 @@ export async function checkAccessLog(api: ApiReader, endParameter: string, now: 
   const line = createFinder(`GET ${ROUTE}`)
   const ask = (query: Query) =>
     api.read({ resource: 'access_logs', route: ROUTE, path: ROUTE, query }, value =>
-      timesOf(readPage('v1-cursor', value, query).items),
+      timesOf(readPage(PAGING, value, query).items),
     )
   const bare = await ask({ limit: '1' })
   // The API's description does not say whether a period is required.
   const needsPeriod = bare.kind === 'refused' && bare.status === 400
-  const newest = needsPeriod ? await ask({ limit: '1', from: isoInstant(now - PERIOD_MS) }) : bare
+  const newest = needsPeriod ? await ask({ limit: '1', [FEED.from]: isoInstant(now - DAY_MS) }) : bare
   if (newest.kind === 'failed') {
     return line.wrong(
       newest.message,
@@ -32,24 +34,21 @@ export async function checkAccessLog(api: ApiReader, endParameter: string, now: 
     )
   }
   if (newest.kind === 'refused' && newest.status !== 400) {
-    if ([403, 404].includes(newest.status)) {
-      return line.note(`${newest.status}: not offered to this workspace (allowed)`)
-    }
+    const meaning = FEED.expected?.[newest.status]
+    if (meaning) return line.note(`${newest.status}: ${MEANINGS[meaning]}`)
     return line.wrong(`${newest.status}: ${newest.message}`, EXIT_STATUS.apiUnavailable, NEWER_VERSION_HINT)
   }
   const end = newest.kind === 'answer' ? newest.value[0] : isoInstant(now)
   if (end === undefined) return line.note(`200, but there is no entry to test ?${endParameter}= with`)
-  const from = isoInstant(Date.parse(end) - PERIOD_MS)
-  const before = await ask({ limit: '50', from, [endParameter]: end })
+  const from = isoInstant(Date.parse(end) - DAY_MS)
+  const before = await ask({ limit: '50', [FEED.from]: from, [endParameter]: end })
   if (before.kind !== 'answer' || before.value.some(time => time >= end)) {
     return endParameterRefused(line, endParameter)
   }
   return line.ok(`200, and ?${endParameter}= ends a period`)
 }
 
-const NEWER_VERSION_HINT = 'The API may have changed: install the newest version of parley.'
-
-function endParameterRefused(line: ReturnType<typeof createFinder>, endParameter: string): Finding {
+function endParameterRefused(line: Finder, endParameter: string): Finding {
   return line.wrong(
     `the API does not accept ?${endParameter}= as the end of a period`,
     EXIT_STATUS.apiUnavailable,
@@ -59,7 +58,13 @@ function endParameterRefused(line: ReturnType<typeof createFinder>, endParameter
 
 function timesOf(items: readonly unknown[]): string[] {
   return items.flatMap(item => {
-    if (typeof item !== 'object' || item === null || !('occurred_at' in item)) return []
-    return typeof item.occurred_at === 'string' ? (canonicalInstant(item.occurred_at) ?? []) : []
+    const time = Object.entries(item ?? {}).find(([field]) => field === FEED.time)?.[1]
+    return typeof time === 'string' ? (canonicalInstant(time) ?? []) : []
   })
+}
+
+function declaredFeed(): PeriodicFeed {
+  const { log } = resourceNamed('access_logs').feeds
+  if (log?.mode !== 'periodic') throw new TypeError('The access log is not declared as a periodic list')
+  return log
 }

@@ -1,6 +1,7 @@
 import { type ApiAccess, NOT_THIS_API } from '../api/access.ts'
 import type { ApiReader, ReaderReply } from '../api/reader.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
+import { isLoopbackUrl } from '../loopback.ts'
 import { wholeSecondsText } from '../terminal/wording.ts'
 import { checkAccessLog } from './access-log.ts'
 import { createFinder, type Finding } from './check.ts'
@@ -52,10 +53,8 @@ export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
 
 function encryptionFinding(baseUrl: string): Finding {
   const line = createFinder('connection')
-  const { protocol, hostname } = new URL(baseUrl)
-  if (protocol === 'https:') return line.ok('encrypted (https)')
-  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
-  if (isLoopback) return line.ok('loopback (http)')
+  if (new URL(baseUrl).protocol === 'https:') return line.ok('encrypted (https)')
+  if (isLoopbackUrl(baseUrl)) return line.ok('loopback (http)')
   return line.warning('plain http: the API key is sent unencrypted', 'Set api.base_url to an https URL.')
 }
 

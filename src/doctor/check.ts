@@ -1,3 +1,4 @@
+import type { Expected } from '../catalog/resource.ts'
 import type { ExitStatus } from '../errors.ts'
 
 /** The result of a check. `note`: for information; `warning`: works, but should be changed; `wrong`: a backfill would fail. */
@@ -31,3 +32,14 @@ export function createFinder(check: string) {
     }),
   }
 }
+
+export type Finder = ReturnType<typeof createFinder>
+
+/** What a refusal means that a resource declares as expected. */
+export const MEANINGS: Readonly<Record<NonNullable<Expected[number]>, string>> = {
+  absent: 'not published (allowed)',
+  withheld: 'withheld (allowed): visible to its attendees only',
+  unavailable: 'not offered to this workspace (allowed)',
+}
+
+export const NEWER_VERSION_HINT = 'The API may have changed: install the newest version of parley.'

@@ -1,219 +1,135 @@
-import { type PagingStyle, readDataList, readPage, readSingle } from '../api/paging.ts'
+import { PAGING, type PagingStyle, readDataList, readPage, readSingle } from '../api/paging.ts'
 import type { ApiReader, ReaderReply } from '../api/reader.ts'
 import type { Query } from '../api/request.ts'
 import { fillPath } from '../api/request.ts'
-import { tableNamed } from '../catalog/catalog.ts'
-import type { Expected, ResourceName } from '../catalog/resource.ts'
+import { CATALOG, tableNamed } from '../catalog/catalog.ts'
+import type { Expected, Feed, ListRequest, ReadRequest, ResourceName } from '../catalog/resource.ts'
 import { keyOf } from '../engine/parse/key.ts'
 import { compileParser } from '../engine/parse/parse.ts'
 import { EXIT_STATUS, RetryError } from '../errors.ts'
-import { createFinder, type Finding } from './check.ts'
+import { createFinder, type Finding, MEANINGS, NEWER_VERSION_HINT } from './check.ts'
 
-/** One cheap request to each endpoint of the API. Lists come before the single reads that need their ids. */
+/** One cheap request to each endpoint of the API, as the resources declare it. */
 
-export interface Endpoint {
+interface Endpoint {
+  /** Each parameter has the name of the item whose id it takes: `/v1/teams/{team}`. */
   route: string
   resource: ResourceName
   query?: Query
-  answer: PagingStyle | { placement: 'bare' | 'data' | 'either' }
+  answer: PagingStyle | ReadRequest['placement']
   /** The table whose columns the items are checked against. */
-  table?: string
-  /** The route parameter that owns the items. */
-  within?: string
+  table?: string | undefined
   /** Fields that may hold an item's id; the first that exists is used. */
-  ids?: readonly string[]
-  /** Route parameters of later endpoints, each with the fields of the first item that may give its value. */
-  gives?: Readonly<Record<string, readonly string[]>>
+  ids?: readonly string[] | undefined
   /** Refusals that are allowed, by status. */
-  expected?: Expected
+  expected?: Expected | undefined
 }
 
-const ONE_ITEM = { limit: '1' }
-
-/** All endpoints of the API except the access log, which `access-log.ts` checks. */
-export const ENDPOINTS: readonly Endpoint[] = [
-  {
-    route: '/v1/members',
-    resource: 'members',
-    query: ONE_ITEM,
-    answer: 'v1-page',
-    table: 'members',
-    ids: ['id'],
-  },
-  {
-    route: '/v1/teams',
-    resource: 'teams',
-    query: ONE_ITEM,
-    answer: 'v1-page',
-    table: 'teams',
-    ids: ['id'],
-    gives: { team: ['id'] },
-  },
-  {
-    route: '/v1/teams/{team}',
-    resource: 'teams',
-    answer: { placement: 'data' },
-    table: 'teams',
-    ids: ['id'],
-  },
-  {
-    route: '/v1/collections',
-    resource: 'collections',
-    query: ONE_ITEM,
-    answer: 'v1-cursor',
-    table: 'collections',
-    ids: ['id'],
-    gives: { collection: ['id'] },
-  },
-  {
-    route: '/v1/collections/{collection}',
-    resource: 'collections',
-    answer: { placement: 'either' },
-    table: 'collections',
-    ids: ['id'],
-  },
-  {
-    route: '/v2/activities',
-    resource: 'activities',
-    query: ONE_ITEM,
-    answer: 'v2-cursor',
-    table: 'activities',
-    ids: ['id'],
-    gives: { activity: ['id'] },
-  },
-  {
-    route: '/v2/activities/{activity}',
-    resource: 'activities',
-    answer: { placement: 'either' },
-    table: 'activities',
-    ids: ['id'],
-  },
-  {
-    route: '/v2/messages',
-    resource: 'messages',
-    query: ONE_ITEM,
-    answer: 'v2-cursor',
-    table: 'message_copies',
-    ids: ['id'],
-    gives: { message: ['id'] },
-  },
-  {
-    route: '/v2/messages/{message}',
-    resource: 'message_bodies',
-    answer: { placement: 'bare' },
-    table: 'message_copies',
-    ids: ['id'],
-  },
-  {
-    route: '/v2/objects',
-    resource: 'crm_objects',
-    answer: 'any',
-    ids: ['name'],
-    gives: { object: ['name'] },
-  },
-  {
-    route: '/v2/objects/{object}',
-    resource: 'crm_objects',
-    answer: { placement: 'either' },
-    table: 'crm_objects',
-    ids: ['name'],
-  },
-  {
-    route: '/v2/objects/{object}/records',
-    within: 'object',
-    resource: 'crm_records',
-    query: ONE_ITEM,
-    answer: 'v2-cursor',
-    table: 'crm_records',
-    ids: ['id'],
-    gives: { record: ['id'] },
-    expected: { 404: 'unavailable' },
-  },
+/** Single reads that no feed sends. */
+const UNUSED_READS: readonly Endpoint[] = [
   {
     route: '/v2/objects/{object}/records/{record}',
-    within: 'object',
     resource: 'crm_records',
-    answer: { placement: 'either' },
+    answer: 'either',
     table: 'crm_records',
     ids: ['id'],
-  },
-  {
-    route: '/v1/meetings',
-    resource: 'meetings',
-    answer: 'any',
-    ids: ['meeting_id', 'id'],
-    gives: { meeting: ['meeting_id', 'id'] },
-  },
-  {
-    route: '/v1/meetings/{meeting}',
-    resource: 'meetings',
-    answer: { placement: 'data' },
-    table: 'meetings',
-    ids: ['meeting_id'],
-    expected: { 403: 'withheld', 404: 'absent' },
-  },
-  {
-    route: '/v1/meetings/{meeting}/transcript',
-    resource: 'transcripts',
-    answer: 'data-list',
-    expected: { 403: 'withheld', 404: 'absent' },
-  },
-  {
-    route: '/v1/meetings/{meeting}/playbook-results',
-    within: 'meeting',
-    resource: 'playbook_results',
-    answer: 'data-list',
-    table: 'playbook_results',
-    ids: ['id'],
-    gives: { playbookRun: ['playbook_id'] },
-    expected: { 403: 'withheld', 404: 'absent' },
   },
   {
     route: '/v1/meetings/{meeting}/playbook-results/{playbookRun}',
-    within: 'meeting',
     resource: 'playbook_results',
-    answer: { placement: 'data' },
+    answer: 'data',
     table: 'playbook_results',
     ids: ['id'],
     expected: { 403: 'withheld', 404: 'absent' },
   },
-  {
-    route: '/v1/playbooks',
-    resource: 'playbooks',
-    answer: 'any',
-    ids: ['id', 'playbook_id'],
-    gives: { playbook: ['id', 'playbook_id'] },
-  },
-  {
-    route: '/v1/playbooks/{playbook}',
-    resource: 'playbooks',
-    answer: { placement: 'data' },
-    table: 'playbooks',
-    ids: ['id'],
-    expected: { 404: 'absent' },
-  },
-  {
-    route: '/v1/playbooks/{playbook}/execution-setting',
-    resource: 'playbooks',
-    answer: { placement: 'either' },
-    expected: { 403: 'absent', 404: 'absent' },
-  },
-  {
-    route: '/v1/bot-definition',
-    resource: 'bot_definition',
-    answer: { placement: 'data' },
-    table: 'bot_definition',
-    expected: { 403: 'unavailable', 404: 'unavailable' },
-  },
-  {
-    route: '/v1/settings/integrations',
-    resource: 'integrations',
-    answer: { placement: 'either' },
-    expected: { 403: 'unavailable', 404: 'unavailable' },
-  },
 ]
 
-export interface EndpointAnswer {
+/** The fields of a list's items with an id of another kind, by route and by the parameter that takes it. */
+const OTHER_IDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  '/v1/meetings/{meeting}/playbook-results': { playbookRun: ['playbook_id'] },
+}
+
+/** In the order of the catalogue, lists before the single reads that need their ids. */
+const ENDPOINTS: readonly Endpoint[] = CATALOG.flatMap(({ name, feeds }) => [
+  ...Object.values(feeds).flatMap(feed =>
+    endpointsOf(feed).map(({ route, ...endpoint }) => ({
+      ...endpoint,
+      route: withNamedParameters(route),
+      resource: name,
+    })),
+  ),
+  ...UNUSED_READS.filter(({ resource }) => resource === name),
+])
+
+/** None for a list with a scope in its query, which is the list of another feed, and for the access log. */
+function endpointsOf(feed: Feed): Omit<Endpoint, 'resource'>[] {
+  const { table, expected } = feed
+  switch (feed.mode) {
+    case 'timeline':
+    case 'snapshot': {
+      if (feed.list.scopeParameter !== undefined) return []
+      const isWhole = feed.mode === 'timeline' || feed.lists === 'rows'
+      const ids = feed.mode === 'timeline' ? [keyField(table)] : feed.keyFields
+      const list = { ...listOf(feed.list), table: isWhole ? table : undefined, ids, expected }
+      const { evidence } = feed
+      return evidence.by === 'single' ? [list, singleOf(evidence.read, { table })] : [list]
+    }
+    case 'item': {
+      const { read, stores } = feed
+      if (!('placement' in read)) return []
+      if (stores === 'results')
+        return [{ route: read.path, answer: 'data-list', table, ids: [keyField(table)], expected }]
+      if (stores === 'transcript') return [{ route: read.path, answer: 'data-list', expected }]
+      return [singleOf(read, { table: stores === 'setting' ? undefined : table, expected })]
+    }
+    case 'singleton':
+      return [singleOf(feed.read, { table: feed.stores === 'row' ? table : undefined, expected })]
+    case 'periodic':
+      return []
+  }
+}
+
+/** Asks for one item where the list accepts a limit. */
+function listOf({ path, paging }: ListRequest) {
+  const query = PAGING[paging].maxLimit === undefined ? {} : { query: { limit: '1' } }
+  return { route: path, answer: paging, ...query }
+}
+
+function singleOf(
+  { path, placement, identity }: ReadRequest,
+  check: Pick<Endpoint, 'table' | 'expected'>,
+): Omit<Endpoint, 'resource'> {
+  return { route: path, answer: placement, ids: identity === undefined ? undefined : [identity], ...check }
+}
+
+/** The payload field with the key of a table's rows. */
+function keyField(name: string): string {
+  const { key, columns } = tableNamed(name)
+  const source = columns[key.at(-1) ?? '']?.source
+  const [field] = source?.from === 'payload' ? source.path : []
+  if (field === undefined) throw new TypeError(`The key of ${name} is not in the payload`)
+  return field
+}
+
+/** `/v1/teams/{key}` becomes `/v1/teams/{team}`. */
+function withNamedParameters(route: string): string {
+  return route.replace(/([\w-]+)\/\{\w+\}/g, (_, list: string) => `${list}/{${singular(list)}}`)
+}
+
+function singular(list: string): string {
+  return list.replace(/ies$/, 'y').replace(/s$/, '')
+}
+
+const parametersOf = (route: string): string[] =>
+  [...route.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+
+/** For each parameter of other routes that takes an id of this list: the fields that may hold it. */
+function idsGivenBy({ route, ids = [] }: Endpoint): readonly (readonly [string, readonly string[]])[] {
+  const list = route.slice(route.lastIndexOf('/') + 1)
+  return [[singular(list), ids] as const, ...Object.entries(OTHER_IDS[route] ?? {})]
+}
+
+interface EndpointAnswer {
   finding: Finding
   reply: ReaderReply<readonly unknown[]> | undefined
 }
@@ -223,8 +139,8 @@ export async function* checkEndpoints(api: ApiReader): AsyncGenerator<EndpointAn
   const known = new Map<string, string>()
   for (const endpoint of ENDPOINTS) {
     const line = createFinder(`GET ${endpoint.route}`)
-    const missingId = [...endpoint.route.matchAll(/\{(\w+)\}/g)].find(([, name]) => !known.has(name ?? ''))
-    if (missingId) {
+    const parameters = parametersOf(endpoint.route)
+    if (!parameters.every(name => known.has(name))) {
       yield {
         finding: line.note('not checked: the lists contain no item whose id could be requested'),
         reply: undefined,
@@ -234,9 +150,9 @@ export async function* checkEndpoints(api: ApiReader): AsyncGenerator<EndpointAn
     const path = fillPath(endpoint.route, Object.fromEntries(known))
     const request = { ...endpoint, path }
     const reply = await api.read(request, value => readItems(endpoint, value))
-    yield { finding: replyFinding(endpoint, reply, known.get(endpoint.within ?? '')), reply }
+    yield { finding: replyFinding(endpoint, reply, known.get(parameters[0] ?? '')), reply }
     if (reply.kind !== 'answer') continue
-    for (const [name, fields] of Object.entries(endpoint.gives ?? {})) {
+    for (const [name, fields] of idsGivenBy(endpoint)) {
       const [id] = reply.value.flatMap(item => keyOf(item, fields) ?? [])
       if (id !== undefined) known.set(name, id)
     }
@@ -245,22 +161,17 @@ export async function* checkEndpoints(api: ApiReader): AsyncGenerator<EndpointAn
 
 function readItems({ answer, query, ids, table }: Endpoint, value: unknown): readonly unknown[] {
   if (answer === 'data-list') return readDataList(value)
-  if (typeof answer === 'string') return readPage(answer, value, query ?? {}).items
-  const single = readSingle(value, answer.placement, ids?.[0])
+  if (answer !== 'bare' && answer !== 'data' && answer !== 'either')
+    return readPage(answer, value, query ?? {}).items
+  const single = readSingle(value, answer, ids?.[0])
   if (table !== undefined && Array.isArray(single)) {
     throw new RetryError('Expected an object, found a list', { code: 'broken-envelope' })
   }
   return [single]
 }
 
-const MEANINGS: Readonly<Record<'absent' | 'withheld' | 'unavailable', string>> = {
-  absent: 'not published (allowed)',
-  withheld: 'withheld (allowed): visible to its attendees only',
-  unavailable: 'not offered to this workspace (allowed)',
-}
-
 const REFUSED_HINTS: Readonly<Record<number, string>> = {
-  400: 'The API may have changed: install the newest version of parley.',
+  400: NEWER_VERSION_HINT,
   403: 'Ask an administrator of the workspace for read access, or leave the resource out with --skip.',
   404: 'Check api.base_url. If the workspace does not offer this, leave the resource out with --skip.',
 }

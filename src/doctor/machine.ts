@@ -1,16 +1,20 @@
-import { accessSync, constants, existsSync, readFileSync, type Stats, statfsSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { sizeText } from '../size-text.ts'
 import type { Sqlite } from '../store/database/connection.ts'
 import { openDatabase } from '../store/database/open.ts'
 import { refuseOtherWorkspace, type WantedWorkspace, workspaceOf } from '../store/database/workspace.ts'
 import { refuseSecondName, resolvedPath } from '../store/file/names.ts'
+import { fileBytes, freeOnDisk } from '../store/file/size.ts'
+import { octalMode } from '../store/file/writable.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
 import { ownObjects } from '../store/migrations/migrate.ts'
 import { brokenReferences } from '../store/migrations/references.ts'
+import { readWriter } from '../store/sync/writer-note.ts'
 import { countText } from '../terminal/wording.ts'
-import { createFinder, type Finding } from './check.ts'
+import { createFinder, type Finder, type Finding } from './check.ts'
 
 /** Checks of this machine and of the database. They write nothing. */
 
@@ -101,9 +105,8 @@ function diskSpace({ database }: MachineContext): Finding[] {
   const line = createFinder('disk space')
   const path = dirname(database)
   if (!existsSync(path)) return []
-  const { bavail, bsize } = statfsSync(path)
-  const free = bavail * bsize
-  const size = readStats(database)?.size ?? 0
+  const free = freeOnDisk(path)
+  const size = fileBytes(database)
   const found = `${sizeText(free)} free, database size ${sizeText(size)}`
   if (free < MIN_SPACE) return [line.wrong(found, DATABASE, 'Free disk space, or move the database.')]
   if (free > Math.max(COMFORTABLE_SPACE, size / 4)) return [line.ok(found)]
@@ -112,8 +115,7 @@ function diskSpace({ database }: MachineContext): Finding[] {
 
 function databaseFile({ database, db, openError }: MachineContext): Finding[] {
   const line = createFinder('database')
-  if (openError)
-    return [line.wrong(openError.message, openError.exitStatus, openError.hint ?? 'Check database.path.')]
+  if (openError) return [stopFinding(line, openError)]
   if (db) return [line.ok(`${database} is a parley database`)]
   return [line.note(`${database} does not exist yet`, 'parley backfill creates it.')]
 }
@@ -124,8 +126,7 @@ function databaseName({ database, db }: MachineContext): Finding[] {
     refuseSecondName(resolvedPath(database))
     return []
   } catch (error) {
-    if (!(error instanceof StopError)) throw error
-    return [createFinder('name').wrong(error.message, error.exitStatus, error.hint ?? 'Check database.path.')]
+    return [stopFinding(createFinder('name'), error)]
   }
 }
 
@@ -136,8 +137,7 @@ function databaseWorkspace({ database, db, workspace }: MachineContext): Finding
   try {
     if (workspace) refuseOtherWorkspace(db, database, workspace)
   } catch (error) {
-    if (!(error instanceof StopError)) throw error
-    return [line.wrong(error.message, error.exitStatus, error.hint ?? 'Check database.path.')]
+    return [stopFinding(line, error)]
   }
   const found = `${held.id}, read from ${held.base_url}`
   if (!workspace || workspace.baseUrl === held.base_url) return [line.ok(found)]
@@ -149,16 +149,25 @@ function databaseWorkspace({ database, db, workspace }: MachineContext): Finding
   ]
 }
 
+/** @throws the error itself when parley did not raise it on purpose */
+function stopFinding(line: Finder, error: unknown): Finding {
+  if (!(error instanceof StopError)) throw error
+  return line.wrong(error.message, error.exitStatus, error.hint ?? 'Check database.path.')
+}
+
 function fileMode({ database, mode }: MachineContext): Finding[] {
   const stats = readStats(database)
   if (!stats) return []
   const line = createFinder('database mode')
   const found = stats.mode & 0o777
   const excess = found & ~mode & 0o077
-  if (excess === 0) return [line.ok(octal(found))]
-  const hint = `The next backfill or daemon sets it to ${octal(mode)}. To keep the current mode, set database.mode.`
+  if (excess === 0) return [line.ok(octalMode(found))]
+  const hint = `The next backfill or daemon sets it to ${octalMode(mode)}. To keep the current mode, set database.mode.`
   return [
-    line.warning(`${octal(found)} gives other users access, expected ${octal(mode)} (database.mode)`, hint),
+    line.warning(
+      `${octalMode(found)} gives other users access, expected ${octalMode(mode)} (database.mode)`,
+      hint,
+    ),
   ]
 }
 
@@ -213,15 +222,11 @@ function foreignKeys({ db }: MachineContext): Finding[] {
 }
 
 /** The result of a check of the whole database, or the finding that it failed. */
-function runPragma<T>(
-  line: ReturnType<typeof createFinder>,
-  sql: string,
-  check: () => T,
-): { found: T } | { finding: Finding } {
+function runPragma<T>(line: Finder, sql: string, check: () => T): { found: T } | { finding: Finding } {
   try {
     return { found: check() }
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    const code = errorCode(error) ?? 'unknown'
     if (code.startsWith('SQLITE_BUSY'))
       return { finding: line.note(`${sql}: the database is busy`, 'Run parley doctor again.') }
     return { finding: line.wrong(`${sql} failed (${code})`, DATABASE, DAMAGED) }
@@ -248,7 +253,7 @@ function writer({ database, db }: MachineContext): Finding[] {
   if (!db && !existsSync(`${database}-lock`)) return []
   const line = createFinder('writer')
   const holder = lockHolder(`${database}-lock`)
-  const recorded = db && lastWriter(db)
+  const recorded = db && readWriter(db)
   if (holder === 'unknown') {
     const last = recorded
       ? `the last was process ${recorded.pid} (parley ${recorded.command}), started ${recorded.since}`
@@ -286,20 +291,6 @@ function lockHolder(file: string): number | undefined | 'unknown' {
   return holders[0]
 }
 
-interface LastWriter {
-  pid: number
-  command: string
-  since: string
-}
-
-function lastWriter(db: Sqlite): LastWriter | undefined {
-  const table = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_meta'").get()
-  const value = table && db.prepare("SELECT value FROM sync_meta WHERE key = 'writer'").pluck().get()
-  return typeof value === 'string' ? (JSON.parse(value) as LastWriter) : undefined
-}
-
 function readStats(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false })
 }
-
-const octal = (mode: number): string => mode.toString(8).padStart(4, '0')

@@ -1,6 +1,6 @@
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { nearestName } from '../nearest-name.ts'
+import { suggestion } from '../nearest-name.ts'
 import type { Sqlite } from '../store/database/connection.ts'
 import { workspaceOf } from '../store/database/workspace.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
@@ -157,10 +157,9 @@ function tableNamed(name: string, all: readonly ExportTable[]): ExportTable {
   const found = all.find(table => [table.name, table.folder].some(own => own.toLowerCase() === plain))
   if (found) return found
   const known = all.map(({ folder }) => folder)
-  const guess = nearestName(name, known)
   throw new StopError(`Unknown table ${JSON.stringify(name)}`, {
     code: 'unknown-table',
-    hint: `${guess === undefined ? '' : `Did you mean ${guess}? `}The tables are ${known.join(', ')}.`,
+    hint: `${suggestion(name, known)}The tables are ${known.join(', ')}.`,
     exitStatus: EXIT_STATUS.usage,
   })
 }

@@ -1,5 +1,6 @@
 import type { SchemaElement } from 'hyparquet-writer'
 import type { ColumnKind } from '../catalog/resource.ts'
+import { DAY_MS } from '../clock.ts'
 import { canonicalInstant, isDay } from '../instant.ts'
 import { NUMBER } from '../store/crm/columns.ts'
 
@@ -36,8 +37,6 @@ const STRING: ParquetType = {
   element: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
   convert: cell => (typeof cell === 'string' ? cell : String(cell)),
 }
-
-const DAY_MS = 86_400_000
 
 const DOUBLE = { name: 'DOUBLE', element: { type: 'DOUBLE' } } as const
 

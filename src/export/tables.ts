@@ -1,5 +1,5 @@
-import { type PlacedTable, TABLES } from '../catalog/catalog.ts'
-import type { ColumnKind, LivesWith, ResourceName } from '../catalog/resource.ts'
+import { ownerOf, type PlacedTable, TABLES } from '../catalog/catalog.ts'
+import type { ColumnKind, ResourceName } from '../catalog/resource.ts'
 import { quote } from '../store/database/sql.ts'
 import type { ExportKind } from './parquet-types.ts'
 
@@ -119,13 +119,6 @@ function timeOf(placed: PlacedTable): RowSource | undefined {
 function byOwnTime(table: string, column: string): RowSource {
   const sql = `t.${quote(column)}`
   return { from: `${table} t`, order: sql, time: { column, sql, fromAll: `${table} t` } }
-}
-
-function ownerOf({ table, root }: PlacedTable): LivesWith | undefined {
-  if (table.livesWith) return table.livesWith
-  const [first = ''] = table.key
-  if (!root || table.columns[first]?.source.from !== 'parent') return undefined
-  return { table: root.name, on: { [first]: root.key.at(-1) ?? '' } }
 }
 
 const columnsOf = (kind: ColumnKind, ...names: readonly string[]): ExportColumn[] =>

@@ -1,10 +1,7 @@
 import {
   chmodSync,
-  closeSync,
   existsSync,
-  fsyncSync,
   mkdirSync,
-  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -15,9 +12,11 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../clock.ts'
+import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { isReadOnly } from '../store/database/faults.ts'
 import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
+import { fsyncPath } from '../store/file/whole-copy.ts'
 import { readMark } from './fingerprint.ts'
 import { isManifest, type Manifest, type TargetFile } from './manifest.ts'
 
@@ -84,7 +83,7 @@ export function openTarget(path: string, mode: number, clock: Clock): Target {
     discard: file => removeWithin(path, temporaryName(join(path, file))),
     remove: file => removeWithin(path, join(path, file)),
     syncFolders() {
-      for (const folder of touched) if (existsSync(folder)) sync(folder)
+      for (const folder of touched) if (existsSync(folder)) fsyncPath(folder)
       touched.clear()
     },
     readManifest: () => readManifest(path),
@@ -92,9 +91,9 @@ export function openTarget(path: string, mode: number, clock: Clock): Target {
       const file = join(path, MANIFEST)
       writeFileSync(temporaryName(file), text, { mode })
       chmodSync(temporaryName(file), mode)
-      sync(temporaryName(file))
+      fsyncPath(temporaryName(file))
       renameSync(temporaryName(file), file)
-      sync(path)
+      fsyncPath(path)
     },
     close: () => lock.release(),
   }
@@ -191,15 +190,6 @@ function removeIfEmpty(folder: string): void {
   if (existsSync(folder) && readdirSync(folder).length === 0) rmdirSync(folder)
 }
 
-function sync(path: string): void {
-  const handle = openSync(path, 'r')
-  try {
-    fsyncSync(handle)
-  } finally {
-    closeSync(handle)
-  }
-}
-
 /** Message and hint by error code of the file system. */
 const FAULTS: readonly { codes: readonly string[]; says: string; hint: string }[] = [
   {
@@ -227,8 +217,8 @@ const FAULTS: readonly { codes: readonly string[]; says: string; hint: string }[
 
 /** A file system error becomes a StopError (73). Any other error is returned unchanged. */
 export function targetError(error: unknown, path: string): unknown {
-  if (error instanceof StopError || !(error instanceof Error) || !('code' in error)) return error
-  const found = String(error.code)
+  const found = errorCode(error)
+  if (error instanceof StopError || found === undefined) return error
   const code = found === 'SQLITE_CANTOPEN' && isReadOnly(join(path, LOCKED_NAME)) ? 'EROFS' : found
   const fault = FAULTS.find(({ codes }) => codes.includes(code))
   if (!fault) return error

@@ -1,3 +1,4 @@
+import { DAY_MS, MINUTE_MS } from '../clock.ts'
 import { isOurs } from '../store/snapshot/copy-owners.ts'
 
 /**
@@ -9,8 +10,6 @@ import { isOurs } from '../store/snapshot/copy-owners.ts'
  * An instant that was recorded under a wrong clock is recognised when it contradicts an instant that was recorded under
  * a right one. Its age is then counted from the first check under a right clock.
  */
-
-export const DAY_MS = 86_400_000
 
 /** Both in ms since the epoch. */
 export interface Clocks {
@@ -106,7 +105,7 @@ export function fatesOf(copies: readonly Copy[], rules: CopyRules): Fate[] {
 }
 
 /** File systems round timestamps, and a network file system has a separate clock. */
-const TOLERANCE_MS = 60_000
+const TOLERANCE_MS = MINUTE_MS
 
 /** When the copy was made; undefined where neither its name nor its file time is possible. */
 function createdAt(copy: Copy, now: number): number | undefined {

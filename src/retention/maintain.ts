@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import { type Clock, isoInstant } from '../clock.ts'
+import { type Clock, DAY_MS, isoInstant } from '../clock.ts'
 import type { Settings } from '../config/config.ts'
 import type { Log } from '../log.ts'
 import { type BuildOptions, buildSearch } from '../store/search/build.ts'
@@ -9,7 +9,7 @@ import { type FreeBytes, freeOnDisk } from '../store/snapshot/target.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META } from '../store/sync/meta.ts'
 import { CALENDAR, nextOccurrence } from './calendar.ts'
-import { type ClockTrust, clockTrust, DAY_MS, isMissed, type Rebuild, rebuildFor } from './decisions.ts'
+import { type ClockTrust, clockTrust, isMissed, type Rebuild, rebuildFor } from './decisions.ts'
 import { removeOldCopies } from './old-copies.ts'
 
 /**

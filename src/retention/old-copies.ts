@@ -13,7 +13,7 @@ import {
 } from '../store/snapshot/kept-snapshots.ts'
 import { removeAbandoned, removeFiles, removePartials } from '../store/snapshot/target.ts'
 import type { OpenStore } from '../store/store.ts'
-import { META } from '../store/sync/meta.ts'
+import { META, parseNote } from '../store/sync/meta.ts'
 import { type Copy, type CopyRules, fatesOf } from './decisions.ts'
 
 /** Removes old copies of the warehouse that parley made, since they hold content that is purged later. */
@@ -90,7 +90,7 @@ export async function noteSnapshotFolder({
   },
 }: Pick<OldCopiesDeps, 'store' | 'settings'>): Promise<string[]> {
   const database = resolve(path)
-  const noted = JSON.parse(state.meta(META.snapshotFolders) ?? 'null') as SnapshotFolders | null
+  const noted = parseNote<SnapshotFolders>(state.meta(META.snapshotFolders))
   // After the database was moved or copied, the snapshots at the earlier path belong to the database that is there now.
   const earlier = noted?.database === database ? noted.folders : []
   const present = [

@@ -56,7 +56,7 @@ const STATES = [
   'failing',
 ] as const satisfies readonly StatusRow['state'][]
 
-const secondsUntil = (ms: number, now: number): number => Math.max(0, ms - now) / 1000
+const secondsBetween = (earlier: number, later: number): number => Math.max(0, later - earlier) / 1000
 
 const fromRate = (value: (rate: RateFigures, figures: Figures) => number) => (figures: Figures) =>
   figures.rate === undefined ? [] : [[value(figures.rate, figures)] as const]
@@ -90,7 +90,7 @@ export const GAUGES: readonly GaugeDefinition[] = [
     name: 'parley_paused_seconds',
     help: 'Seconds until requests are sent again; 0 when they are not paused.',
     labels: [],
-    values: fromRate(({ pausedUntil = 0 }, { now }) => secondsUntil(pausedUntil, now)),
+    values: fromRate(({ pausedUntil = 0 }, { now }) => secondsBetween(now, pausedUntil)),
   },
   {
     name: 'parley_lane_backlog',
@@ -110,7 +110,7 @@ export const GAUGES: readonly GaugeDefinition[] = [
     labels: ['resource'],
     values: ({ resources = [], serverNow }) =>
       resources.flatMap(({ resource, fresh_as_of: at }) =>
-        at === null ? [] : [[secondsUntil(serverNow, Date.parse(at)), { resource }] as const],
+        at === null ? [] : [[secondsBetween(Date.parse(at), serverNow), { resource }] as const],
       ),
   },
   {
@@ -146,7 +146,7 @@ export const GAUGES: readonly GaugeDefinition[] = [
     labels: [],
     values: ({ snapshot, now }) => {
       const at = snapshot?.made_at ?? null
-      return at === null ? [] : [[Math.max(0, now - Date.parse(at)) / 1000]]
+      return at === null ? [] : [[secondsBetween(Date.parse(at), now)]]
     },
   },
   {

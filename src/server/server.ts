@@ -1,7 +1,7 @@
 import { chmod } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Listen } from '../config/kinds.ts'
-import { isLoopback, isLoopbackHeader } from './loopback.ts'
+import { isLoopback, isLoopbackHeader } from '../loopback.ts'
 import { type Answers, addRoutes, refuse } from './routes.ts'
 import { clearSocketPath, codeOf } from './socket-file.ts'
 

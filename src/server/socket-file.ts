@@ -1,6 +1,7 @@
 import { lstat, stat, unlink } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
+import { errorCode } from '../error-code.ts'
 
 /** The limit of Linux for a socket's path. Node would cut a longer path without an error. */
 const MAX_PATH_BYTES = 107
@@ -37,6 +38,7 @@ function connectError(path: string): Promise<string | undefined> {
 
 /** @throws the error itself when it is not a system error */
 export function codeOf(error: unknown): string {
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
-  throw error
+  const code = errorCode(error)
+  if (code === undefined) throw error
+  return code
 }

@@ -1,5 +1,8 @@
+import { singleLine } from '../safe-text.ts'
+
 /** Counts, rates and durations as text for people. Sizes are in `size-text.ts`. Pure. */
 
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts'
 import { safeText } from '../safe-text.ts'
 import { wholeNumber } from '../whole-number.ts'
 
@@ -14,21 +17,18 @@ export function rateText(rate: number): string {
   return String(Number(rate.toFixed(rate >= 1 ? 1 : 2)))
 }
 
-const SECOND = 1000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
-const YEAR = 365 * DAY
+const MONTH_MS = 30 * DAY_MS
+const YEAR_MS = 365 * DAY_MS
 
 /** The two largest units, such as `3 min 4 s`. Below a second: milliseconds. */
 export function durationText(ms: number): string {
-  if (ms < SECOND) return `${Math.round(ms)} ms`
+  if (ms < SECOND_MS) return `${Math.round(ms)} ms`
   const parts: [number, string][] = [
-    [Math.floor(ms / YEAR), 'y'],
-    [Math.floor((ms % YEAR) / DAY), 'd'],
-    [Math.floor((ms % DAY) / HOUR), 'h'],
-    [Math.floor((ms % HOUR) / MINUTE), 'min'],
-    [Math.floor((ms % MINUTE) / SECOND), 's'],
+    [Math.floor(ms / YEAR_MS), 'y'],
+    [Math.floor((ms % YEAR_MS) / DAY_MS), 'd'],
+    [Math.floor((ms % DAY_MS) / HOUR_MS), 'h'],
+    [Math.floor((ms % HOUR_MS) / MINUTE_MS), 'min'],
+    [Math.floor((ms % MINUTE_MS) / SECOND_MS), 's'],
   ]
   const first = parts.findIndex(([value]) => value > 0)
   return parts
@@ -40,16 +40,16 @@ export function durationText(ms: number): string {
 
 /** As `duration`, but at least one second. For countdowns and elapsed times. */
 export function wholeSecondsText(ms: number): string {
-  return durationText(Math.max(ms, SECOND))
+  return durationText(Math.max(ms, SECOND_MS))
 }
 
 const UNITS: readonly (readonly [ms: number, one: string, many: string])[] = [
-  [YEAR, 'year', 'years'],
-  [30 * DAY, 'month', 'months'],
-  [DAY, 'day', 'days'],
-  [HOUR, 'h', 'h'],
-  [MINUTE, 'min', 'min'],
-  [SECOND, 's', 's'],
+  [YEAR_MS, 'year', 'years'],
+  [MONTH_MS, 'month', 'months'],
+  [DAY_MS, 'day', 'days'],
+  [HOUR_MS, 'h', 'h'],
+  [MINUTE_MS, 'min', 'min'],
+  [SECOND_MS, 's', 's'],
 ]
 
 /** `3 min ago`, `in 2 days`, `now`; a dash for null. */
@@ -62,6 +62,12 @@ export function relativeTime(instant: string | null, now: number): string {
   const value = Math.floor(Math.abs(ms) / size)
   const length = `${value} ${value === 1 ? one : many}`
   return ms > 0 ? `${length} ago` : `in ${length}`
+}
+
+/** The text on one line and with at most `most` characters, safe to print. */
+export function shortText(text: string, most: number): string {
+  const characters = [...singleLine(text)]
+  return characters.length > most ? `${characters.slice(0, most - 1).join('')}…` : characters.join('')
 }
 
 /** Breaks text between words into lines of at most `width` characters, safe to print. A longer word gets its own line. */

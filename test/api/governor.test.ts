@@ -13,7 +13,7 @@ const START = Date.UTC(2025, 5, 1, 23, 59)
 const MINUTE = 60_000
 /** Without pacing, permits are given at once. A permit that waits then waits for the reason under test. */
 const UNPACED = { ratePerSecond: 1000, concurrency: 4, limited: false, crowded: false }
-const ACCEPTED = { kind: 'accepted', durationMs: 5 } as const
+const ACCEPTED = { kind: 'accepted' } as const
 
 const governors: Governor[] = []
 afterEach(() => {
@@ -65,7 +65,7 @@ describe('the permits of the governor', () => {
     const { governor } = govern()
     const permit = await granted(governor.permit())
     permit.settle(ACCEPTED)
-    permit.settle({ kind: 'throttled', durationMs: 5 })
+    permit.settle({ kind: 'throttled' })
     permit.cancel()
     expect(governor.state()).toMatchObject({ accepted: 1, throttled: 0, inFlight: 0, usedToday: 1 })
   })
@@ -106,7 +106,7 @@ describe('a 429 and its pause', () => {
     const { governor, clock } = govern({ ceilings: { concurrency: 1 } })
     const first = await granted(governor.permit())
     const next = granted(governor.permit()).then(() => clock.elapsed())
-    first.settle({ kind: 'throttled', durationMs: 5, waitMs: 10 * MINUTE })
+    first.settle({ kind: 'throttled', waitMs: 10 * MINUTE })
     expect(governor.state()).toMatchObject({
       pausedUntil: START + 10 * MINUTE,
       pauseReason: 'asked',
@@ -122,9 +122,9 @@ describe('a 429 and its pause', () => {
     const { governor, clock } = govern()
     const first = await granted(governor.permit())
     const second = await granted(governor.permit())
-    first.settle({ kind: 'throttled', durationMs: 5, waitMs: MINUTE })
+    first.settle({ kind: 'throttled', waitMs: MINUTE })
     const next = granted(governor.permit()).then(() => clock.elapsed())
-    second.settle({ kind: 'throttled', durationMs: 5, waitMs: 5 * MINUTE })
+    second.settle({ kind: 'throttled', waitMs: 5 * MINUTE })
     for (let minute = 0; minute < 5; minute++) await clock.advance(MINUTE)
     expect(await next).toBeGreaterThanOrEqual(5 * MINUTE)
   })
@@ -132,14 +132,14 @@ describe('a 429 and its pause', () => {
   it('a 429 without a wait causes a pause of parley’s own length', async () => {
     const { governor } = govern()
     const permit = await granted(governor.permit())
-    permit.settle({ kind: 'throttled', durationMs: 5 })
+    permit.settle({ kind: 'throttled' })
     expect(governor.state()).toMatchObject({ pausedUntil: START + 750, pauseReason: 'throttled' })
   })
 
   it('the next process starts slower after a 429', async () => {
     const { governor, clock } = govern({ initial: { ratePerSecond: 40, concurrency: 4, limited: true } })
     const refused = await granted(governor.permit())
-    refused.settle({ kind: 'throttled', durationMs: 5 })
+    refused.settle({ kind: 'throttled' })
     const next = governor.permit()
     await clock.advance(1000)
     const accepted = await granted(next)
@@ -168,7 +168,7 @@ describe('a 429 and its pause', () => {
               answered.push(number)
               return
             }
-            permit.settle({ kind: 'throttled', durationMs: 5, ...refused })
+            permit.settle({ kind: 'throttled', ...refused })
           }
         }
         const numbers = Array.from({ length: 30 }, (_, number) => number)
@@ -185,7 +185,7 @@ describe('a 429 and its pause', () => {
   it('timeouts and server errors do not change the rate', async () => {
     const { governor } = govern()
     const permit = await granted(governor.permit())
-    permit.settle({ kind: 'other', durationMs: 5 })
+    permit.settle({ kind: 'other' })
     expect(governor.state()).toMatchObject({ accepted: 0, throttled: 0 })
     expect(governor.learned()).toEqual(UNPACED)
   })
@@ -211,7 +211,7 @@ describe('the spacing of requests', () => {
         const permit = await governor.permit()
         if (permit === undefined) return
         times.push(clock.elapsed())
-        permit.settle({ kind: 'other', durationMs: 5 })
+        permit.settle({ kind: 'other' })
       }
     })()
     await vi.advanceTimersByTimeAsync(10_000)

@@ -89,7 +89,6 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     // Parquet files, and the folders that they are in.
     'export/parquet-file.ts',
     'export/fingerprint.ts',
-    'export/target.ts',
     // A whole copy, once it is written, and its folder.
     'store/file/whole-copy.ts',
   ],

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { DAY_MS } from '../../src/clock.ts'
 import { CALENDAR, nextOccurrence } from '../../src/retention/calendar.ts'
 import {
   type Copy,
   type CopyRules,
   clockTrust,
-  DAY_MS,
   type Fate,
   fatesOf,
   isMissed,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { DAY_MS } from '../../src/retention/decisions.ts'
+import { DAY_MS } from '../../src/clock.ts'
 import { type Happening, startHistory, WITHDRAWN_DAYS } from './history.ts'
 
 const HOUR_MS = 3_600_000

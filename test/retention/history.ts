@@ -9,9 +9,8 @@ import {
   utimesSync,
 } from 'node:fs'
 import { basename, join } from 'node:path'
-import { type Clock, isoInstant } from '../../src/clock.ts'
+import { type Clock, DAY_MS, isoInstant } from '../../src/clock.ts'
 import { createLog } from '../../src/log.ts'
-import { DAY_MS } from '../../src/retention/decisions.ts'
 import { clean, dueNow, type MaintainDeps, maintain } from '../../src/retention/maintain.ts'
 import { noteSnapshotFolder } from '../../src/retention/old-copies.ts'
 import { writeWholeCopy } from '../../src/store/file/whole-copy.ts'

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import Bottleneck from 'bottleneck'
-import { type Clock, isoInstant } from '../../clock.ts'
+import { type Clock, DAY_MS, utcDay } from '../../clock.ts'
 import {
   type Ceilings,
   type LearnedRate,
@@ -49,7 +49,6 @@ export interface Permit {
 
 export interface PermitResult {
   kind: 'accepted' | 'throttled' | 'other'
-  durationMs: number
   /** For `throttled`: the wait that the API asked for. */
   waitMs?: number | undefined
 }
@@ -322,12 +321,12 @@ const MAX_RESERVED = 100
 const RESERVED_SHARE = 1 / 100
 
 function createDayCount({ clock, limit, usedBefore, reserve }: DayCountDeps): DayCount {
-  let day = utcDay(clock.now())
+  let day = dayNumber(clock.now())
   let used = usedBefore
   let reserved = usedBefore
   let reserving: Promise<void> | undefined
   const turnOver = () => {
-    const today = utcDay(clock.now())
+    const today = dayNumber(clock.now())
     // A clock that is set back must not allow the day's requests a second time.
     if (today > day) {
       day = today
@@ -370,12 +369,10 @@ function createDayCount({ clock, limit, usedBefore, reserve }: DayCountDeps): Da
   }
 }
 
-const DAY_MS = 86_400_000
-
-function utcDay(ms: number): number {
+function dayNumber(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }
 
 function dayName(day: number): string {
-  return isoInstant(day * DAY_MS).slice(0, 10)
+  return utcDay(day * DAY_MS)
 }

@@ -87,7 +87,7 @@ async function runBackfill({
   colour,
 }: BackfillRun): Promise<ExitStatus> {
   const [
-    { openApp, startFields },
+    { afterGrace, openApp, startFields },
     { createProgressView },
     { summaryText, summaryJson, summarize },
     { updateSearchIndices },
@@ -102,7 +102,7 @@ async function runBackfill({
     import('./end.ts'),
   ])
   const { stdout, stderr, signal } = context
-  const cancel = cancelSignal(signal, () => log.warn(STOPPING_MESSAGE, { wait_ms: GRACE_MS }))
+  const cancel = afterGrace(systemClock(), signal, ms => log.warn(STOPPING_MESSAGE, { wait_ms: ms }))
   const isWorkspaceRenamed = options.workspaceRenamed === true
   const app = await openApp({
     settings,
@@ -168,23 +168,7 @@ async function outcomeOf<T>(work: Promise<T>): Promise<{ result: T } | { error: 
   }
 }
 
-/** After a signal, requests in flight may take this long to finish. */
-const GRACE_MS = 10_000
-
 const STOPPING_MESSAGE = 'Stopping after the requests in flight; a second signal stops at once'
-
-function cancelSignal(signal: AbortSignal, say: () => void): AbortSignal {
-  const cancel = new AbortController()
-  const end = () => {
-    say()
-    void systemClock()
-      .sleep(GRACE_MS)
-      .then(() => cancel.abort())
-  }
-  if (signal.aborted) end()
-  else signal.addEventListener('abort', end, { once: true })
-  return cancel.signal
-}
 
 async function chosenResources(
   only: readonly string[] | undefined,

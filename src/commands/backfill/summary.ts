@@ -3,6 +3,7 @@ import { resourceNamed } from '../../catalog/catalog.ts'
 import type { Backfill, BackfillResult, ResourceResult } from '../../engine/backfill.ts'
 import { EXIT_STATUS, ParleyError, StopError } from '../../errors.ts'
 import { sizeText } from '../../size-text.ts'
+import { databaseBytes } from '../../store/file/size.ts'
 import { readStatus, type StatusRow } from '../../store/status/status.ts'
 import { indentedNote, table } from '../../terminal/table.ts'
 import { countText, durationText, wrapText } from '../../terminal/wording.ts'
@@ -44,7 +45,7 @@ export function summarize({ app, backfill, end, durationMs }: SummaryDeps): Summ
   const { store } = app
   const status = new Map(readStatus(store.db).map(row => [row.resource, row]))
   return {
-    database: { path: store.db.name, bytes: databaseBytes(store) },
+    database: { path: store.db.name, bytes: databaseBytes(store.db) },
     durationMs,
     result,
     error,
@@ -71,11 +72,6 @@ function partialResult(backfill: Backfill): BackfillResult {
       outcome: finished ? 'complete' : 'stopped',
     })),
   }
-}
-
-function databaseBytes({ db }: App['store']): number {
-  const page = db.pragma('page_size', { simple: true }) as number
-  return page * (db.pragma('page_count', { simple: true }) as number)
 }
 
 function countWaiting({ tasks }: App['store'], { resource }: ResourceResult): number {

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { type Clock, systemClock } from '../../clock.ts'
+import { type Clock, MINUTE_MS, systemClock } from '../../clock.ts'
 import { EXIT_STATUS, type ExitStatus } from '../../errors.ts'
 import type { Sqlite } from '../../store/database/connection.ts'
 import { hasColours } from '../../terminal/colours.ts'
@@ -123,7 +123,7 @@ async function watch(
   })
   const time = new AbortController()
   if (demo.minutes !== undefined) {
-    void clock.sleep(demo.minutes * 60_000, over.signal).then(() => time.abort())
+    void clock.sleep(demo.minutes * MINUTE_MS, over.signal).then(() => time.abort())
   }
   const area = isRedrawable(stderr, env) ? createLiveArea(stderr) : undefined
   const say = (line: string) => (area ?? stderr).write(`${line}\n`)

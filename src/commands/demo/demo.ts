@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { basename, relative, resolve } from 'node:path'
 import { Option } from 'commander'
-import { systemClock } from '../../clock.ts'
+import { DAY_MS, isoInstant, systemClock } from '../../clock.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../../errors.ts'
-import { singleLine } from '../../safe-text.ts'
 import type { Sqlite } from '../../store/database/connection.ts'
 import { hasColours, styledText } from '../../terminal/colours.ts'
 import { table } from '../../terminal/table.ts'
+import { shortText } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
 import type { CommandContext, CommandDefinition } from '../command.ts'
 import { createDemoDatabase } from './file.ts'
@@ -133,14 +133,13 @@ after three seconds, in your workspace after two minutes.`,
   },
 ]
 
-const DAY_MS = 86_400_000
 /** Together with the days that pass in the demo, a year. */
 const HISTORY_DAYS = 290
 
 /** The workspace starts in the past and reaches the present during the demo. */
 function pastWorkspaceFlags(): string[] {
   const days = BACKFILLS.reduce((sum, reading) => sum + reading.days, 0)
-  const begins = new Date(systemClock().now() - days * DAY_MS).toISOString()
+  const begins = isoInstant(systemClock().now() - days * DAY_MS)
   return ['--tidy', '--control', '--log-requests', '--now', begins, '--history-days', String(HISTORY_DAYS)]
 }
 
@@ -252,9 +251,7 @@ const COUNT = /^[\d,.]*$/
 
 function cellText(value: unknown): string {
   if (typeof value === 'number') return value.toLocaleString('en', { maximumFractionDigits: 1 })
-  const characters = [...singleLine(String(value ?? ''))]
-  const isLong = characters.length > MAX_CELL_LENGTH
-  return isLong ? `${characters.slice(0, MAX_CELL_LENGTH - 1).join('')}…` : characters.join('')
+  return shortText(String(value ?? ''), MAX_CELL_LENGTH)
 }
 
 function nextSteps(cwd: string, database: string): string {

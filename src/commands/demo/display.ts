@@ -1,4 +1,5 @@
 import type { ResourceName } from '../../catalog/resource.ts'
+import { isoInstant } from '../../clock.ts'
 import type { ResourceReport } from '../../store/status/report.ts'
 import { styledText } from '../../terminal/colours.ts'
 import { table } from '../../terminal/table.ts'
@@ -105,10 +106,10 @@ function changesLine({ events, now }: DemoState): string {
   return `${countText(made.length, 'change')}, ${wholeNumber(there.length)} in the warehouse${median}${waiting}`
 }
 
-const eventAge = ({ at }: DemoEvent, now: number) => relativeTime(new Date(at).toISOString(), now)
+const eventAge = ({ at }: DemoEvent, now: number) => relativeTime(isoInstant(at), now)
 
 export function eventLine({ at, kind, what, lagMs }: DemoEvent, now: number): string {
-  const time = new Date(at).toISOString().slice(11, 19)
+  const time = isoInstant(at).slice(11, 19)
   if (kind === undefined) return `${time}  ${what}`
   if (lagMs !== undefined) return `${time}  ${what}: in the warehouse after ${durationText(lagMs)}`
   return `${time}  ${what}: not in the warehouse yet, after ${durationText(Math.max(now - at, 0))}`

@@ -2,6 +2,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { systemClock } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { Sqlite } from '../../store/database/connection.ts'
+import { readMeta } from '../../store/sync/meta.ts'
 
 const MADE_FOR = 'made_for'
 const DEMO = 'demo'
@@ -12,17 +13,14 @@ const MODE = 0o600
  * @throws StopError 64 when the file exists without the mark; the file is not changed
  */
 export async function createDemoDatabase(file: string): Promise<void> {
-  const [{ openDatabase }, { lockDatabase }, { openStoreInTurn }] = await Promise.all([
+  const [{ readDatabase }, { lockDatabase }, { openStoreInTurn }] = await Promise.all([
     import('../../store/database/open.ts'),
     import('../../store/file/lock.ts'),
     import('../../store/store.ts'),
   ])
   const clock = systemClock()
   if (existsSync(file)) {
-    const db = openDatabase({ path: file, readonly: true })
-    const isOurs = isEmptyOrMarked(db)
-    db.close()
-    if (!isOurs) throw notDemoFile(file)
+    if (!readDatabase({ path: file }, isEmptyOrMarked)) throw notDemoFile(file)
     lockDatabase(file, clock, MODE).release()
     for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
   }
@@ -33,8 +31,7 @@ export async function createDemoDatabase(file: string): Promise<void> {
 
 function isEmptyOrMarked(db: Sqlite): boolean {
   if (db.prepare('SELECT count(*) FROM sqlite_master').pluck().get() === 0) return true
-  const mark = db.prepare('SELECT value FROM sync_meta WHERE key = ?').pluck().get(MADE_FOR)
-  return mark === DEMO
+  return readMeta(db, MADE_FOR) === DEMO
 }
 
 function notDemoFile(file: string): StopError {

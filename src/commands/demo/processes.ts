@@ -78,6 +78,14 @@ export async function waitForService(
   throw new Error('parley simulate ended before it listened')
 }
 
+/** Calls the control plane of a simulator: a POST when there is a body. @throws Error when it does not accept the call */
+export async function controlSimulator(url: string, path: string, body?: unknown): Promise<unknown> {
+  const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
+  const response = await fetch(`${url}/_simulator/${path}`, sent)
+  if (!response.ok) throw new Error(`the simulator answers ${response.status} to ${path}`)
+  return response.json()
+}
+
 export interface ParleyStart {
   cwd: string
   env: Environment

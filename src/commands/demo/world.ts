@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { ChangeResult } from '../../simulator/changes.ts'
 import type { Sqlite, Statement } from '../../store/database/connection.ts'
+import { statementCache } from '../../store/database/statements.ts'
 import {
   type ChosenItem,
   DEMO_CHANGES,
@@ -9,7 +10,7 @@ import {
   type DemoTrouble,
   pickWeighted,
 } from './changes.ts'
-import type { Limit } from './processes.ts'
+import { controlSimulator, type Limit } from './processes.ts'
 
 /** Keeps changing the workspace of a demo, and watches for each change in the warehouse. */
 export interface DemoWorld {
@@ -57,23 +58,13 @@ const CALM_MS = 60_000
 
 export function createDemoWorld({ url, db, clock, random, limit }: DemoWorldDeps): DemoWorld {
   const events: DemoEvent[] = []
-  const statements = new Map<string, Statement>()
   let awaited: readonly AwaitedChange[] = []
   let nextChange = clock.elapsed()
   let nextTrouble = clock.elapsed() + CALM_MS
   let hasTrouble = false
 
-  const control = async (path: string, body?: unknown): Promise<unknown> => {
-    const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
-    const response = await fetch(`${url}/_simulator/${path}`, sent)
-    if (!response.ok) throw new Error(`the simulator answers ${response.status} to ${path}`)
-    return response.json()
-  }
-  const prepare = (sql: string): Statement => {
-    const statement = statements.get(sql) ?? db.prepare(sql)
-    statements.set(sql, statement)
-    return statement
-  }
+  const control = (path: string, body?: unknown) => controlSimulator(url, path, body)
+  const prepare = statementCache(db)
 
   const makeChange = async ({ kind, choose, change, arrived }: DemoChange) => {
     const chosen = choose === undefined ? {} : (prepare(choose).get() as ChosenItem | undefined)

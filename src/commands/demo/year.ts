@@ -1,9 +1,9 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../clock.ts'
 import type { Change } from '../../simulator/changes.ts'
 import type { SimulatorAddress } from './processes.ts'
+import { controlSimulator } from './processes.ts'
 
 /** The daily changes in the demo's workspace between its two backfills. */
-
-const DAY_MS = 86_400_000
 
 interface DailyChange {
   /** The change happens once in this many days. */
@@ -49,7 +49,7 @@ const HOURS_BEFORE_MIDNIGHT = [9, 6, 2.5, 0] as const
 export function momentsOf(day: number): number[] {
   return HOURS_BEFORE_MIDNIGHT.map((hours, part) => {
     const minutes = part === HOURS_BEFORE_MIDNIGHT.length - 1 ? 0 : (day * 37 + part * 17) % 55
-    return DAY_MS - hours * 3_600_000 - minutes * 60_000
+    return DAY_MS - hours * HOUR_MS - minutes * MINUTE_MS
   })
 }
 
@@ -62,12 +62,7 @@ interface PassingDays {
 
 /** Lets days pass in the workspace, with changes on each. @throws Error when the simulator does not respond */
 export async function passDays({ service, days, messages }: PassingDays): Promise<void> {
-  const control = async (path: string, body: unknown): Promise<void> => {
-    const sent = { method: 'POST', body: JSON.stringify(body) }
-    const response = await fetch(`${service.url}/_simulator/${path}`, sent)
-    if (!response.ok) throw new Error(`the simulator answers ${response.status} to ${path}`)
-    await response.arrayBuffer()
-  }
+  const control = (path: string, body: unknown) => controlSimulator(service.url, path, body)
   for (let day = 1; day <= days; day += 1) {
     const changes = changesOf(day, messages)
     let passed = 0

@@ -1,9 +1,10 @@
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
+import { DAY_MS, isoInstant } from '../../clock.ts'
 import { instant } from '../../config/kinds.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { isDay } from '../../instant.ts'
-import { nearestName } from '../../nearest-name.ts'
+import { suggestion } from '../../nearest-name.ts'
 import { jsonLine } from '../../safe-text.ts'
 import { SEARCH_KINDS, type SearchKind, type SearchQuestion, termsOf } from '../../store/search/query.ts'
 import { hasColours } from '../../terminal/colours.ts'
@@ -108,15 +109,12 @@ function parseKinds(given: string | undefined): readonly SearchKind[] {
     const name = part.trim()
     const kind = SEARCH_KINDS.find(known => known === name)
     if (kind) return kind
-    const guess = nearestName(name, SEARCH_KINDS)
     throw usageError(
       `--kind: unknown kind ${JSON.stringify(name)}`,
-      `${guess === undefined ? '' : `Did you mean ${guess}? `}The kinds are ${SEARCH_KINDS.join(', ')}.`,
+      `${suggestion(name, SEARCH_KINDS)}The kinds are ${SEARCH_KINDS.join(', ')}.`,
     )
   })
 }
-
-const DAY_MS = 86_400_000
 
 function parseBounds(given: Pick<SearchOptions, 'from' | 'to'>): Pick<SearchQuestion, 'from' | 'to'> {
   const [from, to] = [parseBound('--from', given.from), parseBound('--to', given.to)]
@@ -137,7 +135,7 @@ function parseBound(flag: '--from' | '--to', given: string | undefined): string 
       'Give a day or an instant.',
     )
   }
-  return flag === '--to' && isDay(given) ? new Date(Date.parse(at) + DAY_MS).toISOString() : at
+  return flag === '--to' && isDay(given) ? isoInstant(Date.parse(at) + DAY_MS) : at
 }
 
 /** The texts of all hits are in memory at once. */

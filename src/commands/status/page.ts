@@ -77,9 +77,8 @@ const UNREACHABLE_TEXT: Readonly<Record<UnreachableReport['kind'], string>> = {
 function unreachableSentences({ api }: StatusReport, now: number): string[] {
   if (api === null) return []
   const { kind, reason, since, next_try_at: next } = api
-  const tries = Date.parse(next) <= now ? 'now' : relativeTime(next, now)
   return [
-    `${UNREACHABLE_TEXT[kind]} ${sinceText(since, now)}: ${reason.replace(/\.$/, '')}. Next try: ${tries}.`,
+    `${UNREACHABLE_TEXT[kind]} ${sinceText(since, now)}: ${reason.replace(/\.$/, '')}. Next try: ${dueText(next, now)}.`,
   ]
 }
 

@@ -15,7 +15,7 @@ import { tableOfPart } from './part.ts'
  * round confirms are deleted. The operator may accept the deletion earlier.
  */
 
-export const HOLD_MS = DAY
+const HOLD_MS = DAY
 
 /** The part of the context that applying needs, so that a command can do it without an engine. */
 export type ApplyContext = Pick<EngineContext, 'store' | 'counts' | 'now'>
@@ -109,7 +109,7 @@ export function forgetConfirmed({ store }: EngineContext, resource: ResourceName
 }
 
 /** True while an answer that decides on a row of the resource is expected soon. */
-export function hasUndecided(context: EngineContext, resource: ResourceName): boolean {
+function hasUndecided(context: EngineContext, resource: ResourceName): boolean {
   const since = undecidedSince(context)
   return tablesOf(resource).some(({ name }) => context.store.suspicions.countUndecided(name, since) > 0)
 }

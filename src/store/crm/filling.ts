@@ -1,9 +1,10 @@
 import type { Clock } from '../../clock.ts'
 import type { Prepare, Sqlite } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { hasTable } from '../database/tables.ts'
 import { nameFor } from './metadata.ts'
 import type { CrmRow, CrmTableRows } from './rows.ts'
-import { dropTable, freeName, isTableError, lastId, namesInUse, renameTable, tableExists } from './sql.ts'
+import { dropTable, freeName, isTableError, lastId, namesInUse, renameTable } from './sql.ts'
 import type { CrmTableState, CrmTableStates, TypedTable } from './state.ts'
 
 /** Fills the next table of an object in batches, replaces the present table by it, and empties the replaced table. */
@@ -101,7 +102,7 @@ function replaceTable(
 ): CrmTableState {
   const name = made?.table ?? freeName(db, nameFor(object))
   const left = [...leaving]
-  if (made && tableExists(db, made.table)) {
+  if (made && hasTable(db, made.table)) {
     const retired = namesInUse(db).take('sync_crm_left')
     renameTable(db, made.table, retired)
     left.push(retired)
@@ -113,7 +114,7 @@ function replaceTable(
 /** Empties a table in batches, then drops it. Returns whether it is dropped. */
 function createEmptier({ db, clock }: CrmTableFillingDeps) {
   return (table: string, until: number): boolean => {
-    if (!tableExists(db, table)) return true
+    if (!hasTable(db, table)) return true
     // By id, since a CRM field may be named `rowid`.
     const remove = db.prepare(
       `DELETE FROM ${quote(table)} WHERE "id" IN (SELECT "id" FROM ${quote(table)} LIMIT ${EMPTY_BATCH_ROWS})`,

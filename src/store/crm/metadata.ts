@@ -1,9 +1,10 @@
 import type { Prepare, Sqlite } from '../database/connection.ts'
+import { hasTable } from '../database/tables.ts'
 import { dealViews } from '../views/deals.ts'
 import { createCrmDictionary } from '../views/dictionary.ts'
 import { replaceViews } from '../views/replace.ts'
 import { type CrmColumn, type CrmField, columnsOf, identifier } from './columns.ts'
-import { createTable, dropTable, dropViews, namesInUse, tableExists, viewsOf } from './sql.ts'
+import { createTable, dropTable, dropViews, namesInUse, viewsOf } from './sql.ts'
 import { type CrmTableState, type CrmTableStates, tablesOf } from './state.ts'
 
 /** Creates typed tables from the CRM metadata, and publishes their names for people. */
@@ -62,11 +63,11 @@ export function nameFor(object: string): string {
 /** The state without tables that someone has dropped. */
 function withoutDropped(db: Sqlite, state: CrmTableState | undefined): CrmTableState {
   const { made, next, leaving = [] } = state ?? {}
-  const isMade = made && tableExists(db, made.table)
+  const isMade = made && hasTable(db, made.table)
   if (made && !isMade) dropViews(db, made.table)
   return {
     ...(isMade ? { made } : {}),
-    ...(next && tableExists(db, next.table) ? { next } : {}),
+    ...(next && hasTable(db, next.table) ? { next } : {}),
     leaving,
   }
 }

@@ -1,3 +1,4 @@
+import { errorCode } from '../../error-code.ts'
 import type { Sqlite } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
 import type { View } from '../views/replace.ts'
@@ -69,10 +70,6 @@ export function renameTable(db: Sqlite, from: string, to: string): void {
   }
 }
 
-export function tableExists(db: Sqlite, table: string): boolean {
-  return db.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(table) !== undefined
-}
-
 /** The greatest id in a table; '' where there is none. */
 export function lastId(db: Sqlite, table: string): string {
   return db
@@ -104,7 +101,8 @@ const TABLE_ERROR_CODE = /^SQLITE_(ERROR|CONSTRAINT|MISMATCH|TOOBIG|RANGE|SCHEMA
 
 export function isTableError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  return 'code' in error ? TABLE_ERROR_CODE.test(String(error.code)) : true
+  const code = errorCode(error)
+  return code === undefined || TABLE_ERROR_CODE.test(code)
 }
 
 /** The views without deleted rows: one with the names of the columns, one with labels and with names instead of ids. */

@@ -1,4 +1,5 @@
 import type { Prepare } from '../database/connection.ts'
+import { createMeta } from '../sync/meta.ts'
 import type { CrmColumn } from './columns.ts'
 
 /** The state of the typed tables, stored in `sync_meta` in the transaction that changes them. */
@@ -33,16 +34,12 @@ const PREFIX = 'crm_table '
 const COUNT = 'crm_tables'
 
 export function createCrmTableStates(prepare: Prepare): CrmTableStates {
-  const count = prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
+  const meta = createMeta(prepare)
   const read = prepare('SELECT key, value FROM sync_meta WHERE key >= ? AND key < ?').raw()
-  const write = prepare(
-    'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
-  )
-  const removeMeta = prepare('DELETE FROM sync_meta WHERE key = ?')
   let known = new Map<string, CrmTableState>()
   let knownAt: string | undefined
 
-  const storedCount = () => (count.get(COUNT) as string | undefined) ?? '0'
+  const storedCount = () => meta.get(COUNT) ?? '0'
   const reload = () => {
     const at = storedCount()
     if (at === knownAt) return
@@ -54,7 +51,7 @@ export function createCrmTableStates(prepare: Prepare): CrmTableStates {
   }
   const raiseCount = () => {
     knownAt = String(Number(storedCount()) + 1)
-    write.run(COUNT, knownAt)
+    meta.set(COUNT, knownAt)
   }
 
   return {
@@ -64,13 +61,13 @@ export function createCrmTableStates(prepare: Prepare): CrmTableStates {
     },
     save(object, state) {
       reload()
-      write.run(PREFIX + object, JSON.stringify(state))
+      meta.set(PREFIX + object, JSON.stringify(state))
       known.set(object, state)
       raiseCount()
     },
     remove(object) {
       reload()
-      removeMeta.run(PREFIX + object)
+      meta.remove(PREFIX + object)
       known.delete(object)
       raiseCount()
     },

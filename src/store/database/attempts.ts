@@ -47,7 +47,7 @@ export function createAttempts({ db, transaction }: AttemptsDeps): Attempts {
 }
 
 /** With a busy timeout, SQLite would block the event loop. */
-function withoutWaiting<T>(db: Sqlite, work: () => T): T {
+export function withoutWaiting<T>(db: Sqlite, work: () => T): T {
   const busyTimeout = db.pragma('busy_timeout', { simple: true })
   db.pragma('busy_timeout = 0')
   try {

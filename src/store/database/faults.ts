@@ -1,5 +1,6 @@
 import { accessSync, constants, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 
 interface DatabaseFault {
@@ -64,8 +65,8 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
 export function databaseError(error: unknown, file: string): unknown {
   if (error instanceof StopError || !(error instanceof Error)) return error
   if (isBusy(error)) return databaseBusy(file, error)
-  if (!('code' in error)) return error.cause === undefined ? error : databaseError(error.cause, file)
-  const code = String(error.code)
+  const code = errorCode(error)
+  if (code === undefined) return error.cause === undefined ? error : databaseError(error.cause, file)
   const fault = databaseFault(code, file)
   if (!fault) return error
   const { problem, hint } = fault
@@ -93,7 +94,7 @@ export function isReadOnly(file: string): boolean {
     accessSync(dirname(file), constants.W_OK)
     return false
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EROFS'
+    return errorCode(error) === 'EROFS'
   }
 }
 
@@ -113,7 +114,7 @@ const BUSY = /^SQLITE_(BUSY|READONLY_RECOVERY)/
 
 export function isBusy(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  return ('code' in error && BUSY.test(String(error.code))) || isBusy(error.cause)
+  return BUSY.test(errorCode(error) ?? '') || isBusy(error.cause)
 }
 
 /** Typically an sqlite3 shell with an open transaction. */

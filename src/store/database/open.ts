@@ -51,6 +51,22 @@ export function openDatabase(options: OpenOptions): Sqlite {
   }
 }
 
+/**
+ * Opens a warehouse without writing to it, for the time of `work`.
+ * @throws StopError (73) as `openDatabase`, or when `work` fails with an error of SQLite
+ */
+export function readDatabase<T>(options: Omit<OpenOptions, 'mode' | 'readonly'>, work: (db: Sqlite) => T): T {
+  const file = resolve(options.path)
+  const db = openDatabase({ ...options, path: file, readonly: true })
+  try {
+    return work(db)
+  } catch (error) {
+    throw databaseError(error, file)
+  } finally {
+    db.close()
+  }
+}
+
 function configure(db: Sqlite): void {
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = NORMAL')

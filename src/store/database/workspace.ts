@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { META } from '../sync/meta.ts'
+import { META, parseNote, readMeta } from '../sync/meta.ts'
 import type { State } from '../sync/state.ts'
 
 /** The workspace whose rows a database holds, as `status --json` prints it. */
@@ -20,9 +20,7 @@ export interface WantedWorkspace {
 
 /** Undefined until the first rows are stored. */
 export function workspaceOf(db: Database.Database): Workspace | undefined {
-  if (!db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_meta'").get()) return undefined
-  const value = db.prepare('SELECT value FROM sync_meta WHERE key = ?').pluck().get(META.workspace)
-  return typeof value === 'string' ? (JSON.parse(value) as Workspace) : undefined
+  return parseNote<Workspace>(readMeta(db, META.workspace))
 }
 
 /** @throws StopError (78) when the database holds rows of another workspace */

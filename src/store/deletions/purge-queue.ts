@@ -83,7 +83,7 @@ export function queueEarlierDeletions(db: Sqlite): void {
 }
 
 /** The columns `scope` and `key` of the sync tables. */
-export function scopeAndKey(key: readonly string[]): [scope: string, key: string] {
+function scopeAndKey(key: readonly string[]): [scope: string, key: string] {
   return [key.length > 1 ? (key[0] ?? '') : '', key.at(-1) ?? '']
 }
 

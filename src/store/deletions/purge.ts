@@ -2,6 +2,8 @@ import { CATALOG, descendants, TABLES, tableNamed } from '../../catalog/catalog.
 import type { Feed, Resource, Table } from '../../catalog/resource.ts'
 import type { Prepare, Sqlite } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { hasTable } from '../database/tables.ts'
+import { databaseBytes } from '../file/size.ts'
 import type { FileWork } from '../maintenance/checkpoint-order.ts'
 import { truncateWal } from '../maintenance/maintenance.ts'
 import { META } from '../sync/meta.ts'
@@ -118,7 +120,7 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
     remains: () => ({
       inLog: state.meta(META.logHoldsPurged) !== undefined,
       inFile: state.meta(META.fileHoldsPieces) !== undefined,
-      bytes: sizeOf(db),
+      bytes: databaseBytes(db),
     }),
     async clean(options) {
       forgetSamples(db)
@@ -247,18 +249,12 @@ function isReadByKey({ stores, table }: Extract<Feed, { mode: 'item' }>, name: s
   return table === name && (stores === 'row' || stores === 'setting')
 }
 
-function sizeOf(db: Sqlite): number {
-  const number = (pragma: string) => db.pragma(pragma, { simple: true }) as number
-  return number('page_count') * number('page_size')
-}
-
 /**
  * An ANALYZE that a person runs by hand copies values from the indices, mail addresses among them. The planner works
  * without them: parley's own ANALYZE takes no samples.
  */
 function forgetSamples(db: Sqlite): void {
-  const sampled = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_stat4'").get()
-  if (sampled) db.exec('DELETE FROM sqlite_stat4')
+  if (hasTable(db, 'sqlite_stat4')) db.exec('DELETE FROM sqlite_stat4')
 }
 
 /** Truncates the WAL, whose pages are all in the database by now. False when a reader keeps it. */

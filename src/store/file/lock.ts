@@ -4,7 +4,8 @@ import Database from 'better-sqlite3'
 import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { databaseError, isBusy } from '../database/faults.ts'
-import { openDatabase } from '../database/open.ts'
+import { readDatabase } from '../database/open.ts'
+import { readWriter, type Writer, writerText } from '../sync/writer-note.ts'
 import { identityOf, isSameFile } from './identity.ts'
 import { refuseSecondName, resolvedPath } from './names.ts'
 import { applyMode, openWritableFile } from './writable.ts'
@@ -19,13 +20,6 @@ export interface HeldLock {
 
 /** `isLocked` takes the lock for an instant; this wait bridges it. */
 const PATIENCE_MS = 250
-
-/** The process that writes to a database, as it recorded itself in `sync_meta` when it took the lock. */
-export interface Writer {
-  pid: number
-  command: string
-  since: string
-}
 
 /**
  * Takes the lock that allows one writer per database. The lock is an open transaction on the small SQLite file
@@ -88,23 +82,16 @@ function mayWrite(file: string): boolean {
 }
 
 function lockedError(path: string): StopError {
-  const writer = readWriter(path)
-  const holder = writer
-    ? `process ${writer.pid} (parley ${writer.command}) since ${writer.since}`
-    : 'another process'
-  return new StopError(`${path} is being written by ${holder}`, {
+  return new StopError(`${path} is being written by ${writerText(writerAt(path))}`, {
     code: 'database-locked',
     hint: 'Only one process may write a warehouse. Wait for that process or stop it, then run the command again.',
     exitStatus: EXIT_STATUS.unfinished,
   })
 }
 
-function readWriter(path: string): Writer | undefined {
+function writerAt(path: string): Writer | undefined {
   try {
-    const db = openDatabase({ path, readonly: true })
-    const value = db.prepare("SELECT value FROM sync_meta WHERE key = 'writer'").pluck().get()
-    db.close()
-    return typeof value === 'string' ? (JSON.parse(value) as Writer) : undefined
+    return readDatabase({ path }, readWriter)
   } catch {
     // The holder may still be creating the database. The message then names no process.
     return undefined

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 
 /** The path without symbolic links, so that every path to a database leads to the same lock file. */
@@ -64,4 +65,9 @@ function mountTable(): string {
     // Only Linux has this file.
     return ''
   }
+}
+
+/** An instant for the name of a file, such as `2026-01-31T034700Z`. The text order of such names is their time order. */
+export function timeStamp(ms: number): string {
+  return isoInstant(ms).replace(/:|\.\d+/g, '')
 }

@@ -3,12 +3,6 @@ import type { Sqlite } from '../database/connection.ts'
 
 /** Copies a database: before an upgrade, and for snapshots. Child processes load this file, so it imports little. */
 
-/** The size of a copy in bytes: what is in the WAL counts, free pages do not. */
-export function contentBytes(db: Sqlite): number {
-  const pragma = (name: string) => Number(db.pragma(name, { simple: true }))
-  return (pragma('page_count') - pragma('freelist_count')) * pragma('page_size')
-}
-
 /**
  * Writes the committed content to a new file that only this user may read (mode 0600), and fsyncs it. The copy is not
  * in WAL mode, so it is a single file, and holds no remains of deleted rows. A read-only connection is enough.

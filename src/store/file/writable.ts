@@ -39,6 +39,11 @@ export interface ModeChange {
   isApplied: boolean
 }
 
+/** A file mode as chmod(1) takes it, such as `0640`. */
+export function octalMode(mode: number): string {
+  return mode.toString(8).padStart(4, '0')
+}
+
 /** Sets the mode of those of these files that exist. Returns the files that had another mode. */
 export function applyMode(files: readonly string[], wanted: number): ModeChange[] {
   return files.flatMap(path => {

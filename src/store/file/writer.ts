@@ -1,6 +1,8 @@
+import { errorCode } from '../../error-code.ts'
 import type { Status } from '../status/status.ts'
-import { META } from '../sync/meta.ts'
-import { isLocked, type Writer } from './lock.ts'
+import { META, parseNote } from '../sync/meta.ts'
+import type { Writer } from '../sync/writer-note.ts'
+import { isLocked } from './lock.ts'
 
 /** The process that writes a warehouse, or the last one that did. */
 export interface WriterState extends Writer {
@@ -15,9 +17,8 @@ export interface WriterState extends Writer {
  * running while a process with its PID exists.
  */
 export function writerOf({ database, meta, openRuns }: Status): WriterState | undefined {
-  const text = meta.get(META.writer)
-  if (text === undefined) return undefined
-  const writer = JSON.parse(text) as Writer
+  const writer = parseNote<Writer>(meta.get(META.writer))
+  if (writer === undefined) return undefined
   const running = isLocked(database.path) ?? isAlive(writer.pid)
   return { ...writer, running, died: !running && openRuns > 0 }
 }
@@ -27,6 +28,6 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+    return errorCode(error) === 'EPERM'
   }
 }

@@ -1,5 +1,7 @@
-import { statSync } from 'node:fs'
+import { withoutWaiting } from '../database/attempts.ts'
 import type { Prepare, Sqlite } from '../database/connection.ts'
+import { hasTable } from '../database/tables.ts'
+import { fileBytes } from '../file/size.ts'
 import { ownObjects } from '../migrations/migrate.ts'
 import { brokenReferences } from '../migrations/references.ts'
 import { createRequests } from '../sync/requests.ts'
@@ -73,7 +75,7 @@ export function createMaintenance(
  * for a table without index statistics, so the statistics of tables with virtual columns are deleted.
  */
 function dropComputedColumnStatistics(db: Sqlite): void {
-  if (db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_stat1'").get() === undefined) return
+  if (!hasTable(db, 'sqlite_stat1')) return
   db.exec(`DELETE FROM sqlite_stat1 WHERE tbl IN (
     SELECT t.name FROM sqlite_master t, pragma_table_xinfo(t.name) c WHERE t.type = 'table' AND c.hidden = 2)`)
 }
@@ -111,18 +113,12 @@ function walState(db: Sqlite): WalState {
  * would wait for a reader on the event loop. When a reader is in the way (`busy` 1), try again later.
  */
 export function truncateWal(db: Sqlite): WalState {
-  const busyTimeout = db.pragma('busy_timeout', { simple: true })
-  db.pragma('busy_timeout = 0')
-  try {
-    const [state] = db.pragma('wal_checkpoint(TRUNCATE)') as WalState[]
-    return state ?? EMPTY_WAL
-  } finally {
-    db.pragma(`busy_timeout = ${busyTimeout}`)
-  }
+  const [state] = withoutWaiting(db, () => db.pragma('wal_checkpoint(TRUNCATE)') as WalState[])
+  return state ?? EMPTY_WAL
 }
 
 function walBytes(db: Sqlite): number {
-  return statSync(`${db.name}-wal`, { throwIfNoEntry: false })?.size ?? 0
+  return fileBytes(`${db.name}-wal`)
 }
 
 type PruneBatch = (bounds: PruneBounds) => boolean

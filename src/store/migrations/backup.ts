@@ -1,9 +1,10 @@
-import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { sizeText } from '../../size-text.ts'
 import type { Sqlite } from '../database/connection.ts'
-import { contentBytes, fsyncPath, writeWholeCopy } from '../file/whole-copy.ts'
+import { contentBytes, freeOnDisk } from '../file/size.ts'
+import { fsyncPath, writeWholeCopy } from '../file/whole-copy.ts'
 
 /**
  * The copy of a database that is written before an upgrade: `<file>-before-<tag>`, where `tag` names the first
@@ -89,12 +90,6 @@ function hasSameWriter(db: Sqlite, path: string): boolean {
   } finally {
     db.exec('DETACH earlier')
   }
-}
-
-/** Free bytes as statfs(2) reports them. */
-export function freeOnDisk(folder: string): number {
-  const { bavail, bsize } = statfsSync(folder)
-  return bavail * bsize
 }
 
 function refuseWithoutSpace(file: string, needed: number, freeBytes: FreeBytesSync): void {

@@ -1,5 +1,6 @@
 import type { Sqlite } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { tableNames } from '../database/tables.ts'
 import type { OwnObjects } from './own-objects.ts'
 
 /** A view, a trigger, or an index that parley did not create. */
@@ -38,7 +39,7 @@ export function dropDependentObjects(db: Sqlite, own: OwnObjects): () => LeftOut
     db.exec(`DROP ${type.toUpperCase()} ${quote(name)}`)
   }
   return () => {
-    const tables = new Set(db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all())
+    const tables = tableNames(db)
     // A migration may have replaced a view by a table of the same name.
     const wanted = [...views.filter(({ name }) => !tables.has(name)), ...indices, ...triggers]
     return wanted.flatMap(object => recreate(db, object))

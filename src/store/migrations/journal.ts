@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Sqlite } from '../database/connection.ts'
+import { hasTable } from '../database/tables.ts'
 
 /** The folder where `npm run schema` writes the migrations. The path is the same from `src` and from `dist`. */
 export const FOLDER = fileURLToPath(new URL('../../../drizzle', import.meta.url))
@@ -23,8 +24,7 @@ export function newestMigration(folder: string = FOLDER): number {
 
 /** Time stamps of the migrations applied to a database, oldest first. */
 export function appliedMigrations(db: Sqlite): number[] {
-  const table = db.prepare("SELECT 1 FROM sqlite_master WHERE name = '__drizzle_migrations'").get()
-  if (!table) return []
+  if (!hasTable(db, '__drizzle_migrations')) return []
   return db
     .prepare('SELECT created_at FROM __drizzle_migrations ORDER BY created_at')
     .pluck()

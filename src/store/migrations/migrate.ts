@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { Sqlite } from '../database/connection.ts'
+import { hasTable } from '../database/tables.ts'
 import { queueEarlierDeletions } from '../deletions/purge-queue.ts'
 import { invalidateSearch } from '../search/search.ts'
 import { ensureViews } from '../views/views.ts'
@@ -82,7 +84,7 @@ function applyMigrations(db: Sqlite, file: string, folder: string, pending: read
 }
 
 function hasPurgeQueue(db: Sqlite): boolean {
-  return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_erasures'").get() !== undefined
+  return hasTable(db, 'sync_erasures')
 }
 
 function applyOne(db: Sqlite, file: string, folder: string, { tag, when }: Migration): void {
@@ -91,7 +93,7 @@ function applyOne(db: Sqlite, file: string, folder: string, { tag, when }: Migra
     db.exec(sql)
   } catch (error) {
     // A full disk and similar errors are not the fault of the migration.
-    if (!/^SQLITE_(ERROR|CONSTRAINT)/.test(codeOf(error))) throw error
+    if (!/^SQLITE_(ERROR|CONSTRAINT)/.test(errorCode(error) ?? '')) throw error
     throw tableNameTaken(file, error) ?? migrationBroken(`The upgrade of ${file} failed at ${tag}`, error)
   }
   const hash = createHash('sha256').update(sql).digest('hex')
@@ -129,8 +131,4 @@ function migrationBroken(message: string, cause?: unknown): StopError {
     cause,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

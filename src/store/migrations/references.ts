@@ -1,3 +1,4 @@
+import { errorCode } from '../../error-code.ts'
 import type { Sqlite } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
 import type { OwnObjects } from './own-objects.ts'
@@ -27,8 +28,7 @@ function countBroken(db: Sqlite, table: string, isOwn: boolean): number | undefi
   try {
     return db.prepare(`PRAGMA foreign_key_check(${quote(table)})`).all().length
   } catch (error) {
-    const isMismatch = error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR'
-    if (isOwn || !isMismatch) throw error
+    if (isOwn || errorCode(error) !== 'SQLITE_ERROR') throw error
     return undefined
   }
 }

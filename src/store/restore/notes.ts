@@ -1,6 +1,6 @@
-import type { Writer } from '../file/lock.ts'
 import { openWritableFile } from '../file/writable.ts'
-import { META } from '../sync/meta.ts'
+import { createMeta, META } from '../sync/meta.ts'
+import type { Writer } from '../sync/writer-note.ts'
 
 /** Updates the values in `sync_meta` of a copy that replaces the database. */
 
@@ -26,21 +26,19 @@ export function updateNotes(file: string, { carried, writer, now }: NoteUpdate):
   const db = openWritableFile(file, 0o600)
   try {
     db.pragma('synchronous = FULL')
-    const meta = db.prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
-    const setMeta = db.prepare('INSERT OR REPLACE INTO sync_meta (key, value) VALUES (?, ?)')
-    const forget = db.prepare('DELETE FROM sync_meta WHERE key = ?')
+    const meta = createMeta(sql => db.prepare(sql))
     const end = db.prepare(
       "UPDATE sync_runs SET ended_at = ?, outcome = 'interrupted' WHERE ended_at IS NULL",
     )
     const update = db.transaction(() => {
-      const requests = meta.get(META.requestsToday) as string | undefined
+      const requests = meta.get(META.requestsToday)
       const values: readonly [key: string, value: string | undefined][] = [
         [META.writer, JSON.stringify(writer)],
         [META.learnedRate, carried.learnedRate],
         [META.requestsToday, laterRequests(requests, carried.requestsToday)],
       ]
-      for (const [key, value] of values) if (value !== undefined) setMeta.run(key, value)
-      for (const key of PROCESS_KEYS) forget.run(key)
+      for (const [key, value] of values) if (value !== undefined) meta.set(key, value)
+      for (const key of PROCESS_KEYS) meta.remove(key)
       end.run(now)
     })
     update.immediate()

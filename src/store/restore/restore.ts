@@ -4,12 +4,12 @@ import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { sizeText } from '../../size-text.ts'
 import { databaseError } from '../database/faults.ts'
-import { openDatabase } from '../database/open.ts'
+import { readDatabase } from '../database/open.ts'
 import { type WantedWorkspace, type Workspace, workspaceOf } from '../database/workspace.ts'
 import { identityOf, isSameFile } from '../file/identity.ts'
 import { isLocked, lockDatabase } from '../file/lock.ts'
 import { resolvedPath } from '../file/names.ts'
-import { contentBytes } from '../file/whole-copy.ts'
+import { contentBytes } from '../file/size.ts'
 import { runSnapshotProcess } from '../snapshot/process.ts'
 import { type FreeBytes, freeOnDisk, partialPath, removePartials } from '../snapshot/target.ts'
 import { isWarehouse, STATUS_ROWS, type StatusRow } from '../status/status.ts'
@@ -121,15 +121,12 @@ async function copyToPart(file: string, part: string, signal: AbortSignal) {
 
 function inspectSource(file: string, wanted: WantedWorkspace | undefined): CopyFacts {
   try {
-    const db = openDatabase({ path: file, readonly: true, workspace: wanted })
-    try {
+    return readDatabase({ path: file, workspace: wanted }, db => {
       if (!isWarehouse(db)) throw emptyError(file)
       return { bytes: contentBytes(db), workspace: workspaceOf(db) }
-    } finally {
-      db.close()
-    }
+    })
   } catch (error) {
-    throw sourceError(databaseError(error, file), file)
+    throw sourceError(error, file)
   }
 }
 

@@ -9,16 +9,17 @@ import {
   statSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { isoInstant } from '../../clock.ts'
+import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { Sqlite } from '../database/connection.ts'
 import { databaseError, isBusy } from '../database/faults.ts'
 import { openDatabase } from '../database/open.ts'
 import { type Workspace, workspaceOf } from '../database/workspace.ts'
 import { identityOf, isSameFile } from '../file/identity.ts'
+import { timeStamp } from '../file/names.ts'
 import { fsyncPath } from '../file/whole-copy.ts'
 import { openWritableFile } from '../file/writable.ts'
-import { META } from '../sync/meta.ts'
+import { META, readMeta } from '../sync/meta.ts'
 import { type CarriedNotes, NOTHING_CARRIED } from './notes.ts'
 
 /**
@@ -38,7 +39,7 @@ export interface CurrentDatabase {
 
 /** Such as `parley.db-before-restore-2026-01-31T034700Z`. */
 function asidePath(database: string, now: number): string {
-  const name = `${database}-before-restore-${isoInstant(now).replace(/:|\.\d+/g, '')}`
+  const name = `${database}-before-restore-${timeStamp(now)}`
   return existsSync(name) ? asidePath(database, now + 1000) : name
 }
 
@@ -81,8 +82,7 @@ export function takeOutOfUse(database: string, now: number): CurrentDatabase {
 
 /** The file is not a SQLite database or is corrupt, so it is moved away without opening it. */
 function isDamaged(error: unknown): boolean {
-  const { cause } = error instanceof StopError ? error : {}
-  return cause instanceof Error && 'code' in cause && /^SQLITE_(NOTADB|CORRUPT)/.test(String(cause.code))
+  return error instanceof StopError && /^SQLITE_(NOTADB|CORRUPT)/.test(errorCode(error.cause) ?? '')
 }
 
 /** How long to wait for another program to end its transaction. */
@@ -119,8 +119,7 @@ function linkAside(database: string, aside: string): void {
   try {
     linkSync(database, aside)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (!/^(EPERM|ENOTSUP|EOPNOTSUPP|ENOSYS|EMLINK)$/.test(code)) throw error
+    if (!/^(EPERM|ENOTSUP|EOPNOTSUPP|ENOSYS|EMLINK)$/.test(errorCode(error) ?? '')) throw error
     renameSync(database, aside)
   }
 }
@@ -150,10 +149,7 @@ function refuseForeign(database: string): void {
 }
 
 function notesIn(db: Sqlite): CarriedNotes {
-  if (!db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_meta'").get()) return NOTHING_CARRIED
-  const meta = db.prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
-  const value = (key: string) => meta.get(key) as string | undefined
-  return { requestsToday: value(META.requestsToday), learnedRate: value(META.learnedRate) }
+  return { requestsToday: readMeta(db, META.requestsToday), learnedRate: readMeta(db, META.learnedRate) }
 }
 
 /** For a missing or damaged database: its files are renamed without SQLite. */

@@ -1,5 +1,5 @@
 import type { Prepare } from '../database/connection.ts'
-import { META } from '../sync/meta.ts'
+import { createMeta, META, parseNote } from '../sync/meta.ts'
 
 /** The kind of endpoint: a list, or the read of a single row. The two return different fields. */
 export type ShownBy = 'list' | 'single'
@@ -20,15 +20,12 @@ const MAX_FIELDS = 200
 type FieldsByEndpoint = Readonly<Record<string, readonly string[]>>
 
 export function createShownFields(prepare: Prepare): ShownFields {
-  const read = prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
-  const write = prepare(
-    'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
-  )
-  let last: { text: unknown; noted: FieldsByEndpoint } = { text: undefined, noted: {} }
+  const meta = createMeta(prepare)
+  let last: { text: string | undefined; noted: FieldsByEndpoint } = { text: undefined, noted: {} }
   /** Reads the database each time, since a rollback also removes what was noted; caches only the parsed JSON. */
   const stored = (): FieldsByEndpoint => {
-    const text = read.get(META.shownFields)
-    if (text !== last.text) last = { text, noted: typeof text === 'string' ? JSON.parse(text) : {} }
+    const text = meta.get(META.shownFields)
+    if (text !== last.text) last = { text, noted: parseNote<FieldsByEndpoint>(text) ?? {} }
     return last.noted
   }
   const nameOf = (table: string, by: ShownBy) => `${table}.${by}`
@@ -40,7 +37,7 @@ export function createShownFields(prepare: Prepare): ShownFields {
       const known = noted[nameOf(table, by)] ?? []
       const all = [...new Set([...known, ...fields])].slice(0, MAX_FIELDS)
       if (all.length === known.length) return
-      write.run(META.shownFields, JSON.stringify({ ...noted, [nameOf(table, by)]: all }))
+      meta.set(META.shownFields, JSON.stringify({ ...noted, [nameOf(table, by)]: all }))
     },
     has: (table, by, field) => stored()[nameOf(table, by)]?.includes(field) ?? false,
   }

@@ -1,7 +1,6 @@
-import { resolve } from 'node:path'
 import type { Sqlite } from '../database/connection.ts'
-import { databaseError } from '../database/faults.ts'
-import { openDatabase } from '../database/open.ts'
+import { readDatabase } from '../database/open.ts'
+import { hasTable } from '../database/tables.ts'
 import { noWarehouseError, requireWarehouse } from '../status/status.ts'
 import {
   type Access,
@@ -30,20 +29,12 @@ export interface SearchAnswer {
  * @throws StopError (73) when there is no warehouse at this path, or it cannot be read
  */
 export function readSearch(path: string, question: SearchQuestion, options: { run: boolean }): SearchAnswer {
-  const file = resolve(path)
-  requireWarehouse(file)
-  try {
-    const db = openDatabase({ path: file, readonly: true })
-    try {
-      db.pragma('temp_store = MEMORY')
-      // One read transaction, so that the marks match the content of the indices.
-      return db.transaction(() => search(db, question, options.run))()
-    } finally {
-      db.close()
-    }
-  } catch (error) {
-    throw databaseError(error, file)
-  }
+  requireWarehouse(path)
+  return readDatabase({ path }, db => {
+    db.pragma('temp_store = MEMORY')
+    // One read transaction, so that the marks match the content of the indices.
+    return db.transaction(() => search(db, question, options.run))()
+  })
 }
 
 function search(db: Sqlite, question: SearchQuestion, run: boolean): SearchAnswer {
@@ -67,9 +58,6 @@ interface Coverage {
 }
 
 const NO_COVERAGE: Coverage = { mark: 0, newest: 0 }
-
-const hasTable = (db: Sqlite, name: string): boolean =>
-  db.prepare('SELECT 1 FROM sqlite_master WHERE name = ?').get(name) !== undefined
 
 function marksOf(db: Sqlite): ReadonlyMap<string, number> {
   if (!hasTable(db, MARKS)) return new Map()

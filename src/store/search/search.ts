@@ -1,5 +1,6 @@
 import type { Prepare, Sqlite } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { hasTable } from '../database/tables.ts'
 import { CREATE_MARKS, MARKS, SEARCH_INDICES, type SearchIndex } from './schema.ts'
 
 /**
@@ -170,7 +171,7 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
 const OBJECT_COUNT = SEARCH_INDICES.reduce((count, { objects }) => count + objects.size, 1)
 
 function hasMarks(db: Sqlite): boolean {
-  return db.prepare('SELECT 1 FROM sqlite_master WHERE name = ?').get(MARKS) !== undefined
+  return hasTable(db, MARKS)
 }
 
 interface SearchObject {

@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3'
+import { META, readMeta } from '../sync/meta.ts'
 import type { Owner } from './copy-owners.ts'
 
 /** Reads the owner of a copy. Empty when the copy is damaged, may not be read, or is of a version that stored neither. */
@@ -6,11 +7,7 @@ export function ownerOf(path: string): Owner {
   try {
     const db = new Database(path, { readonly: true, fileMustExist: true })
     try {
-      const values = db
-        .prepare("SELECT key, value FROM sync_meta WHERE key IN ('identity', 'maintained_at')")
-        .all() as { key: string; value: string }[]
-      const meta = new Map(values.map(({ key, value }) => [key, value]))
-      const [identity, maintainedAt] = [meta.get('identity'), meta.get('maintained_at')]
+      const [identity, maintainedAt] = [readMeta(db, META.identity), readMeta(db, META.maintainedAt)]
       return {
         ...(identity === undefined ? {} : { identity }),
         ...(maintainedAt === undefined ? {} : { maintainedAt }),

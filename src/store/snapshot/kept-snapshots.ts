@@ -1,7 +1,8 @@
 import { chmod, mkdir, readdir } from 'node:fs/promises'
 import { dirname, join, parse, resolve } from 'node:path'
-import { isoInstant } from '../../clock.ts'
+import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { timeStamp } from '../file/names.ts'
 import { requireWarehouse } from '../status/status.ts'
 import { isOurs, type Owner, ownersOf } from './copy-owners.ts'
 import { makeSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.ts'
@@ -76,11 +77,10 @@ export const isOwnFolder = (folder: string, database: string): boolean =>
 
 const STAMP = /-(\d{4}-\d\d-\d\dT\d\d)(\d\d)(\d\d)Z$/
 
-/** Such as `parley-2026-01-31T034700Z.db`. The text order of the names is their time order. */
+/** Such as `parley-2026-01-31T034700Z.db`. */
 function snapshotName(database: string, now: number): string {
   const { name, ext } = parse(database)
-  const stamp = isoInstant(now).replace(/:|\.\d+/g, '')
-  return `${name}-${stamp}${ext}`
+  return `${name}-${timeStamp(now)}${ext}`
 }
 
 /** False for a name whose date does not exist, such as 31 April: parley did not write it. */
@@ -116,7 +116,7 @@ async function ensureFolder(folder: string, database: string, wanted: number): P
       await chmod(created, 0o700 | enterable(mode, 0o040) | enterable(mode, 0o004))
     }
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    const code = errorCode(error) ?? 'unknown'
     throw new StopError(`Cannot create the snapshot folder ${folder} (${code})`, {
       code: 'snapshot-unwritable',
       hint: 'Check the owner and mode of its parent folder, or choose another folder with snapshot.folder.',

@@ -3,11 +3,11 @@ import { dirname, sep } from 'node:path'
 import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { databaseBusy, databaseError } from '../database/faults.ts'
-import { openDatabase } from '../database/open.ts'
+import { readDatabase } from '../database/open.ts'
 import { resolvedPath } from '../file/names.ts'
-import { contentBytes } from '../file/whole-copy.ts'
+import { contentBytes, databaseSizes } from '../file/size.ts'
 import {
-  databaseSizes,
+  isWarehouse,
   noWarehouseError,
   requireWarehouse,
   STATUS_ROWS,
@@ -125,23 +125,10 @@ export function completeAsOf(resources: readonly StatusRow[]): string | null {
 }
 
 function bytesOf(database: string): number {
-  try {
-    return contentOf(database)
-  } catch (error) {
-    throw databaseError(error, database)
-  }
-}
-
-function contentOf(database: string): number {
-  const db = openDatabase({ path: database, readonly: true })
-  try {
-    if (!db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get()) {
-      throw noWarehouseError(database)
-    }
+  return readDatabase({ path: database }, db => {
+    if (!isWarehouse(db)) throw noWarehouseError(database)
     return contentBytes(db)
-  } finally {
-    db.close()
-  }
+  })
 }
 
 /** Growth of the WAL during a snapshot, which keeps it from shrinking: at most this or the size of the database. */

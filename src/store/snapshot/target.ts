@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, rmSync } from 'node:fs'
 import { chmod, chown, lstat, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { HOUR_MS } from '../../clock.ts'
+import { errorCode, isMissingFile } from '../../error-code.ts'
 import { EXIT_STATUS, ParleyError, StopError } from '../../errors.ts'
 import { sizeText } from '../../size-text.ts'
 import { databaseFault } from '../database/faults.ts'
@@ -74,7 +76,7 @@ async function statOf(path: string, ask: typeof stat | typeof lstat = stat) {
   try {
     return await ask(path)
   } catch (error) {
-    if (/^(ENOENT|ENOTDIR)$/.test(codeOf(error))) return undefined
+    if (isMissingFile(error)) return undefined
     throw error
   }
 }
@@ -114,7 +116,7 @@ export const partialPath = (file: string): string => `${file}.${randomBytes(4).t
 const PARTIAL = /\.[0-9a-f]{8}\.part(-journal)?$/
 
 /** A partial file not modified for an hour has no writer: only its fsync and verification leave it unmodified. */
-const ABANDONED_MS = 3_600_000
+const ABANDONED_MS = HOUR_MS
 
 /**
  * Removes the partial files that dead processes left for this snapshot and for those that `isAlike` accepts.
@@ -231,7 +233,7 @@ const SYSTEM_CODE = /^(SQLITE_\w+|E(?!RR_)[A-Z0-9]+)$/
 
 /** Turns an error of SQLite or of the system while writing the snapshot into a StopError (73); others are unchanged. */
 export function targetError(error: unknown, file: string): unknown {
-  const code = codeOf(error)
+  const code = errorCode(error) ?? ''
   if (error instanceof ParleyError || !SYSTEM_CODE.test(code)) return error
   const problem = databaseFault(code, file)?.problem ?? 'the system does not allow it'
   return new StopError(`Cannot write the snapshot ${file}: ${problem} (${code})`, {
@@ -240,8 +242,4 @@ export function targetError(error: unknown, file: string): unknown {
     cause: error,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

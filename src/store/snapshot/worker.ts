@@ -1,8 +1,10 @@
 import { rmSync, statSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import Database from 'better-sqlite3'
+import { errorCode } from '../../error-code.ts'
 import { openReader } from '../database/reader.ts'
 import { writeWholeCopy } from '../file/whole-copy.ts'
+import { META, readMeta } from '../sync/meta.ts'
 import type { SnapshotAnswer, SnapshotInput } from './process.ts'
 
 /**
@@ -42,7 +44,7 @@ function makeCopy(input: SnapshotInput): SnapshotAnswer {
   } catch (error) {
     rmSync(input.part, { force: true })
     rmSync(`${input.part}-journal`, { force: true })
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    const code = errorCode(error) ?? 'unknown'
     return { failed: { about: /^SQLITE_(CORRUPT|NOTADB)/.test(code) ? 'database' : about, code } }
   }
 }
@@ -83,8 +85,8 @@ function isOfOtherWarehouse(db: Database.Database, earlier: string | undefined):
   }
 }
 
-function identityOf(db: Database.Database): unknown {
-  return db.prepare("SELECT value FROM sync_meta WHERE key = 'identity'").pluck().get()
+function identityOf(db: Database.Database): string | undefined {
+  return readMeta(db, META.identity)
 }
 
 /** Reading the API has precedence. */

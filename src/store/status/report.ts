@@ -1,10 +1,11 @@
 import { resolve } from 'node:path'
+import { MINUTE_MS } from '../../clock.ts'
 import type { Sqlite } from '../database/connection.ts'
 import { databaseError } from '../database/faults.ts'
 import type { Workspace } from '../database/workspace.ts'
 import { type WriterState, writerOf } from '../file/writer.ts'
 import type { LagSummary } from '../sync/arrivals.ts'
-import { META } from '../sync/meta.ts'
+import { META, parseNote } from '../sync/meta.ts'
 import type { UnreachableNote } from '../sync/state.ts'
 import { readOpenWarehouse, readWarehouse, type Status, type StatusRow } from './status.ts'
 
@@ -121,9 +122,9 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     writer,
     daemon: daemon ?? daemonOf(status, writer, now),
     backfill: backfillOf(status, writer),
-    api: unreachableOf(storedNote<UnreachableNote | null>(status, META.unreachable)),
+    api: unreachableOf(storedNote<UnreachableNote>(status, META.unreachable)),
     learned_rate: rateOf(storedNote<StoredRate>(status, META.learnedRate)),
-    snapshot: storedNote<SnapshotReport | null>(status, META.snapshots) ?? null,
+    snapshot: storedNote<SnapshotReport>(status, META.snapshots) ?? null,
     requests: requests.map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
     resources: resources.map(row => ({
       ...row,
@@ -144,12 +145,11 @@ function readOpen(db: Sqlite, file: string, rows: readonly StatusRow[] | undefin
 }
 
 function storedNote<T>({ meta }: Status, key: string): T | undefined {
-  const text = meta.get(key)
-  return text === undefined ? undefined : (JSON.parse(text) as T)
+  return parseNote<T>(meta.get(key))
 }
 
-function unreachableOf(note: UnreachableNote | null | undefined): UnreachableReport | null {
-  if (!note) return null
+function unreachableOf(note: UnreachableNote | undefined): UnreachableReport | null {
+  if (note === undefined) return null
   const { resources: _, ...report } = note
   return report
 }
@@ -163,7 +163,7 @@ function backfillOf(status: Status, writer: WriterState | null): BackfillEnd | n
 }
 
 /** The daemon stores the time every minute. After this long without, it cannot write. */
-const SILENT_MS = 3 * 60_000
+const SILENT_MS = 3 * MINUTE_MS
 
 /** The stored state; corrected when the daemon is gone without storing that, or runs but can no longer write. */
 function daemonOf(status: Status, writer: WriterState | null, now: number): DaemonReport | null {

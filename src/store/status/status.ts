@@ -2,15 +2,18 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { CATALOG } from '../../catalog/catalog.ts'
 import type { ResourceName } from '../../catalog/resource.ts'
+import { isMissingFile } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { Sqlite } from '../database/connection.ts'
 import { databaseError } from '../database/faults.ts'
-import { openDatabase } from '../database/open.ts'
+import { readDatabase } from '../database/open.ts'
 import { quote } from '../database/sql.ts'
-import type { Writer } from '../file/lock.ts'
+import { hasView } from '../database/tables.ts'
+import { databaseSizes } from '../file/size.ts'
 import { type LagSummary, readArrivals } from '../sync/arrivals.ts'
-import { META } from '../sync/meta.ts'
+import { META, parseNote } from '../sync/meta.ts'
 import { type Request, readRequests } from '../sync/requests.ts'
+import type { Writer } from '../sync/writer-note.ts'
 
 /** The status of a warehouse, read without writing. */
 export interface Status {
@@ -75,16 +78,7 @@ export function readStatus(db: Sqlite): StatusRow[] {
 export function readWarehouse(path: string, rows?: readonly StatusRow[]): Status {
   const file = resolve(path)
   requireWarehouse(file)
-  try {
-    const db = openDatabase({ path: file, readonly: true })
-    try {
-      return readOpenWarehouse(db, file, rows)
-    } finally {
-      db.close()
-    }
-  } catch (error) {
-    throw databaseError(error, file)
-  }
+  return readDatabase({ path: file }, db => readOpenWarehouse(db, file, rows))
 }
 
 /**
@@ -93,18 +87,11 @@ export function readWarehouse(path: string, rows?: readonly StatusRow[]): Status
  */
 export function isHeldBack(path: string, resource: ResourceName): boolean {
   const file = resolve(path)
-  try {
-    const db = openDatabase({ path: file, readonly: true })
-    try {
-      if (!isWarehouse(db)) throw noWarehouseError(file)
-      const sql = 'SELECT 1 FROM sync_resources WHERE resource = ? AND held_since IS NOT NULL'
-      return db.prepare(sql).get(resource) !== undefined
-    } finally {
-      db.close()
-    }
-  } catch (error) {
-    throw databaseError(error, file)
-  }
+  return readDatabase({ path: file }, db => {
+    if (!isWarehouse(db)) throw noWarehouseError(file)
+    const sql = 'SELECT 1 FROM sync_resources WHERE resource = ? AND held_since IS NOT NULL'
+    return db.prepare(sql).get(resource) !== undefined
+  })
 }
 
 /** As `readWarehouse`, on an open connection, in one read transaction. */
@@ -113,7 +100,7 @@ export function readOpenWarehouse(db: Sqlite, file: string, rows?: readonly Stat
 }
 
 export function isWarehouse(db: Sqlite): boolean {
-  return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get() !== undefined
+  return hasView(db, 'sync_status')
 }
 
 const FAILING = `SELECT resource, failing_since AS since,
@@ -151,16 +138,7 @@ const PROCESS_KEYS = [META.writer, META.daemonState, META.unreachable]
  */
 function isCopy(db: Sqlite, writer: string | undefined): boolean {
   const isWithoutWal = db.pragma('journal_mode', { simple: true }) === 'delete'
-  return isWithoutWal && (writer === undefined || (JSON.parse(writer) as Writer).command !== 'restore')
-}
-
-/** File sizes in bytes; 0 for a missing file. */
-export function databaseSizes(file: string): { bytes: number; walBytes: number } {
-  return { bytes: sizeOf(file), walBytes: sizeOf(`${file}-wal`) }
-}
-
-function sizeOf(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  return isWithoutWal && parseNote<Writer>(writer)?.command !== 'restore'
 }
 
 /** @throws StopError (73) when there is no file, or this user may not enter its folder */
@@ -168,9 +146,7 @@ export function requireWarehouse(file: string): void {
   try {
     statSync(file)
   } catch (error) {
-    const isMissing =
-      error instanceof Error && 'code' in error && /^(ENOENT|ENOTDIR)$/.test(String(error.code))
-    throw isMissing ? noWarehouseError(file) : databaseError(error, file)
+    throw isMissingFile(error) ? noWarehouseError(file) : databaseError(error, file)
   }
 }
 

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../clock.ts'
-import { databaseSizes, STATUS_ROWS, type StatusRow } from './status.ts'
+import { databaseSizes } from '../file/size.ts'
+import { STATUS_ROWS, type StatusRow } from './status.ts'
 
 /**
  * Reads the rows of `sync_status` without blocking the event loop: for a large warehouse a thread counts them. Calls

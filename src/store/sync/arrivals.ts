@@ -1,5 +1,6 @@
 import type { ResourceName } from '../../catalog/resource.ts'
 import type { Prepare, Sqlite } from '../database/connection.ts'
+import { hasTable } from '../database/tables.ts'
 
 /**
  * Counts how late rows appear: the lag from an event to the moment when its row was first seen. The buckets grow by a
@@ -71,7 +72,7 @@ export function summarize(buckets: readonly LagBucket[]): LagSummary | undefined
 
 /** The summary of every resource with counted lags. A database of an older version has none. */
 export function readArrivals(db: Sqlite): ReadonlyMap<ResourceName, LagSummary> {
-  if (!db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_arrivals'").get()) return new Map()
+  if (!hasTable(db, 'sync_arrivals')) return new Map()
   const rows = db.prepare('SELECT * FROM sync_arrivals').all() as (LagBucket & { resource: ResourceName })[]
   const resources = [...new Set(rows.map(({ resource }) => resource))]
   return new Map(

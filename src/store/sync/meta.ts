@@ -1,3 +1,6 @@
+import type { Prepare, Sqlite } from '../database/connection.ts'
+import { hasTable } from '../database/tables.ts'
+
 /** Names of the values in `sync_meta`, which concern the whole database. */
 export const META = {
   /** Unique id of the warehouse. A copy keeps it. */
@@ -41,3 +44,38 @@ export const META = {
   /** Results of the daemon's snapshots; null once it makes none. */
   snapshots: 'snapshots',
 } as const
+
+/** The values of `sync_meta`. They are read from the database each time, so that a rollback applies to them too. */
+export interface Meta {
+  get(key: string): string | undefined
+  set(key: string, value: string): void
+  remove(key: string): void
+}
+
+export function createMeta(prepare: Prepare): Meta {
+  const get = prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
+  const set = prepare(
+    'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+  )
+  const remove = prepare('DELETE FROM sync_meta WHERE key = ?')
+  return {
+    get: key => get.get(key) as string | undefined,
+    set: (key, value) => {
+      set.run(key, value)
+    },
+    remove: key => {
+      remove.run(key)
+    },
+  }
+}
+
+/** A value of a database that may not have the table `sync_meta` yet. */
+export function readMeta(db: Sqlite, key: string): string | undefined {
+  if (!hasTable(db, 'sync_meta')) return undefined
+  return db.prepare('SELECT value FROM sync_meta WHERE key = ?').pluck().get(key) as string | undefined
+}
+
+/** The content of a value that is stored as JSON; undefined where nothing or null is stored. */
+export function parseNote<T>(text: string | undefined): T | undefined {
+  return text === undefined ? undefined : ((JSON.parse(text) as T | null) ?? undefined)
+}

@@ -1,4 +1,4 @@
-import { META } from './meta.ts'
+import { META, parseNote } from './meta.ts'
 
 /**
  * Requests that count towards today's `api.max_requests_per_day`, as the processes that read the API stored them.
@@ -6,6 +6,6 @@ import { META } from './meta.ts'
  * @param day UTC day as `YYYY-MM-DD`
  */
 export function readRequestsToday(meta: (key: string) => string | undefined, day: string): number {
-  const noted = JSON.parse(meta(META.requestsToday) ?? 'null') as { day: string; used: number } | null
+  const noted = parseNote<{ day: string; used: number }>(meta(META.requestsToday))
   return noted?.day === day ? noted.used : 0
 }

@@ -5,8 +5,9 @@ import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { Prepare, Sqlite } from '../database/connection.ts'
 import { databaseBusy, databaseError, isBusy } from '../database/faults.ts'
 import { openDatabase } from '../database/open.ts'
-import type { Writer } from '../file/lock.ts'
+import { hasTable } from '../database/tables.ts'
 import { resolvedPath } from '../file/names.ts'
+import { readWriter, type Writer } from './writer-note.ts'
 
 /** `resync`: read a resource again. `accept-deletions`: apply what the mass-deletion guard holds back. */
 const REQUEST_KINDS = ['resync', 'accept-deletions'] as const
@@ -71,7 +72,7 @@ function openRequests(prepare: Prepare): Request[] {
 }
 
 function takesRequests(db: Sqlite): boolean {
-  return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_requests'").get() !== undefined
+  return hasTable(db, 'sync_requests')
 }
 
 /** The writer's transactions are short, but there may be many of them. */
@@ -94,17 +95,12 @@ export async function askWriter(
   try {
     if (!takesRequests(reader)) throw requestsUnsupported(file)
     await insert(file, request, clock)
-    return writerOf(reader)
+    return readWriter(reader)
   } catch (error) {
     throw databaseError(error, file)
   } finally {
     reader.close()
   }
-}
-
-function writerOf(db: Sqlite): Writer | undefined {
-  const value = db.prepare("SELECT value FROM sync_meta WHERE key = 'writer'").pluck().get()
-  return typeof value === 'string' ? (JSON.parse(value) as Writer) : undefined
 }
 
 async function insert(file: string, { kind, resource }: NewRequest, clock: Clock): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Prepare } from '../database/connection.ts'
+import { movedBack } from '../database/sql.ts'
 
 /**
  * A list query with its checkpoint: a span of event time of a timeline, a period of a log, or a whole snapshot (one for
@@ -123,26 +124,6 @@ function toCells(segment: Segment): (string | number | null)[] {
   })
 }
 
-const FRESH: Omit<Segment, 'id' | 'feed' | 'scope' | 'from' | 'to'> = {
-  query: null,
-  cursor: null,
-  passStartedAt: null,
-  passRound: null,
-  pages: 0,
-  rows: 0,
-  edgeAt: null,
-  edgeKeys: [],
-  totalSize: null,
-  restarts: 0,
-  listedAt: null,
-  listedRound: 0,
-  closed: false,
-  unavailableSince: null,
-  attempts: 0,
-  retryAt: null,
-  passMs: null,
-}
-
 /** The state of a pass that has not begun. */
 export const NO_PASS = {
   query: null,
@@ -155,6 +136,18 @@ export const NO_PASS = {
   edgeKeys: [],
   totalSize: null,
 } satisfies Partial<Segment>
+
+const FRESH: Omit<Segment, 'id' | 'feed' | 'scope' | 'from' | 'to'> = {
+  ...NO_PASS,
+  restarts: 0,
+  listedAt: null,
+  listedRound: 0,
+  closed: false,
+  unavailableSince: null,
+  attempts: 0,
+  retryAt: null,
+  passMs: null,
+}
 
 export function createSegments(prepare: Prepare): Segments {
   const names = Object.values(COLUMNS)
@@ -218,7 +211,7 @@ export function createSegments(prepare: Prepare): Segments {
       retryNow.run(feed)
     },
     moveBack: (ms, now) => {
-      moveBack.run(`-${(ms / 1000).toFixed(3)} seconds`, now)
+      moveBack.run(movedBack(ms), now)
     },
     listedDownTo(feed) {
       let reached: string | null | undefined

@@ -1,7 +1,7 @@
 import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource.ts'
 import { safeText } from '../../safe-text.ts'
 import type { Prepare } from '../database/connection.ts'
-import { META } from './meta.ts'
+import { createMeta, META } from './meta.ts'
 
 /** The state of a resource: a row of `sync_resources`. */
 export interface ResourceState {
@@ -131,11 +131,7 @@ export function createState(prepare: Prepare): State {
     `SELECT EXISTS (SELECT 1 FROM sync_segments WHERE listed_at IS NOT NULL OR cursor IS NOT NULL)
        OR EXISTS (SELECT 1 FROM sync_resources WHERE coalesce(last_success_at, first_complete_at, fresh_as_of) IS NOT NULL)`,
   ).pluck()
-  const meta = prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
-  const setMeta = prepare(
-    'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = ?',
-  )
-  const forgetMeta = prepare('DELETE FROM sync_meta WHERE key = ?')
+  const meta = createMeta(prepare)
 
   const get = (resource: ResourceName): ResourceState => {
     const row = find.get(resource) as StateRow
@@ -205,17 +201,10 @@ export function createState(prepare: Prepare): State {
       nextRun.run(at, resource)
     },
     wasEverAnswered: () => answered.get() === 1,
-    noteUnreachable: noted => {
-      const value = JSON.stringify(noted ?? null)
-      setMeta.run(META.unreachable, value, value)
-    },
-    meta: key => meta.get(key) as string | undefined,
-    setMeta: (key, value) => {
-      setMeta.run(key, value, value)
-    },
-    forgetMeta: key => {
-      forgetMeta.run(key)
-    },
+    noteUnreachable: noted => meta.set(META.unreachable, JSON.stringify(noted ?? null)),
+    meta: meta.get,
+    setMeta: meta.set,
+    forgetMeta: meta.remove,
   }
 }
 

@@ -1,4 +1,6 @@
+import { DAY_MS, isoInstant } from '../../clock.ts'
 import type { Prepare } from '../database/connection.ts'
+import { movedBack } from '../database/sql.ts'
 import { inRange, type KeyRange } from '../deletions/seen-keys.ts'
 
 /** A pending read of a single key: a first read, retry, probe or re-read. Stored, so that a restart loses none. */
@@ -88,7 +90,7 @@ export interface Reread {
 export const BY_DUE_TIME = -1
 
 /** Longer than any interval, however it is scaled. */
-const LONGEST_DELAY_MS = 10 * 365 * 86_400_000
+const LONGEST_DELAY_MS = 10 * 365 * DAY_MS
 
 const ORDERS: Readonly<Record<TaskOrder, string>> = { newest: 'sort_at DESC', 'longest-due': 'due_at' }
 
@@ -214,7 +216,7 @@ export function createTasks(prepare: Prepare): Tasks {
     due: ({ everyRound, ...query }) =>
       ((everyRound ? everyOne : waitingOrDue).all(parametersOf(query)) as TaskRow[]).map(toTask),
     dueBy: ({ first, ...query }) => {
-      const never = new Date(Date.parse(query.now) + LONGEST_DELAY_MS).toISOString()
+      const never = isoInstant(Date.parse(query.now) + LONGEST_DELAY_MS)
       return (dueBy[first].all({ ...parametersOf(query), never }) as TaskRow[]).map(toTask)
     },
     nextDue: (feed, exceptScopes) => nextDue.get(feed, JSON.stringify(exceptScopes)) as string | undefined,
@@ -241,7 +243,7 @@ export function createTasks(prepare: Prepare): Tasks {
       skip.run(round, dueAt, feed, scope)
     },
     moveBack: (ms, now) => {
-      moveBack.run(`-${(ms / 1000).toFixed(3)} seconds`, now)
+      moveBack.run(movedBack(ms), now)
     },
     countDue: (feed, now) => countDue.get(feed, now) as number,
     countWaiting: feed => waiting.get(feed) as number,

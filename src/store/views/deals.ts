@@ -1,5 +1,6 @@
 import type { Sqlite } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { hasColumn } from '../database/tables.ts'
 import type { View } from './replace.ts'
 
 /** Views about CRM deals. The stage history depends on the names of this workspace's CRM fields and tables. */
@@ -64,8 +65,7 @@ interface Stages {
 
 /** Undefined while the typed table of deals does not exist or has no column for the stage. */
 function stagesOf(db: Sqlite): Stages | undefined {
-  if (!db.prepare("SELECT 1 FROM pragma_table_info('crm_fields') WHERE name = 'column_name'").get())
-    return undefined
+  if (!hasColumn(db, 'crm_fields', 'column_name')) return undefined
   const found = db.prepare(STAGE_COLUMN).get() as StageColumn | undefined
   if (!found) return undefined
   const named = db.prepare(NAME_OF_STAGES).get() as { table: string; column: string } | undefined

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
 import {
   type CrmFieldDescription,
   type CrmObjectDescription,
@@ -16,9 +15,9 @@ import {
 import { formOf } from '../crm/columns.ts'
 import { labelledView, liveView } from '../crm/sql.ts'
 import type { Prepare } from '../database/connection.ts'
-import { databaseError } from '../database/faults.ts'
-import { openDatabase } from '../database/open.ts'
-import { META } from '../sync/meta.ts'
+import { readDatabase } from '../database/open.ts'
+import { hasColumn } from '../database/tables.ts'
+import { createMeta, META } from '../sync/meta.ts'
 import type { State } from '../sync/state.ts'
 
 /** Fills the table `data_dictionary`: from the declarations of this version, and from the CRM metadata. */
@@ -90,18 +89,14 @@ export function createCrmDictionary(prepare: Prepare): CrmDictionary {
   const remove = prepare('DELETE FROM data_dictionary WHERE table_name = ?')
   const removeColumn = prepare('DELETE FROM data_dictionary WHERE table_name = ? AND column_name = ?')
   const names = prepare('SELECT DISTINCT table_name FROM data_dictionary').pluck()
-  const digestStored = prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
-  const storeDigest = prepare(
-    'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
-  )
-  const removeDigest = prepare('DELETE FROM sync_meta WHERE key = ?')
+  const meta = createMeta(prepare)
   const digestKeys = prepare('SELECT key FROM sync_meta WHERE key >= ? AND key < ?').pluck()
 
   const write = (object: CrmObjectDescription) => {
     const digest = digestOf(object)
-    if (digestStored.get(DIGEST_KEY_PREFIX + object.name) === digest) return
+    if (meta.get(DIGEST_KEY_PREFIX + object.name) === digest) return
     for (const table of crmTables(object)) writeTable(table)
-    storeDigest.run(DIGEST_KEY_PREFIX + object.name, digest)
+    meta.set(DIGEST_KEY_PREFIX + object.name, digest)
   }
   const writeTable = (table: DescribedTable) => {
     const rows = new Map((storedRows.all(table.name) as DictionaryRow[]).map(row => [row[1], row]))
@@ -117,7 +112,7 @@ export function createCrmDictionary(prepare: Prepare): CrmDictionary {
     refresh(object) {
       const tables = tablesByObject(prepare)
       for (const name of digestKeys.all(...DIGEST_KEY_RANGE) as string[]) {
-        if (!tables.has(name.slice(DIGEST_KEY_PREFIX.length))) removeDigest.run(name)
+        if (!tables.has(name.slice(DIGEST_KEY_PREFIX.length))) meta.remove(name)
       }
       const known = new Set(
         [...tables.values()].flatMap(({ table }) => [table, liveView(table), labelledView(table)]),
@@ -229,19 +224,10 @@ function kindOf(declared: string, type: string | null): DescribedKind {
  * @throws StopError (73) when the file cannot be read or is not a warehouse
  */
 export function readCrmTablesAt(path: string): DescribedTable[] {
-  const file = resolve(path)
-  if (!existsSync(file)) return []
-  try {
-    const db = openDatabase({ path: file, readonly: true })
-    try {
-      const known = db
-        .prepare("SELECT 1 FROM pragma_table_info('crm_fields') WHERE name = 'column_name'")
-        .get()
-      return known ? readCrmObjects(sql => db.prepare(sql)).flatMap(crmTables) : []
-    } finally {
-      db.close()
-    }
-  } catch (error) {
-    throw databaseError(error, file)
-  }
+  if (!existsSync(path)) return []
+  return readDatabase({ path }, db =>
+    hasColumn(db, 'crm_fields', 'column_name')
+      ? readCrmObjects(sql => db.prepare(sql)).flatMap(crmTables)
+      : [],
+  )
 }

@@ -1,6 +1,7 @@
 import { sqlComment } from '../../dictionary/described-table.ts'
 import { describedTable } from '../../dictionary/dictionary.ts'
 import type { Sqlite } from '../database/connection.ts'
+import { tableNames } from '../database/tables.ts'
 import { replaceView } from '../migrations/dependent-objects.ts'
 
 /** Creates the views that are missing and replaces those whose SQL differs. Returns whether it wrote any. */
@@ -8,7 +9,7 @@ export function replaceViews(db: Sqlite, views: readonly View[]): boolean {
   const present = new Map(
     db.prepare("SELECT name, sql FROM sqlite_master WHERE type = 'view'").raw().all() as [string, string][],
   )
-  const tables = new Set(db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all())
+  const tables = tableNames(db)
   // A table of other people that has the name of a view is left alone.
   const outdated = views
     .map(withComment)

@@ -1,4 +1,4 @@
-import { CATALOG, type PlacedTable, TABLES, tableNamed } from '../../catalog/catalog.ts'
+import { CATALOG, ownerOf, type PlacedTable, TABLES, tableNamed } from '../../catalog/catalog.ts'
 import type { LivesWith } from '../../catalog/resource.ts'
 import type { Sqlite } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
@@ -31,7 +31,7 @@ function liveRows(placed: PlacedTable): string {
   const columns = Object.keys(table.columns).filter(name => !name.startsWith('_'))
   const select = `SELECT ${columns.map(name => `t.${quote(name)}`).join(', ')} FROM ${quote(table.name)} t`
   if (table.kind === 'entity') return `${select} WHERE t._deleted_at IS NULL`
-  const owner = table.livesWith ?? livesWithRoot(placed)
+  const owner = ownerOf(placed)
   return owner ? `${select} WHERE EXISTS (${liveOwner(owner)})` : select
 }
 
@@ -43,14 +43,6 @@ function liveOwner({ table, on }: LivesWith): string {
     ...(openWhen ? [`o.${openWhen}`] : []),
   ]
   return `SELECT 1 FROM ${quote(table)} o WHERE ${conditions.join(' AND ')}`
-}
-
-/** The key of every table below an entity begins with the key of the entity, at any depth. */
-function livesWithRoot({ table, root }: PlacedTable): LivesWith | undefined {
-  if (!root) return undefined
-  const [first = ''] = table.key
-  const inherits = table.columns[first]?.source.from === 'parent'
-  return { table: root.name, on: inherits ? { [first]: root.key.at(-1) ?? '' } : {} }
 }
 
 const TRANSCRIPT_WORDS = `

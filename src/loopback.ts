@@ -3,6 +3,11 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
 }
 
+/** Whether the URL leads to this machine only. A request there needs no encryption. */
+export function isLoopbackUrl(url: string): boolean {
+  return isLoopback(new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'))
+}
+
 /**
  * Whether a `Host` header, with or without a port, names loopback. This stops DNS rebinding: a web page can point its
  * own host name at loopback, but the browser then sends that name in the header.

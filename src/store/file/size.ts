@@ -1,0 +1,34 @@
+import { statfsSync, statSync } from 'node:fs'
+import type { Sqlite } from '../database/connection.ts'
+
+/** Sizes of databases and free space, in bytes. Child processes load this file, so it imports little. */
+
+/** The sizes of a database and of its `-wal`; 0 for a missing file. */
+export function databaseSizes(file: string): { bytes: number; walBytes: number } {
+  return { bytes: fileBytes(file), walBytes: fileBytes(`${file}-wal`) }
+}
+
+/** 0 for a missing file. */
+export function fileBytes(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+/** The size of a database: what is in the WAL counts. */
+export function databaseBytes(db: Sqlite): number {
+  return pragmaNumber(db, 'page_count') * pragmaNumber(db, 'page_size')
+}
+
+/** The size of a copy: what is in the WAL counts, free pages do not. */
+export function contentBytes(db: Sqlite): number {
+  return (pragmaNumber(db, 'page_count') - pragmaNumber(db, 'freelist_count')) * pragmaNumber(db, 'page_size')
+}
+
+function pragmaNumber(db: Sqlite, name: string): number {
+  return Number(db.pragma(name, { simple: true }))
+}
+
+/** Free bytes for this user, as statfs(2) reports them. */
+export function freeOnDisk(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder)
+  return bavail * bsize
+}

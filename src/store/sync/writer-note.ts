@@ -1,0 +1,19 @@
+import type { Sqlite } from '../database/connection.ts'
+import { META, parseNote, readMeta } from './meta.ts'
+
+/** The process that writes to a database, as it recorded itself in `sync_meta` when it took the lock. */
+export interface Writer {
+  pid: number
+  command: string
+  since: string
+}
+
+export function readWriter(db: Sqlite): Writer | undefined {
+  return parseNote<Writer>(readMeta(db, META.writer))
+}
+
+/** `process 812 (parley daemon) since 2026-05-01T03:00:00.000Z` */
+export function writerText(writer: Writer | undefined): string {
+  if (writer === undefined) return 'another process'
+  return `process ${writer.pid} (parley ${writer.command}) since ${writer.since}`
+}
