@@ -11,11 +11,13 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/sqlite-core'
+import type { BookkeepingTable } from '../src/catalog/bookkeeping/table.ts'
+import { BOOKKEEPING } from '../src/catalog/bookkeeping/tables.ts'
 import { type PlacedTable, TABLES } from '../src/catalog/catalog.ts'
 import type { Column, ColumnKind, Table } from '../src/catalog/resource.ts'
 
 /**
- * The drizzle schema from which migrations are generated: the catalogue's tables, then the sync state's.
+ * The drizzle schema from which migrations are generated: the catalogue's tables, then those of parley's own state.
  * Only `npm run schema` reads this file; the program itself runs the migrations and prepared statements.
  */
 
@@ -134,229 +136,35 @@ function buildCatalogue(): Map<string, Built> {
   return built
 }
 
-const syncMeta = sqliteTable('sync_meta', { key: text('key').primaryKey(), value: text('value') })
-
-const syncResources = sqliteTable('sync_resources', {
-  resource: text('resource').primaryKey(),
-  round: integer('round').notNull().default(0),
-  roundOpen: integer('round_open').notNull().default(0),
-  roundStartedAt: text('round_started_at'),
-  firstCompleteAt: text('first_complete_at'),
-  freshAsOf: text('fresh_as_of'),
-  lastSuccessAt: text('last_success_at'),
-  nextRunAt: text('next_run_at'),
-  completeAsOf: text('complete_as_of'),
-  unavailableSince: text('unavailable_since'),
-  failingSince: text('failing_since'),
-  reason: text('reason'),
-  heldSince: text('held_since'),
-  heldRound: integer('held_round'),
-  deletedSince: text('deleted_since'),
-  deletedInRound: integer('deleted_in_round').notNull().default(0),
-})
-
-const syncSegments = sqliteTable(
-  'sync_segments',
-  {
-    id: integer('id').primaryKey(),
-    feed: text('feed').notNull(),
-    scope: text('scope').notNull().default(''),
-    fromAt: text('from_at'),
-    toAt: text('to_at'),
-    query: text('query'),
-    cursor: text('cursor'),
-    passStartedAt: text('pass_started_at'),
-    passRound: integer('pass_round'),
-    pages: integer('pages').notNull().default(0),
-    rows: integer('rows').notNull().default(0),
-    edgeAt: text('edge_at'),
-    edgeKeys: text('edge_keys'),
-    totalSize: integer('total_size'),
-    restarts: integer('restarts').notNull().default(0),
-    listedAt: text('listed_at'),
-    listedRound: integer('listed_round').notNull().default(0),
-    closed: integer('closed').notNull().default(0),
-    unavailableSince: text('unavailable_since'),
-    attempts: integer('attempts').notNull().default(0),
-    retryAt: text('retry_at'),
-    passMs: integer('pass_ms'),
-  },
-  columns => [index('sync_segments_by_feed').on(columns.feed, columns.scope, columns.toAt)],
-)
-
-const syncSeen = sqliteTable(
-  'sync_seen',
-  { feed: text('feed').notNull(), scope: text('scope').notNull(), key: text('key').notNull() },
-  columns => [primaryKey({ columns: [columns.feed, columns.scope, columns.key] })],
-)
-
-const syncTasks = sqliteTable(
-  'sync_tasks',
-  {
-    feed: text('feed').notNull(),
-    scope: text('scope').notNull().default(''),
-    key: text('key').notNull(),
-    sortAt: text('sort_at'),
-    dueAt: text('due_at').notNull(),
-    round: integer('round').notNull().default(0),
-    attempts: integer('attempts').notNull().default(0),
-    deadline: text('deadline'),
-    waiting: integer('waiting').notNull().default(0),
-  },
-  columns => [
-    primaryKey({ columns: [columns.feed, columns.scope, columns.key] }),
-    index('sync_tasks_by_round').on(columns.feed, columns.round),
-    index('sync_tasks_by_due').on(columns.feed, columns.dueAt),
-    // Most rows are done until their next time; `sync_status` counts the others.
-    index('sync_tasks_open')
-      .on(columns.feed, columns.round, columns.waiting, columns.deadline)
-      .where(sql.raw('waiting OR round = 0')),
-  ],
-)
-
-const syncAbsences = sqliteTable(
-  'sync_absences',
-  {
-    table: text('table_name').notNull(),
-    scope: text('scope').notNull().default(''),
-    key: text('key').notNull(),
-    missingSince: text('missing_since').notNull(),
-    confirmed: integer('confirmed').notNull().default(0),
-    means: text('means').notNull().default('absent'),
-  },
-  columns => [primaryKey({ columns: [columns.table, columns.scope, columns.key] })],
-)
-
-const syncRuns = sqliteTable(
-  'sync_runs',
-  {
-    id: integer('id').primaryKey(),
-    resource: text('resource').notNull(),
-    lane: text('lane').notNull(),
-    startedAt: text('started_at').notNull(),
-    endedAt: text('ended_at'),
-    outcome: text('outcome'),
-    requests: integer('requests').notNull().default(0),
-    throttled: integer('throttled').notNull().default(0),
-    rowsRead: integer('rows_read').notNull().default(0),
-    rowsChanged: integer('rows_changed').notNull().default(0),
-    rowsDeleted: integer('rows_deleted').notNull().default(0),
-    error: text('error'),
-  },
-  columns => [
-    index('sync_runs_by_resource').on(columns.resource, columns.startedAt),
-    index('sync_runs_open').on(columns.id).where(sql.raw('ended_at IS NULL')),
-  ],
-)
-
-const syncRejects = sqliteTable(
-  'sync_rejects',
-  {
-    id: integer('id').primaryKey(),
-    resource: text('resource').notNull(),
-    item: text('item').notNull(),
-    reason: text('reason').notNull(),
-    firstSeenAt: text('first_seen_at').notNull(),
-    lastSeenAt: text('last_seen_at').notNull(),
-    resolvedAt: text('resolved_at'),
-    feed: text('_feed').notNull(),
-    scope: text('_scope').notNull().default(''),
-    digest: text('_digest').notNull(),
-  },
-  columns => [uniqueIndex('sync_rejects_digest').on(columns.resource, columns.digest)],
-)
-
-/** What was withdrawn and still has its content, with when it was withdrawn. */
-const syncErasures = sqliteTable(
-  'sync_erasures',
-  {
-    table: text('table_name').notNull(),
-    scope: text('scope').notNull().default(''),
-    key: text('key').notNull(),
-    withdrawnAt: text('withdrawn_at').notNull(),
-  },
-  columns => [
-    primaryKey({ columns: [columns.table, columns.scope, columns.key] }),
-    index('sync_erasures_by_time').on(columns.withdrawnAt),
-  ],
-)
-
-/** How long after they happened rows came to be known: a histogram, a row for each bucket. */
-const syncArrivals = sqliteTable(
-  'sync_arrivals',
-  {
-    resource: text('resource').notNull(),
-    bucket: integer('bucket').notNull(),
-    rows: integer('rows').notNull().default(0),
-    longestMs: integer('longest_ms').notNull().default(0),
-  },
-  columns => [primaryKey({ columns: [columns.resource, columns.bucket] })],
-)
-
-/** What other processes ask of the one that writes. */
-const syncRequests = sqliteTable('sync_requests', {
-  id: integer('id').primaryKey(),
-  kind: text('kind').notNull(),
-  resource: text('resource').notNull(),
-  askedAt: text('asked_at').notNull(),
-  doneAt: text('done_at'),
-})
+function buildBookkeeping(table: BookkeepingTable): Built {
+  const [single, ...others] = table.key
+  const isSingle = others.length === 0
+  const columns = Object.entries(table.columns).map(([name, column]) => {
+    const plain = BUILDERS[column.kind](name)
+    const filled = column.default === undefined ? plain : plain.default(column.default)
+    if (name === single && isSingle) return [name, filled.primaryKey()]
+    const isNotNull = column.notNull || column.default !== undefined || table.key.includes(name)
+    return [name, isNotNull ? filled.notNull() : filled]
+  })
+  return sqliteTable(table.name, Object.fromEntries(columns) as Record<string, Builder>, built => {
+    const pick = picker(built as Columns)
+    const indices = Object.entries(table.indices ?? {}).map(([suffix, { on, where, unique }]) => {
+      const declared = (unique ? uniqueIndex : index)(`${table.name}_${suffix}`).on(...pick(on))
+      return where === undefined ? declared : declared.where(sql.raw(where))
+    })
+    return isSingle ? indices : [primaryKey({ columns: pick(table.key) }), ...indices]
+  })
+}
 
 /** Every table by name, catalogue first. */
-/** What every column means, filled from the declarations when the program's version changes. */
-const dataDictionary = sqliteTable(
-  'data_dictionary',
-  {
-    tableName: text('table_name').notNull(),
-    columnName: text('column_name').notNull(),
-    position: integer('position').notNull(),
-    type: text('type').notNull(),
-    nullMeaning: text('null_meaning'),
-    description: text('description').notNull(),
-    sourceField: text('source_field'),
-    unit: text('unit'),
-    example: text('example'),
-  },
-  table => [primaryKey({ columns: [table.tableName, table.columnName] })],
-)
-
-/** The questions that come with the program, filled from their files when the program's version changes. */
-const parleyQuestions = sqliteTable('parley_questions', {
-  name: text('name').primaryKey().notNull(),
-  question: text('question').notNull(),
-  parameters: text('parameters').notNull(),
-  sql: text('sql').notNull(),
-  duckdbSql: text('duckdb_sql').notNull(),
-})
-
 export const SCHEMA: Readonly<Record<string, Built>> = {
   ...Object.fromEntries(buildCatalogue()),
-  ...Object.fromEntries([
-    ['sync_meta', syncMeta],
-    ['sync_resources', syncResources],
-    ['sync_segments', syncSegments],
-    ['sync_seen', syncSeen],
-    ['sync_tasks', syncTasks],
-    ['sync_absences', syncAbsences],
-    ['sync_runs', syncRuns],
-    ['sync_rejects', syncRejects],
-    ['sync_erasures', syncErasures],
-    ['sync_arrivals', syncArrivals],
-    ['sync_requests', syncRequests],
-    ['data_dictionary', dataDictionary],
-    ['parley_questions', parleyQuestions],
-  ] as const),
+  ...Object.fromEntries(BOOKKEEPING.map(table => [table.name, buildBookkeeping(table)])),
 }
 
 /** Tables that are stored by their key alone; drizzle cannot say so, the migration does. */
-export const CLUSTERED: ReadonlySet<string> = new Set([
-  ...[...TABLES.values()].filter(({ table }) => table.storage === 'clustered').map(({ table }) => table.name),
-  'sync_meta',
-  'sync_resources',
-  'sync_seen',
-  'sync_tasks',
-  'sync_absences',
-  'sync_erasures',
-  'sync_arrivals',
-  'data_dictionary',
-])
+export const CLUSTERED: ReadonlySet<string> = new Set(
+  [...[...TABLES.values()].map(({ table }) => table), ...BOOKKEEPING]
+    .filter(({ storage }) => storage === 'clustered')
+    .map(({ name }) => name),
+)

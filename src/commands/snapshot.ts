@@ -6,8 +6,8 @@ import { EXIT_STATUS } from '../errors.ts'
 import { jsonLine } from '../safe-text.ts'
 import { sizeText } from '../size-text.ts'
 import type { Workspace } from '../store/database/workspace.ts'
+import type { Removal } from '../store/file/partial.ts'
 import type { Snapshot } from '../store/snapshot/snapshot.ts'
-import type { Removal } from '../store/snapshot/target.ts'
 import { durationText } from '../terminal/wording.ts'
 import {
   type CommandContext,

@@ -2,7 +2,7 @@ import { CONVENIENCE_VIEWS } from './convenience-views.ts'
 import type { DescribedTable } from './described-table.ts'
 import { meaning } from './described-table.ts'
 import { liveViews, resourceTables } from './resource-tables.ts'
-import { DICTIONARY_TABLE, QUESTIONS_TABLE, SYNC_TABLES } from './sync-tables.ts'
+import { DICTIONARY_TABLES, SYNC_TABLES } from './sync-tables.ts'
 
 /**
  * Descriptions of every table and view that analysts may query: the source of the table `data_dictionary`, of the
@@ -13,8 +13,7 @@ export const DICTIONARY: readonly DescribedTable[] = [
   ...resourceTables(),
   ...CONVENIENCE_VIEWS,
   ...SYNC_TABLES,
-  DICTIONARY_TABLE,
-  QUESTIONS_TABLE,
+  ...DICTIONARY_TABLES,
   ...liveViews(),
 ]
 

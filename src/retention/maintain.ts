@@ -2,10 +2,11 @@ import { dirname } from 'node:path'
 import { type Clock, DAY_MS, isoInstant } from '../clock.ts'
 import type { Settings } from '../config/config.ts'
 import type { Log } from '../log.ts'
+import type { FreeBytes } from '../store/file/free-space.ts'
+import { freeOnSlowDisk } from '../store/file/size.ts'
 import { type BuildOptions, buildSearch } from '../store/search/build.ts'
 import { createSearchIndices } from '../store/search/search.ts'
 import type { ownersOf } from '../store/snapshot/copy-owners.ts'
-import { type FreeBytes, freeOnDisk } from '../store/snapshot/target.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META } from '../store/sync/meta.ts'
 import { CALENDAR, nextOccurrence } from './calendar.ts'
@@ -137,7 +138,7 @@ const SPACE_FACTOR = 2.1
  */
 export async function rebuildLarge(
   { store, clock, log, signal }: MaintainDeps,
-  freeBytes: FreeBytes = freeOnDisk,
+  freeBytes: FreeBytes = freeOnSlowDisk,
 ): Promise<void> {
   if (dueRebuild({ store, clock }) !== 'on-disk') return
   const began = clock.elapsed()

@@ -2,16 +2,11 @@ import { stat, utimes } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import type { Settings } from '../config/config.ts'
 import type { Log } from '../log.ts'
-import { copiesOf, removeUnfinishedCopies } from '../store/migrations/backup.ts'
-import { keptByRestores } from '../store/restore/swap.ts'
+import { keptByRestores, snapshotInstant, upgradeCopiesOf } from '../store/file/copy-names.ts'
+import { removeFiles, removePartials } from '../store/file/partial.ts'
+import { removeUnfinishedCopies } from '../store/migrations/backup.ts'
 import { ownersOf } from '../store/snapshot/copy-owners.ts'
-import {
-  defaultSnapshotFolder,
-  isOwnFolder,
-  isSnapshotName,
-  keptSnapshots,
-} from '../store/snapshot/kept-snapshots.ts'
-import { removeAbandoned, removeFiles, removePartials } from '../store/snapshot/target.ts'
+import { defaultSnapshotFolder, isOwnFolder, keptSnapshots } from '../store/snapshot/kept-snapshots.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META, parseNote } from '../store/sync/meta.ts'
 import { type Copy, type CopyRules, fatesOf } from './decisions.ts'
@@ -45,10 +40,10 @@ export async function removeOldCopies(
     count += removed.length
   }
   removeUnfinishedCopies(store.db.name)
-  removePartials(store.db.name)
+  await removePartials({ of: store.db.name })
   for (const folder of folders) {
-    const name = basename(database)
-    const parts = await removeAbandoned(join(folder, name), one => isSnapshotName(database, one), now)
+    const isAlike = (name: string) => snapshotInstant(database, name) !== undefined
+    const parts = await removePartials({ of: join(folder, basename(database)), isAlike, now })
     logRemoved(parts, 'An unfinished snapshot was removed')
   }
   const found = await findCopies(store.db.name, database, folders)
@@ -113,7 +108,7 @@ interface SnapshotFolders {
 type FoundCopy = Omit<Copy, 'identity' | 'maintainedAt'>
 
 async function findCopies(file: string, database: string, folders: readonly string[]): Promise<FoundCopy[]> {
-  const nextToDatabase = [...copiesOf(file), ...keptByRestores(file)].map(path => ({
+  const nextToDatabase = [...upgradeCopiesOf(file), ...keptByRestores(file)].map(path => ({
     path,
     namedAt: undefined,
     isInOwnFolder: true,

@@ -1,6 +1,7 @@
 /**
- * Reads which rows a webhook of the product is about. The sender is not trusted, and the API's description does not
- * give the envelope (section Events). So any JSON is accepted, nothing in it is stored, and all work on it is bounded.
+ * Reads which rows a webhook of the product is about. A webhook means "look now"; ids in it are a bonus. The sender is
+ * not trusted, and the API's description does not give the envelope (section Events). So any JSON is accepted, nothing
+ * in it is stored, and all work on it is bounded.
  */
 
 /** The rows and lists that a webhook suggests to read now. */
@@ -10,7 +11,7 @@ export interface Nudge {
   meetings: string[]
   playbooks: string[]
   /** `object` in lower case, such as `deal`. */
-  records: { object: string; id: string }[]
+  records: Thing[]
   /** Whether the activities may have changed. */
   activities: boolean
 }
@@ -27,110 +28,69 @@ export const NUDGE_KINDS = [
 
 export type NudgeKind = (typeof NUDGE_KINDS)[number]
 
-interface KindRule {
-  kind: NudgeKind
-  /** Matches with and without `.beta`, since the API may drop the suffix. */
-  pattern: RegExp
-  activities: boolean
-  /** What a plain `id` field in the envelope's payload identifies. */
-  payload?: Thing
-}
+/** Fields that may hold the payload. */
+const PAYLOAD_FIELDS = ['data', 'payload', 'event', 'object', 'resource']
 
-const KIND_RULES: readonly KindRule[] = [
-  {
-    kind: 'meeting.completed.beta',
-    pattern: /^meeting\.completed(\.beta)?$/,
-    activities: true,
-    payload: 'meeting',
-  },
-  { kind: 'playbook.generated.beta', pattern: /^playbook\.generated(\.beta)?$/, activities: false },
-  { kind: 'playbook.updated.beta', pattern: /^playbook\.updated(\.beta)?$/, activities: false },
-  {
-    kind: 'meeting.crm_integrations.created.beta',
-    pattern: /^meeting\.crm_integrations\.created(\.beta)?$/,
-    activities: true,
-    payload: 'meeting',
-  },
-  { kind: 'record.activity_link.*', pattern: /^record\.activity_link\../, activities: true },
-]
-const UNKNOWN: KindRule = { kind: 'unknown', pattern: /^/, activities: false }
-
-/** Fields that may hold the kind, at the top or in one of the fields that may hold the payload. */
-const KIND_FIELDS = ['type', 'event', 'event_type', 'event_name', 'name', 'kind', 'topic', 'eventType']
-const PAYLOAD_NAMES = ['data', 'payload', 'event', 'object', 'resource']
-
-type Thing = 'meeting' | 'playbook' | 'activity' | 'company' | 'contact' | 'deal' | 'other'
-
-/** Names of things, singular and plural, as they occur in field names and in values of `…_type`. */
-const THINGS: ReadonlyMap<string, Thing> = new Map<string, Thing>([
-  ['meeting', 'meeting'],
-  ['meetings', 'meeting'],
-  ['playbook', 'playbook'],
-  ['playbooks', 'playbook'],
-  ['activity', 'activity'],
-  ['activities', 'activity'],
-  ['message', 'activity'],
-  ['messages', 'activity'],
-  ['object_change_event', 'activity'],
-  ['company', 'company'],
-  ['companies', 'company'],
-  ['contact', 'contact'],
-  ['contacts', 'contact'],
-  ['deal', 'deal'],
-  ['deals', 'deal'],
-  ...['member', 'user', 'team', 'collection', 'workspace', 'event', 'webhook'].map(
-    name => [name, 'other'] as const,
-  ),
+const ACTIVITY_NAMES = ['activity', 'message', 'object_change_event']
+/** Things that a webhook may name, but that are not read because of it. */
+const IGNORED_NAMES = ['member', 'user', 'team', 'collection', 'workspace', 'event', 'webhook']
+/** Names that count as field names, in singular and plural. Other names count only as values of a type field. */
+const KNOWN_NAMES = new Set([
+  ...['meeting', 'playbook', 'company', 'contact', 'deal'],
+  ...ACTIVITY_NAMES,
+  ...IGNORED_NAMES,
 ])
-
-/** `meeting_id`, `meeting_ids` and so on. A map, since a pattern would scan names that may be as long as the body. */
-const ID_FIELDS: ReadonlyMap<string, Thing> = new Map(
-  [...THINGS].flatMap(([name, thing]) => [`${name}_id`, `${name}_ids`].map(field => [field, thing] as const)),
-)
-
-/**
- * Pairs of an id field and the field with its type. `record_id` with `record_object_type` is not one of them: it is an
- * id of the CRM behind the product, and the API cannot look it up.
- */
-const PAIRS = [
-  ['object_id', 'object_type'],
-  ['context_id', 'context_type'],
-  ['source_id', 'source_type'],
-  ['record_id', 'record_type'],
-  ['record_id', 'object'],
-  ['id', 'object'],
-] as const
 
 const MAX_IDS = 100
 const MAX_NODES = 5_000
 const MAX_DEPTH = 10
 const ID = /^[\x21-\x7e]{1,200}$/
-const OBJECT = /^[a-z][a-z0-9_-]{0,99}$/
+const NAME = /^[a-z][a-z0-9_-]{0,99}$/
 
 /** Never throws, whatever the JSON is. Walks breadth-first, so that ids near the top win when there are too many. */
 export function readNudge(body: unknown): Nudge {
-  const rule = findRule(body)
-  const found = createFindings(rule.activities)
+  const kind = kindOf(body)
+  const found = new Map<string, Thing>()
   const nodes: Node[] = [{ value: body, name: '', depth: 0 }]
-  for (let at = 0; at < nodes.length && !found.isFull(); at += 1) {
-    const node = nodes[at]
-    if (node !== undefined) visitNode(node, rule, nodes, found)
+  for (const node of nodes) {
+    for (const thing of thingsIn(node, kind)) {
+      if (found.size < MAX_IDS) found.set(`${thing.object} ${thing.id}`, thing)
+    }
+    const children = node.depth + 1 < MAX_DEPTH ? fieldsOf(node) : []
+    for (const [name, value] of children.slice(0, MAX_NODES - nodes.length)) {
+      nodes.push({ value, name, depth: node.depth + 1 })
+    }
   }
-  return { kind: rule.kind, ...found.all() }
+  const things = [...found.values()]
+  const idsOf = (name: string) => things.flatMap(({ object, id }) => (object === name ? [id] : []))
+  return {
+    kind,
+    meetings: idsOf('meeting'),
+    playbooks: idsOf('playbook'),
+    records: things.filter(({ object }) => !['meeting', 'playbook', ...ACTIVITY_NAMES].includes(object)),
+    activities: /^(meeting|record)\./.test(kind) || ACTIVITY_NAMES.some(name => idsOf(name).length > 0),
+  }
 }
 
-function findRule(body: unknown): KindRule {
-  const places = [body, ...PAYLOAD_NAMES.map(name => fieldOf(body, name))]
-  const names = places.flatMap(place => KIND_FIELDS.map(name => fieldOf(place, name)))
-  const matching = (name: unknown) =>
-    KIND_RULES.find(({ pattern }) => typeof name === 'string' && pattern.test(name))
-  return names.map(matching).find(rule => rule !== undefined) ?? UNKNOWN
+/** Any field at the top, or of the payload, may hold the kind. */
+function kindOf(body: unknown): NudgeKind {
+  const top = entriesOf(body)
+  const payloads = top.flatMap(([name, value]) => (PAYLOAD_FIELDS.includes(name) ? entriesOf(value) : []))
+  for (const [, value] of [...top, ...payloads]) {
+    if (typeof value !== 'string') continue
+    if (value.startsWith('record.activity_link.')) return 'record.activity_link.*'
+    // The API may drop the suffix.
+    const kind = NUDGE_KINDS.find(known => known === value || known === `${value}.beta`)
+    if (kind !== undefined) return kind
+  }
+  return 'unknown'
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const fieldOf = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined)
+interface Thing {
+  /** `meeting`, or the name of another thing in the singular and lower case. */
+  object: string
+  id: string
+}
 
 interface Node {
   value: unknown
@@ -139,87 +99,47 @@ interface Node {
   depth: number
 }
 
-/** Collects the ids of one node and appends its children to `nodes`, up to the limits. */
-function visitNode({ value, name, depth }: Node, rule: KindRule, nodes: Node[], found: Findings): void {
-  const add = (child: unknown, childName: string) => {
-    if (depth < MAX_DEPTH && nodes.length < MAX_NODES)
-      nodes.push({ value: child, name: childName, depth: depth + 1 })
-  }
-  if (typeof value === 'string') {
-    const thing = ID_FIELDS.get(name)
-    if (thing !== undefined) found.add(thing, value)
-  } else if (Array.isArray(value)) {
-    for (const item of value.slice(0, MAX_NODES)) add(item, name)
-  } else if (isObject(value)) {
-    const fields = Object.entries(value).map(([key, child]) => [snakeCase(key), child] as const)
-    for (const [key, child] of fields) add(child, key)
-    visitFields(new Map(fields), { name, isTop: depth === 0 }, rule, found)
-  }
-}
+const entriesOf = (value: unknown): [name: string, value: unknown][] =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
 
-/** Collects the ids whose type is given by another field, or by the name of the field that holds the object. */
-function visitFields(
-  fields: ReadonlyMap<string, unknown>,
-  { name, isTop }: { name: string; isTop: boolean },
-  rule: KindRule,
-  found: Findings,
-): void {
-  for (const [idField, typeField] of PAIRS) {
-    const type = fields.get(typeField)
-    // An `id` at the top is the id of the webhook itself.
-    if (typeof type === 'string' && !(isTop && idField === 'id')) found.addTyped(type, fields.get(idField))
-  }
-  const thing = THINGS.get(name) ?? (PAYLOAD_NAMES.includes(name) ? rule.payload : undefined)
-  if (thing !== undefined) found.add(thing, fields.get('id'))
+function fieldsOf({ value, name }: Node): [name: string, value: unknown][] {
+  if (Array.isArray(value)) return value.map(item => [name, item])
+  return entriesOf(value).map(([field, inner]) => [snakeCase(field), inner])
 }
 
 /** `meetingId` becomes `meeting_id`. */
 const snakeCase = (name: string): string =>
   name.replace(/[a-z0-9][A-Z]/g, ([before, capital]) => `${before}_${capital}`).toLowerCase()
 
-interface Findings {
-  add(thing: Thing, id: unknown): void
-  addTyped(type: string, id: unknown): void
-  isFull(): boolean
-  all(): Omit<Nudge, 'kind'>
+/**
+ * The things in an object's own fields. What an id identifies is in the name of its field (`meeting_id`), in a type
+ * field next to it (`context_type`), or in the name of the field that holds the object (`"meeting": {"id": …}`).
+ * `record_id` with `record_object_type` does not count: the API cannot look up an id of the CRM behind the product.
+ */
+function thingsIn(node: Node, kind: NudgeKind): Thing[] {
+  const fields = new Map(Array.isArray(node.value) ? [] : fieldsOf(node))
+  const named = [...fields].flatMap(([field, ids]) => {
+    const [, name] = /^(.*)_ids?$/.exec(field) ?? []
+    if (name === undefined) return []
+    const type = fields.get(`${name}_type`) ?? (name === 'record' ? fields.get('object') : undefined)
+    return thingsOf(knownName(name) ?? type, ids)
+  })
+  // An `id` at the top is the id of the webhook itself.
+  if (node.depth === 0) return named
+  const payload = PAYLOAD_FIELDS.includes(node.name) && kind.startsWith('meeting.') ? 'meeting' : undefined
+  const types = [fields.get('object'), knownName(node.name) ?? payload]
+  return [...named, ...types.flatMap(type => thingsOf(type, fields.get('id')))]
 }
 
-function createFindings(initialActivities: boolean): Findings {
-  const meetings = new Set<string>()
-  const playbooks = new Set<string>()
-  const records = new Map<string, { object: string; id: string }>()
-  let activities = initialActivities
-  const full = () => meetings.size + playbooks.size + records.size >= MAX_IDS
-  const addRecord = (object: string, id: string) => records.set(`${object} ${id}`, { object, id })
-  const adders: Readonly<Record<Thing, (id: string) => unknown>> = {
-    meeting: id => meetings.add(id),
-    playbook: id => playbooks.add(id),
-    activity: () => {
-      activities = true
-    },
-    company: id => addRecord('company', id),
-    contact: id => addRecord('contact', id),
-    deal: id => addRecord('deal', id),
-    other: () => undefined,
-  }
-  const isId = (id: unknown): id is string => typeof id === 'string' && ID.test(id) && !full()
-  return {
-    add: (thing, id) => {
-      if (isId(id)) adders[thing](id)
-    },
-    addTyped: (type, id) => {
-      const object = type.toLowerCase()
-      const thing = THINGS.get(object)
-      if (!isId(id)) return
-      if (thing !== undefined) adders[thing](id)
-      else if (OBJECT.test(object)) addRecord(object, id)
-    },
-    isFull: full,
-    all: () => ({
-      meetings: [...meetings],
-      playbooks: [...playbooks],
-      records: [...records.values()],
-      activities,
-    }),
-  }
+/** @param ids an id or a list of ids */
+function thingsOf(type: unknown, ids: unknown): Thing[] {
+  if (typeof type !== 'string') return []
+  const object = knownName(type.toLowerCase()) ?? type.toLowerCase()
+  if (!NAME.test(object) || IGNORED_NAMES.includes(object)) return []
+  return [ids].flat().flatMap(id => (typeof id === 'string' && ID.test(id) ? [{ object, id }] : []))
+}
+
+function knownName(name: string): string | undefined {
+  const singulars = [name, name.replace(/s$/, ''), name.replace(/ies$/, 'y')]
+  return singulars.find(singular => KNOWN_NAMES.has(singular))
 }

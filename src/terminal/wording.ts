@@ -1,9 +1,7 @@
-import { singleLine } from '../safe-text.ts'
-
 /** Counts, rates and durations as text for people. Sizes are in `size-text.ts`. Pure. */
 
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts'
-import { safeText } from '../safe-text.ts'
+import { safeText, singleLine } from '../safe-text.ts'
 import { wholeNumber } from '../whole-number.ts'
 
 /** `1 row`, `1,200 rows`. */

@@ -284,7 +284,7 @@ describe('the check of the file', () => {
     })
     const found = createMaintenance(
       db,
-      sql => db.prepare<unknown[]>(sql),
+      sql => db.prepare(sql),
       async () => undefined,
     ).checkIntegrity()
     expect(found.length).toBeGreaterThan(0)

@@ -18,8 +18,9 @@ import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { removePartials } from '../../src/store/file/partial.ts'
 import { completeAsOf, makeSnapshot, type SnapshotOptions } from '../../src/store/snapshot/snapshot.ts'
-import { modeFor, moveIntoPlace, removeAbandoned } from '../../src/store/snapshot/target.ts'
+import { modeFor, moveIntoPlace } from '../../src/store/snapshot/target.ts'
 import { readStatus } from '../../src/store/status/status.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { until } from '../support/until.ts'
@@ -418,7 +419,7 @@ test('a folder that may not be listed or fsynced does not fail a snapshot', asyn
   for (const own of [part, folder]) giveToNobody(own)
   chmodSync(folder, 0o300)
   await asNobody(async () => {
-    await removeAbandoned(file, () => true, Date.now() + 7_200_000)
+    await removePartials({ of: file, isAlike: () => true, now: Date.now() + 7_200_000 })
     await moveIntoPlace(part, file, { database: path, mode: 0o600 })
   })
   chmodSync(folder, 0o700)

@@ -76,13 +76,13 @@ export function createCrmTableFilling(deps: CrmTableFillingDeps): CrmTableFillin
 
 /** Fills a table, continuing after the last id in it. Returns whether it is complete. */
 function createFiller({ prepare, clock, db, rows }: CrmTableFillingDeps) {
-  const someRecords = prepare(
+  const someRecords = prepare<CrmRow>(
     `SELECT id, fields, created_at AS createdAt, updated_at AS updatedAt, _deleted_at AS deletedAt
      FROM crm_records WHERE object = ? AND id > ? ORDER BY id LIMIT ${READ_RECORDS}`,
   )
   return (object: string, table: TypedTable, until: number): boolean => {
     for (let after = lastId(db, table.table); ; ) {
-      const records = someRecords.all(object, after) as CrmRow[]
+      const records = someRecords.all(object, after)
       for (const record of records) {
         rows.put(table, record)
         after = record.id

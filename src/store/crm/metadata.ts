@@ -92,13 +92,13 @@ interface CrmFieldRow {
 
 /** Reads the fields of an object in the order of the metadata. */
 function createFieldReader(prepare: Prepare): (object: string) => (CrmField & Pick<CrmFieldRow, 'column'>)[] {
-  const read = prepare(
+  const read = prepare<CrmFieldRow>(
     `SELECT name, label, type, is_active IS NOT 0 AS isActive, relation_type = 'MANY_TO_ONE' AS isRelation,
        relation_target_object AS targetObject, relation_target_resource AS targetResource, column_name AS column
      FROM crm_fields WHERE object = ? ORDER BY position, name`,
   )
   return object =>
-    (read.all(object) as CrmFieldRow[]).map(({ targetObject, targetResource, ...field }) => ({
+    read.all(object).map(({ targetObject, targetResource, ...field }) => ({
       ...field,
       isActive: field.isActive === 1,
       isRelation: field.isRelation === 1,

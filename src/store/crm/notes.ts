@@ -72,9 +72,11 @@ export function createCrmNotes(db: Sqlite, prepare: Prepare): CrmNotes {
   const any = prepare(
     'SELECT EXISTS (SELECT 1 FROM noted_crm_records) OR EXISTS (SELECT 1 FROM noted_crm_objects)',
   ).pluck()
-  const objects = prepare('SELECT name FROM noted_crm_objects ORDER BY name').pluck()
-  const recordObjects = prepare('SELECT DISTINCT object FROM noted_crm_records ORDER BY object').pluck()
-  const records = prepare(
+  const objects = prepare<string>('SELECT name FROM noted_crm_objects ORDER BY name').pluck()
+  const recordObjects = prepare<string>(
+    'SELECT DISTINCT object FROM noted_crm_records ORDER BY object',
+  ).pluck()
+  const records = prepare<NotedRow>(
     `SELECT n.id, n.id <= @upTo AS reached, n.whole, r._id IS NULL AS gone, iif(n.whole, r.fields, NULL) AS fields,
        r.created_at AS createdAt, r.updated_at AS updatedAt, r._deleted_at AS deletedAt
      FROM noted_crm_records n LEFT JOIN crm_records r ON r.object = n.object AND r.id = n.id
@@ -83,10 +85,10 @@ export function createCrmNotes(db: Sqlite, prepare: Prepare): CrmNotes {
   const clearing = ['noted_crm_records', 'noted_crm_objects'].map(table => prepare(`DELETE FROM ${table}`))
   return {
     hasAny: () => any.get() === 1,
-    objects: () => objects.all() as string[],
-    recordObjects: () => recordObjects.all() as string[],
+    objects: () => objects.all(),
+    recordObjects: () => recordObjects.all(),
     records: (object, upTo) =>
-      (records.all({ object, upTo }) as NotedRow[]).map(row => ({
+      records.all({ object, upTo }).map(row => ({
         ...row,
         reached: row.reached === 1,
         whole: row.whole === 1,

@@ -14,10 +14,10 @@ export type RelationsOf = (declared: ChangesRead['relations'], object: string) =
 
 export function createRelations(prepare: Prepare): RelationsOf {
   return ({ table, where, name, targetObject, targetResource, ...columns }, object) => {
-    const fields = prepare(
+    const fields = prepare<RelationField>(
       `SELECT ${quote(name)} AS name, ${quote(targetObject)} AS targetObject, ${quote(targetResource)} AS targetResource
        FROM ${quote(table)} WHERE ${quote(columns.object)} = ? AND ${where}`,
     )
-    return fields.all(object) as RelationField[]
+    return fields.all(object)
   }
 }

@@ -1,6 +1,7 @@
 import { errorCode } from '../../error-code.ts'
 import type { Sqlite } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { onlyRow } from '../database/statements.ts'
 import type { View } from '../views/replace.ts'
 import {
   type CrmColumn,
@@ -18,7 +19,7 @@ import { nameOfTarget } from './names.ts'
 
 /** Names that a new table or index must not have. */
 export function namesInUse(db: Sqlite): Names {
-  return createNames(db.prepare('SELECT name FROM sqlite_master').pluck().all() as string[])
+  return createNames(db.prepare<unknown[], string>('SELECT name FROM sqlite_master').pluck().all())
 }
 
 /** A name that is free for a table and its views: the wanted one, else with a number appended. */
@@ -72,10 +73,8 @@ export function renameTable(db: Sqlite, from: string, to: string): void {
 
 /** The greatest id in a table; '' where there is none. */
 export function lastId(db: Sqlite, table: string): string {
-  return db
-    .prepare(`SELECT coalesce(max("id"), '') FROM ${quote(table)}`)
-    .pluck()
-    .get() as string
+  const sql = `SELECT coalesce(max("id"), '') FROM ${quote(table)}`
+  return onlyRow(db.prepare<unknown[], string>(sql).pluck())
 }
 
 /** Drops a table. When foreign keys of other people's tables prevent that, the table stays and is theirs. */

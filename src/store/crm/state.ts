@@ -35,7 +35,7 @@ const COUNT = 'crm_tables'
 
 export function createCrmTableStates(prepare: Prepare): CrmTableStates {
   const meta = createMeta(prepare)
-  const read = prepare('SELECT key, value FROM sync_meta WHERE key >= ? AND key < ?').raw()
+  const read = prepare<[string, string]>('SELECT key, value FROM sync_meta WHERE key >= ? AND key < ?').raw()
   let known = new Map<string, CrmTableState>()
   let knownAt: string | undefined
 
@@ -43,7 +43,7 @@ export function createCrmTableStates(prepare: Prepare): CrmTableStates {
   const reload = () => {
     const at = storedCount()
     if (at === knownAt) return
-    const rows = read.all(PREFIX, `${PREFIX.trimEnd()}!`) as [string, string][]
+    const rows = read.all(PREFIX, `${PREFIX.trimEnd()}!`)
     known = new Map(
       rows.map(([key, value]) => [key.slice(PREFIX.length), JSON.parse(value) as CrmTableState]),
     )

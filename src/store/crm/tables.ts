@@ -80,7 +80,7 @@ function createSteps({ db, prepare, clock }: Omit<CrmTablesDeps, 'transaction'>)
   const rows = createCrmTableRows({ db, states, notes })
   const metadata = createCrmTableMetadata({ db, prepare, states })
   const filling = createCrmTableFilling({ db, prepare, clock, states, rows })
-  const objects = prepare('SELECT name FROM crm_objects ORDER BY name').pluck()
+  const objects = prepare<string>('SELECT name FROM crm_objects ORDER BY name').pluck()
 
   const attempt = (object: string, work: () => void) => {
     try {
@@ -108,7 +108,7 @@ function createSteps({ db, prepare, clock }: Omit<CrmTablesDeps, 'transaction'>)
     begin: () =>
       db
         .transaction(() => {
-          followMetadata(objects.all() as string[])
+          followMetadata(objects.all())
           replaceViews(db, dealViews(db))
           notes.clear()
         })

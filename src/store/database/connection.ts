@@ -1,7 +1,10 @@
 import type Database from 'better-sqlite3'
 
 export type Sqlite = Database.Database
-export type Statement = Database.Statement<unknown[]>
+export type Statement<Row = unknown> = Database.Statement<unknown[], Row>
 
-/** Prepares each SQL text once and caches the statement. SQL texts come from declarations, so the cache is bounded. */
-export type Prepare = (sql: string) => Statement
+/**
+ * Prepares each SQL text once and caches the statement. SQL texts come from declarations, so the cache is bounded.
+ * `Row` is the type of what `get` and `all` return: an object, a list of cells after `raw`, or a value after `pluck`.
+ */
+export type Prepare = <Row = unknown>(sql: string) => Statement<Row>

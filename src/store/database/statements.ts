@@ -2,11 +2,16 @@ import type { Prepare, Sqlite, Statement } from './connection.ts'
 
 export function statementCache(db: Sqlite): Prepare {
   const statements = new Map<string, Statement>()
-  return sql => {
-    const known = statements.get(sql)
-    if (known) return known
-    const statement = db.prepare<unknown[]>(sql)
+  return <Row>(sql: string) => {
+    const statement = statements.get(sql) ?? db.prepare<unknown[]>(sql)
     statements.set(sql, statement)
-    return statement
+    return statement as Statement<Row>
   }
+}
+
+/** The row of a query that always has one, such as a count. */
+export function onlyRow<Row>(statement: Pick<Statement<Row>, 'get'>, ...parameters: unknown[]): Row {
+  const row = statement.get(...parameters)
+  if (row === undefined) throw new TypeError('The query returned no row')
+  return row
 }

@@ -17,8 +17,8 @@ export function hasColumn(db: Sqlite, table: string, column: string): boolean {
 
 /** The names of all tables, without views. */
 export function tableNames(db: Sqlite): ReadonlySet<string> {
-  const names = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all()
-  return new Set(names as string[])
+  const names = db.prepare<unknown[], string>("SELECT name FROM sqlite_master WHERE type = 'table'")
+  return new Set(names.pluck().all())
 }
 
 function hasObject(db: Sqlite, type: 'table' | 'view', name: string): boolean {

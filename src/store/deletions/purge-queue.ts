@@ -43,9 +43,11 @@ export function createPurgeQueue(prepare: Prepare): PurgeQueue {
     },
     updateMerged({ into }, keys) {
       const [key = ''] = tableNamed(into).key
-      const deletedAt = prepare(`SELECT _deleted_at FROM ${quote(into)} WHERE ${quote(key)} = ?`).pluck()
+      const deletedAt = prepare<string | null>(
+        `SELECT _deleted_at FROM ${quote(into)} WHERE ${quote(key)} = ?`,
+      ).pluck()
       for (const value of keys) {
-        const at = deletedAt.get(value) as string | null | undefined
+        const at = deletedAt.get(value)
         if (at) noteAt(into, ['', value], at)
         else forget.run(into, '', value)
       }

@@ -1,3 +1,5 @@
+import type { RowOf } from '../../catalog/bookkeeping/table.ts'
+import type { PURGE_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { CATALOG, descendants, TABLES, tableNamed } from '../../catalog/catalog.ts'
 import type { Feed, Resource, Table } from '../../catalog/resource.ts'
 import type { Prepare, Sqlite } from '../database/connection.ts'
@@ -55,11 +57,7 @@ export interface Cleaned {
   logCleared: boolean
 }
 
-interface Noted {
-  table_name: string
-  scope: string
-  key: string
-}
+type Noted = Pick<RowOf<typeof PURGE_TABLE>, 'table_name' | 'scope' | 'key'>
 
 export interface PurgerDeps {
   db: Sqlite
@@ -73,7 +71,7 @@ export interface PurgerDeps {
 }
 
 export function createPurger({ db, prepare, state, transaction, work, rebuildOnDisk }: PurgerDeps): Purger {
-  const noted = prepare(
+  const noted = prepare<Noted>(
     `SELECT table_name, scope, key FROM sync_erasures WHERE withdrawn_at < ? ORDER BY withdrawn_at LIMIT ?`,
   )
   const forget = prepare('DELETE FROM sync_erasures WHERE table_name = ? AND scope = ? AND key = ?')
@@ -111,7 +109,7 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
 
   return {
     purge({ before, limit, now }) {
-      const done = purgeBatch(noted.all(before, limit + 1) as Noted[], limit)
+      const done = purgeBatch(noted.all(before, limit + 1), limit)
       if (done.purged > 0) notePurged(now)
       return done
     },

@@ -45,21 +45,21 @@ export function createSeen(prepare: Prepare): Seen {
     forget: (feed, scope, atMost) => forget.run({ feed, scope, atMost }).changes === atMost,
     rangeEnd({ table, scope }, after, size) {
       const { name, key, inScope } = keysOf(tableNamed(table))
-      const end = prepare(
+      const end = prepare<string>(
         `SELECT ${key} FROM ${name} WHERE ${inScope} AND ${key} > @after ORDER BY ${key} LIMIT 1 OFFSET @rest`,
       )
-      return end.pluck().get({ scope, after, rest: size - 1 }) as string | undefined
+      return end.pluck().get({ scope, after, rest: size - 1 })
     },
     unseen(feed, { table, scope }, range) {
       const { name, key, inScope, isLive } = keysOf(tableNamed(table))
       // An index has the keys in the order of `sync_seen`; whether a row is live is checked for unseen keys only.
-      const unseen = prepare(
+      const unseen = prepare<string>(
         `WITH unseen AS MATERIALIZED (
            SELECT ${key} AS key FROM ${name} t WHERE ${inScope} AND ${inRange(key, range)}
              AND NOT EXISTS (SELECT 1 FROM sync_seen s WHERE s.feed = @feed AND s.scope = @scope AND s.key = t.${key}))
          SELECT u.key FROM unseen u JOIN ${name} ON ${key} = u.key WHERE ${inScope} AND ${isLive}`,
       )
-      return unseen.pluck().all({ feed, scope, ...range }) as string[]
+      return unseen.pluck().all({ feed, scope, ...range })
     },
   }
 }

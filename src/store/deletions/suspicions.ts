@@ -1,5 +1,8 @@
+import type { RowOf } from '../../catalog/bookkeeping/table.ts'
+import type { SUSPICION_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { onlyRow } from '../database/statements.ts'
 
 /** One row of a table. `scope` holds all key columns but the last, joined by NUL; '' where the key is one column. */
 export interface RowKey {
@@ -9,7 +12,9 @@ export interface RowKey {
 }
 
 /** What a denial says: the row is no longer published; it exists but may not be read; its list of parts is empty. */
-export type Denial = 'absent' | 'withheld' | 'empty'
+export type Denial = SuspicionRow['means']
+
+type SuspicionRow = RowOf<typeof SUSPICION_TABLE>
 
 export interface Suspicion {
   /** Time of the first denial. */
@@ -51,7 +56,9 @@ export function columnsOfRow({ scope, key }: Pick<RowKey, 'scope' | 'key'>): str
 
 export function createSuspicions(prepare: Prepare): Suspicions {
   const where = 'table_name = ? AND scope = ? AND key = ?'
-  const find = prepare(`SELECT missing_since AS since, means, confirmed FROM sync_absences WHERE ${where}`)
+  const find = prepare<Pick<Suspicion, 'since'> & Pick<SuspicionRow, 'means' | 'confirmed'>>(
+    `SELECT missing_since AS since, means, confirmed FROM sync_absences WHERE ${where}`,
+  )
   const note = prepare(
     `INSERT INTO sync_absences (table_name, scope, key, missing_since, means) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET missing_since = excluded.missing_since, means = excluded.means, confirmed = 0`,
@@ -60,14 +67,14 @@ export function createSuspicions(prepare: Prepare): Suspicions {
   const end = prepare(`DELETE FROM sync_absences WHERE ${where}`)
   const endAll = prepare('DELETE FROM sync_absences WHERE table_name = ?')
   const any = prepare('SELECT 1 FROM sync_absences WHERE table_name = ? LIMIT 1').pluck()
-  const confirmed = prepare(
+  const confirmed = prepare<Pick<SuspicionRow, 'scope' | 'key' | 'means'>>(
     'SELECT scope, key, means FROM sync_absences WHERE table_name = ? AND confirmed = 1',
   )
   const undecided = `FROM sync_absences
     WHERE table_name = @table AND (@scope IS NULL OR scope = @scope) AND confirmed = 0 AND missing_since >= @since`
-  const count = prepare(`SELECT count(*) ${undecided}`).pluck()
-  const earliest = prepare(`SELECT min(missing_since) ${undecided}`).pluck()
-  const latest = prepare(
+  const count = prepare<number>(`SELECT count(*) ${undecided}`).pluck()
+  const earliest = prepare<string | null>(`SELECT min(missing_since) ${undecided}`).pluck()
+  const latest = prepare<string | null>(
     'SELECT max(missing_since) FROM sync_absences WHERE table_name = ? AND confirmed = 0',
   ).pluck()
   const live = new Map<string, string>()
@@ -85,9 +92,7 @@ export function createSuspicions(prepare: Prepare): Suspicions {
 
   return {
     find({ table, scope, key }) {
-      const row = find.get(table, scope, key) as
-        | (Omit<Suspicion, 'confirmed'> & { confirmed: number })
-        | undefined
+      const row = find.get(table, scope, key)
       return row && { ...row, confirmed: row.confirmed === 1 }
     },
     note({ table, scope, key }, { since, means }) {
@@ -101,11 +106,11 @@ export function createSuspicions(prepare: Prepare): Suspicions {
       endAll.run(table)
     },
     hasAny: table => any.get(table) === 1,
-    confirmedRows: table => confirmed.all(table) as ReturnType<Suspicions['confirmedRows']>,
-    countUndecided: (table, since) => count.get({ table, since, scope: null }) as number,
+    confirmedRows: table => confirmed.all(table),
+    countUndecided: (table, since) => onlyRow(count, { table, since, scope: null }),
     earliestUndecided: (table, since, scope) =>
-      (earliest.get({ table, since, scope: scope ?? null }) as string | null) ?? undefined,
-    latestUndecided: table => (latest.get(table) as string | null) ?? undefined,
-    liveRows: (table, atMost) => prepare(liveSql(table)).pluck().get(atMost) as number,
+      earliest.get({ table, since, scope: scope ?? null }) ?? undefined,
+    latestUndecided: table => latest.get(table) ?? undefined,
+    liveRows: (table, atMost) => onlyRow(prepare<number>(liveSql(table)).pluck(), atMost),
   }
 }

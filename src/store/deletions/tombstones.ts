@@ -2,6 +2,7 @@ import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
 import type { Cascade, Derivation, Table } from '../../catalog/resource.ts'
 import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { onlyRow } from '../database/statements.ts'
 import type { Freshness } from '../rows/freshness.ts'
 import type { Group, MessageMerge } from '../rows/message-merge.ts'
 import type { PurgeQueue } from './purge-queue.ts'
@@ -45,7 +46,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
       purgeQueue.note(name, key, now)
       freshness.close(name, key.join('\u0000'))
       forgetFirstRead(name, key)
-      const row = prepare(`SELECT * FROM ${quote(name)} WHERE ${where}`).get(...key) as TombstoneRow
+      const row = onlyRow(prepare<TombstoneRow>(`SELECT * FROM ${quote(name)} WHERE ${where}`), ...key)
       for (const cascade of table.cascades) apply(cascade, row, now)
       if (merged) groups.push({ key: String(row[merged.groupBy]), isReplaced: true })
     }
@@ -76,13 +77,13 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
          _changed_at = iif(access = 'open', @now, _changed_at), _deleted_at = NULL
        WHERE access IS NOT 'withheld' OR _deleted_at IS NOT NULL`,
     )
-    const find = prepare(`SELECT * FROM ${quote(name)} WHERE id = ?`)
+    const find = prepare<TombstoneRow>(`SELECT * FROM ${quote(name)} WHERE id = ?`)
     let count = 0
     for (const [key = ''] of keys) {
       if (mark.run({ key, now }).changes === 0) continue
       count += 1
       purgeQueue.note(name, [key], now)
-      for (const cascade of table.cascades) apply(cascade, find.get(key) as TombstoneRow, now)
+      for (const cascade of table.cascades) apply(cascade, onlyRow(find, key), now)
     }
     return count
   }
@@ -100,8 +101,8 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
     const values = columns.map(([, mine]) => row[mine])
     const key = tableNamed(cascade.table).key.map(quote).join(', ')
     const isLive = cascade.effect === 'tombstone' ? ' AND _deleted_at IS NULL' : ''
-    const gone = prepare(`SELECT ${key} FROM ${quote(cascade.table)} WHERE ${where}${isLive}`).raw()
-    tombstone(cascade.table, gone.all(...values) as string[][], now)
+    const gone = prepare<string[]>(`SELECT ${key} FROM ${quote(cascade.table)} WHERE ${where}${isLive}`).raw()
+    tombstone(cascade.table, gone.all(...values), now)
   }
 
   return { tombstone, withhold }

@@ -1,4 +1,5 @@
 import { statfsSync, statSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
 import type { Sqlite } from '../database/connection.ts'
 
 /** Sizes of databases and free space, in bytes. Child processes load this file, so it imports little. */
@@ -28,7 +29,9 @@ function pragmaNumber(db: Sqlite, name: string): number {
 }
 
 /** Free bytes for this user, as statfs(2) reports them. */
-export function freeOnDisk(folder: string): number {
-  const { bavail, bsize } = statfsSync(folder)
-  return bavail * bsize
-}
+export const freeOnDisk = (folder: string): number => freeBytesIn(statfsSync(folder))
+
+/** The same, for a disk that may be slow or not answer. */
+export const freeOnSlowDisk = async (folder: string): Promise<number> => freeBytesIn(await statfs(folder))
+
+const freeBytesIn = ({ bavail, bsize }: { bavail: number; bsize: number }) => bavail * bsize

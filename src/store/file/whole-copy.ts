@@ -1,4 +1,5 @@
-import { closeSync, fsyncSync, openSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, renameSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Sqlite } from '../database/connection.ts'
 
 /** Copies a database: before an upgrade, and for snapshots. Child processes load this file, so it imports little. */
@@ -12,6 +13,12 @@ export function writeWholeCopy(db: Sqlite, part: string): void {
   closeSync(openSync(part, 'wx', 0o600))
   db.prepare('VACUUM INTO ?').run(part)
   fsyncPath(part)
+}
+
+/** Renames a file within its folder. */
+export function renameDurably(from: string, to: string): void {
+  renameSync(from, to)
+  fsyncPath(dirname(to))
 }
 
 /** Flushes a file, or the directory entries of a folder, to the disk. */

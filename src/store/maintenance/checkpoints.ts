@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Sqlite } from '../database/connection.ts'
+import { onlyRow } from '../database/statements.ts'
 import { type CheckpointWorkerData, FILE_WORK, type FileWork, ORDER_STATE } from './checkpoint-order.ts'
 
 /**
@@ -44,7 +45,7 @@ export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): 
   const { pages = PAGES, program = PROGRAM } = options
   // SQLite would otherwise run checkpoints inside commits, on the event loop.
   db.pragma('wal_autocheckpoint = 0')
-  const walState = db.prepare('PRAGMA wal_checkpoint(NOOP)')
+  const walState = db.prepare<unknown[], { log: number; checkpointed: number }>('PRAGMA wal_checkpoint(NOOP)')
   const thread = createThread(db.name, program)
   let dueAt = pages
   let scheduled: ScheduledWork[] = []
@@ -52,7 +53,7 @@ export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): 
   /** Pages of the WAL that are not in the database yet. 0 when SQLite cannot say; the next commit asks again. */
   const pendingPages = (): number => {
     try {
-      const { log, checkpointed } = walState.get() as { log: number; checkpointed: number }
+      const { log, checkpointed } = onlyRow(walState)
       return log - checkpointed
     } catch {
       return 0

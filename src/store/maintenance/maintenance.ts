@@ -146,7 +146,7 @@ interface RunRow {
 
 /** Reads the runs in the order of their ids: a batch costs the same however many runs there are, and needs no index. */
 function createRunPruner(prepare: Prepare): PruneBatch {
-  const next = prepare(
+  const next = prepare<RunRow>(
     `SELECT id, resource || ' ' || lane AS feed, ended_at AS endedAt,
        outcome = 'complete' AND rows_changed = 0 AND rows_deleted = 0 AND error IS NULL AS quiet
      FROM sync_runs WHERE id > ? ORDER BY id LIMIT ?`,
@@ -156,7 +156,7 @@ function createRunPruner(prepare: Prepare): PruneBatch {
   /** By resource and lane: the id of the last quiet run seen. It is deleted when a later run of them is seen. */
   const latestQuiet = new Map<string, number>()
   return ({ runsBefore, quietBefore, limit }) => {
-    const runs = next.all(lastId, limit) as RunRow[]
+    const runs = next.all(lastId, limit)
     for (const { id, feed, endedAt, quiet } of runs) {
       const earlier = latestQuiet.get(feed)
       if (earlier !== undefined) remove.run(earlier)
@@ -173,11 +173,13 @@ function createRunPruner(prepare: Prepare): PruneBatch {
 
 /** Reads the rejects in batches as well: an item may be large, so examining all of them at once could take long. */
 function createRejectPruner(prepare: Prepare): PruneBatch {
-  const next = prepare('SELECT id, resolved_at AS at FROM sync_rejects WHERE id > ? ORDER BY id LIMIT ?')
+  const next = prepare<{ id: number; at: string | null }>(
+    'SELECT id, resolved_at AS at FROM sync_rejects WHERE id > ? ORDER BY id LIMIT ?',
+  )
   const remove = prepare('DELETE FROM sync_rejects WHERE id = ?')
   let lastId = 0
   return ({ rejectsBefore, limit, onPurged }) => {
-    const rejects = next.all(lastId, limit) as { id: number; at: string | null }[]
+    const rejects = next.all(lastId, limit)
     const old = rejects.filter(({ at }) => at !== null && at < rejectsBefore)
     for (const { id } of old) remove.run(id)
     if (old.length > 0) onPurged()
@@ -188,7 +190,7 @@ function createRejectPruner(prepare: Prepare): PruneBatch {
 }
 
 function damageFound(db: Sqlite): string[] {
-  const lines = db.prepare(`PRAGMA quick_check(${MAX_FAULTS_SHOWN})`).pluck().all() as string[]
+  const lines = db.prepare<unknown[], string>(`PRAGMA quick_check(${MAX_FAULTS_SHOWN})`).pluck().all()
   return lines.filter(line => line !== 'ok').map(line => `The file is damaged: ${line}.`)
 }
 

@@ -24,14 +24,13 @@ export interface LeftOut extends SchemaObject {
  * @returns a function that creates them again and returns those that failed
  */
 export function dropDependentObjects(db: Sqlite, own: OwnObjects): () => LeftOut[] {
-  const all = (
-    db
-      .prepare(
-        `SELECT type, name, tbl_name AS "table", sql FROM sqlite_master
+  const all = db
+    .prepare<unknown[], SchemaObject>(
+      `SELECT type, name, tbl_name AS "table", sql FROM sqlite_master
          WHERE type IN ('view', 'trigger', 'index') AND sql IS NOT NULL ORDER BY rowid`,
-      )
-      .all() as SchemaObject[]
-  ).filter(({ type, name, table }) => type !== 'index' || (own.tables.has(table) && !own.indices.has(name)))
+    )
+    .all()
+    .filter(({ type, name, table }) => type !== 'index' || (own.tables.has(table) && !own.indices.has(name)))
   const ofType = (type: SchemaObject['type']) => all.filter(object => object.type === type)
   const [views, triggers, indices] = [ofType('view'), ofType('trigger'), ofType('index')]
   // Triggers first: dropping a view drops its triggers, and a second DROP would fail.
@@ -49,9 +48,9 @@ export function dropDependentObjects(db: Sqlite, own: OwnObjects): () => LeftOut
 /** Replaces a view and keeps the triggers that other people created on it. */
 export function replaceView(db: Sqlite, { name, sql }: { name: string; sql: string }): void {
   const triggers = db
-    .prepare("SELECT sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?")
+    .prepare<unknown[], string>("SELECT sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?")
     .pluck()
-    .all(name) as string[]
+    .all(name)
   db.exec(`DROP VIEW IF EXISTS ${quote(name)}`)
   db.exec(sql)
   for (const trigger of triggers) db.exec(trigger)

@@ -26,7 +26,7 @@ export function newestMigration(folder: string = FOLDER): number {
 export function appliedMigrations(db: Sqlite): number[] {
   if (!hasTable(db, '__drizzle_migrations')) return []
   return db
-    .prepare('SELECT created_at FROM __drizzle_migrations ORDER BY created_at')
+    .prepare<unknown[], number>('SELECT created_at FROM __drizzle_migrations ORDER BY created_at')
     .pluck()
-    .all() as number[]
+    .all()
 }

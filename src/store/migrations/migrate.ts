@@ -7,7 +7,7 @@ import { hasTable } from '../database/tables.ts'
 import { queueEarlierDeletions } from '../deletions/purge-queue.ts'
 import { invalidateSearch } from '../search/search.ts'
 import { ensureViews } from '../views/views.ts'
-import { type FreeBytesSync, plannedCopy, removeUnfinishedCopies, writeUpgradeCopy } from './backup.ts'
+import { plannedCopy, removeUnfinishedCopies, writeUpgradeCopy } from './backup.ts'
 import { dropDependentObjects, type LeftOut } from './dependent-objects.ts'
 import { appliedMigrations, FOLDER, type Migration, migrationsIn } from './journal.ts'
 import { type OwnObjects, ownObjectsIn } from './own-objects.ts'
@@ -32,7 +32,8 @@ export interface UpgradeOptions {
   onUpgrade?: (upgrade: Upgrade) => void
   /** Called for each view, trigger or index of other people that could not be created again. */
   onLeftOut?: ((object: LeftOut) => void) | undefined
-  freeBytes?: FreeBytesSync
+  /** Bytes that this process may still write to the disk of a folder. */
+  freeBytes?: (folder: string) => number
 }
 
 /**

@@ -14,9 +14,11 @@ export interface BrokenReferences {
 
 export function brokenReferences(db: Sqlite, own: OwnObjects): BrokenReferences[] {
   const tables = db
-    .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%REFERENCES%' ORDER BY name")
+    .prepare<unknown[], string>(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%REFERENCES%' ORDER BY name",
+    )
     .pluck()
-    .all() as string[]
+    .all()
   return tables.flatMap(table => {
     const isOwn = own.tables.has(table)
     const rows = countBroken(db, table, isOwn)

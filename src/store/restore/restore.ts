@@ -1,17 +1,18 @@
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { sizeText } from '../../size-text.ts'
 import { databaseError } from '../database/faults.ts'
 import { readDatabase } from '../database/open.ts'
 import { type WantedWorkspace, type Workspace, workspaceOf } from '../database/workspace.ts'
+import { partialPath } from '../file/copy-names.ts'
+import { type FreeBytes, requireSpace } from '../file/free-space.ts'
 import { identityOf, isSameFile } from '../file/identity.ts'
 import { isLocked, lockDatabase } from '../file/lock.ts'
 import { resolvedPath } from '../file/names.ts'
-import { contentBytes } from '../file/size.ts'
+import { removePartial, removePartials } from '../file/partial.ts'
+import { contentBytes, freeOnSlowDisk } from '../file/size.ts'
 import { runSnapshotProcess } from '../snapshot/process.ts'
-import { type FreeBytes, freeOnDisk, partialPath, removePartials } from '../snapshot/target.ts'
 import { isWarehouse, STATUS_ROWS, type StatusRow } from '../status/status.ts'
 import { updateNotes } from './notes.ts'
 import { type CurrentDatabase, finishEarlierSwap, takeOutOfUse } from './swap.ts'
@@ -82,12 +83,18 @@ interface CopyFacts {
 }
 
 async function replace(
-  { database, file, mode, clock, pid, signal, freeBytes = freeOnDisk }: RestoreOptions,
+  { database, file, mode, clock, pid, signal, freeBytes = freeOnSlowDisk }: RestoreOptions,
   source: CopyFacts,
   since: string,
 ): Promise<Pick<Restored, 'bytes' | 'keptAs' | 'resources'>> {
-  removePartials(database)
-  await refuseWithoutSpace(database, source.bytes, freeBytes)
+  await removePartials({ of: database })
+  requireSpace(await freeBytes(dirname(database)), {
+    file: database,
+    bytes: source.bytes,
+    message: `No space to restore ${database}`,
+    code: 'no-space-for-restore',
+    advice: '. The database is unchanged.',
+  })
   const current = takeOutOfUse(database, clock.now())
   const part = partialPath(database)
   try {
@@ -100,11 +107,10 @@ async function replace(
     })
     signal.throwIfAborted()
     const keptAs = current.replaceWith(part, mode)
-    return { bytes, keptAs, resources: status as StatusRow[] }
+    return { bytes, keptAs, resources: status }
   } finally {
     current.close()
-    rmSync(part, { force: true })
-    rmSync(`${part}-journal`, { force: true })
+    await removePartial(part)
   }
 }
 
@@ -128,16 +134,6 @@ function inspectSource(file: string, wanted: WantedWorkspace | undefined): CopyF
   } catch (error) {
     throw sourceError(error, file)
   }
-}
-
-async function refuseWithoutSpace(database: string, needed: number, freeBytes: FreeBytes): Promise<void> {
-  const free = await freeBytes(dirname(database))
-  if (free >= needed) return
-  throw new StopError(`No space to restore ${database}`, {
-    code: 'no-space-for-restore',
-    hint: `It needs about ${sizeText(needed)} in ${dirname(database)}: free ${sizeText(needed - free)} more. The database is unchanged.`,
-    exitStatus: EXIT_STATUS.databaseUnavailable,
-  })
 }
 
 /** Settings may name no workspace. The copy must still be of the workspace of the current database. */

@@ -1,23 +1,13 @@
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  linkSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { chmodSync, chownSync, existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs'
 import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { Sqlite } from '../database/connection.ts'
 import { databaseError, isBusy } from '../database/faults.ts'
 import { openDatabase } from '../database/open.ts'
 import { type Workspace, workspaceOf } from '../database/workspace.ts'
+import { asidePath, keptByRestores } from '../file/copy-names.ts'
 import { identityOf, isSameFile } from '../file/identity.ts'
-import { timeStamp } from '../file/names.ts'
-import { fsyncPath } from '../file/whole-copy.ts'
+import { renameDurably } from '../file/whole-copy.ts'
 import { openWritableFile } from '../file/writable.ts'
 import { META, readMeta } from '../sync/meta.ts'
 import { type CarriedNotes, NOTHING_CARRIED } from './notes.ts'
@@ -37,23 +27,7 @@ export interface CurrentDatabase {
   close(): void
 }
 
-/** Such as `parley.db-before-restore-2026-01-31T034700Z`. */
-function asidePath(database: string, now: number): string {
-  const name = `${database}-before-restore-${timeStamp(now)}`
-  return existsSync(name) ? asidePath(database, now + 1000) : name
-}
-
 const COMPANIONS = ['', '-wal', '-shm', '-journal']
-
-const ASIDE = /^-before-restore-\d{4}-\d\d-\d\dT\d{6}Z(-wal|-shm|-journal)?$/
-
-/** Paths of the old databases that earlier restores kept. */
-export function keptByRestores(database: string): string[] {
-  const [folder, name] = [dirname(database), basename(database)]
-  return readdirSync(folder)
-    .filter(one => one.startsWith(name) && ASIDE.test(one.slice(name.length)))
-    .map(one => join(folder, one))
-}
 
 /** Removes the second hard link of the database that a restore left when it was killed between link and rename. */
 export function finishEarlierSwap(database: string): void {
@@ -175,9 +149,4 @@ function copyOwnerAndMode(part: string, database: string): void {
   const own = statSync(part)
   if (own.uid !== uid || own.gid !== gid) chownSync(part, uid, gid)
   chmodSync(part, mode & 0o777)
-}
-
-function renameDurably(part: string, database: string): void {
-  renameSync(part, database)
-  fsyncPath(dirname(database))
 }

@@ -41,14 +41,14 @@ export function createLinks(prepare: Prepare): Links {
         tableNamed(name).key.map(quote)
       const [mine, other] = isFirst ? [firstId, secondId] : [secondId, firstId]
       const objects = isFirst ? [object, otherObject] : [otherObject, object]
-      const select = prepare(
+      const select = prepare<string>(
         `SELECT ${other} FROM ${table} WHERE ${firstObject} = ? AND ${secondObject} = ? AND ${mine} = ?`,
       )
       const insert = prepare(
         `INSERT OR IGNORE INTO ${table} (${firstObject}, ${secondObject}, ${mine}, ${other}) VALUES (?, ?, ?, ?)`,
       )
       return {
-        stored: () => select.pluck().all(...objects, id) as string[],
+        stored: () => select.pluck().all(...objects, id),
         add: otherId => insert.run(...objects, id, otherId).changes,
         row(otherId) {
           const [from, to] = isFirst ? [id, otherId] : [otherId, id]

@@ -67,11 +67,11 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
   const source = quote(derivation.from)
   const target = quote(derivation.into)
   const parts = createPartsMerge(prepare, derivation.parts)
-  const copiesOf = prepare(
+  const copiesOf = prepare<MessageCopy>(
     `SELECT * FROM ${source} WHERE ${derivation.groupBy} = ? AND _deleted_at IS NULL
      ORDER BY ${derivation.time} IS NULL, ${derivation.time}, ${derivation.key}`,
   )
-  const find = prepare(
+  const find = prepare<MergedRow>(
     `SELECT ${columns.join(', ')}, text_state, _text_from, _deleted_at FROM ${target} WHERE header_message_id = ?`,
   )
   const insert = prepare(
@@ -89,7 +89,7 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
   const setDue = prepare(`UPDATE ${source} SET _text_due = ? WHERE _id = ?`)
   const setPending = prepare(`UPDATE ${source} SET text_state = 'pending', _text_due = 1 WHERE _id = ?`)
   const setState = prepare(`UPDATE ${source} SET text_state = ? WHERE _id = ? AND text_state <> ?`)
-  const findCopy = prepare(
+  const findCopy = prepare<Pick<MessageCopy, '_id' | 'text_state'> & { group: string }>(
     `SELECT _id, text_state, ${derivation.groupBy} AS "group" FROM ${source} WHERE ${derivation.key} = ?`,
   )
   // A different text of the same copy is a change. A text of another copy completes the merge and is no change.
@@ -103,9 +103,8 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
     `UPDATE ${source} SET text_state = 'pending', _text_due = 1 WHERE ${derivation.key} = ? AND text_state <> 'pending'`,
   )
 
-  const copies = (key: string) => copiesOf.all(key) as MessageCopy[]
-  const copyWith = (id: string) =>
-    findCopy.get(id) as (Pick<MessageCopy, '_id' | 'text_state'> & { group: string }) | undefined
+  const copies = (key: string) => copiesOf.all(key)
+  const copyWith = (id: string) => findCopy.get(id)
 
   /** Marks the copy that is read next in `_text_due`. */
   const storePlan = (live: readonly MessageCopy[], from: number | null): TextPlan => {
@@ -125,7 +124,7 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
       parts.remove(key)
       return tombstone.run(now, key).changes > 0
     }
-    const stored = find.get(key) as MergedRow | undefined
+    const stored = find.get(key)
     const textFrom = (stored?.['_text_from'] ?? null) as number | null
     const plan = storePlan(live, textFrom)
     const merged = derivation.merge(live)

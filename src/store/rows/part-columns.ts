@@ -19,8 +19,8 @@ export interface PartColumns {
 export function createPartColumns(prepare: Prepare): PartColumns {
   return {
     get({ table, column, id }) {
-      const find = prepare(`SELECT ${quote(column)} FROM ${quote(table)} WHERE id = ?`)
-      return (find.pluck().get(id) ?? null) as string | null
+      const find = prepare<string | null>(`SELECT ${quote(column)} FROM ${quote(table)} WHERE id = ?`)
+      return find.pluck().get(id) ?? null
     },
     replace({ table, column, id }, value, now) {
       const part = quote(column)

@@ -34,10 +34,10 @@ export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['p
      ORDER BY ${position}
      ON CONFLICT DO UPDATE SET ${fill.join(', ')}`,
   )
-  const partsOf = prepare(
+  const partsOf = prepare<Cell[]>(
     `SELECT ${columns.join(', ')} FROM ${quote(from)} WHERE ${ownerKey} = ? ORDER BY ${position}`,
   ).raw()
-  const stored = prepare(`SELECT ${columns.join(', ')} FROM ${quote(into)} WHERE ${ownKey} = ?`).raw()
+  const stored = prepare<Cell[]>(`SELECT ${columns.join(', ')} FROM ${quote(into)} WHERE ${ownKey} = ?`).raw()
   const put = prepare(
     `REPLACE INTO ${quote(into)} (${[ownKey, ...columns].join(', ')}) VALUES (${placeholders(columns.length + 1)})`,
   )
@@ -51,9 +51,9 @@ export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['p
       for (const owner of owners) add.run(key, owner)
     },
     refresh(key, owners) {
-      const parts = owners.flatMap(owner => partsOf.all(owner) as Cell[][])
+      const parts = owners.flatMap(owner => partsOf.all(owner))
       const wanted = mergedParts(parts, partKey.length)
-      const present = mergedParts(stored.all(key) as Cell[][], partKey.length)
+      const present = mergedParts(stored.all(key), partKey.length)
       let change: PartsChange = 'none'
       for (const [name, cells] of wanted) {
         const before = present.get(name)

@@ -1,6 +1,7 @@
 import type { ItemFeed } from '../../catalog/resource.ts'
 import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { onlyRow } from '../database/statements.ts'
 
 /** Rows whose first single read is outstanding, as an item feed declares them. */
 export type Pending = NonNullable<ItemFeed['pending']>
@@ -34,25 +35,23 @@ export function createPendingRows(prepare: Prepare): PendingRows {
   return {
     newest({ table, key, where, time }, range) {
       const [rowKey, rowTime] = [`t.${quote(key)}`, `t.${quote(time)}`]
-      const rows = prepare(
+      const rows = prepare<PendingRow>(
         `SELECT ${rowKey} AS key, ${rowTime} AS at FROM ${quote(table)} t
          WHERE ${where} AND (@after IS NULL OR ${rowTime} > @after)
            AND (@since IS NULL OR ${rowTime} IS NULL OR ${rowTime} >= @since)
            AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = @feed AND s.scope = '' AND s.key = ${rowKey})
          ORDER BY ${rowTime} DESC LIMIT @limit`,
       )
-      return rows.all(range) as PendingRow[]
+      return rows.all(range)
     },
     find({ table, key, where, time }, value) {
-      const row = prepare(
+      const row = prepare<PendingRow>(
         `SELECT ${quote(key)} AS key, ${quote(time)} AS at FROM ${quote(table)} WHERE ${quote(key)} = ? AND ${where}`,
       )
-      return row.get(value) as PendingRow | undefined
+      return row.get(value)
     },
     count({ table, where }) {
-      return prepare(`SELECT count(*) FROM ${quote(table)} WHERE ${where}`)
-        .pluck()
-        .get() as number
+      return onlyRow(prepare<number>(`SELECT count(*) FROM ${quote(table)} WHERE ${where}`).pluck())
     },
   }
 }

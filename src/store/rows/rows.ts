@@ -4,6 +4,7 @@ import type { Cell, ParsedItem, ParsedRow } from '../../catalog/row.ts'
 import { decodeJson, encodeJson, isSameValue } from '../../json.ts'
 import type { Prepare } from '../database/connection.ts'
 import { placeholders, quote } from '../database/sql.ts'
+import { onlyRow } from '../database/statements.ts'
 import type { PurgeQueue } from '../deletions/purge-queue.ts'
 import { replacesCell, replacesExtra } from './replacement.ts'
 import { createShownFields, type ShownBy, type ShownFields } from './shown-fields.ts'
@@ -69,7 +70,7 @@ export function createRowWriter(
     written.map(({ name }) => name),
   )
   const insert = prepare(sql.insert)
-  const select = prepare(sql.select).raw()
+  const select = prepare<Cell[]>(sql.select).raw()
   const update = prepare(sql.update)
   const children = descendants(table).map(({ table: child }) => createChildWriter(prepare, child))
 
@@ -83,7 +84,7 @@ export function createRowWriter(
       return { status: 'inserted', isReplaced: false, isExtraAlone: false }
     }
     const key = keyIndexes.map(index => item.cells[index] ?? null)
-    const found = select.get(...key) as Cell[]
+    const found = onlyRow(select, ...key)
     const foundExtra = found[all.length] ?? null
     const deleted = found[all.length + 1] != null
     if (keepsLive && !deleted) {
@@ -145,7 +146,7 @@ function createChildWriter(prepare: Prepare, table: Table): ChildWriter {
   const insertRow = prepare(
     `INSERT INTO ${quote(table.name)} (${names}) VALUES (${placeholders(columns.length + 1)})`,
   )
-  const select = prepare(`SELECT ${names} FROM ${quote(table.name)} ${where}`).raw()
+  const select = prepare<Cell[]>(`SELECT ${names} FROM ${quote(table.name)} ${where}`).raw()
   const remove = prepare(`DELETE FROM ${quote(table.name)} ${where}`)
   const keyIndexes = table.key.map(name => columns.findIndex(([column]) => column === name))
   const keyOf = (cells: readonly (Cell | undefined)[]) => keyIndexes.map(index => cells[index]).join('\u0000')
@@ -156,7 +157,7 @@ function createChildWriter(prepare: Prepare, table: Table): ChildWriter {
     name: table.name,
     insert,
     compare(rootKey, rows) {
-      const present = select.all(...key(rootKey)) as Cell[][]
+      const present = select.all(...key(rootKey))
       if (present.length === 0)
         return rows.length === 0 ? SAME : { difference: 'completed', isExtraAlone: false }
       const byKey = new Map(present.map(cells => [keyOf(cells), cells]))

@@ -1,6 +1,7 @@
 import { tableNamed } from '../../catalog/catalog.ts'
 import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { onlyRow } from '../database/statements.ts'
 import { columnsOfRow, type RowKey } from '../deletions/suspicions.ts'
 
 /** `unknown`: not stored. `open`: live and readable. `withheld`: live, but the API refuses its content. `deleted`. */
@@ -35,11 +36,11 @@ export function createStoredRows(prepare: Prepare): StoredRows {
   return {
     state(row) {
       const { name, key, openWhen = 'true' } = tableNamed(row.table)
-      const state = prepare(
+      const state = prepare<RowState>(
         `SELECT iif(_deleted_at IS NOT NULL, 'deleted', iif(${openWhen}, 'open', 'withheld')) FROM ${quote(name)}
          WHERE ${isRow(key)}`,
       )
-      return (state.pluck().get(...columnsOfRow(row)) as RowState | undefined) ?? 'unknown'
+      return state.pluck().get(...columnsOfRow(row)) ?? 'unknown'
     },
     has: (table, key) => find(table).get(...key) !== undefined,
     isLive: (table, key) => find(table, '_deleted_at IS NULL').get(...key) !== undefined,
@@ -52,24 +53,26 @@ export function createStoredRows(prepare: Prepare): StoredRows {
       return any.get(scope) !== undefined
     },
     liveValues(table, column) {
-      const values = prepare(
+      const values = prepare<string>(
         `SELECT ${quote(column)} FROM ${quote(table)} WHERE _deleted_at IS NULL ORDER BY 1`,
       )
-      return values.pluck().all() as string[]
+      return values.pluck().all()
     },
     liveIdsWith(table, column, value) {
-      const ids = prepare(`SELECT id FROM ${quote(table)} WHERE ${quote(column)} = ? AND _deleted_at IS NULL`)
-      return ids.pluck().all(value) as string[]
+      const ids = prepare<string>(
+        `SELECT id FROM ${quote(table)} WHERE ${quote(column)} = ? AND _deleted_at IS NULL`,
+      )
+      return ids.pluck().all(value)
     },
     countDependants(row, { table, on }) {
       const { kind } = tableNamed(table)
       const isLive = kind === 'entity' ? '_deleted_at IS NULL' : 'true'
-      const count = prepare(
+      const count = prepare<number>(
         `SELECT count(*) FROM ${quote(table)} WHERE ${isRow(Object.keys(on))} AND ${isLive}`,
       )
       const key = columnsOfRow(row)
       const values = Object.values(on).map(column => key[tableNamed(row.table).key.indexOf(column)])
-      return count.pluck().get(...values) as number
+      return onlyRow(count.pluck(), ...values)
     },
   }
 }

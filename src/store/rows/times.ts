@@ -1,5 +1,6 @@
 import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { onlyRow } from '../database/statements.ts'
 
 /** Queries about the event times of a table's live rows. */
 export interface RowTimes {
@@ -52,11 +53,11 @@ export interface TimeColumn {
 export function createRowTimes(prepare: Prepare): RowTimes {
   return {
     afterNewest({ table, time }, rows) {
-      const at = prepare(
+      const at = prepare<string>(
         `SELECT ${quote(time)} FROM ${quote(table)} WHERE _deleted_at IS NULL AND ${quote(time)} IS NOT NULL
          ORDER BY ${quote(time)} DESC LIMIT 1 OFFSET ?`,
       )
-      return at.pluck().get(rows) as string | undefined
+      return at.pluck().get(rows)
     },
     isMoreThan({ table, time }, rows, from) {
       const next = prepare(
@@ -64,31 +65,32 @@ export function createRowTimes(prepare: Prepare): RowTimes {
       )
       return next.get(from, rows) !== undefined
     },
-    newest: ({ table, time }, upTo) =>
-      prepare(`SELECT max(${quote(time)}) FROM ${quote(table)} WHERE ${quote(time)} <= ?`)
-        .pluck()
-        .get(upTo) as string | null,
+    newest({ table, time }, upTo) {
+      const at = quote(time)
+      const newest = prepare<string | null>(`SELECT max(${at}) FROM ${quote(table)} WHERE ${at} <= ?`)
+      return onlyRow(newest.pluck(), upTo)
+    },
     within({ table, time }, span, { before, now }) {
       const at = quote(time)
       const above = span.aboveIncluded ? '<=' : '<'
       const below = span.belowIncluded ? '>=' : '>'
-      const rows = prepare(
+      const rows = prepare<TimedRow>(
         `SELECT id AS key, ${at} AS at FROM ${quote(table)}
          WHERE ${at} ${above} ? AND ${at} ${below} ? AND _deleted_at IS NULL
            AND (_first_seen_at < ? OR _first_seen_at > ?)`,
       )
-      return rows.all(span.above ?? '~', span.below ?? '', before, now) as TimedRow[]
+      return rows.all(span.above ?? '~', span.below ?? '', before, now)
     },
     undated({ table, time }, feed, { before, now }) {
-      const find = prepare(
+      const find = prepare<string>(
         `SELECT id FROM ${quote(table)} t WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL
            AND (_first_seen_at < ? OR _first_seen_at > ?)
            AND NOT EXISTS (SELECT 1 FROM sync_seen s WHERE s.feed = ? AND s.scope = '' AND s.key = t.id)`,
       )
-      return find.pluck().all(before, now, feed) as string[]
+      return find.pluck().all(before, now, feed)
     },
     unasked({ table, time }, feed, { from, to, but, ...span }) {
-      const rows = prepare(
+      const rows = prepare<{ key: string; at: string }>(
         `SELECT id AS key, ${quote(time)} AS at FROM ${quote(table)} t
          WHERE ${quote(time)} >= @from AND ${quote(time)} <= @to AND _deleted_at IS NULL AND id GLOB @keys
            AND (_first_seen_at < @before OR _first_seen_at > @now)
@@ -97,7 +99,7 @@ export function createRowTimes(prepare: Prepare): RowTimes {
          LIMIT @limit`,
       )
       const bounds = { from: from ?? '', to: to ?? '~' }
-      return rows.all({ ...span, ...bounds, feed, but: JSON.stringify(but) }) as TimedRow[]
+      return rows.all({ ...span, ...bounds, feed, but: JSON.stringify(but) })
     },
   }
 }

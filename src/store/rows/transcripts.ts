@@ -1,4 +1,5 @@
 import type { Prepare } from '../database/connection.ts'
+import { onlyRow } from '../database/statements.ts'
 import type { Denial } from '../deletions/suspicions.ts'
 import type { RowWriters } from './rows.ts'
 
@@ -25,7 +26,7 @@ export function createTranscripts(prepare: Prepare, rows: Pick<RowWriters, 'repl
   const set = prepare(
     'UPDATE meetings SET transcript_state = @state, _synced_at = @now WHERE id = @meeting AND transcript_state <> @state',
   )
-  const count = prepare(
+  const count = prepare<number>(
     "SELECT count(*) FROM meetings WHERE transcript_state = 'present' AND _deleted_at IS NULL",
   ).pluck()
   const setState: Transcripts['setState'] = (meeting, state, now) => {
@@ -38,6 +39,6 @@ export function createTranscripts(prepare: Prepare, rows: Pick<RowWriters, 'repl
       rows.replaceChildren('transcript_entries', meeting, [], now)
       return set.run({ meeting, state: STATE_AFTER[means], now }).changes
     },
-    count: () => count.get() as number,
+    count: () => onlyRow(count),
   }
 }

@@ -1,5 +1,6 @@
 import type { Sqlite } from '../database/connection.ts'
 import { readDatabase } from '../database/open.ts'
+import { onlyRow } from '../database/statements.ts'
 import { hasTable } from '../database/tables.ts'
 import { noWarehouseError, requireWarehouse } from '../status/status.ts'
 import {
@@ -48,7 +49,7 @@ function search(db: Sqlite, question: SearchQuestion, run: boolean): SearchAnswe
   )
   const access = new Map([...found].map(([name, covered]) => [name, accessTo(db, name, covered, question)]))
   const statement = searchSql(question, name => access.get(name) ?? { by: 'time' })
-  const rows = run ? (db.prepare(statement.sql).all(...statement.values) as SearchRow[]) : []
+  const rows = run ? db.prepare<unknown[], SearchRow>(statement.sql).all(...statement.values) : []
   return { rows, sql: withValues(statement), unindexed: unindexedShare([...found.values()]) }
 }
 
@@ -61,12 +62,12 @@ const NO_COVERAGE: Coverage = { mark: 0, newest: 0 }
 
 function marksOf(db: Sqlite): ReadonlyMap<string, number> {
   if (!hasTable(db, MARKS)) return new Map()
-  const rows = db.prepare(`SELECT name, indexed_up_to FROM ${MARKS}`).raw().all() as [string, number][]
+  const rows = db.prepare<unknown[], [string, number]>(`SELECT name, indexed_up_to FROM ${MARKS}`).raw().all()
   return new Map(rows)
 }
 
 function coverage(db: Sqlite, { name, source }: SearchIndex, marks: ReadonlyMap<string, number>): Coverage {
-  const newest = db.prepare(`SELECT max(_id) FROM ${source}`).pluck().get() as number | null
+  const newest = db.prepare<unknown[], number | null>(`SELECT max(_id) FROM ${source}`).pluck().get()
   return { mark: marks.get(name) ?? 0, newest: newest ?? 0 }
 }
 
@@ -94,10 +95,8 @@ function accessTo(
   const most = Math.max(MIN_INDEX_HITS, Math.ceil(Math.sqrt(newest * question.limit)))
   const match = matchOf(question.terms) ?? matchOfShort(db, name, question.terms, most)
   if (match === undefined) return { by: 'time' }
-  const hits = db
-    .prepare(`SELECT count(*) FROM (SELECT 1 FROM ${name} WHERE ${name} MATCH ? LIMIT ?)`)
-    .pluck()
-    .get(match, most) as number
+  const sql = `SELECT count(*) FROM (SELECT 1 FROM ${name} WHERE ${name} MATCH ? LIMIT ?)`
+  const hits = onlyRow(db.prepare<unknown[], number>(sql).pluck(), match, most)
   const left = Math.max(0, newest - mark)
   return hits + left < most ? { by: 'index', match, mark, isWhole: left === 0 } : { by: 'time' }
 }

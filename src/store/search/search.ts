@@ -1,5 +1,6 @@
 import type { Prepare, Sqlite } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { onlyRow } from '../database/statements.ts'
 import { hasTable } from '../database/tables.ts'
 import { CREATE_MARKS, MARKS, SEARCH_INDICES, type SearchIndex } from './schema.ts'
 
@@ -55,7 +56,7 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
   let known: boolean | undefined
 
   const marks = (): ReadonlyMap<string, IndexMark> => {
-    const rows = hasMarks(db) ? (prepare(`SELECT * FROM ${MARKS}`).all() as IndexMark[]) : []
+    const rows = hasMarks(db) ? prepare<IndexMark>(`SELECT * FROM ${MARKS}`).all() : []
     return new Map(rows.map(row => [row.name, row]))
   }
   const isAsWanted = (isWanted: boolean): boolean => {
@@ -69,13 +70,13 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
     return known === isWanted
   }
   const newest = ({ source }: SearchIndex): number =>
-    (prepare(`SELECT max(_id) FROM ${source}`).pluck().get() as number | null) ?? 0
+    prepare<number | null>(`SELECT max(_id) FROM ${source}`).pluck().get() ?? 0
 
   /** `_id` of the last row of a batch of at most `bytes`, at least one row; undefined when no row is left. */
   const endOfBatch = ({ weigh }: SearchIndex, after: number, bytes: number): number | undefined => {
     let upTo: number | undefined
     let left = bytes
-    for (const row of prepare(weigh).iterate(after) as IterableIterator<{ id: number; bytes: number }>) {
+    for (const row of prepare<{ id: number; bytes: number }>(weigh).iterate(after)) {
       if (upTo !== undefined && row.bytes > left) break
       upTo = row.id
       left -= row.bytes
@@ -97,11 +98,11 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
    * there is nothing to merge.
    */
   const mergeParts = (name: string, blocks: number): boolean => {
-    const changes = prepare('SELECT total_changes()').pluck()
-    const before = changes.get() as number
+    const changes = prepare<number>('SELECT total_changes()').pluck()
+    const before = onlyRow(changes)
     prepare(`INSERT INTO ${name} (${name}, rank) VALUES ('merge', ?)`).run(blocks)
     // The statement itself counts as one change.
-    return (changes.get() as number) - before >= 2
+    return onlyRow(changes) - before >= 2
   }
 
   /** One step of a purge. The first begins a merge of all segments, further ones continue it. False when none is due. */
@@ -183,8 +184,10 @@ interface SearchObject {
 /** The full-text tables, their triggers and the table of marks, by name. Without the internal tables of FTS5. */
 function searchObjects(db: Sqlite): ReadonlyMap<string, SearchObject> {
   const all = db
-    .prepare("SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'trigger')")
-    .all() as SearchObject[]
+    .prepare<unknown[], SearchObject>(
+      "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'trigger')",
+    )
+    .all()
   return new Map(all.filter(isOurs).map(object => [object.name, object]))
 }
 

@@ -1,12 +1,13 @@
 import { chmod, mkdir, readdir } from 'node:fs/promises'
-import { dirname, join, parse, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { timeStamp } from '../file/names.ts'
+import { snapshotInstant, snapshotName } from '../file/copy-names.ts'
+import { type Removal, removeFiles } from '../file/partial.ts'
 import { requireWarehouse } from '../status/status.ts'
 import { isOurs, type Owner, ownersOf } from './copy-owners.ts'
 import { makeSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.ts'
-import { modeFor, type Removal, removeFiles } from './target.ts'
+import { modeFor } from './target.ts'
 
 /** Kept snapshots: a folder with the newest snapshots, each named after the instant at which it was started. */
 export interface KeepOptions {
@@ -38,7 +39,7 @@ export async function keepSnapshot(
   requireWarehouse(database)
   await ensureFolder(folder, database, mode)
   const [newest] = await keptSnapshots(database, folder, clock.now())
-  const isAlike = (name: string) => isSnapshotName(database, name)
+  const isAlike = (name: string) => snapshotInstant(database, name) !== undefined
   const snapshot = await makeSnapshot({ ...options, file, isAlike, earlier: newest?.path })
   const others = (await keptSnapshots(database, folder, clock.now())).filter(({ path }) => path !== file)
   if (others.length < keep) return { ...snapshot, removed: [], stuck: [] }
@@ -63,8 +64,10 @@ export async function keptSnapshots(
 ): Promise<KeptSnapshot[]> {
   const folder = given ?? defaultSnapshotFolder(database)
   const kept = (await namesIn(folder))
-    .filter(name => isSnapshotName(database, name))
-    .map(name => ({ path: join(folder, name), at: instantIn(name) }))
+    .flatMap(name => {
+      const at = snapshotInstant(database, name)
+      return at === undefined ? [] : [{ path: join(folder, name), at }]
+    })
     .sort((a, b) => b.at - a.at)
   return [...kept.filter(({ at }) => at <= now), ...kept.filter(({ at }) => at > now)]
 }
@@ -74,28 +77,6 @@ export const defaultSnapshotFolder = (database: string): string => `${database}.
 
 export const isOwnFolder = (folder: string, database: string): boolean =>
   resolve(folder) === resolve(defaultSnapshotFolder(database))
-
-const STAMP = /-(\d{4}-\d\d-\d\dT\d\d)(\d\d)(\d\d)Z$/
-
-/** Such as `parley-2026-01-31T034700Z.db`. */
-function snapshotName(database: string, now: number): string {
-  const { name, ext } = parse(database)
-  return `${name}-${timeStamp(now)}${ext}`
-}
-
-/** False for a name whose date does not exist, such as 31 April: parley did not write it. */
-export function isSnapshotName(database: string, candidate: string): boolean {
-  const { name, ext } = parse(database)
-  const given = parse(candidate)
-  if (given.ext !== ext || given.name.replace(STAMP, '') !== name) return false
-  const at = instantIn(candidate)
-  return !Number.isNaN(at) && snapshotName(database, at) === candidate
-}
-
-function instantIn(file: string): number {
-  const [, hour, minute, second] = STAMP.exec(parse(file).name) ?? []
-  return Date.parse(`${hour}:${minute}:${second}Z`)
-}
 
 async function namesIn(folder: string): Promise<string[]> {
   try {
@@ -116,8 +97,7 @@ async function ensureFolder(folder: string, database: string, wanted: number): P
       await chmod(created, 0o700 | enterable(mode, 0o040) | enterable(mode, 0o004))
     }
   } catch (error) {
-    const code = errorCode(error) ?? 'unknown'
-    throw new StopError(`Cannot create the snapshot folder ${folder} (${code})`, {
+    throw new StopError(`Cannot create the snapshot folder ${folder} (${errorCode(error) ?? 'unknown'})`, {
       code: 'snapshot-unwritable',
       hint: 'Check the owner and mode of its parent folder, or choose another folder with snapshot.folder.',
       cause: error,

@@ -1,5 +1,6 @@
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { runProgram } from '../database/child-program.ts'
+import type { StatusRow } from '../status/status.ts'
 
 /** Runs the child process that copies a database, for snapshots and for restores. */
 
@@ -23,7 +24,7 @@ export type SnapshotAnswer = WholeCopy | { failed: { about: 'database' | 'snapsh
 export interface WholeCopy {
   bytes: number
   /** Rows of `statusSql`, read from the copy. */
-  status: readonly unknown[]
+  status: readonly StatusRow[]
 }
 
 /** @throws StopError 75 when the process ended without an answer */

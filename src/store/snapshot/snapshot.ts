@@ -1,11 +1,13 @@
-import { rm } from 'node:fs/promises'
 import { dirname, sep } from 'node:path'
 import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { databaseBusy, databaseError } from '../database/faults.ts'
 import { readDatabase } from '../database/open.ts'
+import { partialPath } from '../file/copy-names.ts'
+import { type FreeBytes, requireSpace } from '../file/free-space.ts'
 import { resolvedPath } from '../file/names.ts'
-import { contentBytes, databaseSizes } from '../file/size.ts'
+import { removePartial, removePartials } from '../file/partial.ts'
+import { contentBytes, databaseSizes, freeOnSlowDisk } from '../file/size.ts'
 import {
   isWarehouse,
   noWarehouseError,
@@ -14,17 +16,7 @@ import {
   type StatusRow,
 } from '../status/status.ts'
 import { cutOffError, runSnapshotProcess, type SnapshotInput, type WholeCopy } from './process.ts'
-import {
-  type FreeBytes,
-  folderError,
-  freeOnDisk,
-  moveIntoPlace,
-  partialPath,
-  refuseTarget,
-  refuseWithoutSpace,
-  removeAbandoned,
-  targetError,
-} from './target.ts'
+import { folderError, moveIntoPlace, refuseTarget, targetError } from './target.ts'
 
 /** A consistent copy of the warehouse in one file. A child process writes it. */
 export interface Snapshot {
@@ -75,10 +67,16 @@ export async function makeSnapshot(options: SnapshotOptions): Promise<Snapshot> 
 }
 
 async function writeSnapshot(options: SnapshotOptions): Promise<Snapshot> {
-  const { database, file, clock, mode, isAlike = () => false, freeBytes = freeOnDisk } = options
+  const { database, file, clock, mode, isAlike, freeBytes = freeOnSlowDisk } = options
   await refuseTarget(database, file)
-  await removeAbandoned(file, isAlike, clock.now())
-  await refuseWithoutSpace(file, bytesOf(database), freeBytes)
+  await removePartials({ of: file, ...(isAlike && { isAlike }), now: clock.now() })
+  requireSpace(await freeBytes(dirname(file)), {
+    file,
+    bytes: bytesOf(database),
+    message: `No space for the snapshot ${file}`,
+    code: 'no-space-for-snapshot',
+    advice: ', or choose a path on another disk.',
+  })
   const [begun, startedAt] = [clock.elapsed(), isoInstant(clock.now())]
   const part = partialPath(file)
   try {
@@ -91,11 +89,9 @@ async function writeSnapshot(options: SnapshotOptions): Promise<Snapshot> {
     // Again, since a warehouse may have been created at this path meanwhile.
     await refuseTarget(database, file)
     await moveIntoPlace(part, file, { database, mode })
-    const resources = status as StatusRow[]
-    return { path: file, bytes, durationMs: clock.elapsed() - begun, startedAt, resources }
+    return { path: file, bytes, durationMs: clock.elapsed() - begun, startedAt, resources: status }
   } finally {
-    await rm(part, { force: true })
-    await rm(`${part}-journal`, { force: true })
+    await removePartial(part)
   }
 }
 

@@ -1,21 +1,14 @@
-import { randomBytes } from 'node:crypto'
-import { readdirSync, rmSync } from 'node:fs'
-import { chmod, chown, lstat, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
+import { chmod, chown, lstat, open, rename, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { HOUR_MS } from '../../clock.ts'
 import { errorCode, isMissingFile } from '../../error-code.ts'
 import { EXIT_STATUS, ParleyError, StopError } from '../../errors.ts'
-import { sizeText } from '../../size-text.ts'
 import { databaseFault } from '../database/faults.ts'
 import { APPLICATION_ID } from '../database/open.ts'
 
 /**
- * The target path of a snapshot: whether it may be replaced, whether there is space, and its mode and group. Only
- * asynchronous calls, since the disk may be slow or not answer.
+ * The target path of a snapshot: whether it may be replaced, and its mode and group. Only asynchronous calls, since the
+ * disk may be slow or not answer.
  */
-
-/** Bytes that this process may still write to the disk of a folder. */
-export type FreeBytes = (folder: string) => number | Promise<number>
 
 const COMPANIONS = ['-wal', '-shm', '-journal', '-lock']
 
@@ -92,96 +85,6 @@ async function isSnapshot(file: string): Promise<boolean> {
   }
   const isDatabase = header.toString('latin1', 0, 16) === 'SQLite format 3\0'
   return isDatabase && header[18] === 1 && header[19] === 1 && header.readInt32BE(68) === APPLICATION_ID
-}
-
-export async function refuseWithoutSpace(file: string, needed: number, freeBytes: FreeBytes): Promise<void> {
-  const free = await freeBytes(dirname(file))
-  if (free >= needed) return
-  throw new StopError(`No space for the snapshot ${file}`, {
-    code: 'no-space-for-snapshot',
-    hint: `It needs about ${sizeText(needed)} in ${dirname(file)}: free ${sizeText(needed - free)} more, or choose a path on another disk.`,
-    exitStatus: EXIT_STATUS.databaseUnavailable,
-  })
-}
-
-/** Free bytes as statfs(2) reports them. */
-export const freeOnDisk: FreeBytes = async folder => {
-  const { bavail, bsize } = await statfs(folder)
-  return bavail * bsize
-}
-
-/** A path in the same folder for a copy that is not complete yet. */
-export const partialPath = (file: string): string => `${file}.${randomBytes(4).toString('hex')}.part`
-
-const PARTIAL = /\.[0-9a-f]{8}\.part(-journal)?$/
-
-/** A partial file not modified for an hour has no writer: only its fsync and verification leave it unmodified. */
-const ABANDONED_MS = HOUR_MS
-
-/**
- * Removes the partial files that dead processes left for this snapshot and for those that `isAlike` accepts.
- * @param now ms since the epoch, by this machine's clock
- * @returns the paths of the removed files
- */
-export async function removeAbandoned(
-  file: string,
-  isAlike: (name: string) => boolean,
-  now: number,
-): Promise<string[]> {
-  const folder = dirname(file)
-  const removed: string[] = []
-  for (const name of await namesIn(folder)) {
-    const whole = name.replace(PARTIAL, '')
-    if (whole === name || !(whole === basename(file) || isAlike(whole))) continue
-    const path = join(folder, name)
-    // The file may belong to another user.
-    if (await isAbandoned(path, now).catch(() => false)) removed.push(...(await removeFiles([path])).removed)
-  }
-  return removed
-}
-
-/** Removes all partial files of one path, whatever their age. The caller holds the lock of the database. */
-export function removePartials(file: string): void {
-  const folder = dirname(file)
-  for (const name of readdirSync(folder)) {
-    if (name !== basename(file) && name.replace(PARTIAL, '') === basename(file)) {
-      rmSync(join(folder, name), { force: true })
-    }
-  }
-}
-
-/** A time in the future counts as old too: it was written under a wrong clock. */
-async function isAbandoned(path: string, now: number): Promise<boolean> {
-  const { mtimeMs } = await stat(path)
-  return Math.abs(now - mtimeMs) > ABANDONED_MS
-}
-
-/** Paths of the files that were removed, and of those that could not be removed. */
-export interface Removal {
-  removed: readonly string[]
-  stuck: readonly string[]
-}
-
-export async function removeFiles(paths: readonly string[]): Promise<Removal> {
-  const [removed, stuck]: [string[], string[]] = [[], []]
-  for (const path of paths) {
-    const isGone = await rm(path, { force: true }).then(
-      () => true,
-      () => false,
-    )
-    const list = isGone ? removed : stuck
-    list.push(path)
-  }
-  return { removed, stuck }
-}
-
-async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder)
-  } catch {
-    // A user may be allowed to write to a folder but not to list it.
-    return []
-  }
 }
 
 /** Sets mode and group, then renames: from then on other users can read the file. */

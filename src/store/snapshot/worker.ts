@@ -4,7 +4,8 @@ import Database from 'better-sqlite3'
 import { errorCode } from '../../error-code.ts'
 import { openReader } from '../database/reader.ts'
 import { writeWholeCopy } from '../file/whole-copy.ts'
-import { META, readMeta } from '../sync/meta.ts'
+import type { StatusRow } from '../status/status.ts'
+import { ownerOf } from './copy-owner.ts'
 import type { SnapshotAnswer, SnapshotInput } from './process.ts'
 
 /**
@@ -35,7 +36,7 @@ function makeCopy(input: SnapshotInput): SnapshotAnswer {
     try {
       db.pragma('cache_size = -8000')
       about = 'snapshot'
-      if (isOfOtherWarehouse(db, input.earlier)) return { failed: { about, code: 'other' } }
+      if (isOfOtherWarehouse(input)) return { failed: { about, code: 'other' } }
       writeWholeCopy(db, input.part)
       return verify(input, headerNumbers(db))
     } finally {
@@ -58,7 +59,7 @@ function verify({ part, statusSql }: SnapshotInput, expected: readonly unknown[]
     const isRollback = copy.pragma('journal_mode', { simple: true }) === 'delete'
     const found = copy.prepare('PRAGMA quick_check(1)').pluck().get()
     if (!isSame || !isRollback || found !== 'ok') return { failed: { about: 'snapshot', code: 'unsound' } }
-    return { bytes: statSync(part).size, status: copy.prepare(statusSql).all() }
+    return { bytes: statSync(part).size, status: copy.prepare<unknown[], StatusRow>(statusSql).all() }
   } finally {
     copy.close()
   }
@@ -69,24 +70,11 @@ function headerNumbers(db: Database.Database): unknown[] {
   return ['application_id', 'user_version'].map(name => db.pragma(name, { simple: true }))
 }
 
-/** False when it cannot be determined: one of the files is too old to have an identity, or is not a database. */
-function isOfOtherWarehouse(db: Database.Database, earlier: string | undefined): boolean {
+/** False when one of the files is too old to have an identity, or cannot be read. */
+function isOfOtherWarehouse({ database, earlier }: SnapshotInput): boolean {
   if (earlier === undefined) return false
-  try {
-    const other = new Database(earlier, { readonly: true, fileMustExist: true })
-    try {
-      const [own, its] = [identityOf(db), identityOf(other)]
-      return own !== undefined && its !== undefined && own !== its
-    } finally {
-      other.close()
-    }
-  } catch {
-    return false
-  }
-}
-
-function identityOf(db: Database.Database): string | undefined {
-  return readMeta(db, META.identity)
+  const [own, its] = [ownerOf(database).identity, ownerOf(earlier).identity]
+  return own !== undefined && its !== undefined && own !== its
 }
 
 /** Reading the API has precedence. */

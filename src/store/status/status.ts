@@ -8,6 +8,7 @@ import type { Sqlite } from '../database/connection.ts'
 import { databaseError } from '../database/faults.ts'
 import { readDatabase } from '../database/open.ts'
 import { quote } from '../database/sql.ts'
+import { onlyRow } from '../database/statements.ts'
 import { hasView } from '../database/tables.ts'
 import { databaseSizes } from '../file/size.ts'
 import { type LagSummary, readArrivals } from '../sync/arrivals.ts'
@@ -68,7 +69,7 @@ const COUNTED_BY_STATE = CATALOG.flatMap(({ name, status: { table, byState } }) 
 export const STATUS_ROWS = `SELECT *, CASE resource ${COUNTED_BY_STATE.join(' ')} END AS by_state FROM sync_status`
 
 export function readStatus(db: Sqlite): StatusRow[] {
-  return db.prepare(STATUS_ROWS).all() as StatusRow[]
+  return db.prepare<unknown[], StatusRow>(STATUS_ROWS).all()
 }
 
 /**
@@ -103,19 +104,21 @@ export function isWarehouse(db: Sqlite): boolean {
   return hasView(db, 'sync_status')
 }
 
+const OPEN_RUNS = 'SELECT count(*) FROM sync_runs WHERE ended_at IS NULL'
+
 const FAILING = `SELECT resource, failing_since AS since,
     (SELECT count(*) FROM sync_runs u WHERE u.resource = r.resource AND u.outcome = 'failed'
        AND u.started_at >= coalesce(r.last_success_at, '')) AS inARow
   FROM sync_resources r WHERE failing_since IS NOT NULL`
 
 function readFailing(db: Sqlite): ReadonlyMap<ResourceName, Failing> {
-  const rows = db.prepare(FAILING).all() as (Failing & { resource: ResourceName })[]
+  const rows = db.prepare<unknown[], Failing & { resource: ResourceName }>(FAILING).all()
   return new Map(rows.map(({ resource, ...failing }) => [resource, failing]))
 }
 
 function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefined): Status {
   if (!isWarehouse(db)) throw noWarehouseError(file)
-  const values = db.prepare('SELECT key, value FROM sync_meta').raw().all() as [string, string][]
+  const values = db.prepare<unknown[], [string, string]>('SELECT key, value FROM sync_meta').raw().all()
   const meta = new Map(values)
   if (isCopy(db, meta.get(META.writer))) for (const key of PROCESS_KEYS) meta.delete(key)
   return {
@@ -124,7 +127,7 @@ function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefine
     failing: readFailing(db),
     arrivals: readArrivals(db),
     requests: readRequests(db),
-    openRuns: db.prepare('SELECT count(*) FROM sync_runs WHERE ended_at IS NULL').pluck().get() as number,
+    openRuns: onlyRow(db.prepare<unknown[], number>(OPEN_RUNS).pluck()),
     meta,
   }
 }

@@ -1,3 +1,5 @@
+import type { RowOf } from '../../catalog/bookkeeping/table.ts'
+import type { ARRIVAL_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import type { ResourceName } from '../../catalog/resource.ts'
 import type { Prepare, Sqlite } from '../database/connection.ts'
 import { hasTable } from '../database/tables.ts'
@@ -12,13 +14,8 @@ export interface Arrivals {
   note(resource: ResourceName, lagMs: number): void
 }
 
-/** One row of `sync_arrivals`. */
-export interface LagBucket {
-  bucket: number
-  rows: number
-  /** The longest lag in this bucket. */
-  longest_ms: number
-}
+/** One row of `sync_arrivals`, without its resource. */
+export type LagBucket = Omit<RowOf<typeof ARRIVAL_TABLE>, 'resource'>
 
 /** A quantile is at most 10 % (below a second: one second) longer than the exact one, and never shorter. */
 export interface LagSummary {
@@ -73,7 +70,9 @@ export function summarize(buckets: readonly LagBucket[]): LagSummary | undefined
 /** The summary of every resource with counted lags. A database of an older version has none. */
 export function readArrivals(db: Sqlite): ReadonlyMap<ResourceName, LagSummary> {
   if (!hasTable(db, 'sync_arrivals')) return new Map()
-  const rows = db.prepare('SELECT * FROM sync_arrivals').all() as (LagBucket & { resource: ResourceName })[]
+  const rows = db
+    .prepare<unknown[], LagBucket & { resource: ResourceName }>('SELECT * FROM sync_arrivals')
+    .all()
   const resources = [...new Set(rows.map(({ resource }) => resource))]
   return new Map(
     resources.flatMap(resource => {

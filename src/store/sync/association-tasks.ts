@@ -1,5 +1,6 @@
 import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { onlyRow } from '../database/statements.ts'
 
 /**
  * The tasks that read the associations of records, one per record, for many records at a time. `records` is the table
@@ -39,14 +40,12 @@ export function createAssociationTasks(prepare: Prepare): AssociationTasks {
   )
   return {
     newestRecord: records =>
-      prepare(`SELECT coalesce(max(_id), 0) FROM ${quote(records)}`)
-        .pluck()
-        .get() as number,
+      onlyRow(prepare<number>(`SELECT coalesce(max(_id), 0) FROM ${quote(records)}`).pluck()),
     countByObject(records, range) {
-      const counts = prepare(
+      const counts = prepare<[string, number]>(
         `SELECT object, count(*) FROM ${quote(records)} WHERE _id > @after AND _id <= @upTo GROUP BY +object`,
       )
-      return new Map(counts.raw().all(range) as [string, number][])
+      return new Map(counts.raw().all(range))
     },
     addRange({ feed, scope, records, object }, range, { keys, dueAt }) {
       const add = prepare(

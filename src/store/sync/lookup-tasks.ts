@@ -1,6 +1,7 @@
 import type { TimelineFeed } from '../../catalog/resource.ts'
 import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { onlyRow } from '../database/statements.ts'
 
 /** A column of another table with keys that a timeline's table may lack, as its feed declares it. */
 export type LookupSource = NonNullable<TimelineFeed['lookup']>
@@ -20,17 +21,15 @@ export function createLookupTasks(prepare: Prepare): LookupTasks {
     `EXISTS (SELECT 1 FROM ${quote(table)} t WHERE t.id = ${key})`
   return {
     newestRow: ({ table }) =>
-      prepare(`SELECT coalesce(max(rowid), 0) FROM ${quote(table)}`)
-        .pluck()
-        .get() as number,
+      onlyRow(prepare<number>(`SELECT coalesce(max(rowid), 0) FROM ${quote(table)}`).pluck()),
     unknownKeys(table, source, { after, upTo }) {
       const key = `l.${quote(source.column)}`
-      const unknown = prepare(
+      const unknown = prepare<string>(
         `SELECT DISTINCT ${key} FROM ${quote(source.table)} l
          WHERE l.rowid > ? AND l.rowid <= ? AND ${source.where} AND l._deleted_at IS NULL AND ${key} IS NOT NULL
            AND NOT ${isKnown(table, key)}`,
       )
-      return unknown.pluck().all(after, upTo) as string[]
+      return unknown.pluck().all(after, upTo)
     },
     removeKnown(feed, table) {
       prepare(`DELETE FROM sync_tasks WHERE feed = ? AND ${isKnown(table, 'sync_tasks.key')}`).run(feed)

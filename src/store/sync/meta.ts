@@ -53,13 +53,13 @@ export interface Meta {
 }
 
 export function createMeta(prepare: Prepare): Meta {
-  const get = prepare('SELECT value FROM sync_meta WHERE key = ?').pluck()
+  const get = prepare<string>('SELECT value FROM sync_meta WHERE key = ?').pluck()
   const set = prepare(
     'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
   )
   const remove = prepare('DELETE FROM sync_meta WHERE key = ?')
   return {
-    get: key => get.get(key) as string | undefined,
+    get: key => get.get(key),
     set: (key, value) => {
       set.run(key, value)
     },
@@ -72,7 +72,7 @@ export function createMeta(prepare: Prepare): Meta {
 /** A value of a database that may not have the table `sync_meta` yet. */
 export function readMeta(db: Sqlite, key: string): string | undefined {
   if (!hasTable(db, 'sync_meta')) return undefined
-  return db.prepare('SELECT value FROM sync_meta WHERE key = ?').pluck().get(key) as string | undefined
+  return db.prepare<unknown[], string>('SELECT value FROM sync_meta WHERE key = ?').pluck().get(key)
 }
 
 /** The content of a value that is stored as JSON; undefined where nothing or null is stored. */

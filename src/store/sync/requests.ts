@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3'
+import { REQUEST_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource.ts'
 import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
@@ -10,7 +11,7 @@ import { resolvedPath } from '../file/names.ts'
 import { readWriter, type Writer } from './writer-note.ts'
 
 /** `resync`: read a resource again. `accept-deletions`: apply what the mass-deletion guard holds back. */
-const REQUEST_KINDS = ['resync', 'accept-deletions'] as const
+const REQUEST_KINDS = REQUEST_TABLE.columns.kind.values
 
 export type RequestKind = (typeof REQUEST_KINDS)[number]
 
@@ -57,15 +58,15 @@ export function createRequests(prepare: Prepare): Requests {
 
 /** As `open`, for a connection that may only read. A database of an older version has none. */
 export function readRequests(db: Sqlite): Request[] {
-  return takesRequests(db) ? openRequests(sql => db.prepare<unknown[]>(sql)) : []
+  return takesRequests(db) ? openRequests(sql => db.prepare(sql)) : []
 }
 
 /** Unknown requests of a newer version stay open. */
 function openRequests(prepare: Prepare): Request[] {
-  const rows = prepare(
+  const rows = prepare<Request>(
     `SELECT id, kind, resource, asked_at AS askedAt FROM sync_requests
      WHERE done_at IS NULL ORDER BY id`,
-  ).all() as Request[]
+  ).all()
   return rows.filter(
     ({ kind, resource }) => REQUEST_KINDS.includes(kind) && RESOURCE_NAMES.includes(resource),
   )

@@ -2,6 +2,7 @@ import { resourceNamed } from '../../catalog/catalog.ts'
 import type { Feed, ItemFeed, ResourceName } from '../../catalog/resource.ts'
 import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { onlyRow } from '../database/statements.ts'
 import type { Segments } from './segments.ts'
 import type { State } from './state.ts'
 
@@ -42,7 +43,9 @@ export function createResync(deps: ResyncDeps): Resync {
     `UPDATE sync_tasks SET round = 0, due_at = ?, attempts = 0, deadline = NULL, waiting = 0
      WHERE feed >= ? || '.' AND feed < ? || '/'`,
   )
-  const count = prepare("SELECT count(*) FROM sync_tasks WHERE feed >= ? || '.' AND feed < ? || '/'").pluck()
+  const count = prepare<number>(
+    "SELECT count(*) FROM sync_tasks WHERE feed >= ? || '.' AND feed < ? || '/'",
+  ).pluck()
   return (resources, now) =>
     resources.map(resource => {
       state.restart(resource)
@@ -52,7 +55,7 @@ export function createResync(deps: ResyncDeps): Resync {
         else forgetLists(deps, id, feed)
       }
       due.run(now, resource, resource)
-      return { resource, reads: count.get(resource, resource) as number }
+      return { resource, reads: onlyRow(count, resource, resource) }
     })
 }
 

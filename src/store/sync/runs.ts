@@ -1,3 +1,5 @@
+import type { RowOf } from '../../catalog/bookkeeping/table.ts'
+import type { RUN_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import type { ResourceName } from '../../catalog/resource.ts'
 import type { Prepare } from '../database/connection.ts'
 
@@ -17,7 +19,7 @@ export interface Runs {
   closeInterrupted(now: string): void
 }
 
-export type RunOutcome = 'complete' | 'stopped' | 'failed' | 'unavailable' | 'interrupted'
+export type RunOutcome = NonNullable<RowOf<typeof RUN_TABLE>['outcome']>
 
 export function createRuns(prepare: Prepare): Runs {
   const begin = prepare('INSERT INTO sync_runs (resource, lane, started_at) VALUES (?, ?, ?)')

@@ -1,5 +1,8 @@
+import type { RowOf } from '../../catalog/bookkeeping/table.ts'
+import { SEGMENT_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import type { Prepare } from '../database/connection.ts'
 import { movedBack } from '../database/sql.ts'
+import { onlyRow } from '../database/statements.ts'
 
 /**
  * A list query with its checkpoint: a span of event time of a timeline, a period of a log, or a whole snapshot (one for
@@ -62,66 +65,62 @@ export interface Segments {
   listedDownTo(feed: string): string | null | undefined
 }
 
-const COLUMNS = {
-  feed: 'feed',
-  scope: 'scope',
-  from: 'from_at',
-  to: 'to_at',
-  query: 'query',
-  cursor: 'cursor',
-  passStartedAt: 'pass_started_at',
-  passRound: 'pass_round',
-  pages: 'pages',
-  rows: 'rows',
-  edgeAt: 'edge_at',
-  edgeKeys: 'edge_keys',
-  totalSize: 'total_size',
-  restarts: 'restarts',
-  listedAt: 'listed_at',
-  listedRound: 'listed_round',
-  closed: 'closed',
-  unavailableSince: 'unavailable_since',
-  attempts: 'attempts',
-  retryAt: 'retry_at',
-  passMs: 'pass_ms',
-} as const satisfies Record<Exclude<keyof Segment, 'id'>, string>
+type SegmentRow = RowOf<typeof SEGMENT_TABLE>
 
-type Cells = Record<string, string | number | null>
-
-function fromRow(row: Cells): Segment {
-  const json = (value: unknown) => (typeof value === 'string' ? JSON.parse(value) : null)
+function fromRow(row: SegmentRow): Segment {
+  const json = (text: string | null) => (text === null ? null : JSON.parse(text))
   return {
-    id: row['id'] as number,
-    feed: row['feed'] as string,
-    scope: row['scope'] as string,
-    from: row['from_at'] as string | null,
-    to: row['to_at'] as string | null,
-    query: json(row['query']),
-    cursor: json(row['cursor']),
-    passStartedAt: row['pass_started_at'] as string | null,
-    passRound: row['pass_round'] as number | null,
-    pages: row['pages'] as number,
-    rows: row['rows'] as number,
-    edgeAt: row['edge_at'] as string | null,
-    edgeKeys: json(row['edge_keys']) ?? [],
-    totalSize: row['total_size'] as number | null,
-    restarts: row['restarts'] as number,
-    listedAt: row['listed_at'] as string | null,
-    listedRound: row['listed_round'] as number,
-    closed: row['closed'] === 1,
-    unavailableSince: row['unavailable_since'] as string | null,
-    attempts: row['attempts'] as number,
-    retryAt: row['retry_at'] as string | null,
-    passMs: row['pass_ms'] as number | null,
+    id: row.id,
+    feed: row.feed,
+    scope: row.scope,
+    from: row.from_at,
+    to: row.to_at,
+    query: json(row.query),
+    cursor: json(row.cursor),
+    passStartedAt: row.pass_started_at,
+    passRound: row.pass_round,
+    pages: row.pages,
+    rows: row.rows,
+    edgeAt: row.edge_at,
+    edgeKeys: json(row.edge_keys) ?? [],
+    totalSize: row.total_size,
+    restarts: row.restarts,
+    listedAt: row.listed_at,
+    listedRound: row.listed_round,
+    closed: row.closed === 1,
+    unavailableSince: row.unavailable_since,
+    attempts: row.attempts,
+    retryAt: row.retry_at,
+    passMs: row.pass_ms,
   }
 }
 
-function toCells(segment: Segment): (string | number | null)[] {
-  return (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]).map(name => {
-    const value = segment[name]
-    if (typeof value === 'boolean') return value ? 1 : 0
-    return value !== null && typeof value === 'object' ? JSON.stringify(value) : value
-  })
+function toRow(segment: Segment): SegmentRow {
+  const json = (value: object | null) => (value === null ? null : JSON.stringify(value))
+  return {
+    id: segment.id,
+    feed: segment.feed,
+    scope: segment.scope,
+    from_at: segment.from,
+    to_at: segment.to,
+    query: json(segment.query),
+    cursor: json(segment.cursor),
+    pass_started_at: segment.passStartedAt,
+    pass_round: segment.passRound,
+    pages: segment.pages,
+    rows: segment.rows,
+    edge_at: segment.edgeAt,
+    edge_keys: json(segment.edgeKeys),
+    total_size: segment.totalSize,
+    restarts: segment.restarts,
+    listed_at: segment.listedAt,
+    listed_round: segment.listedRound,
+    closed: segment.closed ? 1 : 0,
+    unavailable_since: segment.unavailableSince,
+    attempts: segment.attempts,
+    retry_at: segment.retryAt,
+    pass_ms: segment.passMs,
+  }
 }
 
 /** The state of a pass that has not begun. */
@@ -137,51 +136,35 @@ export const NO_PASS = {
   totalSize: null,
 } satisfies Partial<Segment>
 
-const FRESH: Omit<Segment, 'id' | 'feed' | 'scope' | 'from' | 'to'> = {
-  ...NO_PASS,
-  restarts: 0,
-  listedAt: null,
-  listedRound: 0,
-  closed: false,
-  unavailableSince: null,
-  attempts: 0,
-  retryAt: null,
-  passMs: null,
-}
-
 export function createSegments(prepare: Prepare): Segments {
-  const names = Object.values(COLUMNS)
-  const insert = prepare(
-    `INSERT INTO sync_segments (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
+  const names = Object.keys(SEGMENT_TABLE.columns).filter(name => name !== 'id')
+  const insert = prepare<SegmentRow>(
+    'INSERT INTO sync_segments (feed, scope, from_at, to_at) VALUES (?, ?, ?, ?) RETURNING *',
   )
   const update = prepare(
-    `UPDATE sync_segments SET ${names.map(name => `${name} = ?`).join(', ')} WHERE id = ?`,
+    `UPDATE sync_segments SET ${names.map(name => `${name} = @${name}`).join(', ')} WHERE id = @id`,
   )
-  const select = prepare(
+  const select = prepare<SegmentRow>(
     `SELECT * FROM sync_segments WHERE feed = ? AND scope = coalesce(?, scope)
      ORDER BY scope, to_at IS NOT NULL, to_at DESC, id`,
   )
-  const selectOne = prepare('SELECT * FROM sync_segments WHERE id = ?')
+  const selectOne = prepare<SegmentRow>('SELECT * FROM sync_segments WHERE id = ?')
   const remove = prepare('DELETE FROM sync_segments WHERE id = ?')
   const moveBack = prepare(
     "UPDATE sync_segments SET retry_at = strftime('%Y-%m-%dT%H:%M:%fZ', retry_at, ?) WHERE retry_at > ?",
   )
   const retryNow = prepare('UPDATE sync_segments SET retry_at = NULL WHERE feed = ? AND retry_at IS NOT NULL')
 
-  const segmentsOf = (feed: string, scope?: string) =>
-    (select.all(feed, scope ?? null) as Cells[]).map(fromRow)
-  const add: Segments['add'] = segment => {
-    const fresh = { ...FRESH, ...segment, id: 0 }
-    return { ...fresh, id: Number(insert.run(...toCells(fresh)).lastInsertRowid) }
-  }
+  const segmentsOf = (feed: string, scope?: string) => select.all(feed, scope ?? null).map(fromRow)
+  const add: Segments['add'] = ({ feed, scope, from, to }) => fromRow(onlyRow(insert, feed, scope, from, to))
   const save: Segments['save'] = segment => {
-    update.run(...toCells(segment), segment.id)
+    update.run(toRow(segment))
   }
 
   return {
     of: segmentsOf,
     find(id) {
-      const row = selectOne.get(id) as Cells | undefined
+      const row = selectOne.get(id)
       return row && fromRow(row)
     },
     add,

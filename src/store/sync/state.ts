@@ -1,6 +1,9 @@
+import type { RowOf } from '../../catalog/bookkeeping/table.ts'
+import type { RESOURCE_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource.ts'
 import { safeText } from '../../safe-text.ts'
 import type { Prepare } from '../database/connection.ts'
+import { onlyRow } from '../database/statements.ts'
 import { createMeta, META } from './meta.ts'
 
 /** The state of a resource: a row of `sync_resources`. */
@@ -74,22 +77,8 @@ export interface UnreachableNote {
   resources: readonly ResourceName[]
 }
 
-interface StateRow {
-  resource: ResourceName
-  round: number
-  round_open: number
-  round_started_at: string | null
-  first_complete_at: string | null
-  unavailable_since: string | null
-  failing_since: string | null
-  reason: string | null
-  held_since: string | null
-  held_round: number | null
-  deleted_in_round: number
-}
-
 export function createState(prepare: Prepare): State {
-  const find = prepare('SELECT * FROM sync_resources WHERE resource = ?')
+  const find = prepare<RowOf<typeof RESOURCE_TABLE>>('SELECT * FROM sync_resources WHERE resource = ?')
   const begin = prepare(
     `UPDATE sync_resources SET round = round + 1, round_open = @kind = 'resumable', round_started_at = @at,
        held_round = iif(@confirming, round + 1, NULL)
@@ -134,7 +123,7 @@ export function createState(prepare: Prepare): State {
   const meta = createMeta(prepare)
 
   const get = (resource: ResourceName): ResourceState => {
-    const row = find.get(resource) as StateRow
+    const row = onlyRow(find, resource)
     return {
       resource,
       round: row.round,

@@ -1,6 +1,9 @@
+import type { RowOf } from '../../catalog/bookkeeping/table.ts'
+import type { TASK_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { DAY_MS, isoInstant } from '../../clock.ts'
 import type { Prepare } from '../database/connection.ts'
 import { movedBack } from '../database/sql.ts'
+import { onlyRow } from '../database/statements.ts'
 import { inRange, type KeyRange } from '../deletions/seen-keys.ts'
 
 /** A pending read of a single key: a first read, retry, probe or re-read. Stored, so that a restart loses none. */
@@ -94,16 +97,7 @@ const LONGEST_DELAY_MS = 10 * 365 * DAY_MS
 
 const ORDERS: Readonly<Record<TaskOrder, string>> = { newest: 'sort_at DESC', 'longest-due': 'due_at' }
 
-interface TaskRow {
-  feed: string
-  scope: string
-  key: string
-  sort_at: string | null
-  due_at: string
-  attempts: number
-  deadline: string | null
-  waiting: number
-}
+type TaskRow = Omit<RowOf<typeof TASK_TABLE>, 'round'>
 
 const toTask = (row: TaskRow): Task => ({
   feed: row.feed,
@@ -139,7 +133,7 @@ export function createTasks(prepare: Prepare): Tasks {
     `INSERT INTO sync_tasks (feed, scope, key, due_at, round) VALUES (?, ?, ?, ?, ${BY_DUE_TIME})
      ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, waiting = 0`,
   )
-  const latestAsked = prepare(
+  const latestAsked = prepare<string | null>(
     `SELECT max(due_at) FROM sync_tasks
      WHERE (round = ${BY_DUE_TIME} OR feed GLOB '*.probe') AND due_at > @after AND due_at <= @upTo
        AND substr(feed, 1, instr(feed, '.') - 1) IN (SELECT value FROM json_each(@resources))`,
@@ -154,21 +148,21 @@ export function createTasks(prepare: Prepare): Tasks {
     )
     return `${ranges.join(' UNION ALL ')} ORDER BY ${ORDERS[order]} LIMIT @limit`
   }
-  const everyOne = prepare(
+  const everyOne = prepare<TaskRow>(
     `SELECT ${columns} FROM sync_tasks INDEXED BY sync_tasks_by_due
      WHERE feed = @feed AND due_at <= @now AND round = ${BY_DUE_TIME} AND ${isAsked}
      UNION ALL ${select('newest', 'sync_tasks_by_round', `round < @round AND round > ${BY_DUE_TIME}`)}`,
   )
-  const waitingOrDue = prepare(
+  const waitingOrDue = prepare<TaskRow>(
     `SELECT ${columns} FROM sync_tasks INDEXED BY sync_tasks_open
      WHERE feed = @feed AND round < @round AND round > ${BY_DUE_TIME} AND waiting AND (waiting OR round = 0) AND ${isAsked}
      UNION ALL ${select('newest', 'sync_tasks_by_due', `due_at <= @now AND round < @round AND (NOT waiting OR round = ${BY_DUE_TIME})`)}`,
   )
   // No wait is this long: a clock that was far ahead stored such a time, so the task is due.
   const dueIn = (order: TaskOrder) =>
-    prepare(select(order, 'sync_tasks_by_due', 'due_at <= @now', 'due_at > @never'))
+    prepare<TaskRow>(select(order, 'sync_tasks_by_due', 'due_at <= @now', 'due_at > @never'))
   const dueBy = { newest: dueIn('newest'), 'longest-due': dueIn('longest-due') }
-  const nextDue = prepare(
+  const nextDue = prepare<string>(
     `SELECT due_at FROM sync_tasks INDEXED BY sync_tasks_by_due
      WHERE feed = ? AND scope NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at LIMIT 1`,
   ).pluck()
@@ -177,7 +171,7 @@ export function createTasks(prepare: Prepare): Tasks {
      WHERE feed = ? AND round = 0 AND (waiting OR round = 0) AND NOT waiting AND due_at <= ?
        AND scope NOT IN (SELECT value FROM json_each(?)) LIMIT 1`,
   ).pluck()
-  const find = prepare(`SELECT ${columns} FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?`)
+  const find = prepare<TaskRow>(`SELECT ${columns} FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?`)
   const done = prepare(
     `INSERT INTO sync_tasks (feed, scope, key, round, due_at, attempts, deadline, waiting, sort_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -195,8 +189,8 @@ export function createTasks(prepare: Prepare): Tasks {
   const moveBack = prepare(
     "UPDATE sync_tasks SET due_at = strftime('%Y-%m-%dT%H:%M:%fZ', due_at, ?) WHERE due_at > ?",
   )
-  const countDue = prepare('SELECT count(*) FROM sync_tasks WHERE feed = ? AND due_at <= ?').pluck()
-  const waiting = prepare('SELECT count(*) FROM sync_tasks WHERE feed = ? AND waiting').pluck()
+  const countDue = prepare<number>('SELECT count(*) FROM sync_tasks WHERE feed = ? AND due_at <= ?').pluck()
+  const waiting = prepare<number>('SELECT count(*) FROM sync_tasks WHERE feed = ? AND waiting').pluck()
 
   return {
     add: ({ feed, scope = '', key, sortAt = null, dueAt, attempts = 0 }) => {
@@ -209,20 +203,20 @@ export function createTasks(prepare: Prepare): Tasks {
       askAt.run(feed, scope, key, dueAt)
     },
     latestAsked: (resources, span) =>
-      (latestAsked.get({ ...span, resources: JSON.stringify(resources) }) as string | null) ?? undefined,
+      latestAsked.get({ ...span, resources: JSON.stringify(resources) }) ?? undefined,
     demand: ({ feed, scope = '', key, sortAt = null, dueAt }) => {
       demand.run(feed, scope, key, sortAt, dueAt)
     },
     due: ({ everyRound, ...query }) =>
-      ((everyRound ? everyOne : waitingOrDue).all(parametersOf(query)) as TaskRow[]).map(toTask),
+      (everyRound ? everyOne : waitingOrDue).all(parametersOf(query)).map(toTask),
     dueBy: ({ first, ...query }) => {
       const never = isoInstant(Date.parse(query.now) + LONGEST_DELAY_MS)
-      return (dueBy[first].all({ ...parametersOf(query), never }) as TaskRow[]).map(toTask)
+      return dueBy[first].all({ ...parametersOf(query), never }).map(toTask)
     },
-    nextDue: (feed, exceptScopes) => nextDue.get(feed, JSON.stringify(exceptScopes)) as string | undefined,
+    nextDue: (feed, exceptScopes) => nextDue.get(feed, JSON.stringify(exceptScopes)),
     hasFirst: (feed, now, exceptScopes) => first.get(feed, now, JSON.stringify(exceptScopes)) !== undefined,
     find: ({ feed, scope = '', key }) => {
-      const row = find.get(feed, scope, key) as TaskRow | undefined
+      const row = find.get(feed, scope, key)
       return row && toTask(row)
     },
     done: ({ feed, scope = '', key }, next) => {
@@ -245,7 +239,7 @@ export function createTasks(prepare: Prepare): Tasks {
     moveBack: (ms, now) => {
       moveBack.run(movedBack(ms), now)
     },
-    countDue: (feed, now) => countDue.get(feed, now) as number,
-    countWaiting: feed => waiting.get(feed) as number,
+    countDue: (feed, now) => onlyRow(countDue, feed, now),
+    countWaiting: feed => onlyRow(waiting, feed),
   }
 }

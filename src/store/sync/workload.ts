@@ -1,6 +1,7 @@
 import type { Feed, ItemFeed, Resource } from '../../catalog/resource.ts'
 import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import { onlyRow } from '../database/statements.ts'
 
 /** The done and the remaining part of a resource's round, to show progress. Only reads. */
 export interface Workload {
@@ -33,17 +34,17 @@ export interface WorkloadQuestion {
 export type ReadWorkload = (question: WorkloadQuestion) => Workload
 
 export function createWorkload(prepare: Prepare): ReadWorkload {
-  const lists = prepare(
+  const lists = prepare<ListsRow>(
     `SELECT coalesce(sum(iif(listed_round >= @round OR pages > 0, rows, 0)), 0) AS done,
        count(*) AS segments, coalesce(sum(listed_round < @round AND NOT closed), 0) AS open,
        iif(count(total_size) = count(*), sum(total_size), NULL) AS size
      FROM sync_segments WHERE feed = @feed AND unavailable_since IS NULL`,
   )
-  const tasks = prepare(
+  const tasks = prepare<{ done: number; total: number }>(
     'SELECT count(*) AS total, coalesce(sum(round >= @round), 0) AS done FROM sync_tasks WHERE feed = @feed',
   )
-  const unread = prepare('SELECT count(*) FROM sync_tasks WHERE feed = ? AND round = 0').pluck()
-  const due = prepare(
+  const unread = prepare<number>('SELECT count(*) FROM sync_tasks WHERE feed = ? AND round = 0').pluck()
+  const due = prepare<number>(
     `SELECT count(*) FROM sync_tasks WHERE feed = @feed AND round > 0 AND round < @round
        AND (waiting OR due_at <= @now)`,
   ).pluck()
@@ -51,17 +52,13 @@ export function createWorkload(prepare: Prepare): ReadWorkload {
   const known = new Map<string, number>()
 
   const rowsBefore = (table: string) => {
-    const rows =
-      known.get(table) ??
-      (prepare(`SELECT count(*) FROM ${quote(table)}`)
-        .pluck()
-        .get() as number)
+    const rows = known.get(table) ?? onlyRow(prepare<number>(`SELECT count(*) FROM ${quote(table)}`).pluck())
     known.set(table, rows)
     return rows
   }
 
   const listShare = (id: string, feed: Feed, { round, readBefore }: WorkloadQuestion): ListShare => {
-    const { done, segments, open, size } = lists.get({ feed: id, round }) as ListsRow
+    const { done, segments, open, size } = onlyRow(lists, { feed: id, round })
     const ended = segments > 0 && open === 0
     // A log is not read again completely, so its stored rows say nothing about the total.
     const guess = readBefore && feed.mode !== 'periodic' ? Math.max(done, rowsBefore(feed.table)) : undefined
@@ -72,14 +69,15 @@ export function createWorkload(prepare: Prepare): ReadWorkload {
     const { round, now } = question
     const { pending } = question.resource.status
     if (feed.everyRound || pending === undefined) {
-      return { ...(tasks.get({ feed: id, round }) as { done: number; total: number }), isGuess: false }
+      return { ...onlyRow(tasks, { feed: id, round }), isGuess: false }
     }
     const { table } = question.resource.status
-    const rows = prepare(
+    const count = prepare<{ total: number; left: number }>(
       `SELECT count(*) AS total, coalesce(sum(${pending}), 0) AS left FROM ${quote(table)}
        WHERE _deleted_at IS NULL`,
-    ).get() as { total: number; left: number }
-    const left = rows.left + (unread.get(id) as number) + (due.get({ feed: id, round, now }) as number)
+    )
+    const rows = onlyRow(count)
+    const left = rows.left + onlyRow(unread, id) + onlyRow(due, { feed: id, round, now })
     return { done: Math.max(0, rows.total - left), total: rows.total, isGuess: false }
   }
 

@@ -66,9 +66,9 @@ interface Stages {
 /** Undefined while the typed table of deals does not exist or has no column for the stage. */
 function stagesOf(db: Sqlite): Stages | undefined {
   if (!hasColumn(db, 'crm_fields', 'column_name')) return undefined
-  const found = db.prepare(STAGE_COLUMN).get() as StageColumn | undefined
+  const found = db.prepare<unknown[], StageColumn>(STAGE_COLUMN).get()
   if (!found) return undefined
-  const named = db.prepare(NAME_OF_STAGES).get() as { table: string; column: string } | undefined
+  const named = db.prepare<unknown[], { table: string; column: string }>(NAME_OF_STAGES).get()
   return {
     ...found,
     name: id =>

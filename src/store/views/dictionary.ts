@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { DICTIONARY_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import {
   type CrmFieldDescription,
   type CrmObjectDescription,
@@ -22,8 +23,7 @@ import type { State } from '../sync/state.ts'
 
 /** Fills the table `data_dictionary`: from the declarations of this version, and from the CRM metadata. */
 
-const COLUMNS =
-  'table_name, column_name, position, type, null_meaning, description, source_field, unit, example'
+const COLUMNS = Object.keys(DICTIONARY_TABLE.columns)
 
 /** Rewrites the dictionary when the declarations have changed since the last time. Call inside a transaction. */
 export function fillDictionary(prepare: Prepare, state: Pick<State, 'meta' | 'setMeta'>): void {
@@ -64,7 +64,7 @@ function digestOf(value: unknown): string {
 /** Positions come from the database: a column that a migration added comes last there, whatever its declaration says. */
 function rowsInTableOrder(prepare: Prepare, table: DescribedTable): DictionaryRow[] {
   const places = new Map(
-    prepare('SELECT name, cid FROM pragma_table_xinfo(?)').raw().all(table.name) as [string, number][],
+    prepare<[string, number]>('SELECT name, cid FROM pragma_table_xinfo(?)').raw().all(table.name),
   )
   return dictionaryRows(table).map(([name, column, position, ...rest]) => [
     name,
@@ -85,12 +85,14 @@ export interface CrmDictionary {
 
 export function createCrmDictionary(prepare: Prepare): CrmDictionary {
   const insert = inserter(prepare)
-  const storedRows = prepare(`SELECT ${COLUMNS} FROM data_dictionary WHERE table_name = ?`).raw()
+  const storedRows = prepare<DictionaryRow>(
+    `SELECT ${COLUMNS.join(', ')} FROM data_dictionary WHERE table_name = ?`,
+  ).raw()
   const remove = prepare('DELETE FROM data_dictionary WHERE table_name = ?')
   const removeColumn = prepare('DELETE FROM data_dictionary WHERE table_name = ? AND column_name = ?')
-  const names = prepare('SELECT DISTINCT table_name FROM data_dictionary').pluck()
+  const names = prepare<string>('SELECT DISTINCT table_name FROM data_dictionary').pluck()
   const meta = createMeta(prepare)
-  const digestKeys = prepare('SELECT key FROM sync_meta WHERE key >= ? AND key < ?').pluck()
+  const digestKeys = prepare<string>('SELECT key FROM sync_meta WHERE key >= ? AND key < ?').pluck()
 
   const write = (object: CrmObjectDescription) => {
     const digest = digestOf(object)
@@ -99,7 +101,7 @@ export function createCrmDictionary(prepare: Prepare): CrmDictionary {
     meta.set(DIGEST_KEY_PREFIX + object.name, digest)
   }
   const writeTable = (table: DescribedTable) => {
-    const rows = new Map((storedRows.all(table.name) as DictionaryRow[]).map(row => [row[1], row]))
+    const rows = new Map(storedRows.all(table.name).map(row => [row[1], row]))
     for (const row of dictionaryRows(table)) {
       const before = rows.get(row[1])
       if (!before || row.some((cell, index) => cell !== before[index])) insert.run(...row)
@@ -111,14 +113,14 @@ export function createCrmDictionary(prepare: Prepare): CrmDictionary {
   return {
     refresh(object) {
       const tables = tablesByObject(prepare)
-      for (const name of digestKeys.all(...DIGEST_KEY_RANGE) as string[]) {
+      for (const name of digestKeys.all(...DIGEST_KEY_RANGE)) {
         if (!tables.has(name.slice(DIGEST_KEY_PREFIX.length))) meta.remove(name)
       }
       const known = new Set(
         [...tables.values()].flatMap(({ table }) => [table, liveView(table), labelledView(table)]),
       )
       for (const described of readCrmObjects(prepare, object)) write(described)
-      for (const name of names.all() as string[]) {
+      for (const name of names.all()) {
         if (!known.has(name) && !describedTable(name)) remove.run(name)
       }
     },
@@ -131,7 +133,9 @@ const DIGEST_KEY_PREFIX = `${META.dictionary} `
 const DIGEST_KEY_RANGE = [DIGEST_KEY_PREFIX, `${META.dictionary}!`] as const
 
 const inserter = (prepare: Prepare) =>
-  prepare(`REPLACE INTO data_dictionary (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+  prepare(
+    `REPLACE INTO data_dictionary (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})`,
+  )
 
 interface ObjectRow {
   name: string
@@ -155,29 +159,29 @@ interface ColumnRow {
 }
 
 function tablesByObject(prepare: Prepare): ReadonlyMap<string, ObjectRow> {
-  const objects = prepare(
+  const objects = prepare<ObjectRow>(
     // Without tables that someone has dropped: their views cannot be read.
     `SELECT o.name, o.label, o.table_name AS "table" FROM crm_objects o
      JOIN sqlite_master s ON s.type = 'table' AND s.name = o.table_name ORDER BY o.name`,
-  ).all() as ObjectRow[]
+  ).all()
   return new Map(objects.map(object => [object.name, object]))
 }
 
 /** The objects that have a typed table, with its columns. @param only name of one object; default all */
 function readCrmObjects(prepare: Prepare, only?: string): CrmObjectDescription[] {
   const tables = tablesByObject(prepare)
-  const fieldsOf = prepare(
+  const fieldsOf = prepare<TypedFieldRow>(
     `SELECT name, label, type, column_name AS "column", relation_type = 'MANY_TO_ONE' AS isRelation,
        relation_target_object AS targetObject, relation_target_resource AS targetResource
      FROM crm_fields WHERE object = ? AND column_name IS NOT NULL`,
   )
-  const columnsOf = prepare('SELECT name, type FROM pragma_table_info(?) ORDER BY cid')
+  const columnsOf = prepare<ColumnRow>('SELECT name, type FROM pragma_table_info(?) ORDER BY cid')
   const objects = [...tables.values()].filter(({ name }) => only === undefined || name === only)
   return objects.map(({ name, label, table }) => {
-    const fields = new Map((fieldsOf.all(name) as TypedFieldRow[]).map(field => [field.column, field]))
-    const shown = columnsOf.all(labelledView(table)) as ColumnRow[]
+    const fields = new Map(fieldsOf.all(name).map(field => [field.column, field]))
+    const shown = columnsOf.all(labelledView(table))
     // The labelled view has its columns in the order of the table.
-    const described = (columnsOf.all(table) as ColumnRow[]).flatMap((column, index) => {
+    const described = columnsOf.all(table).flatMap((column, index) => {
       const field = fields.get(column.name)
       return field ? [describedField(field, column, shown[index]?.name ?? column.name, tables)] : []
     })

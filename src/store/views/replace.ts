@@ -7,7 +7,10 @@ import { replaceView } from '../migrations/dependent-objects.ts'
 /** Creates the views that are missing and replaces those whose SQL differs. Returns whether it wrote any. */
 export function replaceViews(db: Sqlite, views: readonly View[]): boolean {
   const present = new Map(
-    db.prepare("SELECT name, sql FROM sqlite_master WHERE type = 'view'").raw().all() as [string, string][],
+    db
+      .prepare<unknown[], [string, string]>("SELECT name, sql FROM sqlite_master WHERE type = 'view'")
+      .raw()
+      .all(),
   )
   const tables = tableNames(db)
   // A table of other people that has the name of a view is left alone.

@@ -1,0 +1,342 @@
+import { type BookkeepingTable, bookkeepingTable } from './table.ts'
+
+/** The tables in which parley keeps its own state. `store/` has their verbs. */
+
+export const META_TABLE = bookkeepingTable({
+  name: 'sync_meta',
+  about: 'Values that concern the whole database.',
+  columns: { key: { kind: 'text' }, value: { kind: 'text' } },
+  key: ['key'],
+  storage: 'clustered',
+})
+
+export const RESOURCE_TABLE = bookkeepingTable({
+  name: 'sync_resources',
+  about: 'State of each resource; see `sync_status`.',
+  columns: {
+    resource: { kind: 'text' },
+    round: { kind: 'integer', default: 0 },
+    round_open: { kind: 'boolean', default: 0 },
+    round_started_at: { kind: 'timestamp' },
+    first_complete_at: { kind: 'timestamp' },
+    fresh_as_of: { kind: 'timestamp' },
+    last_success_at: { kind: 'timestamp' },
+    next_run_at: { kind: 'timestamp' },
+    complete_as_of: { kind: 'timestamp' },
+    unavailable_since: { kind: 'timestamp' },
+    failing_since: { kind: 'timestamp' },
+    reason: { kind: 'text' },
+    held_since: { kind: 'timestamp' },
+    held_round: { kind: 'integer' },
+    deleted_since: { kind: 'timestamp' },
+    deleted_in_round: { kind: 'integer', default: 0 },
+  },
+  key: ['resource'],
+  storage: 'clustered',
+})
+
+export const SEGMENT_TABLE = bookkeepingTable({
+  name: 'sync_segments',
+  about: 'The ledger of time segments; see `sync_coverage`.',
+  columns: {
+    id: { kind: 'integer' },
+    feed: { kind: 'text', notNull: true },
+    scope: { kind: 'text', default: '' },
+    from_at: { kind: 'timestamp' },
+    to_at: { kind: 'timestamp' },
+    query: { kind: 'json' },
+    cursor: { kind: 'json' },
+    pass_started_at: { kind: 'timestamp' },
+    pass_round: { kind: 'integer' },
+    pages: { kind: 'integer', default: 0 },
+    rows: { kind: 'integer', default: 0 },
+    edge_at: { kind: 'timestamp' },
+    edge_keys: { kind: 'json' },
+    total_size: { kind: 'integer' },
+    restarts: { kind: 'integer', default: 0 },
+    listed_at: { kind: 'timestamp' },
+    listed_round: { kind: 'integer', default: 0 },
+    closed: { kind: 'boolean', default: 0 },
+    unavailable_since: { kind: 'timestamp' },
+    attempts: { kind: 'integer', default: 0 },
+    retry_at: { kind: 'timestamp' },
+    pass_ms: { kind: 'integer' },
+  },
+  key: ['id'],
+  storage: 'rowid',
+  indices: { by_feed: { on: ['feed', 'scope', 'to_at'] } },
+})
+
+export const SEEN_TABLE = bookkeepingTable({
+  name: 'sync_seen',
+  about: 'Keys that the pass in progress has returned.',
+  columns: { feed: { kind: 'text' }, scope: { kind: 'text' }, key: { kind: 'text' } },
+  key: ['feed', 'scope', 'key'],
+  storage: 'clustered',
+})
+
+export const TASK_TABLE = bookkeepingTable({
+  name: 'sync_tasks',
+  about: 'Single reads that wait: first reads, retries and confirmations.',
+  columns: {
+    feed: { kind: 'text' },
+    scope: { kind: 'text', default: '' },
+    key: { kind: 'text' },
+    sort_at: { kind: 'timestamp' },
+    due_at: { kind: 'timestamp', notNull: true },
+    round: { kind: 'integer', default: 0 },
+    attempts: { kind: 'integer', default: 0 },
+    deadline: { kind: 'timestamp' },
+    waiting: { kind: 'boolean', default: 0 },
+  },
+  key: ['feed', 'scope', 'key'],
+  storage: 'clustered',
+  indices: {
+    by_round: { on: ['feed', 'round'] },
+    by_due: { on: ['feed', 'due_at'] },
+    // Most rows are done until their next time; `sync_status` counts the others.
+    open: { on: ['feed', 'round', 'waiting', 'deadline'], where: 'waiting OR round = 0' },
+  },
+})
+
+export const SUSPICION_TABLE = bookkeepingTable({
+  name: 'sync_absences',
+  about: 'Suspected deletions: rows that the API has denied once or twice and that are not deleted yet.',
+  columns: {
+    table_name: { kind: 'text' },
+    scope: { kind: 'text', default: '' },
+    key: { kind: 'text' },
+    missing_since: { kind: 'timestamp', notNull: true },
+    confirmed: { kind: 'boolean', default: 0 },
+    means: { kind: 'text', default: 'absent', values: ['absent', 'withheld', 'empty'] },
+  },
+  key: ['table_name', 'scope', 'key'],
+  storage: 'clustered',
+})
+
+const INSTANT = '2026-03-04T05:06:07.123Z'
+
+const count = (about: string, unit: string, example: string) =>
+  ({ kind: 'integer', default: 0, about, unit, example }) as const
+
+/** A column that analysts use, and that is never NULL. */
+const described = <const K extends 'text' | 'timestamp' | 'json' | 'integer'>(
+  kind: K,
+  about: string,
+  example: string,
+) => ({ kind, notNull: true, about, example }) as const
+
+export const RUN_TABLE = bookkeepingTable({
+  name: 'sync_runs',
+  about: 'One row per run of a resource.',
+  columns: {
+    id: { kind: 'integer', about: 'Number of the run.', example: '42' },
+    resource: described('text', 'Name of the resource.', 'messages'),
+    lane: described(
+      'text',
+      '`history` until the resource was complete for the first time, then `audit`.',
+      'history',
+    ),
+    started_at: described('timestamp', 'When the run started.', INSTANT),
+    ended_at: {
+      kind: 'timestamp',
+      about: 'When the run ended.',
+      nullMeans: 'The run is in progress.',
+      example: INSTANT,
+    },
+    outcome: {
+      kind: 'text',
+      values: ['complete', 'stopped', 'failed', 'unavailable', 'interrupted'],
+      about:
+        '`complete`, `stopped` (before its end), `failed`, `unavailable` (this workspace does not offer it) or `interrupted` (the process died).',
+      nullMeans: 'The run is in progress.',
+      example: 'complete',
+    },
+    requests: count('Requests that the run made.', 'requests', '52'),
+    throttled: count('Requests among these that the API refused as too many (429).', 'requests', '0'),
+    rows_read: count('Records that the API sent.', 'records', '5120'),
+    rows_changed: count('Rows written because they were new or had changed.', 'rows', '5120'),
+    rows_deleted: count('Rows whose deletion the run confirmed.', 'rows', '0'),
+    error: {
+      kind: 'text',
+      about: 'Error that ended the run.',
+      nullMeans: 'There was no error.',
+      example: 'The API answers 500',
+    },
+  },
+  key: ['id'],
+  storage: 'rowid',
+  indices: {
+    by_resource: { on: ['resource', 'started_at'] },
+    open: { on: ['id'], where: 'ended_at IS NULL' },
+  },
+})
+
+export const REJECT_TABLE = bookkeepingTable({
+  name: 'sync_rejects',
+  about:
+    'Every item that could not be stored. No received item is dropped without a row here. A span of event time that the API fails to list also has a row here, with the span as its item.',
+  columns: {
+    id: { kind: 'integer', about: 'Number of the item.', example: '7' },
+    resource: described('text', 'Name of the resource.', 'activities'),
+    item: described('json', 'The item as received, or the span as `from` and `to`.', '{"id":null}'),
+    reason: described('text', 'Why it could not be stored.', 'no id'),
+    first_seen_at: described('timestamp', 'When it was first received.', INSTANT),
+    last_seen_at: described('timestamp', 'When it was last received.', INSTANT),
+    resolved_at: {
+      kind: 'timestamp',
+      about:
+        'When the item was stored after all, or when a complete pass no longer listed it. The row is removed some weeks later.',
+      nullMeans: 'The item is still not stored.',
+      example: INSTANT,
+    },
+    _feed: described('text', 'Internal: the list or read that returned the item.', 'activities.list'),
+    _scope: {
+      kind: 'text',
+      default: '',
+      about: 'Internal: scope of that list or read; empty where it has none.',
+      example: 'deal',
+    },
+    _digest: described(
+      'text',
+      'Internal: digest that identifies the item when it is received again.',
+      '9b1c…',
+    ),
+  },
+  key: ['id'],
+  storage: 'rowid',
+  indices: { digest: { on: ['resource', '_digest'], unique: true } },
+})
+
+export const PURGE_TABLE = bookkeepingTable({
+  name: 'sync_erasures',
+  about: 'Deleted or withheld rows whose content is not purged yet.',
+  columns: {
+    table_name: { kind: 'text' },
+    scope: { kind: 'text', default: '' },
+    key: { kind: 'text' },
+    withdrawn_at: { kind: 'timestamp', notNull: true },
+  },
+  key: ['table_name', 'scope', 'key'],
+  storage: 'clustered',
+  indices: { by_time: { on: ['withdrawn_at'] } },
+})
+
+export const ARRIVAL_TABLE = bookkeepingTable({
+  name: 'sync_arrivals',
+  about: 'How late rows became visible.',
+  columns: {
+    resource: { kind: 'text' },
+    bucket: { kind: 'integer' },
+    rows: { kind: 'integer', default: 0 },
+    /** The longest lag in this bucket. */
+    longest_ms: { kind: 'integer', default: 0 },
+  },
+  key: ['resource', 'bucket'],
+  storage: 'clustered',
+})
+
+export const REQUEST_TABLE = bookkeepingTable({
+  name: 'sync_requests',
+  about: 'Requests of other processes to the process that writes.',
+  columns: {
+    id: { kind: 'integer' },
+    kind: { kind: 'text', notNull: true, values: ['resync', 'accept-deletions'] },
+    resource: { kind: 'text', notNull: true },
+    asked_at: { kind: 'timestamp', notNull: true },
+    done_at: { kind: 'timestamp' },
+  },
+  key: ['id'],
+  storage: 'rowid',
+})
+
+/** The tables that explain the others. `store/views/` fills them when the program's version changes. */
+export const DICTIONARY_TABLE = bookkeepingTable({
+  name: 'data_dictionary',
+  about:
+    'What every column of every table and view means, including this one. The program parley created this file from the API of a conversation-intelligence product and keeps it up to date.',
+  columns: {
+    table_name: { kind: 'text', about: 'Name of the table or view.', example: 'meetings' },
+    column_name: { kind: 'text', about: 'Name of the column.', example: 'recording_duration' },
+    position: described('integer', '0-based position of the column within its table.', '8'),
+    type: described(
+      'text',
+      '`text`, `timestamp` (text, UTC, always 24 characters), `date` (text, `2026-06-30`), `json` (text), `integer`, `boolean` (0 or 1), `real`, or `any` (a number, or text where a number would lose digits). A timestamp of a CRM field that cannot be parsed is stored as sent.',
+      'integer',
+    ),
+    null_meaning: {
+      kind: 'text',
+      about: 'What NULL means in the column.',
+      example: 'The API sent null or nothing.',
+    },
+    description: described('text', 'What the value means.', 'Length of the recording.'),
+    source_field: {
+      kind: 'text',
+      about: 'API field that the value comes from, with `[]` after each list in its path.',
+      nullMeans: 'parley sets the value.',
+      example: 'attendees[].teams[].team_id',
+    },
+    unit: {
+      kind: 'text',
+      about: 'Unit of a quantity; `not stated` where the API does not state it.',
+      nullMeans: 'The value is not a quantity.',
+      example: 'not stated',
+    },
+    example: {
+      kind: 'text',
+      about: 'A made-up value in its stored form.',
+      nullMeans: 'The column is a field of your CRM.',
+      example: '2700',
+    },
+  },
+  key: ['table_name', 'column_name'],
+  storage: 'clustered',
+})
+
+export const QUESTION_TABLE = bookkeepingTable({
+  name: 'parley_questions',
+  about:
+    'Common questions about this file, as SQL to run and to adapt. They come with parley, the program that created this file, and are in the folder `drizzle/questions` of its source.',
+  columns: {
+    name: { kind: 'text', about: 'Name of the question.', example: 'deals-without-activity' },
+    question: described(
+      'text',
+      'The question in words.',
+      'Which open deals have had no activity for 14 days?',
+    ),
+    parameters: described(
+      'json',
+      'Parameters at the top of the statement: a list of `name`, `value` (an SQL expression) and `about`.',
+      '[{"name":"days","value":"14","about":"how many days without activity are too many"}]',
+    ),
+    sql: described(
+      'text',
+      'One statement for SQLite 3.38 or newer.',
+      'WITH parameters AS (SELECT …) SELECT …',
+    ),
+    duckdb_sql: described(
+      'text',
+      'The same statement for DuckDB, over the views of `parley schema --duckdb` or over Parquet files named after their tables.',
+      'WITH parameters AS (SELECT …) SELECT …',
+    ),
+  },
+  key: ['name'],
+  storage: 'rowid',
+})
+
+/** All tables in which parley keeps its own state. */
+export const BOOKKEEPING: readonly BookkeepingTable[] = [
+  META_TABLE,
+  RESOURCE_TABLE,
+  SEGMENT_TABLE,
+  SEEN_TABLE,
+  TASK_TABLE,
+  SUSPICION_TABLE,
+  RUN_TABLE,
+  REJECT_TABLE,
+  PURGE_TABLE,
+  ARRIVAL_TABLE,
+  REQUEST_TABLE,
+  DICTIONARY_TABLE,
+  QUESTION_TABLE,
+]

@@ -1,0 +1,30 @@
+import { dirname } from 'node:path'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { sizeText } from '../../size-text.ts'
+
+/** Bytes that this process may still write to the disk of a folder. */
+export type FreeBytes = (folder: string) => number | Promise<number>
+
+interface SpaceNeed {
+  /** Path of the file that needs the space. */
+  file: string
+  bytes: number
+  /** The error, and the end of its hint. */
+  message: string
+  code: string
+  advice: string
+}
+
+/**
+ * @param free bytes in the folder of the file
+ * @throws StopError 73
+ */
+export function requireSpace(free: number, { file, bytes, message, code, advice }: SpaceNeed): void {
+  if (free >= bytes) return
+  const folder = dirname(file)
+  throw new StopError(message, {
+    code,
+    hint: `It needs ${sizeText(bytes)} in ${folder}: free ${sizeText(bytes - free)} more${advice}`,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}

@@ -1,0 +1,82 @@
+import { readdir, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { HOUR_MS } from '../../clock.ts'
+import { wholeName } from './copy-names.ts'
+
+/** Removes partial copies and old copies. Only asynchronous calls, since the disk of a copy may be slow or not answer. */
+
+/** Removes a partial copy, unless it was renamed. */
+export async function removePartial(part: string): Promise<void> {
+  await rm(part, { force: true })
+  await rm(`${part}-journal`, { force: true })
+}
+
+/** A partial file not modified for an hour has no writer: only its fsync and verification leave it unmodified. */
+const ABANDONED_MS = HOUR_MS
+
+interface Partials {
+  /** Path of the complete copy. */
+  of: string
+  /** Whether the partial copies of another name in the same folder are removed too. */
+  isAlike?: (name: string) => boolean
+  /**
+   * This machine's clock, in ms since the epoch: files that may have a writer stay. Undefined when the caller holds the
+   * lock of the database, so that there is no writer.
+   */
+  now?: number
+}
+
+/**
+ * Removes the partial copies that dead processes left.
+ * @returns the paths of the removed files
+ */
+export async function removePartials({ of: file, isAlike = () => false, now }: Partials): Promise<string[]> {
+  const isWanted = (whole: string | undefined) =>
+    whole !== undefined && (whole === basename(file) || isAlike(whole))
+  const removed: string[] = []
+  for (const name of await namesIn(dirname(file))) {
+    const path = join(dirname(file), name)
+    if (!isWanted(wholeName(name)) || !(await isAbandoned(path, now))) continue
+    removed.push(...(await removeFiles([path])).removed)
+  }
+  return removed
+}
+
+/** A time in the future counts as old too: it was written under a wrong clock. */
+async function isAbandoned(path: string, now: number | undefined): Promise<boolean> {
+  if (now === undefined) return true
+  const modifiedAt = await stat(path).then(
+    ({ mtimeMs }) => mtimeMs,
+    // The file may belong to another user.
+    () => now,
+  )
+  return Math.abs(now - modifiedAt) > ABANDONED_MS
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder)
+  } catch {
+    // A user may be allowed to write to a folder but not to list it.
+    return []
+  }
+}
+
+/** Paths of the files that were removed, and of those that could not be removed. */
+export interface Removal {
+  removed: readonly string[]
+  stuck: readonly string[]
+}
+
+export async function removeFiles(paths: readonly string[]): Promise<Removal> {
+  const [removed, stuck]: [string[], string[]] = [[], []]
+  for (const path of paths) {
+    const isGone = await rm(path, { force: true }).then(
+      () => true,
+      () => false,
+    )
+    const list = isGone ? removed : stuck
+    list.push(path)
+  }
+  return { removed, stuck }
+}
