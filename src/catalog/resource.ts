@@ -313,6 +313,8 @@ export interface FollowUp {
   on: readonly ('inserted' | 'changed' | 'revived')[]
   /** Column → values: only rows that have one of these values write the task. */
   when?: Readonly<Record<string, readonly string[]>>
+  /** Query parameters with which the list returns only the rows that write the task. */
+  filter?: Readonly<Record<string, string>>
   /** `resource.feed` that gets the task. */
   feed: string
   /** Column with the key to read. */

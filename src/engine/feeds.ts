@@ -7,20 +7,23 @@ export interface FeedName {
   feed: string
 }
 
-interface DeclaredFeed {
+export interface DeclaredFeed {
   resource: ResourceName
+  /** `resource.feed` */
+  id: string
   feed: Feed
 }
 
-const FEEDS: ReadonlyMap<string, DeclaredFeed> = new Map(
-  CATALOG.flatMap(({ name: resource, feeds }) =>
-    Object.entries(feeds).map(([name, feed]) => [`${resource}.${name}`, { resource, feed }] as const),
-  ),
+/** Every feed, in the order of the catalogue. */
+export const FEEDS: readonly DeclaredFeed[] = CATALOG.flatMap(({ name: resource, feeds }) =>
+  Object.entries(feeds).map(([name, feed]) => ({ resource, id: `${resource}.${name}`, feed })),
 )
+
+const BY_ID = new Map(FEEDS.map(declared => [declared.id, declared]))
 
 /** @param id `resource.feed` */
 export function feedNamed(id: string): DeclaredFeed {
-  const declared = FEEDS.get(id)
+  const declared = BY_ID.get(id)
   if (!declared) throw new TypeError(`No resource declares a feed ${id}`)
   return declared
 }

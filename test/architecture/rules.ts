@@ -178,10 +178,7 @@ const DATABASE = 'store/database/'
 const WITHOUT_STATEMENTS = ['store/database/faults.ts']
 
 const engineWithoutSql = perImport(({ path }, { module }) =>
-  path.startsWith('engine/') &&
-  path !== 'engine/estimate/holdings.ts' &&
-  module.startsWith(DATABASE) &&
-  !WITHOUT_STATEMENTS.includes(module)
+  path.startsWith('engine/') && module.startsWith(DATABASE) && !WITHOUT_STATEMENTS.includes(module)
     ? 'the engine decides and the store executes, so SQL stands in store/'
     : undefined,
 )

@@ -1,17 +1,18 @@
 import { expect, test } from 'vitest'
+import type { SourceRow } from '../../src/catalog/resource.ts'
 import {
   type Amount,
   about,
   atLeast,
-  bodiesFor,
   exactly,
-  type ListedMessage,
   pages,
   smaller,
   sum,
   UNKNOWN,
-} from '../../src/engine/estimate/estimate.ts'
-import { rateOf, ratesOf, secondsFor } from '../../src/engine/estimate/plan.ts'
+} from '../../src/engine/estimate/amount.ts'
+import { ratesOf, secondsFor } from '../../src/engine/estimate/duration.ts'
+import { singleReads } from '../../src/engine/estimate/single-reads.ts'
+import { feedNamed } from '../../src/engine/feeds.ts'
 
 test.each<[parts: Amount[], total: Amount]>([
   [[exactly(2), exactly(3)], exactly(5)],
@@ -33,42 +34,53 @@ test.each<[one: Amount, other: Amount, less: Amount]>([
 })
 
 test('even an empty list costs a request', () => {
-  expect([pages(exactly(0)), pages(exactly(100)), pages(about(101))]).toEqual([
+  expect([pages(exactly(0), 100), pages(exactly(100), 100), pages(about(101), 100)]).toEqual([
     exactly(1),
     exactly(1),
     about(2),
   ])
 })
 
-const copy = (header: string | null, hidden = false): ListedMessage => ({ header, hidden })
+let copies = 0
+const copy = (header: string | null, subject: string | null = 'shown'): SourceRow => {
+  copies += 1
+  return { id: String(copies), header_message_id: header, subject }
+}
 
-test.each<[what: string, messages: ListedMessage[], reads: number]>([
+test.each<[what: string, messages: SourceRow[], reads: number]>([
   ['copies of one e-mail are read once', [copy('a'), copy('a'), copy('b')], 2],
-  ['a hidden copy that comes first has the next one read', [copy('a'), copy('a', true)], 2],
-  ['hidden copies after one that is shown are not read', [copy('a', true), copy('a')], 1],
-  ['without a header id every message is an e-mail of its own', [copy(null), copy(''), copy(null)], 3],
+  ['a hidden copy that comes first has the next one read', [copy('a'), copy('a', null)], 2],
+  ['hidden copies after one that is shown are not read', [copy('a', null), copy('a')], 1],
+  ['without a header id every message is a separate e-mail', [copy(null), copy(''), copy(null)], 3],
 ])('%s', (_, messages, reads) => {
-  expect(bodiesFor(messages)).toBe(reads)
+  expect(singleReads(feedNamed('messages.list'), messages)).toBe(reads)
+})
+
+test('an activity causes the read of its meeting, and any other activity none', () => {
+  const sources = ['MEETING', 'MESSAGE', 'MEETING', 'OBJECT_CHANGE_EVENT']
+  const rows = sources.map(source_type => ({ source_type }))
+  expect(singleReads(feedNamed('activities.list'), rows)).toBe(2)
 })
 
 const NOTHING = { learned: undefined, ceilings: {}, answerMs: undefined, throttledTo: undefined }
 
 test('the rate is unknown before the first answer', () => {
-  expect(rateOf(NOTHING)).toBeUndefined()
+  expect(ratesOf(NOTHING)).toEqual([])
 })
 
 test('the slowest of several rates counts, and its source is named', () => {
+  const fastest = (facts: Partial<Parameters<typeof ratesOf>[0]>) => ratesOf({ ...NOTHING, ...facts }).at(-1)
   const learned = { ratePerSecond: 20, concurrency: 8, limited: true }
-  expect(rateOf({ ...NOTHING, learned, answerMs: 10 })).toEqual({
+  expect(fastest({ learned, answerMs: 10 })).toEqual({
     perSecond: 20,
     from: 'learned by earlier runs',
   })
-  expect(rateOf({ ...NOTHING, learned, ceilings: { requestsPerSecond: 5 }, answerMs: 10 })).toEqual({
+  expect(fastest({ learned, ceilings: { requestsPerSecond: 5 }, answerMs: 10 })).toEqual({
     perSecond: 5,
     from: 'the ceiling api.max_requests_per_second',
   })
-  expect(rateOf({ ...NOTHING, answerMs: 200 })).toMatchObject({ perSecond: 20 })
-  expect(rateOf({ ...NOTHING, ceilings: { concurrency: 1 }, answerMs: 200 })).toMatchObject({ perSecond: 5 })
+  expect(fastest({ answerMs: 200 })).toMatchObject({ perSecond: 20 })
+  expect(fastest({ ceilings: { concurrency: 1 }, answerMs: 200 })).toMatchObject({ perSecond: 5 })
 })
 
 test.each<[what: string, facts: Partial<Parameters<typeof ratesOf>[0]>, perSecond: number[]]>([

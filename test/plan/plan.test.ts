@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { bodiesFor } from '../../src/engine/estimate/estimate.ts'
+import { singleReads } from '../../src/engine/estimate/single-reads.ts'
+import { feedNamed } from '../../src/engine/feeds.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
 import type { World } from '../../src/simulator/world/world.ts'
@@ -48,11 +49,15 @@ function expectNear(estimate: number, truth: number): void {
 /** Body requests of a whole backfill: what the pages are sampled for, counted over all messages. */
 function bodiesIn(world: World): number {
   const listed = [...world.truth().items('messages')].map(message => ({
+    id: String(message['id']),
+    header_message_id: message['header_message_id'] as string | null,
+    subject: typeof message['text'] === 'string' ? 'shown' : null,
     at: Date.parse(String(message['received_at'])),
-    header: typeof message['header_message_id'] === 'string' ? message['header_message_id'] : null,
-    hidden: typeof message['text'] !== 'string',
   }))
-  return bodiesFor(listed.sort((one, other) => other.at - one.at))
+  return singleReads(
+    feedNamed('messages.list'),
+    listed.sort((one, other) => other.at - one.at),
+  )
 }
 
 async function simulated(options: SimulatorOptions) {

@@ -31,7 +31,7 @@ interface Sampled {
 
 /** Runs a sampling against times in rising order. Every row counts one half of something. */
 function sample(times: Float64Array, span: Span, budget: number): Sampled {
-  const sampling = sampleList(span, { budget })
+  const sampling = sampleList(span, budget)
   let asked = 0
   for (let step = sampling.next(); ; ) {
     if (step.done) return { estimate: step.value, asked }

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { accessGone } from '../../api/access.ts'
 import { createGovernor } from '../../api/governor/governor.ts'
 import { createApiReader } from '../../api/reader.ts'
@@ -6,25 +5,16 @@ import { createApiClient } from '../../app.ts'
 import type { ResourceName } from '../../catalog/resource.ts'
 import { isoInstant, systemClock } from '../../clock.ts'
 import type { ApiSettings } from '../../config/config.ts'
-import { type Amount, sum } from '../../engine/estimate/estimate.ts'
-import { type Holdings, readHoldings } from '../../engine/estimate/holdings.ts'
-import {
-  type DayLimit,
-  type PlanLine,
-  planLines,
-  type Rate,
-  ratesOf,
-  secondsFor,
-} from '../../engine/estimate/plan.ts'
-import { type Survey, survey } from '../../engine/estimate/survey.ts'
+import { type Amount, sum } from '../../engine/estimate/amount.ts'
+import { type DayLimit, type Rate, ratesOf, secondsFor } from '../../engine/estimate/duration.ts'
+import { estimateRequests, type PlanLine } from '../../engine/estimate/requests.ts'
+import { createStored } from '../../engine/estimate/stored.ts'
 import { EXIT_STATUS, type ExitStatus } from '../../errors.ts'
 import { jsonLine } from '../../safe-text.ts'
-import { openDatabase } from '../../store/database/open.ts'
-import { statementCache } from '../../store/database/statements.ts'
 import { refuseOtherWorkspaceAt } from '../../store/database/workspace-check.ts'
+import { type Inventory, openInventory } from '../../store/inventory.ts'
 import { META } from '../../store/sync/meta.ts'
 import { readRequestsToday } from '../../store/sync/requests-today.ts'
-import { createState } from '../../store/sync/state.ts'
 import { type TableColumn, table } from '../../terminal/table.ts'
 import { countText, rateText, wholeSecondsText } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
@@ -41,26 +31,38 @@ export interface PlanRequest {
 /** The plan itself sends at most this many requests; repeated attempts are not counted. */
 const MAX_REQUESTS = 60
 
-export async function showPlan(
+export async function showPlan(context: CommandContext, request: PlanRequest): Promise<ExitStatus> {
+  const { path } = request.settings.database
+  const { workspaceId: id, baseUrl } = request.settings.api
+  refuseOtherWorkspaceAt(path, { id, baseUrl })
+  const inventory = openInventory(path)
+  try {
+    const plan = await makePlan(context, request, inventory)
+    context.stdout.write(request.json ? jsonLine(plan) : planText(plan))
+    return EXIT_STATUS.done
+  } finally {
+    inventory?.close()
+  }
+}
+
+async function makePlan(
   context: CommandContext,
-  { settings, resources, json }: PlanRequest,
-): Promise<ExitStatus> {
+  { settings, resources }: PlanRequest,
+  inventory: Inventory | undefined,
+): Promise<PlanSummary> {
   const clock = systemClock()
-  const { api, sync } = settings
-  const since = sync.since ?? null
-  const { workspaceId: id, baseUrl } = api
-  refuseOtherWorkspaceAt(settings.database.path, { id, baseUrl })
-  const held = readWarehouseFacts(settings, resources, isoInstant(clock.now()))
+  const now = isoInstant(clock.now())
+  const { api, database } = settings
+  const since = settings.sync.since ?? null
+  const meta = (key: string) => inventory?.meta(key)
+  const learned = JSON.parse(meta(META.learnedRate) ?? 'null') ?? undefined
+  const ceilings = { requestsPerSecond: api.maxRequestsPerSecond, concurrency: api.maxConcurrency }
   const governor = createGovernor({
     clock,
     random: Math.random,
-    ceilings: {
-      requestsPerSecond: api.maxRequestsPerSecond,
-      concurrency: api.maxConcurrency,
-      requestsPerDay: api.maxRequestsPerDay,
-    },
-    initial: held?.learned,
-    usedToday: held?.usedToday ?? 0,
+    ceilings: { ...ceilings, requestsPerDay: api.maxRequestsPerDay },
+    initial: learned,
+    usedToday: readRequestsToday(meta, now.slice(0, 10)),
   })
   const client = createApiClient(settings, clock)
   const reader = createApiReader({
@@ -73,74 +75,29 @@ export async function showPlan(
     onPause: until => context.stderr.write(`parley: The API asks to wait until ${isoInstant(until)}\n`),
   })
   try {
-    const found = await survey(reader, {
+    const { lines, refusals } = await estimateRequests(reader, {
       chosen: resources,
-      held: held?.holdings,
+      stored: createStored(inventory, { chosen: resources, since, now }),
       since,
       accessLogEndParameter: settings.accessLog.endParameter,
       budget: MAX_REQUESTS,
     })
-    if (reader.answerMs() === undefined && isAccessRefused(found.refusals))
-      throw accessGone(client.access, false)
-    const state = governor.state()
-    const rates = ratesOf({
-      learned: held?.learned,
-      ceilings: { requestsPerSecond: api.maxRequestsPerSecond, concurrency: api.maxConcurrency },
-      answerMs: reader.answerMs(),
-      throttledTo: state.throttled > 0 ? governor.learned().ratePerSecond : undefined,
-    })
-    const plan = planSummary(planLines(resources, { found, held: held?.holdings }), rates, {
+    const isAccessRefused = [...refusals.values()].some(
+      ({ status, expected }) => !expected && (status === 403 || status === 404),
+    )
+    if (reader.answerMs() === undefined && isAccessRefused) throw accessGone(client.access, false)
+    const { throttled, usedToday } = governor.state()
+    const throttledTo = throttled > 0 ? governor.learned().ratePerSecond : undefined
+    const perDay = api.maxRequestsPerDay
+    return planSummary(lines, ratesOf({ learned, ceilings, answerMs: reader.answerMs(), throttledTo }), {
       since,
       asked: reader.used(),
-      warehouse: held ? settings.database.path : null,
-      day:
-        api.maxRequestsPerDay === undefined
-          ? undefined
-          : { perDay: api.maxRequestsPerDay, usedToday: state.usedToday },
+      warehouse: inventory ? database.path : null,
+      day: perDay === undefined ? undefined : { perDay, usedToday },
     })
-    context.stdout.write(json ? jsonLine(plan) : planText(plan))
-    return EXIT_STATUS.done
   } finally {
     await client.close()
     governor.close()
-  }
-}
-
-/** Whether a request was refused in a way that does not mean "not offered by this workspace". */
-function isAccessRefused(refusals: Survey['refusals']): boolean {
-  return [...refusals.values()].some(
-    ({ status, expected }) => !expected && (status === 403 || status === 404),
-  )
-}
-
-interface WarehouseFacts {
-  holdings: Holdings
-  learned: { ratePerSecond: number; concurrency: number; limited: boolean } | undefined
-  usedToday: number
-}
-
-/** Facts from the warehouse; undefined when there is none. The database is opened read-only. */
-function readWarehouseFacts(
-  { database, sync }: ApiSettings,
-  chosen: readonly ResourceName[],
-  now: string,
-): WarehouseFacts | undefined {
-  if (!existsSync(database.path)) return undefined
-  const db = openDatabase({ path: database.path, readonly: true })
-  try {
-    const tables = db
-      .prepare("SELECT count(*) FROM sqlite_master WHERE name = 'sync_resources'")
-      .pluck()
-      .get()
-    if (tables === 0) return undefined
-    const { meta } = createState(statementCache(db))
-    return {
-      holdings: readHoldings(db, { chosen, since: sync.since ?? null, now }),
-      learned: JSON.parse(meta(META.learnedRate) ?? 'null') ?? undefined,
-      usedToday: readRequestsToday(meta, now.slice(0, 10)),
-    }
-  } finally {
-    db.close()
   }
 }
 

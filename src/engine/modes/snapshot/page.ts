@@ -185,7 +185,7 @@ function largerLimit(page: Page, pass: Segment, limits: SnapshotWork['limits']):
   return String(PAGING[recognised].maxLimit)
 }
 
-function timeOf(item: unknown, field: string | undefined): string | null {
+export function timeOf(item: unknown, field: string | undefined): string | null {
   if (field === undefined || typeof item !== 'object' || item === null) return null
   const time = new Map(Object.entries(item)).get(field)
   return typeof time === 'string' ? (canonicalInstant(time) ?? null) : null

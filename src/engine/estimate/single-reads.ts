@@ -1,0 +1,80 @@
+import { resourceNamed, tableNamed } from '../../catalog/catalog.ts'
+import type { FollowUp, ItemFeed, SourceRow } from '../../catalog/resource.ts'
+import { type DeclaredFeed, FEEDS, feedNamed } from '../feeds.ts'
+
+/** Which rows are read one by one, by the declarations. Pure. */
+
+export type DeclaredItems = DeclaredFeed & { feed: ItemFeed }
+
+const ITEMS: readonly DeclaredItems[] = FEEDS.filter(isItems)
+
+export function isItems(declared: DeclaredFeed): declared is DeclaredItems {
+  return declared.feed.mode === 'item'
+}
+
+/** The list whose rows an item feed reads, if need be through the item feed whose answers name its keys. */
+export function listBehind({ id, feed }: DeclaredItems): DeclaredFeed | undefined {
+  const table = feed.pending?.table ?? feed.table
+  const cause = ITEMS.find(each => each.feed.followUps?.some(followUp => followUp.feed === id))
+  return FEEDS.find(each => !isItems(each) && each.feed.table === table) ?? (cause && listBehind(cause))
+}
+
+/** The kinds of associations between the rows of a list. */
+export function associationsOf({ id }: { id: string }): readonly (readonly [string, string])[] {
+  return ITEMS.flatMap(({ feed }) => (feed.associations?.of === id ? feed.associations.kinds : []))
+}
+
+/** What the answer of another item feed must contain for a key to be read; undefined when every row is read. */
+export function conditionOf({ id, feed }: DeclaredItems): FollowUp['when'] {
+  if (feed.pending) return undefined
+  return ITEMS.flatMap(each => each.feed.followUps ?? []).find(followUp => followUp.feed === id)?.when
+}
+
+/** Whether each row of a list costs a further request. */
+export function isReadSingly({ feed }: Pick<DeclaredFeed, 'feed'>): boolean {
+  return ITEMS.some(each => each.feed.pending?.table === feed.table)
+}
+
+/** The follow-up by which the rows of a timeline name keys that another list may lack. */
+export function additionOf({ feed }: Pick<DeclaredFeed, 'feed'>): (FollowUp & { list: string }) | undefined {
+  for (const followUp of feed.mode === 'timeline' ? (feed.followUps ?? []) : []) {
+    if (!('how' in followUp) || followUp.how !== 'add') continue
+    const target = feedNamed(followUp.feed)
+    const list = isItems(target) ? listBehind(target) : undefined
+    if (list) return { ...followUp, list: list.id }
+  }
+  return undefined
+}
+
+/** The single reads that the rows of a page cause. The rows are newest first, as a timeline lists them. */
+export function singleReads(
+  list: Pick<DeclaredFeed, 'resource' | 'feed'>,
+  rows: readonly SourceRow[],
+): number {
+  if (isReadSingly(list)) return readsOfRows(list, rows)
+  const when = Object.entries(additionOf(list)?.when ?? {})
+  return rows.filter(row => when.every(([column, values]) => values.includes(String(row[column])))).length
+}
+
+/**
+ * Copies that are merged into one row are read in canonical order until one has its content (WAREHOUSE, Messages). The
+ * share settings hide the content of the list together with that of the single read.
+ */
+function readsOfRows(
+  { resource, feed }: Pick<DeclaredFeed, 'resource' | 'feed'>,
+  rows: readonly SourceRow[],
+): number {
+  const { derivation } = resourceNamed(resource)
+  if (derivation?.from !== feed.table) return rows.length
+  const columns = Object.entries(tableNamed(feed.table).columns)
+  const content = columns.flatMap(([name, column]) => (column.content ? [name] : []))
+  const groups = new Map<string, boolean[]>()
+  for (const row of rows.toReversed()) {
+    const group = derivation.groupOf(column => row[column] ?? null)
+    const copies = groups.get(group) ?? []
+    groups.set(group, copies)
+    // After a copy with content, the others are not read.
+    if (!copies.at(-1)) copies.push(content.some(column => row[column] != null))
+  }
+  return [...groups.values()].reduce((reads, copies) => reads + copies.length, 0)
+}

@@ -1,0 +1,113 @@
+import type { Query } from '../../api/request.ts'
+import type { SourceRow, TimelineFeed } from '../../catalog/resource.ts'
+import { isoInstant } from '../../clock.ts'
+import { FEEDS } from '../feeds.ts'
+import type { ListOf } from '../schedule/schedule.ts'
+import { type Amount, about, atLeast, exactly, pages, sum } from './amount.ts'
+import { type ListCount, largestPage, pageSize, type SeenKey } from './first-pages.ts'
+import { type PageReader, rowsOf } from './page-reader.ts'
+import { type Estimate, type Span, sampleList } from './sample.ts'
+import { additionOf, singleReads } from './single-reads.ts'
+import { type Stored, spanOf } from './stored.ts'
+
+/** Samples lists that can be filtered by time. */
+
+export type TimelineOf = ListOf & { feed: TimelineFeed }
+
+export function isTimeline(list: { feed: { mode: string } }): list is TimelineOf {
+  return list.feed.mode === 'timeline'
+}
+
+/** Undefined when the API refuses it. */
+export async function countTimeline(
+  reader: PageReader,
+  list: TimelineOf,
+  stored: Stored,
+  budget: () => number,
+): Promise<ListCount | undefined> {
+  const { again, unread } = stored.timeline(list)
+  const rows: Amount[] = [exactly(again)]
+  const reads: Amount[] = []
+  for (const span of unread) {
+    const { estimate } = await sample(reader, list, span, { budget: budget() })
+    if (reader.refusals.has(list.resource)) return undefined
+    const { certainty } = estimate
+    rows.push({ value: estimate.rows, certainty })
+    reads.push({ value: estimate.extra, certainty: certainty === 'exact' ? 'about' : certainty })
+  }
+  const all = sum(...rows)
+  const basis = all.certainty === 'exact' ? 'counted' : 'from the density of the sampled pages'
+  const isDue = unread.length > 0 || again > 0
+  return {
+    requests: isDue ? pages(all, pageSize(list.feed.list.paging)) : exactly(0),
+    because: again > 0 ? `${basis}; stored rows are listed again` : basis,
+    reads: sum(...reads),
+  }
+}
+
+/** Counts a list of keys that has more pages than were read, by the timeline whose rows name the same keys. */
+export async function countByTimeline(
+  reader: PageReader,
+  list: ListOf,
+  count: ListCount,
+  { budget, since }: { budget: number; since: string | null },
+): Promise<ListCount> {
+  const { seen = [], pageSize: size = 1, requests } = count
+  const timeline = FEEDS.filter(isTimeline).find(each => additionOf(each)?.list === list.id)
+  const addition = timeline && additionOf(timeline)
+  if (!addition) return { ...count, reads: atLeast(seen.length + 1) }
+  const { filter } = addition
+  const { estimate, first } = await sample(reader, timeline, spanOf(since, null), { budget, filter })
+  const named = new Set(first.rows.map(row => row[addition.key]))
+  const oldest = first.more ? String(first.rows.at(-1)?.[timeline.feed.time]) : since
+  const rows = Math.round(estimate.rows / shareOf(seen, named, oldest ?? ''))
+  const sampled = pages(since === null ? about(rows) : atLeast(rows), size)
+  return {
+    ...count,
+    requests: requests.certainty === 'exact' ? requests : sum(exactly(1), sampled),
+    because: `from its share of ${timeline.resource}`,
+    reads: about(rows),
+  }
+}
+
+/** The fewest keys from which a share is computed. */
+const FEWEST_KEYS = 10
+
+/** The share of the newest listed keys that the timeline names too: it lacks meetings without a public CRM record. */
+function shareOf(seen: readonly SeenKey[], named: ReadonlySet<unknown>, after: string): number {
+  const comparable = seen.filter(({ sortAt }) => sortAt !== null && sortAt > after)
+  const found = comparable.filter(({ key }) => named.has(key))
+  return comparable.length < FEWEST_KEYS || found.length === 0 ? 1 : found.length / comparable.length
+}
+
+interface Sample {
+  estimate: Estimate
+  /** The newest page. */
+  first: { rows: readonly SourceRow[]; more: boolean }
+}
+
+async function sample(
+  reader: PageReader,
+  list: TimelineOf,
+  within: Span,
+  { budget, filter }: { budget: number; filter?: Query | undefined },
+): Promise<Sample> {
+  const { bounds, table, time } = list.feed
+  const sampling = sampleList(within, budget)
+  let first: Sample['first'] | undefined
+  for (let step = sampling.next(); ; ) {
+    if (step.done) return { estimate: step.value, first: first ?? { rows: [], more: false } }
+    const { from, to } = step.value
+    const page = await reader.page(list, {
+      ...filter,
+      ...largestPage(list),
+      ...(from === undefined ? {} : { [bounds.from]: isoInstant(from) }),
+      ...(to === undefined ? {} : { [bounds.to]: isoInstant(to) }),
+    })
+    const rows = rowsOf(table, page?.items ?? [])
+    const more = page?.next != null
+    const times = rows.flatMap(row => (row[time] == null ? [] : Date.parse(String(row[time]))))
+    first ??= { rows, more }
+    step = sampling.next(page && { times, more, extra: singleReads(list, rows) })
+  }
+}

@@ -1,0 +1,95 @@
+import { existsSync } from 'node:fs'
+import type { ItemFeed, ResourceName } from '../catalog/resource.ts'
+import { openDatabase } from './database/open.ts'
+import { quote } from './database/sql.ts'
+import { statementCache } from './database/statements.ts'
+import { createSegments, type Segment } from './sync/segments.ts'
+import { createState, type ResourceState } from './sync/state.ts'
+import { BY_DUE_TIME } from './sync/tasks.ts'
+
+/** What a warehouse holds, for an estimate before a run. Only reads, while another process may be writing. */
+export interface Inventory {
+  state(resource: ResourceName): ResourceState
+  meta(key: string): string | undefined
+  /** Newest first. */
+  segments(feed: string): Segment[]
+  /** Live rows with a time in this span. A bound that is null does not count. */
+  countRows(of: TimedTable, span: { from: string | null; to: string | null }): number
+  /** The newest time of a live row; null when there is none. */
+  newestTime(of: TimedTable): string | null
+  /** The values of a column in live rows. */
+  liveValues(table: string, column: string): string[]
+  /** The tasks of a feed, and how many of them a round of a backfill reads. */
+  countTasks(query: TaskCount): { all: number; due: number }
+  /** Rows whose first read is outstanding and has no task yet. */
+  countFirstReads(feed: string, pending: NonNullable<ItemFeed['pending']>, since: string | null): number
+  close(): void
+}
+
+export interface TimedTable {
+  table: string
+  /** The column of the event time. */
+  time: string
+}
+
+export interface TaskCount {
+  feed: string
+  round: number
+  /** True when a round reads all keys again; else only those that wait for the API or are due at `now`. */
+  everyRound: boolean
+  now: string
+  /** Leaves out keys with an earlier event time. */
+  since: string | null
+}
+
+/** @returns undefined when there is no warehouse at this path, or it is still empty */
+export function openInventory(path: string): Inventory | undefined {
+  if (!existsSync(path)) return undefined
+  const db = openDatabase({ path, readonly: true })
+  const isEmpty = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_resources'").get() === undefined
+  if (isEmpty) {
+    db.close()
+    return undefined
+  }
+  const prepare = statementCache(db)
+  const state = createState(prepare)
+  const segments = createSegments(prepare)
+  const tasks = prepare(
+    `SELECT count(*) AS "all",
+       coalesce(sum(round < @round AND (waiting OR due_at <= @now OR (@everyRound AND round > ${BY_DUE_TIME}))), 0) AS due
+     FROM sync_tasks WHERE feed = @feed AND (@since IS NULL OR sort_at IS NULL OR sort_at >= @since)`,
+  )
+  return {
+    state: state.get,
+    meta: state.meta,
+    segments: feed => segments.of(feed),
+    countRows: ({ table, time }, span) =>
+      prepare(
+        `SELECT count(*) FROM ${quote(table)} WHERE _deleted_at IS NULL
+           AND ${quote(time)} >= coalesce(@from, '') AND ${quote(time)} < coalesce(@to, '~')`,
+      )
+        .pluck()
+        .get(span) as number,
+    newestTime: ({ table, time }) =>
+      prepare(`SELECT max(${quote(time)}) FROM ${quote(table)} WHERE _deleted_at IS NULL`)
+        .pluck()
+        .get() as string | null,
+    liveValues: (table, column) =>
+      prepare(`SELECT ${quote(column)} FROM ${quote(table)} WHERE _deleted_at IS NULL ORDER BY 1`)
+        .pluck()
+        .all() as string[],
+    countTasks: ({ everyRound, ...query }) =>
+      tasks.get({ ...query, everyRound: everyRound ? 1 : 0 }) as { all: number; due: number },
+    countFirstReads: (feed, { table, key, where, time }, since) =>
+      prepare(
+        `SELECT count(*) FROM ${quote(table)} t
+         WHERE ${where} AND (@since IS NULL OR t.${quote(time)} IS NULL OR t.${quote(time)} >= @since)
+           AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = @feed AND s.scope = '' AND s.key = t.${quote(key)})`,
+      )
+        .pluck()
+        .get({ feed, since }) as number,
+    close: () => {
+      db.close()
+    },
+  }
+}
