@@ -1,8 +1,11 @@
 import { existsSync } from 'node:fs'
-import type { ItemFeed, ResourceName } from '../catalog/resource.ts'
+import type { ResourceName } from '../catalog/resource.ts'
 import { openDatabase } from './database/open.ts'
 import { quote } from './database/sql.ts'
-import { statementCache } from './database/statements.ts'
+import { onlyRow, statementCache } from './database/statements.ts'
+import { hasTable } from './database/tables.ts'
+import { createPendingRows, type Pending } from './rows/pending.ts'
+import { createStoredRows } from './rows/stored.ts'
 import { createSegments, type Segment } from './sync/segments.ts'
 import { createState, type ResourceState } from './sync/state.ts'
 import { BY_DUE_TIME } from './sync/tasks.ts'
@@ -22,7 +25,7 @@ export interface Inventory {
   /** The tasks of a feed, and how many of them a round of a backfill reads. */
   countTasks(query: TaskCount): { all: number; due: number }
   /** Rows whose first read is outstanding and has no task yet. */
-  countFirstReads(feed: string, pending: NonNullable<ItemFeed['pending']>, since: string | null): number
+  countFirstReads(feed: string, pending: Pending, since: string | null): number
   close(): void
 }
 
@@ -46,15 +49,16 @@ export interface TaskCount {
 export function openInventory(path: string): Inventory | undefined {
   if (!existsSync(path)) return undefined
   const db = openDatabase({ path, readonly: true })
-  const isEmpty = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_resources'").get() === undefined
-  if (isEmpty) {
+  if (!hasTable(db, 'sync_resources')) {
     db.close()
     return undefined
   }
   const prepare = statementCache(db)
   const state = createState(prepare)
   const segments = createSegments(prepare)
-  const tasks = prepare(
+  const pending = createPendingRows(prepare)
+  const { liveValues } = createStoredRows(prepare)
+  const tasks = prepare<{ all: number; due: number }>(
     `SELECT count(*) AS "all",
        coalesce(sum(round < @round AND (waiting OR due_at <= @now OR (@everyRound AND round > ${BY_DUE_TIME}))), 0) AS due
      FROM sync_tasks WHERE feed = @feed AND (@since IS NULL OR sort_at IS NULL OR sort_at >= @since)`,
@@ -64,30 +68,22 @@ export function openInventory(path: string): Inventory | undefined {
     meta: state.meta,
     segments: feed => segments.of(feed),
     countRows: ({ table, time }, span) =>
-      prepare(
-        `SELECT count(*) FROM ${quote(table)} WHERE _deleted_at IS NULL
+      onlyRow(
+        prepare<number>(
+          `SELECT count(*) FROM ${quote(table)} WHERE _deleted_at IS NULL
            AND ${quote(time)} >= coalesce(@from, '') AND ${quote(time)} < coalesce(@to, '~')`,
-      )
-        .pluck()
-        .get(span) as number,
+        ).pluck(),
+        span,
+      ),
     newestTime: ({ table, time }) =>
-      prepare(`SELECT max(${quote(time)}) FROM ${quote(table)} WHERE _deleted_at IS NULL`)
-        .pluck()
-        .get() as string | null,
-    liveValues: (table, column) =>
-      prepare(`SELECT ${quote(column)} FROM ${quote(table)} WHERE _deleted_at IS NULL ORDER BY 1`)
-        .pluck()
-        .all() as string[],
-    countTasks: ({ everyRound, ...query }) =>
-      tasks.get({ ...query, everyRound: everyRound ? 1 : 0 }) as { all: number; due: number },
-    countFirstReads: (feed, { table, key, where, time }, since) =>
-      prepare(
-        `SELECT count(*) FROM ${quote(table)} t
-         WHERE ${where} AND (@since IS NULL OR t.${quote(time)} IS NULL OR t.${quote(time)} >= @since)
-           AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = @feed AND s.scope = '' AND s.key = t.${quote(key)})`,
-      )
-        .pluck()
-        .get({ feed, since }) as number,
+      onlyRow(
+        prepare<string | null>(
+          `SELECT max(${quote(time)}) FROM ${quote(table)} WHERE _deleted_at IS NULL`,
+        ).pluck(),
+      ),
+    liveValues,
+    countTasks: ({ everyRound, ...query }) => onlyRow(tasks, { ...query, everyRound: everyRound ? 1 : 0 }),
+    countFirstReads: (feed, declared, since) => pending.countWithoutTask(declared, { feed, since }),
     close: () => {
       db.close()
     },

@@ -19,6 +19,8 @@ export interface PendingRows {
   find(pending: Pending, key: string): PendingRow | undefined
   /** All of them, those with a task included. */
   count(pending: Pending): number
+  /** Those without a task of the feed, and with an event time of at least `since` or none. */
+  countWithoutTask(pending: Pending, range: Pick<PendingRange, 'feed' | 'since'>): number
 }
 
 export interface PendingRange {
@@ -34,12 +36,10 @@ export interface PendingRange {
 export function createPendingRows(prepare: Prepare): PendingRows {
   return {
     newest({ table, key, where, time }, range) {
-      const [rowKey, rowTime] = [`t.${quote(key)}`, `t.${quote(time)}`]
+      const rowTime = `t.${quote(time)}`
       const rows = prepare<PendingRow>(
-        `SELECT ${rowKey} AS key, ${rowTime} AS at FROM ${quote(table)} t
-         WHERE ${where} AND (@after IS NULL OR ${rowTime} > @after)
-           AND (@since IS NULL OR ${rowTime} IS NULL OR ${rowTime} >= @since)
-           AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = @feed AND s.scope = '' AND s.key = ${rowKey})
+        `SELECT t.${quote(key)} AS key, ${rowTime} AS at FROM ${quote(table)} t
+         WHERE ${where} AND (@after IS NULL OR ${rowTime} > @after) AND ${withoutTask(key, time)}
          ORDER BY ${rowTime} DESC LIMIT @limit`,
       )
       return rows.all(range)
@@ -53,5 +53,18 @@ export function createPendingRows(prepare: Prepare): PendingRows {
     count({ table, where }) {
       return onlyRow(prepare<number>(`SELECT count(*) FROM ${quote(table)} WHERE ${where}`).pluck())
     },
+    countWithoutTask({ table, key, where, time }, range) {
+      const count = prepare<number>(
+        `SELECT count(*) FROM ${quote(table)} t WHERE ${where} AND ${withoutTask(key, time)}`,
+      )
+      return onlyRow(count.pluck(), range)
+    },
   }
+}
+
+/** The condition on a row `t`: no task of the feed has its key, and it is not older than `since`. */
+function withoutTask(key: string, time: string): string {
+  const at = `t.${quote(time)}`
+  return `(@since IS NULL OR ${at} IS NULL OR ${at} >= @since)
+    AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = @feed AND s.scope = '' AND s.key = t.${quote(key)})`
 }
