@@ -429,6 +429,8 @@ export interface ItemFeed {
   boundBySince: boolean
   /** The answer is final once this column has this value. Until then it is read again at growing intervals. */
   readyWhen?: { column: string; is: string }
+  /** `resource.feed` that reads the row of which this is a part. It says what a refusal of the part means. */
+  partOf?: string
   followUps?: readonly FollowUp[]
   /** For `links`: the snapshot feed of the records, and the kinds of associations, each stored in this direction. */
   associations?: { of: string; kinds: readonly (readonly [string, string])[] }
@@ -537,11 +539,17 @@ export interface CountedByState {
   part: string
 }
 
+/** A part of the documentation. */
+export type ResourceArea = 'people' | 'timeline' | 'mail' | 'meetings' | 'crm' | 'service'
+
 export interface Resource {
   name: ResourceName
   about: string
+  area: ResourceArea
   /** Resources whose rows the requests of this one are built from. */
   parents: readonly ResourceName[]
+  /** `parley resync` of that resource reads this one again too, since each read belongs to one of the other's rows. */
+  readAgainWith?: ResourceName
   /** Tables that this resource owns, without their children. */
   tables: readonly Table[]
   derivation?: Derivation

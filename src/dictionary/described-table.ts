@@ -1,4 +1,4 @@
-import type { ColumnKind } from '../catalog/resource.ts'
+import type { ColumnKind, ResourceArea } from '../catalog/resource.ts'
 
 /** The description of a table or view for analysts, and the wording of its facts. Pure. */
 
@@ -27,7 +27,7 @@ export interface DescribedColumn {
 }
 
 /** The topic that a table belongs to. */
-export type Area = 'people' | 'timeline' | 'mail' | 'meetings' | 'crm' | 'service' | 'sync' | 'dictionary'
+export type Area = ResourceArea | 'sync' | 'dictionary'
 
 export interface DescribedTable {
   name: string

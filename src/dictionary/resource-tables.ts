@@ -1,7 +1,6 @@
-import { CATALOG, type PlacedTable, TABLES } from '../catalog/catalog.ts'
-import type { Column, ResourceName, Table } from '../catalog/resource.ts'
+import { CATALOG, type PlacedTable, resourceNamed, TABLES } from '../catalog/catalog.ts'
+import type { Column, Table } from '../catalog/resource.ts'
 import {
-  type Area,
   type DescribedColumn,
   type DescribedTable,
   MISSING,
@@ -11,26 +10,6 @@ import {
 import { exampleOf, ownerOf, sourceOf } from './examples.ts'
 
 /** Descriptions of the tables of all resources and of their `live_` views, derived from the declarations. */
-
-const AREAS: Readonly<Record<ResourceName, Area>> = {
-  members: 'people',
-  teams: 'people',
-  collections: 'meetings',
-  collection_meetings: 'meetings',
-  activities: 'timeline',
-  messages: 'mail',
-  message_bodies: 'mail',
-  meetings: 'meetings',
-  transcripts: 'meetings',
-  playbook_results: 'meetings',
-  playbooks: 'meetings',
-  crm_objects: 'crm',
-  crm_records: 'crm',
-  crm_record_links: 'crm',
-  access_logs: 'service',
-  bot_definition: 'service',
-  integrations: 'service',
-}
 
 const INSTANT = '2026-03-04T05:06:07.123Z'
 
@@ -133,7 +112,7 @@ function tableDescription(placed: PlacedTable, contents: Contents): DescribedTab
   return {
     name: table.name,
     form: 'table',
-    area: AREAS[resource],
+    area: resourceNamed(resource).area,
     about: table.about,
     columns: [
       ...before.map(generalColumn),

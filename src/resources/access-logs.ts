@@ -26,6 +26,7 @@ const accessLogs = entity('access_logs', {
 export const accessLogsResource = resource({
   name: 'access_logs',
   about: 'The access log of the API',
+  area: 'service',
   parents: [],
   tables: [accessLogs],
   feeds: {

@@ -53,6 +53,7 @@ const LINKED_RECORDS = { child: 'activity_links', object: 'context_type', key: '
 export const activitiesResource = resource({
   name: 'activities',
   about: 'The timeline of meetings, messages and CRM changes',
+  area: 'timeline',
   parents: [],
   tables: [activities],
   feeds: {

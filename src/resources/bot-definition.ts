@@ -48,6 +48,7 @@ const bot = entity('bot_definition', {
 export const botDefinitionResource = resource({
   name: 'bot_definition',
   about: 'The AI bot and its transcription hints',
+  area: 'service',
   parents: [],
   tables: [bot],
   feeds: {

@@ -22,7 +22,9 @@ const collectionMeetings = link('collection_meetings', {
 export const collectionMeetingsResource = resource({
   name: 'collection_meetings',
   about: 'The meetings of each collection',
+  area: 'meetings',
   parents: ['collections'],
+  readAgainWith: 'collections',
   tables: [collectionMeetings],
   feeds: {
     list: {

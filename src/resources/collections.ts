@@ -16,6 +16,7 @@ const collections = entity('collections', {
 export const collectionsResource = resource({
   name: 'collections',
   about: 'Collections of meetings',
+  area: 'meetings',
   parents: [],
   tables: [collections],
   feeds: {

@@ -58,6 +58,7 @@ const objects = entity('crm_objects', {
 export const crmObjectsResource = resource({
   name: 'crm_objects',
   about: 'CRM objects and their fields',
+  area: 'crm',
   parents: [],
   tables: [objects],
   feeds: {

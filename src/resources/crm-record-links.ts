@@ -23,7 +23,9 @@ const links = link('crm_record_links', {
 export const crmRecordLinksResource = resource({
   name: 'crm_record_links',
   about: 'Associations of deals, companies and contacts',
+  area: 'crm',
   parents: ['crm_records'],
+  readAgainWith: 'crm_records',
   tables: [links],
   feeds: {
     read: {

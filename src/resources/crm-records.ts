@@ -58,6 +58,7 @@ const changes = link('crm_record_changes', {
 export const crmRecordsResource = resource({
   name: 'crm_records',
   about: 'CRM records of every object, and their changes',
+  area: 'crm',
   parents: ['crm_objects'],
   tables: [records, changes],
   history: { of: 'crm_records', column: 'fields', into: 'crm_record_changes' },

@@ -17,6 +17,7 @@ const integrations = entity('integrations', {
 export const integrationsResource = resource({
   name: 'integrations',
   about: 'CRM, meeting and chat integrations of the workspace',
+  area: 'service',
   parents: [],
   tables: [integrations],
   feeds: {

@@ -215,6 +215,7 @@ const meetings = entity('meetings', {
 export const meetingsResource = resource({
   name: 'meetings',
   about: 'Meetings with attendees, summaries, action items and CRM links',
+  area: 'meetings',
   // An activity reveals its meeting at once. The list has the meetings without a public CRM record, which have no activity.
   parents: ['activities'],
   tables: [meetings],

@@ -14,6 +14,7 @@ const members = entity('members', {
 export const membersResource = resource({
   name: 'members',
   about: 'Workspace members',
+  area: 'people',
   parents: [],
   tables: [members],
   feeds: {

@@ -3,7 +3,9 @@ import { resource } from '../catalog/resource.ts'
 export const messageBodiesResource = resource({
   name: 'message_bodies',
   about: 'The text of each e-mail; its copies are read in canonical order until one has a text',
+  area: 'mail',
   parents: ['messages'],
+  readAgainWith: 'messages',
   tables: [],
   feeds: {
     read: {

@@ -218,6 +218,7 @@ function merge(copies: readonly SourceRow[]) {
 export const messagesResource = resource({
   name: 'messages',
   about: 'E-mails: every copy, and one merged row per e-mail',
+  area: 'mail',
   parents: [],
   tables: [messageCopies, messages, messageParticipants],
   derivation: {

@@ -32,13 +32,16 @@ const playbookResults = entity('playbook_results', {
 export const playbookResultsResource = resource({
   name: 'playbook_results',
   about: 'Playbook results of meetings',
+  area: 'meetings',
   parents: ['meetings'],
+  readAgainWith: 'meetings',
   tables: [playbookResults],
   feeds: {
     read: {
       mode: 'item',
       read: { path: '/v1/meetings/{key}/playbook-results', placement: 'data' },
       stores: 'results',
+      partOf: 'meetings.detail',
       table: 'playbook_results',
       everyRound: true,
       boundBySince: true,

@@ -49,6 +49,7 @@ const playbooks = entity('playbooks', {
 export const playbooksResource = resource({
   name: 'playbooks',
   about: 'Playbooks, their questions and execution settings',
+  area: 'meetings',
   parents: [],
   tables: [playbooks],
   feeds: {

@@ -25,6 +25,7 @@ const teams = entity('teams', {
 export const teamsResource = resource({
   name: 'teams',
   about: 'Teams and their members',
+  area: 'people',
   parents: [],
   tables: [teams],
   feeds: {

@@ -30,13 +30,16 @@ const entries = child('transcript_entries', {
 export const transcriptsResource = resource({
   name: 'transcripts',
   about: 'Transcripts with word timings',
+  area: 'meetings',
   parents: ['meetings'],
+  readAgainWith: 'meetings',
   tables: [entries.table],
   feeds: {
     read: {
       mode: 'item',
       read: { path: '/v1/meetings/{key}/transcript', placement: 'data' },
       stores: 'transcript',
+      partOf: 'meetings.detail',
       table: 'transcript_entries',
       pending: {
         table: 'meetings',

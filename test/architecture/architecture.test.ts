@@ -211,6 +211,19 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   ],
   [
     {
+      'engine/modes/items.ts':
+        "const feed = 'meetings.detail'; const other = `teams`; const text = 'meetings'",
+      'engine/feeds.ts': "const text = 'the meetings of a day'",
+      'store/search/read.ts': "const table = 'messages'",
+    },
+    [
+      'engine/modes/items.ts names meetings.detail: declare what is special about it in resources/',
+      'engine/modes/items.ts names teams: declare what is special about it in resources/',
+      'engine/modes/items.ts names meetings: declare what is special about it in resources/',
+    ],
+  ],
+  [
+    {
       'api/paging.ts': 'export interface Page {}; type Read<Row> = (row: Row) => Page',
       'server/page.ts': 'function draw() { type Page = string }; class Row {}',
       'server/routes.ts': "import type { Page } from './page.ts'; export type { Page }",

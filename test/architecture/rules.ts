@@ -183,6 +183,14 @@ const engineWithoutSql = perImport(({ path }, { module }) =>
     : undefined,
 )
 
+/** What the engine needs to know of a resource stands in its declaration. */
+const engineWithoutResources: Rule = sources =>
+  sources
+    .filter(({ path }) => path.startsWith('engine/'))
+    .flatMap(({ path, resources }) =>
+      resources.map(name => `${path} names ${name}: declare what is special about it in resources/`),
+    )
+
 const KNOW_THE_SIMULATOR = [
   'simulator/',
   'commands/simulate.ts',
@@ -275,6 +283,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'the simulator knows nothing of parley': simulatorAlone,
   'nothing but the commands simulate and demo knows the simulator': simulatorUnknown,
   'no SQL stands in the engine': engineWithoutSql,
+  'the engine names no resource': engineWithoutResources,
   'every package has one owner': owners,
   'the environment, the end of the process, the clock, timers, Intl and deferred transactions have owners':
     platform,

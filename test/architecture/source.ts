@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix, sep } from 'node:path'
 import ts from 'typescript'
+import { RESOURCE_NAMES } from '../../src/catalog/resource.ts'
 
 export interface Import {
   /** A path from src/ for files of ours, else the package's name or `node:…`. */
@@ -17,6 +18,8 @@ export interface Source {
   uses: readonly string[]
   /** Names of the interfaces, type aliases, classes and enums that are declared anywhere in the file. */
   types: readonly string[]
+  /** Its string literals that are a resource or a feed of one. */
+  resources: readonly string[]
 }
 
 /** Every source file below a folder. */
@@ -31,6 +34,7 @@ export function sourceOf(path: string, text: string): Source {
   const imports: Import[] = []
   const uses = new Set<string>()
   const types: string[] = []
+  const resources: string[] = []
   const visit = (node: ts.Node): void => {
     const found = importOf(node)
     if (found !== undefined) imports.push({ module: resolved(path, found.module), typeOnly: found.typeOnly })
@@ -38,11 +42,14 @@ export function sourceOf(path: string, text: string): Source {
     if (used !== undefined) uses.add(used)
     for (const name of fileFunctionsOf(node)) uses.add(name)
     if (declaresType(node)) types.push(node.name.text)
+    if (ts.isStringLiteralLike(node) && isResource(node.text)) resources.push(node.text)
     ts.forEachChild(node, visit)
   }
   visit(ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, true))
-  return { path, imports, uses: [...uses], types }
+  return { path, imports, uses: [...uses], types, resources }
 }
+
+const isResource = (text: string) => RESOURCE_NAMES.some(name => text === name || text.startsWith(`${name}.`))
 
 const declaresType = (node: ts.Node): node is ts.Node & { name: ts.Identifier } =>
   ts.isInterfaceDeclaration(node) ||

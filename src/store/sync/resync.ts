@@ -1,4 +1,4 @@
-import { resourceNamed } from '../../catalog/catalog.ts'
+import { CATALOG, resourceNamed } from '../../catalog/catalog.ts'
 import type { Feed, ItemFeed, ResourceName } from '../../catalog/resource.ts'
 import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
@@ -13,16 +13,10 @@ export interface Marked {
   reads: number
 }
 
-/** Resources that are read again together with another one: they have no list, but depend on its rows. */
-const PARTS: Readonly<Partial<Record<ResourceName, readonly ResourceName[]>>> = {
-  collections: ['collection_meetings'],
-  messages: ['message_bodies'],
-  meetings: ['transcripts', 'playbook_results'],
-  crm_records: ['crm_record_links'],
-}
-
+/** The resource, and those that are read again with it. */
 export function resourceWithParts(resource: ResourceName): readonly ResourceName[] {
-  return [resource, ...(PARTS[resource] ?? [])]
+  const parts = CATALOG.filter(({ readAgainWith }) => readAgainWith === resource)
+  return [resource, ...parts.map(({ name }) => name)]
 }
 
 /**

@@ -1,4 +1,5 @@
 import { readDataList } from '../../../api/paging.ts'
+import { tableNamed } from '../../../catalog/catalog.ts'
 import type { Cell } from '../../../catalog/row.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
@@ -7,7 +8,7 @@ import { writeRows } from '../../follow-ups/write.ts'
 import type { Reply } from '../../scheduler/job.ts'
 import {
   askDetail,
-  dropIfWithdrawn,
+  dropIfGone,
   type ItemHandler,
   type ItemWork,
   readAgain,
@@ -23,7 +24,7 @@ export const resultsAnswer: ItemHandler = { answer: storeResults, absent: result
 function storeResults(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
   const { feed, task } = work
   const where = whereOf(work)
-  if (dropIfWithdrawn(context, work)) return
+  if (dropIfGone(context, work)) return
   const parse = context.parser(feed.table)
   const report = context.report(where, task.key)
   const items = readDataList(value).flatMap(item => parse(item, report, task.key) ?? [])
@@ -36,7 +37,7 @@ function storeResults(context: EngineContext, work: ItemWork, value: unknown, re
 
 /** No result is published, now or ever. The meeting's detail shows whether the meeting itself still is. */
 function resultsAbsent(context: EngineContext, work: ItemWork): void {
-  if (dropIfWithdrawn(context, work)) return
+  if (dropIfGone(context, work)) return
   askDetail(context, work)
   const verdict = denyMissing(context, work, new Set())
   if (verdict?.state === 'suspected') recheckAfter(context, work, verdict.askAgainMs)
@@ -49,8 +50,16 @@ function denyMissing(
   { feed, task }: ItemWork,
   listed: ReadonlySet<Cell | undefined>,
 ): Verdict | undefined {
-  const stored = context.store.stored.liveIdsWith(feed.table, 'meeting_id', task.key)
+  const stored = context.store.stored.liveIdsWith(feed.table, requestColumn(feed.table), task.key)
   const missing = stored.filter(id => !listed.has(id))
   const verdicts = missing.map(key => noteDenial(context, { table: feed.table, scope: '', key }))
   return verdicts.find(({ state }) => state === 'suspected')
+}
+
+/** The column that has the key of the request. */
+function requestColumn(table: string): string {
+  const columns = Object.entries(tableNamed(table).columns)
+  const found = columns.find(([, { source }]) => source.from === 'request')
+  if (!found) throw new TypeError(`${table} has no column with the key of the request`)
+  return found[0]
 }

@@ -10,7 +10,7 @@ import { HOUR } from '../../schedule/intervals.ts'
 import type { Reply } from '../../scheduler/job.ts'
 import {
   askDetail,
-  dropIfWithdrawn,
+  dropIfGone,
   type ItemHandler,
   type ItemWork,
   readAgain,
@@ -37,7 +37,7 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
   const { store, options } = context
   if (!store.freshness.admits(reply.ticket, feed.table, task.key)) return
   const list = readDataList(value)
-  if (dropIfWithdrawn(context, work)) return
+  if (dropIfGone(context, work)) return
   const entries = options.words ? list : list.map(withoutWords)
   const parsed = parseTranscript({ entries }, context.report(whereOf(work), task.key), task.key)
   const rows = parsed?.children.get(feed.table) ?? []
@@ -76,7 +76,7 @@ function withoutWords(entry: unknown): unknown {
 }
 
 function transcriptAbsent(context: EngineContext, work: ItemWork, means: 'absent' | 'withheld'): void {
-  if (dropIfWithdrawn(context, work)) return
+  if (dropIfGone(context, work)) return
   askDetail(context, work)
   refuseTranscript(context, work, means)
 }

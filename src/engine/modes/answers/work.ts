@@ -4,6 +4,7 @@ import type { ItemFeed, ReadRequest, Resource } from '../../../catalog/resource.
 import { isoInstant } from '../../../clock.ts'
 import { BY_DUE_TIME, type Task } from '../../../store/sync/tasks.ts'
 import type { EngineContext } from '../../context.ts'
+import { feedNamed } from '../../feeds.ts'
 import { DAY, HOUR, MINUTE, WEEK } from '../../schedule/intervals.ts'
 import type { Batches } from '../../scheduler/batches.ts'
 import type { Reply } from '../../scheduler/job.ts'
@@ -105,18 +106,21 @@ export function rereadAfterMs({ clock }: EngineContext, happenedAt: string | nul
   return Math.min(Math.max(age / 10, HOUR), WEEK)
 }
 
-/** After a refused part of a meeting, reads the meeting's detail, which shows what the refusal means. */
-export function askDetail({ store, now }: EngineContext, { task }: ItemWork): void {
-  if (task.attempts === 0) store.tasks.demand({ feed: 'meetings.detail', key: task.key, dueAt: now() })
+/** After a refused part, reads the row that it belongs to, which shows what the refusal means. */
+export function askDetail({ store, now }: EngineContext, { feed, task }: ItemWork): void {
+  if (feed.partOf !== undefined && task.attempts === 0)
+    store.tasks.demand({ feed: feed.partOf, key: task.key, dueAt: now() })
 }
 
 /**
- * Removes the task of a part whose meeting was withdrawn while the request was in flight. Returns whether it was: then
- * the answer must not be stored. When the meeting comes back, its parts are read again.
+ * Removes the task of a part whose row was deleted or withheld while the request was in flight. Returns whether it was:
+ * then the answer must not be stored. When the row comes back, its parts are read again.
  */
-export function dropIfWithdrawn({ store }: EngineContext, { task }: ItemWork): boolean {
-  const state = store.stored.state({ table: 'meetings', scope: '', key: task.key })
-  const isWithdrawn = state === 'deleted' || state === 'withheld'
-  if (isWithdrawn) store.tasks.remove(task)
-  return isWithdrawn
+export function dropIfGone({ store }: EngineContext, { feed, task }: ItemWork): boolean {
+  if (feed.partOf === undefined) return false
+  const { table } = feedNamed(feed.partOf).feed
+  const state = store.stored.state({ table, scope: '', key: task.key })
+  const isGone = state === 'deleted' || state === 'withheld'
+  if (isGone) store.tasks.remove(task)
+  return isGone
 }
