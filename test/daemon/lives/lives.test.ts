@@ -3,7 +3,7 @@ import { blips } from './blips.ts'
 import { everyAction } from './hostile-actions.ts'
 import { live } from './life.ts'
 
-/** `any-seed.long.test.ts` does the same for a seed of its own in every run, and `test/torture/soak.ts` for any number. */
+/** `lives.long.test.ts` does the same with a random seed in every run, and `test/torture/soak.ts` with any number. */
 
 /** Changes, faults and kills in each life. */
 const ACTIONS = 9
@@ -12,7 +12,6 @@ const DAY = 86_400_000
 
 test.concurrent.each([
   ['compressed', 1],
-  ['compressed', 4],
   ['apart', 2],
   ['apart', 6],
 ] as const)(
