@@ -3,7 +3,7 @@ import type { Segment } from '../../store/sync/segments.ts'
 import type { Task, TaskOrder } from '../../store/sync/tasks.ts'
 import type { Lane } from '../scheduler/job.ts'
 
-/** Says what is due and when: once in each round of a backfill, by time in the daemon. */
+/** Decides when lists and single reads are due: once in each round of a backfill, by time in the daemon. */
 export interface Schedule {
   isListDue(list: ListOf, segment: Segment): boolean
   /** When a list falls due, by this machine's clock; undefined when it never does. Only meaningful in the daemon. */

@@ -22,7 +22,7 @@ const ASK_AGAIN_MS = { busy: 500, idle: 25 }
 
 /**
  * Weighted shares: the lane with the fewest requests for its weight goes first, and other lanes take what it cannot
- * use. An empty source is asked again some time after a commit, or when one of its own jobs is over. Asking all sources
+ * use. An empty source is asked again some time after a commit, or when one of its jobs is over. Asking all sources
  * at every step would cost more than the work itself and delay the chosen request.
  */
 export function createLanes(sources: readonly Source[], { commits, elapsed, isParked }: LanesDeps) {

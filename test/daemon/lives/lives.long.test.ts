@@ -24,8 +24,8 @@ test(`one wrong answer from each route changes nothing while the API does not ch
   expect(differences, told.join('\n')).toEqual([])
 })
 
-// In its last days the API takes as long as the intervals, which leaves nothing for a second process on the machine.
-test('the warehouse equals the API once the API rests, also when answers take as long as the intervals (seed 4)', async () => {
+// Sometimes this life takes minutes or does not end: its daemon keeps a core busy and reads little. The cause is unknown.
+test('the warehouse equals the API once the API rests, whatever was changed, refused or killed (times compressed, 4)', async () => {
   const { told, ...wrong } = await live(4, { actions: 9, scale: 'compressed' })
   expect(wrong, told.join('\n')).toMatchObject({ differences: [], faults: [], rewritten: [] })
 })
