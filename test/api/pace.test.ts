@@ -184,6 +184,23 @@ describe('the pause after a refusal', () => {
   })
 })
 
+describe('a search for the limit that gets no further refusal', () => {
+  it('ends although few requests are due, and keeps the rate that it tried', () => {
+    const opened = drive(startPace({}, undefined), { api: unlimited, untilMs: 2000, latencyMs: 5 }).state
+    const alone = { atSend: 0, now: 0 }
+    const refusal = { at: 2100, sentAt: 2095, othersInFlight: alone, waitMs: undefined, jitter: 0.5 }
+    let state = paceAfter(opened, { kind: 'throttled', ...refusal })
+    let tried = 0
+    for (let at = 4000; state.rate.search && at < 400_000; at += 250) {
+      state = paceAfter(state, { kind: 'accepted', at, sentAt: at - 5, waitedFor: undefined })
+      if (state.rate.search) tried = state.rate.rate
+    }
+    expect(state.rate.search).toBeUndefined()
+    expect(learned(state).limited).toBe(true)
+    expect(learned(state).ratePerSecond).toBeGreaterThan(0.97 * tried)
+  })
+})
+
 describe('the rate under any behaviour of the API', () => {
   const ceilings: fc.Arbitrary<Ceilings> = fc.record({
     requestsPerSecond: fc.option(fc.double({ min: 0.1, max: 3000, noNaN: true }), { nil: undefined }),

@@ -56,3 +56,18 @@ test('old answers that no limit explains together with newer ones are forgotten'
   search = withAnswer(search, { at: 8000, accepted: true })
   expect(nextStep(search)?.rate).toBeGreaterThan(1)
 })
+
+test('a search ends when every answer that it remembers was accepted, and it remembers a bounded number', () => {
+  let search = withRefusal(
+    withAnswer(withAnswer(NEW_SEARCH, { at: 0, accepted: true }), { at: 20, accepted: false }),
+    30,
+  )
+  let steps = 0
+  for (let at = 1000; steps < 2000; at += 200, steps++) {
+    search = withAnswer(search, { at, accepted: true })
+    const step = nextStep(search)
+    if (step === undefined) break
+    search = step.search
+  }
+  expect(steps).toBeLessThan(600)
+})

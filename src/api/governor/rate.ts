@@ -1,5 +1,13 @@
 import type { RateRange } from './limit-fit.ts'
-import { meanRate, NEW_SEARCH, nextStep, type RateSearch, withAnswer, withRefusal } from './search.ts'
+import {
+  hasRefusal,
+  meanRate,
+  NEW_SEARCH,
+  nextStep,
+  type RateSearch,
+  withAnswer,
+  withRefusal,
+} from './search.ts'
 
 /**
  * Learns the rate that an API allows, whether its limit is a token bucket, a fixed window or a sliding window.
@@ -185,9 +193,14 @@ function afterSearchRefusal(state: RateState, before: RateSearch, at: number): R
 
 function afterSearchStep(state: RateState, at: number): RateState {
   const step = state.search && nextStep(state.search)
-  if (!step) return afterSearch(state, { at, plateau: state.plateau, sure: false })
+  if (!step) return afterSearch(state, { at, plateau: rateInVain(state), sure: false })
   if (step.isFound) return afterSearch(state, { at, plateau: step.rate, sure: true })
   return { ...state, rate: inBounds(state.bounds, step.rate), search: step.search, soughtAt: at }
+}
+
+/** The rate when the search ends without a result. A rate that many answers in a row have proved is kept. */
+function rateInVain({ search, rate, plateau }: RateState): number {
+  return search && !hasRefusal(search) ? rate : plateau
 }
 
 /** The state when the search ends. */

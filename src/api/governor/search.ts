@@ -33,6 +33,8 @@ const LIKELY_SHARE = 0.4
 const FOUND_RATIO = 1.05
 const PIECE_ANSWERS = 50
 const MAX_PIECES = 10
+/** Older answers are forgotten. Each step takes time in proportion to the answers that it explains. */
+const MAX_ANSWERS = PIECE_ANSWERS * MAX_PIECES
 const TOGETHER_MS = 10
 /** Window for the peak rate: at most as long as a burst, and long enough for several requests one after the other. */
 const PEAK_MS = 250
@@ -69,16 +71,19 @@ function peakRate(answers: readonly RateAnswer[]): number {
   return (1000 * most) / PEAK_MS
 }
 
-/** Undefined when no limit explains the answers, even after older ones are dropped. */
+/**
+ * Undefined when the search has nothing to explain: every remembered answer was accepted, or no limit explains the
+ * answers even after older ones are dropped.
+ */
 export function nextStep(search: RateSearch): RateSearchStep | undefined {
   const { range } = search
   if (range === undefined) return undefined
   let known = inOrder(search)
-  let rates = explainingRates(known, range)
+  let rates: RateRange | undefined
   while (rates === undefined) {
-    known = sinceFirstRefusal(known)
-    if (known.every(({ accepted }) => accepted)) return undefined
+    if (!known.some(isRefused)) return undefined
     rates = explainingRates(known, range)
+    if (rates === undefined) known = sinceFirstRefusal(known)
   }
   const { least, most } = rates
   const isClose = most / least <= FOUND_RATIO
@@ -91,12 +96,19 @@ export function nextStep(search: RateSearch): RateSearchStep | undefined {
   }
 }
 
-function inOrder({ latest, earlier }: RateSearch): RateAnswer[] {
-  return [...earlier.flat(), ...latest].sort((one, other) => one.at - other.at)
+/** Whether the search still remembers a refusal. */
+export function hasRefusal(search: RateSearch): boolean {
+  return inOrder(search).some(isRefused)
 }
 
+function inOrder({ latest, earlier }: RateSearch): RateAnswer[] {
+  return [...earlier.flat(), ...latest].sort((one, other) => one.at - other.at).slice(-MAX_ANSWERS)
+}
+
+const isRefused = ({ accepted }: RateAnswer): boolean => !accepted
+
 function sinceFirstRefusal(answers: readonly RateAnswer[]): RateAnswer[] {
-  const refused = answers.findIndex(({ accepted }) => !accepted)
+  const refused = answers.findIndex(isRefused)
   const through = answers.findIndex(({ accepted }, index) => accepted && index > refused)
   return through < 0 ? [] : answers.slice(through)
 }
