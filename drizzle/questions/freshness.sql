@@ -23,4 +23,4 @@ SELECT
 FROM parameters p
 CROSS JOIN sync_status s
 ORDER BY CASE s.state WHEN 'failing' THEN 1 WHEN 'backfilling' THEN 2 WHEN 'unavailable' THEN 4 ELSE 3 END,
-  minutes_ago IS NULL DESC, minutes_ago DESC, s.resource;
+  coalesce(s.fresh_as_of, s.complete_as_of) IS NOT NULL, coalesce(s.fresh_as_of, s.complete_as_of), s.resource;

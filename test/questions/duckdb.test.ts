@@ -17,6 +17,9 @@ import { RECOUNTS } from './recounts.ts'
 
 /** The questions in DuckDB, over an export of a workspace that was read, changed and read again. */
 
+/** Each engine has its own clock, and seconds may pass between their answers. */
+const NOW = new Date().toISOString()
+
 let sqlite: Sqlite
 let instance: DuckDBInstance
 let connection: DuckDBConnection
@@ -38,11 +41,15 @@ afterAll(() => {
 })
 
 describe.each(questionFiles())('$name', file => {
+  test('the question runs in DuckDB as it is', async () => {
+    await connection.run(duckdbSql(file.sql, DICTIONARY))
+  })
+
   test.each([
-    ['as it is', {}],
+    ['at the same instant', {}],
     ['with the parameters of the workspace', RECOUNTS[file.name]?.parameters ?? {}],
   ])('the question gives the same answer in DuckDB and SQLite, %s', async (_, parameters) => {
-    const sql = withParameters(file, parameters)
+    const sql = withParameters(file, parameters).replaceAll("'now'", `'${NOW}'`)
     const wanted = sqlite.prepare(sql).all() as Expected[]
     const result = await connection.runAndReadAll(duckdbSql(sql, DICTIONARY))
     const found = result.getRowObjectsJS().map(row => mapped(row, plain))
