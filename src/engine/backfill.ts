@@ -14,8 +14,8 @@ import { confirmationMs } from './deletions/recheck.ts'
 import type { EngineOptions } from './options.ts'
 import { processRequests } from './requests.ts'
 import { byRounds } from './schedule/by-rounds.ts'
+import { noteNextDue, type ScheduledResource } from './schedule/due.ts'
 import { backoffForTheRun } from './schedule/feed-backoff.ts'
-import { noteNextDue, type ScheduledResource } from './schedule/next-due.ts'
 import { areListsRead, feedsReadWhole } from './schedule/rounds.ts'
 import type { Source } from './scheduler/job.ts'
 import { noProgress, type SchedulerProgress } from './scheduler/progress.ts'
@@ -152,7 +152,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
 
   const dueOf = (resource: Resource): ScheduledResource => ({
     resource,
-    sources: (sources.get(resource.name) ?? []).map(({ feed }) => feed),
+    sources: sources.get(resource.name) ?? [],
     finished: isFinished(resource.name),
   })
 

@@ -2,7 +2,7 @@ import type { Client, Sent } from '../api/client.ts'
 import type { Governor } from '../api/governor/governor.ts'
 import { CATALOG } from '../catalog/catalog.ts'
 import type { Resource, ResourceName } from '../catalog/resource.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
@@ -11,10 +11,10 @@ import { applyDeletions } from './deletions/apply.ts'
 import type { EngineOptions } from './options.ts'
 import { processRequests } from './requests.ts'
 import { byTime } from './schedule/by-time.ts'
+import { type Backlog, dueNow, nextDueMs, noteNextDue } from './schedule/due.ts'
 import { growingBackoff } from './schedule/feed-backoff.ts'
 import { DAY, HOUR, MINUTE, scaled } from './schedule/intervals.ts'
 import { noteLateness } from './schedule/lateness.ts'
-import { type Backlog, dueNow, nextDue, noteNextDue } from './schedule/next-due.ts'
 import { isFullyRead, noteRecovery, type ResourceOutcome, recordOutcome } from './schedule/rounds.ts'
 import type { Job, Lane, Source } from './scheduler/job.ts'
 import { noProgress, type SchedulerProgress } from './scheduler/progress.ts'
@@ -107,7 +107,7 @@ export function createSession(deps: SessionDeps): Session {
     unavailableMs: scaled(UNAVAILABLE_MS, options),
     refusedMs: scaled(REFUSED_MS, options),
   })
-  const isIdle = (name: ResourceName): boolean => (sources.get(name) ?? []).every(source => source.finished())
+  const isIdle = (name: ResourceName): boolean => sourcesOf(name).every(source => source.finished())
   const context = createContext({
     store,
     clock,
@@ -137,13 +137,13 @@ export function createSession(deps: SessionDeps): Session {
     if (work) void store.transaction(work).catch(error => scheduler?.stop(error))
   }
 
-  const feedsOf = (name: ResourceName) => (sources.get(name) ?? []).map(source => source.feed)
+  const sourcesOf = (name: ResourceName): Source[] => sources.get(name) ?? []
 
   /** Runs when a session begins and ends, since the stored due times may be outdated by then. */
   const noteAllDue = () => {
     const known = chosen.map(resource => {
       const { name } = resource
-      return { resource, sources: feedsOf(name), finished: isIdle(name) }
+      return { resource, sources: sourcesOf(name), finished: isIdle(name) }
     })
     noteNextDue(context, known, deps)
   }
@@ -186,7 +186,7 @@ export function createSession(deps: SessionDeps): Session {
       now: context.now(),
       ...(error === undefined ? {} : { error }),
     })
-    store.state.nextRun(name, nextDue(context, resource, feedsOf(name)))
+    store.state.nextRun(name, isoInstant(clock.now() + nextDueMs(context, resource, sourcesOf(name))))
     observer.onRunEnd({ resource: name, lane: run.lane, outcome })
     log.debug('Run ended', {
       resource: name,
@@ -202,7 +202,7 @@ export function createSession(deps: SessionDeps): Session {
     context.beginRun(name)
     const dependents = rowsChanged > 0 ? chosen.filter(other => dependsOn(other, name)) : []
     for (const idle of [resource, ...dependents]) {
-      for (const source of sources.get(idle.name) ?? []) source.replan?.()
+      for (const source of sourcesOf(idle.name)) source.replan?.()
     }
   }
 
@@ -237,6 +237,12 @@ export function createSession(deps: SessionDeps): Session {
         noteLateness(context, chosen)
       })
     }
+  }
+
+  /** How long nothing is due. */
+  const idleMs = () => {
+    const ms = Math.min(...chosen.map(resource => nextDueMs(context, resource, sourcesOf(resource.name))))
+    return Math.min(Math.max(ms, Math.min(pollMs / 10, LEAST_SLEEP_MS)), LONGEST_SLEEP_MS)
   }
 
   const closeRuns = (stopped: unknown) => {
@@ -275,7 +281,7 @@ export function createSession(deps: SessionDeps): Session {
         giveUpMs: Number.POSITIVE_INFINITY,
         access: { ...deps.access, againAfterMs: scaled(ACCESS_AGAIN_MS, options) },
         endless: {
-          tickMs: Math.min(pollMs / 10, LONGEST_TICK_MS),
+          idleMs,
           onApply: openRun,
           onEnd: afterJob,
           onSent: (request, lane, sent) =>
@@ -308,7 +314,11 @@ export function createSession(deps: SessionDeps): Session {
   }
 }
 
-const LONGEST_TICK_MS = 1000
+/** An idle daemon looks for work this often at least: its machine may have been suspended. */
+const LONGEST_SLEEP_MS = MINUTE
+
+/** Something may be due that waits for something else, such as a list for its parent. */
+const LEAST_SLEEP_MS = 1000
 
 /** How often the schedule and the ends of runs and rounds are checked; scaled by `intervalScale`. */
 const LOOK_MS = MINUTE

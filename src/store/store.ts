@@ -297,6 +297,7 @@ function createStore({
     crmTables,
     transaction: Object.assign(<T>(work: () => T) => commit(withCrmTables(work, crmTables)), {
       commits: commit.commits,
+      onCommit: commit.onCommit,
       blockedMs: commit.blockedMs,
     }),
     attempt: work => attempts.attempt(withCrmTables(work, crmTables)),

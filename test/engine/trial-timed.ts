@@ -5,6 +5,7 @@ import type { ResourceName } from '../../src/catalog/resource.ts'
 import { type Clock, isoInstant } from '../../src/clock.ts'
 import { createContext, type EngineContext } from '../../src/engine/context.ts'
 import { byTime } from '../../src/engine/schedule/by-time.ts'
+import { nextDueMs } from '../../src/engine/schedule/due.ts'
 import { growingBackoff } from '../../src/engine/schedule/feed-backoff.ts'
 import { settleInTime } from '../../src/engine/schedule/rounds.ts'
 import type { Job, Source } from '../../src/engine/scheduler/job.ts'
@@ -23,6 +24,8 @@ export interface TimedSources {
   askAfter(requests: number): Promise<{ apply(): Promise<void> } | undefined>
   /** Takes the next request of a feed and sends it. Its answer waits until the test applies it. */
   ask(feed: string): Promise<{ apply(): Promise<void> }>
+  /** How long nothing is due, as an idle daemon computes it. */
+  nextDueMs(): number
   /** Reports that the API would take more requests than there are. */
   share(): void
   /** Applies confirmed deletions, as the daemon does for an idle resource. */
@@ -147,6 +150,11 @@ export async function startTimed(
       const job = nextOf(feed)
       if (!job) throw new Error(`nothing of ${feed} is due`)
       return send(job)
+    },
+    nextDueMs() {
+      const chosen = CATALOG.filter(({ name }) => resources.includes(name))
+      const sourcesOf = (name: ResourceName) => sources.filter(({ resource }) => resource === name)
+      return Math.min(...chosen.map(resource => nextDueMs(context, resource, sourcesOf(resource.name))))
     },
     share() {
       for (const source of sources) source.share?.()

@@ -125,6 +125,14 @@ async function startWorld(scale: number) {
   return {
     trial,
     context: () => timed.context,
+    /** Moves time without a publication. Returns the number of requests that are due then. */
+    async requestsAfter(ms: number): Promise<number> {
+      await virtual.advance(ms)
+      const before = api.requests.length
+      await timed.drain()
+      return api.requests.length - before
+    },
+    nextDueMs: () => timed.nextDueMs(),
     now: virtual.now,
     entries,
     async play(what: Step) {
@@ -152,6 +160,9 @@ async function startWorld(scale: number) {
     },
   }
 }
+
+/** In ms. Due times that are computed from the server's clock and this machine's differ by a rounding. */
+const ROUNDING_MS = 1
 
 const DECLARED = CATALOG.filter(({ name }) => RESOURCES.includes(name))
 
@@ -189,6 +200,24 @@ describe('the lists that the workspace offers', () => {
           expect(missed).toEqual([])
         },
       ),
+      { numRuns: 20, endOnFailure: true },
+    )
+  })
+
+  test('an idle daemon sleeps until something is due, and something is due then, whatever happened', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 6 }), fc.constantFrom(1, 0.01), async (steps, scale) => {
+        const world = await startWorld(scale)
+        for (const each of steps) await world.play(each)
+        await world.mend()
+        await world.requestsAfter(1)
+        for (let sleep = 0; sleep < 8; sleep += 1) {
+          const ms = world.nextDueMs()
+          expect(ms).toBeGreaterThan(0)
+          expect(await world.requestsAfter(Math.max(0, ms - ROUNDING_MS))).toBe(0)
+          expect(await world.requestsAfter(2 * ROUNDING_MS)).toBeGreaterThan(0)
+        }
+      }),
       { numRuns: 20, endOnFailure: true },
     )
   })

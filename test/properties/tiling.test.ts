@@ -99,7 +99,7 @@ describe('the segments of the daemon', () => {
             if (change.kind === 'list') {
               const due = store.segments
                 .of(FEED, '')
-                .filter(segment => context.schedule.isListDue(list, segment))
+                .filter(segment => context.schedule.waitMs(list, segment) === 0)
               for (const segment of due.filter((_, index) => ((change.failing >> index) & 1) === 0)) {
                 for (const at of PROBES) if (covers(segment, at)) known.set(at, now)
                 store.segments.save(

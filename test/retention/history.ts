@@ -258,10 +258,7 @@ function dying(store: OpenStore, diesAtStep: number | undefined): OpenStore {
   }
   return {
     ...store,
-    transaction: Object.assign(transaction, {
-      commits: store.transaction.commits,
-      blockedMs: store.transaction.blockedMs,
-    }),
+    transaction: Object.assign(transaction, { ...store.transaction }),
     purger: {
       ...store.purger,
       async clean(options) {

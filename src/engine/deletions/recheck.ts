@@ -26,6 +26,16 @@ export function recheckAt(context: EngineContext, { feed }: ListOf, segment: Seg
   return since === undefined ? undefined : confirmableAt(context, since, missedRows.waitFactor(segment.id))
 }
 
+/**
+ * How long until the read that can confirm that a single document is gone, in ms. Until then it is not read, since an
+ * earlier denial confirms nothing. Undefined while the document is not suspected, and for all other feeds.
+ */
+export function confirmingReadMs(context: EngineContext, { feed }: ListOf): number | undefined {
+  if (feed.mode !== 'singleton') return undefined
+  const since = context.store.suspicions.earliestUndecided(feed.table, undecidedSince(context))
+  return since === undefined ? undefined : Math.max(0, confirmableAt(context, since) - context.server.now())
+}
+
 export function isRecheckDue(context: EngineContext, list: ListOf, segment: Segment): boolean {
   const at = recheckAt(context, list, segment)
   return at !== undefined && at <= context.server.now()

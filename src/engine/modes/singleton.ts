@@ -4,8 +4,9 @@ import type { Resource, SingletonFeed } from '../../catalog/resource.ts'
 import type { ParsedItem } from '../../catalog/row.ts'
 import { encodeJson } from '../../json.ts'
 import type { EngineContext } from '../context.ts'
-import { confirmableAt, noteDenial, undecidedSince } from '../deletions/denial.ts'
+import { noteDenial } from '../deletions/denial.ts'
 import { writeRows } from '../follow-ups/write.ts'
+import { partsOf } from '../schedule/due.ts'
 import type { ListOf } from '../schedule/schedule.ts'
 import type { Job, Reply, Source } from '../scheduler/job.ts'
 import { handleRefusal } from './expected.ts'
@@ -17,19 +18,13 @@ export function createSingleton(
   name: string,
   feed: SingletonFeed,
 ): Source {
-  const { store, backoffs, schedule } = context
+  const { store, schedule } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const list: ListOf = { resource: resource.name, id, feed }
   let underWay = false
 
-  const due = () => {
-    const [segment] = store.segments.of(id, '')
-    if (backoffs.isWaiting(id)) return false
-    const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context))
-    if (since !== undefined) return confirmableAt(context, since) <= context.server.now()
-    return segment === undefined || schedule.isListDue(list, segment)
-  }
+  const due = () => partsOf(context, list).some(({ waitMs }) => waitMs === 0)
 
   /** Handles a 404 for a stored document: a second 404, minutes later, confirms that it is gone. */
   const denyDocument = (status: number, message: string) => {

@@ -1,17 +1,23 @@
 import type { EngineContext } from '../context.ts'
-import { isRecheckDue } from '../deletions/recheck.ts'
+import { confirmingReadMs, isRecheckDue } from '../deletions/recheck.ts'
 import { isDueInRound, isNewEnough, putOffMs } from './due-segments.ts'
 import type { Schedule } from './schedule.ts'
 
 /** The schedule of a backfill: each list and key is due once per round, and the run ends when none is left. */
 export function byRounds(context: EngineContext): Schedule {
-  const { store } = context
+  const { store, backoffs } = context
   return {
-    isListDue: (list, segment) =>
-      isNewEnough(list, segment, context.options) &&
-      putOffMs(segment, context) === 0 &&
-      (isDueInRound(segment, context.round(list.resource)) || isRecheckDue(context, list, segment)),
-    dueAt: () => context.now(),
+    waitMs(list, segment) {
+      if (backoffs.isWaiting(list.id, segment.scope)) return Number.POSITIVE_INFINITY
+      const confirmMs = confirmingReadMs(context, list)
+      const isDue =
+        confirmMs === undefined
+          ? isNewEnough(list, segment, context.options) &&
+            putOffMs(segment, context) === 0 &&
+            (isDueInRound(segment, context.round(list.resource)) || isRecheckDue(context, list, segment))
+          : confirmMs === 0
+      return isDue ? 0 : Number.POSITIVE_INFINITY
+    },
     intervalMs: () => Number.POSITIVE_INFINITY,
     overdue: () => 0,
     laneOf: ({ resource }) => (context.wasComplete(resource) ? 'audit' : 'history'),

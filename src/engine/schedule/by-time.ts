@@ -1,14 +1,13 @@
-import { isoInstant } from '../../clock.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
-import { recheckAt } from '../deletions/recheck.ts'
+import { confirmingReadMs, recheckAt } from '../deletions/recheck.ts'
 import { isNewEnough, putOffMs } from './due-segments.ts'
 import { auditInterval, MINUTE, passInterval, scaled, usualIntervalMs } from './intervals.ts'
 import type { ListOf, Schedule } from './schedule.ts'
 
 /** The schedule of the daemon: lists fall due at intervals, single reads at the time stored in their task. */
 export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): Schedule {
-  const { store, server, options } = context
+  const { store, server, options, backoffs } = context
   const intervalMs = ({ feed }: ListOf, segment: Segment) => {
     if (feed.mode === 'snapshot')
       return passInterval(scaled(usualIntervalMs(feed), options), segment, options)
@@ -24,13 +23,13 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
     )
   /** A clock that was ahead stored this time. Without the check the list would not be read until then. */
   const isInFuture = (listedAt: string) => Date.parse(listedAt) > server.now() + MINUTE
-  /** 0 when it is due, infinite when it never falls due. */
-  const waitMs = (list: ListOf, segment: Segment): number => {
+  /** Without the backoff of the feed, in ms. */
+  const ownWaitMs = (list: ListOf, segment: Segment): number => {
     const { closed, listedAt, listedRound, passStartedAt, unavailableSince, to } = segment
     if (closed || !isNewEnough(list, segment, options)) return Number.POSITIVE_INFINITY
     const putOff = putOffMs(segment, context)
-    if (putOff > 0) return putOff
-    // The backoff of an unavailable feed is in `context.backoffs`.
+    const confirmMs = confirmingReadMs(context, list)
+    if (putOff > 0 || confirmMs !== undefined) return Math.max(putOff, confirmMs ?? 0)
     if (listedAt === null || passStartedAt !== null || unavailableSince !== null) return 0
     if (isInFuture(listedAt)) return 0
     const isUrgent = context.demandedLists.has(list.id) && (list.feed.mode !== 'timeline' || to === null)
@@ -40,11 +39,7 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
   }
 
   return {
-    isListDue: (list, segment) => waitMs(list, segment) === 0,
-    dueAt(list, segment) {
-      const ms = waitMs(list, segment)
-      return Number.isFinite(ms) ? isoInstant(context.clock.now() + ms) : undefined
-    },
+    waitMs: (list, segment) => Math.max(backoffs.waitMs(list.id, segment.scope), ownWaitMs(list, segment)),
     intervalMs,
     overdue(list, segment) {
       const { listedAt } = segment

@@ -7,6 +7,8 @@ export interface FeedBackoffs {
   /** The feed is unavailable and waits up to a day; less at first if it was available before. */
   unavailable(feed: string, scope: string, why: Unavailability): void
   isWaiting(feed: string, scope?: string): boolean
+  /** How long the feed, or one scope of it, still waits, in ms; infinite when it waits until the end of the run. */
+  waitMs(feed: string, scope?: string): number
   /** Whether the whole feed ('') or one scope of it has failed and not been read since. */
   hasFailed(feed: string, scope: string): boolean
   /** The scopes of a feed that wait separately. */
@@ -31,6 +33,8 @@ export type WaitCause = 'failed' | 'unavailable'
 export function backoffForTheRun(): FeedBackoffs {
   const waiting = new Set<string>()
   const reasons = new Map<string, string>()
+  const isWaiting = (feed: string, scope = '') =>
+    waiting.has(nameOf(feed, '')) || waiting.has(nameOf(feed, scope))
   return {
     failed: (feed, scope) => {
       waiting.add(nameOf(feed, scope))
@@ -39,7 +43,8 @@ export function backoffForTheRun(): FeedBackoffs {
       waiting.add(nameOf(feed, scope))
       reasons.set(nameOf(feed, scope), reason)
     },
-    isWaiting: (feed, scope = '') => waiting.has(nameOf(feed, '')) || waiting.has(nameOf(feed, scope)),
+    isWaiting,
+    waitMs: (feed, scope) => (isWaiting(feed, scope) ? Number.POSITIVE_INFINITY : 0),
     hasFailed: (feed, scope) => waiting.has(nameOf(feed, scope)) && !reasons.has(nameOf(feed, scope)),
     waitingScopes: feed => scopesOf(feed, waiting),
     answered: () => undefined,
@@ -81,7 +86,10 @@ export function growingBackoff({
   refusedMs,
 }: GrowingBackoffDeps): FeedBackoffs {
   const waits = new Map<string, Wait>()
-  const isWaiting = (name: string) => (waits.get(name)?.until ?? Number.NEGATIVE_INFINITY) > elapsed()
+  const leftMs = (name: string) =>
+    Math.max(0, (waits.get(name)?.until ?? Number.NEGATIVE_INFINITY) - elapsed())
+  const isWaiting = (name: string) => leftMs(name) > 0
+  const waitMs = (feed: string, scope = '') => Math.max(leftMs(nameOf(feed, '')), leftMs(nameOf(feed, scope)))
   const waitsOf = (resource: string) =>
     [...waits].flatMap(([name, one]) => (isOf(resource, name) ? [one] : []))
   const refused: Backoff = { firstMs: refusedMs, mostMs: unavailableMs, jitter: 0 }
@@ -103,7 +111,8 @@ export function growingBackoff({
       const waitMs = (failures: number) => (wasOffered ? backoffMs(refused, failures, random) : unavailableMs)
       begin(nameOf(feed, scope), waitMs, reason)
     },
-    isWaiting: (feed, scope = '') => isWaiting(nameOf(feed, '')) || isWaiting(nameOf(feed, scope)),
+    isWaiting: (feed, scope) => waitMs(feed, scope) > 0,
+    waitMs,
     hasFailed(feed, scope) {
       const noted = waits.get(nameOf(feed, scope))
       return noted !== undefined && noted.reason === undefined

@@ -1,7 +1,8 @@
-import type { Feed, Resource } from '../../catalog/resource.ts'
+import type { Resource } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import { ResourceError } from '../../errors.ts'
 import type { EngineContext } from '../context.ts'
+import { listsOf, partsOf } from './due.ts'
 import { longestWaitMs, MINUTE } from './intervals.ts'
 import type { ListOf } from './schedule.ts'
 
@@ -51,38 +52,21 @@ function allowedMs({ intervalMs }: { intervalMs: number }): number {
 
 /** The lists of a resource, by the server's clock, without the unavailable ones. */
 export function schedulesOf(context: EngineContext, resource: Resource): ListSchedule[] {
-  return Object.entries(resource.feeds).flatMap(([feedName, feed]) =>
-    feed.mode === 'item'
-      ? []
-      : (scheduleOf(context, { resource: resource.name, id: `${resource.name}.${feedName}`, feed }) ?? []),
-  )
+  return listsOf(resource).flatMap(list => scheduleOf(context, list) ?? [])
 }
 
 function scheduleOf(context: EngineContext, list: ListOf): ListSchedule | undefined {
-  const { store, schedule, backoffs, server, clock } = context
-  const waitsUntil = backoffs.waitsUntil(list.resource)
-  const backoffEndsAt = waitsUntil === undefined ? undefined : server.now() + waitsUntil - clock.elapsed()
-  if (backoffs.isWaiting(list.id)) return { feed: list.id, dueAt: backoffEndsAt, parts: [] }
-  const segments = store.segments.of(list.id).filter(one => one.unavailableSince === null)
-  if (isNeverRead(list.feed, segments)) return { feed: list.id, dueAt: server.now(), parts: [] }
-  if (segments.length === 0) return undefined
-  const dueTimes = segments.flatMap(segment => {
-    if (backoffs.isWaiting(list.id, segment.scope)) return backoffEndsAt ?? []
-    const at = schedule.dueAt(list, segment)
-    return at === undefined ? [] : server.from(Date.parse(at))
-  })
-  const parts = segments.flatMap(segment =>
-    segment.closed || segment.listedAt === null
+  const { schedule, backoffs, server } = context
+  const offered = partsOf(context, list).filter(({ segment }) => !segment?.unavailableSince)
+  if (offered.length === 0) return undefined
+  const waitMs = Math.min(...offered.map(part => part.waitMs))
+  const parts = offered.flatMap(({ segment }) =>
+    // A list that waits after a failure is reported for that reason.
+    !segment || segment.closed || segment.listedAt === null || backoffs.isWaiting(list.id)
       ? []
       : { listedAt: Date.parse(segment.listedAt), intervalMs: schedule.intervalMs(list, segment) },
   )
-  return { feed: list.id, dueAt: dueTimes.length === 0 ? undefined : Math.min(...dueTimes), parts }
-}
-
-/** A list without a segment was never read. A list in scopes has no segments while there are no scopes. */
-export function isNeverRead(feed: Feed, segments: readonly unknown[]): boolean {
-  const isScoped = feed.mode === 'snapshot' && feed.scope !== undefined
-  return segments.length === 0 && !isScoped
+  return { feed: list.id, dueAt: Number.isFinite(waitMs) ? server.now() + waitMs : undefined, parts }
 }
 
 /** Why a resource is not read on schedule; undefined when it is. */

@@ -5,9 +5,8 @@ import type { Lane } from '../scheduler/job.ts'
 
 /** Decides when lists and single reads are due: once in each round of a backfill, by time in the daemon. */
 export interface Schedule {
-  isListDue(list: ListOf, segment: Segment): boolean
-  /** When a list falls due, by this machine's clock; undefined when it never does. Only meaningful in the daemon. */
-  dueAt(list: ListOf, segment: Segment): string | undefined
+  /** How long until a segment is read, in ms, backoffs included: 0 when it is due, infinite when it never falls due. */
+  waitMs(list: ListOf, segment: Segment): number
   /** How long after one pass the next begins, in ms. Only meaningful in the daemon. */
   intervalMs(list: ListOf, segment: Segment): number
   /** By how many of its intervals a segment that was listed before is overdue; 0 in a backfill. */

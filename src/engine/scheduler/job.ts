@@ -54,6 +54,8 @@ export interface Source {
   next(): Job | undefined
   /** True when, as far as it is known now, this run has no more work for the source. */
   finished(): boolean
+  /** How long until it has work that neither a segment nor a task shows, in ms. */
+  waitMs?(): number
   /** The API would take more requests than there are: segments in progress may be split. */
   share?(): void
   /** In the daemon, called when the resource's run has ended or a resource that it depends on has changed rows. */
@@ -62,8 +64,8 @@ export interface Source {
 
 /** The daemon's callbacks. With them the scheduler does not end when no job is left. */
 export interface EndlessWork {
-  /** How often the sources are checked for work that has fallen due. */
-  tickMs: number
+  /** How long until a source has a job again, in ms, if no answer and no commit gives it one before. */
+  idleMs(): number
   /** Called before an outcome is applied, inside its transaction. */
   onApply(job: Job, lane: Lane): void
   /** Called after the job has ended, with any outcome. */

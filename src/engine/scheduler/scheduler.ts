@@ -117,8 +117,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
 
   /** Resolves when a job is over, a retry falls due, or `mostMs` have passed. */
   const waitForChange = async (mostMs = Number.POSITIVE_INFINITY) => {
-    const tickMs = endless?.tickMs ?? Number.POSITIVE_INFINITY
-    const nearest = Math.min(attempts.waitMs(), reachability.patienceLeftMs(), mostMs, tickMs, lanes.waitMs())
+    const nearest = Math.min(attempts.waitMs(), reachability.patienceLeftMs(), mostMs, lanes.waitMs())
     const timer = new AbortController()
     await new Promise<void>(resolve => {
       wake = resolve
@@ -126,6 +125,14 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       void clock.sleep(Math.max(nearest, 1), timer.signal).then(resolve)
     })
     timer.abort(WOKEN)
+  }
+
+  /** Waits while no source has a job. A commit may give one to any of them. */
+  const waitForWork = async () => {
+    const endListening = store.transaction.onCommit(() => wake())
+    await waitForChange(endless?.idleMs())
+    endListening()
+    if (endless) lanes.askAll()
   }
 
   const dropKept = () => {
@@ -238,8 +245,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     const isIdle = progress.inFlight === 0 && attempts.waitMs() === Number.POSITIVE_INFINITY
     if (isIdle && !endless) return lanes.askAllAgain() || attempts.acceptRefusals()
     if (isIdle) attempts.acceptRefusals()
-    await waitForChange()
-    if (endless) lanes.askAll()
+    await waitForWork()
     return true
   }
 

@@ -13,6 +13,8 @@ export interface Transaction {
   <T>(work: () => T): Promise<T>
   /** Number of commits so far. A cached result of a query is stale once it has grown. */
   commits(): number
+  /** Calls `listener` after every commit. The returned function ends that. */
+  onCommit(listener: () => void): () => void
   /** Milliseconds since the running commit or checkpoint began; 0 when none is running. */
   blockedMs(): number
 }
@@ -59,6 +61,7 @@ export function createTransaction({
   let waiting: Waiting[] = []
   let isFlushing = false
   let commits = 0
+  const listeners = new Set<() => void>()
   let busySince: number | undefined
 
   const runOne = ({ work }: Waiting): Settled => {
@@ -136,6 +139,7 @@ export function createTransaction({
       try {
         const settled = await commit(batch)
         commits += 1
+        for (const listener of listeners) listener()
         waiting = [...batch.slice(settled.length), ...waiting]
         settled.forEach((result, index) => {
           if ('value' in result) batch[index]?.resolve(result.value)
@@ -161,6 +165,10 @@ export function createTransaction({
     })
   return Object.assign(transaction, {
     commits: () => commits,
+    onCommit(listener: () => void) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
     blockedMs: () => (busySince === undefined ? 0 : clock.elapsed() - busySince),
   })
 }

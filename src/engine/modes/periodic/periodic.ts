@@ -4,6 +4,7 @@ import { isoInstant } from '../../../clock.ts'
 import { type ParleyError, ResourceError } from '../../../errors.ts'
 import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
+import { dueSegments } from '../../schedule/due.ts'
 import { HOUR } from '../../schedule/intervals.ts'
 import { putOffList } from '../../schedule/put-off.ts'
 import type { ListOf } from '../../schedule/schedule.ts'
@@ -41,7 +42,7 @@ export function createPeriodic(
   let isAnswered = false
 
   const periods = () => store.segments.of(id, '')
-  const due = () => periods().filter(period => schedule.isListDue(list, period))
+  const due = () => dueSegments(context, list)
 
   /** In the daemon, the next period is planned when the open one falls due. */
   const isPlanned = () => planned || (schedule.isTimed && due().length === 0 && isNewestOpen(periods()))

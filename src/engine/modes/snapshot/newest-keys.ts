@@ -46,13 +46,18 @@ export function createNewestKeys(
 
   const isKnown = (key: string) => store.tasks.find({ feed: `${resource.name}.detail`, key }) !== undefined
 
-  const isDue = (): boolean => {
+  /** Infinite while a whole pass is due sooner or under way. */
+  const waitMs = (): number => {
     const [pass] = store.segments.of(id, '')
-    if (!pass?.listedAt || pass.passStartedAt !== null || backoffs.isWaiting(id)) return false
+    if (!pass?.listedAt || pass.passStartedAt !== null || backoffs.isWaiting(id))
+      return Number.POSITIVE_INFINITY
     const usualMs = scaled(usualIntervalMs(feed), context.options)
-    if (schedule.intervalMs(list, pass) <= usualMs || schedule.isListDue(list, pass)) return false
-    return cursor !== null || server.now() - Math.max(Date.parse(pass.listedAt), endedAt) >= usualMs
+    if (schedule.intervalMs(list, pass) <= usualMs || schedule.waitMs(list, pass) === 0)
+      return Number.POSITIVE_INFINITY
+    if (cursor !== null) return 0
+    return Math.max(0, Math.max(Date.parse(pass.listedAt), endedAt) + usualMs - server.now())
   }
+  const isDue = () => waitMs() === 0
 
   const job = (): Job => {
     const query = { ...feed.list.query, ...cursor }
@@ -97,5 +102,6 @@ export function createNewestKeys(
       return job()
     },
     finished: () => !underWay && !isDue(),
+    waitMs,
   }
 }

@@ -4,6 +4,7 @@ import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
 import type { ParleyError } from '../../../errors.ts'
 import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
+import { dueSegments } from '../../schedule/due.ts'
 import { putOffList } from '../../schedule/put-off.ts'
 import type { ListOf } from '../../schedule/schedule.ts'
 import { createTurns } from '../../schedule/turns.ts'
@@ -48,10 +49,7 @@ export function createSnapshot(
     scopes ??= store.attempt(() => updateScopes(context, id, feed))?.value
     if (scopes === undefined) return undefined
     const { asked } = scopes
-    return store.segments
-      .of(id)
-      .filter(({ scope }) => asked.includes(scope) && !backoffs.isWaiting(id, scope))
-      .filter(pass => schedule.isListDue(list, pass))
+    return dueSegments(context, list).filter(({ scope }) => asked.includes(scope))
   }
 
   const leftovers = createBatchPlan(context, {

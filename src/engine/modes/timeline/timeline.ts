@@ -2,6 +2,7 @@ import type { Resource, TimelineFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
+import { dueSegments } from '../../schedule/due.ts'
 import type { ListOf } from '../../schedule/schedule.ts'
 import { createTurns } from '../../schedule/turns.ts'
 import type { Job, Source } from '../../scheduler/job.ts'
@@ -34,7 +35,7 @@ export function createTimeline(
   let feedFailures = 0
   const splitter = createPassSplitter(context, list, feed)
 
-  const due = () => store.segments.of(id, '').filter(segment => schedule.isListDue(list, segment))
+  const due = () => dueSegments(context, list)
 
   const pageJob = (asked: Segment): Job => {
     // The older part of its pass may have been cut off while the request was in flight.
@@ -100,11 +101,8 @@ export function createTimeline(
  * Splits long passes while more requests could be made than there are segments to read. Counts pages and passes from
  * the first awaited pass until none is left. Kept in memory: the cuts themselves are stored.
  */
-function createPassSplitter(
-  { store, schedule, server }: EngineContext,
-  list: ListOf,
-  { table, time }: TimelineFeed,
-) {
+function createPassSplitter(context: EngineContext, list: ListOf, { table, time }: TimelineFeed) {
+  const { store, schedule, server } = context
   const passes = new Set<number>()
   let pages = 0
   let hasSpareRequests = false
@@ -123,9 +121,7 @@ function createPassSplitter(
     notePage(segment: Segment) {
       if (!schedule.isAwaited(segment)) return
       pages += 1
-      const open = store.segments
-        .of(list.id, '')
-        .filter(each => schedule.isListDue(list, each) && schedule.isAwaited(each))
+      const open = dueSegments(context, list).filter(schedule.isAwaited)
       if (open.length === 0) {
         pages = 0
         passes.clear()

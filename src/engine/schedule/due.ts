@@ -1,0 +1,106 @@
+import type { Feed, ItemFeed, Resource } from '../../catalog/resource.ts'
+import { isoInstant } from '../../clock.ts'
+import type { Segment } from '../../store/sync/segments.ts'
+import type { EngineContext } from '../context.ts'
+import type { Source } from '../scheduler/job.ts'
+import { byTime } from './by-time.ts'
+import { DAY, scaled } from './intervals.ts'
+import type { ListOf } from './schedule.ts'
+
+/**
+ * When something is read next. All of these derive from it: what the modes read now, the sleep of an idle daemon,
+ * `next_run_at`, the backlog, and whether a list is late.
+ *
+ * The due time of a segment is computed from its stored state whenever it is needed (`Schedule.waitMs`). It is not
+ * stored: it also depends on settings, rounds, suspicions and backoffs, and a stored time that misses a change of one
+ * of them would let the list fall silent. Single reads are due at the time stored in their task.
+ */
+
+/** A segment of a list and how long until it is read, in ms. A list that was never read has one part without segment. */
+export interface ListPart {
+  segment: Segment | undefined
+  waitMs: number
+}
+
+export function listsOf({ name, feeds }: Resource): ListOf[] {
+  return Object.entries(feeds).flatMap(([feedName, feed]) =>
+    feed.mode === 'item' ? [] : { resource: name, id: `${name}.${feedName}`, feed },
+  )
+}
+
+export function partsOf({ store, schedule, backoffs }: EngineContext, list: ListOf): ListPart[] {
+  const segments = store.segments.of(list.id)
+  if (isNeverRead(list.feed, segments)) return [{ segment: undefined, waitMs: backoffs.waitMs(list.id) }]
+  return segments.map(segment => ({ segment, waitMs: schedule.waitMs(list, segment) }))
+}
+
+/** A list without a segment was never read. A list in scopes has no segments while there are no scopes. */
+function isNeverRead(feed: Feed, segments: readonly unknown[]): boolean {
+  const isScoped = feed.mode === 'snapshot' && feed.scope !== undefined
+  return segments.length === 0 && !isScoped
+}
+
+/** The segments of a list that are due now, newest first. */
+export function dueSegments(context: EngineContext, list: ListOf): Segment[] {
+  return context.store.segments.of(list.id).filter(segment => context.schedule.waitMs(list, segment) === 0)
+}
+
+export type Backlog = Readonly<Record<Source['lane'], number>>
+
+/** How many segments and single keys are due now, by lane. */
+export function dueNow(context: EngineContext, resources: readonly Resource[]): Backlog {
+  const due = { head: 0, history: 0, audit: 0, items: 0 }
+  for (const resource of resources) {
+    for (const list of listsOf(resource))
+      for (const segment of dueSegments(context, list)) due[context.schedule.laneOf(list, segment)] += 1
+    for (const [feedName, feed] of Object.entries(resource.feeds))
+      if (feed.mode === 'item') due.items += dueKeys(context, `${resource.name}.${feedName}`, feed)
+  }
+  return due
+}
+
+function dueKeys({ store, now }: EngineContext, id: string, { pending }: ItemFeed): number {
+  const tasks = store.tasks.countDue(id, now())
+  return pending ? tasks + store.pending.count(pending) : tasks
+}
+
+/** How long until something of the resource is due, in ms, at most a day. `sources` are all of its sources. */
+export function nextDueMs(context: EngineContext, resource: Resource, sources: readonly Source[]): number {
+  const { backoffs, clock, options } = context
+  const feeds = [...new Set(sources.map(({ feed }) => feed))]
+  const backoffEnd = backoffs.waitsUntil(resource.name) ?? Number.POSITIVE_INFINITY
+  const waits = [
+    ...listsOf(resource).flatMap(list => partsOf(context, list).map(({ waitMs }) => waitMs)),
+    ...feeds.map(feed => tasksWaitMs(context, feed)),
+    ...sources.map(source => source.waitMs?.() ?? Number.POSITIVE_INFINITY),
+    backoffEnd - clock.elapsed(),
+  ]
+  return Math.max(0, Math.min(...waits, scaled(DAY, options)))
+}
+
+/** How long until the first task of a feed is due, in ms. Tasks whose scope waits do not count. */
+function tasksWaitMs({ store, backoffs, clock }: EngineContext, feed: string): number {
+  if (backoffs.isWaiting(feed)) return Number.POSITIVE_INFINITY
+  const dueAt = store.tasks.nextDue(feed, backoffs.waitingScopes(feed))
+  return dueAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(dueAt) - clock.now()
+}
+
+export interface ScheduledResource {
+  resource: Resource
+  sources: readonly Source[]
+  /** False when the run has left some of it unread. */
+  finished: boolean
+}
+
+/** Stores when each of these resources is due, by the daemon's intervals: after a backfill, a daemon may follow. */
+export function noteNextDue(
+  context: EngineContext,
+  chosen: readonly ScheduledResource[],
+  { pollMs }: { pollMs: number },
+): void {
+  const timed = { ...context, schedule: byTime(context, { pollMs }) }
+  for (const { resource, sources, finished } of chosen) {
+    const ms = finished ? nextDueMs(timed, resource, sources) : 0
+    context.store.state.nextRun(resource.name, isoInstant(context.clock.now() + ms))
+  }
+}
