@@ -1,11 +1,11 @@
 import PQueue from 'p-queue'
 import type { Client } from '../../api/client.ts'
 import type { Governor, Permit } from '../../api/governor/governor.ts'
-import type { NextStep } from '../../api/reach.ts'
 import type { Resource } from '../../catalog/resource.ts'
 import { databaseError } from '../../store/database/faults.ts'
 import type { EngineContext } from '../context.ts'
 import { createRequestAttempts } from './attempts.ts'
+import { type Decision, decide, decideWithoutJob } from './decide.ts'
 import { healthChecksOf } from './health-checks.ts'
 import type { EndlessWork, Source } from './job.ts'
 import { type Attempt, createLanes } from './lanes.ts'
@@ -48,12 +48,6 @@ export interface SchedulerDeps {
   /** Cancels the requests in flight. */
   cancel: AbortSignal
 }
-
-/**
- * The most answers that may wait in memory to be stored. During a usual checkpoint some 200 gather; while the disk is
- * busy for seconds there would be thousands.
- */
-const MOST_UNSTORED = 256
 
 /** Shared, since an abort without a reason creates a new exception each time. */
 const WOKEN = new Error('The wait is over')
@@ -179,8 +173,8 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     } else run(() => attempts.perform(chosen, permit), afterAttempt(chosen))
   }
 
-  const sendHealthCheck = async (next: NextStep) => {
-    const check = healthChecks.find(({ feed }) => next.kind === 'health-check' && feed === next.check.feed)
+  const sendHealthCheck = async (feed: string) => {
+    const check = healthChecks.find(each => each.feed === feed)
     const permit = await nextPermit()
     if (permit && check)
       run(
@@ -190,37 +184,21 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     else permit?.cancel()
   }
 
-  /**
-   * While the API is silent or refuses everything, sends one health check at a time. The daemon's first request is sent
-   * alone too, since the key may be refused. False when any request may be sent.
-   */
-  const handleTrouble = async (): Promise<boolean> => {
-    const next = reachability.next()
-    const isFirst = endless !== undefined && progress.requests === 0
-    if (next.kind === 'any' && !(isFirst && progress.inFlight > 0)) return false
-    if (next.kind === 'lost') stop(reachability.accessError())
-    else if (next.kind === 'wait') await waitForChange(next.ms)
-    else if (progress.inFlight > 0) await waitForChange()
-    else if (next.kind === 'trial') return false
-    else await sendHealthCheck(next)
-    return true
-  }
+  const decision = (): Decision =>
+    decide({
+      reach: reachability.next(),
+      isSilentForGood: reachability.silenceError() !== undefined,
+      isFirst: endless !== undefined && progress.requests === 0,
+      inFlight: progress.inFlight,
+      unanswered: attempts.unanswered(),
+    })
 
-  /** False when no work is left or the run is over. */
-  const step = async (): Promise<boolean> => {
-    const error = reachability.silenceError()
-    if (error) {
-      stop(error)
-      return false
-    }
-    if (await handleTrouble()) return true
-    if (progress.inFlight - attempts.unanswered() >= MOST_UNSTORED) {
-      await waitForChange()
-      return true
-    }
+  /** Sends the most urgent job. False when no work is left or the run is over. */
+  const send = async (): Promise<boolean> => {
     const permit = await nextPermit()
     if (!permit) return false
-    if (reachability.next().kind !== 'any' && progress.inFlight > 0) {
+    // Much may have changed during a long wait for the permit.
+    if (decision().step !== 'send') {
       kept = permit
       return true
     }
@@ -234,18 +212,37 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       lanes.askAll()
       return true
     }
+    return withoutJob(permit)
+  }
+
+  /** False when no work is left. */
+  const withoutJob = async (permit: Permit): Promise<boolean> => {
     if (attempts.unanswered() > 0) for (const source of sources) source.share?.()
-    if (attempts.unanswered() < progress.inFlight) {
-      // An answer that is about to be stored may create the next request, which then uses this permit.
+    const next = decideWithoutJob({
+      inFlight: progress.inFlight,
+      unanswered: attempts.unanswered(),
+      hasRetries: attempts.waitMs() !== Number.POSITIVE_INFINITY,
+      isEndless: endless !== undefined,
+    })
+    if (next === 'keep') {
       kept = permit
       await waitForChange()
       return true
     }
     permit.cancel()
-    const isIdle = progress.inFlight === 0 && attempts.waitMs() === Number.POSITIVE_INFINITY
-    if (isIdle && !endless) return lanes.askAllAgain() || attempts.acceptRefusals()
-    if (isIdle) attempts.acceptRefusals()
+    if (next === 'finish') return lanes.askAllAgain() || attempts.acceptRefusals()
+    if (next === 'rest') attempts.acceptRefusals()
     await waitForWork()
+    return true
+  }
+
+  /** False when no work is left or the run is over. */
+  const step = async (): Promise<boolean> => {
+    const next = decision()
+    if (next.step === 'send') return send()
+    if (next.step === 'wait') await waitForChange(next.ms)
+    else if (next.step === 'health-check') await sendHealthCheck(next.feed)
+    else stop(next.because === 'silence' ? reachability.silenceError() : reachability.accessError())
     return true
   }
 

@@ -1,0 +1,66 @@
+import type { NextStep } from '../../api/reach.ts'
+
+/** Decides the scheduler's next step. Pure: the scheduler only carries it out. */
+
+export interface SchedulerState {
+  /** What may be sent while the API is silent or refuses requests. */
+  reach: NextStep
+  /** True when the API has been silent for longer than the run may wait. */
+  isSilentForGood: boolean
+  /** True in the daemon until its first answer: the key may be refused. */
+  isFirst: boolean
+  /** Requests without a stored answer. */
+  inFlight: number
+  /** Those of them whose answer has not arrived. */
+  unanswered: number
+}
+
+export type Decision =
+  | { step: 'end'; because: 'silence' | 'lost-access' }
+  /** Until a job is over or a retry falls due, at most this long. */
+  | { step: 'wait'; ms?: number }
+  | { step: 'health-check'; feed: string }
+  /** One request, as soon as the governor allows it. */
+  | { step: 'send' }
+
+/**
+ * The most answers that may wait in memory to be stored. During a usual checkpoint some 200 gather; while the disk is
+ * busy for seconds there would be thousands.
+ */
+export const MOST_UNSTORED = 256
+
+/** While the API is in trouble, and at the daemon's start, one request is sent at a time. */
+export function decide({ reach, isSilentForGood, isFirst, inFlight, unanswered }: SchedulerState): Decision {
+  if (isSilentForGood) return { step: 'end', because: 'silence' }
+  if (reach.kind === 'lost') return { step: 'end', because: 'lost-access' }
+  if (reach.kind === 'wait') return { step: 'wait', ms: reach.ms }
+  const mustBeAlone = isFirst || reach.kind !== 'any'
+  if (mustBeAlone && inFlight > 0) return { step: 'wait' }
+  if (reach.kind === 'health-check') return { step: 'health-check', feed: reach.check.feed }
+  return inFlight - unanswered >= MOST_UNSTORED ? { step: 'wait' } : { step: 'send' }
+}
+
+export interface IdleState {
+  inFlight: number
+  unanswered: number
+  /** Whether a failed request waits for its next attempt. */
+  hasRetries: boolean
+  /** True in the daemon, which continues when no work is left. */
+  isEndless: boolean
+}
+
+/**
+ * What to do with a permit that no job can use now:
+ *
+ * - `keep`: an answer is about to be stored and may create the next request, which then uses the permit.
+ * - `wait`: until something changes.
+ * - `rest`: nothing is under way. The daemon waits until something is due.
+ * - `finish`: nothing is under way, and a backfill is done unless a source finds more.
+ */
+export type IdleDecision = 'keep' | 'wait' | 'rest' | 'finish'
+
+export function decideWithoutJob({ inFlight, unanswered, hasRetries, isEndless }: IdleState): IdleDecision {
+  if (unanswered < inFlight) return 'keep'
+  if (inFlight > 0 || hasRetries) return 'wait'
+  return isEndless ? 'rest' : 'finish'
+}
