@@ -1,21 +1,19 @@
 import type { Client, Sent } from '../api/client.ts'
 import type { Governor } from '../api/governor/governor.ts'
 import { CATALOG } from '../catalog/catalog.ts'
-import type { Resource, ResourceName } from '../catalog/resource.ts'
-import { type Clock, isoInstant } from '../clock.ts'
-import { StopError } from '../errors.ts'
+import type { ResourceName } from '../catalog/resource.ts'
+import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import { createContext, type EngineContext } from './context.ts'
-import { applyDeletions } from './deletions/apply.ts'
+import { createOpenRuns } from './open-runs.ts'
 import type { EngineOptions } from './options.ts'
 import { processRequests } from './requests.ts'
 import { byTime } from './schedule/by-time.ts'
 import { type Backlog, dueNow, nextDueMs, noteNextDue } from './schedule/due.ts'
 import { growingBackoff } from './schedule/feed-backoff.ts'
-import { DAY, HOUR, MINUTE, scaled } from './schedule/intervals.ts'
+import { DAY, MINUTE, scaled } from './schedule/intervals.ts'
 import { noteLateness } from './schedule/lateness.ts'
-import { isFullyRead, noteRecovery, type ResourceOutcome, recordOutcome } from './schedule/rounds.ts'
 import type { Job, Lane, Source } from './scheduler/job.ts'
 import { noProgress, type SchedulerProgress } from './scheduler/progress.ts'
 import { type AccessBefore, createScheduler, type Scheduler } from './scheduler/scheduler.ts'
@@ -74,19 +72,6 @@ export interface SessionObserver {
 /** The HTTP status, or the reason why there is none. */
 export type SentStatus = number | 'timeout' | 'transport'
 
-/** The run of a resource: from its first request until no more of it is due. */
-interface OpenRun {
-  id: number
-  lane: Lane
-  /** By `elapsed`. */
-  began: number
-  /** When deletions were last applied, by `elapsed`. */
-  settledAt: number
-}
-
-/** A run that takes longer applies deletions in between. */
-const LATE_MS = HOUR
-
 /** Access counts as lost when every list is refused once more after this time. */
 const ACCESS_AGAIN_MS = 5 * MINUTE
 
@@ -100,13 +85,13 @@ export function createSession(deps: SessionDeps): Session {
   const { store, clock, log, random, options, pollMs, observer } = deps
   const chosen = CATALOG.filter(({ name }) => deps.resources.includes(name))
   const sources = new Map<ResourceName, Source[]>()
-  const openRuns = new Map<ResourceName, OpenRun>()
   const backoffs = growingBackoff({
     elapsed: clock.elapsed,
     random,
     unavailableMs: scaled(UNAVAILABLE_MS, options),
     refusedMs: scaled(REFUSED_MS, options),
   })
+  const sourcesOf = (name: ResourceName): Source[] => sources.get(name) ?? []
   const isIdle = (name: ResourceName): boolean => sourcesOf(name).every(source => source.finished())
   const context = createContext({
     store,
@@ -120,25 +105,6 @@ export function createSession(deps: SessionDeps): Session {
   })
   let scheduler: Scheduler | undefined
 
-  const openRun = ({ resource }: Job, lane: Lane) => {
-    if (openRuns.has(resource)) return
-    openRuns.set(resource, {
-      id: store.runs.begin(resource, lane, context.now()),
-      lane,
-      began: clock.elapsed(),
-      settledAt: clock.elapsed(),
-    })
-  }
-
-  const afterJob = ({ resource }: Job) => {
-    const run = openRuns.get(resource)
-    if (!run) return
-    const work = isIdle(resource) ? () => endIdleRun(resource) : lateSettlement(resource, run)
-    if (work) void store.transaction(work).catch(error => scheduler?.stop(error))
-  }
-
-  const sourcesOf = (name: ResourceName): Source[] => sources.get(name) ?? []
-
   /** Runs when a session begins and ends, since the stored due times may be outdated by then. */
   const noteAllDue = () => {
     const known = chosen.map(resource => {
@@ -148,80 +114,18 @@ export function createSession(deps: SessionDeps): Session {
     noteNextDue(context, known, deps)
   }
 
-  /** Under a tight limit a run may take hours. Deletions do not wait for its end. */
-  const lateSettlement = (name: ResourceName, run: OpenRun): (() => void) | undefined => {
-    if (clock.elapsed() - run.settledAt < scaled(LATE_MS, options)) return undefined
-    run.settledAt = clock.elapsed()
-    return () => {
-      if (isTrusted()) applyDeletions(context, name, false)
-    }
-  }
+  const runs = createOpenRuns({
+    context,
+    resources: chosen,
+    sourcesOf,
+    isIdle,
+    isTrusted: () => scheduler?.progress.turnedAwayInARow === 0,
+    onRunEnd: observer.onRunEnd,
+  })
 
-  /** While the API refuses the key everywhere, a refusal does not show that a row is gone. */
-  const isTrusted = () => scheduler?.progress.turnedAwayInARow === 0
-
-  /** When this makes the resource complete, idle children that waited for it are complete too. */
-  const recordOutcomes = (resource: Resource): ResourceOutcome => {
-    const { name } = resource
-    const wasComplete = context.wasComplete(name)
-    const outcome = recordOutcome(context, resource, isTrusted())
-    if (wasComplete || !context.wasComplete(name)) return outcome
-    for (const other of chosen) {
-      const isWaiting = other.parents.includes(name) && !openRuns.has(other.name) && isIdle(other.name)
-      if (isWaiting) recordOutcomes(other)
-    }
-    return outcome
-  }
-
-  const endIdleRun = (name: ResourceName) => {
-    const run = openRuns.get(name)
-    const resource = chosen.find(candidate => candidate.name === name)
-    if (!run || !resource || !isIdle(name)) return
-    const outcome = recordOutcomes(resource)
-    const { rowsChanged, ...counts } = context.counts(name)
-    const error = outcome === 'unavailable' ? context.unavailability(name) : context.failure(name)?.message
-    store.runs.end(run.id, {
-      outcome,
-      counts: { ...counts, rowsChanged },
-      now: context.now(),
-      ...(error === undefined ? {} : { error }),
-    })
-    store.state.nextRun(name, isoInstant(clock.now() + nextDueMs(context, resource, sourcesOf(name))))
-    observer.onRunEnd({ resource: name, lane: run.lane, outcome })
-    log.debug('Run ended', {
-      resource: name,
-      lane: run.lane,
-      outcome,
-      requests: counts.requests,
-      rows: counts.rowsRead,
-      changed: rowsChanged,
-      deleted: counts.rowsDeleted,
-      duration_ms: Math.round(clock.elapsed() - run.began),
-    })
-    openRuns.delete(name)
-    context.beginRun(name)
-    const dependents = rowsChanged > 0 ? chosen.filter(other => dependsOn(other, name)) : []
-    for (const idle of [resource, ...dependents]) {
-      for (const source of sourcesOf(idle.name)) source.replan?.()
-    }
-  }
-
-  /**
-   * Runs and rounds usually end with a job. When there is nothing to read, no job comes: without this, the run would
-   * stay open and the resource would never be complete.
-   */
-  const endWithoutJob = (resource: Resource) => {
-    const { name, parents } = resource
-    const isReady = !context.wasComplete(name) && parents.every(context.wasComplete) && isIdle(name)
-    if (openRuns.has(name)) endIdleRun(name)
-    else if (isReady) recordOutcomes(resource)
-  }
-
-  /** A long run may complete its round, or recover from failures, before it ends. */
-  const recordOpenRun = (resource: Resource) => {
-    if (!openRuns.has(resource.name)) return
-    if (isFullyRead(context, resource)) recordOutcomes(resource)
-    else noteRecovery(context, resource)
+  const afterJob = (job: Job) => {
+    const work = runs.afterJob(job)
+    if (work) void store.transaction(work).catch(error => scheduler?.stop(error))
   }
 
   /** Checks at intervals whether every list is read on schedule, even while there are no jobs. */
@@ -230,10 +134,7 @@ export function createSession(deps: SessionDeps): Session {
       await clock.sleep(Math.max(scaled(LOOK_MS, options), LEAST_LOOK_MS), until)
       if (until.aborted) return
       await store.transaction(() => {
-        for (const resource of chosen) {
-          endWithoutJob(resource)
-          recordOpenRun(resource)
-        }
+        for (const resource of chosen) runs.review(resource)
         noteLateness(context, chosen)
       })
     }
@@ -243,13 +144,6 @@ export function createSession(deps: SessionDeps): Session {
   const idleMs = () => {
     const ms = Math.min(...chosen.map(resource => nextDueMs(context, resource, sourcesOf(resource.name))))
     return Math.min(Math.max(ms, Math.min(pollMs / 10, LEAST_SLEEP_MS)), LONGEST_SLEEP_MS)
-  }
-
-  const closeRuns = (stopped: unknown) => {
-    for (const [name, { id }] of openRuns) {
-      const error = stopped instanceof StopError ? { error: stopped.message } : {}
-      store.runs.end(id, { outcome: 'stopped', counts: context.counts(name), now: context.now(), ...error })
-    }
   }
 
   return {
@@ -282,7 +176,7 @@ export function createSession(deps: SessionDeps): Session {
         access: { ...deps.access, againAfterMs: scaled(ACCESS_AGAIN_MS, options) },
         endless: {
           idleMs,
-          onApply: openRun,
+          onApply: runs.open,
           onEnd: afterJob,
           onSent: (request, lane, sent) =>
             observer.onRequest({
@@ -305,7 +199,7 @@ export function createSession(deps: SessionDeps): Session {
       await watching
       // On a full disk the outcomes of the runs are lost, but not what they stored.
       const ending = () => {
-        closeRuns(stopped)
+        runs.closeAll(stopped)
         noteAllDue()
       }
       await store.transaction(ending).catch(error => (stopped ??= error))
@@ -338,12 +232,4 @@ function statusOf(sent: Sent): SentStatus {
 function adoptRound(context: EngineContext, name: ResourceName): void {
   const { round, roundOpen } = context.store.state.get(name)
   if (round === 0 || roundOpen) context.beginRound(name, 'timed')
-}
-
-/** Whether a resource may have something to read when another one's rows have changed. */
-function dependsOn({ parents, feeds }: Resource, name: ResourceName): boolean {
-  const looksUp = Object.values(feeds).some(
-    feed => feed.mode === 'timeline' && feed.lookup?.resource === name,
-  )
-  return looksUp || parents.includes(name)
 }

@@ -1,0 +1,159 @@
+import type { Resource, ResourceName } from '../catalog/resource.ts'
+import { isoInstant } from '../clock.ts'
+import { StopError } from '../errors.ts'
+import type { EngineContext } from './context.ts'
+import { applyDeletions } from './deletions/apply.ts'
+import { nextDueMs } from './schedule/due.ts'
+import { HOUR, scaled } from './schedule/intervals.ts'
+import { isFullyRead, noteRecovery, type ResourceOutcome, recordOutcome } from './schedule/rounds.ts'
+import type { Job, Lane, Source } from './scheduler/job.ts'
+
+/**
+ * The runs of a session. The run of a resource is open from its first request until no more of it is due. Its end
+ * applies deletions, and ends the resource's round if every list was read. All except `afterJob` is called inside a
+ * transaction.
+ */
+export interface OpenRuns {
+  /** Opens the run of the job's resource, if it is not open. */
+  open(job: Job, lane: Lane): void
+  /** What the end of a job causes, to be done in a transaction; undefined when it causes nothing. */
+  afterJob(job: Job): (() => void) | undefined
+  /**
+   * Ends the run and the round where no job would: when there is nothing to read, no job comes, and under a tight limit
+   * a run may never end.
+   */
+  review(resource: Resource): void
+  /** Ends all runs with the session. */
+  closeAll(stopped: unknown): void
+}
+
+export interface OpenRunsDeps {
+  context: EngineContext
+  /** In catalogue order, parents included. */
+  resources: readonly Resource[]
+  sourcesOf(resource: ResourceName): readonly Source[]
+  isIdle(resource: ResourceName): boolean
+  /** False while the API refuses the key everywhere: a refusal then does not show that a row is gone. */
+  isTrusted(): boolean
+  onRunEnd(run: { resource: ResourceName; lane: Lane; outcome: string }): void
+}
+
+interface OpenRun {
+  id: number
+  lane: Lane
+  /** By `elapsed`. */
+  began: number
+  /** When deletions were last applied, by `elapsed`. */
+  settledAt: number
+}
+
+/** A run that takes longer applies deletions in between. */
+const LATE_MS = HOUR
+
+export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
+  const { context, resources, sourcesOf, isIdle, isTrusted } = deps
+  const { store, clock, options } = context
+  const runs = new Map<ResourceName, OpenRun>()
+
+  /** Under a tight limit a run may take hours. Deletions do not wait for its end. */
+  const lateSettlement = (name: ResourceName, run: OpenRun): (() => void) | undefined => {
+    if (clock.elapsed() - run.settledAt < scaled(LATE_MS, options)) return undefined
+    run.settledAt = clock.elapsed()
+    return () => {
+      if (isTrusted()) applyDeletions(context, name, false)
+    }
+  }
+
+  /** When this makes the resource complete, idle children that waited for it are complete too. */
+  const recordOutcomes = (resource: Resource): ResourceOutcome => {
+    const { name } = resource
+    const wasComplete = context.wasComplete(name)
+    const outcome = recordOutcome(context, resource, isTrusted())
+    if (wasComplete || !context.wasComplete(name)) return outcome
+    for (const other of resources) {
+      const isWaiting = other.parents.includes(name) && !runs.has(other.name) && isIdle(other.name)
+      if (isWaiting) recordOutcomes(other)
+    }
+    return outcome
+  }
+
+  const replan = (resource: Resource, rowsChanged: number) => {
+    const dependents = rowsChanged > 0 ? resources.filter(other => dependsOn(other, resource.name)) : []
+    for (const { name } of [resource, ...dependents]) for (const source of sourcesOf(name)) source.replan?.()
+  }
+
+  const endIfIdle = (resource: Resource) => {
+    const { name } = resource
+    const run = runs.get(name)
+    if (!run || !isIdle(name)) return
+    const outcome = recordOutcomes(resource)
+    const counts = context.counts(name)
+    storeEnd(context, resource, { id: run.id, outcome })
+    store.state.nextRun(name, isoInstant(clock.now() + nextDueMs(context, resource, sourcesOf(name))))
+    deps.onRunEnd({ resource: name, lane: run.lane, outcome })
+    context.log.debug('Run ended', {
+      resource: name,
+      lane: run.lane,
+      outcome,
+      requests: counts.requests,
+      rows: counts.rowsRead,
+      changed: counts.rowsChanged,
+      deleted: counts.rowsDeleted,
+      duration_ms: Math.round(clock.elapsed() - run.began),
+    })
+    runs.delete(name)
+    context.beginRun(name)
+    replan(resource, counts.rowsChanged)
+  }
+
+  return {
+    open({ resource }, lane) {
+      if (runs.has(resource)) return
+      const id = store.runs.begin(resource, lane, context.now())
+      runs.set(resource, { id, lane, began: clock.elapsed(), settledAt: clock.elapsed() })
+    },
+    afterJob(job) {
+      const run = runs.get(job.resource)
+      const resource = resources.find(({ name }) => name === job.resource)
+      if (!run || !resource) return undefined
+      return isIdle(resource.name) ? () => endIfIdle(resource) : lateSettlement(resource.name, run)
+    },
+    review(resource) {
+      const { name, parents } = resource
+      const isReady = !context.wasComplete(name) && parents.every(context.wasComplete) && isIdle(name)
+      if (runs.has(name)) endIfIdle(resource)
+      else if (isReady) recordOutcomes(resource)
+      if (!runs.has(name)) return
+      if (isFullyRead(context, resource)) recordOutcomes(resource)
+      else noteRecovery(context, resource)
+    },
+    closeAll(stopped) {
+      for (const [name, { id }] of runs) {
+        const error = stopped instanceof StopError ? { error: stopped.message } : {}
+        store.runs.end(id, { outcome: 'stopped', counts: context.counts(name), now: context.now(), ...error })
+      }
+    },
+  }
+}
+
+function storeEnd(
+  context: EngineContext,
+  { name }: Resource,
+  { id, outcome }: { id: number; outcome: ResourceOutcome },
+): void {
+  const error = outcome === 'unavailable' ? context.unavailability(name) : context.failure(name)?.message
+  context.store.runs.end(id, {
+    outcome,
+    counts: context.counts(name),
+    now: context.now(),
+    ...(error === undefined ? {} : { error }),
+  })
+}
+
+/** Whether a resource may have something to read when another one's rows have changed. */
+function dependsOn({ parents, feeds }: Resource, name: ResourceName): boolean {
+  const looksUp = Object.values(feeds).some(
+    feed => feed.mode === 'timeline' && feed.lookup?.resource === name,
+  )
+  return looksUp || parents.includes(name)
+}
