@@ -54,7 +54,7 @@ export interface RouteTrouble {
   readonly failures: number
   /** The first two different paths that failed. */
   readonly paths: readonly string[]
-  /** Number of rests in a row; 0 while the route is only in doubt. */
+  /** Number of pauses in a row; 0 while the route is only in doubt. */
   readonly rests: number
   /** Infinity while a trial is in flight. */
   readonly restUntil: number

@@ -78,7 +78,7 @@ export interface Table {
   about: string
   /**
    * What NULL means in columns without a `nullMeans`, as a sentence. Default: the API sent null or nothing. A table
-   * that sets it also explains it in `about`.
+   * that sets it must explain it in `about` too.
    */
   nullMeans?: string
   /**

@@ -105,7 +105,7 @@ async function promptForKey({
   throw new StopError(`Invalid API key (not shown): expected ${kind.allowed()}`, {
     code: 'bad-key',
     exitStatus: EXIT_STATUS.usage,
-    hint: 'No file was written. Copy the key again, without spaces and line breaks, and run parley init again.',
+    hint: 'No file was written. Copy the key again, without spaces or line breaks, and run parley init again.',
   })
 }
 
@@ -130,7 +130,7 @@ function writePrivateFile(path: string, absolute: string, text: string): void {
     throw new StopError(`${path} cannot be written: ${error instanceof Error ? error.message : error}`, {
       code: 'settings-file-unwritable',
       exitStatus: EXIT_STATUS.settings,
-      hint: 'Name another file with --config, or run parley as a user who may write there.',
+      hint: 'Choose another file with --config, or run parley as a user who can write there.',
       cause: error,
     })
   }

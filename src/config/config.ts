@@ -189,8 +189,8 @@ function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
         about: undefined,
         hint:
           errorCode(error) === 'ENOENT'
-            ? `parley init --config ${path} writes it; --config and PARLEY_CONFIG name another.`
-            : `Let this user read ${path}, or name another file with --config.`,
+            ? `Check the path in --config or PARLEY_CONFIG, or create the file with: parley init --config ${path}`
+            : `Let this user read ${path}, or choose another file with --config.`,
       },
     ])
   }
@@ -441,7 +441,7 @@ function requireApi(
       found.problems.push({
         text: `${key} is not set: ${way}`,
         about: key,
-        ...(file === undefined && { hint: 'parley init asks for the key and writes a settings file.' }),
+        ...(file === undefined && { hint: 'Run parley init to write a settings file with the API key.' }),
       })
   }
 }

@@ -10,7 +10,7 @@ export interface Setting {
   without?: string
   unit?: string
   description: string
-  /** The environment variable, when it is not `PARLEY_SECTION_KEY`. */
+  /** The environment variable, when it is not `PARLEY_<SECTION>_<KEY>`. */
   environment?: string
   flag: string
   /** The name of the flag's value in the help. */

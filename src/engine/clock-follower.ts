@@ -13,8 +13,8 @@ type Deps = { clock: Clock; store: Pick<Store, 'state' | 'tasks' | 'segments' | 
 const JUMP_MS = 5000
 
 /**
- * The first call compares the clock with the one that the previous process noted; later calls compare it with the
- * previous call.
+ * The first call compares this machine's clock with the time that the previous process stored; later calls compare it
+ * with the time of the previous call.
  */
 export function createClockFollower({ clock, store }: Deps): () => Promise<void> {
   const noted = store.state.meta(META.clock)

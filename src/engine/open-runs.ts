@@ -3,9 +3,9 @@ import { isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { EngineContext } from './context.ts'
 import { applyDeletions } from './deletions/apply.ts'
-import { nextDueMs } from './schedule/due.ts'
-import { HOUR, scaled } from './schedule/intervals.ts'
-import { isFullyRead, noteRecovery, type ResourceOutcome, recordOutcome } from './schedule/rounds.ts'
+import { nextDueMs } from './due/due.ts'
+import { HOUR, scaled } from './due/intervals.ts'
+import { isFullyRead, noteRecovery, type ResourceOutcome, recordOutcome } from './due/rounds.ts'
 import type { Job, Lane, Source } from './scheduler/job.ts'
 
 /**

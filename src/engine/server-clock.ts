@@ -28,7 +28,7 @@ interface Lead {
 const CUT_MS = 1000
 /** Two correct clocks may seem to differ by this much: some servers update their `Date` only once a second. */
 const SLACK_MS = 1000
-/** Clocks drift apart by some seconds a day. */
+/** Clocks drift apart by a few seconds a day. */
 const DRIFT = 1e-4
 /** A larger difference is logged. */
 const WARN_MS = 30_000

@@ -1,7 +1,7 @@
 import type { Feed, Resource } from '../catalog/resource.ts'
 import type { EngineContext } from './context.ts'
 import { createChanges, createLookup, createProbes } from './deletions/probes.ts'
-import { createItems } from './modes/items.ts'
+import { createItems } from './modes/items/items.ts'
 import { createPeriodic } from './modes/periodic/periodic.ts'
 import { createSingleton } from './modes/singleton.ts'
 import { createNewestKeys } from './modes/snapshot/newest-keys.ts'

@@ -172,7 +172,7 @@ function lockFolder(path: string, mode: number, clock: Clock): HeldLock {
     if (error.code !== 'database-locked') throw error
     throw new StopError(`Another process is exporting to ${path}`, {
       code: 'export-locked',
-      hint: 'Wait for it, or name another folder.',
+      hint: 'Wait for it, or choose another folder.',
       exitStatus: EXIT_STATUS.unfinished,
     })
   }
@@ -195,22 +195,22 @@ const FAULTS: readonly { codes: readonly string[]; says: string; hint: string }[
   {
     codes: ['ENOSPC', 'EDQUOT', 'EFBIG'],
     says: 'the disk is full',
-    hint: 'Free some space and export again: it continues where it stopped. The manifest is still that of the earlier export.',
+    hint: 'Free some space and run the export again; it continues where it stopped. Until then the manifest lists the previous export.',
   },
   {
     codes: ['EROFS'],
     says: 'its file system is read-only',
-    hint: 'Mount it read-write, or name another folder.',
+    hint: 'Mount it read-write, or choose another folder.',
   },
   {
     codes: ['EACCES', 'EPERM', 'SQLITE_CANTOPEN'],
     says: 'no permission to write there',
-    hint: 'Check the owner and mode of the folder, or name another one.',
+    hint: 'Check the owner and mode of the folder, or choose another one.',
   },
   {
     codes: ['ENOTDIR', 'EISDIR', 'EEXIST', 'ENOTEMPTY', 'ENOENT', 'ENAMETOOLONG'],
     says: 'another file or folder is in the way',
-    hint: 'Check what is in the folder, or name another folder.',
+    hint: 'Check what is in the folder, or choose another one.',
   },
   { codes: ['EIO'], says: 'reading or writing failed', hint: 'Check the disk.' },
 ]

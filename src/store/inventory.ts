@@ -6,8 +6,8 @@ import { onlyRow, statementCache } from './database/statements.ts'
 import { hasTable } from './database/tables.ts'
 import { createPendingRows, type Pending } from './rows/pending.ts'
 import { createStoredRows } from './rows/stored.ts'
+import { createState, type ResourceState } from './sync/resource-state.ts'
 import { createSegments, type Segment } from './sync/segments.ts'
-import { createState, type ResourceState } from './sync/state.ts'
 import { BY_DUE_TIME } from './sync/tasks.ts'
 
 /** What a warehouse holds, for an estimate before a run. Only reads, while another process may be writing. */

@@ -103,11 +103,11 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   [
     {
       'engine/session.ts': "import { databaseError } from '../store/database/faults.ts'",
-      'engine/modes/items.ts': "import { quote } from '../../store/database/sql.ts'",
+      'engine/modes/items/items.ts': "import { quote } from '../../../store/database/sql.ts'",
       'engine/feeds.ts': "import type { Prepare } from '../store/database/connection.ts'",
     },
     [
-      'engine/modes/items.ts imports store/database/sql.ts: the engine decides and the store executes, so SQL stands in store/',
+      'engine/modes/items/items.ts imports store/database/sql.ts: the engine decides and the store executes, so SQL stands in store/',
       'engine/feeds.ts imports store/database/connection.ts: the engine decides and the store executes, so SQL stands in store/',
     ],
   ],
@@ -211,15 +211,15 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   ],
   [
     {
-      'engine/modes/items.ts':
+      'engine/modes/items/items.ts':
         "const feed = 'meetings.detail'; const other = `teams`; const text = 'meetings'",
       'engine/feeds.ts': "const text = 'the meetings of a day'",
       'store/search/read.ts': "const table = 'messages'",
     },
     [
-      'engine/modes/items.ts names meetings.detail: declare what is special about it in resources/',
-      'engine/modes/items.ts names teams: declare what is special about it in resources/',
-      'engine/modes/items.ts names meetings: declare what is special about it in resources/',
+      'engine/modes/items/items.ts names meetings.detail: declare what is special about it in resources/',
+      'engine/modes/items/items.ts names teams: declare what is special about it in resources/',
+      'engine/modes/items/items.ts names meetings: declare what is special about it in resources/',
     ],
   ],
   [

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
 import { CATALOG } from '../../src/catalog/catalog.ts'
-import { auditInterval } from '../../src/engine/schedule/intervals.ts'
+import { auditInterval } from '../../src/engine/due/intervals.ts'
 
 /** The reads that are due by the documented intervals, without any changes. */
 export interface DueRead {

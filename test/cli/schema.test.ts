@@ -187,8 +187,8 @@ test.concurrent.each<[args: string[], message: string, hint: string]>([
   ],
   [
     ['schema', 'teams', '--duckdb'],
-    'parley schema --duckdb describes the whole file and takes no table: "teams"',
-    'Leave teams out.',
+    'parley schema --duckdb describes the whole database and takes no table: "teams"',
+    'Leave "teams" out.',
   ],
   [
     ['schema', '--json', '--duckdb'],

@@ -216,11 +216,11 @@ describe('wrong settings', () => {
       { PARLEY_API_KEY_FILE: 'config' },
       'Name a file that holds the API key, not a folder.',
     ],
-    ['a missing key', {}, 'parley init asks for the key and writes a settings file.'],
+    ['a missing key', {}, 'Run parley init to write a settings file with the API key.'],
     [
       'a missing settings file',
       { PARLEY_CONFIG: 'none.toml' },
-      'parley init --config none.toml writes it; --config and PARLEY_CONFIG name another.',
+      'Check the path in --config or PARLEY_CONFIG, or create the file with: parley init --config none.toml',
     ],
     ['two different things', { PARLEY_API_KEY_FILE: 'empty', PARLEY_LOG_LEVEL: 'loud' }, PAGE],
     ['a value out of range', { PARLEY_API_KEY: 'k', PARLEY_LOG_LEVEL: 'loud' }, PAGE],

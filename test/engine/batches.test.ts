@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { linksAnswer } from '../../src/engine/modes/answers/links.ts'
+import { linksAnswer } from '../../src/engine/modes/items/links.ts'
 import { type Batches, type BatchPlan, byRange, createBatchPlan } from '../../src/engine/scheduler/batches.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { startCrm } from './crm-world.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import { recordOutcome } from '../../src/engine/schedule/rounds.ts'
+import { recordOutcome } from '../../src/engine/due/rounds.ts'
 import {
   refused,
   type ScriptedAnswer,

@@ -250,7 +250,7 @@ function mayBeConcurrency(state: PaceState, { othersInFlight, waitMs = 0 }: Thro
   if (isAlone || state.rate.limited || waitMs > MAX_CONCURRENCY_WAIT_MS) return false
   const { doubt } = state
   if (!doubt || !isSoon(state, doubt)) return true
-  // Repeated refusals at once, or with far fewer in flight, cannot be because of their number.
+  // Refusals that recur soon, or with far fewer in flight, are not due to the number of requests in flight.
   return doubt.times < MAX_DOUBTS && othersInFlight.now >= doubt.othersInFlight * FAR_FEWER
 }
 

@@ -7,7 +7,7 @@ import {
   type RateSearch,
   withAnswer,
   withRefusal,
-} from './search.ts'
+} from './limit-search.ts'
 
 /**
  * Learns the rate that an API allows, whether its limit is a token bucket, a fixed window or a sliding window.

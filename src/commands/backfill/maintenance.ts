@@ -1,6 +1,6 @@
 import { clean, dueNow, type MaintainDeps, maintain, rebuildLarge } from '../../retention/maintain.ts'
 
-/** Limits maintenance, so that an hourly backfill does not run late when much content is to be purged. */
+/** Limits maintenance, so that an hourly backfill ends in time even when there is much to purge. */
 const LIMIT_MS = 60_000
 
 /**

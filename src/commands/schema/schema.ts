@@ -82,10 +82,10 @@ function findTable(name: string, all: readonly DescribedTable[], options: Schema
   const format = options.datasette ? '--datasette' : options.duckdb ? '--duckdb' : undefined
   if (format !== undefined) {
     throw new StopError(
-      `parley schema ${format} describes the whole file and takes no table: ${JSON.stringify(name)}`,
+      `parley schema ${format} describes the whole database and takes no table: ${JSON.stringify(name)}`,
       {
         code: 'table-not-taken',
-        hint: `Leave ${name} out.`,
+        hint: `Leave ${JSON.stringify(name)} out.`,
         exitStatus: EXIT_STATUS.usage,
       },
     )

@@ -3,10 +3,10 @@ import type { Cascade, ItemFeed, ResourceName, Table } from '../../catalog/resou
 import { ResourceError } from '../../errors.ts'
 import { columnsOfRow } from '../../store/deletions/suspicions.ts'
 import type { EngineContext } from '../context.ts'
-import { DAY, scaled } from '../schedule/intervals.ts'
+import { DAY, scaled } from '../due/intervals.ts'
 import { undecidedSince } from './denial.ts'
 import { guardDecision, type Loss, liveRowsToCount } from './guard.ts'
-import { tableOfPart } from './part.ts'
+import { tableOfPart } from './row-parts.ts'
 
 /**
  * Deletes the confirmed rows of a resource, all together, unless the mass-deletion guard holds them back. A hold lasts

@@ -1,7 +1,7 @@
 import { isoInstant } from '../../clock.ts'
 import type { Denial, RowKey } from '../../store/deletions/suspicions.ts'
 import type { EngineContext } from '../context.ts'
-import { MINUTE, scaled } from '../schedule/intervals.ts'
+import { MINUTE, scaled } from '../due/intervals.ts'
 import { CONFIRM_AFTER_MS, type Verdict, verdictOf } from './suspicion.ts'
 
 /** The sync modes call these when an answer denies a row or shows it, in the transaction of that answer. */

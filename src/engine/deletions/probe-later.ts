@@ -1,6 +1,6 @@
 import { isoInstant } from '../../clock.ts'
 import type { EngineContext } from '../context.ts'
-import { longestWaitMs } from '../schedule/intervals.ts'
+import { longestWaitMs } from '../due/intervals.ts'
 import { noteDenial } from './denial.ts'
 import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from './missed-rows.ts'
 

@@ -1,7 +1,7 @@
 import type { ResourceName } from '../../catalog/resource.ts'
 import type { KeyRange } from '../../store/deletions/seen-keys.ts'
 import type { EngineContext } from '../context.ts'
-import { WEEK } from '../schedule/intervals.ts'
+import { WEEK } from '../due/intervals.ts'
 
 /**
  * Rows with a single read that the last complete pass of their list did not name. Each is noted as a task, which falls

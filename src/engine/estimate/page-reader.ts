@@ -3,8 +3,8 @@ import type { ApiReader, ReaderReply } from '../../api/reader.ts'
 import { fillPath, type Query } from '../../api/request.ts'
 import { tableNamed } from '../../catalog/catalog.ts'
 import type { ResourceName, SourceRow } from '../../catalog/resource.ts'
+import type { ListOf } from '../due/schedule.ts'
 import { compileParser } from '../parse/parse.ts'
-import type { ListOf } from '../schedule/schedule.ts'
 
 /** Reads single pages for an estimate and notes refusals. Nothing is stored. */
 export interface PageReader {

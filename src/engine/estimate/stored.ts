@@ -1,8 +1,8 @@
 import type { ResourceName, TimelineFeed } from '../../catalog/resource.ts'
 import type { Inventory } from '../../store/inventory.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import { isDueInRound, isNewEnough } from '../schedule/due-segments.ts'
-import type { ListOf } from '../schedule/schedule.ts'
+import { isDueInRound, isNewEnough } from '../due/due-segments.ts'
+import type { ListOf } from '../due/schedule.ts'
 import type { Span } from './sample.ts'
 import type { DeclaredItems } from './single-reads.ts'
 
@@ -31,7 +31,7 @@ export interface StoredTimeline {
 
 export interface StoredOptions {
   since: string | null
-  /** ISO. */
+  /** RFC 3339, UTC. */
   now: string
   chosen: readonly ResourceName[]
 }

@@ -4,7 +4,7 @@ import type { Cell, ParsedItem } from '../../catalog/row.ts'
 import type { StoredItem } from '../../store/rows/write.ts'
 import type { EngineContext } from '../context.ts'
 import { feedNamed } from '../feeds.ts'
-import { type Direction, directionsFrom, directionsOf, scopeOf } from '../modes/answers/associations.ts'
+import { type Direction, directionsFrom, directionsOf, scopeOf } from '../modes/items/associations.ts'
 import { isOffered } from '../modes/refused-scope.ts'
 import { isUuid } from '../parse/uuid.ts'
 

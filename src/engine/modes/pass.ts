@@ -102,7 +102,7 @@ export function deadCursorError(cause: DeadCursor): ResourceError {
   const { code, message } = DEAD_CURSORS[cause]
   return new ResourceError(message, {
     code,
-    hint: 'Try again later. If the error stays, report it to the provider of the API.',
+    hint: 'parley tries again later. If the error persists, report it to the provider of the API.',
   })
 }
 

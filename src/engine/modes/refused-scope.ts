@@ -2,9 +2,9 @@ import { TABLES } from '../../catalog/catalog.ts'
 import type { Feed } from '../../catalog/resource.ts'
 import type { RowKey } from '../../store/deletions/suspicions.ts'
 import type { EngineContext } from '../context.ts'
+import { DAY } from '../due/intervals.ts'
 import type { FeedName } from '../feeds.ts'
-import { DAY } from '../schedule/intervals.ts'
-import { accessLostError } from './expected.ts'
+import { accessLostError } from './refusals.ts'
 
 /**
  * The API may refuse one scope of a feed, such as the records of one CRM object, as not offered. What follows depends on

@@ -5,11 +5,11 @@ import type { ParsedItem } from '../../catalog/row.ts'
 import { encodeJson } from '../../json.ts'
 import type { EngineContext } from '../context.ts'
 import { noteDenial } from '../deletions/denial.ts'
+import { partsOf } from '../due/due.ts'
+import type { ListOf } from '../due/schedule.ts'
 import { writeRows } from '../follow-ups/write.ts'
-import { partsOf } from '../schedule/due.ts'
-import type { ListOf } from '../schedule/schedule.ts'
 import type { Job, Reply, Source } from '../scheduler/job.ts'
-import { handleRefusal } from './expected.ts'
+import { handleRefusal } from './refusals.ts'
 
 /** Reads one document once each round. Its row has the id 1. */
 export function createSingleton(

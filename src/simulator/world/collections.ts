@@ -23,7 +23,7 @@ export interface Collections {
   items: Items
   createdAt(index: number): number
   json(index: number): string
-  /** Published collections, newest first, ties by id descending. */
+  /** Indices of the published collections, newest first, ties by id descending. */
   order(): number[]
   hasMeeting(collection: number, meeting: number): boolean
 }

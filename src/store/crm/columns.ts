@@ -132,9 +132,9 @@ export function createNames(taken: Iterable<string>): Names {
 }
 
 /**
- * For formats that store numbers as doubles: names of the additional columns with every digit of the numbers that a
- * double cannot hold exactly, by the name of the number column.
- * @param all all columns of the table
+ * For formats that store numbers as doubles. By number column, the name of its additional column, which has the exact
+ * digits of values that a double cannot hold.
+ * @param all every column of the table
  */
 export function exactNames(all: readonly string[], numbers: readonly string[]): ReadonlyMap<string, string> {
   const taken = createNames(all)

@@ -9,9 +9,9 @@ import {
   storedName,
   TRAILING_COLUMNS,
 } from './columns.ts'
-import type { CrmNotes, NotedRecord } from './notes.ts'
 import { lastId } from './sql.ts'
 import type { CrmTableStates, TypedTable } from './state.ts'
+import type { CrmNotes, NotedRecord } from './written-records.ts'
 
 /** Writes records to typed tables. */
 export interface CrmTableRows {

@@ -4,10 +4,10 @@ import { dealViews } from '../views/deals.ts'
 import { replaceViews } from '../views/replace.ts'
 import { createCrmTableFilling } from './filling.ts'
 import { createCrmTableMetadata } from './metadata.ts'
-import { createCrmNotes } from './notes.ts'
 import { createCrmTableRows } from './rows.ts'
 import { isTableError } from './sql.ts'
 import { createCrmTableStates } from './state.ts'
+import { createCrmNotes } from './written-records.ts'
 
 /**
  * Typed tables: one per CRM object, with a column for each field, consistent with `crm_records` at every commit.
@@ -104,7 +104,7 @@ function createSteps({ db, prepare, clock }: Omit<CrmTablesDeps, 'transaction'>)
   }
 
   return {
-    /** Catches up with writes of a time when no process followed. */
+    /** Catches up with writes made while no process kept the typed tables. */
     begin: () =>
       db
         .transaction(() => {

@@ -18,13 +18,13 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
   },
   {
     codes: /^(SQLITE_CANTOPEN_ISDIR|EISDIR)/,
-    problem: 'it is a folder, expected a file',
+    problem: 'it is a folder, not a file',
     hint: 'Check database.path.',
   },
   {
     codes: /^SQLITE_READONLY_DIRECTORY/,
     problem: 'the -wal and -shm files are missing, and this user may not create them',
-    hint: 'Run parley status once as the owner of the file, which creates them, or use a snapshot.',
+    hint: 'Run parley status once as the owner of the file to create them, or use a snapshot.',
   },
   {
     codes: /^EROFS/,

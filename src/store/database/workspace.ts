@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { META, parseNote, readMeta } from '../sync/meta.ts'
-import type { State } from '../sync/state.ts'
+import type { State } from '../sync/resource-state.ts'
 
 /** The workspace whose rows a database holds, as `status --json` prints it. */
 export interface Workspace {

@@ -9,7 +9,7 @@ import { databaseBytes } from '../file/size.ts'
 import type { FileWork } from '../maintenance/checkpoint-order.ts'
 import { truncateWal } from '../maintenance/maintenance.ts'
 import { META } from '../sync/meta.ts'
-import type { State } from '../sync/state.ts'
+import type { State } from '../sync/resource-state.ts'
 import { isUnpublished } from './purge-queue.ts'
 
 /** Removes the content of rows that were deleted or withheld a while ago. Their keys, times, states and numbers stay. */

@@ -21,7 +21,7 @@ export function ownObjects(folder: string = FOLDER): OwnObjects {
 /** A pending upgrade of a database that an older version wrote. */
 export interface Upgrade {
   migrations: readonly string[]
-  /** The copy that is written first, or reused from an interrupted upgrade; undefined for a small database. */
+  /** The backup from before the upgrade, new or from an interrupted upgrade; undefined for a small database. */
   copy: { path: string; bytes: number } | undefined
 }
 

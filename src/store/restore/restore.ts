@@ -14,7 +14,7 @@ import { removePartial, removePartials } from '../file/partial.ts'
 import { contentBytes, freeOnSlowDisk } from '../file/size.ts'
 import { runSnapshotProcess } from '../snapshot/process.ts'
 import { isWarehouse, STATUS_ROWS, type StatusRow } from '../status/status.ts'
-import { updateNotes } from './notes.ts'
+import { updateNotes } from './carried-values.ts'
 import { type CurrentDatabase, finishEarlierSwap, takeOutOfUse } from './swap.ts'
 
 /**
@@ -148,7 +148,7 @@ function refuseOtherWorkspaceThanCurrent(
     `${file} holds workspace ${workspace.id}, but the current database holds workspace ${held.id}`,
     {
       code: 'other-workspace',
-      hint: 'Use a copy of the same workspace, or name another database with --database.',
+      hint: 'Use a copy of the same workspace, or choose another database with --database.',
       exitStatus: EXIT_STATUS.settings,
     },
   )

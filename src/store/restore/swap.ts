@@ -10,7 +10,7 @@ import { identityOf, isSameFile } from '../file/identity.ts'
 import { renameDurably } from '../file/whole-copy.ts'
 import { openWritableFile } from '../file/writable.ts'
 import { META, readMeta } from '../sync/meta.ts'
-import { type CarriedNotes, NOTHING_CARRIED } from './notes.ts'
+import { type CarriedNotes, NOTHING_CARRIED } from './carried-values.ts'
 
 /**
  * The database that a copy replaces, taken out of use. A program that still had it open would delete the -wal of the

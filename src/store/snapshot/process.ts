@@ -39,6 +39,6 @@ export function runSnapshotProcess(
 export const cutOffError = (database: string, how: string): StopError =>
   new StopError(`The snapshot of ${database} failed: the process that writes it ended early (${how})`, {
     code: 'snapshot-cut-off',
-    hint: 'Try again. If it fails again, check the limits on memory and on the number of processes.',
+    hint: 'Try again. If it fails again, check the limits of this user or service on memory and processes.',
     exitStatus: EXIT_STATUS.unfinished,
   })

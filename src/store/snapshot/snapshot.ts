@@ -173,8 +173,8 @@ const verificationError = (file: string) =>
   })
 
 const sharedFolderError = (file: string) =>
-  new StopError(`${dirname(file)} contains snapshots of another warehouse with the same file name`, {
+  new StopError(`${dirname(file)} contains snapshots of another database with the same file name`, {
     code: 'snapshot-folder-shared',
-    hint: 'Set snapshot.folder to a separate folder for each warehouse. If this warehouse replaces the other one, move its snapshots elsewhere.',
+    hint: 'Set snapshot.folder to a separate folder for each database. If this one replaces the other, move the snapshots of the other one elsewhere.',
     exitStatus: EXIT_STATUS.settings,
   })

@@ -31,7 +31,7 @@ export async function refuseTarget(database: string, file: string): Promise<void
 }
 
 export const folderError = (file: string, database: string): StopError =>
-  refusal(`${file} is a folder, expected a file`, `Use a path such as ${join(file, basename(database))}.`)
+  refusal(`${file} is a folder, not a file`, `Use a path such as ${join(file, basename(database))}.`)
 
 async function refuseWithoutFolder(file: string): Promise<void> {
   if ((await statOf(dirname(file)))?.isDirectory()) return
@@ -57,8 +57,8 @@ async function refuseCompanions(file: string): Promise<void> {
 async function refuseBrokenLink(file: string): Promise<void> {
   if ((await statOf(file, lstat)) === undefined) return
   throw refusal(
-    `${file} is a symbolic link to a file that does not exist; it was not changed`,
-    'Check that its disk is mounted, choose another path, or remove the link first.',
+    `${file} is a symbolic link to a file that does not exist; the link was not changed`,
+    'Check that the disk of that file is mounted, choose another path, or remove the link first.',
   )
 }
 

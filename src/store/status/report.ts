@@ -6,7 +6,7 @@ import type { Workspace } from '../database/workspace.ts'
 import { type WriterState, writerOf } from '../file/writer.ts'
 import type { LagSummary } from '../sync/arrivals.ts'
 import { META, parseNote } from '../sync/meta.ts'
-import type { UnreachableNote } from '../sync/state.ts'
+import type { UnreachableNote } from '../sync/resource-state.ts'
 import { readOpenWarehouse, readWarehouse, type Status, type StatusRow } from './status.ts'
 
 /** What `parley status --json` prints and the daemon's `/status` answers, field by field. */

@@ -10,7 +10,7 @@ export type LookupSource = NonNullable<TimelineFeed['lookup']>
 export interface LookupTasks {
   /** The highest rowid of the other table; 0 when it is empty. */
   newestRow(source: LookupSource): number
-  /** Keys that rows in a range of rowids name and the table lacks. @param range after `after`, up to `upTo`, inclusive */
+  /** Keys that rows of the source refer to and the table lacks. @param range rowids greater than `after`, up to `upTo` */
   unknownKeys(table: string, source: LookupSource, range: { after: number; upTo: number }): string[]
   /** Removes the feed's tasks for keys that the table has by now. */
   removeKnown(feed: string, table: string): void

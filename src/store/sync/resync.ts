@@ -3,8 +3,8 @@ import type { Feed, ItemFeed, ResourceName } from '../../catalog/resource.ts'
 import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
 import { onlyRow } from '../database/statements.ts'
+import type { State } from './resource-state.ts'
 import type { Segments } from './segments.ts'
-import type { State } from './state.ts'
 
 /** A resource that was marked to be read again. */
 export interface Marked {

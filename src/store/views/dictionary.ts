@@ -19,7 +19,7 @@ import type { Prepare } from '../database/connection.ts'
 import { readDatabase } from '../database/open.ts'
 import { hasColumn } from '../database/tables.ts'
 import { createMeta, META } from '../sync/meta.ts'
-import type { State } from '../sync/state.ts'
+import type { State } from '../sync/resource-state.ts'
 
 /** Fills the table `data_dictionary`: from the declarations of this version, and from the CRM metadata. */
 

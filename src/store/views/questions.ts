@@ -4,7 +4,7 @@ import { duckdbSql } from '../../dictionary/duckdb-sql.ts'
 import { readQuestions } from '../../dictionary/questions.ts'
 import type { Prepare } from '../database/connection.ts'
 import { META } from '../sync/meta.ts'
-import type { State } from '../sync/state.ts'
+import type { State } from '../sync/resource-state.ts'
 
 /** Rewrites `parley_questions` when the questions of this version differ. Call inside a transaction. */
 export function fillQuestions(prepare: Prepare, state: Pick<State, 'meta' | 'setMeta'>): void {

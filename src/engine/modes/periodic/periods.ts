@@ -1,7 +1,7 @@
 import { isoInstant } from '../../../clock.ts'
 import type { Segment, Segments } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
-import { DAY, HOUR } from '../../schedule/intervals.ts'
+import { DAY, HOUR } from '../../due/intervals.ts'
 import { SHORTEST_PERIOD_MS } from '../narrowing.ts'
 
 /** Which periods of a log are read: their bounds, and when the next ones are added. */

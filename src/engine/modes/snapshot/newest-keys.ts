@@ -1,12 +1,12 @@
 import { readPage } from '../../../api/paging.ts'
 import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
 import type { EngineContext } from '../../context.ts'
+import { scaled, usualIntervalMs } from '../../due/intervals.ts'
 import { keyOf } from '../../parse/key.ts'
-import { scaled, usualIntervalMs } from '../../schedule/intervals.ts'
 import type { Job, Source } from '../../scheduler/job.ts'
 import { storePage } from '../apply-page.ts'
-import { refusalError } from '../expected.ts'
 import { createLoopGuards, type Query } from '../pass.ts'
+import { refusalError } from '../refusals.ts'
 import { snapshotSteps } from './page.ts'
 
 /**

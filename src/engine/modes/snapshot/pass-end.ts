@@ -9,7 +9,7 @@ import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../../deletions/missed-rows
 import { probeLater } from '../../deletions/probe-later.ts'
 import { isAskable } from '../../deletions/probes.ts'
 import { noteUnlisted } from '../../deletions/unlisted.ts'
-import { scaled } from '../../schedule/intervals.ts'
+import { scaled } from '../../due/intervals.ts'
 import type { Batches } from '../../scheduler/batches.ts'
 import { segmentAfterPass } from '../pass.ts'
 

@@ -181,7 +181,7 @@ function tidyValues(scene: Scene, { customers, history }: RecordParts): Record<s
   return {
     'deal.amount': (_, draw) => (draw.chance(0.05) ? 'null' : String(2_000 + draw.below(160) * 500)),
     'deal.next_step': (_, draw) => quote(draw.pick(NEXT_STEPS)),
-    // Most open deals close in the next months; a few are overdue.
+    // Most open deals close in the coming months; a few are overdue.
     'deal.close_date': (index, draw) => {
       const steps = history.steps(index)
       if (history.stageOf(index).isClosed && steps > 0)

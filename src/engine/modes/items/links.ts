@@ -5,10 +5,10 @@ import type { Store } from '../../../store/store.ts'
 import type { TasksOfRecords } from '../../../store/sync/association-tasks.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
+import { DAY, WEEK } from '../../due/intervals.ts'
 import { feedNamed } from '../../feeds.ts'
 import { keyOf } from '../../parse/key.ts'
 import { UUID_GLOB } from '../../parse/uuid.ts'
-import { DAY, WEEK } from '../../schedule/intervals.ts'
 import { type Batches, byRange } from '../../scheduler/batches.ts'
 import type { Reply } from '../../scheduler/job.ts'
 import { deadCursorError } from '../pass.ts'
@@ -22,7 +22,7 @@ import {
   opposite,
   scopeOf,
 } from './associations.ts'
-import { type ItemHandler, type ItemWork, readAgain, recheckAfter, rejectScope } from './work.ts'
+import { type ItemHandler, type ItemWork, readAgain, recheckAfter, rejectScope } from './item-handler.ts'
 
 /**
  * The answer is the list of records associated with the requested one, perhaps in several pages. Each kind of

@@ -5,7 +5,7 @@ import {
   type RateSearch,
   withAnswer,
   withRefusal,
-} from '../../src/api/governor/search.ts'
+} from '../../src/api/governor/limit-search.ts'
 import { createLimiter, type LimitRule } from '../../src/simulator/faults/limits.ts'
 
 /** Tries the rates that the search returns until it has found the limit. Each refusal costs a second. */

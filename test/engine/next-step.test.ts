@@ -7,7 +7,7 @@ import {
   type IdleState,
   MOST_UNSTORED,
   type SchedulerState,
-} from '../../src/engine/scheduler/decide.ts'
+} from '../../src/engine/scheduler/next-step.ts'
 
 const ANY: NextStep = { kind: 'any' }
 const TRIAL: NextStep = { kind: 'trial' }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type DutiesDeps, startDuties } from '../../src/daemon/duties.ts'
+import { type DutiesDeps, startDuties } from '../../src/daemon/background-work.ts'
 import { createLog } from '../../src/log.ts'
 import { CALENDAR, nextOccurrence } from '../../src/retention/calendar.ts'
 import { META } from '../../src/store/sync/meta.ts'

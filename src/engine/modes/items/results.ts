@@ -16,7 +16,7 @@ import {
   rereadAfterMs,
   waitUntilReady,
   whereOf,
-} from './work.ts'
+} from './item-handler.ts'
 
 /** The answer is the complete list of a meeting's results, each stored as a row. */
 export const resultsAnswer: ItemHandler = { answer: storeResults, absent: resultsAbsent }

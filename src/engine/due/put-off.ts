@@ -8,7 +8,7 @@ import { aloneBackoffMs, pageBackoffMs } from '../modes/narrowing.ts'
 import { segmentAfterFailure } from '../modes/pass.ts'
 
 /**
- * Reports keys that could not be read. Each stays a task with its own growing wait, so a restart does not lose it and
+ * Reports keys that could not be read. Each stays a task with its own backoff, so a restart does not lose it and
  * other keys do not wait for it.
  */
 export function putOff(

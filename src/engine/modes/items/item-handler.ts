@@ -4,11 +4,11 @@ import type { ItemFeed, ReadRequest, Resource } from '../../../catalog/resource.
 import { isoInstant } from '../../../clock.ts'
 import { BY_DUE_TIME, type Task } from '../../../store/sync/tasks.ts'
 import type { EngineContext } from '../../context.ts'
+import { DAY, HOUR, MINUTE, WEEK } from '../../due/intervals.ts'
 import { feedNamed } from '../../feeds.ts'
-import { DAY, HOUR, MINUTE, WEEK } from '../../schedule/intervals.ts'
 import type { Batches } from '../../scheduler/batches.ts'
 import type { Reply } from '../../scheduler/job.ts'
-import { wrongIdentityError } from '../expected.ts'
+import { wrongIdentityError } from '../refusals.ts'
 import type { ScopeList } from '../refused-scope.ts'
 
 /** Handles the answers of single reads: one handler for each kind of item. */

@@ -3,8 +3,8 @@ import type { RowState } from '../../../store/rows/stored.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { isUnlisted } from '../../deletions/unlisted.ts'
+import { DAY, MINUTE } from '../../due/intervals.ts'
 import { writeRows } from '../../follow-ups/write.ts'
-import { DAY, MINUTE } from '../../schedule/intervals.ts'
 import type { Reply } from '../../scheduler/job.ts'
 import {
   type ItemHandler,
@@ -16,7 +16,7 @@ import {
   scheduleRead,
   waitUntilReady,
   whereOf,
-} from './work.ts'
+} from './item-handler.ts'
 
 /** The answer is the whole payload of the requested row: meetings, playbooks, CRM objects. */
 export const rowAnswer: ItemHandler = { answer: storeRow, absent: rowAbsent }

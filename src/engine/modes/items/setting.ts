@@ -6,9 +6,9 @@ import type { PartColumn } from '../../../store/rows/part-columns.ts'
 import { sameJson } from '../../../store/rows/rows.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
-import { partColumnOf, tableOfPart } from '../../deletions/part.ts'
-import { DAY, WEEK } from '../../schedule/intervals.ts'
-import { type ItemHandler, type ItemWork, readAgain, recheckAfter } from './work.ts'
+import { partColumnOf, tableOfPart } from '../../deletions/row-parts.ts'
+import { DAY, WEEK } from '../../due/intervals.ts'
+import { type ItemHandler, type ItemWork, readAgain, recheckAfter } from './item-handler.ts'
 
 /** The answer is a document of unknown shape, stored in one column of its playbook. */
 export const settingAnswer: ItemHandler = { answer: storeSetting, absent: settingAbsent }

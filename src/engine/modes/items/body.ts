@@ -8,11 +8,18 @@ import type { TextResult } from '../../../store/rows/message-merge.ts'
 import type { StoredItem } from '../../../store/rows/write.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
-import { tableOfPart } from '../../deletions/part.ts'
+import { tableOfPart } from '../../deletions/row-parts.ts'
+import { DAY, HOUR, MINUTE, WEEK } from '../../due/intervals.ts'
 import { writeRows } from '../../follow-ups/write.ts'
-import { DAY, HOUR, MINUTE, WEEK } from '../../schedule/intervals.ts'
 import type { Reply } from '../../scheduler/job.ts'
-import { type ItemHandler, type ItemWork, readAgain, recordOf, scheduleRead, whereOf } from './work.ts'
+import {
+  type ItemHandler,
+  type ItemWork,
+  readAgain,
+  recordOf,
+  scheduleRead,
+  whereOf,
+} from './item-handler.ts'
 
 /** The answer is a message with its text, which goes to the merged message. */
 export const bodyAnswer: ItemHandler = { answer: storeBody, absent: bodyAbsent }

@@ -5,8 +5,8 @@ import type { Denial } from '../../../store/deletions/suspicions.ts'
 import { STATE_AFTER } from '../../../store/rows/transcripts.ts'
 import type { EngineContext } from '../../context.ts'
 import { endSuspicions, noteDenial } from '../../deletions/denial.ts'
+import { HOUR } from '../../due/intervals.ts'
 import { compileParser, type ItemParser } from '../../parse/parse.ts'
-import { HOUR } from '../../schedule/intervals.ts'
 import type { Reply } from '../../scheduler/job.ts'
 import {
   askDetail,
@@ -18,7 +18,7 @@ import {
   scheduleRead,
   waitUntilReady,
   whereOf,
-} from './work.ts'
+} from './item-handler.ts'
 
 export const transcriptAnswer: ItemHandler = { answer: storeTranscript, absent: transcriptAbsent }
 
