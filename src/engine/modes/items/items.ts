@@ -11,14 +11,9 @@ import { refusalError } from '../refusals.ts'
 import { refuseTasks } from '../refused-scope.ts'
 import { ITEM_ANSWERS } from './handlers.ts'
 import { type ItemWork, rejectScope } from './item-handler.ts'
+import { createTaskQueue, nameOf } from './task-queue.ts'
 
 /** Reads items with one request each, newest first: pending rows, then tasks that are due. */
-
-/** After this many failures in a row the oldest go first: all of the newest may be bad. */
-const NEIGHBOURS_IN_A_ROW = 5
-
-/** How often the database is asked for newer keys while a batch is read. */
-const LOOK_MS = 2000
 
 /** Two sources: the keys that the newest pages have just brought, and all others. */
 export function createItems(
@@ -41,15 +36,6 @@ export function createItems(
       canBegin: () => resource.parents.every(context.isFinished),
       batches: () => planBatches(context, id),
     })
-  /** Read completely before the next batch: every key has its turn even if more falls due than can be read. */
-  let batch: Task[] = []
-  /** Keys that came since the batch. Read in turns with it, since a batch may take minutes. */
-  let arrived: Task[] = []
-  let lookedAt = Number.NEGATIVE_INFINITY
-  let isTurnOfArrived = false
-  let failures = 0
-
-  const nameOf = ({ scope, key }: Task) => `${scope}\u0000${key}`
   const isFree = (task: Task) => !underWay.has(nameOf(task)) && !backoffs.isWaiting(id, task.scope)
 
   const dueTasks = (first: TaskOrder): Task[] =>
@@ -62,32 +48,17 @@ export function createItems(
       exceptScopes: backoffs.waitingScopes(id),
     })
 
-  const nextTasks = (): Task[] => {
-    lookedAt = clock.elapsed()
-    const newest = dueTasks('newest')
-    // Otherwise the newest, which may fall due again before the next batch, would be read every time.
-    const others = schedule.isTimed && newest.length === schedule.batchSize ? dueTasks('longest-due') : []
-    const tasks = [...firstReads(context, id, feed, schedule.batchSize), ...newest, ...others].filter(isFree)
-    return [...new Map(tasks.map(task => [nameOf(task), task])).values()]
-  }
-
-  const refill = () => {
-    batch = nextTasks()
-    arrived = []
-  }
-
-  const lookForArrived = () => {
-    const known = new Set(batch.map(nameOf))
-    arrived = nextTasks().filter(task => !known.has(nameOf(task)))
-  }
-
-  const isOutdated = () => schedule.isTimed && clock.elapsed() - lookedAt >= LOOK_MS
-
-  const take = (): Task | undefined => {
-    isTurnOfArrived = !isTurnOfArrived
-    const task = isTurnOfArrived ? arrived.shift() : undefined
-    return task ?? (failures < NEIGHBOURS_IN_A_ROW ? batch.shift() : batch.pop()) ?? arrived.shift()
-  }
+  const queue = createTaskQueue({
+    clock,
+    isFree,
+    isTimed: schedule.isTimed,
+    load() {
+      const newest = dueTasks('newest')
+      // Otherwise the newest, which may fall due again before the next batch, would be read every time.
+      const others = schedule.isTimed && newest.length === schedule.batchSize ? dueTasks('longest-due') : []
+      return [...firstReads(context, id, feed, schedule.batchSize), ...newest, ...others]
+    },
+  })
 
   const isReady = () => plan?.isReady() ?? true
 
@@ -106,7 +77,7 @@ export function createItems(
         work.sentAt ??= reply.sentAt
         store.rejects.resolve(id, rejectScope(task), work.sentAt, context.now())
         handler.answer(context, work, value, reply)
-        failures = 0
+        queue.succeeded()
       },
       refused(status, message) {
         const meaning = feed.expected?.[status]
@@ -116,11 +87,11 @@ export function createItems(
           if (!list) throw refusalError(status, message)
           refuseTasks(context, { where, scope: task.scope, status, message }, list)
         } else handler.absent(context, work, meaning)
-        failures = 0
+        queue.succeeded()
       },
       failed(error) {
-        failures += 1
-        if (failures >= MOST_FAILURES_IN_A_ROW) backoffs.failed(id, '')
+        queue.failed()
+        if (queue.failures() >= MOST_FAILURES_IN_A_ROW) backoffs.failed(id, '')
         putOff(context, where, [task], error)
       },
       over() {
@@ -170,9 +141,7 @@ export function createItems(
           keys.delete(key)
           const task = urgentTask(context, id, feed, key)
           if (!task || !isFree(task)) continue
-          const isOther = (one: Task) => nameOf(one) !== nameOf(task)
-          batch = batch.filter(isOther)
-          arrived = arrived.filter(isOther)
+          queue.drop(task)
           return begin(task)
         }
         return undefined
@@ -190,17 +159,12 @@ export function createItems(
         if (!isReady()) return undefined
         const going = continued.shift()
         if (going) return readJob(going.task, going.work)
-        if (batch.length === 0) refill()
-        else if (isOutdated()) lookForArrived()
-        let task = take()
-        while (task && !isFree(task)) task = take()
+        const task = queue.take()
         return task && begin(task)
       },
       finished() {
         if (backoffs.isWaiting(id)) return true
-        if (!isReady() || underWay.size > 0 || batch.length > 0) return false
-        refill()
-        return batch.length === 0
+        return isReady() && underWay.size === 0 && queue.isEmpty()
       },
       replan: () => plan?.invalidate(),
     },
