@@ -143,11 +143,21 @@ export function createBackfill(deps: BackfillDeps): Backfill {
 
   const finishedNow = () => new Set(chosen.flatMap(({ name }) => (isFinished(name) ? [name] : [])))
 
-  /** Whether something has fallen due since the scheduler ran out of requests. Counts each repeat. */
-  const repeatIfDue = (): boolean => {
-    if (deps.stopNew.aborted || repeats >= MOST_REPEATS || finishedNow().size === chosen.length) return false
+  /** Whether a resource that is not finished is read again. Counts each repeat. */
+  const repeatIfDue = (finished: ReadonlySet<ResourceName>): boolean => {
+    if (deps.stopNew.aborted || repeats >= MOST_REPEATS || finished.size === chosen.length) return false
     repeats += 1
     return true
+  }
+
+  /** Runs until nothing is due. Returns the resources that are finished; whatever falls due later is for the next run. */
+  const readAll = async (running: Scheduler): Promise<ReadonlySet<ResourceName>> => {
+    for (;;) {
+      await running.run()
+      if ((await waitForConfirmation()) || (await applyDeletions())) continue
+      const finished = finishedNow()
+      if (!repeatIfDue(finished)) return finished
+    }
   }
 
   const dueOf = (resource: Resource): ScheduledResource => ({
@@ -190,10 +200,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
       let stopped: unknown
       let finished: ReadonlySet<ResourceName> | undefined
       try {
-        do await scheduler.run()
-        while ((await waitForConfirmation()) || (await applyDeletions()) || repeatIfDue())
-        // Whatever falls due from now on is left to the next run.
-        finished = finishedNow()
+        finished = await readAll(scheduler)
         await store.crmTables.finish(deps.stopNew)
       } catch (error) {
         stopped = error

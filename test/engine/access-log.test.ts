@@ -137,6 +137,29 @@ describe('the entries of the access log', () => {
       expect(Date.parse(query['from'] ?? '')).toBeGreaterThan(Date.now() - 3 * HOUR)
   })
 
+  test('entries that one answer lists without a time are stored with it when their period is read again', async () => {
+    const api = await startScriptedApi()
+    const a = entry(DAY, 'a')
+    const list = log(() => [a], 50)
+    let isOdd = true
+    api.on(ROUTE, request => {
+      if (!isOdd) return list(request)
+      return v1Page([{ ...a, occurred_at: null }])
+    })
+    const trial = await startTrial(api)
+    await trial.run(['access_logs'])
+    isOdd = false
+    trial.moveClock(3 * HOUR)
+    await trial.run(['access_logs'])
+    expect(trial.column('SELECT occurred_at FROM access_logs')).toEqual([a.occurred_at])
+    const requests = api.requests.length
+    await trial.run(['access_logs'])
+    const again = api.requests
+      .slice(requests)
+      .filter(({ query: { from = '', to = '~' } }) => from <= a.occurred_at && a.occurred_at < to)
+    expect(again).toEqual([])
+  })
+
   test('the log has few periods however often it was read, none longer than 31 days, and none twice', async () => {
     const api = await startScriptedApi()
     api.on(

@@ -1,3 +1,5 @@
+import { tableNamed } from '../../catalog/catalog.ts'
+import type { ParsedRow } from '../../catalog/row.ts'
 import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
 import { onlyRow } from '../database/statements.ts'
@@ -14,6 +16,13 @@ export interface RowTimes {
   within(column: TimeColumn, span: TimeSpan, known: { before: string; now: string }): TimedRow[]
   /** Ids of rows without a time that the pass has not seen, first stored before `known.before` or after `known.now`. */
   undated(column: TimeColumn, feed: string, known: { before: string; now: string }): string[]
+  /** Whether a live row has no time. */
+  hasUndated(column: TimeColumn): boolean
+  /**
+   * A row without a time that equals this one in all other fields gets its key, so that it is completed and not stored
+   * twice. Only for tables whose key is a digest of the fields, in the first column.
+   */
+  adoptUndated(column: TimeColumn, row: ParsedRow): void
   /** Rows with a time in the span that have no task of the feed, in no particular order. */
   unasked(column: TimeColumn, feed: string, span: Unasked): TimedRow[]
 }
@@ -69,6 +78,23 @@ export function createRowTimes(prepare: Prepare): RowTimes {
       const at = quote(time)
       const newest = prepare<string | null>(`SELECT max(${at}) FROM ${quote(table)} WHERE ${at} <= ?`)
       return onlyRow(newest.pluck(), upTo)
+    },
+    hasUndated({ table, time }) {
+      const row = prepare(
+        `SELECT 1 FROM ${quote(table)} WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL LIMIT 1`,
+      )
+      return row.get() !== undefined
+    },
+    adoptUndated({ table, time }, { cells, extra }) {
+      const [key = '', ...others] = Object.keys(tableNamed(table).columns)
+      const isEqual = others.filter(name => name !== time).map(name => `${quote(name)} IS @${name}`)
+      const undated = `SELECT ${quote(key)} FROM ${quote(table)} WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL
+         AND _extra IS @_extra AND ${isEqual.join(' AND ')} LIMIT 1`
+      const values = Object.fromEntries([key, ...others].map((name, index) => [name, cells[index] ?? null]))
+      prepare(`UPDATE ${quote(table)} SET ${quote(key)} = @${key} WHERE ${quote(key)} = (${undated})`).run({
+        ...values,
+        _extra: extra,
+      })
     },
     within({ table, time }, span, { before, now }) {
       const at = quote(time)

@@ -43,6 +43,7 @@ export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps
       return { listed, inside, numbered: identify(inside, timeOf, segment) }
     },
     storeRows({ parsed: { numbered }, reply }) {
+      completeUndated(context, feed, numbered.items)
       const options = { ticket: reply.ticket, now: context.now(), filled: ['id'] }
       return storeRows(context, where, feed.table, numbered.items, options)
     },
@@ -52,6 +53,16 @@ export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps
       advance(context, work, read)
       return true
     },
+  }
+}
+
+/** One answer may have listed an entry without its time. When another lists it with the time, it is the same entry. */
+function completeUndated({ store }: EngineContext, feed: PeriodicFeed, entries: readonly ParsedItem[]): void {
+  if (!store.rowTimes.hasUndated(feed)) return
+  const timeOf = timeColumn(feed)
+  for (const entry of entries) {
+    const isStored = store.stored.has(feed.table, [String(entry.cells[0])])
+    if (timeOf(entry) !== null && !isStored) store.rowTimes.adoptUndated(feed, entry)
   }
 }
 
@@ -129,12 +140,19 @@ function digestOf(text: string): string {
 /** A period is closed when it was read at least this long after its end. */
 const SETTLED_AFTER_MS = HOUR
 
-function endPeriod(context: EngineContext, { resource, id, guards }: PeriodWork, period: Segment): void {
+function endPeriod(
+  context: EngineContext,
+  { resource, id, feed, guards }: PeriodWork,
+  period: Segment,
+): void {
   const { store } = context
   guards.ended(period)
   const ended = segmentAfterPass(period)
   const settledAt = Date.parse(period.to ?? '') + scaled(SETTLED_AFTER_MS, context.options)
-  store.segments.save({ ...ended, closed: Date.parse(ended.listedAt ?? '') >= settledAt })
+  const isSettled = Date.parse(ended.listedAt ?? '') >= settledAt
+  // Entries without a time may be a mistake of one answer. A closed period would never get their times.
+  const isSure = period.listedAt !== null || !store.rowTimes.hasUndated(feed)
+  store.segments.save({ ...ended, closed: isSettled && isSure })
   const [newest] = store.segments.of(id, '')
   if (newest?.id === period.id && ended.listedAt) store.state.fresh(resource.name, ended.listedAt)
   continuePeriods(context, id)
