@@ -1,21 +1,17 @@
-import type { Client } from '../api/client.ts'
-import type { Governor } from '../api/governor/governor.ts'
 import { CATALOG } from '../catalog/catalog.ts'
 import type { Resource, ResourceName } from '../catalog/resource.ts'
-import { type Clock, isoInstant } from '../clock.ts'
+import { isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
-import type { Log } from '../log.ts'
-import type { Store } from '../store/store.ts'
 import type { RunCounts, RunOutcome } from '../store/sync/runs.ts'
 import { createClockFollower, noteClock } from './clock-follower.ts'
 import { createContext, type EngineContext } from './context.ts'
 import { applyDeletions, forgetConfirmed, isHoldOver } from './deletions/apply.ts'
 import { confirmationMs } from './deletions/recheck.ts'
+import type { EngineDeps } from './dependencies.ts'
 import { byRounds } from './due/by-rounds.ts'
 import { noteNextDue, type ScheduledResource } from './due/due.ts'
 import { backoffForTheRun } from './due/feed-backoff.ts'
 import { areListsRead, feedsReadWhole } from './due/rounds.ts'
-import type { EngineOptions } from './options.ts'
 import { processRequests } from './requests.ts'
 import type { Source } from './scheduler/job.ts'
 import { noProgress, type SchedulerProgress } from './scheduler/progress.ts'
@@ -66,23 +62,8 @@ export interface BackfillResult {
   throttled: number
 }
 
-export interface BackfillDeps {
-  store: Store
-  client: Client
-  governor: Governor
-  clock: Clock
-  log: Log
-  random: () => number
-  options: EngineOptions
-  /** In catalogue order, parents included. */
-  resources: readonly ResourceName[]
+export interface BackfillDeps extends EngineDeps {
   giveUpMs: number
-  /** The daemon's interval for the newest end, for the due times that the run leaves. */
-  pollMs: number
-  /** Saves the learned limits of the API. Called inside the transaction of every answer. */
-  saveLearned?: () => void
-  stopNew: AbortSignal
-  cancel: AbortSignal
 }
 
 export function createBackfill(deps: BackfillDeps): Backfill {

@@ -1,18 +1,14 @@
-import type { Client, Sent } from '../api/client.ts'
-import type { Governor } from '../api/governor/governor.ts'
+import type { Sent } from '../api/client.ts'
 import { CATALOG } from '../catalog/catalog.ts'
 import type { ResourceName } from '../catalog/resource.ts'
-import type { Clock } from '../clock.ts'
-import type { Log } from '../log.ts'
-import type { Store } from '../store/store.ts'
 import { createContext, type EngineContext } from './context.ts'
+import type { EngineDeps } from './dependencies.ts'
 import { byTime } from './due/by-time.ts'
 import { type Backlog, dueNow, nextDueMs, noteNextDue } from './due/due.ts'
 import { growingBackoff } from './due/feed-backoff.ts'
 import { DAY, MINUTE, scaled } from './due/intervals.ts'
 import { noteLateness } from './due/lateness.ts'
 import { createOpenRuns } from './open-runs.ts'
-import type { EngineOptions } from './options.ts'
 import { processRequests } from './requests.ts'
 import type { Job, Lane, Source } from './scheduler/job.ts'
 import { noProgress, type SchedulerProgress } from './scheduler/progress.ts'
@@ -43,23 +39,9 @@ export interface UrgentReads {
   keys: readonly { feed: string; scope?: string; key: string }[]
 }
 
-export interface SessionDeps {
-  store: Store
-  client: Client
-  governor: Governor
-  clock: Clock
-  log: Log
-  random: () => number
-  options: EngineOptions
-  /** In catalogue order, parents included. */
-  resources: readonly ResourceName[]
-  pollMs: number
+export interface SessionDeps extends EngineDeps {
   /** Whether the API has answered before, and whether the last session ended because access was lost. */
   access: Omit<AccessBefore, 'againAfterMs'>
-  /** Saves the learned limits of the API. Called inside the transaction of every answer. */
-  saveLearned?: () => void
-  stopNew: AbortSignal
-  cancel: AbortSignal
   observer: SessionObserver
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
+import type { EngineOptions } from '../dependencies.ts'
 import { MINUTE, scaled } from '../due/intervals.ts'
-import type { EngineOptions } from '../options.ts'
 
 /**
  * Counts the rows that passes miss. When one pass misses more than 500, the answer is the likelier mistake: the list

@@ -1,6 +1,6 @@
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
-import type { EngineOptions } from '../options.ts'
+import type { EngineOptions } from '../dependencies.ts'
 import { longestWaitMs } from './intervals.ts'
 import type { ListOf } from './schedule.ts'
 

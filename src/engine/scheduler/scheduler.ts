@@ -1,9 +1,9 @@
 import PQueue from 'p-queue'
-import type { Client } from '../../api/client.ts'
-import type { Governor, Permit } from '../../api/governor/governor.ts'
+import type { Permit } from '../../api/governor/governor.ts'
 import type { Resource } from '../../catalog/resource.ts'
 import { databaseError } from '../../store/database/faults.ts'
 import type { EngineContext } from '../context.ts'
+import type { EngineDeps } from '../dependencies.ts'
 import { createRequestAttempts } from './attempts.ts'
 import { healthChecksOf } from './health-checks.ts'
 import type { EndlessWork, Source } from './job.ts'
@@ -29,24 +29,16 @@ export interface Scheduler {
   readonly progress: SchedulerProgress
 }
 
-export interface SchedulerDeps {
+export interface SchedulerDeps
+  extends Pick<EngineDeps, 'client' | 'governor' | 'random' | 'saveLearned' | 'stopNew' | 'cancel'> {
   context: EngineContext
-  client: Client
-  governor: Governor
   sources: readonly Source[]
-  random: () => number
   giveUpMs: number
   /** In catalogue order. */
   resources: readonly Resource[]
   access: AccessBefore
   /** Set in the daemon, which continues when no work is left. */
   endless?: EndlessWork
-  /** Saves the learned limits of the API. Called inside the transaction of every answer. */
-  saveLearned?: () => void
-  /** Stops the start of new jobs. */
-  stopNew: AbortSignal
-  /** Cancels the requests in flight. */
-  cancel: AbortSignal
 }
 
 /** Shared, since an abort without a reason creates a new exception each time. */
