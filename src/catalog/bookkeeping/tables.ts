@@ -2,7 +2,7 @@ import { type BookkeepingTable, bookkeepingTable } from './table.ts'
 
 /** The tables in which parley keeps its own state. `store/` has their verbs. */
 
-export const META_TABLE = bookkeepingTable({
+const META_TABLE = bookkeepingTable({
   name: 'sync_meta',
   about: 'Values that concern the whole database.',
   columns: { key: { kind: 'text' }, value: { kind: 'text' } },
@@ -67,7 +67,7 @@ export const SEGMENT_TABLE = bookkeepingTable({
   indices: { by_feed: { on: ['feed', 'scope', 'to_at'] } },
 })
 
-export const SEEN_TABLE = bookkeepingTable({
+const SEEN_TABLE = bookkeepingTable({
   name: 'sync_seen',
   about: 'Keys that the pass in progress has returned.',
   columns: { feed: { kind: 'text' }, scope: { kind: 'text' }, key: { kind: 'text' } },
