@@ -11,30 +11,18 @@ import { handlerError, withRequest } from './faults.ts'
 import type { ListHealthCheck } from './health-checks.ts'
 import type { EndlessWork, Job, Lane } from './job.ts'
 import type { Attempt } from './lanes.ts'
+import { createPendingAttempts, type PendingAttempts } from './pending-attempts.ts'
 import { countRequest, type SchedulerProgress } from './progress.ts'
 import type { Reachability } from './reachability.ts'
 
-/**
- * Sends requests, applies their outcomes and retries failures.
- *
- * An attempt is in flight, delayed (until a retry is due or its route answers), unconfirmed (refused while access is in
- * doubt), or over.
- */
-export interface RequestAttempts {
+/** Sends requests, applies their outcomes and retries failures. */
+export interface RequestAttempts extends Pick<PendingAttempts, 'park' | 'isParked' | 'takeDue' | 'waitMs'> {
   /** Sends the request and applies the outcome. Never rejects: errors that end the run go to `stop`. */
   perform(attempt: Attempt, permit: Permit): Promise<void>
   /** Sends a request only to find out whether the API can be reached. Its answer is not stored. Never rejects. */
   sendHealthCheck(check: ListHealthCheck, permit: Permit): Promise<void>
-  /** Delays the request until its route answers again. */
-  park(attempt: Attempt): void
-  /** Whether a request of this feed waits for its route. The feed then need not create another. */
-  isParked(feed: string): boolean
   /** Fails the job without a request, since its route has been silent for too long. */
   refuse(attempt: Attempt, reason: string): Promise<void>
-  /** Takes a retry that is due. */
-  takeDue(): Attempt | undefined
-  /** Time until the next retry, in ms; infinite when there is none. */
-  waitMs(): number
   /** Number of requests in flight without an answer. */
   unanswered(): number
   /**
@@ -63,18 +51,10 @@ export interface RequestAttemptsDeps {
   saveLearned?: () => void
 }
 
-interface Delayed extends Attempt {
-  /** By `clock.elapsed`. */
-  notBefore: number
-}
-
 export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempts {
   const { context, reachability, progress, endless, cancel } = deps
   const { clock, store, log } = context
-  const delayed: Delayed[] = []
-  const unconfirmed: Attempt[] = []
-  /** By feed, the route that it waits for. */
-  const parked = new Map<string, string>()
+  const pending = createPendingAttempts({ clock, reachability, abandonsRoutes: endless === undefined })
   let acceptsRefusals = false
   let unanswered = 0
 
@@ -119,7 +99,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     try {
       const sent = await send({ ...check, expected: undefined }, 'retry', permit)
       if (sent.kind === 'unauthorized') deps.stop(unauthorized(deps.client.access, sent.message))
-      if (sent.kind === 'answer') retryUnconfirmed()
+      if (sent.kind === 'answer') pending.retryUnconfirmed()
     } catch (error) {
       permit.cancel()
       if (!cancel.aborted) deps.stop(error)
@@ -129,10 +109,10 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
   const settle = async (tried: Attempt, sent: Sent, ticket: number) => {
     const { job } = tried
     if (isUnconfirmed(job, sent)) {
-      unconfirmed.push(tried)
+      pending.addUnconfirmed(tried)
       return
     }
-    if (progress.accepted > 0 && !reachability.isAccessInDoubt()) retryUnconfirmed()
+    if (progress.accepted > 0 && !reachability.isAccessInDoubt()) pending.retryUnconfirmed()
     const error = await applyOutcome(deps, tried, sent, ticket)
     if (error === undefined) {
       if (sent.kind === 'answer') context.backoffs.answered(job.feed, job.scope)
@@ -184,7 +164,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     const { job, attempt } = tried
     if (reachability.isAway()) {
       // The whole API is silent, so this does not count as a failure of the request. All requests wait together.
-      delayed.push({ ...tried, notBefore: clock.elapsed() })
+      pending.delay(tried, 0)
       return true
     }
     if (cause !== 'throttled' && attempt >= (job.attempts ?? Number.POSITIVE_INFINITY)) return false
@@ -196,39 +176,17 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
       attempt,
       reason: cause,
     })
-    delayed.push({
-      ...tried,
-      attempt: attempt + (cause === 'throttled' ? 0 : 1),
-      notBefore: clock.elapsed() + decision.delayMs,
-    })
+    pending.delay({ ...tried, attempt: attempt + (cause === 'throttled' ? 0 : 1) }, decision.delayMs)
     return true
   }
-
-  const retryUnconfirmed = () => {
-    delayed.push(...unconfirmed.splice(0).map(tried => ({ ...tried, notBefore: clock.elapsed() })))
-  }
-
-  /** A backfill fails requests on an abandoned route at once, so they do not wait. */
-  const restMs = ({ job: { request } }: Attempt) =>
-    endless === undefined && reachability.abandonedReason(request.route) !== undefined
-      ? 0
-      : reachability.restMs(request.route)
 
   return {
     perform,
     sendHealthCheck,
-    park(tried) {
-      const { feed, request } = tried.job
-      parked.set(feed, request.route)
-      delayed.push({ ...tried, notBefore: clock.elapsed() })
-    },
-    isParked(feed) {
-      const route = parked.get(feed)
-      if (route === undefined) return false
-      if (reachability.restMs(route) > 0) return true
-      parked.delete(feed)
-      return false
-    },
+    park: pending.park,
+    isParked: pending.isParked,
+    takeDue: pending.takeDue,
+    waitMs: pending.waitMs,
     async refuse(tried, reason) {
       try {
         await fail(tried, new ResourceError(reason, { code: 'route-silent' }))
@@ -237,22 +195,13 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
         deps.stop(error)
       }
     },
-    takeDue() {
-      const due = delayed.findIndex(tried => tried.notBefore <= clock.elapsed() && restMs(tried) <= 0)
-      return due < 0 ? undefined : delayed.splice(due, 1)[0]
-    },
-    waitMs: () =>
-      Math.min(...delayed.map(tried => Math.max(tried.notBefore - clock.elapsed(), restMs(tried)))),
     unanswered: () => unanswered,
     acceptRefusals() {
-      if (unconfirmed.length === 0 || progress.turnedAway > 0) return false
+      if (progress.turnedAway > 0 || pending.retryUnconfirmed() === 0) return false
       acceptsRefusals = true
-      retryUnconfirmed()
       return true
     },
-    endPending() {
-      for (const { job } of [...delayed, ...unconfirmed]) job.over()
-    },
+    endPending: pending.end,
   }
 }
 
