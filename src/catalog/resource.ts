@@ -542,6 +542,17 @@ export interface CountedByState {
 /** A part of the documentation. */
 export type ResourceArea = 'people' | 'timeline' | 'mail' | 'meetings' | 'crm' | 'service'
 
+export interface UnusedRead {
+  /** With a parameter for each id that it needs, named after the list that has the id: `/v1/teams/{team}`. */
+  path: string
+  placement: ReadRequest['placement']
+  /** The table whose columns the item is checked against. */
+  table: string
+  expected?: Expected
+  /** Fields of the items next to it in the path that hold the last id. Default: their own ids. */
+  idFields?: readonly string[]
+}
+
 export interface Resource {
   name: ResourceName
   about: string
@@ -556,6 +567,10 @@ export interface Resource {
   history?: History
   /** By name. Tasks and log lines identify a feed as `resource.feed`. */
   feeds: Readonly<Record<string, Feed>>
+  /** Single reads of the API that no feed sends. `parley doctor` checks them too. */
+  unusedReads?: readonly UnusedRead[]
+  /** True when the full-text indices contain texts of this resource. */
+  isSearched?: true
   status: StatusSource
   /** By feed name: a payload as in the API's specification, for tests and documentation. */
   example: Readonly<Record<string, unknown>>

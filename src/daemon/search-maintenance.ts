@@ -1,4 +1,4 @@
-import type { ResourceName } from '../catalog/resource.ts'
+import { CATALOG } from '../catalog/catalog.ts'
 import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config/config.ts'
 import type { Log } from '../log.ts'
@@ -52,11 +52,11 @@ export async function maintainSearch({ store, clock, log, settings, signal }: Se
   }
 }
 
-const INDEXED: readonly ResourceName[] = ['messages', 'message_bodies', 'meetings', 'transcripts']
+const SEARCHED = CATALOG.filter(({ isSearched }) => isSearched).map(({ name }) => name)
 
-/** Whether every indexed resource is complete, or cannot be read at the moment. */
+/** Whether every searched resource is complete, or cannot be read at the moment. */
 function isLoaded({ state }: OpenStore, { resources }: SearchDeps['settings']['sync']): boolean {
-  return INDEXED.filter(name => resources?.includes(name) ?? true)
+  return SEARCHED.filter(name => resources?.includes(name) ?? true)
     .map(state.get)
     .every(one => (one.firstCompleteAt ?? one.failingSince ?? one.unavailableSince) !== null)
 }

@@ -25,32 +25,8 @@ interface Endpoint {
   expected?: Expected | undefined
 }
 
-/** Single reads that no feed sends. */
-const UNUSED_READS: readonly Endpoint[] = [
-  {
-    route: '/v2/objects/{object}/records/{record}',
-    resource: 'crm_records',
-    answer: 'either',
-    table: 'crm_records',
-    ids: ['id'],
-  },
-  {
-    route: '/v1/meetings/{meeting}/playbook-results/{playbookRun}',
-    resource: 'playbook_results',
-    answer: 'data',
-    table: 'playbook_results',
-    ids: ['id'],
-    expected: { 403: 'withheld', 404: 'absent' },
-  },
-]
-
-/** The fields of a list's items with an id of another kind, by route and by the parameter that takes it. */
-const OTHER_IDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  '/v1/meetings/{meeting}/playbook-results': { playbookRun: ['playbook_id'] },
-}
-
 /** In the order of the catalogue, lists before the single reads that need their ids. */
-const ENDPOINTS: readonly Endpoint[] = CATALOG.flatMap(({ name, feeds }) => [
+const ENDPOINTS: readonly Endpoint[] = CATALOG.flatMap(({ name, feeds, unusedReads = [] }) => [
   ...Object.values(feeds).flatMap(feed =>
     endpointsOf(feed).map(({ route, ...endpoint }) => ({
       ...endpoint,
@@ -58,7 +34,14 @@ const ENDPOINTS: readonly Endpoint[] = CATALOG.flatMap(({ name, feeds }) => [
       resource: name,
     })),
   ),
-  ...UNUSED_READS.filter(({ resource }) => resource === name),
+  ...unusedReads.map(({ path, placement, table, expected }) => ({
+    route: path,
+    resource: name,
+    answer: placement,
+    table,
+    ids: [keyField(table)],
+    expected,
+  })),
 ])
 
 /** None for a list with a scope in its query, which is the list of another feed, and for the access log. */
@@ -126,8 +109,17 @@ const parametersOf = (route: string): string[] =>
 /** For each parameter of other routes that takes an id of this list: the fields that may hold it. */
 function idsGivenBy({ route, ids = [] }: Endpoint): readonly (readonly [string, readonly string[]])[] {
   const list = route.slice(route.lastIndexOf('/') + 1)
-  return [[singular(list), ids] as const, ...Object.entries(OTHER_IDS[route] ?? {})]
+  const others = UNUSED_READS.filter(({ path }) => path.startsWith(`${route}/{`))
+  return [
+    [singular(list), ids] as const,
+    ...others.flatMap(({ path, idFields }) => {
+      const parameter = parametersOf(path).at(-1)
+      return parameter !== undefined && idFields ? [[parameter, idFields] as const] : []
+    }),
+  ]
 }
+
+const UNUSED_READS = CATALOG.flatMap(({ unusedReads = [] }) => unusedReads)
 
 interface EndpointAnswer {
   finding: Finding

@@ -95,6 +95,7 @@ export const crmRecordsResource = resource({
       expected: { 404: 'unavailable' },
     },
   },
+  unusedReads: [{ path: '/v2/objects/{object}/records/{record}', placement: 'either', table: 'crm_records' }],
   status: { table: 'crm_records', newest: 'updated_at' },
   example: {
     list: {

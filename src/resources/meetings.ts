@@ -260,6 +260,7 @@ export const meetingsResource = resource({
       expected: { 403: 'withheld', 404: 'absent' },
     },
   },
+  isSearched: true,
   status: { table: 'meetings', newest: 'start_time', waitsFor: 'details or summaries' },
   example: {
     list: { meeting_id: 'mtg_1', title: 'First call' },

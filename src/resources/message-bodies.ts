@@ -25,6 +25,7 @@ export const messageBodiesResource = resource({
       expected: { 404: 'absent' },
     },
   },
+  isSearched: true,
   status: {
     table: 'messages',
     where: "text_state = 'present'",

@@ -259,6 +259,7 @@ export const messagesResource = resource({
       ],
     },
   },
+  isSearched: true,
   status: { table: 'messages', newest: 'received_at' },
   example: {
     list: {

@@ -48,6 +48,15 @@ export const playbookResultsResource = resource({
       expected: { 403: 'withheld', 404: 'absent' },
     },
   },
+  unusedReads: [
+    {
+      path: '/v1/meetings/{meeting}/playbook-results/{playbookRun}',
+      placement: 'data',
+      table: 'playbook_results',
+      idFields: ['playbook_id'],
+      expected: { 403: 'withheld', 404: 'absent' },
+    },
+  ],
   status: { table: 'playbook_results', newest: 'created_at', waitsFor: 'results of meetings' },
   example: {
     read: {

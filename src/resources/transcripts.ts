@@ -52,6 +52,7 @@ export const transcriptsResource = resource({
       expected: { 403: 'withheld', 404: 'absent' },
     },
   },
+  isSearched: true,
   status: {
     table: 'meetings',
     where: "transcript_state = 'present'",
