@@ -14,7 +14,7 @@ export function unauthorized({ baseUrl, workspaceId, keySource }: ApiAccess, mes
     `The API at ${baseUrl} refuses the key from ${keySource} (workspace ${workspaceId}): ${message}`,
     {
       code: 'unauthorized',
-      hint: 'Check api.key: it is wrong, expired or revoked, or belongs to another workspace.',
+      hint: 'Replace this key: it is wrong, expired or revoked, or belongs to another workspace.',
       exitStatus: EXIT_STATUS.refused,
     },
   )

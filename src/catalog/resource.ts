@@ -444,7 +444,7 @@ export interface PeriodicFeed {
   table: string
   /** The column of the event time. */
   time: string
-  /** The query parameter of the period's start. The end's name is the setting `access_log.end_parameter`. */
+  /** The query parameter for the period's start. The setting `access_log.end_parameter` names the one for its end. */
   from: string
   expected?: Expected
 }

@@ -148,7 +148,7 @@ function createSender(env: { NOTIFY_SOCKET: string; PATH: string }, log: Log) {
   }
 }
 
-/** Resolves to the reason of a failure, or to undefined. */
+/** Resolves to the reason for a failure, or to undefined. */
 function notify(words: readonly string[], env: { NOTIFY_SOCKET: string; PATH: string }) {
   return new Promise<string | undefined>(resolve => {
     const options = { env, timeout: SEND_LIMIT_MS, killSignal: 'SIGKILL' } as const

@@ -109,7 +109,7 @@ const parametersOf = (route: string): string[] =>
 /** For each parameter of other routes that takes an id of this list: the fields that may hold it. */
 function idsGivenBy({ route, ids = [] }: Endpoint): readonly (readonly [string, readonly string[]])[] {
   const list = route.slice(route.lastIndexOf('/') + 1)
-  const others = UNUSED_READS.filter(({ path }) => path.startsWith(`${route}/{`))
+  const others = UNUSED_READS.filter(({ path }) => path.slice(0, path.lastIndexOf('/')) === route)
   return [
     [singular(list), ids] as const,
     ...others.flatMap(({ path, idFields }) => {
@@ -157,7 +157,10 @@ function readItems({ answer, query, ids, table }: Endpoint, value: unknown): rea
     return readPage(answer, value, query ?? {}).items
   const single = readSingle(value, answer, ids?.[0])
   if (table !== undefined && Array.isArray(single)) {
-    throw new RetryError('Expected an object, found a list', { code: 'broken-envelope' })
+    throw new RetryError('The answer is a list, expected one object', {
+      code: 'broken-envelope',
+      hint: NEWER_VERSION_HINT,
+    })
   }
   return [single]
 }

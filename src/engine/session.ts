@@ -125,7 +125,9 @@ export function createSession(deps: SessionDeps): Session {
   /** How long nothing is due. */
   const idleMs = () => {
     const ms = Math.min(...chosen.map(resource => nextDueMs(context, resource, sourcesOf(resource.name))))
-    return Math.min(Math.max(ms, Math.min(pollMs / 10, LEAST_SLEEP_MS)), LONGEST_SLEEP_MS)
+    if (ms === 0) return Math.min(pollMs / 10, BLOCKED_SLEEP_MS)
+    // Timers cut fractions off, and waking early would cost another sleep.
+    return Math.min(Math.ceil(ms) + 1, LONGEST_SLEEP_MS)
   }
 
   return {
@@ -194,7 +196,7 @@ export function createSession(deps: SessionDeps): Session {
 const LONGEST_SLEEP_MS = MINUTE
 
 /** Something may be due that waits for something else, such as a list for its parent. */
-const LEAST_SLEEP_MS = 1000
+const BLOCKED_SLEEP_MS = 1000
 
 /** How often the schedule and the ends of runs and rounds are checked; scaled by `intervalScale`. */
 const LOOK_MS = MINUTE

@@ -172,7 +172,7 @@ function lockFolder(path: string, mode: number, clock: Clock): HeldLock {
     if (error.code !== 'database-locked') throw error
     throw new StopError(`Another process is exporting to ${path}`, {
       code: 'export-locked',
-      hint: 'Wait for it, or choose another folder.',
+      hint: 'Wait until it ends, or choose another folder.',
       exitStatus: EXIT_STATUS.unfinished,
     })
   }

@@ -22,8 +22,8 @@ export interface OldCopiesDeps {
 }
 
 /**
- * Removes copies of this warehouse that are too old, even when snapshots are off now, and unfinished copies of killed
- * processes. Call it only while this machine's clock is known to be right.
+ * Removes copies of this warehouse that are too old, even when snapshots are off now. Removes unfinished copies that
+ * killed processes left. Call it only while this machine's clock is known to be right.
  * @returns the number of removed files
  */
 export async function removeOldCopies(

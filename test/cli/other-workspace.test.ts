@@ -29,7 +29,9 @@ test.concurrent('the database of another workspace is refused with 78 before any
     expect(stderr).toContain(
       `parley.db holds workspace ${mine.workspaceId}, but the settings name workspace ${OTHER}`,
     )
-    expect(stderr).toContain('hint: Each workspace needs a separate database: set database.path.')
+    expect(stderr).toContain(
+      'hint: Check api.workspace_id, or set database.path to another file: each workspace needs its own.',
+    )
   }
   expect(others.requests.total()).toBe(0)
   expect(readFileSync(place.file).equals(before)).toBe(true)

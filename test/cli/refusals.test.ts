@@ -25,7 +25,7 @@ test.concurrent('a wrong key ends with 77 and says where to look', async context
   )
   expect({ status, stdout }).toEqual({ status: EXIT_STATUS.refused, stdout: '' })
   expect(stderr).toContain(
-    `parley: The API at ${simulator.url} refuses the key from environment PARLEY_API_KEY (workspace ${simulator.workspaceId}): Invalid API key\nhint: Check api.key: `,
+    `parley: The API at ${simulator.url} refuses the key from environment PARLEY_API_KEY (workspace ${simulator.workspaceId}): Invalid API key\nhint: Replace this key: `,
   )
   expect(stderr).not.toContain('wrong-key')
   expect(simulator.requests.count(undefined, 200)).toBe(0)
@@ -181,9 +181,7 @@ test.concurrent('a warehouse that another program has locked ends with 75 and is
       status: EXIT_STATUS.unfinished,
       stdout: '',
     })
-    expect(stderr).toMatch(
-      /The database .*parley\.db is locked by another program\nhint: End the open transaction/,
-    )
+    expect(stderr).toMatch(/The database .*parley\.db is locked by another program\nhint: Close that program/)
   }
   stranger.close()
   expect(await parley(['status'], { cwd })).toMatchObject({ status: 0 })

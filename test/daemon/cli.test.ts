@@ -134,7 +134,7 @@ describe('an API key', () => {
   })
 
   const REFUSED =
-    /The API at \S+ refuses the key from \S+key \(environment PARLEY_API_KEY_FILE\) \(workspace \S+\): .+ Check api\.key: .+/
+    /The API at \S+ refuses the key from \S+key \(environment PARLEY_API_KEY_FILE\) \(workspace \S+\): .+ Replace this key: .+/
 
   test('a revoked key stops every lane, and the new key is read from the file', async context => {
     const simulator = await workspace(context)
@@ -150,7 +150,9 @@ describe('an API key', () => {
     expect(ready.body).toMatch(new RegExp(`^waiting since \\d{4}-\\S+Z: ${REFUSED.source}\n$`))
     expect((await daemon.ask('/livez')).status).toBe(200)
     const status = (await runCommand(place, ['status'])).stdout
-    expect(status).toMatch(/^The API has refused access for .+ \(since \S+\): The API at .+ Check api\.key: /)
+    expect(status).toMatch(
+      /^The API has refused access for .+ \(since \S+\): The API at .+ Replace this key: /,
+    )
     expect(status).toMatch(/\nThe daemon has been waiting for .+\. It resumes in /)
     expect(status.match(new RegExp(REFUSED.source, 'g'))).toHaveLength(1)
     expect(simulator.requests.total()).toBe(asked)

@@ -77,7 +77,7 @@ describe('the recovery from a failed session', () => {
       true,
       true,
       wait(
-        `The API at ${ACCESS.baseUrl} refuses the key from ${ACCESS.keySource} (workspace ${ACCESS.workspaceId}): Invalid API key. Check api.key: it is wrong, expired or revoked, or belongs to another workspace.`,
+        `The API at ${ACCESS.baseUrl} refuses the key from ${ACCESS.keySource} (workspace ${ACCESS.workspaceId}): Invalid API key. Replace this key: it is wrong, expired or revoked, or belongs to another workspace.`,
       ),
     ],
     [

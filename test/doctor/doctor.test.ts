@@ -114,7 +114,7 @@ test('a refused key is reported once, and no further request is sent', async () 
   const { status, stdout } = await doctor(around)
   expect(status).toBe(EXIT_STATUS.refused)
   expect(stdout).toMatch(
-    /\nWRONG {4}key: The API at http\S+ refuses the key from environment PARLEY_API_KEY .+\n {9}→ Check api\.key: /,
+    /\nWRONG {4}key: The API at http\S+ refuses the key from environment PARLEY_API_KEY .+\n {9}→ Replace this key: /,
   )
   expect(simulator.requests.total()).toBe(1)
 })

@@ -12,6 +12,15 @@ export interface RateSearch {
   readonly earlier: readonly (readonly RateAnswer[])[]
   /** The range in which the limit is searched for; undefined before the first refusal. */
   readonly range: RateRange | undefined
+  /** All answers since the search started, forgotten ones included. */
+  readonly totals: SearchTotals
+}
+
+interface SearchTotals {
+  /** When the first and the last were sent. */
+  readonly first: number
+  readonly last: number
+  readonly accepted: number
 }
 
 export interface RateSearchStep {
@@ -21,7 +30,13 @@ export interface RateSearchStep {
   isFound: boolean
 }
 
-export const NEW_SEARCH: RateSearch = { latest: [], earlier: [], range: undefined }
+const NO_ANSWERS: SearchTotals = {
+  first: Number.POSITIVE_INFINITY,
+  last: Number.NEGATIVE_INFINITY,
+  accepted: 0,
+}
+
+export const NEW_SEARCH: RateSearch = { latest: [], earlier: [], range: undefined, totals: NO_ANSWERS }
 
 /** Lower end of the range, as a share of the highest rate that was reached: a burst may be refused far below it. */
 const LOWEST_SHARE = 1 / 30
@@ -39,7 +54,8 @@ const TOGETHER_MS = 10
 /** Window for the peak rate: at most as long as a burst, and long enough for several requests one after the other. */
 const PEAK_MS = 250
 
-export function withAnswer(search: RateSearch, { at, accepted }: Omit<RateAnswer, 'count'>): RateSearch {
+export function withAnswer(before: RateSearch, { at, accepted }: Omit<RateAnswer, 'count'>): RateSearch {
+  const search = { ...before, totals: totalsWith(before.totals, { at, accepted, count: 1 }) }
   const { latest, earlier } = search
   const last = latest.at(-1)
   if (last?.accepted && accepted && Math.abs(at - last.at) < TOGETHER_MS) {
@@ -48,6 +64,14 @@ export function withAnswer(search: RateSearch, { at, accepted }: Omit<RateAnswer
   const answer = { at, accepted, count: 1 }
   if (latest.length < PIECE_ANSWERS) return { ...search, latest: [...latest, answer] }
   return { ...search, latest: [answer], earlier: [...earlier.slice(1 - MAX_PIECES), latest] }
+}
+
+function totalsWith(totals: SearchTotals, { at, accepted, count }: RateAnswer): SearchTotals {
+  return {
+    first: Math.min(totals.first, at),
+    last: Math.max(totals.last, at),
+    accepted: totals.accepted + (accepted ? count : 0),
+  }
 }
 
 /** A request was refused at this rate, in requests per second. The first refusal sets the range to search. */
@@ -78,19 +102,27 @@ function peakRate(answers: readonly RateAnswer[]): number {
 export function nextStep(search: RateSearch): RateSearchStep | undefined {
   const { range } = search
   if (range === undefined) return undefined
-  let known = inOrder(search)
+  let known = newest(search)
+  let { totals } = search
   let rates: RateRange | undefined
   while (rates === undefined) {
     if (!known.some(isRefused)) return undefined
     rates = explainingRates(known, range)
-    if (rates === undefined) known = sinceFirstRefusal(known)
+    if (rates !== undefined) break
+    known = sinceFirstRefusal(known)
+    totals = known.reduce(totalsWith, NO_ANSWERS)
   }
   const { least, most } = rates
   const isClose = most / least <= FOUND_RATIO
   const isAtTop = most * FOUND_RATIO > range.most
   return {
     // When only rates at the top of the range are left, the range was too low.
-    search: { latest: [], earlier: [known], range: isClose && isAtTop ? { least, most: 2 * most } : range },
+    search: {
+      latest: [],
+      earlier: [known],
+      range: isClose && isAtTop ? { least, most: 2 * most } : range,
+      totals,
+    },
     rate: Math.max(least, most * LIKELY_SHARE) ** (1 - BOLDNESS) * most ** BOLDNESS,
     isFound: isClose && !isAtTop,
   }
@@ -98,11 +130,19 @@ export function nextStep(search: RateSearch): RateSearchStep | undefined {
 
 /** Whether the search still remembers a refusal. */
 export function hasRefusal(search: RateSearch): boolean {
-  return inOrder(search).some(isRefused)
+  return newest(search).some(isRefused)
 }
 
 function inOrder({ latest, earlier }: RateSearch): RateAnswer[] {
-  return [...earlier.flat(), ...latest].sort((one, other) => one.at - other.at).slice(-MAX_ANSWERS)
+  return [...earlier.flat(), ...latest].sort((one, other) => one.at - other.at)
+}
+
+/** The newest answers. A refusal is forgotten with the answers before it, which are what explains it. */
+function newest(search: RateSearch): RateAnswer[] {
+  const answers = inOrder(search)
+  if (answers.length <= MAX_ANSWERS) return answers
+  const kept = answers.slice(-MAX_ANSWERS)
+  return kept.slice(kept.findIndex(({ accepted }) => accepted))
 }
 
 const isRefused = ({ accepted }: RateAnswer): boolean => !accepted
@@ -114,9 +154,6 @@ function sinceFirstRefusal(answers: readonly RateAnswer[]): RateAnswer[] {
 }
 
 /** Accepted requests per second since the search started, without the last one, which started another window. */
-export function meanRate(search: RateSearch, lateMs: number): number {
-  const answers = inOrder(search)
-  const [first, last] = [answers[0]?.at ?? 0, answers.at(-1)?.at ?? 0]
-  const accepted = answers.reduce((sum, answer) => sum + (answer.accepted ? answer.count : 0), -1)
-  return (1000 * accepted) / (last - first - lateMs)
+export function meanRate({ totals: { first, last, accepted } }: RateSearch, lateMs: number): number {
+  return (1000 * (accepted - 1)) / (last - first - lateMs)
 }

@@ -111,7 +111,7 @@ const LOWEST_RATE = 1 / 30
 const UNPACED_RATE = 1000
 /** The wait that the API asks for may be a mistake, such as an instant in place of seconds. One request tries sooner. */
 const TRIAL_EVERY_MS = 15 * 60_000
-/** After this number of accepted answers at a lower in-flight limit, that was the reason of the refusal. */
+/** After this number of accepted answers at a lower in-flight limit, that was the reason for the refusal. */
 const DOUBT_ENDS_AFTER = 50
 /** With a longer requested wait, the in-flight limit cannot be the reason. */
 const MAX_CONCURRENCY_WAIT_MS = 2000
@@ -121,7 +121,7 @@ const MAX_DOUBTS = 4
 const FAR_FEWER = 0.6
 const EARLY_PAUSE = { firstMs: 1000, mostMs: 4000 }
 const MAX_OWN_PAUSE_MS = 60_000
-/** Pauses are at least this share of the time since the first refusal, which misses the end of a window by little. */
+/** Pauses last at least this share of the time since the first refusal, so a long window costs only a few refusals. */
 const PAUSE_SHARE = 1 / 8
 /** Shorter intervals than this would depend on the accuracy of timers. */
 const SLOT_MS = 10
@@ -215,7 +215,7 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
     refusals: 0,
     ...(state.askedUntil > at && { askedUntil: at, pausedUntil: at }),
     doubt: state.doubt && state.accepted - state.doubt.accepted < DOUBT_ENDS_AFTER ? state.doubt : undefined,
-    // While the reason of a refusal is in doubt, a growing rate would cause refusals for both reasons.
+    // While the reason for a refusal is in doubt, a growing rate would cause refusals for both reasons.
     rate: afterAcceptance(rate, {
       at,
       paced: waitedFor === 'pace',

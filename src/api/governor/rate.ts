@@ -91,7 +91,7 @@ const MAX_SHORT_SPANS = 2
 /** Fewer accepted answers do not measure a rate. The rate then drops by `CAUTION`. */
 const MIN_ANSWERS = 8
 const CAUTION = 0.1
-/** In a shorter span, the rate counts as the reason of the refusal. */
+/** In a shorter span, the rate counts as the reason for the refusal. */
 const MIN_SPAN_MS = 2000
 /** How late turns may be on a busy machine. */
 const MAX_LATE_MS = 50

@@ -233,7 +233,7 @@ function readAgainAfter(context: EngineContext, { resource }: FeedName, task: Ta
   context.store.tasks.done(task, { round: context.round(resource), dueAt: context.after(ms) })
 }
 
-/** The keys of one request, or of several when its answer comes in pages. */
+/** The keys of one request; of one request for each page when the answer has several. */
 interface KeyQuestion {
   tasks: readonly Task[]
   first: Task

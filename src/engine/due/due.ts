@@ -2,6 +2,7 @@ import type { Feed, ItemFeed, Resource } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
+import { confirmingReadMs } from '../deletions/recheck.ts'
 import type { Source } from '../scheduler/job.ts'
 import { byTime } from './by-time.ts'
 import { DAY, scaled } from './intervals.ts'
@@ -28,9 +29,14 @@ export function listsOf({ name, feeds }: Resource): ListOf[] {
   )
 }
 
-export function partsOf({ store, schedule, backoffs }: EngineContext, list: ListOf): ListPart[] {
+export function partsOf(context: EngineContext, list: ListOf): ListPart[] {
+  const { store, schedule, backoffs } = context
   const segments = store.segments.of(list.id)
-  if (isNeverRead(list.feed, segments)) return [{ segment: undefined, waitMs: backoffs.waitMs(list.id) }]
+  if (isNeverRead(list.feed, segments)) {
+    // A document may be suspected although a resync has removed its segment.
+    const waitMs = Math.max(backoffs.waitMs(list.id), confirmingReadMs(context, list) ?? 0)
+    return [{ segment: undefined, waitMs }]
+  }
   return segments.map(segment => ({ segment, waitMs: schedule.waitMs(list, segment) }))
 }
 

@@ -119,13 +119,13 @@ export function cutOff(segments: Segments, segment: Segment, at: string): Segmen
 }
 
 /**
- * Gives the part of a pass that is older than an instant to a separate pass. The pass itself keeps its query and
- * cursor, even while a request for its next page is in flight, and ends when it passes that instant.
+ * Moves the part of a pass before an instant to a separate pass. The original keeps its query and cursor, even while a
+ * request for its next page is in flight, and ends when it reaches that instant.
  */
 export function splitPass(segments: Segments, segment: Segment, at: string): void {
   const { listedAt, listedRound, passStartedAt, passRound } = segment
   const rest = segments.cut(segment, at)
-  // A part that was listed before is due at once only while it belongs to the current pass.
+  // If the part was listed before, it is only due at once when it continues the current pass.
   segments.save({ ...rest, listedAt, listedRound, ...(listedAt !== null && { passStartedAt, passRound }) })
 }
 

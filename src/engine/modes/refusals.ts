@@ -17,9 +17,9 @@ const REFUSAL_HINTS: Readonly<Record<number, string>> = {
   404: 'Check api.base_url and api.workspace_id; the API may not offer this here.',
 }
 
-/** An answer with another record than the one requested. It is tried again. */
+/** An answer with a record other than the one requested. It is tried again. */
 export function wrongIdentityError(): RetryError {
-  return new RetryError('The API returned another record than the one requested', {
+  return new RetryError('The API returned a record other than the one requested', {
     code: 'wrong-identity',
     hint: 'Check whether a proxy or cache between parley and the API mixes up answers.',
   })

@@ -29,7 +29,7 @@ export interface Job {
   failed(error: ParleyError): void
   /** Further work once the answer is stored, each batch in its own transaction. */
   afterwards?(): Batches | undefined
-  /** Called last, with any outcome. */
+  /** Called last, whatever the outcome. */
   over(): void
 }
 

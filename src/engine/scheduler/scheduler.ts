@@ -41,6 +41,9 @@ export interface SchedulerDeps
   endless?: EndlessWork
 }
 
+/** The longest wait with a permit that no job could use. */
+const KEPT_MS = 1000
+
 /** Shared, since an abort without a reason creates a new exception each time. */
 const WOKEN = new Error('The wait is over')
 
@@ -101,24 +104,30 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     isParked: attempts.isParked,
   })
 
-  /** Resolves when a job is over, a retry falls due, or `mostMs` have passed. */
-  const waitForChange = async (mostMs = Number.POSITIVE_INFINITY) => {
+  /** Resolves when a job is over, a retry falls due, or `mostMs` have passed. In the last case it returns true. */
+  const waitForChange = async (mostMs = Number.POSITIVE_INFINITY): Promise<boolean> => {
     const nearest = Math.min(attempts.waitMs(), reachability.patienceLeftMs(), mostMs, lanes.waitMs())
     const timer = new AbortController()
+    let isWoken = false
     await new Promise<void>(resolve => {
-      wake = resolve
-      if (noMore.aborted) resolve()
+      wake = () => {
+        isWoken = true
+        resolve()
+      }
+      if (noMore.aborted) wake()
       void clock.sleep(Math.max(nearest, 1), timer.signal).then(resolve)
     })
     timer.abort(WOKEN)
+    return !isWoken && nearest === mostMs
   }
 
   /** Waits while no source has a job. A commit may give one to any of them. */
   const waitForWork = async () => {
     const endListening = store.transaction.onCommit(() => wake())
-    await waitForChange(endless?.idleMs())
+    const isDue = await waitForChange(endless?.idleMs())
     endListening()
-    if (endless) lanes.askAll()
+    // After a commit, the lanes ask the sources again by themselves.
+    if (isDue) lanes.askAll()
   }
 
   const dropKept = () => {
@@ -218,7 +227,8 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     })
     if (next === 'keep') {
       kept = permit
-      await waitForChange()
+      // The end of a long pass commits for seconds. Meanwhile other sources get work.
+      await waitForChange(endless && KEPT_MS)
       return true
     }
     permit.cancel()

@@ -121,7 +121,7 @@ export function isBusy(error: unknown): boolean {
 export function databaseBusy(file: string, cause?: Error): StopError {
   return new StopError(`The database ${file} is locked by another program`, {
     code: 'database-busy',
-    hint: 'End the open transaction of that program, for example in an sqlite3 shell; then run the command again.',
+    hint: 'Close that program (often an sqlite3 shell with an open transaction), then run the command again.',
     cause,
     exitStatus: EXIT_STATUS.unfinished,
   })

@@ -6,13 +6,13 @@ import { quote } from '../database/sql.ts'
 import { META } from '../sync/meta.ts'
 
 /**
- * The deleted and withheld rows that are not purged yet. Call it in the transaction that deletes, withholds or revives
- * them.
+ * The deleted and withheld rows that are not purged yet. The transaction that deletes, withholds or revives a row
+ * updates the queue.
  */
 export interface PurgeQueue {
   /** Queues a row that was deleted or withheld. A row that is already in the queue keeps its time. */
   note(table: string, key: readonly string[], now: string): void
-  /** Removes a row that is live, or open, again. */
+  /** Removes a row that is live again, or no longer withheld. */
   forget(table: string, key: readonly string[]): void
   /** Queues the merged rows of a derivation that are deleted, and removes those that are live. */
   updateMerged(derivation: Pick<Derivation, 'into'>, keys: Iterable<string>): void

@@ -159,7 +159,7 @@ const HINTS: Readonly<Record<string, string>> = {
   'database-foreign': 'Use a snapshot or another copy of a warehouse. Nothing was changed.',
   'database-newer': 'Install the newer version again, or use an older copy. Nothing was changed.',
   'database-unavailable': 'Use an undamaged snapshot that this user may read. Nothing was changed.',
-  'other-workspace': 'Use a copy of this workspace, or check api.workspace_id. Nothing was changed.',
+  'other-workspace': 'Check api.workspace_id, or use a copy with that workspace. Nothing was changed.',
 }
 
 function sourceError(error: unknown, file: string): unknown {
@@ -190,8 +190,8 @@ const emptyError = (file: string) =>
   })
 
 const verificationError = (file: string) =>
-  new StopError(`${file} was not restored: the written copy failed verification`, {
+  new StopError(`${file} was not restored: the written file failed verification`, {
     code: 'restore-unsound',
-    hint: `Check the disk, and use another copy. The database is unchanged.`,
+    hint: 'Check the disk, or try another snapshot. The database is unchanged.',
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })

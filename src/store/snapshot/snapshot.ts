@@ -175,6 +175,6 @@ const verificationError = (file: string) =>
 const sharedFolderError = (file: string) =>
   new StopError(`${dirname(file)} contains snapshots of another database with the same file name`, {
     code: 'snapshot-folder-shared',
-    hint: 'Set snapshot.folder to a separate folder for each database. If this one replaces the other, move the snapshots of the other one elsewhere.',
+    hint: 'Set snapshot.folder to a separate folder for each database. If this database replaces the other, move the old snapshots elsewhere.',
     exitStatus: EXIT_STATUS.settings,
   })

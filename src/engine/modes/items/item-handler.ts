@@ -49,7 +49,7 @@ export function rejectScope({ scope, key }: Pick<Task, 'scope' | 'key'>): string
   return scope === '' ? key : `${scope} ${key}`
 }
 
-/** The record of a single read. @throws RetryError when it is another record than the one requested */
+/** The record of a single read. @throws RetryError when it is not the one requested */
 export function recordOf({ feed, task }: ItemWork, value: unknown): Record<string, unknown> {
   const read = feed.read as ReadRequest
   const record = readSingle(value, read.placement, read.identity)

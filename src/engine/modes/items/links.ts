@@ -53,13 +53,13 @@ interface Plan {
 
 const UNPLANNED: Plan = { upTo: 0, at: '', sizes: {}, scopes: [] }
 
-/** The direction changes only when it has this many times the records of the other, since a change reads all again. */
+/** The side changes only when it has this many times the records of the other, since a change reads all again. */
 const MUCH_LARGER = 2
 
 /**
- * Plans each kind of association in the direction with fewer records. The cost depends only on the records that came
- * or went since the last plan, which is kept in the database. The last statement stores the plan, so an interrupted one
- * is made again; records that come or go meanwhile are for the next one.
+ * Plans each kind of association from the side with fewer records. The cost depends only on records that were added or
+ * removed since the plan in the database. The new plan is stored last, so an interrupted run plans again. Records that
+ * are added or removed meanwhile wait for the next plan.
  */
 function* planLinks(context: EngineContext, id: string): Batches {
   const { store, now, schedule } = context

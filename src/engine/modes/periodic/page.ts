@@ -42,8 +42,9 @@ export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps
       const inside = listed.filter(entry => isInside(timeOf(entry), segment))
       return { listed, inside, numbered: identify(inside, timeOf, segment) }
     },
-    storeRows({ parsed: { numbered }, reply }) {
-      completeUndated(context, feed, numbered.items)
+    storeRows({ parsed: { numbered }, segment, reply }) {
+      // A period that was never listed cannot have left an entry without its time.
+      if (segment.listedAt !== null) completeUndated(context, feed, numbered.items)
       const options = { ticket: reply.ticket, now: context.now(), filled: ['id'] }
       return storeRows(context, where, feed.table, numbered.items, options)
     },
@@ -60,9 +61,10 @@ export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps
 function completeUndated({ store }: EngineContext, feed: PeriodicFeed, entries: readonly ParsedItem[]): void {
   if (!store.rowTimes.hasUndated(feed)) return
   const timeOf = timeColumn(feed)
+  // Where the API still lists entries without a time, these are entries of their own.
+  if (entries.some(entry => timeOf(entry) === null)) return
   for (const entry of entries) {
-    const isStored = store.stored.has(feed.table, [String(entry.cells[0])])
-    if (timeOf(entry) !== null && !isStored) store.rowTimes.adoptUndated(feed, entry)
+    if (!store.stored.has(feed.table, [String(entry.cells[0])])) store.rowTimes.adoptUndated(feed, entry)
   }
 }
 
