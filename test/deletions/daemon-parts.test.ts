@@ -52,7 +52,7 @@ async function startParts() {
       for (const resource of RESOURCES) await timed.settle(resource)
     }
   }
-  return { ...trial, answers, goOn }
+  return { ...trial, api, answers, goOn }
 }
 
 const WORDS = 'SELECT text FROM live_transcript_entries'
@@ -94,6 +94,15 @@ test('an execution setting and a bot definition are deleted after two 404s, and 
   Object.assign(answers, before)
   await goOn(2 * DAY, 8 * DAY)
   expect([column(setting), column(bot)]).toEqual([['{"mode":"AUTO"}'], [2]])
+})
+
+test('a document that is suspected right after a resync is not requested again until it can be confirmed', async () => {
+  const { api, answers, goOn, store } = await startParts()
+  await store.transaction(() => store.resync(['bot_definition'], new Date().toISOString()))
+  answers.bot = refused(404)
+  const before = api.asked(ROUTES.bot).length
+  await goOn(1000, 1000, 1000)
+  expect(api.asked(ROUTES.bot).length - before).toBe(1)
 })
 
 test('a meeting that its list shows stays after 404s, and is read again within the hour', async () => {

@@ -83,10 +83,17 @@ function withExtra(item: ParsedItem, field: string, value: unknown): ParsedItem 
 /** A text is a part of its message and has separate suspicions. */
 const textOf = ({ feed, task }: ItemWork): RowKey => ({ table: tableOfPart(feed), scope: '', key: task.key })
 
-/** Denies a stored text. Returns true when it was the first denial: the text stays, and is asked for an hour later. */
+/**
+ * Denies a stored text, or that a message has none. Returns true when it was the first denial: the state stays, and is
+ * asked for an hour later.
+ */
 function denyText(context: EngineContext, work: ItemWork, means: Denial): boolean {
   const { store } = context
-  if (store.merge.textState(work.task.key) !== 'present') return false
+  const state = store.merge.textState(work.task.key)
+  if (state !== 'present' && !(state === 'empty' && means === 'absent')) {
+    store.suspicions.end(textOf(work))
+    return false
+  }
   const verdict = noteDenial(context, textOf(work), { means, afterMs: HOUR })
   if (verdict.state === 'suspected') scheduleRead(context, work, { afterMs: HOUR, waiting: true })
   else store.suspicions.end(textOf(work))
