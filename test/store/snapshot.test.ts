@@ -225,7 +225,7 @@ test.each(Object.entries(IN_THE_WAY))('%s is refused and not changed', async (_,
   const before = contents(place)
   const error = await refusalOf(snapshotOf(path, file))
   expect([error.code, error.exitStatus]).toEqual(['snapshot-refused', EXIT_STATUS.usage])
-  expect(error.hint).toMatch(/^(Choose another path|Use a path such as|Check that its disk)/)
+  expect(error.hint).toMatch(/^(Choose another path|Use a path such as|Check that the disk)/)
   expect(contents(place)).toEqual(before)
 })
 
