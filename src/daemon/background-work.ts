@@ -9,12 +9,12 @@ import { maintainSearch, type SearchDeps } from './search-maintenance.ts'
 import { makeSnapshots } from './snapshots.ts'
 
 /** The background work of a session: maintenance, snapshots, search indices, other processes' requests. */
-export interface Duties {
+export interface BackgroundWork {
   /** Resolves when all of it has ended, after the signal. */
   ended: Promise<void>
 }
 
-export interface DutiesDeps {
+export interface BackgroundWorkDeps {
   app: Pick<App, 'clock' | 'store' | 'saveLearned'>
   settings: Pick<ApiSettings, 'database' | 'retention' | 'search' | 'snapshot'> & SearchDeps['settings']
   log: Log
@@ -28,7 +28,14 @@ export interface DutiesDeps {
 const KEEP_LEARNED_MS = MINUTE_MS
 const LISTEN_MS = 1000
 
-export function startDuties({ app, settings, signal, log, serverTime, endSession }: DutiesDeps): Duties {
+export function startBackgroundWork({
+  app,
+  settings,
+  signal,
+  log,
+  serverTime,
+  endSession,
+}: BackgroundWorkDeps): BackgroundWork {
   const { clock, store } = app
   /** Requests of other processes are handled between two sessions, when nothing is in progress. */
   const listen = async () => {

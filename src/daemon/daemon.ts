@@ -19,7 +19,7 @@ import { resolvedPath } from '../store/file/names.ts'
 import type { DaemonState } from '../store/status/report.ts'
 import { META } from '../store/sync/meta.ts'
 import type { UnreachableNote } from '../store/sync/resource-state.ts'
-import { type Duties, startDuties } from './background-work.ts'
+import { type BackgroundWork, startBackgroundWork } from './background-work.ts'
 import { livenessAfter } from './liveness.ts'
 import { isAccessLost, recoveryFrom, type SessionEnd } from './recovery.ts'
 import { type CurrentState, createReportSources } from './report-sources.ts'
@@ -180,7 +180,7 @@ async function runShift({
   if (current.state.state !== 'running') current.state = runningState(clock)
   const note = (state: DaemonState) =>
     app.store.transaction(() => app.store.state.setMeta(META.daemonState, JSON.stringify(state)))
-  let duties: Duties | undefined
+  let duties: BackgroundWork | undefined
   let error: unknown
   try {
     await note(current.state)
@@ -188,7 +188,14 @@ async function runShift({
     // Before the session starts, since a rebuild blocks all writes.
     await rebuildLarge({ store: app.store, clock, log, settings, signal: stopNew })
     const { serverTime } = session
-    duties = startDuties({ app, settings, log, signal: stopNew, serverTime, endSession: () => asked.abort() })
+    duties = startBackgroundWork({
+      app,
+      settings,
+      log,
+      signal: stopNew,
+      serverTime,
+      endSession: () => asked.abort(),
+    })
     await session.run()
   } catch (thrown) {
     error = thrown

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type DutiesDeps, startDuties } from '../../src/daemon/background-work.ts'
+import { type BackgroundWorkDeps, startBackgroundWork } from '../../src/daemon/background-work.ts'
 import { createLog } from '../../src/log.ts'
 import { CALENDAR, nextOccurrence } from '../../src/retention/calendar.ts'
 import { META } from '../../src/store/sync/meta.ts'
@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 
 const NIGHT = nextOccurrence(CALENDAR.maintenance, Date.parse('2026-03-04T00:00:00.000Z'))
 
-const settingsFor = (path: string): DutiesDeps['settings'] => ({
+const settingsFor = (path: string): BackgroundWorkDeps['settings'] => ({
   database: { path, mode: 0o600 },
   retention: { withdrawnDays: 30, runsDays: 90 },
   search: { enabled: false },
@@ -25,7 +25,7 @@ test('a failed maintenance stops nothing, and the work of each minute is retried
   const ending = new AbortController()
   const saveLearned = () => store.transaction(() => store.state.setMeta(META.learnedRate, '{}'))
   store.db.pragma('query_only = ON')
-  const { ended } = startDuties({
+  const { ended } = startBackgroundWork({
     app: { clock, store, saveLearned },
     settings: settingsFor(store.path),
     log,
@@ -52,7 +52,7 @@ test('due times that were noted under a clock ahead move back with it, even when
   const live = async (now: number, during: () => Promise<void>) => {
     const clock = virtualClock(now)
     const ending = new AbortController()
-    const { ended } = startDuties({
+    const { ended } = startBackgroundWork({
       app: { clock, store, saveLearned: async () => undefined },
       settings: settingsFor(store.path),
       log,

@@ -99,10 +99,14 @@ test('an execution setting and a bot definition are deleted after two 404s, and 
 test('a document that is suspected right after a resync is not requested again until it can be confirmed', async () => {
   const { api, answers, goOn, store } = await startParts()
   await store.transaction(() => store.resync(['bot_definition'], new Date().toISOString()))
-  answers.bot = refused(404)
-  const before = api.asked(ROUTES.bot).length
+  let denials = 0
+  api.on(ROUTES.bot, () => {
+    denials += 1
+    // Otherwise a daemon that asks again at once would never end.
+    return denials < 20 ? refused(404) : answers.bot
+  })
   await goOn(1000, 1000, 1000)
-  expect(api.asked(ROUTES.bot).length - before).toBe(1)
+  expect(denials).toBe(1)
 })
 
 test('a meeting that its list shows stays after 404s, and is read again within the hour', async () => {

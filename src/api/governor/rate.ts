@@ -193,13 +193,13 @@ function afterSearchRefusal(state: RateState, before: RateSearch, at: number): R
 
 function afterSearchStep(state: RateState, at: number): RateState {
   const step = state.search && nextStep(state.search)
-  if (!step) return afterSearch(state, { at, plateau: rateInVain(state), sure: false })
+  if (!step) return afterSearch(state, { at, plateau: rateWithoutResult(state), sure: false })
   if (step.isFound) return afterSearch(state, { at, plateau: step.rate, sure: true })
   return { ...state, rate: inBounds(state.bounds, step.rate), search: step.search, soughtAt: at }
 }
 
 /** The rate when the search ends without a result. A rate that many answers in a row have proved is kept. */
-function rateInVain({ search, rate, plateau }: RateState): number {
+function rateWithoutResult({ search, rate, plateau }: RateState): number {
   return search && !hasRefusal(search) ? rate : plateau
 }
 

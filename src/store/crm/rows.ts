@@ -11,7 +11,7 @@ import {
 } from './columns.ts'
 import { lastId } from './sql.ts'
 import type { CrmTableStates, TypedTable } from './state.ts'
-import type { CrmNotes, NotedRecord } from './written-records.ts'
+import type { NotedRecord, WrittenRecords } from './written-records.ts'
 
 /** Writes records to typed tables. */
 export interface CrmTableRows {
@@ -33,7 +33,7 @@ export interface CrmRow {
 export interface CrmTableRowsDeps {
   db: Sqlite
   states: Pick<CrmTableStates, 'all'>
-  notes: Pick<CrmNotes, 'records'>
+  notes: Pick<WrittenRecords, 'records'>
 }
 
 export function createCrmTableRows({ db, states, notes }: CrmTableRowsDeps): CrmTableRows {

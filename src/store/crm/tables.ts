@@ -7,7 +7,7 @@ import { createCrmTableMetadata } from './metadata.ts'
 import { createCrmTableRows } from './rows.ts'
 import { isTableError } from './sql.ts'
 import { createCrmTableStates } from './state.ts'
-import { createCrmNotes } from './written-records.ts'
+import { createWrittenRecords } from './written-records.ts'
 
 /**
  * Typed tables: one per CRM object, with a column for each field, consistent with `crm_records` at every commit.
@@ -75,7 +75,7 @@ export function createCrmTables({ transaction, ...deps }: CrmTablesDeps): CrmTab
 
 /** The steps inside a transaction. Each has a savepoint, so a table that fails is dropped without other effects. */
 function createSteps({ db, prepare, clock }: Omit<CrmTablesDeps, 'transaction'>) {
-  const notes = createCrmNotes(db, prepare)
+  const notes = createWrittenRecords(db, prepare)
   const states = createCrmTableStates(prepare)
   const rows = createCrmTableRows({ db, states, notes })
   const metadata = createCrmTableMetadata({ db, prepare, states })

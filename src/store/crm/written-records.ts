@@ -4,7 +4,7 @@ import type { Prepare, Sqlite } from '../database/connection.ts'
  * Records which CRM records and objects a transaction writes. Temporary triggers of this connection write to temporary
  * tables, so a rollback removes the notes too, and other connections have no triggers.
  */
-export interface CrmNotes {
+export interface WrittenRecords {
   hasAny(): boolean
   /** Objects whose metadata was written. */
   objects(): string[]
@@ -67,7 +67,7 @@ const SCHEMA = [
   ),
 ].join('\n')
 
-export function createCrmNotes(db: Sqlite, prepare: Prepare): CrmNotes {
+export function createWrittenRecords(db: Sqlite, prepare: Prepare): WrittenRecords {
   db.exec(SCHEMA)
   const any = prepare(
     'SELECT EXISTS (SELECT 1 FROM noted_crm_records) OR EXISTS (SELECT 1 FROM noted_crm_objects)',
