@@ -7,6 +7,7 @@ import { safeText } from '../safe-text.ts'
 import type { Store } from '../store/store.ts'
 import { META } from '../store/sync/meta.ts'
 import type { RunCounts } from '../store/sync/runs.ts'
+import type { Task } from '../store/sync/tasks.ts'
 import { createMissedRows, type MissedRows } from './deletions/missed-rows.ts'
 import type { EngineOptions } from './dependencies.ts'
 import type { FeedBackoffs } from './due/feed-backoff.ts'
@@ -48,8 +49,8 @@ export interface EngineContext {
   report(feed: FeedName, scope: string): ParseReport
   /** Reports that a part of the feed could not be read. `sync_status` shows the first reason of a run. */
   fail(feed: FeedName, error: ParleyError, options?: FailOptions): void
-  /** Reports that the feed, or one scope of it, failed, and makes it wait. */
-  backOff(feed: FeedName, error: ParleyError, scope?: string): void
+  /** Reports that the feed, or a part of it, failed, and makes it wait. */
+  backOff(feed: FeedName, error: ParleyError, part?: FailedPart): void
   /** The first failure of the resource's run that is still unread. */
   failure(resource: ResourceName): ParleyError | undefined
   /** True when the resource's run had failures and has since read everything that failed. */
@@ -84,6 +85,12 @@ export interface FailOptions {
   isUnread?: () => boolean
 }
 
+export interface FailedPart {
+  scope: string
+  /** The tasks of the failed request. Something else may finish them first, such as a list that shows their rows. */
+  tasks?: readonly Task[] | undefined
+}
+
 export interface ContextDeps {
   store: Store
   clock: Clock
@@ -93,6 +100,9 @@ export interface ContextDeps {
   schedule(context: EngineContext): Schedule
   isFinished(resource: ResourceName): boolean
 }
+
+/** After every instant. */
+const NEVER = '~'
 
 /** The counts and failures of a resource's run so far. */
 interface RunRecord {
@@ -185,11 +195,13 @@ export function createContext(deps: ContextDeps): EngineContext {
     get schedule() {
       return schedule
     },
-    backOff(feed, error, scope = '') {
+    backOff(feed, error, { scope, tasks } = { scope: '' }) {
       backoffs.failed(feed.feed, scope)
       // Due as soon as the backoff ends, since the resource stays failing until this feed is read.
       if (scope === '') base.demandedLists.add(feed.feed)
-      context.fail(feed, error, { isUnread: () => backoffs.hasFailed(feed.feed, scope) })
+      const isDue = (task: Task) => (store.tasks.find(task)?.dueAt ?? NEVER) <= now()
+      const isUnread = () => backoffs.hasFailed(feed.feed, scope) && (tasks?.some(isDue) ?? true)
+      context.fail(feed, error, { isUnread })
     },
   }
   const schedule = deps.schedule(context)

@@ -114,6 +114,26 @@ describe('a single 404 for an object that has records', () => {
     expect(stateOf(watched.trial, 'crm_records')).toBe('failing')
   })
 
+  test('a 404 for a missing record no longer counts once a list shows the record', async () => {
+    const { world, watched, refuse } = await startChanging()
+    const { context, drain, moveClock } = watched.timed
+    const readLists = async () => {
+      world.publish()
+      context.beginRound('crm_records', 'timed', { confirming: true })
+      await drain()
+    }
+    const found = world.records['deal'] ?? {}
+    world.records['deal'] = { 2: record() }
+    await readLists()
+    refuse('deal', 'ids', 1)
+    moveClock(10 * MINUTE)
+    await drain()
+    expect(context.failure('crm_records')?.code).toBe('lost-404')
+    world.records['deal'] = found
+    await readLists()
+    expect(context.failure('crm_records')).toBeUndefined()
+  })
+
   test('a 404 fails a backfill, and the next one completes', async () => {
     const { watched, refuse, change } = await startChanging()
     const { trial } = watched
@@ -139,6 +159,22 @@ describe('an object without records', () => {
     timed.moveClock(MINUTE)
     await run()
     expect(trial.column("SELECT count(*) FROM crm_records WHERE object = 'company'")).toEqual([1])
+  })
+
+  test('an object that is not offered keeps no failure from an earlier request', async () => {
+    const world = await startCrm({ deal: { 1: record() } })
+    const { trial, timed, run } = await watch(world)
+    world.instead['company'] = () => refused(403)
+    world.records['company'] = {}
+    world.publish()
+    timed.moveClock(25 * HOUR)
+    await run()
+    expect(stateOf(trial, 'crm_records')).toBe('failing')
+    world.instead['company'] = () => refused(404)
+    timed.moveClock(HOUR)
+    await run()
+    await run()
+    expect(stateOf(trial, 'crm_records')).toBe('ok')
   })
 
   test('an object that is always refused is requested more and more rarely', async () => {

@@ -311,7 +311,7 @@ function createKeySource(
     const handleUnavailable = (status: number, message: string) => {
       const list = { list: purpose.list, feed, scope }
       if (context.store.segments.of(purpose.list, scope).length > 0)
-        refuseTasks(context, { where, scope, status, message }, list)
+        refuseTasks(context, { where, scope, tasks, status, message }, list)
       // Its object is not read here. If that changes, its list will show every record.
       else for (const task of tasks) context.store.tasks.remove(task)
     }

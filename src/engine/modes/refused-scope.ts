@@ -1,6 +1,7 @@
 import { TABLES } from '../../catalog/catalog.ts'
 import type { Feed } from '../../catalog/resource.ts'
 import type { RowKey } from '../../store/deletions/suspicions.ts'
+import type { Task } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
 import { DAY } from '../due/intervals.ts'
 import type { FeedName } from '../feeds.ts'
@@ -48,6 +49,8 @@ interface ScopeRefusal {
   where: FeedName
   /** The scope of the feed's tasks. */
   scope: string
+  /** The tasks of the refused request; none for a list. */
+  tasks?: readonly Task[]
   status: number
   message: string
 }
@@ -67,14 +70,14 @@ export function refuseTasks(context: EngineContext, refusal: ScopeRefusal, of: S
 /** Backs off a refused scope that has rows. Its parent row may be about to go; otherwise the key lost a permission. */
 export function failScope(
   context: EngineContext,
-  { where, scope, status, message }: ScopeRefusal,
+  { where, scope, tasks, status, message }: ScopeRefusal,
   of: ScopeList,
 ): void {
   const parent = parentOf(of)
   if (parent && context.store.suspicions.find(parent)) context.backoffs.failed(where.feed, scope)
   else {
     if (parent) readAgainAtOnce(context, parent)
-    context.backOff(where, accessLostError(status, message, of.scope), scope)
+    context.backOff(where, accessLostError(status, message, of.scope), { scope, tasks })
   }
 }
 

@@ -85,7 +85,7 @@ export function createItems(
         if (meaning === 'unavailable') {
           const list = handler.list?.(work)
           if (!list) throw refusalError(status, message)
-          refuseTasks(context, { where, scope: task.scope, status, message }, list)
+          refuseTasks(context, { where, scope: task.scope, tasks: [task], status, message }, list)
         } else handler.absent(context, work, meaning)
         queue.succeeded()
       },

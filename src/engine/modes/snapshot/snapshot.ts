@@ -12,7 +12,7 @@ import { createBatchPlan } from '../../scheduler/batches.ts'
 import type { Job, Source } from '../../scheduler/job.ts'
 import { applyPage } from '../apply-page.ts'
 import { nextForPass } from '../narrowing.ts'
-import { createLoopGuards, deadCursorError, type Query, segmentToRestart } from '../pass.ts'
+import { createLoopGuards, deadCursorError, NOT_FAILED, type Query, segmentToRestart } from '../pass.ts'
 import { handleRefusal } from '../refusals.ts'
 import { failScope, markScopeUnavailable, scopeHistory } from '../refused-scope.ts'
 import { type SnapshotWork, snapshotSteps } from './page.ts'
@@ -191,7 +191,7 @@ function handleUnavailable(
     return
   }
   const unavailableSince = pass.unavailableSince ?? context.now()
-  context.store.segments.save({ ...pass, ...NO_PASS, listedRound: 0, unavailableSince })
+  context.store.segments.save({ ...pass, ...NO_PASS, ...NOT_FAILED, listedRound: 0, unavailableSince })
   markScopeUnavailable(context, refusal, history)
 }
 
