@@ -87,7 +87,10 @@ export interface FailOptions {
 
 export interface FailedPart {
   scope: string
-  /** The tasks of the failed request. Something else may finish them first, such as a list that shows their rows. */
+  /**
+   * The tasks of the failed request; none for a list. Something else may finish them first, such as a list that shows
+   * their rows, just as a list may lose its scope.
+   */
   tasks?: readonly Task[] | undefined
 }
 
@@ -200,8 +203,8 @@ export function createContext(deps: ContextDeps): EngineContext {
       // Due as soon as the backoff ends, since the resource stays failing until this feed is read.
       if (scope === '') base.demandedLists.add(feed.feed)
       const isDue = (task: Task) => (store.tasks.find(task)?.dueAt ?? NEVER) <= now()
-      const isUnread = () => backoffs.hasFailed(feed.feed, scope) && (tasks?.some(isDue) ?? true)
-      context.fail(feed, error, { isUnread })
+      const isLeft = () => tasks?.some(isDue) ?? store.segments.of(feed.feed, scope).length > 0
+      context.fail(feed, error, { isUnread: () => backoffs.hasFailed(feed.feed, scope) && isLeft() })
     },
   }
   const schedule = deps.schedule(context)

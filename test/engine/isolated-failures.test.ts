@@ -130,7 +130,7 @@ describe('a failing single read', () => {
       })
     })
   const failuresOf = ({ all }: Trial, feed: string) =>
-    all(`SELECT key, attempts FROM sync_tasks WHERE feed = '${feed}' AND attempts > 0 ORDER BY key`)
+    all(`SELECT key, failures FROM sync_tasks WHERE feed = '${feed}' AND failures > 0 ORDER BY key`)
   const timesAsked = (api: ScriptedApi, route: string, key: string) =>
     api.asked(route).filter(({ params: [one] }) => one === key).length
 
@@ -148,7 +148,7 @@ describe('a failing single read', () => {
       await timed.drain()
       const asked = (key: string) => timesAsked(api, '/v1/collections/{id}', key)
       expect(['a', 'b', 'bad'].map(asked)).toEqual([1, 1, 1])
-      expect(failuresOf(trial, probe)).toEqual([{ key: 'bad', attempts: 1 }])
+      expect(failuresOf(trial, probe)).toEqual([{ key: 'bad', failures: 1 }])
       const afterHours = async (hours: number) => {
         timed.moveClock(hours * HOUR)
         await timed.drain()
@@ -160,6 +160,30 @@ describe('a failing single read', () => {
       expect(await afterHours(0.4)).toBe(3)
     },
   )
+
+  test('a failing read waits no longer because its earlier answers were not final', async () => {
+    const api = await startScriptedApi()
+    let fails = false
+    const withoutText = message(1, { received_at: new Date().toISOString() })
+    api.on('/v2/messages', () => v2Page([withoutText]))
+    api.on('/v2/messages/{id}', () => (fails ? refused(400) : { body: withoutText }))
+    const trial = await startTrial(api)
+    const resources = ['messages', 'message_bodies'] as const
+    await trial.run(resources)
+    const timed = await startTimed(api, trial, resources)
+    const asked = () => timesAsked(api, '/v2/messages/{id}', uuid(1))
+    const afterHours = async (hours: number) => {
+      timed.moveClock(hours * HOUR)
+      await timed.drain()
+      return asked()
+    }
+    for (const hours of [3, 5, 9, 17]) await afterHours(hours)
+    const before = asked()
+    fails = true
+    expect(await afterHours(33)).toBe(before + 1)
+    expect(await afterHours(1.9)).toBe(before + 1)
+    expect(await afterHours(0.2)).toBe(before + 2)
+  })
 
   test('a failing read of a backfill delays no other, and the next run retries it', async () => {
     const api = await startScriptedApi()
@@ -198,7 +222,7 @@ describe('a failing single read', () => {
     )
     await timed.drain()
     expect(answered.filter(key => key !== '')).toHaveLength(147)
-    expect(failuresOf(trial, 'messages.list.probe')).toEqual(bad.map(key => ({ key, attempts: 1 })))
+    expect(failuresOf(trial, 'messages.list.probe')).toEqual(bad.map(key => ({ key, failures: 1 })))
     expect(api.requests.length).toBeLessThan(2 * 7 * bad.length + 10)
   })
 

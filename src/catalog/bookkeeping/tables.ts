@@ -88,6 +88,7 @@ export const TASK_TABLE = bookkeepingTable({
     attempts: { kind: 'integer', default: 0 },
     deadline: { kind: 'timestamp' },
     waiting: { kind: 'boolean', default: 0 },
+    failures: { kind: 'integer', default: 0 },
   },
   key: ['feed', 'scope', 'key'],
   storage: 'clustered',

@@ -20,7 +20,17 @@ export function hasFirstReads(context: EngineContext, { name, feeds }: Resource)
 }
 
 export function firstRead(feed: string, { key, at }: PendingRow): Task {
-  return { feed, scope: '', key, sortAt: at, dueAt: '', attempts: 0, deadline: null, waiting: false }
+  return {
+    feed,
+    scope: '',
+    key,
+    sortAt: at,
+    dueAt: '',
+    attempts: 0,
+    deadline: null,
+    waiting: false,
+    failures: 0,
+  }
 }
 
 /** Rows whose first read is outstanding. Rows with a task are left out: the task has its own due time. */

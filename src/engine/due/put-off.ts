@@ -18,15 +18,13 @@ export function putOff(
   error: ParleyError,
 ): void {
   for (const task of tasks) {
-    const attempts = task.attempts + 1
-    context.store.tasks.done(task, {
+    context.store.tasks.putOff(task, {
       round: context.round(where.resource),
-      dueAt: context.after(aloneBackoffMs(attempts)),
-      attempts,
-      waiting: true,
+      dueAt: context.after(aloneBackoffMs(task.failures + 1)),
+      sortAt: task.sortAt,
     })
   }
-  const isUnread = () => tasks.some(task => (context.store.tasks.find(task)?.attempts ?? 0) > 0)
+  const isUnread = () => tasks.some(task => (context.store.tasks.find(task)?.failures ?? 0) > 0)
   context.fail(where, error, { isUnread })
 }
 

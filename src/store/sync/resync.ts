@@ -34,7 +34,7 @@ export interface ResyncDeps {
 export function createResync(deps: ResyncDeps): Resync {
   const { prepare, state } = deps
   const due = prepare(
-    `UPDATE sync_tasks SET round = 0, due_at = ?, attempts = 0, deadline = NULL, waiting = 0
+    `UPDATE sync_tasks SET round = 0, due_at = ?, attempts = 0, deadline = NULL, waiting = 0, failures = 0
      WHERE feed >= ? || '.' AND feed < ? || '/'`,
   )
   const count = prepare<number>(

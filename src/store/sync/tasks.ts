@@ -14,9 +14,12 @@ export interface Task {
   /** Event time of the record, to read the newest first. */
   sortAt: string | null
   dueAt: string
+  /** Answers in a row that were not final yet. For a read that follows a relation: the number of its step. */
   attempts: number
   deadline: string | null
   waiting: boolean
+  /** Failed requests in a row. */
+  failures: number
 }
 
 export interface TaskKey {
@@ -66,6 +69,8 @@ export interface Tasks {
   find(task: TaskKey): Task | undefined
   /** Records that a key was read in a round, and when it is due again. */
   done(task: TaskKey, next: Reread): void
+  /** Records one more failed request for a key in a round, and when it is due again. Its attempts stay. */
+  putOff(task: TaskKey, next: Pick<Reread, 'round' | 'dueAt' | 'sortAt'>): void
   remove(task: TaskKey): void
   /** Removes the tasks of these keys. Returns the keys that had one. */
   removeAll(feed: string, scope: string, keys: readonly string[]): string[]
@@ -108,6 +113,7 @@ const toTask = (row: TaskRow): Task => ({
   attempts: row.attempts,
   deadline: row.deadline,
   waiting: row.waiting === 1,
+  failures: row.failures,
 })
 
 /** The parameters of a query, with its defaults. */
@@ -116,7 +122,7 @@ function parametersOf<Q extends Pick<DueQuery, 'exceptScopes' | 'keys'>>(query: 
 }
 
 export function createTasks(prepare: Prepare): Tasks {
-  const columns = 'feed, scope, key, sort_at, due_at, attempts, deadline, waiting'
+  const columns = 'feed, scope, key, sort_at, due_at, attempts, deadline, waiting, failures'
   const add = prepare(
     'INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at, attempts) VALUES (?, ?, ?, ?, ?, ?)',
   )
@@ -131,7 +137,7 @@ export function createTasks(prepare: Prepare): Tasks {
   )
   const askAt = prepare(
     `INSERT INTO sync_tasks (feed, scope, key, due_at, round) VALUES (?, ?, ?, ?, ${BY_DUE_TIME})
-     ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, waiting = 0`,
+     ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, waiting = 0, failures = 0`,
   )
   const latestAsked = prepare<string | null>(
     `SELECT max(due_at) FROM sync_tasks
@@ -175,8 +181,12 @@ export function createTasks(prepare: Prepare): Tasks {
   const done = prepare(
     `INSERT INTO sync_tasks (feed, scope, key, round, due_at, attempts, deadline, waiting, sort_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, attempts = excluded.attempts,
+     ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, attempts = excluded.attempts, failures = 0,
        deadline = excluded.deadline, waiting = excluded.waiting, sort_at = coalesce(excluded.sort_at, sort_at)`,
+  )
+  const putOff = prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, round, due_at, sort_at, waiting, failures) VALUES (?, ?, ?, ?, ?, ?, 1, 1)
+     ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, waiting = 1, failures = failures + 1`,
   )
   const remove = prepare('DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?')
   const any = prepare('SELECT 1 FROM sync_tasks WHERE feed = ? AND scope = ? LIMIT 1')
@@ -185,7 +195,9 @@ export function createTasks(prepare: Prepare): Tasks {
       `DELETE FROM sync_tasks WHERE feed = @feed AND scope = @scope AND ${inRange('key', range)}
          AND key NOT IN (SELECT value FROM json_each(@keys))`,
     )
-  const skip = prepare('UPDATE sync_tasks SET round = ?, due_at = ? WHERE feed = ? AND scope = ?')
+  const skip = prepare(
+    'UPDATE sync_tasks SET round = ?, due_at = ?, failures = 0 WHERE feed = ? AND scope = ?',
+  )
   const moveBack = prepare(
     "UPDATE sync_tasks SET due_at = strftime('%Y-%m-%dT%H:%M:%fZ', due_at, ?) WHERE due_at > ?",
   )
@@ -222,6 +234,9 @@ export function createTasks(prepare: Prepare): Tasks {
     done: ({ feed, scope = '', key }, next) => {
       const { round, dueAt, attempts = 0, deadline = null, sortAt = null } = next
       done.run(feed, scope, key, round, dueAt, attempts, deadline, next.waiting ? 1 : 0, sortAt)
+    },
+    putOff: ({ feed, scope = '', key }, { round, dueAt, sortAt = null }) => {
+      putOff.run(feed, scope, key, round, dueAt, sortAt)
     },
     remove: ({ feed, scope = '', key }) => {
       remove.run(feed, scope, key)
