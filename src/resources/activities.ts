@@ -44,7 +44,6 @@ const activities = entity('activities', {
     by_source: { on: ['source_id'] },
   },
   children: [activityLinks],
-  mergesExtra: true,
 })
 
 /** The CRM records that an activity links to. */

@@ -183,6 +183,22 @@ describe('deletions that a single read confirms (teams, collections, activities)
     await trial.run(['activities'])
     expect(api.asked('/v2/activities/{id}')).toHaveLength(asked)
   })
+
+  test('a field that only a single read showed goes when the list shows the activity again', async () => {
+    const api = await startScriptedApi()
+    const list = scriptedList({ ...ACTIVITIES, rows: [1, 2].map(number => activity(number)), pageSize: 100 })
+    api.on('/v2/activities', list.handler)
+    api.on('/v2/activities/{id}', () => ({ body: activity(2, { shown: 'once' }) }))
+    const trial = await startTrial(api)
+    const extra = () => trial.column(`SELECT _extra FROM activities WHERE id = '${uuid(2)}'`)[0]
+    await trial.run(['activities'])
+    const [missing] = list.rows.splice(1, 1)
+    await trial.run(['activities'])
+    expect(extra()).toBe('{"shown":"once"}')
+    list.rows.push(...(missing ? [missing] : []))
+    await trial.run(['activities'])
+    expect(extra()).toBeNull()
+  })
 })
 
 describe('deletions that a read by ids confirms (messages, CRM records)', () => {
