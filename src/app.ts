@@ -1,7 +1,7 @@
 import { type Client, createClient } from './api/client.ts'
 import { createGovernor, type Governor, type GovernorOptions } from './api/governor/governor.ts'
 import type { LearnedRate } from './api/governor/pace.ts'
-import { RESOURCE_NAMES, type ResourceName } from './catalog/resource.ts'
+import { RESOURCE_NAMES, type ResourceName } from './catalog/names.ts'
 import { type Clock, isoInstant, systemClock, utcDay } from './clock.ts'
 import type { ApiSettings } from './config/config.ts'
 import { type Backfill, createBackfill } from './engine/backfill.ts'

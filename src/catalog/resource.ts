@@ -5,6 +5,8 @@
  * a sync mode, its endpoint, its paging, and the error statuses that are expected answers.
  */
 
+import type { ResourceName } from './names.ts'
+
 export type ColumnKind = 'text' | 'integer' | 'real' | 'boolean' | 'timestamp' | 'date' | 'json'
 
 /**
@@ -460,28 +462,6 @@ export interface SingletonFeed {
 }
 
 export type Feed = TimelineFeed | SnapshotFeed | ItemFeed | PeriodicFeed | SingletonFeed
-
-export const RESOURCE_NAMES = [
-  'members',
-  'teams',
-  'collections',
-  'collection_meetings',
-  'activities',
-  'messages',
-  'message_bodies',
-  'meetings',
-  'transcripts',
-  'playbook_results',
-  'playbooks',
-  'crm_objects',
-  'crm_records',
-  'crm_record_links',
-  'access_logs',
-  'bot_definition',
-  'integrations',
-] as const
-
-export type ResourceName = (typeof RESOURCE_NAMES)[number]
 
 /** A row of a derivation's source table: its values by column. */
 export type SourceRow = Readonly<Record<string, string | number | null>>

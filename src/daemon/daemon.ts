@@ -1,6 +1,6 @@
 import { type App, afterGrace, openApp, startFields } from '../app.ts'
 import { withParents } from '../catalog/catalog.ts'
-import { RESOURCE_NAMES, type ResourceName } from '../catalog/resource.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../catalog/names.ts'
 import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config/config.ts'
 import { type SettingKey, settingNamed } from '../config/settings.ts'

@@ -1,5 +1,6 @@
 import { CATALOG } from '../catalog/catalog.ts'
-import type { Resource, ResourceName } from '../catalog/resource.ts'
+import type { ResourceName } from '../catalog/names.ts'
+import type { Resource } from '../catalog/resource.ts'
 import { isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { RunCounts, RunOutcome } from '../store/sync/runs.ts'

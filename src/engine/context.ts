@@ -1,5 +1,5 @@
 import { tableNamed } from '../catalog/catalog.ts'
-import type { ResourceName } from '../catalog/resource.ts'
+import type { ResourceName } from '../catalog/names.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import type { ParleyError } from '../errors.ts'
 import type { Log } from '../log.ts'

@@ -1,6 +1,6 @@
 import type { Client } from '../api/client.ts'
 import type { Governor } from '../api/governor/governor.ts'
-import type { ResourceName } from '../catalog/resource.ts'
+import type { ResourceName } from '../catalog/names.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'

@@ -1,4 +1,5 @@
-import type { Resource, ResourceName } from '../catalog/resource.ts'
+import type { ResourceName } from '../catalog/names.ts'
+import type { Resource } from '../catalog/resource.ts'
 import { isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { EngineContext } from './context.ts'

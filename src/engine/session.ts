@@ -1,6 +1,6 @@
 import type { Sent } from '../api/client.ts'
 import { CATALOG } from '../catalog/catalog.ts'
-import type { ResourceName } from '../catalog/resource.ts'
+import type { ResourceName } from '../catalog/names.ts'
 import { createContext, type EngineContext } from './context.ts'
 import type { EngineDeps } from './dependencies.ts'
 import { byTime } from './due/by-time.ts'

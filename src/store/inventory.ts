@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { ResourceName } from '../catalog/resource.ts'
+import type { ResourceName } from '../catalog/names.ts'
 import { openDatabase } from './database/open.ts'
 import { quote } from './database/sql.ts'
 import { onlyRow, statementCache } from './database/statements.ts'

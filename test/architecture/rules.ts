@@ -14,6 +14,7 @@ const LAYERS = [
   ['api', 'store'],
   ['dictionary'],
   ['catalog/catalog'],
+  ['catalog/declarations'],
   ['resources'],
   ['catalog/resource'],
 ]

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { RESOURCE_NAMES } from '../../src/catalog/resource.ts'
+import { RESOURCE_NAMES } from '../../src/catalog/names.ts'
 import { loadSettings } from '../../src/config/config.ts'
 import { createCachedReading } from '../../src/daemon/cached-reading.ts'
 import { createReportSources } from '../../src/daemon/report-sources.ts'

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, type TestContext, test } from 'vitest'
-import { RESOURCE_NAMES } from '../../src/catalog/resource.ts'
+import { RESOURCE_NAMES } from '../../src/catalog/names.ts'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { loadSettings } from '../../src/config/config.ts'
 import { runDaemon } from '../../src/daemon/daemon.ts'

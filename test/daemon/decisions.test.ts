@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { accessGone, unauthorized } from '../../src/api/access.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import { RESOURCE_NAMES } from '../../src/catalog/resource.ts'
+import { RESOURCE_NAMES } from '../../src/catalog/names.ts'
 import { loadSettings } from '../../src/config/config.ts'
 import { livenessAfter } from '../../src/daemon/liveness.ts'
 import { recoveryFrom } from '../../src/daemon/recovery.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import type { ResourceName } from '../../src/catalog/resource.ts'
+import type { ResourceName } from '../../src/catalog/names.ts'
 import { acceptDeletions } from '../../src/engine/deletions/apply.ts'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/suspicion.ts'
 import { recordOutcome } from '../../src/engine/due/rounds.ts'

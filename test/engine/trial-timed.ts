@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { createClient, type Sent } from '../../src/api/client.ts'
 import { CATALOG } from '../../src/catalog/catalog.ts'
-import type { ResourceName } from '../../src/catalog/resource.ts'
+import type { ResourceName } from '../../src/catalog/names.ts'
 import { type Clock, isoInstant } from '../../src/clock.ts'
 import { createContext, type EngineContext } from '../../src/engine/context.ts'
 import { byTime } from '../../src/engine/due/by-time.ts'

@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../catalog/names.ts'
 import { systemClock } from '../../clock.ts'
 import type { ApiSettings } from '../../config/config.ts'
 import type { BackfillResult } from '../../engine/backfill.ts'

@@ -1,4 +1,4 @@
-import type { ResourceName } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/names.ts'
 import { isoInstant } from '../../clock.ts'
 import type { ResourceReport } from '../../store/status/report.ts'
 import { styledText } from '../../terminal/colours.ts'

@@ -1,5 +1,6 @@
 import { CATALOG, TABLES } from '../../catalog/catalog.ts'
-import type { Cascade, ItemFeed, ResourceName, Table } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/names.ts'
+import type { Cascade, ItemFeed, Table } from '../../catalog/resource.ts'
 import { ResourceError } from '../../errors.ts'
 import { columnsOfRow } from '../../store/deletions/suspicions.ts'
 import type { EngineContext } from '../context.ts'

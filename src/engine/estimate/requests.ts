@@ -1,6 +1,6 @@
 import type { ApiReader } from '../../api/reader.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
-import type { ResourceName } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/names.ts'
 import type { ListOf } from '../due/schedule.ts'
 import { type DeclaredFeed, FEEDS } from '../feeds.ts'
 import type { Lane } from '../scheduler/job.ts'

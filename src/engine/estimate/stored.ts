@@ -1,4 +1,5 @@
-import type { ResourceName, TimelineFeed } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/names.ts'
+import type { TimelineFeed } from '../../catalog/resource.ts'
 import type { Inventory } from '../../store/inventory.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import { isDueInRound, isNewEnough } from '../due/due-segments.ts'

@@ -1,6 +1,7 @@
 import type { Sent } from '../../api/client.ts'
 import type { ApiRequest } from '../../api/request.ts'
-import type { Expected, ResourceName } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/names.ts'
+import type { Expected } from '../../catalog/resource.ts'
 import type { ParleyError } from '../../errors.ts'
 import type { Batches } from './batches.ts'
 

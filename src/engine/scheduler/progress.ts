@@ -1,5 +1,5 @@
 import type { Sent } from '../../api/client.ts'
-import type { ResourceName } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/names.ts'
 import type { EngineContext } from '../context.ts'
 import type { Unreachable } from './reachability.ts'
 

@@ -20,7 +20,7 @@ import {
 } from '../../api/reach.ts'
 import type { ApiRequest } from '../../api/request.ts'
 import { failureCause, failureText } from '../../api/verdict.ts'
-import type { ResourceName } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/names.ts'
 import { isoInstant } from '../../clock.ts'
 import type { StopError } from '../../errors.ts'
 import { META } from '../../store/sync/meta.ts'

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { CATALOG } from '../../catalog/catalog.ts'
-import type { ResourceName } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/names.ts'
 import { isMissingFile } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { Sqlite } from '../database/connection.ts'

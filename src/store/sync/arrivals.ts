@@ -1,6 +1,6 @@
 import type { RowOf } from '../../catalog/bookkeeping/table.ts'
 import type { ARRIVAL_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import type { ResourceName } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/names.ts'
 import type { Prepare, Sqlite } from '../database/connection.ts'
 import { hasTable } from '../database/tables.ts'
 

@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import { REQUEST_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../catalog/names.ts'
 import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { Prepare, Sqlite } from '../database/connection.ts'

@@ -1,6 +1,6 @@
 import type { RowOf } from '../../catalog/bookkeeping/table.ts'
 import type { RESOURCE_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../catalog/names.ts'
 import { safeText } from '../../safe-text.ts'
 import type { Prepare } from '../database/connection.ts'
 import { onlyRow } from '../database/statements.ts'

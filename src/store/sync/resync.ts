@@ -1,5 +1,6 @@
 import { CATALOG, resourceNamed } from '../../catalog/catalog.ts'
-import type { Feed, ItemFeed, ResourceName } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/names.ts'
+import type { Feed, ItemFeed } from '../../catalog/resource.ts'
 import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
 import { onlyRow } from '../database/statements.ts'

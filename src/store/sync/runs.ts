@@ -1,6 +1,6 @@
 import type { RowOf } from '../../catalog/bookkeeping/table.ts'
 import type { RUN_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import type { ResourceName } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/names.ts'
 import type { Prepare } from '../database/connection.ts'
 
 /** The counts of one process's work on a resource: a row of `sync_runs`. */

@@ -1,6 +1,7 @@
 import { PAGING, type Page } from '../../../api/paging.ts'
 import { tableNamed } from '../../../catalog/catalog.ts'
-import type { Resource, ResourceName, SnapshotFeed } from '../../../catalog/resource.ts'
+import type { ResourceName } from '../../../catalog/names.ts'
+import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
 import type { ParsedItem } from '../../../catalog/row.ts'
 import { canonicalInstant } from '../../../instant.ts'
 import type { StoredItem } from '../../../store/rows/write.ts'
