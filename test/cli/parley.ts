@@ -17,6 +17,8 @@ export interface Surroundings {
   env?: Record<string, string>
   /** Closes the reading end of standard output before the program can write. */
   deaf?: boolean
+  /** Default: this checkout's. */
+  program?: string
 }
 
 /** A running program. */
@@ -33,7 +35,7 @@ export async function parley(args: readonly string[], around: Surroundings = {})
 }
 
 export function startParley(args: readonly string[], around: Surroundings = {}): Running {
-  return start(process.execPath, [PROGRAM, ...args], around)
+  return start(process.execPath, [around.program ?? PROGRAM, ...args], around)
 }
 
 /** Runs it under a limit on the size of every file that it writes, in kB. */
