@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { beforeAll, expect, test } from 'vitest'
+import { CATALOG } from '../../src/catalog/catalog.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { emptyFolder, parley, startParley } from '../cli/parley.ts'
 import { numberedPage, refused, type ScriptedApi, startScriptedApi } from '../support/scripted-api.ts'
@@ -160,4 +161,10 @@ test('doctor checks a new resource, and resync has all of it read again', async 
   expect(await parley(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
   expect(place.api.asked('/v1/rooms').length).toBeGreaterThan(before)
   expect(place.column("SELECT state FROM sync_status WHERE resource = 'rooms'")).toEqual(['ok'])
+})
+
+test('the catalogue has one resource for each file; npm run schema lists them', () => {
+  const files = readdirSync(new URL('../../src/resources/', import.meta.url))
+  const named = CATALOG.map(({ name }) => `${name.replaceAll('_', '-')}.ts`)
+  expect(named.toSorted()).toEqual(files.toSorted())
 })
