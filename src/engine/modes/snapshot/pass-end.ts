@@ -7,10 +7,10 @@ import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../../deletions/missed-rows.ts'
 import { probeLater } from '../../deletions/probe-later.ts'
-import { isAskable } from '../../deletions/probes.ts'
 import { noteUnlisted } from '../../deletions/unlisted.ts'
 import { scaled } from '../../due/intervals.ts'
 import type { Batches } from '../../scheduler/batches.ts'
+import { isAskable } from '../keys/key-requests.ts'
 import { segmentAfterPass } from '../pass.ts'
 
 /** Keys that are compared, or forgotten, in one transaction. */

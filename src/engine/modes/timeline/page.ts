@@ -7,12 +7,12 @@ import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { newRowGraceMs } from '../../deletions/denial.ts'
 import { probeLater } from '../../deletions/probe-later.ts'
-import { isAskable } from '../../deletions/probes.ts'
 import type { ListOf } from '../../due/schedule.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import type { Reply } from '../../scheduler/job.ts'
 import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
 import { fullLimit, resolveUnread } from '../failed-span.ts'
+import { isAskable } from '../keys/key-requests.ts'
 import { isNarrowest, limitAfter } from '../narrowing.ts'
 import {
   canCutAtEdge,

@@ -1,0 +1,67 @@
+import type { Task } from '../../../store/sync/tasks.ts'
+import type { EngineContext } from '../../context.ts'
+import type { FeedName } from '../../feeds.ts'
+import { UUID_GLOB } from '../../parse/uuid.ts'
+import { KEY_REQUESTS, type KeyEvidence, MOST_IDS } from './key-requests.ts'
+
+/** The due tasks of a feed that is read by key, those first that have been due the longest. */
+export interface KeyQueue {
+  /** The tasks of the next request: all of one scope, at most as many as one request may name. */
+  take(): Task[] | undefined
+  /** Looks for new tasks when none is left. */
+  isEmpty(): boolean
+}
+
+export interface KeyQueueOptions {
+  where: FeedName
+  evidence: KeyEvidence
+  everyRound: boolean
+  /** False for a key that is being read, or whose scope waits. */
+  isFree(task: Task): boolean
+}
+
+/** Tasks taken from the database at a time. */
+const BATCH_SIZE = 2 * MOST_IDS
+
+export function createKeyQueue(context: EngineContext, options: KeyQueueOptions): KeyQueue {
+  const { where, evidence, everyRound, isFree } = options
+  const { store, schedule, backoffs } = context
+  let batch: Task[] = []
+
+  const load = (): Task[] =>
+    schedule.dueTasks({
+      ...where,
+      everyRound,
+      since: null,
+      limit: BATCH_SIZE,
+      first: 'longest-due',
+      exceptScopes: backoffs.waitingScopes(where.feed),
+      // A hint from outside may name any key, and one key that is no UUID makes the API refuse the whole request.
+      ...(evidence.by === 'ids' ? { keys: UUID_GLOB } : {}),
+    })
+
+  /** False for a task that was done or removed since the batch was loaded. */
+  const isStillDue = (task: Task) => store.tasks.find(task)?.dueAt === task.dueAt
+
+  const isEmpty = (): boolean => {
+    batch = batch.filter(isFree)
+    if (batch.length === 0) batch = load().filter(isFree)
+    return batch.length === 0
+  }
+
+  return {
+    take() {
+      while (!isEmpty()) {
+        const [next] = batch
+        const tasks = batch
+          .filter(({ scope }) => scope === next?.scope)
+          .slice(0, KEY_REQUESTS[evidence.by].most)
+        batch = batch.filter(task => !tasks.includes(task))
+        const due = tasks.filter(isStillDue)
+        if (due.length > 0) return due
+      }
+      return undefined
+    },
+    isEmpty,
+  }
+}

@@ -1,0 +1,78 @@
+import { PAGING, readPage, readSingle } from '../../../api/paging.ts'
+import { fillPath, type Query } from '../../../api/request.ts'
+import type { Evidence, Expected } from '../../../catalog/resource.ts'
+import type { Task } from '../../../store/sync/tasks.ts'
+import { isUuid } from '../../parse/uuid.ts'
+import { wrongIdentityError } from '../refusals.ts'
+
+/** The two requests that name keys: a single read of one key, and a list of up to 100 `ids`. Pure. */
+
+export type KeyEvidence = Extract<Evidence, { by: 'single' | 'ids' }>
+
+/** A single read answers one of these for a record that is not published (spec: General rules 2 and 3). */
+export const NOT_PUBLISHED: Expected = { 403: 'absent', 404: 'absent', 410: 'absent' }
+
+/** The most ids that one request may name (spec: Limits). */
+export const MOST_IDS = 100
+
+/** Whether a key can be asked for: the API refuses a whole request for one id that is no UUID. */
+export function isAskable(evidence: Evidence, key: string): boolean {
+  return evidence.by !== 'ids' || isUuid(key)
+}
+
+/** What a request names: its tasks, all of one scope, and the page that it asks for. */
+export interface NamedKeys {
+  tasks: readonly Task[]
+  first: Task
+  cursor: Query | null
+}
+
+export interface KeyRequest {
+  /** The most tasks in one request. */
+  most: number
+  request(evidence: KeyEvidence, named: NamedKeys): { route: string; path: string; query?: Query }
+  read(
+    evidence: KeyEvidence,
+    value: unknown,
+    named: NamedKeys,
+  ): { records: readonly unknown[]; next: Query | null }
+}
+
+export const KEY_REQUESTS: Readonly<Record<KeyEvidence['by'], KeyRequest>> = {
+  single: {
+    most: 1,
+    request: (evidence, { first: { key } }) => {
+      const path = pathOf(evidence)
+      return { route: path, path: fillPath(path, { key }) }
+    },
+    read(evidence, value, { first: { key } }) {
+      const record =
+        evidence.by === 'single' && readSingle(value, evidence.read.placement, evidence.read.identity)
+      if (idOf(record) !== key.toLowerCase()) throw wrongIdentityError()
+      return { records: [record], next: null }
+    },
+  },
+  ids: {
+    most: MOST_IDS,
+    request(evidence, { tasks, first: { scope }, cursor }) {
+      const path = pathOf(evidence)
+      const ids = tasks.map(({ key }) => key).join(',')
+      const query = { ids, limit: String(PAGING['v2-cursor'].maxLimit), ...cursor }
+      return { route: path, path: fillPath(path, { scope }), query }
+    },
+    read(_evidence, value) {
+      const { items, next } = readPage('v2-cursor', value, {})
+      return { records: items, next }
+    },
+  },
+}
+
+function pathOf(evidence: KeyEvidence): string {
+  return evidence.by === 'single' ? evidence.read.path : evidence.path
+}
+
+/** The id of a record, in lower case. */
+export function idOf(record: unknown): string | undefined {
+  if (typeof record !== 'object' || record === null || !('id' in record)) return undefined
+  return typeof record.id === 'string' ? record.id.toLowerCase() : undefined
+}

@@ -1,0 +1,191 @@
+import { tableNamed } from '../../../catalog/catalog.ts'
+import type { SnapshotFeed, TimelineFeed } from '../../../catalog/resource.ts'
+import type { ParsedItem } from '../../../catalog/row.ts'
+import type { StoredItem } from '../../../store/rows/write.ts'
+import type { Task } from '../../../store/sync/tasks.ts'
+import type { EngineContext } from '../../context.ts'
+import { putOff } from '../../due/put-off.ts'
+import type { FeedName } from '../../feeds.ts'
+import { writeRows } from '../../follow-ups/write.ts'
+import type { Job, Reply, Source } from '../../scheduler/job.ts'
+import { nameOf } from '../items/task-queue.ts'
+import { ATTEMPTS_OF_A_PART, halves, MOST_FAILURES_IN_A_ROW } from '../narrowing.ts'
+import { deadCursorError } from '../pass.ts'
+import { refusalError } from '../refusals.ts'
+import { refuseTasks } from '../refused-scope.ts'
+import { createKeyQueue } from './key-queue.ts'
+import { idOf, KEY_REQUESTS, type KeyEvidence, type NamedKeys, NOT_PUBLISHED } from './key-requests.ts'
+
+/**
+ * Reads records of a list by key. Records that are found are stored; each use of these reads decides what a found or a
+ * missing key means.
+ */
+
+/** One use of these reads: probes, look-ups, or reads of changed records. */
+export interface KeyReads {
+  where: FeedName
+  /** The list feed, under whose name rejects are noted. */
+  list: string
+  lane: 'head' | 'audit' | 'items'
+  everyRound: boolean
+  /** False until the tasks of this run are written. */
+  isReady(): boolean
+  /** Whether a found record is stored. */
+  isWanted(item: ParsedItem): boolean
+  /** @param entry undefined when the record could not be parsed, or a later answer was already stored */
+  found(task: Task, entry: StoredItem | undefined): void
+  missing(task: Task): void
+}
+
+/** What is read, and what for. */
+interface KeyWork {
+  feed: TimelineFeed | SnapshotFeed
+  evidence: KeyEvidence
+  reads: KeyReads
+}
+
+/** The records of an answer by key, in lower case; undefined for one that was not stored. */
+type Present = ReadonlyMap<string, StoredItem | undefined>
+
+/** Some keys, and the page of the answer that is requested next. */
+interface KeyPage extends NamedKeys {
+  /** The records of earlier pages. */
+  present: Present
+  /** True for a part of a request that failed as a whole. */
+  isPart: boolean
+}
+
+function firstPage(tasks: readonly Task[], isPart = false): KeyPage | undefined {
+  const [first] = tasks
+  return first && { tasks, first, cursor: null, present: new Map(), isPart }
+}
+
+export function createKeySource(
+  context: EngineContext,
+  feed: KeyWork['feed'],
+  evidence: KeyEvidence,
+  reads: KeyReads,
+): Source {
+  const { where, lane, everyRound } = reads
+  const { backoffs } = context
+  const work = { feed, evidence, reads }
+  const expected = evidence.by === 'single' ? NOT_PUBLISHED : feed.expected
+  const underWay = new Set<string>()
+  /** Pages to request before other keys: the next page of an answer, or each half of a request that failed. */
+  const continued: KeyPage[] = []
+  let failures = 0
+  const isWaiting = (scope = '') => backoffs.isWaiting(where.feed, scope)
+  const isFree = (task: Task) => !underWay.has(nameOf(task)) && !isWaiting(task.scope)
+  const queue = createKeyQueue(context, { where, evidence, everyRound, isFree })
+
+  const readJob = (page: KeyPage): Job => {
+    const { tasks, first, isPart } = page
+    const { scope } = first
+    let rest: KeyPage[] = []
+    return {
+      ...where,
+      scope,
+      expected,
+      ...(tasks.length > 1 && isPart ? { attempts: ATTEMPTS_OF_A_PART } : {}),
+      request: { resource: where.resource, ...KEY_REQUESTS[evidence.by].request(evidence, page) },
+      answer(value, reply) {
+        const next = storeAnswer(context, work, page, { value, reply })
+        rest = next ? [next] : []
+        failures = 0
+      },
+      refused(status, message) {
+        const meaning = expected?.[status]
+        if (meaning === 'absent') reads.missing(first)
+        else if (meaning === 'unavailable') refuseKeys(context, work, page, { status, message })
+        else throw refusalError(status, message)
+        failures = 0
+      },
+      failed(error) {
+        failures += 1
+        if (failures >= MOST_FAILURES_IN_A_ROW) backoffs.failed(where.feed, '')
+        rest = halves(tasks).flatMap(half => firstPage(half, true) ?? [])
+        if (rest.length === 0 || isWaiting()) putOff(context, where, tasks, error)
+      },
+      over() {
+        if (rest.length > 0 && !isWaiting()) continued.unshift(...rest)
+        else for (const task of tasks) underWay.delete(nameOf(task))
+      },
+    }
+  }
+
+  return {
+    ...where,
+    lane,
+    next() {
+      if (isWaiting() || !reads.isReady()) return undefined
+      const page = continued.shift() ?? firstPage(queue.take() ?? [])
+      if (!page) return undefined
+      for (const task of page.tasks) underWay.add(nameOf(task))
+      return readJob(page)
+    },
+    finished: () => isWaiting() || (reads.isReady() && underWay.size === 0 && queue.isEmpty()),
+  }
+}
+
+/** Stores the records of a page. Returns the next page, or settles all keys when there is none. */
+function storeAnswer(
+  context: EngineContext,
+  work: KeyWork,
+  page: KeyPage,
+  { value, reply }: { value: unknown; reply: Reply },
+): KeyPage | undefined {
+  const { evidence, reads } = work
+  const { records, next } = KEY_REQUESTS[evidence.by].read(evidence, value, page)
+  const stored = storeRecords(context, work, { records, scope: page.first.scope, reply })
+  const present = new Map([...page.present, ...stored])
+  if (next !== null && next['cursor'] === page.cursor?.['cursor']) throw deadCursorError('repeated')
+  if (next !== null) return { ...page, cursor: next, present }
+  for (const task of page.tasks) {
+    // The API returns ids in lower case, whatever the case of the request.
+    const key = task.key.toLowerCase()
+    if (present.has(key)) reads.found(task, present.get(key))
+    else reads.missing(task)
+  }
+  return undefined
+}
+
+/** The workspace does not offer the scope of these keys. */
+function refuseKeys(
+  context: EngineContext,
+  { feed, reads: { where, list } }: KeyWork,
+  { tasks, first: { scope } }: KeyPage,
+  refusal: { status: number; message: string },
+): void {
+  if (context.store.segments.of(list, scope).length > 0)
+    refuseTasks(context, { where, scope, tasks, ...refusal }, { list, feed, scope })
+  // Its object is not read here. If that changes, its list will show every record.
+  else for (const task of tasks) context.store.tasks.remove(task)
+}
+
+interface Found {
+  records: readonly unknown[]
+  scope: string
+  reply: Reply
+}
+
+function storeRecords(
+  context: EngineContext,
+  { feed, reads }: KeyWork,
+  { records, scope, reply }: Found,
+): Present {
+  const report = context.report({ ...reads.where, feed: reads.list }, scope)
+  const parse = context.parser(feed.table)
+  const items = records.flatMap(record => parse(record, report, scope) ?? []).filter(reads.isWanted)
+  const shownBy = feed.evidence.by === 'ids' ? 'list' : 'single'
+  const options = { ticket: reply.ticket, now: context.now(), shownBy } as const
+  const stored = writeRows(context, reads.where, feed.table, items, options, feed.followUps)
+  const table = tableNamed(feed.table)
+  const keyAt = Object.keys(table.columns).indexOf(table.key.at(-1) ?? '')
+  return new Map([
+    ...records.flatMap(record => {
+      const id = idOf(record)
+      return id === undefined ? [] : [[id, undefined] as const]
+    }),
+    ...stored.map(entry => [String(entry.item.cells[keyAt]).toLowerCase(), entry] as const),
+  ])
+}
