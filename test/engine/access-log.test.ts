@@ -160,6 +160,47 @@ describe('the entries of the access log', () => {
     expect(again).toEqual([])
   })
 
+  test('an entry that a later answer lists without its time is stored once', async () => {
+    const api = await startScriptedApi()
+    const a = entry(DAY, 'a')
+    const list = log(() => [a], 50)
+    let isOdd = false
+    api.on(ROUTE, request => (isOdd ? v1Page([{ ...a, occurred_at: null }]) : list(request)))
+    const trial = await startTrial(api)
+    const entries = () => trial.column('SELECT occurred_at FROM access_logs ORDER BY 1')
+    await trial.run(['access_logs'])
+    isOdd = true
+    trial.passTime(3 * HOUR)
+    await trial.run(['access_logs'])
+    expect(entries()).toEqual([null, a.occurred_at])
+    isOdd = false
+    trial.passTime(3 * HOUR)
+    await trial.run(['access_logs'])
+    expect(entries()).toEqual([a.occurred_at])
+  })
+
+  test('entries that every answer lists without a time stay, and keep no period open', async () => {
+    const api = await startScriptedApi()
+    const undated = [
+      { ...entry(DAY, 'a'), occurred_at: null },
+      { ...entry(DAY, 'b'), occurred_at: null },
+    ]
+    const list = log(() => [entry(DAY, 'a')], 50)
+    api.on(ROUTE, async request => {
+      const { body } = await list(request)
+      const { data } = body as { data: object[] }
+      return v1Page([...data, ...undated])
+    })
+    const trial = await startTrial(api)
+    for (let run = 0; run < 3; run++) {
+      await trial.run(['access_logs'])
+      trial.passTime(3 * HOUR)
+    }
+    expect(trial.column('SELECT operation FROM access_logs ORDER BY 1')).toEqual(['a', 'a', 'b'])
+    const open = trial.column('SELECT from_at FROM sync_segments WHERE NOT closed')
+    expect(open.map(at => String(at) > ago(DAY))).toEqual(open.map(() => true))
+  })
+
   test('the log has few periods however often it was read, none longer than 31 days, and none twice', async () => {
     const api = await startScriptedApi()
     api.on(

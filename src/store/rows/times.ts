@@ -22,7 +22,12 @@ export interface RowTimes {
    * A row without a time that equals this one in all other fields gets its key, so that it is completed and not stored
    * twice. Only for tables whose key is a digest of the fields, in the first column.
    */
-  adoptUndated(column: TimeColumn, row: ParsedRow): void
+  completeUndated(column: TimeColumn, row: ParsedRow): void
+  /**
+   * Removes rows without a time, first stored after an instant, that equal a row stored before in all other fields.
+   * Scans the table for each of them.
+   */
+  removeUndatedCopies(column: TimeColumn, since: string): void
   /** Rows with a time in the span that have no task of the feed, in no particular order. */
   unasked(column: TimeColumn, feed: string, span: Unasked): TimedRow[]
 }
@@ -85,8 +90,9 @@ export function createRowTimes(prepare: Prepare): RowTimes {
       )
       return row.get() !== undefined
     },
-    adoptUndated({ table, time }, { cells, extra }) {
+    completeUndated({ table, time }, { cells, extra }) {
       const [key = '', ...others] = Object.keys(tableNamed(table).columns)
+      if (prepare(`SELECT 1 FROM ${quote(table)} WHERE ${quote(key)} = ?`).get(cells[0] ?? null)) return
       const isEqual = others.filter(name => name !== time).map(name => `${quote(name)} IS @${name}`)
       const undated = `SELECT ${quote(key)} FROM ${quote(table)} WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL
          AND _extra IS @_extra AND ${isEqual.join(' AND ')} LIMIT 1`
@@ -95,6 +101,16 @@ export function createRowTimes(prepare: Prepare): RowTimes {
         ...values,
         _extra: extra,
       })
+    },
+    removeUndatedCopies({ table, time }, since) {
+      const [, ...others] = Object.keys(tableNamed(table).columns)
+      const compared = [...others.filter(name => name !== time), '_extra'].map(quote)
+      const isEqual = compared.map(name => `dated.${name} IS undated.${name}`).join(' AND ')
+      prepare(
+        `DELETE FROM ${quote(table)} AS undated WHERE ${quote(time)} IS NULL AND _first_seen_at > ?
+           AND EXISTS (SELECT 1 FROM ${quote(table)} dated WHERE dated.${quote(time)} IS NOT NULL
+             AND dated._first_seen_at < undated._first_seen_at AND ${isEqual})`,
+      ).run(since)
     },
     within({ table, time }, span, { before, now }) {
       const at = quote(time)

@@ -9,6 +9,7 @@ import { storeRows } from '../../follow-ups/write.ts'
 import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
 import { deadCursorError, type LoopGuards, NOT_FAILED, segmentAfterPass, segmentToRestart } from '../pass.ts'
 import { continuePeriods } from './periods.ts'
+import type { UndatedEntries } from './undated-entries.ts'
 
 /** A page of a period that was requested. */
 export interface PeriodWork {
@@ -16,6 +17,7 @@ export interface PeriodWork {
   id: string
   feed: PeriodicFeed
   guards: LoopGuards
+  undated: UndatedEntries
   /** The API ignores the end parameter, so pages reach beyond their period. */
   isEndIgnored: boolean
 }
@@ -30,7 +32,7 @@ interface Entries {
 
 /** A log only grows: no entry of it is ever missing. A page that shows that the end is ignored is not stored. */
 export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps<Entries, void, true> {
-  const { resource, id, feed, isEndIgnored } = work
+  const { resource, id, feed, undated, isEndIgnored } = work
   const where = { resource: resource.name, feed: id }
   const timeOf = timeColumn(feed)
   return {
@@ -43,10 +45,11 @@ export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps
       return { listed, inside, numbered: identify(inside, timeOf, segment) }
     },
     storeRows({ parsed: { numbered }, segment, reply }) {
-      // A period that was never listed cannot have left an entry without its time.
-      if (segment.listedAt !== null) completeUndated(context, feed, numbered.items)
+      undated.correct(segment, numbered.items)
       const options = { ticket: reply.ticket, now: context.now(), filled: ['id'] }
-      return storeRows(context, where, feed.table, numbered.items, options)
+      const stored = storeRows(context, where, feed.table, numbered.items, options)
+      undated.stored(segment, stored)
+      return stored
     },
     writeFollowUps: () => undefined,
     findMissingRows: () => undefined,
@@ -57,20 +60,8 @@ export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps
   }
 }
 
-/** One answer may have listed an entry without its time. When another lists it with the time, it is the same entry. */
-function completeUndated({ store }: EngineContext, feed: PeriodicFeed, entries: readonly ParsedItem[]): void {
-  if (!store.rowTimes.hasUndated(feed)) return
-  const timeOf = timeColumn(feed)
-  // Where the API still lists entries without a time, these are entries of their own.
-  if (entries.some(entry => timeOf(entry) === null)) return
-  for (const entry of entries) {
-    if (!store.stored.has(feed.table, [String(entry.cells[0])])) store.rowTimes.adoptUndated(feed, entry)
-  }
-}
-
-type TimeOf = (entry: ParsedItem) => string | null
-
-function timeColumn({ table, time }: PeriodicFeed): TimeOf {
+/** Reads the time of a log's entries. */
+export function timeColumn({ table, time }: PeriodicFeed): (entry: ParsedItem) => string | null {
   const timeAt = Object.keys(tableNamed(table).columns).indexOf(time)
   return ({ cells }) => (typeof cells[timeAt] === 'string' ? cells[timeAt] : null)
 }
@@ -115,7 +106,11 @@ interface Numbered {
  * have the same time and follow each other, perhaps across two pages, so the checkpoint keeps the digests from the end
  * of the last page.
  */
-function identify(entries: readonly ParsedItem[], timeOf: TimeOf, period: Segment): Numbered {
+function identify(
+  entries: readonly ParsedItem[],
+  timeOf: ReturnType<typeof timeColumn>,
+  period: Segment,
+): Numbered {
   const counted = new Map<string, number>()
   for (const digest of period.edgeKeys) counted.set(digest, (counted.get(digest) ?? 0) + 1)
   const digests = entries.map(({ cells, extra }) => digestOf(JSON.stringify([...cells.slice(1), extra])))
@@ -144,7 +139,7 @@ const SETTLED_AFTER_MS = HOUR
 
 function endPeriod(
   context: EngineContext,
-  { resource, id, feed, guards }: PeriodWork,
+  { resource, id, guards, undated }: PeriodWork,
   period: Segment,
 ): void {
   const { store } = context
@@ -152,9 +147,7 @@ function endPeriod(
   const ended = segmentAfterPass(period)
   const settledAt = Date.parse(period.to ?? '') + scaled(SETTLED_AFTER_MS, context.options)
   const isSettled = Date.parse(ended.listedAt ?? '') >= settledAt
-  // Entries without a time may be a mistake of one answer. A closed period would never get their times.
-  const isSure = period.listedAt !== null || !store.rowTimes.hasUndated(feed)
-  store.segments.save({ ...ended, closed: isSettled && isSure })
+  store.segments.save({ ...ended, closed: undated.ended(period) && isSettled })
   const [newest] = store.segments.of(id, '')
   if (newest?.id === period.id && ended.listedAt) store.state.fresh(resource.name, ended.listedAt)
   continuePeriods(context, id)

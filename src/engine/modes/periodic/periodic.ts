@@ -15,8 +15,9 @@ import { noteUnread, resolveUnread } from '../failed-span.ts'
 import { ATTEMPTS_OF_A_PART, aloneBackoffMs, nextForPeriod } from '../narrowing.ts'
 import { createLoopGuards, deadCursorError, segmentToRestart } from '../pass.ts'
 import { handleRefusal } from '../refusals.ts'
-import { periodSteps } from './page.ts'
+import { periodSteps, timeColumn } from './page.ts'
 import { isNewestOpen, planPeriods } from './periods.ts'
+import { createUndatedEntries } from './undated-entries.ts'
 
 /**
  * Reads a log in periods with an exclusive end (spec: access logs). The newest period is an hour long, so that no more
@@ -36,6 +37,7 @@ export function createPeriodic(
   let underWay = false
   let endIgnored = false
   const guards = createLoopGuards()
+  const undated = createUndatedEntries(context, feed, timeColumn(feed))
   const turns = createTurns<Segment>(period => schedule.overdue(list, period))
   let planned = false
   let feedFailures = 0
@@ -60,7 +62,7 @@ export function createPeriodic(
         resolveUnread(context, list, period)
         feedFailures = 0
         isAnswered = true
-        const steps = periodSteps(context, { resource, id, feed, guards, isEndIgnored: endIgnored })
+        const steps = periodSteps(context, { resource, id, feed, guards, undated, isEndIgnored: endIgnored })
         const page = { where, paging: feed.list.paging, query, segment: period }
         if (applyPage(context, page, { value, reply }, steps)) return
         endIgnored = true
@@ -145,6 +147,7 @@ export function createPeriodic(
       if (!period) return undefined
       underWay = true
       guards.asking(period)
+      undated.requesting(period)
       return job(period)
     },
     finished: () => backoffs.isWaiting(id) || (isPlanned() && !underWay && due().length === 0),

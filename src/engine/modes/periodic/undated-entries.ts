@@ -1,0 +1,63 @@
+import type { PeriodicFeed } from '../../../catalog/resource.ts'
+import type { ParsedItem } from '../../../catalog/row.ts'
+import { DAY_MS, isoInstant } from '../../../clock.ts'
+import type { StoredItem } from '../../../store/rows/write.ts'
+import type { Segment } from '../../../store/sync/segments.ts'
+import type { EngineContext } from '../../context.ts'
+
+/**
+ * The API may list an entry of a log without its time, by mistake in one answer or always. Only a second reading of the
+ * period shows which. So a period stays open until a second reading brings no new entry without a time.
+ */
+export interface UndatedEntries {
+  /** Notes the page that is about to be requested. */
+  requesting(period: Segment): void
+  /** Corrects stored entries without a time that this page lists with their time. Runs before the page is stored. */
+  correct(period: Segment, entries: readonly ParsedItem[]): void
+  stored(period: Segment, entries: readonly StoredItem[]): void
+  /** Ends a reading of the period. Returns whether the period may be closed. */
+  ended(period: Segment): boolean
+}
+
+interface Reading {
+  hasUndated: boolean
+  hasNewUndated: boolean
+}
+
+/** Kept in memory: after a restart, the periods of a log with entries without a time are read once more. */
+export function createUndatedEntries(
+  { store }: EngineContext,
+  feed: PeriodicFeed,
+  timeOf: (entry: ParsedItem) => string | null,
+): UndatedEntries {
+  const readings = new Map<number, Reading>()
+  const isUndated = (entry: ParsedItem) => timeOf(entry) === null
+  return {
+    requesting({ id, cursor }) {
+      if (cursor === null) readings.set(id, { hasUndated: false, hasNewUndated: false })
+    },
+    correct({ listedAt }, entries) {
+      // A period that was never listed cannot have left an entry without its time. Where the API still lists entries
+      // without a time, these are entries of their own.
+      if (listedAt === null || entries.some(isUndated) || !store.rowTimes.hasUndated(feed)) return
+      for (const entry of entries) store.rowTimes.completeUndated(feed, entry)
+    },
+    stored({ id }, entries) {
+      const undated = entries.filter(({ item }) => isUndated(item))
+      const reading = readings.get(id)
+      if (!reading || undated.length === 0) return
+      reading.hasUndated = true
+      reading.hasNewUndated ||= undated.some(({ written }) => written.status === 'inserted')
+    },
+    ended({ id, listedAt }) {
+      const reading = readings.get(id)
+      readings.delete(id)
+      if (!store.rowTimes.hasUndated(feed)) return true
+      if (reading === undefined || listedAt === null) return false
+      // The reading before may have listed entries without their time that are stored with it, even of other periods.
+      const since = isoInstant(Date.parse(listedAt) - DAY_MS)
+      if (!reading.hasUndated) store.rowTimes.removeUndatedCopies(feed, since)
+      return !reading.hasNewUndated
+    },
+  }
+}
