@@ -140,18 +140,19 @@ describe('the entries of the access log', () => {
   test('entries that one answer lists without a time are stored with it when their period is read again', async () => {
     const api = await startScriptedApi()
     const a = entry(DAY, 'a')
-    const list = log(() => [a], 50)
+    const entries = [a, a]
+    const list = log(() => entries, 50)
     let isOdd = true
     api.on(ROUTE, request => {
       if (!isOdd) return list(request)
-      return v1Page([{ ...a, occurred_at: null }])
+      return v1Page(entries.map(each => ({ ...each, occurred_at: null })))
     })
     const trial = await startTrial(api)
     await trial.run(['access_logs'])
     isOdd = false
     trial.moveClock(3 * HOUR)
     await trial.run(['access_logs'])
-    expect(trial.column('SELECT occurred_at FROM access_logs')).toEqual([a.occurred_at])
+    expect(trial.column('SELECT occurred_at FROM access_logs')).toEqual([a.occurred_at, a.occurred_at])
     const requests = api.requests.length
     await trial.run(['access_logs'])
     const again = api.requests

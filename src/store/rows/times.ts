@@ -19,10 +19,10 @@ export interface RowTimes {
   /** Whether a live row has no time. */
   hasUndated(column: TimeColumn): boolean
   /**
-   * A row without a time that equals this one in all other fields gets its key, so that it is completed and not stored
-   * twice. Only for tables whose key is a digest of the fields, in the first column.
+   * A stored row without a time that equals a given row in all other fields gets its key, so that storing the given row
+   * completes it. Only for tables whose key is a digest of the fields, in the first column.
    */
-  completeUndated(column: TimeColumn, row: ParsedRow): void
+  completeUndated(column: TimeColumn, rows: readonly ParsedRow[]): void
   /**
    * Removes rows without a time, first stored after an instant, that equal a row stored before in all other fields.
    * Scans the table for each of them.
@@ -90,17 +90,22 @@ export function createRowTimes(prepare: Prepare): RowTimes {
       )
       return row.get() !== undefined
     },
-    completeUndated({ table, time }, { cells, extra }) {
+    completeUndated({ table, time }, rows) {
       const [key = '', ...others] = Object.keys(tableNamed(table).columns)
-      if (prepare(`SELECT 1 FROM ${quote(table)} WHERE ${quote(key)} = ?`).get(cells[0] ?? null)) return
       const isEqual = others.filter(name => name !== time).map(name => `${quote(name)} IS @${name}`)
+      // A row that was given one of these keys has no time until it is stored, and must not be found again.
       const undated = `SELECT ${quote(key)} FROM ${quote(table)} WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL
-         AND _extra IS @_extra AND ${isEqual.join(' AND ')} LIMIT 1`
-      const values = Object.fromEntries([key, ...others].map((name, index) => [name, cells[index] ?? null]))
-      prepare(`UPDATE ${quote(table)} SET ${quote(key)} = @${key} WHERE ${quote(key)} = (${undated})`).run({
-        ...values,
-        _extra: extra,
-      })
+         AND ${quote(key)} NOT IN (SELECT value FROM json_each(@keys)) AND _extra IS @_extra
+         AND ${isEqual.join(' AND ')} LIMIT 1`
+      const update = prepare(
+        `UPDATE ${quote(table)} SET ${quote(key)} = @${key} WHERE ${quote(key)} = (${undated})
+           AND NOT EXISTS (SELECT 1 FROM ${quote(table)} WHERE ${quote(key)} = @${key})`,
+      )
+      const keys = JSON.stringify(rows.map(({ cells }) => cells[0]))
+      for (const { cells, extra } of rows) {
+        const values = Object.fromEntries([key, ...others].map((name, index) => [name, cells[index] ?? null]))
+        update.run({ ...values, _extra: extra, keys })
+      }
     },
     removeUndatedCopies({ table, time }, since) {
       const [, ...others] = Object.keys(tableNamed(table).columns)

@@ -40,7 +40,7 @@ export function createUndatedEntries(
       // A period that was never listed cannot have left an entry without its time. Where the API still lists entries
       // without a time, these are entries of their own.
       if (listedAt === null || entries.some(isUndated) || !store.rowTimes.hasUndated(feed)) return
-      for (const entry of entries) store.rowTimes.completeUndated(feed, entry)
+      store.rowTimes.completeUndated(feed, entries)
     },
     stored({ id }, entries) {
       const undated = entries.filter(({ item }) => isUndated(item))
