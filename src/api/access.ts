@@ -1,6 +1,6 @@
 import { EXIT_STATUS, StopError } from '../errors.ts'
 
-/** The API's address, the workspace and the key's source; and the errors for an API that cannot be used. Pure. */
+/** Identifies the API, the workspace and the key in error messages. */
 export interface ApiAccess {
   baseUrl: string
   workspaceId: string

@@ -17,7 +17,7 @@ export type Outcome =
       /** The server's clock from its `Date` header in ms since the epoch, whole seconds. */
       serverTime: number | undefined
     }
-  /** 400, 403, 404 and every other 4xx that is not retried. The caller knows whether it is expected. */
+  /** 400, 403, 404 and every other 4xx that is not retried. The caller knows whether it expects the status. */
   | {
       kind: 'refused'
       status: number
@@ -30,10 +30,13 @@ export type Outcome =
       kind: 'retry'
       cause: RetryCause
       status?: number
-      /** The wait that the API asks for: 1 ms to 24 h with a 429, to 60 s with any other status. Absent if it asks for none. */
+      /**
+       * The wait that the API asks for: at most 24 h with a 429, at most 60 s with any other status. Absent if the API
+       * asks for none.
+       */
       waitMs?: number
       message: string
-      /** The status is 200, but the body is a web page. */
+      /** The status is 2xx, but the body is a web page. */
       isForeign?: true
     }
   /** 401: the key is missing, invalid, revoked or expired. */
@@ -50,7 +53,7 @@ export interface HttpAnswer {
   bytes: number
 }
 
-/** A rate limit may be one per day. Any other failure may end at any time, whatever wait the API asks for. */
+/** Requested waits are cut to this. A rate limit may apply per day. Other failures may end before a long wait does. */
 const MAX_WAIT_MS = { throttled: DAY_MS, other: MINUTE_MS }
 
 export interface ReadingContext {
@@ -80,7 +83,7 @@ function readAnswer({ status, headers, text, bytes }: HttpAnswer): Outcome {
   try {
     return { kind: 'answer', value: decodeJson(text).value, bytes, serverTime: serverTime(headers) }
   } catch {
-    // The parser's message would quote the body.
+    // The parser's error is not used, since its message quotes the body.
     const failed = { kind: 'retry', cause: 'garbled', status } as const
     if (!/^\s*</.test(text)) return { ...failed, message: `The answer is not JSON (${bytes} bytes)` }
     return { ...failed, message: `The answer is a web page, not JSON (${bytes} bytes)`, isForeign: true }
@@ -148,7 +151,10 @@ function fieldOf(value: unknown, key: string): unknown {
   return Object.entries(value).find(([name]) => name === key)?.[1]
 }
 
-/** The wait that `Retry-After` asks for, or with a 429 also one of the headers with the reset time of the limit. */
+/**
+ * The wait that the headers ask for, in ms: `Retry-After`, and with a 429 also the headers that state the reset time of
+ * the limit. The first of them with a wait above 0 counts.
+ */
 function readWait({ status, headers }: HttpAnswer, now: number): number | undefined {
   const today = serverTime(headers) ?? now
   const readings = [retryAfter(header(headers, 'retry-after'), today)]
@@ -188,7 +194,10 @@ function decimal(text: string): number | undefined {
   return /^\d{1,15}(\.\d{1,9})?$/.test(text) ? Number(text) : undefined
 }
 
-/** Parses the three forms of an HTTP date, of which the oldest (asctime) has no zone, and RFC 3339 instants. */
+/**
+ * Parses the three forms of an HTTP date, and RFC 3339 instants. The oldest form of an HTTP date (asctime) has no zone
+ * and means GMT.
+ */
 function httpDate(text: string): number | undefined {
   if (!/^([A-Z][a-z]{2,8},? |\d{4}-\d\d-\d\dT)/.test(text)) return undefined
   const zoned = /(GMT|UTC|Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text} GMT`
@@ -196,7 +205,10 @@ function httpDate(text: string): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-/** The meaning of an error code of the socket, TLS or HTTP layer. The error's own message may contain headers. */
+/**
+ * The meaning of an error code of the socket, TLS or HTTP layer. The message replaces the error's own, which may
+ * contain headers.
+ */
 interface FailureMeaning {
   cause: RetryCause
   message: string
@@ -227,7 +239,7 @@ const FAILURES: Readonly<Record<string, FailureMeaning>> = {
   Z_DATA_ERROR: { cause: 'garbled', message: 'The compressed answer is damaged' },
 }
 
-/** Families of codes, tried in order. */
+/** Codes that share a pattern, for codes that `FAILURES` does not list. The first pattern that matches counts. */
 const FAILURE_FAMILIES: readonly { pattern: RegExp; meaning(code: string): FailureMeaning }[] = [
   {
     pattern: /^(ERR_TLS|ERR_SSL|EPROTO$|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|INVALID_CA)/,
@@ -239,7 +251,7 @@ const FAILURE_FAMILIES: readonly { pattern: RegExp; meaning(code: string): Failu
   },
 ]
 
-/** Classifies a failed attempt by the codes of its error and of the error's causes only. */
+/** Classifies a failed attempt by the code of its error or of the error's causes. */
 export function classifyFailure(error: unknown): Outcome {
   const code = failureCode(error)
   if (/^UND_ERR_INVALID_ARG|^ERR_INVALID/.test(code)) return badSetupFault()
@@ -270,7 +282,10 @@ function badSetupFault(): Outcome {
   }
 }
 
-/** The code of an error, or of its cause. When several addresses were tried, the causes are a list. */
+/**
+ * The code of an error, or of its cause. When Node tried several addresses, the error has a list of errors, and the
+ * first of them counts.
+ */
 function failureCode(error: unknown, depth = 0): string {
   if (typeof error !== 'object' || error === null || depth > 5) return 'unknown'
   const known = codeOfKind(error)
@@ -284,7 +299,10 @@ function failureCode(error: unknown, depth = 0): string {
     : 'unknown'
 }
 
-/** A code for a reset during the TLS handshake, whose own is too general, and for parser errors, which have none. */
+/**
+ * A code for two kinds of error: a reset during the TLS handshake, whose own code is too general, and an error of
+ * undici's HTTP parser, which may have no code.
+ */
 function codeOfKind(error: object): string | undefined {
   if (!(error instanceof Error)) return undefined
   if (error.message.includes('before secure TLS connection was established')) return 'ERR_TLS_HANDSHAKE'

@@ -24,12 +24,12 @@ export interface ClientOptions {
   workspaceId: string
   /** Where the key comes from, for error messages. */
   keySource: string
-  /** For a whole request. Within it, connecting may take 10 s and the wait for headers 30 s. */
+  /** Time limit of a whole request. Of this, connecting may take 10 s and the wait for the response headers 30 s. */
   timeoutMs: number
   /** Maximum size of a body after decompression. */
   maxResponseBytes: number
   clock: Clock
-  /** Maximum number of connections. Further requests wait for one. Default 64. */
+  /** Maximum number of connections. Further requests wait for a free connection. Default 64. */
   maxSockets?: number
 }
 
@@ -37,7 +37,7 @@ export interface ClientOptions {
 export type Sent = Outcome & { startedAt: number; durationMs: number }
 
 export interface Client {
-  /** Makes one attempt. @throws only an AbortError, when the signal ends it */
+  /** Makes one attempt. @throws only an AbortError, when the signal is aborted */
   send(request: ApiRequest, signal: AbortSignal): Promise<Sent>
   /** Closes every connection. Requests in flight end as transport failures. */
   close(): Promise<void>
@@ -118,14 +118,14 @@ function requestHeaders(apiKey: string, workspaceId: string): Record<string, str
   }
 }
 
-/** A response with its body as bytes; undefined where the body is too large. */
+/** A response. Its body is decompressed, and undefined if it is too large. */
 interface Exchange {
   status: number
   headers: HttpAnswer['headers']
   body: Buffer | undefined
 }
 
-/** Undefined when the body of a success is too large. The body of an error is dropped then: its status is enough. */
+/** Undefined when the body of a 2xx is too large. An error whose body is too large gets an empty text instead. */
 function decodeText({ status, headers, body }: Exchange): HttpAnswer | undefined {
   if (body !== undefined) return { status, headers, text: body.toString('utf8'), bytes: body.length }
   return status < 300 ? undefined : { status, headers, text: '', bytes: 0 }
@@ -155,7 +155,7 @@ async function readRaw(
 
 const gunzipAsync = promisify(gunzip)
 
-/** Smaller bodies are decompressed on this thread: that takes less time and much less memory than another thread. */
+/** Smaller bodies are decompressed on this thread: that takes less time and much less memory than on another thread. */
 const SMALL_BODY_BYTES = 64 * 1024
 
 async function decompress(raw: Buffer, maxBytes: number): Promise<Buffer | undefined> {
@@ -175,14 +175,14 @@ interface TimeLimit {
   end(): void
 }
 
-/** A constant reason. Without one, every abort creates an exception, even when it only ends the timer of a request. */
+/** The reason of every abort. Without a reason, each `abort()` would create an exception, even after a success. */
 const OVER = new Error('The request is over')
 
 function startTimeLimit(clock: Clock, timeoutMs: number, outer: AbortSignal): TimeLimit {
   const controller = new AbortController()
   const abort = () => controller.abort(OVER)
   let expired = false
-  // One signal ends any number of requests. Node would warn of a leak at more than ten listeners.
+  // Every request adds a listener to the same signal. Node would warn of a leak at more than ten listeners.
   setMaxListeners(0, outer)
   outer.addEventListener('abort', abort, { once: true })
   clock.sleep(timeoutMs, controller.signal).then(() => {

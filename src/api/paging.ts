@@ -6,8 +6,8 @@ import type { Query } from './request.ts'
 import { isSafeToken } from './server-text.ts'
 
 /**
- * Reads the pages of lists (spec: Pagination styles). Pure: the answer and the query of its request become items and
- * the query parameters of the next page.
+ * Reads the pages of lists (spec: Pagination styles): turns an answer and the query of its request into items and the
+ * query parameters of the next page. Pure, except for the cursor guard, which remembers the cursors of a pass.
  */
 
 /**
@@ -35,7 +35,7 @@ export const PAGING: Readonly<Record<PagingStyle, PagingRules>> = {
 export interface Page {
   /** As sent by the API, not validated. */
   items: readonly unknown[]
-  /** Query parameters to add for the next page; null at the end. */
+  /** Query parameters to add for the next page; null on the last page. */
   next: Query | null
   /** Only for v1 pages: the API's count of all items. */
   totalSize?: number
@@ -47,7 +47,7 @@ type PagingFields = Record<string, unknown>
 
 /**
  * Reads one page of a list.
- * @param sentQuery the whole query of the request that was answered
+ * @param sentQuery the whole query of the request for this page
  * @throws RetryError `broken-envelope` when the answer is not a page of that style
  */
 export function readPage(style: PagingStyle, value: unknown, sentQuery: Query): Page {
@@ -63,7 +63,7 @@ const READERS: Readonly<Record<PagingStyle, (value: unknown, sent: Query) => Pag
   single: value => ({ items: [readSingle(value, 'either')], next: null }),
 }
 
-/** Only `has_next_page` decides whether there is a next page. The last page has an `end_cursor` too (spec: PageInfo). */
+/** Only `has_next_page` says whether there is a next page. The last page has an `end_cursor` too (spec: PageInfo). */
 function readV2Cursor(items: readonly unknown[], paging: PagingFields): Page {
   const more = own(paging, 'has_next_page')
   if (typeof more !== 'boolean') throw brokenEnvelope('has_next_page as true or false', more)
@@ -79,7 +79,10 @@ function readV1Cursor(items: readonly unknown[], paging: PagingFields): Page {
   return { items, next: cursor === undefined ? null : { cursor } }
 }
 
-/** Counts by the requested page, not by the answer's, so that the pass also ends on a server that ignores `page`. */
+/**
+ * Counts up from the requested page number, not from the number in the answer. Otherwise a pass would never end on a
+ * server that ignores `page` and always sends the first page.
+ */
 function readV1Page(items: readonly unknown[], paging: PagingFields, sent: Query): Page {
   const page = Number(sent['page'] ?? wholeNumber(own(paging, 'page')) ?? 1)
   const totalSize = wholeNumber(own(paging, 'total_size'))
@@ -95,9 +98,9 @@ function readV1Page(items: readonly unknown[], paging: PagingFields, sent: Query
 }
 
 /**
- * Reads a list of unknown shape: a bare array, or an object with one list (in `data`, in an object in `data`, or under
- * any other name) and possibly one of the three paging objects. A paging object that is not understood is an error,
- * since a part of a list must never count as the whole.
+ * Reads a list of unknown shape: a bare array, or an object with one list. The list is in `data`, in an object in
+ * `data`, or under any other name. The object may have the paging fields of one of the three styles. An unknown paging
+ * object is an error, since a part of a list must never count as the whole list.
  */
 function readAnyList(value: unknown, sent: Query): Page {
   if (Array.isArray(value)) return { items: value, next: null, recognised: 'bare' }
@@ -132,7 +135,11 @@ function recognisePaging(paging: PagingFields): RecognisedPaging {
   return found
 }
 
-/** The paging object, or the place itself when it has a paging key. An empty paging object does not count. */
+/**
+ * The object with the paging fields: a paging object in one of the places, or a place itself if it has a paging key. An
+ * empty paging object does not count.
+ * @param places the answer, and the object in its `data` if there is one
+ */
 function findPaging(places: readonly PagingFields[]): PagingFields | undefined {
   for (const place of places) {
     for (const name of PAGING_OBJECTS) {
@@ -155,8 +162,9 @@ function onlyList(place: PagingFields): readonly unknown[] {
 
 /**
  * The object of a single read.
- * @param placement where the spec puts the object. `either`: the spec does not state it. Then `data` is used if it is an
- *   object or an array, unless the value itself has `idKey`. An envelope whose `data` is null has no object.
+ * @param placement where the spec puts the object. `either`: the spec does not state the place. Then `data` is used if
+ *   it is an object or an array, unless the answer itself has `idKey`. An answer that is only `{ "data": null }` has no
+ *   object.
  * @throws RetryError `broken-envelope` when there is no object or array at that place
  */
 export function readSingle(
@@ -176,7 +184,7 @@ export function readSingle(
 }
 
 /**
- * The list of a read that returns all of it in `data` (transcripts, playbook results).
+ * The whole list of a read without paging, in `data` or as a bare array (transcripts, playbook results).
  * @throws RetryError `broken-envelope` when there is no list
  */
 export function readDataList(value: unknown): readonly unknown[] {
@@ -186,13 +194,13 @@ export function readDataList(value: unknown): readonly unknown[] {
 export interface CursorGuard {
   /** Records a cursor that is about to be sent. */
   sent(cursor: string): void
-  /** Whether this pass has sent a cursor before. */
+  /** Whether this cursor was sent before in this pass. */
   wasSent(cursor: string): boolean
 }
 
 /**
- * Detects a cursor that occurs twice in a pass, which would be an endless loop. Keeps a short digest of each of the last
- * `capacity` cursors (about 5 MB when full).
+ * Detects a cursor that occurs twice in a pass, which would be an endless loop. Keeps a short digest of each of the
+ * last `capacity` cursors (about 5 MB when full).
  */
 export function createCursorGuard(capacity = 100_000): CursorGuard {
   const seen = new Set<string>()
@@ -242,7 +250,7 @@ function own(fields: PagingFields, key: string): unknown {
   return Object.hasOwn(fields, key) ? fields[key] : undefined
 }
 
-/** Names the type of the value and its safe field names only: other names may be personal content. */
+/** The message names only the value's type and its safe field names, since other names may be personal content. */
 function brokenEnvelope(expected: string, found: unknown): RetryError {
   return new RetryError(`The answer has the wrong form: expected ${expected}, found ${describe(found)}`, {
     code: 'broken-envelope',

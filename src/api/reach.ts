@@ -4,22 +4,26 @@ import type { ApiRequest } from './request.ts'
 
 /**
  * Decides whether the API can be reached, and which request may be sent next. Pure: a state and an event give the next
- * state.
+ * state. Times are monotonic milliseconds.
  *
- * - Route: it works until requests for several things on it failed in a row. Then it rests: one trial after each growing
- *   wait, until a request on it is answered. Other routes are not affected.
- * - Silence: it is in doubt when requests on different routes failed in a row. Then health checks (requests of cheap
- *   lists) are sent on other routes. An answer ends the doubt. When they fail too, the API is away: one trial after each growing
- *   wait, each on another route, until any request is answered.
- * - Access: it is in doubt when several requests in a row got a 403 or 404 that no declaration expects. Then every
- *   health check is sent. An answer ends the doubt. When all are refused, and refused again later, access is lost.
- * - Address: it is wrong when three answers in a row on different routes do not have the API's form, and no earlier
- *   answer had it. Then another site answers there, and a backfill does not wait any longer.
+ * Each request has one of four results. It is answered by a 2xx, or by an error that concerns only this request, such
+ * as 400. It is refused by a 403 or 404. It is throttled by a 429. It fails in all other cases: without an HTTP
+ * response, or with one that is retried, such as 500.
  *
- * Times are monotonic milliseconds.
+ * - Route: a route rests after several failures in a row on it, for different paths. During the rest, trials are sent
+ *   one by one, with a growing wait before each. The rest ends when a request on the route is answered or refused.
+ *   Other routes are not affected.
+ * - Silence: the API is in doubt after several failures in a row, on different routes or without any HTTP status. Then
+ *   health checks (requests for cheap lists) are sent on other routes. A result that is not a failure ends the doubt.
+ *   When the health checks fail as well, the API is away: trials are sent one by one, with a growing wait before each,
+ *   and each on another route. A trial that does not fail ends this state.
+ * - Access: access is in doubt after several unexpected refusals since the last answer. Then every health check is
+ *   sent. An answer ends the doubt. When all health checks are refused, and later refused again, access is lost.
+ * - Address: the address is wrong when several responses in a row, on different routes, do not have the API's form, and
+ *   no earlier response had it. Then another site is at this address, and a backfill ends at once.
  */
 
-/** A cheap request to a list that every workspace has. */
+/** A cheap request for a list that every workspace has. */
 export interface HealthCheck {
   /** `resource.feed` */
   feed: string
@@ -28,11 +32,11 @@ export interface HealthCheck {
 
 export interface ReachOptions {
   healthChecks: readonly HealthCheck[]
-  /** Access is lost when all health checks are refused again this long after the first refusals. */
+  /** Access is lost when all health checks are refused again, this long after the doubt began. */
   againAfterMs: number
-  /** Whether the API answered an earlier run. Refusals may then be temporary; otherwise the first ones are final. */
+  /** Whether the API answered an earlier run. If the API has never answered, the first refusals are final. */
   wasAnswered: boolean
-  /** Whether an earlier session lost access. Health checks are then sent before anything else. */
+  /** Whether an earlier session lost access. If so, health checks are sent before any other request. */
   accessWasLost: boolean
 }
 
@@ -44,73 +48,78 @@ export interface Reach {
   readonly routes: ReadonlyMap<string, RouteTrouble>
   readonly silence: Silence | undefined
   readonly refusal: AccessRefusal | undefined
-  /** Undefined once an answer had the API's form. */
+  /** Undefined once a response had the API's form. */
   readonly foreign: ForeignAnswers | undefined
   readonly wasConnected: boolean
 }
 
 export interface RouteTrouble {
-  /** Failures in a row, without those of requests that were in flight when a rest started. */
+  /** Failures in a row. Failures of requests that were in flight when a rest started do not count. */
   readonly failures: number
   /** The first two different paths that failed. */
   readonly paths: readonly string[]
-  /** Number of pauses in a row; 0 while the route is only in doubt. */
+  /** Number of rests in a row: each failed trial starts another one. 0 while the route does not rest. */
   readonly rests: number
-  /** Infinity while a trial is in flight. */
+  /** When the next request on the route may be sent; Infinity while a trial is in flight. */
   readonly restUntil: number
   /** The last failure. */
   readonly reason: string
 }
 
-/** Requests without an answer since the last answer. */
+/** The requests that failed since the last one that did not fail. */
 export interface Silence {
-  /** When the first of them was sent. */
+  /** When the first failed request was sent. */
   readonly since: number
-  /** Time of the last HTTP response. While the API is away, error responses of a gateway do not count. */
+  /**
+   * Start of the time without a response, after which a backfill gives up: the last failure with an HTTP status, or
+   * `since`. Once the API is away, it is `since`, because a gateway may send such failures. `withoutWait` moves it.
+   */
   readonly quietSince: number
   readonly failures: number
   readonly routes: ReadonlySet<string>
-  /** Whether all of them failed to connect, which concerns every route alike. */
+  /** Whether every failed request failed to connect. Such a failure concerns all routes. */
   readonly neverConnected: boolean
-  /** Whether one of them had an HTTP status. */
+  /** Whether a failed request got an HTTP status. */
   readonly hasStatus: boolean
   readonly reason: string
-  /** Failures on further routes since the doubt started. */
+  /** Number of routes that failed for the first time since the doubt began. */
   readonly confirmations: number
   readonly isAway: boolean
   readonly trials: number
   readonly nextTrialAt: number
 }
 
-/** Requests refused with 403 or 404 since the last answer. */
+/** The refusals since the last answer. */
 export interface AccessRefusal {
   readonly since: number
-  /** Refusals in a row that no declaration expects. */
+  /** Number of refusals with `isDeclared` false. */
   readonly undeclared: number
   readonly doubtedSince: number | undefined
-  /** By feed: when a health check was last refused, and when it was last sent with any result. */
+  /** By feed: when a request was last refused. */
   readonly refusedAt: ReadonlyMap<string, number>
+  /** By feed: when a request was last refused or failed. */
   readonly askedAt: ReadonlyMap<string, number>
   readonly trials: number
   readonly nextTrialAt: number
 }
 
-/** Answers in a row in a form that is not the API's. */
+/** Responses in a row that do not have the API's form. */
 export interface ForeignAnswers {
   readonly answers: number
   readonly routes: ReadonlySet<string>
-  /** Whether one of them was a success. Refusals alone are a matter of access. */
+  /** Whether one of them was a 2xx. Refusals alone put access in doubt, not the address. */
   readonly hasSuccess: boolean
 }
 
 export type ReachEvent =
-  /** 2xx, and every refusal that does not concern access, such as 400. */
+  /** A 2xx, or an error that concerns neither access nor the whole API, such as 400. */
   | { kind: 'answered'; at: number; route: string }
   | {
       kind: 'refused'
       at: number
       route: string
       feed: string
+      /** Whether the job of the request expects this status. */
       isDeclared: boolean
       isForeign: boolean
       random: () => number
@@ -144,22 +153,22 @@ export type NextStep =
 
 /** Failures in a row that put the whole API in doubt. */
 const DOUBTFUL_FAILURES = 5
-/** Failures on further routes that confirm the doubt. */
+/** The doubt is confirmed when this many further routes fail. */
 const CONFIRMATIONS = 2
 const AWAY: Backoff = { firstMs: 1000, mostMs: 60_000, jitter: 0.5 }
 
-/** Undeclared refusals in a row that put access in doubt. */
+/** Undeclared refusals since the last answer that put access in doubt. */
 const DOUBTFUL_REFUSALS = 4
 const REFUSED: Backoff = { firstMs: 1000, mostMs: 15_000, jitter: 0.5 }
 
-/** Failures in a row that make a route rest. They must be for two different paths, since a single one may always fail. */
+/** Failures in a row that make a route rest. They must be for two different paths: a single path may always fail. */
 const ROUTE_FAILURES = 3
 const ROUTE: Backoff = { firstMs: 1000, mostMs: 5 * 60_000, jitter: 0.5 }
 
-/** The first request of all must at least connect within this time. */
+/** Replaces a longer `giveUpMs` until a request has connected. */
 const FIRST_CONNECTION_MS = 10_000
 
-/** Foreign answers in a row that prove another site: each on a different route, if there are that many routes. */
+/** Foreign responses in a row that prove another site. Each must be on another route, if there are that many routes. */
 const FOREIGN_ANSWERS = 3
 const NO_FOREIGN_ANSWERS: ForeignAnswers = { answers: 0, routes: new Set(), hasSuccess: false }
 
@@ -191,7 +200,7 @@ export function reachAfter(before: Reach, event: ReachEvent): Reach {
   }
 }
 
-/** The state while a request on this route is in flight. On a resting route it is the only one. */
+/** The state while a request on this route is in flight. On a resting route, no other request is sent meanwhile. */
 export function whileSending(reach: Reach, route: string): Reach {
   const trouble = reach.routes.get(route)
   if (trouble === undefined || trouble.rests === 0) return reach
@@ -217,12 +226,12 @@ export function nextStep(reach: Reach, at: number): NextStep {
   return { kind: 'any' }
 }
 
-/** While access is in doubt, the refusal of a single row means nothing. */
+/** While access is in doubt, a 403 or 404 for a single row does not mean that the row is deleted. */
 export function isAccessInDoubt({ refusal }: Reach): boolean {
   return refusal?.doubtedSince !== undefined
 }
 
-/** Why the whole API cannot be read at present. There is none while it is only in doubt. */
+/** Why the whole API cannot be read at present. A doubt alone is no trouble. */
 export interface Trouble {
   kind: 'silent' | 'refused'
   since: number
@@ -241,7 +250,7 @@ export function troubleOf({ silence, refusal, healthChecks }: Reach): Trouble | 
   return { kind: 'refused', since, nextTrialAt, reason: 'it answers every request with 403 or 404' }
 }
 
-/** How long a run may still wait for an answer, in ms. Infinity for a daemon, which never gives up. */
+/** Time in ms until a backfill gives up; not above 0 if it must now. Infinity for a daemon, which never gives up. */
 export function patienceLeftMs(reach: Reach, giveUpMs: number, at: number): number {
   const { wasConnected, silence } = reach
   if (giveUpMs === Number.POSITIVE_INFINITY) return giveUpMs
@@ -251,14 +260,14 @@ export function patienceLeftMs(reach: Reach, giveUpMs: number, at: number): numb
   return silence.quietSince + patience - at
 }
 
-/** Whether another site answers at the API's address. */
+/** Whether another site than the API is at the address. */
 export function isAnotherSite({ foreign, healthChecks }: Reach): boolean {
   if (!foreign?.hasSuccess) return false
   const known = new Set(healthChecks.map(({ request }) => request.route)).size
   return foreign.answers >= FOREIGN_ANSWERS && foreign.routes.size >= Math.min(FOREIGN_ANSWERS, known)
 }
 
-/** Excludes a wait that the API or a setting asked for from the silence. */
+/** The state after a wait of `ms` that the API or a setting asked for. The wait does not count as silence. */
 export function withoutWait(reach: Reach, ms: number): Reach {
   const { silence } = reach
   return silence ? { ...reach, silence: { ...silence, quietSince: silence.quietSince + ms } } : reach
@@ -269,7 +278,7 @@ function foreignAfter(before: ForeignAnswers | undefined, event: ReachEvent): Fo
   if (event.kind === 'throttled') return NO_FOREIGN_ANSWERS
   if (!event.isForeign) {
     if (event.kind === 'refused') return undefined
-    // A failure without an answer says nothing about the form of answers.
+    // A failure without a response says nothing about the form of responses.
     return event.status === undefined ? before : NO_FOREIGN_ANSWERS
   }
   return {
@@ -280,7 +289,7 @@ function foreignAfter(before: ForeignAnswers | undefined, event: ReachEvent): Fo
 }
 
 function afterResponse(reach: Reach, route: string): Reach {
-  // Routes that rested while the API was away may work, so all rests end.
+  // While the API was away, routes may have failed for that reason only. So all rests end when the API is back.
   const isBack = reach.silence?.isAway === true
   const routes =
     isBack || reach.routes.has(route) ? without(isBack ? new Map() : reach.routes, route) : reach.routes
@@ -319,7 +328,7 @@ function afterRefusal(reach: Reach, event: Extract<ReachEvent, { kind: 'refused'
   return { ...reach, refusal: withTrial(reach, refusal, { at, feed, random }) }
 }
 
-/** The state after a request with any result. While access is in doubt, the wait before the next trial grows. */
+/** Records a refusal or a failure. While access is in doubt, the wait before the next trial grows with each of them. */
 function withTrial(
   { healthChecks }: Reach,
   refusal: AccessRefusal,
@@ -343,8 +352,8 @@ function noRefusal(at: number): AccessRefusal {
 }
 
 /**
- * While access is in doubt: every health check is sent at once, and again when its refusal decides. In between, single
- * trials find out whether access has returned.
+ * While access is in doubt, every health check is sent at once, and again when its refusal counts (`decidesFrom`). In
+ * between, single trials find out whether access has returned.
  */
 function stepInRefusal(reach: Reach, refusal: AccessRefusal, at: number): NextStep {
   const { healthChecks } = reach
@@ -365,7 +374,7 @@ function stepInRefusal(reach: Reach, refusal: AccessRefusal, at: number): NextSt
 
 const NEVER = Number.NEGATIVE_INFINITY
 
-/** Access is lost when every health check is refused after this time. */
+/** Refusals count from this time on. Access is lost when every health check has a refusal that counts. */
 function decidesFrom({ options, wasAnswered }: Reach, { doubtedSince }: AccessRefusal): number {
   if (!wasAnswered || doubtedSince === undefined) return Number.MIN_SAFE_INTEGER
   return doubtedSince + options.againAfterMs
@@ -389,7 +398,7 @@ function afterFailure(reach: Reach, event: Extract<ReachEvent, { kind: 'failed' 
 function silenceAfter(reach: Reach, event: Extract<ReachEvent, { kind: 'failed' }>): Silence {
   const { at, sentAt, route, cause, status, message: reason, random } = event
   const before = reach.silence ?? noSilence(sentAt)
-  // Requests that were in flight when the API went away, or at the last trial, do not count as a trial.
+  // A request that fails before the next trial is due was already in flight, so it does not count as a trial.
   if (before.isAway && at < before.nextTrialAt) return { ...before, reason }
   const failed: Silence = {
     ...before,
@@ -423,7 +432,7 @@ function noSilence(at: number): Silence {
   }
 }
 
-/** Server errors on a single route only concern that route. */
+/** Whether the whole API is in doubt. Errors with an HTTP status on a single route concern only that route. */
 function isDoubtful({ isAway, failures, routes, hasStatus }: Silence): boolean {
   return isAway || (failures >= DOUBTFUL_FAILURES && (routes.size > 1 || !hasStatus))
 }
@@ -437,7 +446,7 @@ function isConfirmed(reach: Reach, silence: Silence): boolean {
   )
 }
 
-/** Health checks on routes that did not fail. */
+/** The health checks on routes that did not fail during the silence and do not rest. */
 function untriedHealthChecks(
   { healthChecks, routes: troubles }: Reach,
   { routes }: Silence,
@@ -451,7 +460,7 @@ function stepInSilence(reach: Reach, silence: Silence, at: number): NextStep {
   if (silence.isAway && at < silence.nextTrialAt) return { kind: 'wait', ms: silence.nextTrialAt - at }
   const [fresh] = untriedHealthChecks(reach, silence)
   if (fresh) return { kind: 'health-check', check: fresh }
-  // All have failed: try them in turn, starting with the one that was answered most recently.
+  // No health check is untried. So they are sent in turn, and the one that was answered most recently comes first.
   const { healthChecks } = reach
   const next = healthChecks[(silence.trials - 1) % Math.max(1, healthChecks.length)]
   return next ? { kind: 'health-check', check: next } : { kind: 'trial' }
@@ -473,7 +482,7 @@ function routesAfterFailure(
   return new Map([...routes, [route, { failures, paths, rests, restUntil, reason }]])
 }
 
-/** A throttled trial says nothing about the route: another trial may follow. */
+/** A throttled trial says nothing about the route, so another trial may follow at once. */
 function withFreedRoute(reach: Reach, route: string, at: number): Reach {
   const trouble = reach.routes.get(route)
   return trouble?.restUntil === Number.POSITIVE_INFINITY

@@ -14,9 +14,10 @@ import { failureText, permitResult } from './verdict.ts'
  */
 export interface ApiReader {
   /**
-   * @param parse converts the answer. When it throws a RetryError, the request is retried.
-   * @throws StopError 77 when the key is refused, 69 when the API does not answer, 75 when `api.max_requests_per_day` is
-   *   reached; the signal's reason when it is aborted
+   * @param parse converts the answer. When `parse` throws a RetryError, the request is retried.
+   * @throws StopError with exit status 77 when the API refuses the key, 69 when the API does not answer, 75 when
+   *   `api.max_requests_per_day` is reached
+   * @throws the signal's reason when the signal is aborted; an AbortError when a request is in flight at that time
    */
   read<T>(request: ApiRequest, parse: (value: unknown) => T): Promise<ReaderReply<T>>
   /** Requests sent so far, including retries. */
@@ -29,14 +30,14 @@ export type ReaderReply<T> =
   | {
       kind: 'answer'
       value: T
-      /** The server's clock in ms, in whole seconds. */
+      /** The server's clock in ms since the epoch, precise to a second. */
       serverTime: number | undefined
       /** This machine's clock in ms at the middle of the request. */
       localTime: number
     }
   /** 400, 403, 404 and every other 4xx that is not retried. */
   | { kind: 'refused'; status: number; message: string; isForeign: boolean }
-  /** No answer after all retries, or a fault that is not retried. */
+  /** No usable answer after all retries, or a failure that is not retried. */
   | { kind: 'failed'; code: string; message: string; hint?: string; isForeign?: boolean }
 
 export interface ApiReaderDeps {
@@ -44,16 +45,16 @@ export interface ApiReaderDeps {
   governor: Governor
   clock: Clock
   random: () => number
-  /** How long without any answer until the API counts as unreachable. */
+  /** After this time without any HTTP response, `read` throws the error with exit status 69. */
   giveUpMs: number
   signal: AbortSignal
-  /** Limits the attempts further than the retry rules do, where a person waits for the result. */
+  /** A lower limit of attempts than the retry rules set, for commands whose result a person waits for. */
   maxAttempts?: number
   /** Called when requests are paused for longer than 3 s. */
   onPause?(untilMs: number): void
 }
 
-/** The first request of all must at least connect within this time. */
+/** Replaces a longer `giveUpMs` until a request has connected. */
 const FIRST_CONNECTION_MS = 10_000
 
 const NOTICED_PAUSE_MS = 3000
@@ -73,7 +74,7 @@ export function createApiReader(deps: ApiReaderDeps): ApiReader {
     if (pausedUntil !== undefined && pausedUntil - clock.now() > NOTICED_PAUSE_MS) deps.onPause?.(pausedUntil)
     const permit = await governor.permit(signal)
     if (!permit) throw signal.reason
-    // The wait for a permit is not silence of the API.
+    // The time spent waiting for a permit does not count as silence of the API.
     answeredAt += clock.elapsed() - asked
     try {
       used += 1
@@ -151,7 +152,7 @@ function outcomeOf<T>(
   }
 }
 
-/** These commands do not wait for the next day. */
+/** The commands that use the reader end at the daily limit. They do not wait for the next day. */
 function dayLimitReached(): StopError {
   return new StopError('The daily limit of requests (api.max_requests_per_day) is reached', {
     code: 'day-used-up',

@@ -4,11 +4,11 @@ export type Query = Readonly<Record<string, string>>
 /** One request as data. */
 export interface ApiRequest {
   resource: string
-  /** The route template for metrics and logs, such as `/v2/messages/{id}`, without ids. */
+  /** The route template, such as `/v2/messages/{id}`. It has no ids, so metrics and logs may name it. */
   route: string
   /** The path below the base URL with a leading slash, its segments already encoded (`fillPath`). */
   path: string
-  /** Empty values are sent. */
+  /** A parameter with an empty value is sent as `name=`. */
   query?: Query
 }
 

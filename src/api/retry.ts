@@ -12,8 +12,8 @@ export interface RetryPolicy {
 const SERVER_FAULT: RetryPolicy = { attempts: 6, backoff: { firstMs: 500, mostMs: 30_000, jitter: 1 } }
 
 /**
- * A throttled request has no backoff here, since the governor pauses all requests. For an unreachable API the caller
- * ends the attempts (`api.give_up_seconds`).
+ * `throttled` has no backoff here, since the governor pauses all requests after a 429. `unreachable` has no limit of
+ * attempts here, since the caller decides when to give up (`api.give_up_seconds`).
  */
 const RETRY_POLICIES: Readonly<Record<RetryCause, RetryPolicy>> = {
   throttled: { attempts: Number.POSITIVE_INFINITY, backoff: { firstMs: 0, mostMs: 0, jitter: 0 } },
@@ -35,8 +35,8 @@ export interface FailedAttempt {
 export type RetryDecision = { retry: true; delayMs: number } | { retry: false }
 
 /**
- * Exponential backoff with full jitter, in addition to the wait that the API asked for. For a throttled request the
- * governor keeps that wait.
+ * The delay is the wait that the API asked for, plus an exponential backoff with full jitter. For a throttled request
+ * the delay is 0, since the governor waits instead.
  * @param random a number from 0 up to 1
  */
 export function retryDecision(

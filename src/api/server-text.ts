@@ -1,7 +1,7 @@
 /**
  * The part of a server's error message that may be logged and shown. The message may quote an e-mail's subject, a
- * person's name or a part of the key. So only words of a fixed list are kept, and none between quotation marks.
- * Everything else becomes an ellipsis. Pure.
+ * person's name or a part of the key. So only words of two fixed lists are kept, and no word between quotation marks.
+ * An ellipsis replaces everything else. Pure.
  */
 
 const words = (text: string): readonly string[] => text.trim().split(/\s+/)
@@ -32,7 +32,7 @@ const TECHNICAL: ReadonlySet<string> = new Set(
   `),
 )
 
-/** Words that carry no information alone. */
+/** Words without information. A text that has only these and no technical word is left out as a whole. */
 const JOINING: ReadonlySet<string> = new Set(
   words(`
     a after again all an and any are as at be been before being between but by cannot do does each either equal equals
@@ -50,12 +50,12 @@ const TOKEN = /^([([]?)([A-Za-z]+(?:[-_./][A-Za-z]+)*)([)\]]?[.,;:!?]?)$/
 
 const LEFT_OUT = '…'
 
-/** Maximum length of the text that is kept. */
+/** Maximum length of the safe text. */
 const MAX_CHARACTERS = 200
 
 /**
  * The safe part of a server's text, on one line. Empty when the text has no technical word.
- * @param secret the API key, which could consist of known words
+ * @param secret the API key. It is removed first, since it could consist of words of the lists
  */
 export function safeText(text: string, secret: string): string {
   const redacted = secret === '' ? text : text.replaceAll(secret, LEFT_OUT)

@@ -2,7 +2,7 @@ import type { Outcome } from './classify.ts'
 import type { Sent } from './client.ts'
 import type { PermitResult } from './governor/governor.ts'
 
-/** Converts the outcome of a request for the governor and for messages. Pure. */
+/** Converts the outcome of a request into a result for the governor, and into texts for messages. Pure. */
 
 export function permitResult(sent: Sent): PermitResult {
   if (sent.kind !== 'retry') return { kind: 'accepted' }

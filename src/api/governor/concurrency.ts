@@ -1,9 +1,9 @@
 /**
  * Learns the in-flight limit. It grows as long as more requests in flight bring more answers per second, and shrinks
- * when the API refuses that many. Pure. Times are monotonic milliseconds.
+ * when the API refuses requests because too many are in flight. Pure. Times are monotonic milliseconds.
  *
- * A trial measures the answers per second at the current limit. It decides whether the limit grows, or returns to the
- * one before and rests.
+ * A trial measures the answers per second at the current limit. After a trial, the limit grows, or it returns to its
+ * value before the last growth and rests: it does not grow for some time.
  */
 
 export interface ConcurrencyState {
@@ -16,11 +16,11 @@ export interface ConcurrencyState {
   readonly trial: Trial
   /** The last measured limit and its speed in answers per millisecond; undefined before the first measurement. */
   readonly before: { readonly limit: number; readonly speed: number } | undefined
-  /** Factor of the next step: 2 until a larger limit brought nothing for the first time, then 1.25. */
+  /** Factor of the next growth: 2 at first, 1.25 after a larger limit brought too little or the API refused. */
   readonly growth: number
   /** The limit does not grow before this time. */
   readonly restUntil: number
-  /** Length of the next rest. It doubles each time. */
+  /** Length of the next rest. It doubles with each rest. */
   readonly restMs: number
 }
 
@@ -34,7 +34,7 @@ export const MAX_CONCURRENCY = 64
 export const FIRST_CONCURRENCY = 4
 const FIRST_GROWTH = 2
 const LATER_GROWTH = 1.25
-/** The share of the ideal gain that a larger limit must bring. The ideal is that speed grows as the limit does. */
+/** The share of the ideal gain that a larger limit must bring. Ideally, twice the limit brings twice the speed. */
 const WORTHWHILE = 0.25
 /** Answers to measure, in multiples of the limit. Requests that were in flight when the limit changed do not count. */
 const ROUNDS = 3
@@ -77,7 +77,7 @@ export function afterAnswer(
   return afterTrial(state, measured / Math.max(1, at - since), at)
 }
 
-/** After the first refusal of an episode. `othersInFlight`: how many others the API took at that time. */
+/** After the first refusal of an episode. `othersInFlight`: other requests in flight when the refusal arrived. */
 export function afterConcurrencyRefusal(
   state: ConcurrencyState,
   { at, othersInFlight }: { at: number; othersInFlight: number },
@@ -92,8 +92,8 @@ export function afterConcurrencyRefusal(
 }
 
 /**
- * After another refusal of the same episode, which only says that fewer still were taken: a burst of twenty refusals
- * made the limit rest for ten minutes when each of them prolonged the rest.
+ * After another refusal of the same episode. It only lowers the limit: if it also prolonged the rest, a burst of twenty
+ * refusals would make the limit rest for ten minutes.
  */
 export function withFewer(state: ConcurrencyState, othersInFlight: number): ConcurrencyState {
   return {
@@ -115,7 +115,7 @@ function afterTrial(state: ConcurrencyState, speed: number, at: number): Concurr
   return { ...state, limit: more, trial: NEW_TRIAL, before: { limit, speed } }
 }
 
-/** A larger limit did not bring enough: returns to the limit before, for a while. */
+/** A larger limit did not bring enough: the limit returns to its earlier value and rests. */
 function afterVainTrial(state: ConcurrencyState, limit: number, at: number): ConcurrencyState {
   return {
     ...state,

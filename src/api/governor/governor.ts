@@ -16,8 +16,8 @@ import {
 } from './pace.ts'
 
 /**
- * Grants permits to send requests, no faster than the API and the settings allow. The caller chooses the request after it
- * has got the permit, so that the most urgent one goes first. Only this file uses Bottleneck.
+ * Grants permits to send requests, no faster than the API and the settings allow. The caller chooses a request only
+ * after it has got a permit, so that the request is the most urgent at that moment. Only this file uses Bottleneck.
  */
 
 export interface GovernorOptions {
@@ -27,23 +27,24 @@ export interface GovernorOptions {
   ceilings: Ceilings
   /** What an earlier process learned. */
   initial?: LearnedRate | undefined
-  /** Requests of the current UTC day that were made, or reserved by a process that was killed. */
+  /** Requests of the current UTC day that count as used already: sent, or reserved by a process that was killed. */
   usedToday?: number
   /**
-   * Stores the number of requests of a UTC day (`YYYY-MM-DD`) that count as used after a kill. With a ceiling per day,
-   * no request is sent before it is reserved.
+   * Stores how many requests of a UTC day (`YYYY-MM-DD`) count as used if this process is killed. With a ceiling per
+   * day, no request is sent before it is reserved in this way.
    */
   reserve?: ((day: string, requests: number) => Promise<void>) | undefined
 }
 
-/** The permit to send one request. It must be settled or cancelled; later calls have no effect. */
+/** The permit to send one request. The caller must call `settle` or `cancel` once; further calls have no effect. */
 export interface Permit {
   /**
-   * @param result `accepted`: the API took the request, whatever it answered; `throttled`: 429; `other`: the result says
-   *   nothing about the rate (timeouts, resets, 5xx)
+   * Ends the request and learns from its result.
+   * @param result `accepted`: the API did not throttle the request, whatever it answered; `throttled`: 429; `other`:
+   *   the result says nothing about the rate (timeouts, resets, 5xx)
    */
   settle(result: PermitResult): void
-  /** The request was not sent. */
+  /** Returns the permit, since no request was sent. */
   cancel(): void
 }
 
@@ -57,7 +58,7 @@ export interface GovernorState {
   ratePerSecond: number
   concurrency: number
   inFlight: number
-  /** End of the current pause, in ms since the epoch by this machine's clock. Undefined when requests are not paused. */
+  /** End of the current pause, in ms since the epoch by this machine's clock. Undefined if requests are not paused. */
   pausedUntil?: number
   /**
    * - `asked`: the API asked for the pause;
@@ -74,8 +75,8 @@ export interface GovernorState {
 
 export interface Governor {
   /**
-   * Resolves when one request may be sent; with undefined when the signal is aborted first, or after `close`. Rejects
-   * when requests of the day cannot be reserved.
+   * Resolves with a permit when one request may be sent. Resolves with undefined when the signal is aborted before
+   * that, or after `close`. Rejects when `reserve` fails.
    */
   permit(signal?: AbortSignal): Promise<Permit | undefined>
   state(): GovernorState
@@ -88,7 +89,7 @@ export interface Governor {
 interface RequestInFlight {
   sentAt: number
   waitedFor: WaitedFor
-  /** Other requests in flight at that time. */
+  /** Other requests in flight when this one is sent. */
   othersInFlight: number
 }
 
@@ -213,7 +214,7 @@ function dropOnAbort(waiter: Waiter, waiting: Set<Waiter>, signal: AbortSignal):
     signal.removeEventListener('abort', drop)
     answer(permit)
   }
-  // Any number of permits may wait on one signal. Node would warn of a leak at more than ten listeners.
+  // Every waiting permit adds a listener to the same signal. Node would warn of a leak at more than ten listeners.
   setMaxListeners(0, signal)
   signal.addEventListener('abort', drop, { once: true })
 }
@@ -242,15 +243,15 @@ function governorState(learning: PaceState, inFlight: number, day: DayCount, clo
 interface RequestTurns {
   /** Takes one of the requests that the last turn allows. False when none is left. */
   take(): boolean
-  /** Calls `then` at the next turn. Returns whether pacing delays that turn. */
+  /** Schedules the next turn, which calls `then`, if none is scheduled. Returns whether pacing delays the next turn. */
   ask(rhythm: Pacing, then: () => void): boolean
   /** Undoes a `take`. */
   giveBack(): void
 }
 
 /**
- * Turns at intervals of Bottleneck's `minTime`, each for a batch of requests. At most one turn is scheduled at a time,
- * and it belongs to no particular request, so that no requests queue inside Bottleneck.
+ * A turn allows a batch of requests. Bottleneck runs the turns at intervals of its `minTime`. At most one turn is
+ * scheduled at a time, and it belongs to no particular request, so that no requests queue inside Bottleneck.
  */
 function createTurns(clock: Clock): RequestTurns {
   let limiter = new Bottleneck()
@@ -261,7 +262,7 @@ function createTurns(clock: Clock): RequestTurns {
   let asked = false
 
   const request = ({ minTime, batch, leastMs }: Pacing, then: () => void) => {
-    // Bottleneck uses the wall clock. When that is set back by an hour, it would wait for an hour.
+    // Bottleneck uses the wall clock. When the clock is set back by an hour, Bottleneck would wait for an hour.
     if (clock.now() < wallTime) {
       limiter = new Bottleneck()
       appliedMinTime = 0
@@ -270,7 +271,7 @@ function createTurns(clock: Clock): RequestTurns {
     if (minTime !== appliedMinTime) void limiter.updateSettings({ minTime })
     appliedMinTime = minTime
     void limiter.schedule(async () => {
-      // After a late turn, Bottleneck keeps its schedule and may run the next turn too early.
+      // After a late turn, Bottleneck keeps its schedule and may run the next turn too soon after the late one.
       for (let early = earlyMs(leastMs); early > 0; early = earlyMs(leastMs)) {
         await clock.sleep(early)
       }
@@ -304,7 +305,7 @@ interface DayCount {
   add(requests: number): void
   used(): number
   reserved(): number
-  /** Whether another request would still count as used after a kill. */
+  /** Whether one more request may be sent without a further reservation. */
   isReserved(): boolean
   reserveMore(): Promise<void>
   /** When the ceiling of the day is reached: time until the next UTC day in ms; else 0. */
@@ -316,7 +317,7 @@ interface DayCountDeps extends Pick<GovernorOptions, 'clock' | 'reserve'> {
   usedBefore: number
 }
 
-/** Upper bound of the requests that a kill may lose from the day's ceiling. */
+/** Maximum number of requests reserved ahead. A killed process loses up to this many from the day's ceiling. */
 const MAX_RESERVED = 100
 const RESERVED_SHARE = 1 / 100
 

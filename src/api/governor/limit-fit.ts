@@ -1,15 +1,15 @@
 /**
  * Finds the rates that explain an API's answers, for several kinds of limit: a token bucket, and a fixed or sliding
- * window of one second. A limit is modelled as a meter that accepted requests raise and time lowers. An accepted request
- * leaves the meter within the size of the limit; a refused request would have raised it above. So a limit explains the
- * answers if the size that the accepted requests need is below the size at which a refused one would fit. Pure.
+ * window of one second. Each kind is modelled as a meter, which accepted requests raise and time lowers. A limit has a
+ * size: it accepts a request if the meter then stays within that size, and refuses it otherwise. So a limit explains
+ * the answers if the size that the accepted requests need is below the size at which a refused request would fit. Pure.
  */
 
 export interface RateAnswer {
   /** When the request was sent, in monotonic milliseconds. */
   at: number
   accepted: boolean
-  /** Requests sent together with the same answer. */
+  /** Number of requests that were sent together and got the same answer. */
   count: number
 }
 
@@ -26,22 +26,25 @@ interface Meter {
   add(count: number): void
 }
 
-/** Factor between two rates that are tried. Steps of 1 % missed the rate of a bucket when requests were only a little faster. */
+/** Factor between two rates that are tried. Steps of 1 % miss the rate of a bucket if requests are barely faster. */
 const RATE_STEP = 1.005
 /** Uncertainty of the time at which a request arrives at the API. */
 const UNCERTAIN_MS = 10
 /** Tolerance in requests, in addition to the uncertainty of time. */
 const TOLERANCE = 0.1
-/** In requests. A kind of limit with a larger misfit does not explain the answers. */
+/**
+ * The misfit is the size that the accepted requests need, minus the size at which a refused request would fit. A limit
+ * with a larger misfit does not explain the answers. In requests.
+ */
 const MAX_MISFIT = 1
-/** A limit that refuses a request at a level up to this is not possible: an empty meter refuses nothing. */
+/** A meter up to this level counts as empty. No limit refuses a request while its meter is empty. */
 const EMPTY = 0.02
 /** Only windows of a second are modelled. Longer windows are recognised by their long pauses. */
 const WINDOW_MS = 1000
 /** The start of a fixed window is unknown. This many starts are tried, evenly spread over one window. */
 const PHASES = 10
 
-/** The answers must be in the order of sending. Undefined when no kind of limit explains them. */
+/** The answers must be in the order of sending. Undefined if no limit of any kind explains them. */
 export function explainingRates(answers: readonly RateAnswer[], range: RateRange): RateRange | undefined {
   const bucket = bucketRates(answers, range)
   const window = windowRates(answers, range)
@@ -72,7 +75,7 @@ function windowRates(answers: readonly RateAnswer[], range: RateRange): RateRang
   ]
   const read = meters.map(meter => sizes(answers, meter))
   const best = read.reduce((one, other) => (misfitOf(other) < misfitOf(one) ? other : one))
-  // The size of a window is a whole number, so it is at least one below the level that was refused.
+  // The size of a window is a whole number of requests, so it is at least one below the level that was refused.
   if (misfitOf(best) + 1 > MAX_MISFIT) return undefined
   const most = Math.min(range.most, (1000 * (best.refused - 1)) / WINDOW_MS)
   return { least: Math.min(most, (1000 * best.accepted) / WINDOW_MS), most }

@@ -1,23 +1,25 @@
 import { explainingRates, type RateAnswer, type RateRange } from './limit-fit.ts'
 
 /**
- * Searches for an unknown rate limit. After the first refusal, each rate to try lies between the rates that explain all
- * answers so far, and its answers narrow that range. Pure. Times are monotonic milliseconds.
+ * Searches for an unknown rate limit. A rate explains the answers if a limit of that rate would have accepted and
+ * refused the same requests (`limit-fit.ts`). After the first refusal, the search tries a rate between the lowest and
+ * the highest rate that explain all answers so far. The answers at that rate narrow the range. Pure. Times are
+ * monotonic milliseconds.
  */
 
 export interface RateSearch {
-  /** The latest answers. Adding an answer only copies these. */
+  /** The latest answers. Adding an answer copies only this list, not `earlier`. */
   readonly latest: readonly RateAnswer[]
   /** Earlier answers, in pieces of `PIECE_ANSWERS`. */
   readonly earlier: readonly (readonly RateAnswer[])[]
   /** The range in which the limit is searched for; undefined before the first refusal. */
   readonly range: RateRange | undefined
-  /** All answers since the search started, forgotten ones included. */
+  /** All answers since the search started, including forgotten ones but not those that `nextStep` drops. */
   readonly totals: SearchTotals
 }
 
 interface SearchTotals {
-  /** When the first and the last were sent. */
+  /** When the first and the last of the requests were sent. */
   readonly first: number
   readonly last: number
   readonly accepted: number
@@ -38,17 +40,17 @@ const NO_ANSWERS: SearchTotals = {
 
 export const NEW_SEARCH: RateSearch = { latest: [], earlier: [], range: undefined, totals: NO_ANSWERS }
 
-/** Lower end of the range, as a share of the highest rate that was reached: a burst may be refused far below it. */
+/** Lower end of the range, as a share of the highest rate reached: a burst may be far faster than the limit. */
 const LOWEST_SHARE = 1 / 30
-/** Position of the next rate between the possible rates, as an exponent: 1 is the highest. */
+/** Position of the next rate between the possible rates on a logarithmic scale: 0 is the lowest, 1 the highest. */
 const BOLDNESS = 0.7
 /** Possible rates below this share of the highest are ignored when the next rate is chosen. */
 const LIKELY_SHARE = 0.4
-/** The search ends at this ratio of the bounds. The curve around a known limit is as good from there on. */
+/** The search ends at this ratio of the highest to the lowest possible rate. From there on, the curve is as good. */
 const FOUND_RATIO = 1.05
 const PIECE_ANSWERS = 50
 const MAX_PIECES = 10
-/** Older answers are forgotten. Each step takes time in proportion to the answers that it explains. */
+/** Older answers are forgotten, since the time of each step grows with the number of answers. */
 const MAX_ANSWERS = PIECE_ANSWERS * MAX_PIECES
 const TOGETHER_MS = 10
 /** Window for the peak rate: at most as long as a burst, and long enough for several requests one after the other. */
@@ -96,8 +98,8 @@ function peakRate(answers: readonly RateAnswer[]): number {
 }
 
 /**
- * Undefined when the search has nothing to explain: every remembered answer was accepted, or no limit explains the
- * answers even after older ones are dropped.
+ * The next rate to try, or the limit that was found. If no limit explains the remembered answers, the older ones are
+ * dropped. Undefined if no refusal is left to explain.
  */
 export function nextStep(search: RateSearch): RateSearchStep | undefined {
   const { range } = search
@@ -137,7 +139,7 @@ function inOrder({ latest, earlier }: RateSearch): RateAnswer[] {
   return [...earlier.flat(), ...latest].sort((one, other) => one.at - other.at)
 }
 
-/** The newest answers. A refusal is forgotten with the answers before it, which are what explains it. */
+/** The newest answers. If older ones are forgotten, refusals at the start go too: only earlier answers explain them. */
 function newest(search: RateSearch): RateAnswer[] {
   const answers = inOrder(search)
   if (answers.length <= MAX_ANSWERS) return answers
@@ -153,7 +155,7 @@ function sinceFirstRefusal(answers: readonly RateAnswer[]): RateAnswer[] {
   return through < 0 ? [] : answers.slice(through)
 }
 
-/** Accepted requests per second since the search started, without the last one, which started another window. */
+/** Accepted requests per second since the search started. The last one does not count: it started another window. */
 export function meanRate({ totals: { first, last, accepted } }: RateSearch, lateMs: number): number {
   return (1000 * (accepted - 1)) / (last - first - lateMs)
 }

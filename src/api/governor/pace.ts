@@ -14,8 +14,9 @@ import { afterAcceptance, afterRefusal, type RateState, startRate, withAnswerNot
  * Learns from the API's answers how fast to send requests, how many may be in flight, and when to pause. Pure: a state
  * and an event give the next state. Times are monotonic milliseconds.
  *
- * A 429 starts an episode. All requests that were sent before it belong to the same episode. If other requests were in
- * flight, the reason is in doubt: first the in-flight limit is lowered, and if that does not help, the rate.
+ * A refusal is a 429. It starts an episode, and the refusals of all requests that were sent before it arrived belong to
+ * the same episode. If other requests were in flight, and the API has not refused because of the rate before, the
+ * reason is in doubt: first the in-flight limit is lowered, and if that does not help, the rate.
  */
 
 /** The configured limits, never exceeded. */
@@ -26,13 +27,13 @@ export interface Ceilings {
   requestsPerDay?: number | undefined
 }
 
-/** What is kept over a restart. */
+/** The part of the state that is stored and used after a restart. */
 export interface LearnedRate {
   ratePerSecond: number
   concurrency: number
-  /** Whether the rate is about the limit of the API. False until a search for the limit has ended. */
+  /** Whether `ratePerSecond` was learned from the API's limit. False until a search for the limit has ended. */
   limited: boolean
-  /** Whether it ever refused because of too many in flight. Older versions did not store it. */
+  /** Whether the API refused because too many requests were in flight. Undefined if an older version stored this. */
   crowded?: boolean
 }
 
@@ -44,16 +45,16 @@ export interface PaceState {
   readonly concurrency: ConcurrencyState
   /** Set while it is not known whether a refusal was for the rate or for too many requests in flight. */
   readonly doubt: Doubt | undefined
-  /** Start of the last episode. Refusals of requests that were sent before it belong to it. */
+  /** Start of the last episode. The refusal of a request that was sent before this time belongs to the same episode. */
   readonly episodeAt: number
-  /** No request may be sent before this time. When it is before `askedUntil`, one trial request is sent then. */
+  /** No request may be sent before this time. If it is before `askedUntil`, a single trial may be sent at this time. */
   readonly pausedUntil: number
-  /** End of the wait that the API asked for; in the past when it asked for none. */
+  /** End of the wait that the API asked for; in the past if the API asked for none. */
   readonly askedUntil: number
   readonly pauseReason: PauseReason | undefined
-  /** Refused episodes in a row without an accepted answer. */
+  /** Episodes since the last accepted request. 0 after an episode that lowered the in-flight limit without a pause. */
   readonly refusals: number
-  /** When the first of them was refused. */
+  /** Start of the first of these episodes. */
   readonly blockedSince: number
   readonly accepted: number
   readonly throttled: number
@@ -62,11 +63,11 @@ export interface PaceState {
 interface Doubt {
   /** Other requests in flight when a request was refused. */
   readonly othersInFlight: number
-  /** The in-flight limit to return to if the rate was the reason. */
+  /** The in-flight limit to return to if the rate turns out to be the reason. */
   readonly limitBefore: number
-  /** `PaceState.accepted` at that time. */
+  /** `PaceState.accepted` when the request was refused. */
   readonly accepted: number
-  /** Number of such refusals, each soon after the one before. */
+  /** Number of episodes with this doubt in a row, each soon after the one before. */
   readonly times: number
 }
 
@@ -76,8 +77,8 @@ export type WaitedFor = 'pace' | 'concurrency' | undefined
 export type PaceEvent =
   | { kind: 'accepted'; at: number; sentAt: number; waitedFor: WaitedFor }
   /**
-   * `othersInFlight`: other requests in flight when this one was sent, and now. Which of them the API received first
-   * is not known. `jitter`: a random number from 0 up to 1.
+   * `othersInFlight`: other requests in flight when this one was sent, and when its 429 arrived (`now`). The order in
+   * which the API received them is not known. `jitter`: a random number from 0 up to 1.
    */
   | {
       kind: 'throttled'
@@ -88,7 +89,7 @@ export type PaceEvent =
       jitter: number
     }
 
-  /** A request got its permit. During a wait that the API asked for, it is the only trial until its answer. */
+  /** A request got its permit. During a wait that the API asked for, it is the only trial until its answer arrives. */
   | { kind: 'granted'; at: number }
   /** The request was not sent. */
   | { kind: 'unsent'; at: number }
@@ -107,21 +108,21 @@ export interface Pacing {
 const FIRST_RATE = 5
 /** One request in 30 s: the rate never drops below this. */
 const LOWEST_RATE = 1 / 30
-/** From this rate on requests are not paced. */
+/** From this rate on, requests are not paced, unless a ceiling per second is configured. */
 const UNPACED_RATE = 1000
-/** The wait that the API asks for may be a mistake, such as an instant in place of seconds. One request tries sooner. */
+/** A requested wait may be a mistake, such as an instant instead of seconds. So trials are sent at this interval. */
 const TRIAL_EVERY_MS = 15 * 60_000
-/** After this number of accepted answers at a lower in-flight limit, that was the reason for the refusal. */
+/** After this many accepted requests at a lower in-flight limit, the doubt ends: too many requests were in flight. */
 const DOUBT_ENDS_AFTER = 50
-/** With a longer requested wait, the in-flight limit cannot be the reason. */
+/** If the API asks for a longer wait, it did not refuse because too many requests were in flight. */
 const MAX_CONCURRENCY_WAIT_MS = 2000
-/** A refusal is soon after another when there were at most this many accepted answers per request in flight. */
+/** A refusal is soon after another if at most this many requests per request in flight were accepted between them. */
 const SOON_ANSWERS = 4
 const MAX_DOUBTS = 4
 const FAR_FEWER = 0.6
 const EARLY_PAUSE = { firstMs: 1000, mostMs: 4000 }
 const MAX_OWN_PAUSE_MS = 60_000
-/** Pauses last at least this share of the time since the first refusal, so a long window costs only a few refusals. */
+/** Later pauses last up to this share of the time since the first refusal. So a long window causes few refusals. */
 const PAUSE_SHARE = 1 / 8
 /** Shorter intervals than this would depend on the accuracy of timers. */
 const SLOT_MS = 10
@@ -174,8 +175,9 @@ function withRequestedWait(state: PaceState, at: number, askedUntil: number): Pa
 }
 
 /**
- * Of an unfinished search only the rate at which it started is kept: the rate that it tries may be a tenth of the limit,
- * and growing from there takes minutes. The next process searches again.
+ * The part of the state to store. Of an unfinished search it has the plateau, which is near the last refused rate. The
+ * rate that the search tries may be a tenth of the limit, and growing from there takes minutes. The next process
+ * searches again.
  */
 export function learned({ rate, concurrency }: PaceState): LearnedRate {
   const { limit, crowded } = concurrency
@@ -215,7 +217,7 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
     refusals: 0,
     ...(state.askedUntil > at && { askedUntil: at, pausedUntil: at }),
     doubt: state.doubt && state.accepted - state.doubt.accepted < DOUBT_ENDS_AFTER ? state.doubt : undefined,
-    // While the reason for a refusal is in doubt, a growing rate would cause refusals for both reasons.
+    // While the reason for a refusal is in doubt, the rate must not grow: it could cause refusals for the other reason.
     rate: afterAcceptance(rate, {
       at,
       paced: waitedFor === 'pace',
@@ -225,7 +227,7 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
   }
 }
 
-/** Learns from the first 429 of an episode. Its other 429s can only prolong the pause and lower the in-flight limit. */
+/** Learns from the first 429 of an episode. Its later 429s can only prolong the pause and lower the in-flight limit. */
 function afterThrottled(state: PaceState, event: ThrottledEvent): PaceState {
   const { at, sentAt, waitMs } = event
   const rate = withAnswerNoted(state.rate, { sentAt, accepted: false })
@@ -244,13 +246,13 @@ function afterThrottled(state: PaceState, event: ThrottledEvent): PaceState {
   return waitMs === undefined ? { ...doubtful, refusals: 0 } : withPause(doubtful, event, asked)
 }
 
-/** Whether too many requests in flight may be the reason. An API cannot ask for a wait of seconds for that reason. */
+/** Whether too many requests in flight may be the reason. An API that refuses for this reason asks for no long wait. */
 function mayBeConcurrency(state: PaceState, { othersInFlight, waitMs = 0 }: ThrottledEvent): boolean {
   const isAlone = othersInFlight.atSend === 0 && othersInFlight.now === 0
   if (isAlone || state.rate.limited || waitMs > MAX_CONCURRENCY_WAIT_MS) return false
   const { doubt } = state
   if (!doubt || !isSoon(state, doubt)) return true
-  // Refusals that recur soon, or with far fewer in flight, are not due to the number of requests in flight.
+  // Repeated refusals soon after each other, or one with far fewer requests in flight, must have another reason.
   return doubt.times < MAX_DOUBTS && othersInFlight.now >= doubt.othersInFlight * FAR_FEWER
 }
 
@@ -258,7 +260,7 @@ function isSoon({ accepted }: PaceState, doubt: Doubt): boolean {
   return accepted - doubt.accepted <= SOON_ANSWERS * (doubt.othersInFlight + 1)
 }
 
-/** The requests that are still in flight when one is refused are about as many as the API allows. */
+/** Lowers the in-flight limit to the requests still in flight: they are about as many as the API allows. */
 function withDoubt(state: PaceState, { at, sentAt, othersInFlight }: ThrottledEvent): PaceState {
   const { doubt, accepted, concurrency, episodeAt } = state
   const isSameEpisode = sentAt <= episodeAt

@@ -10,12 +10,14 @@ import {
 } from './limit-search.ts'
 
 /**
- * Learns the rate that an API allows, whether its limit is a token bucket, a fixed window or a sliding window.
+ * Learns the rate that an API allows. The API's limit may be a token bucket, a fixed window or a sliding window. A
+ * refusal is a 429 because of the rate. Pure. Times are monotonic milliseconds.
  *
- * States: the rate grows until the first refusal; then the limit is searched for (`search`); once it is found, the rate
- * follows a cubic curve around it, as TCP's congestion control does (RFC 9438). After a refusal the rate drops a little,
- * returns quickly to the plateau, stays near it for long, and then grows faster and faster. The requests accepted
- * between two refusals bound the plateau. Pure. Times are monotonic milliseconds.
+ * - At first the rate grows with each accepted request, until the first refusal.
+ * - Then `limit-search.ts` searches for the limit (`search`).
+ * - Once the search has ended, the rate follows a cubic curve around the plateau, which is the estimated limit, as in
+ *   TCP CUBIC (RFC 9438). After a refusal the rate drops a little, returns quickly to the plateau, stays near it for a
+ *   long time, and then grows faster and faster. The requests accepted between two refusals limit the plateau.
  */
 
 export interface RateState {
@@ -24,15 +26,15 @@ export interface RateState {
   readonly bounds: RateRange
   /** Whether the API ever refused because of the rate. Until then the rate only grows. */
   readonly limited: boolean
-  /** The rate of the last refusal, at which the curve is flat. */
+  /** The estimated limit, at which the curve is flat. It comes from the last refusal or from the search. */
   readonly plateau: number
-  /** Whether the refusal before it was at about the same rate. Otherwise the curve runs faster. */
+  /** Whether the search found the plateau, or the refusal before gave about the same. If not, the curve runs faster. */
   readonly sure: boolean
   /** Position on the curve: how long the rate has held requests back since the last refusal. */
   readonly heldMs: number
-  /** The plateau of the refusal before the last. */
+  /** The plateau before the last refusal. */
   readonly refusedBefore: number
-  /** When a request that the rate had held back was accepted last. */
+  /** When a request that the rate had held back was last accepted. */
   readonly pacedAt: number | undefined
   /** When the current pause started; undefined once a request is accepted again. */
   readonly refusedAt: number | undefined
@@ -40,24 +42,24 @@ export interface RateState {
   readonly shorts: number
   /** Whether the plateau comes from a span that was too short. */
   readonly isGuess: boolean
-  /** Whether the refusal before the last came long before the rate was back at the plateau. */
+  /** Whether the last pause that ended had started long before the rate was back at the plateau. */
   readonly wasEarly: boolean
   /** The search for the limit; undefined once it is found. */
   readonly search: RateSearch | undefined
   /** When the search chose the current rate. */
   readonly soughtAt: number
-  /** Whether another request was refused during the current pause. */
+  /** Whether another request was refused after the current pause started. */
   readonly isTriedInVain: boolean
-  /** Accepted requests since the end of the pause before the current one. */
+  /** The accepted requests since the last pause ended. A span with too few of them also covers the next pause. */
   readonly span: RateSpan
   readonly flow: Flow
 }
 
 interface RateSpan {
-  /** Undefined before the first refusal, when a burst allowance of the API may not be used up yet. */
+  /** Start of the span. Undefined before the first refusal: a burst allowance of the API may not be used up yet. */
   readonly since: number | undefined
   readonly accepted: number
-  /** How long the rate held requests back during the span. Only then was the limit used up. */
+  /** How long the rate held requests back during the span. At other times the limit was not used up. */
   readonly heldMs: number
 }
 
@@ -66,8 +68,9 @@ const OPENING_GROWTH = 1.1
 /** Share by which the rate drops after a refusal. */
 const DROP = 0.02
 /**
- * Shape of the curve: time to return to the plateau, in ms and at least in requests, since each refusal costs one; and
- * time from there until the rate is as far above the plateau.
+ * Shape of the curve. `backMs` is the time until the rate is back at the plateau. It is longer if fewer than
+ * `requests` requests fit into it, since each refusal costs a request. `beyondMs` is the time from the plateau until
+ * the rate is `DROP` above it.
  */
 const SURE = { backMs: 60_000, requests: 300, beyondMs: 15_000 }
 const UNSURE = { backMs: 5_000, requests: 40, beyondMs: 10_000 }
@@ -77,16 +80,16 @@ const MAX_BACK_MS = 150_000
 const EARLY = 0.3
 /** Two refusals at rates that differ by less than this share count as one limit. */
 const AGREEMENT = 0.06
-/** The part of a pause that may not count as time of the span, in ms and as a share of the span. */
+/** Maximum part of a pause that is subtracted from the span, in ms and as a share of the span. */
 const MAX_GAP_MS = 1500
 const MAX_GAP_SHARE = 0.1
-/** A pause longer than this ended with a window, so the span's mean rate is the limit. */
+/** A pause longer than this ended because a window of the limit ended, so the mean rate of the span is the limit. */
 const END_OF_WINDOW_MS = 3000
-/** A plateau above the mean by this factor means that the limit has grown. */
+/** A plateau above the span's mean rate by this factor means that the limit has grown. */
 const GROWN = 1.5
 /** Position of the limit between the mean and the plateau, for an API without a burst allowance. */
 const BETWEEN = 0.4
-/** After this number of short spans in a row, their mean counts. */
+/** After this number of short spans in a row, the mean rate of a short span counts. */
 const MAX_SHORT_SPANS = 2
 /** Fewer accepted answers do not measure a rate. The rate then drops by `CAUTION`. */
 const MIN_ANSWERS = 8
@@ -99,12 +102,12 @@ const MAX_LATE_MS = 50
 const MIN_HELD_SHARE = 0.6
 /** How often the search chooses a new rate. */
 const SEEK_EVERY_MS = 200
-/** A requested wait is rounded up to whole seconds, by half a second on average. A little less is assumed. */
+/** The API rounds a wait up to whole seconds, which adds half a second on average. A little less is assumed. */
 const LATE_MS = 400
 
 export interface FirstRate {
   rate: number
-  /** Whether an earlier process was refused. */
+  /** Whether an earlier process found the limit. If so, the curve starts at once. */
   limited: boolean
   bounds: RateRange
 }
@@ -137,11 +140,11 @@ export interface AcceptedRequest {
   at: number
   /** Whether the rate had held the request back. */
   paced: boolean
-  /** Whether the rate may grow, which it does until the first refusal. */
+  /** Whether the rate may grow. Has an effect only before the first refusal. */
   mayGrow: boolean
 }
 
-/** Records any answer for the search. `sentAt`: when its request was sent. */
+/** Records an accepted or refused request for the search. `sentAt`: when it was sent. */
 export function withAnswerNoted(
   state: RateState,
   { sentAt, accepted }: { sentAt: number; accepted: boolean },
@@ -152,7 +155,7 @@ export function withAnswerNoted(
 /** The state after a request was accepted. */
 export function afterAcceptance(state: RateState, { at, paced, mayGrow }: AcceptedRequest): RateState {
   const { span, rate, pacedAt = at } = state
-  // After more than two turns, requests were waiting for something else.
+  // If more than two turns have passed, something else held requests back in the meantime.
   const stepMs = paced ? Math.min(at - pacedAt, Math.max(2000 / rate, MAX_LATE_MS)) : 0
   const counted: RateState = {
     ...state,
@@ -198,7 +201,7 @@ function afterSearchStep(state: RateState, at: number): RateState {
   return { ...state, rate: inBounds(state.bounds, step.rate), search: step.search, soughtAt: at }
 }
 
-/** The rate when the search ends without a result. A rate that many answers in a row have proved is kept. */
+/** The plateau when the search ends without a result. If the search remembers no refusal, that is the current rate. */
 function rateWithoutResult({ search, rate, plateau }: RateState): number {
   return search && !hasRefusal(search) ? rate : plateau
 }
@@ -220,14 +223,14 @@ function afterSearch(
   return { ...found, rate: curve(found, 0) }
 }
 
-/** Whether the rate held requests back in the span before a refusal, so that the limit was used up. */
+/** Whether the rate held requests back for most of the span before a refusal, so that the limit was used up. */
 function wasUsedUp({ span: { since, heldMs } }: RateState, refusedAt: number): boolean {
   if (since === undefined) return false
   const spanMs = refusedAt - since
   return spanMs < MIN_SPAN_MS || heldMs >= MIN_HELD_SHARE * spanMs
 }
 
-/** The state after the first accepted request that follows a refusal. The requests accepted in the span bound the rate. */
+/** The state after the first accepted request that follows a refusal. The span gives an upper bound of the plateau. */
 function afterPause(state: RateState, at: number, refusedAt: number): RateState {
   const { span, refusedBefore, search } = state
   const pausedMs = at - refusedAt
@@ -273,19 +276,19 @@ function bound(state: RateState, { at, pausedMs, isShort }: Pause): number {
   const cautious = plateau * (1 - CAUTION)
   if (accepted < MIN_ANSWERS || !wasUsedUp(state, at - pausedMs)) return cautious
   const spanMs = at - since
-  // After repeated early refusals the plateau is too high, and the pauses count as time of the span.
+  // After repeated early refusals the plateau is too high. Then the whole pause counts as span, for a lower mean.
   const isMadeUpFor = state.wasEarly && isEarly(state)
   const gapMs = isMadeUpFor ? 0 : Math.min(pausedMs, MAX_GAP_MS, spanMs * MAX_GAP_SHARE)
   const mean = (1000 * accepted) / (spanMs - gapMs)
-  // A large part of a short span is the pause, so its mean is too low. After several short spans in a row it counts.
+  // The pause is a large part of a short span, so the mean is too low. It counts after several short spans in a row.
   if (isShort && shorts < MAX_SHORT_SPANS) return Math.max(mean, cautious)
   if (state.heldMs <= comeBackMs(state) || pausedMs > END_OF_WINDOW_MS) return mean
   return boundBeyond(state, mean)
 }
 
-/** For a refusal above the old plateau: the limit may be a little higher, or have grown a lot. */
+/** The same for a refusal above the old plateau: the limit may be a little higher, or may have grown a lot. */
 function boundBeyond({ plateau, refusedBefore, isGuess }: RateState, mean: number): number {
-  // The curve leaves a guessed plateau fast, so the refused rate says little. The mean shows whether the guess was right.
+  // The curve leaves a guessed plateau fast, so the refused rate says little. The mean shows if the guess was right.
   if (isGuess && Math.abs(mean - refusedBefore) <= CAUTION * mean) return mean * (1 + DROP)
   if (plateau > mean * GROWN) return plateau
   // More was accepted than expected: the burst allowance of the API is used up, and the mean is the limit.
@@ -342,12 +345,12 @@ function flowAfter(flow: Flow, at: number): Flow {
   return { level: fadedLevel(flow, at) + 1, at, since: flow.since ?? at }
 }
 
-/** The rate of the last seconds, or the allowed rate when there were too few answers. */
+/** The rate of accepted requests in the last seconds, or the current rate if there were too few. */
 function flowRate({ flow, rate }: RateState, at: number): number {
   const level = fadedLevel(flow, at)
   if (level < MIN_ANSWERS / 2) return rate
   const span = Math.max(SHORTEST_SPAN_MS, at - (flow.since ?? at))
-  // At a steady rate the level approaches rate × FADING_MS. A young flow has had less time to get there.
+  // At a steady rate the level approaches rate × FADING_MS. A young flow is still below it, so the divisor is smaller.
   return (level * 1000) / (FADING_MS * (1 - Math.exp(-span / FADING_MS)))
 }
 
