@@ -44,7 +44,7 @@ export function noAnswer({ baseUrl }: ApiAccess, failure: string, isForeign: boo
       code: 'api-silent',
       hint: isForeign
         ? NOT_THIS_API
-        : 'Check api.base_url and the network, then run the command again; it continues where it stopped.',
+        : 'Check api.base_url and the network, then run the command again. A backfill continues where it stopped.',
       exitStatus: EXIT_STATUS.apiUnavailable,
     },
   )

@@ -254,7 +254,7 @@ function own(fields: PagingFields, key: string): unknown {
 function brokenEnvelope(expected: string, found: unknown): RetryError {
   return new RetryError(`The answer has the wrong form: expected ${expected}, found ${describe(found)}`, {
     code: 'broken-envelope',
-    hint: 'The API, or a proxy in front of it, does not answer as its description states.',
+    hint: 'Check whether a proxy changes the answers of the API. If none does, the API does not follow its description.',
   })
 }
 

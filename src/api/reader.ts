@@ -156,7 +156,7 @@ function outcomeOf<T>(
 function dayLimitReached(): StopError {
   return new StopError('The daily limit of requests (api.max_requests_per_day) is reached', {
     code: 'day-used-up',
-    hint: 'Run it again after midnight UTC, or raise api.max_requests_per_day.',
+    hint: 'Run the command again after midnight UTC, or raise api.max_requests_per_day.',
     exitStatus: EXIT_STATUS.unfinished,
   })
 }
