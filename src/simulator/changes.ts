@@ -17,7 +17,7 @@ const CHANGED_RESOURCES = [
 ] as const
 export type ChangedResource = (typeof CHANGED_RESOURCES)[number]
 
-/** The items to change: those named, or `count` (default 1) drawn by seed among those that the change fits. */
+/** The items to change: those with the given ids, or `count` (default 1) that the seed picks from the possible ones. */
 export interface Selection {
   resource: ChangedResource
   id?: string
@@ -28,13 +28,17 @@ export interface Selection {
 }
 
 export type Change =
-  /** Adds items now, or with an event time in the past. An unready meeting has no overview and no transcript yet. */
+  /**
+   * publish: adds items with the current time as event time; publishLate: with one in the past. An unready meeting has
+   * no overview and no transcript yet.
+   */
   | (Selection & { kind: 'publish' | 'publishLate'; unready?: boolean })
   /** Changes fields that the lists show; `at` (microseconds) moves a message, meeting or activity in time. */
   | (Selection & { kind: 'edit'; at?: number })
   /**
-   * hide: can be revealed again (a restricted record, an inactive member or playbook, an ATTENDEES_ONLY meeting);
-   * delete: permanent. The activity of a message or deleted meeting follows it, unless `keepActivity` is set.
+   * hide: the item can be revealed again (a restricted record, an inactive member or playbook, an ATTENDEES_ONLY
+   * meeting); delete: permanent. The activity of a message gets the same state as the message, unless `keepActivity` is
+   * set. The activity of a meeting does so only when the meeting is deleted.
    */
   | (Selection & { kind: 'hide' | 'delete' | 'reveal'; keepActivity?: boolean })
   | { kind: 'completeOverview' | 'completeTranscript'; id?: string; ids?: readonly string[]; count?: number }
@@ -269,7 +273,7 @@ export function createChanges(world: World): Changes {
   return {
     apply: change => {
       const ids = perform(change)
-      // Only a successful change moves the offset: a refused one must not alter later draws.
+      // Only a successful change moves the offset, so that a refused change does not alter later draws.
       saltOffset += 16
       return { ids }
     },

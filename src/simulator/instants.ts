@@ -56,7 +56,7 @@ const STYLES: readonly Style[] = [
 const days = new Map<number, string>()
 const TWO = Array.from({ length: 100 }, (_, n) => String(n).padStart(2, '0'))
 
-/** Writes an instant in one of several styles, without loss of digits. `variety`: any whole number. */
+/** Writes an instant in one of several styles, without loss of digits. `variety`: any whole number, picks the style. */
 export function formatInstant(micros: number, variety: number): string {
   const style = STYLES[variety & 7] ?? { digits: 3, zone: 'Z', offset: 0 }
   const local = micros + style.offset
@@ -81,7 +81,7 @@ function fractionDigits(fraction: number, least: 0 | 3 | 6): string {
   return `.${digits === 3 ? all.slice(0, 3) : all}`
 }
 
-/** A time cut to whole seconds (three in ten) or milliseconds (five in ten), or kept at microseconds (two in ten). */
+/** Of ten times, cuts three to whole seconds and five to milliseconds. `variety`: any whole number, decides which. */
 export function coarsen(micros: number, variety: number): number {
   const tenth = variety % 10
   if (tenth < 3) return micros - (micros % SECOND)

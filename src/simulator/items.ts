@@ -17,9 +17,9 @@ export interface Items {
   /** Microseconds of the last edit; undefined for an item without edits. */
   editedAt(index: number): number | undefined
   edit(index: number, micros: number): void
-  /** Appends an item that was made at this instant, and returns its index. */
+  /** Appends an item that was created at this instant, and returns its index. */
   add(micros: number): number
-  /** Microseconds at which an appended item was made; undefined for the items of the start. */
+  /** Microseconds at which an appended item was created; undefined for an item that existed at the start. */
   addedAt(index: number): number | undefined
   /** The index of an id, published or not; -1 when no item has it. */
   find(id: string): number

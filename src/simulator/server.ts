@@ -24,7 +24,7 @@ export interface SimulatorOptions extends Partial<Sizes> {
   port?: number
   apiKey?: string
   workspaceId?: string
-  /** The wait requestFaults each answer. */
+  /** The wait before each answer. Default 0. */
   latencyMs?: number
   limit?: LimitModel
   faults?: Faults
@@ -54,14 +54,14 @@ export interface SimulatorOptions extends Partial<Sizes> {
 export interface Simulator {
   /** Without a slash at the end. */
   url: string
-  /** The key at the start. */
+  /** The valid key at the start. `setApiKey` does not change it here. */
   apiKey: string
   workspaceId: string
   world: World
   requests: RequestLog
   apply(change: Change): ChangeResult
   setFaults(faults: Faults): void
-  /** The number of requests that each of these faults has hit, in their order. */
+  /** The number of requests that each fault has hit, in the order of the faults. */
   hitCounts(): number[]
   setLimit(limit: LimitModel): void
   /** Replaces the valid key. */
@@ -253,7 +253,7 @@ function createService(
       await answerControl(request, response, target.path, { world, ...controls })
       return
     }
-    // The body has no meaning, but the connection can only be reused after it was read.
+    // The request's body has no meaning, but the connection can only be reused after the body was read.
     request.resume()
     if (options.latencyMs) await clock.sleep(options.latencyMs)
     const template = target.route?.operation.template ?? target.path
@@ -316,7 +316,7 @@ function createTarget(url: string): RequestTarget {
   return { path: raw, query, route: route && { ...route, parameters: route.parameters.map(decodeParameter) } }
 }
 
-/** A malformed escape stays unchanged, and then matches no item. */
+/** A path parameter with a malformed escape stays unchanged. It then matches no item. */
 function decodeParameter(text: string): string {
   try {
     return decodeURIComponent(text)

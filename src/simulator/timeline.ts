@@ -4,14 +4,14 @@ export interface Position {
   index: number
 }
 
-/** Items in time order, newest first, equal times by descending index. It is built once; few items change later. */
+/** Items in time order: newest first, equal times by descending index. It is fast while few items change their time. */
 export interface Timeline {
   timeOf(index: number): number
   /** Sets the time of a new or an existing item, and with it its position in the order. */
   place(index: number, micros: number): void
   /**
-   * Calls `visit` with each item from the newest, or from the one behind `after`, that is not newer than `newest`
-   * and not older than `oldest`, until `visit` returns false.
+   * Calls `visit` with each item from `newest` to `oldest`, both inclusive, until `visit` returns false. With `after`,
+   * it begins behind that position.
    */
   scan(range: TimelineRange, visit: (index: number) => boolean): void
 }

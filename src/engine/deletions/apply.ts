@@ -10,20 +10,21 @@ import { guardDecision, type Loss, liveRowsToCount } from './guard.ts'
 import { tableOfPart } from './row-parts.ts'
 
 /**
- * Deletes the confirmed rows of a resource, all together, unless the mass-deletion guard holds them back. A hold lasts
- * a day. Until then nothing of the resource is deleted, and confirmed rows stay noted, so that they are not asked for
- * again. Then a confirming round begins: all notes are forgotten, every list is read once more, and the rows that this
- * round confirms are deleted. The operator may accept the deletion earlier.
+ * Deletes all confirmed rows of a resource together, unless the mass-deletion guard holds them back. A hold lasts a
+ * day. Meanwhile no confirmed row of the resource is deleted. The confirmed rows stay in `sync_absences`, so that they
+ * are not requested again. After the day a confirming round begins: it removes all suspicions of the resource, reads
+ * every list once more, and deletes the rows that it confirms, however many they are. The operator can delete the
+ * confirmed rows earlier with `parley accept-deletions`.
  */
 
 const HOLD_MS = DAY
 
-/** The part of the context that applying needs, so that a command can do it without an engine. */
+/** The part of the context that `acceptDeletions` needs, so that a command can call it without an engine. */
 export type ApplyContext = Pick<EngineContext, 'store' | 'counts' | 'now'>
 
 type Confirmed = ReturnType<EngineContext['store']['suspicions']['confirmedRows']>[number]
 
-/** @param isRoundComplete every list was read to its end since the round began */
+/** @param isRoundComplete true when every list was read to its end since the round began */
 export function applyDeletions(
   context: EngineContext,
   resource: ResourceName,
@@ -41,7 +42,7 @@ export function applyDeletions(
     reportHold(context, resource)
     return
   }
-  // Every row that was held back was shown again.
+  // No suspicion of the resource is left, so nothing is held back any more.
   if (heldSince !== null) state.hold(resource, null)
   const decision = guardDecision(lossesOf(context, resource))
   if (decision.kind === 'apply') applyConfirmed(context, resource)
@@ -52,15 +53,16 @@ export function applyDeletions(
 }
 
 export interface AcceptedDeletions {
-  /** Confirmed rows, which are now deleted. */
+  /** The number of confirmed rows. They are deleted now. */
   rows: number
-  /** A confirming round is in progress and deletes the rest when it ends. */
+  /** True while a confirming round is in progress. At its end, it deletes the rows that it has confirmed by then. */
   isConfirming: boolean
 }
 
 /**
- * Deletes the rows of a resource that the guard holds back, and ends the hold. Undefined when nothing is held back.
- * Call it inside a transaction.
+ * Deletes the confirmed rows of a resource that the guard holds back, and ends the hold. During a confirming round the
+ * hold continues, and the end of the round ends it. Returns undefined when nothing is held back. Call it inside a
+ * transaction.
  */
 export function acceptDeletions(
   context: ApplyContext,
@@ -72,7 +74,7 @@ export function acceptDeletions(
   const tables = tablesOf(resource)
   const rows = tables.reduce((sum, { name }) => sum + suspicions.confirmedRows(name).length, 0)
   applyConfirmed(context, resource)
-  // Otherwise the accepted rows would make the guard hold back the next few rows of the day.
+  // Otherwise the guard would count the accepted rows, and hold back even a few further deletions of the same day.
   for (const owner of new Set([
     resource,
     ...tables.flatMap(({ cascades }) => cascades.map(({ table }) => ownerOf(table))),
@@ -88,8 +90,8 @@ export function acceptDeletions(
 }
 
 /**
- * True when the confirming round of a hold may begin. A hold that lies a day in the future was noted under a wrong
- * clock, and is over too.
+ * True when a hold has lasted a day, so that its confirming round may begin. Also true when a hold begins a day or more
+ * in the future: a wrong clock stored that time.
  */
 export function isHoldOver({ clock, store, options }: EngineContext, resource: ResourceName): boolean {
   const { heldSince } = store.state.get(resource)
@@ -97,19 +99,19 @@ export function isHoldOver({ clock, store, options }: EngineContext, resource: R
   return Math.abs(clock.now() - Date.parse(heldSince)) >= scaled(HOLD_MS, options)
 }
 
-/** The tables of a resource's rows, and of parts that have their own request. */
+/** The tables of a resource's rows, and of those parts, such as transcripts, that are read by separate requests. */
 export function tablesOf(resource: ResourceName): Table[] {
   return [...TABLES.values()]
     .filter(placed => placed.resource === resource && placed.root === undefined)
     .map(({ table }) => table)
 }
 
-/** Before a confirming round, which must find every missing row again by itself. */
+/** Removes all suspicions of a resource before a confirming round, which must find every missing row by itself. */
 export function forgetConfirmed({ store }: EngineContext, resource: ResourceName): void {
   for (const { name } of tablesOf(resource)) store.suspicions.endAll(name)
 }
 
-/** True while an answer that decides on a row of the resource is expected soon. */
+/** True while a suspected row of the resource is expected to be confirmed or shown soon. */
 function hasUndecided(context: EngineContext, resource: ResourceName): boolean {
   const since = undecidedSince(context)
   return tablesOf(resource).some(({ name }) => context.store.suspicions.countUndecided(name, since) > 0)
@@ -133,21 +135,21 @@ function lossesOf(context: EngineContext, resource: ResourceName): Loss[] {
   })
 }
 
-/** For parts that have their own request: the number of rows that have one. */
+/** The number of live rows of a table. For a table of parts: the number of live rows that have the part. */
 function liveRows({ store }: EngineContext, { name, kind }: Table, gone: number): number {
   return kind === 'child' ? store.transcripts.count() : store.suspicions.liveRows(name, liveRowsToCount(gone))
 }
 
 type Dependant = Pick<Cascade, 'table' | 'on'>
 
-/** By table: the link tables whose rows leave their live view together with its rows. */
+/** By table: the link tables whose rows no longer count as live when a row of this table is deleted. */
 const LIVE_LINKS: ReadonlyMap<string, readonly Dependant[]> = new Map(
   [...TABLES.values()].flatMap(({ table: { kind, name, livesWith } }) =>
     kind === 'link' && livesWith ? [[livesWith.table, [{ table: name, on: livesWith.on }]] as const] : [],
   ),
 )
 
-/** Rows that a cascade removes count as a loss of their own table. */
+/** Rows of another table that go together with the confirmed rows. They count as a loss of that other table. */
 function cascadeLoss(
   { store }: EngineContext,
   table: Table,
@@ -221,8 +223,8 @@ function remove(
 }
 
 /**
- * Removes the tasks of a deleted row, and of the parts of a deleted or withheld row, until a list or an activity names
- * it again. Also ends suspicions of its parts: the denial of the row explains theirs.
+ * Removes the tasks of a deleted row, and the tasks for the parts of a deleted or withheld row. A list or an activity
+ * that names the row again writes them again. Also ends the suspicions of the parts, which go with the row.
  */
 function removeTasks(
   { store }: ApplyContext,
@@ -248,7 +250,7 @@ const ITEM_FEEDS: readonly { resource: ResourceName; feed: string; declared: Ite
 
 interface SingleRead {
   feed: string
-  /** Reads of parts that follow up an answer. */
+  /** The feeds that read parts of the row as follow-ups of its answer. */
   parts: readonly { feed: string; table: string }[]
 }
 

@@ -4,14 +4,14 @@ import type { EngineContext } from '../context.ts'
 import { MINUTE, scaled } from '../due/intervals.ts'
 import { CONFIRM_AFTER_MS, type Verdict, verdictOf } from './suspicion.ts'
 
-/** The sync modes call these when an answer denies a row or shows it, in the transaction of that answer. */
+/** Records denials. The modes call these functions in the transaction that stores the answer. */
 
 interface DenialOptions {
-  /** What the answer says of the row. */
+  /** What the denial says about the row. */
   means?: Denial
-  /** False for a denial that can only raise a suspicion. */
+  /** False for a denial that may raise a suspicion but never confirms one. */
   confirms?: boolean
-  /** The second denial counts this many ms after the first, before scaling. */
+  /** A second denial counts only this many ms after the first. Scaled by `sync.interval_scale`. */
   afterMs?: number
 }
 
@@ -31,10 +31,13 @@ export function noteDenial(
   return verdict
 }
 
-/** A lagging replica may not know rows that were first seen less than this ago. Scaled. */
+/** A replica that lags may not show rows that another answer first showed within this time. Scaled. */
 const NEW_MS = 5 * MINUTE
 
-/** How long after a row was first seen no answer denies it, in ms. 0 in a backfill, whose runs are far apart. */
+/**
+ * A list in time order does not deny a row until this many ms after the row was first stored. 0 in a backfill: its runs
+ * are far apart, so rows from an earlier run are old enough.
+ */
 export function newRowGraceMs({ schedule, options }: Pick<EngineContext, 'schedule' | 'options'>): number {
   return schedule.isTimed ? scaled(NEW_MS, options) : 0
 }
@@ -54,18 +57,19 @@ export function confirmAfterMs({ options }: Pick<EngineContext, 'options'>): num
 }
 
 /**
- * The time at which a second denial counts, by the server's clock in ms. 0 for a first denial that lies in the future:
- * it was noted under a wrong clock, and the next answer notes it again.
+ * The time from which a second denial counts, by the server's clock in ms. 0 when the first denial lies in the future:
+ * a wrong clock stored its time, and the next denial replaces it.
+ * @param waits multiplies the usual wait between the two denials
  */
 export function confirmableAt(context: EngineContext, since: string, waits = 1): number {
   const deniedAt = Date.parse(since)
   return deniedAt > context.server.now() ? 0 : deniedAt + confirmAfterMs(context) * waits
 }
 
-/** A suspicion that is undecided after this many of the usual waits, an hour, delays no other deletion. */
+/** After this many of the usual waits, an hour in total, an undecided suspicion no longer delays other deletions. */
 const UNDECIDED_WAITS = 30
 
-/** Suspicions noted at this instant or later are expected to be decided soon. */
+/** Suspicions that began at this instant or later are expected to be confirmed or ended soon. */
 export function undecidedSince(context: EngineContext): string {
   return isoInstant(context.server.now() - UNDECIDED_WAITS * confirmAfterMs(context))
 }

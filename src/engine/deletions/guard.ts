@@ -1,17 +1,17 @@
 /**
- * The mass-deletion guard: when more than 20 rows and more than 20 % of a table would be deleted, the API's answer is
- * the likelier mistake. Pure.
+ * The mass-deletion guard. When more than 20 rows and more than 20 % of a table would be deleted, an error of the API
+ * is more likely than real deletions, so the guard holds them back. Pure.
  */
 
 const MOST_ROWS = 20
 const MOST_SHARE = 0.2
 
-/** What deleting would cost one table, cascades included. */
+/** What one table would lose if the confirmed rows of a resource were deleted. */
 export interface Loss {
   table: string
-  /** Live rows, counted no further than `liveRowsToCount`, plus rows deleted since the last complete round. */
+  /** Live rows, counted no further than `liveRowsToCount`, plus the deleted rows that the guard still counts. */
   live: number
-  /** Confirmed rows, plus rows deleted since then. */
+  /** Rows that would be deleted, plus the deleted rows that the guard still counts; 0 when no row would be deleted. */
   confirmed: number
   /** Suspected rows that wait for a second denial. */
   undecided: number
@@ -19,7 +19,7 @@ export interface Loss {
 
 export type GuardDecision =
   | { kind: 'apply' }
-  /** Together with the undecided rows it may be too much: wait for their answers. */
+  /** With the undecided rows, the loss may be too large. The deletion waits until these rows are decided. */
   | { kind: 'wait' }
   | { kind: 'hold'; loss: Loss }
 
@@ -32,7 +32,7 @@ export function guardDecision(losses: readonly Loss[]): GuardDecision {
   return { kind: mayBe ? 'wait' : 'apply' }
 }
 
-/** The number of live rows at which counting may stop: more do not change what the guard decides. */
+/** The number of live rows at which counting may stop: a higher number does not change the guard's decision. */
 export function liveRowsToCount(gone: number): number {
   return gone > MOST_ROWS ? Math.floor(gone / MOST_SHARE) + 1 : 0
 }

@@ -3,29 +3,34 @@ import type { EngineOptions } from '../dependencies.ts'
 import { MINUTE, scaled } from '../due/intervals.ts'
 
 /**
- * Counts the rows that passes miss. When one pass misses more than 500, the answer is the likelier mistake: the list
- * is read again twice, a minute apart, before its rows are asked for one by one. Otherwise one empty answer would cost
- * a request for each row. Kept in memory, since a restart costs only those requests.
+ * Counts the rows that the passes over a list miss. When one pass misses more than 500 rows, an error of the API is
+ * more likely than real deletions. The list is then read again twice, a minute apart, before its rows are requested one
+ * by one. Otherwise a single empty answer would cause a request for each row. The counts are in memory only: if a
+ * restart loses them, parley sends these requests.
  */
 export interface MissedRows {
-  /** Counts rows that became suspects in the current pass. */
+  /** Adds newly suspected rows to the count of the current pass. */
   note(segment: number, rows: number): void
+  /** Ends the count of a pass. `isSuspecting`: the pass made rows suspected. */
   passEnded(segment: number, isSuspecting?: boolean): void
-  /** When to read the segment's list again, by `elapsed`; undefined when it need not be. */
+  /** When to read the segment again because a pass missed many rows, by `elapsed`; undefined when none did. */
   recheckAt(segment: number): number | undefined
-  /** Multiplies the usual wait for the next pass: replicas of an API that disagree miss something each time. */
+  /**
+   * The factor for the usual wait before the pass that confirms. It doubles with each further pass in a row that made
+   * rows suspected: if the replicas of the API disagree, every pass may miss some rows.
+   */
   waitFactor(segment: number): number
-  /** When to read the next of all such lists again, by `elapsed`; undefined when there is none. */
+  /** The earliest `recheckAt` of all segments; undefined when there is none. */
   nextRecheckAt(): number | undefined
 }
 
-/** A pass that misses more rows than this has its list read again. */
+/** When a pass misses more rows than this, its list is read again. */
 export const MANY_MISSING = 500
 
 const RECHECK_AFTER_MS = MINUTE
 const RECHECKS = 2
 
-/** Single reads of many missing rows wait this long, until their list was read again. Scaled by `sync.interval_scale`. */
+/** When many rows are missing, their single reads wait this long: their list is read again first. Scaled. */
 export const CONFIRM_MANY_AFTER_MS = (RECHECKS + 1) * RECHECK_AFTER_MS
 
 const MOST_DOUBLINGS = 6
@@ -38,7 +43,7 @@ interface Recheck {
 export function createMissedRows(clock: Clock, options: EngineOptions): MissedRows {
   const rechecks = new Map<number, Recheck>()
   const missed = new Map<number, number>()
-  /** Passes in a row that made rows suspects. */
+  /** By segment: the number of passes in a row that made rows suspected. */
   const suspecting = new Map<number, number>()
   return {
     note(segment, rows) {

@@ -7,16 +7,16 @@ import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from './missed-rows.ts'
 /** A row that a list should have shown and did not. */
 export interface Missing {
   key: string
-  /** Event time; newer rows are asked for first. */
+  /** Event time, for the order of the probes; null when the list has none. */
   at: string | null
 }
 
 /**
- * Suspects rows that a list did not show, and writes a task for each: minutes later, a request for the row confirms
- * its absence. Rows that have such a task are skipped: they are suspected, or known to be on no list. Returns how many
- * are newly suspected.
+ * Makes rows suspected that a list did not show, and writes a probe for each, which is due minutes later. Rows that
+ * already have a probe are skipped: they are suspected, or an earlier probe found them although no list shows them.
+ * Returns how many rows are newly suspected.
  *
- * @param before number of rows that the same pass has already suspected
+ * @param before how many rows the same pass has made suspected before this call
  */
 export function probeLater(
   context: EngineContext,
@@ -25,7 +25,7 @@ export function probeLater(
   before = 0,
 ): number {
   const { tasks } = context.store
-  // A task due later than the longest wait was noted under a clock that was ahead.
+  // Only a clock that was ahead stores a later due time than this. Such a task does not count.
   const latest = isoInstant(context.clock.now() + longestWaitMs(context.options))
   const isAsked = (key: string) => (tasks.find({ feed: probe, scope, key })?.dueAt ?? '~') <= latest
   const suspects = missing.filter(({ key }) => !isAsked(key))

@@ -4,21 +4,21 @@ import type { EngineContext } from '../context.ts'
 import { UUID_GLOB } from '../parse/uuid.ts'
 import { newRowGraceMs } from './denial.ts'
 
-/** Most rows to ask for each time a span is stepped over: thousands may share one instant. */
+/** The most rows to probe each time a span is stepped over: thousands of rows may have the same instant. */
 const MOST_AT_ONCE = 50
 
 interface UnreadSpan {
   /** Both ends are included. */
   from: string | null
   to: string | null
-  /** Keys that the list has shown nevertheless. */
+  /** Keys to leave out, since the list has shown them. */
   but: readonly string[]
 }
 
 /**
- * One unreadable row keeps a list from showing the other rows in its span, so stored rows there are asked for by
- * single requests. None of them is suspected, since no complete pass has missed them. Each is asked for again after a
- * week, which makes room for others.
+ * Writes probes for stored rows in a span that is stepped over, because one unreadable row keeps the list from showing
+ * the other rows there. The probed rows do not become suspected, since no complete pass has missed them. A row that its
+ * probe finds is due again after a week. Meanwhile further calls probe other rows.
  */
 export function probeUnread(
   context: EngineContext,

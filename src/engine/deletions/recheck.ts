@@ -8,11 +8,11 @@ import { tablesOf } from './apply.ts'
 import { confirmAfterMs, confirmableAt, undecidedSince } from './denial.ts'
 import { CONFIRM_MANY_AFTER_MS } from './missed-rows.ts'
 
-/** When a list is read again before its interval is over, to confirm the rows that it has denied. */
+/** Decides when a list is read again before its interval is over, to confirm the rows that it has denied. */
 
 /**
- * By the server's clock, in ms; undefined when the list waits for its interval. Lists whose rows have a single read
- * are read again only after a pass that missed many rows.
+ * When to read the list again, by the server's clock in ms; undefined when it waits for its interval. If the rows of
+ * the list can be requested by key, the list is read again only after a pass that missed many rows.
  */
 export function recheckAt(context: EngineContext, { feed }: ListOf, segment: Segment): number | undefined {
   const { missedRows, store, server, clock } = context
@@ -27,8 +27,9 @@ export function recheckAt(context: EngineContext, { feed }: ListOf, segment: Seg
 }
 
 /**
- * How long until the read that can confirm that a single document is gone, in ms. Until then it is not read, since an
- * earlier denial confirms nothing. Undefined while the document is not suspected, and for all other feeds.
+ * For a suspected single document: how long until the read that can confirm its deletion, in ms. The document is not
+ * read before, since an earlier denial confirms nothing. Undefined for a document that is not suspected, and for all
+ * other feeds.
  */
 export function confirmingReadMs(context: EngineContext, { feed }: ListOf): number | undefined {
   if (feed.mode !== 'singleton') return undefined
@@ -42,8 +43,8 @@ export function isRecheckDue(context: EngineContext, list: ListOf, segment: Segm
 }
 
 /**
- * How long a backfill that has nothing left to ask waits until every suspicion of these resources can be confirmed, in
- * ms. Undefined when it need not wait.
+ * How long a backfill with no other request left waits, in ms, until the suspicions of these resources can be
+ * confirmed. Undefined when it need not wait.
  */
 export function confirmationMs(
   context: EngineContext,
@@ -64,8 +65,9 @@ export function confirmationMs(
 }
 
 /**
- * Time until the last confirming read is due. Reads are due by this machine's clock, while the age of a suspicion is
- * measured by the server's, which may gain a second when an answer shows it more exactly.
+ * Time until the last confirming single read is due, in ms. It may differ from the result of `latestMs`: reads are due
+ * by this machine's clock, but the age of a suspicion is measured by the server's clock, which an answer may correct by
+ * up to a second.
  */
 function askedMs(
   { store, clock, options }: EngineContext,
@@ -77,7 +79,10 @@ function askedMs(
   return dueAt === undefined ? undefined : Date.parse(dueAt) - now
 }
 
-/** Time until the youngest suspicion is this old; undefined when all are. One from the future counts as old enough. */
+/**
+ * Time until the youngest suspicion is `ageMs` old, in ms; undefined when all are that old. A suspicion with a time in
+ * the future counts as old enough.
+ */
 function latestMs(
   { store, server }: EngineContext,
   resources: readonly ResourceName[],
@@ -85,7 +90,7 @@ function latestMs(
 ): number | undefined {
   const since = resources
     .flatMap(tablesOf)
-    // Parts are confirmed an hour later; no run waits for that.
+    // The second denial of a part counts only after an hour. A run does not wait that long.
     .flatMap(({ name, kind }) => (kind === 'child' ? [] : (store.suspicions.latestUndecided(name) ?? [])))
     .filter(since => Date.parse(since) <= server.now())
     .sort()

@@ -1,6 +1,6 @@
 import type { ItemFeed } from '../../catalog/resource.ts'
 
-/** Parts that are a column of their row. Other parts have a table. */
+/** The columns of the parts that are stored in a column of their row. All other parts have a table. */
 const COLUMNS: Readonly<Partial<Record<ItemFeed['stores'], string>>> = {
   body: 'text',
   setting: 'execution_setting',
@@ -13,7 +13,7 @@ export function partColumnOf({ stores }: Pick<ItemFeed, 'stores'>): string {
   return column
 }
 
-/** The table name under which suspicions of a part are noted. Their key is that of the row that has the part. */
+/** The table name of a part's suspicions in `sync_absences`. Their key is the key of the row that has the part. */
 export function tableOfPart({ table, stores }: Pick<ItemFeed, 'table' | 'stores'>): string {
   const column = COLUMNS[stores]
   return column === undefined ? table : `${table}.${column}`

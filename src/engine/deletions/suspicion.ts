@@ -1,8 +1,8 @@
 import type { Suspicion } from '../../store/deletions/suspicions.ts'
 
 /**
- * How a row comes to be deleted. One refusal, empty list or 404 may come from a blip, a proxy or a lagging replica, so
- * a row goes through these states:
+ * The states of a deletion. A single refusal, empty list or 404 may be a brief fault of the API, of a proxy or of a
+ * replica that lags. So a row goes through these states before it is deleted:
  *
  *     live ──denied──▶ suspected ──denied again──▶ confirmed ──guard──▶ deleted ──retention──▶ purged
  *       ▲                  │                           │                   │
@@ -11,38 +11,41 @@ import type { Suspicion } from '../../store/deletions/suspicions.ts'
  * - suspected: `sync_absences` has the key and the time of the first denial. Analysts see no difference.
  * - confirmed: another request denied the row minutes later, and no answer showed it in between.
  * - deleted: `_deleted_at` is set (or `access` is `withheld`). The confirmed rows of a resource are deleted together,
- *   once the mass-deletion guard agrees (apply.ts).
+ *   once the mass-deletion guard allows it (apply.ts).
  * - purged: the content is removed (store/deletions/purge.ts).
  *
  * Lists, single reads and reads by `ids` can all deny a row. Any answer that shows the row ends the suspicion.
  */
 
-/** The second denial counts this long after the first. Scaled by `sync.interval_scale`. */
+/** A second denial counts only this long after the first. Scaled by `sync.interval_scale`. */
 export const CONFIRM_AFTER_MS = 2 * 60_000
 
-/** This machine's clock says when to ask, and the server's measures the time since; they may differ a little. */
+/**
+ * The share of that time after which a second denial already counts. The request is sent by this machine's clock, but
+ * the time since the first denial is measured by the server's. The two may differ a little.
+ */
 const NEAR_ENOUGH = 0.9
 
 export type Verdict =
   | { state: 'confirmed' }
-  /** `askAgainMs`: how long to wait before another denial can confirm it. */
+  /** `askAgainMs`: how long until another denial can confirm the deletion. */
   | { state: 'suspected'; since: number; askAgainMs: number }
 
 interface DenialOf {
   means: Suspicion['means']
   now: number
   confirmAfterMs: number
-  /** False for a denial that can only raise a suspicion. */
+  /** False for a denial that may raise a suspicion but never confirms one. */
   confirms: boolean
 }
 
-/** What a denial makes of a row. Times in ms. Pure. */
+/** The state of a row after a denial. Times in ms. Pure. */
 export function verdictOf(
   known: Suspicion | undefined,
   { means, now, confirmAfterMs, confirms }: DenialOf,
 ): Verdict {
   const since = known?.means === means ? Date.parse(known.since) : now
-  // The suspicion was noted under a clock that was ahead: it starts again.
+  // A clock that was ahead stored this suspicion, so it starts again now.
   if (since > now) return { state: 'suspected', since: now, askAgainMs: confirmAfterMs }
   if (known?.confirmed && known.means === means) return { state: 'confirmed' }
   const passed = now - since

@@ -4,8 +4,8 @@ import type { EngineContext } from '../context.ts'
 import { WEEK } from '../due/intervals.ts'
 
 /**
- * Rows with a single read that the last complete pass of their list did not name. Each is noted as a task, which falls
- * due when the row is to be read again for that reason.
+ * Notes the rows with a single read that the last complete pass over their list did not show. A note is stored as a
+ * task of a separate feed, which no source reads. Its due time says when an unlisted row is to be read again.
  */
 
 const noteFeed = (resource: ResourceName) => `${resource}.list.unlisted`
@@ -14,7 +14,10 @@ export function isUnlisted({ store }: EngineContext, resource: ResourceName, key
   return store.tasks.find({ feed: noteFeed(resource), key }) !== undefined
 }
 
-/** Notes live rows of a range that a complete pass did not name. Returns those that are newly noted or due again. */
+/**
+ * Notes the live rows of a key range that a complete pass did not show, and removes the notes of all other keys in the
+ * range. Returns the keys to read now: those without an earlier note and those due again; in a confirming round, all.
+ */
 export function noteUnlisted(
   context: EngineContext,
   resource: ResourceName,
@@ -35,7 +38,7 @@ export function noteUnlisted(
   return due
 }
 
-/** Removes the notes of keys that the list names. Returns those that the previous pass had missed. */
+/** Removes the notes of keys that the list shows. Returns the keys that had a note. */
 export function noteListed(
   { store }: EngineContext,
   resource: ResourceName,

@@ -21,9 +21,9 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
       Date.parse(listedAt) + intervalMs(list, segment),
       recheckAt(context, list, segment) ?? Number.POSITIVE_INFINITY,
     )
-  /** A clock that was ahead stored this time. Without the check the list would not be read until then. */
+  /** True for a time that a clock that was ahead stored. Without this check, the list would not be read before it. */
   const isInFuture = (listedAt: string) => Date.parse(listedAt) > server.now() + MINUTE
-  /** Without the backoff of the feed, in ms. */
+  /** How long until a segment is due, in ms, regardless of its feed's backoff. */
   const ownWaitMs = (list: ListOf, segment: Segment): number => {
     const { closed, listedAt, listedRound, passStartedAt, unavailableSince, to } = segment
     if (closed || !isNewEnough(list, segment, options)) return Number.POSITIVE_INFINITY
@@ -51,7 +51,7 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
       if (list.feed.mode !== 'timeline') return context.wasComplete(list.resource) ? 'audit' : 'history'
       if (!segment || segment.listedAt === null) return 'history'
       if (segment.to === null) return 'head'
-      // A pass without a cursor is the rest of a pass from the newest end that was cut.
+      // A pass in progress without a cursor is the unread rest of a pass that was cut or restarted.
       const isRest = segment.passStartedAt !== null && segment.cursor === null
       return isRest ? 'history' : 'audit'
     },
@@ -60,7 +60,7 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
       to === null && passStartedAt !== null && server.now() - Date.parse(passStartedAt) > pollMs,
     isAwaited: ({ listedAt, to }) => listedAt === null || (to !== null && listedAt < to),
     isTimed: true,
-    // Batches are taken newest first, so new keys wait at most for a short batch.
+    // Keys that fall due during a batch only take turns with it, so batches are short.
     batchSize: 100,
   }
 }

@@ -8,14 +8,14 @@ export function isDueInRound({ closed, listedRound }: Segment, round: number): b
   return !closed && listedRound < round
 }
 
-/** How long a failed segment still waits, in ms; 0 when it does not. */
+/** How long a segment still waits after a failure, in ms; 0 when it does not wait. */
 export function putOffMs({ retryAt }: Segment, { clock, options }: EngineContext): number {
   const waitMs = retryAt === null ? 0 : Math.max(0, Date.parse(retryAt) - clock.now())
-  // A clock that was far ahead stored a longer wait.
+  // Only a clock that was far ahead stores a longer wait, which does not count.
   return waitMs <= longestWaitMs(options) ? waitMs : 0
 }
 
-/** Segments entirely before `sync.since` are not read. */
+/** False for a segment that lies entirely before `sync.since`. It is not read. */
 export function isNewEnough(
   { feed }: Pick<ListOf, 'feed'>,
   { to }: Segment,

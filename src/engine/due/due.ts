@@ -9,15 +9,15 @@ import { DAY, scaled } from './intervals.ts'
 import type { ListOf } from './schedule.ts'
 
 /**
- * When something is read next. All of these derive from it: what the modes read now, the sleep of an idle daemon,
- * `next_run_at`, the backlog, and whether a list is late.
+ * Computes when each list and key is read next. The work of the modes, the sleep of an idle daemon, `next_run_at`, the
+ * backlog and the check for late lists all derive from it.
  *
  * The due time of a segment is computed from its stored state whenever it is needed (`Schedule.waitMs`). It is not
- * stored: it also depends on settings, rounds, suspicions and backoffs, and a stored time that misses a change of one
- * of them would let the list fall silent. Single reads are due at the time stored in their task.
+ * stored, because it also depends on settings, rounds, suspicions and backoffs. If one of these changed without an
+ * update of the stored time, the list might never be read again. Single reads are due at the time stored in their task.
  */
 
-/** A segment of a list and how long until it is read, in ms. A list that was never read has one part without segment. */
+/** A segment of a list and how long until it is read, in ms. A list that was never read has a part without segment. */
 export interface ListPart {
   segment: Segment | undefined
   waitMs: number
@@ -33,14 +33,14 @@ export function partsOf(context: EngineContext, list: ListOf): ListPart[] {
   const { store, schedule, backoffs } = context
   const segments = store.segments.of(list.id)
   if (isNeverRead(list.feed, segments)) {
-    // A document may be suspected although a resync has removed its segment.
+    // A document that was read before has no segment after a resync, and may still be suspected.
     const waitMs = Math.max(backoffs.waitMs(list.id), confirmingReadMs(context, list) ?? 0)
     return [{ segment: undefined, waitMs }]
   }
   return segments.map(segment => ({ segment, waitMs: schedule.waitMs(list, segment) }))
 }
 
-/** A list without a segment was never read. A list in scopes has no segments while there are no scopes. */
+/** A list without segments was never read, unless it has one segment for each scope: there may be no scopes yet. */
 function isNeverRead(feed: Feed, segments: readonly unknown[]): boolean {
   const isScoped = feed.mode === 'snapshot' && feed.scope !== undefined
   return segments.length === 0 && !isScoped
@@ -70,7 +70,7 @@ function dueKeys({ store, now }: EngineContext, id: string, { pending }: ItemFee
   return pending ? tasks + store.pending.count(pending) : tasks
 }
 
-/** How long until something of the resource is due, in ms, at most a day. `sources` are all of its sources. */
+/** How long until the resource has something to read, in ms, at most a day. `sources`: all sources of the resource. */
 export function nextDueMs(context: EngineContext, resource: Resource, sources: readonly Source[]): number {
   const { backoffs, clock, options } = context
   const feeds = [...new Set(sources.map(({ feed }) => feed))]
@@ -84,7 +84,7 @@ export function nextDueMs(context: EngineContext, resource: Resource, sources: r
   return Math.max(0, Math.min(...waits, scaled(DAY, options)))
 }
 
-/** How long until the first task of a feed is due, in ms. Tasks whose scope waits do not count. */
+/** How long until the first task of a feed is due, in ms. Tasks do not count while their scope backs off. */
 function tasksWaitMs({ store, backoffs, clock }: EngineContext, feed: string): number {
   if (backoffs.isWaiting(feed)) return Number.POSITIVE_INFINITY
   const dueAt = store.tasks.nextDue(feed, backoffs.waitingScopes(feed))
@@ -94,11 +94,11 @@ function tasksWaitMs({ store, backoffs, clock }: EngineContext, feed: string): n
 export interface ScheduledResource {
   resource: Resource
   sources: readonly Source[]
-  /** False when the run has left some of it unread. */
+  /** False when the run has left a part of the resource unread. */
   finished: boolean
 }
 
-/** Stores when each of these resources is due, by the daemon's intervals: after a backfill, a daemon may follow. */
+/** Stores `next_run_at` of these resources. It uses the daemon's intervals, since a daemon may follow a backfill. */
 export function noteNextDue(
   context: EngineContext,
   chosen: readonly ScheduledResource[],

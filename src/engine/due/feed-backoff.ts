@@ -2,9 +2,9 @@ import { type Backoff, backoffMs } from '../../backoff.ts'
 
 /** Feeds that wait after a failure, and how long. A failure does not affect other feeds: each has its own backoff. */
 export interface FeedBackoffs {
-  /** The feed failed and waits, longer after each failure. `scope`: only one scope of the feed; '' for all of it. */
+  /** Makes a feed wait, longer after each failure in a row. `scope`: one scope of the feed, or '' for all of it. */
   failed(feed: string, scope: string): void
-  /** The feed is unavailable and waits up to a day; less at first if it was available before. */
+  /** Makes an unavailable feed wait, up to a day. If it was available before, the first wait is shorter. */
   unavailable(feed: string, scope: string, why: Unavailability): void
   isWaiting(feed: string, scope?: string): boolean
   /** How long the feed, or one scope of it, still waits, in ms; infinite when it waits until the end of the run. */
@@ -13,17 +13,20 @@ export interface FeedBackoffs {
   hasFailed(feed: string, scope: string): boolean
   /** The scopes of a feed that wait separately. */
   waitingScopes(feed: string): string[]
-  /** A good answer ends the backoff of its scope and of the whole feed. */
+  /** Ends the backoff of a scope and of the whole feed, after a usable answer. */
   answered(feed: string, scope?: string): void
-  /** When the first of a resource's waiting feeds (with this cause) may be read, by `elapsed`; undefined for none. */
+  /**
+   * When the first of a resource's waiting feeds may be read again, by `elapsed`; undefined when none waits. With
+   * `why`, only feeds that wait for this cause count.
+   */
   waitsUntil(resource: string, why?: WaitCause): number | undefined
-  /** Why a part of a resource was unavailable at the last request. */
+  /** Why a feed of the resource was unavailable at its last request; undefined when none was. */
   reason(resource: string): string | undefined
 }
 
 export interface Unavailability {
   reason: string
-  /** The list was read before, so a single refusal may be an error. */
+  /** True when the list was read before: a single refusal may then be an error of the API. */
   wasOffered: boolean
 }
 
@@ -57,7 +60,7 @@ export function backoffForTheRun(): FeedBackoffs {
   }
 }
 
-/** Jitter takes at most half of a wait, so that a failure never causes a request every second. */
+/** Jitter shortens a wait by half at most, so that a feed that fails is never requested every second. */
 const BACKOFF: Backoff = { firstMs: 5_000, mostMs: 15 * 60_000, jitter: 0.5 }
 
 export interface GrowingBackoffDeps {
@@ -65,9 +68,9 @@ export interface GrowingBackoffDeps {
   elapsed: () => number
   /** A number from 0 up to 1, for jitter. */
   random: () => number
-  /** How long an unavailable feed waits. */
+  /** The longest wait of an unavailable feed. */
   unavailableMs: number
-  /** Its first wait if it was available before. */
+  /** The first wait of an unavailable feed that was available before. */
   refusedMs: number
 }
 
@@ -93,7 +96,7 @@ export function growingBackoff({
   const waitsOf = (resource: string) =>
     [...waits].flatMap(([name, one]) => (isOf(resource, name) ? [one] : []))
   const refused: Backoff = { firstMs: refusedMs, mostMs: unavailableMs, jitter: 0 }
-  /** Requests that were in flight when the wait began may fail too. They do not lengthen it. */
+  /** Begins a wait, unless one is in progress: requests that were in flight at its start may fail too. */
   const begin = (name: string, waitMs: (failures: number) => number, reason?: string) => {
     if (isWaiting(name)) return
     const failures = (waits.get(name)?.failures ?? 0) + 1

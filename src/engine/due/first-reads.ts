@@ -4,7 +4,7 @@ import type { Task } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
 import { HOUR } from './intervals.ts'
 
-/** Keys that were never read: those with a task, and stored rows whose detail is still missing. */
+/** First reads are of two kinds: tasks whose key was never read, and stored rows that still lack their single read. */
 
 /** Whether a first read of the resource is due. */
 export function hasFirstReads(context: EngineContext, { name, feeds }: Resource): boolean {
@@ -42,10 +42,15 @@ export function firstReads(context: EngineContext, id: string, { pending }: Item
   return rows.map(row => firstRead(id, row))
 }
 
-/** Copies of one e-mail are close together in time, and the earliest one counts. So its day is listed first. */
+/**
+ * The copies of an e-mail are less than a day apart, and the earliest is read first. So a copy waits until the list was
+ * read to a day before it.
+ */
 const COPIES_APART_MS = 24 * HOUR
 
-/** Rows older than this instant wait, since earlier copies may still be listed; null when no row waits. */
+/**
+ * Rows that are not newer than this instant wait, since the list may still show earlier copies; null when no row waits.
+ */
 function heldBackBefore(
   { store, options: { since } }: EngineContext,
   behind: string | undefined,

@@ -7,7 +7,7 @@ import type { EngineOptions } from '../dependencies.ts'
 export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
-/** The longest interval, and so the age within which the warehouse matches the API. */
+/** The longest interval between two reads of a list. */
 export const WEEK = 7 * DAY
 
 /** An interval scaled by `intervalScale`; at least a second. */
@@ -15,14 +15,14 @@ export function scaled(ms: number, { intervalScale }: { intervalScale: number })
   return Math.max(1000, ms * intervalScale)
 }
 
-/** How far ahead a due time may be, in ms: a scaled week, but at least an hour, which a retry may wait. */
+/** How far ahead the due time of a list may lie, in ms: a scaled week, but at least an hour, which a retry may wait. */
 export function longestWaitMs(options: Pick<EngineOptions, 'intervalScale'>): number {
   return Math.max(scaled(WEEK, options), HOUR)
 }
 
 /**
- * How long until a span of event time is listed again: an eighth of its age, at most a week. Late rows mostly appear in
- * recent spans, so these are listed more often. Pure. Both in ms.
+ * How long until a span of event time is listed again: an eighth of its age, but at least 5 minutes and at most a week.
+ * Rows that appear late are mostly in recent spans, so these are listed more often. Times in ms. Pure.
  */
 export function auditInterval(ageMs: number): number {
   return Math.min(Math.max(ageMs / 8, SHORTEST_AUDIT_MS), WEEK)

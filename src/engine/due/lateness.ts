@@ -8,10 +8,10 @@ import type { ListOf } from './schedule.ts'
 
 /**
  * Checks that the daemon keeps its schedule: every available list has a due time at most a week ahead, and is read
- * within twice its interval. A list that fails this makes its resource `failing`.
+ * within twice its interval. A list that breaks one of these rules makes its resource `failing`.
  */
 
-/** One list, with all times in ms by one clock. */
+/** A list with its due time and its last passes. All times are in ms, by the same clock. */
 export interface ListSchedule {
   /** `resource.feed` */
   feed: string
@@ -24,11 +24,11 @@ export interface ListSchedule {
 export interface Lateness {
   feed: string
   reason: 'never-due' | 'late'
-  /** The oldest of these times among its parts. */
+  /** When the last complete pass of the late part began. For `never-due`, the oldest such time among all parts. */
   listedAt: number | undefined
 }
 
-/** On a busy machine, even a poll every second may be this late. It is not reported. */
+/** A delay of up to this long is never reported, however short the interval: the machine may be busy. */
 const LEAST_GRACE_MS = MINUTE
 
 /** Pure. @param longestMs how far ahead the next due time may lie */
@@ -61,7 +61,7 @@ function scheduleOf(context: EngineContext, list: ListOf): ListSchedule | undefi
   if (offered.length === 0) return undefined
   const waitMs = Math.min(...offered.map(part => part.waitMs))
   const parts = offered.flatMap(({ segment }) =>
-    // A list that waits after a failure is reported for that reason.
+    // A list that waits after a failure is reported as failing, not as late.
     !segment || segment.closed || segment.listedAt === null || backoffs.isWaiting(list.id)
       ? []
       : { listedAt: Date.parse(segment.listedAt), intervalMs: schedule.intervalMs(list, segment) },
@@ -98,8 +98,8 @@ function latenessError({ feed, reason, listedAt }: Lateness): ResourceError {
 }
 
 /**
- * Writes into the state of each resource whether it is late, and clears it once the resource is read on schedule, even
- * during a run that never ends. A failure with another reason keeps that reason.
+ * Records in the state of each resource that it is late, and clears this once the resource is read on schedule again.
+ * Both happen even during a run that never ends. A failure with another reason keeps its reason.
  */
 export function noteLateness(context: EngineContext, resources: readonly Resource[]): void {
   const { state } = context.store

@@ -8,8 +8,8 @@ import { aloneBackoffMs, pageBackoffMs } from '../modes/narrowing.ts'
 import { segmentAfterFailure } from '../modes/pass.ts'
 
 /**
- * Reports keys that could not be read. Each stays a task with its own backoff, so a restart does not lose it and
- * other keys do not wait for it.
+ * Puts off keys that could not be read, and reports the failure. Each key stays a task with its own backoff, so a
+ * restart does not lose it, and other keys do not wait for it.
  */
 export function putOff(
   context: EngineContext,
@@ -29,8 +29,8 @@ export function putOff(
 }
 
 /**
- * Reports a list, or a part of it, that could not be read. Its wait is stored in its segment, so other parts do not
- * wait for it. The checkpoint stays, so the pass continues from there.
+ * Puts off a segment that could not be read, and reports the failure. The wait is stored in the segment, so other
+ * segments of the list do not wait for it. The checkpoint stays unless its cursor is dead, so the pass continues there.
  */
 export function putOffList(
   context: EngineContext,
@@ -40,7 +40,7 @@ export function putOffList(
 ): void {
   const { store, schedule, clock } = context
   const attempts = segment.attempts + 1
-  // In a backfill the wait lasts until the next run.
+  // In a backfill the wait is hours long, so usually the next run reads the segment again, not this one.
   const retryAt = schedule.isTimed
     ? isoInstant(clock.now() + pageBackoffMs(attempts))
     : context.after(aloneBackoffMs(attempts))

@@ -11,9 +11,9 @@ import { DAY, scaled } from './intervals.ts'
 import { latenessOf } from './lateness.ts'
 
 /**
- * Feeds that a complete round reads completely, so a reject that it did not see again is resolved. This includes
- * rejects from before `sync.since` or from a closed period: no pass would ever resolve them, and a reject holds the
- * item's content. If such an item is listed again, it is rejected again.
+ * The feeds that a complete round reads completely. A reject of such a feed that the round did not show again is
+ * resolved. This includes rejects from before `sync.since` or from a closed period: no later pass would resolve them,
+ * and a reject stores the content of its item. If the item is listed again, it is rejected again.
  */
 export function feedsReadWhole({ name, feeds }: Resource): string[] {
   return Object.entries(feeds).flatMap(([feed, { mode }]) => (mode === 'item' ? [] : [`${name}.${feed}`]))
@@ -22,8 +22,9 @@ export function feedsReadWhole({ name, feeds }: Resource): string[] {
 export type ResourceOutcome = 'complete' | 'failed' | 'unavailable'
 
 /**
- * Applies deletions and records the resource's state once no more of it is due. Ends the round if it is complete.
- * @param trusted false while refusals do not show that rows are gone
+ * Applies deletions, records the resource's state, and ends the round if it is complete. Called when nothing more of
+ * the resource is due, or when its round can end during a run (`isFullyRead`).
+ * @param trusted false while a refusal does not show that a row is gone: no deletions are applied
  */
 export function recordOutcome(context: EngineContext, resource: Resource, trusted: boolean): ResourceOutcome {
   const { name } = resource
@@ -39,7 +40,7 @@ export function recordOutcome(context: EngineContext, resource: Resource, truste
   if (!hasFailed) state.succeeded(name, now)
   if (whole) state.unavailable(name, reason, now)
   else if (!hasFailed && !isHeldBack && isReadAsDue(context, resource)) state.healthy(name, reason ?? null)
-  // A failed part that waits separately does not keep the round open.
+  // The round can be complete without a failed part that waits separately (`isLeftOut`).
   if ((isComplete || whole) && !isHeldBack) {
     resolveRejects(context, resource, roundStartedAt)
     const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
@@ -56,8 +57,8 @@ export function recordOutcome(context: EngineContext, resource: Resource, truste
 }
 
 /**
- * Whether the round may end during a run: every list was read since it began, and no first read is left. Under a tight
- * limit some read is always due, so the run itself may never end.
+ * Whether the round may end during a run: every list was read since the round began, and no first read is due. Under a
+ * tight rate limit some read is always due, so the run itself may never end.
  */
 export function isFullyRead(context: EngineContext, resource: Resource): boolean {
   return isRoundComplete(context, resource) && !hasFirstReads(context, resource)
@@ -72,13 +73,13 @@ export function noteRecovery(context: EngineContext, resource: Resource): void {
     state.healthy(resource.name, context.unavailability(resource.name) ?? null)
 }
 
-/** Resolves the rejects that no list has shown since the round began. Lists that could not be read do not count. */
+/** Resolves the rejects that no list has shown since the round began. Rejects of lists that could not be read stay. */
 function resolveRejects(context: EngineContext, resource: Resource, before: string): void {
   const { segments, rejects } = context.store
   for (const feed of feedsReadWhole(resource)) {
     const all = segments.of(feed)
     const read = all.filter(({ retryAt }) => retryAt === null)
-    // Without scopes, a reject has the key of its row as its scope, which does not identify the list.
+    // In a list without scopes, a reject has the key of its row as its scope, which says nothing about the segment.
     const isScoped = read.every(({ scope }) => scope !== '')
     if (read.length === all.length) rejects.resolve(feed, null, before, context.now())
     else if (isScoped) for (const { scope } of read) rejects.resolve(feed, scope, before, context.now())
@@ -90,7 +91,7 @@ function isReadAsDue(context: EngineContext, resource: Resource): boolean {
   return !hasFailed && !hasPutOff(context, resource) && latenessOf(context, resource) === undefined
 }
 
-/** Applies deletions. When the guard's hold is over, it begins a round that confirms the held-back ones instead. */
+/** Applies deletions. When a hold of the mass-deletion guard is over, it begins the confirming round instead. */
 export function settleInTime(context: EngineContext, name: ResourceName, isRoundComplete: boolean): void {
   if (isHoldOver(context, name) && !context.isConfirming(name)) {
     forgetConfirmed(context, name)
@@ -100,12 +101,12 @@ export function settleInTime(context: EngineContext, name: ResourceName, isRound
   applyDeletions(context, name, isRoundComplete)
 }
 
-/** Every list was read completely since the round began. A resource without lists is complete once its parents were. */
+/** Whether every list was read completely since the round began, and every parent was complete at least once. */
 function isRoundComplete(context: EngineContext, resource: Resource): boolean {
   return resource.parents.every(context.wasComplete) && areListsRead(context, resource)
 }
 
-/** Every list was read completely since the round began, regardless of single reads. */
+/** Whether every list was read completely since the round began, regardless of single reads. */
 export function areListsRead(context: EngineContext, { name, feeds }: Resource): boolean {
   const lists = Object.entries(feeds).flatMap(([feedName, feed]) =>
     feed.mode === 'item' ? [] : [[feedName, feed] as const],
@@ -119,7 +120,7 @@ export function areListsRead(context: EngineContext, { name, feeds }: Resource):
   return segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))
 }
 
-/** A segment that is unavailable, or waits separately after a failure, does not keep the round open. */
+/** Whether the round can be complete without a segment: it is unavailable, its scope waits, or it was stepped over. */
 function isLeftOut(segment: Segment): boolean {
   const { unavailableSince, retryAt, scope } = segment
   return unavailableSince !== null || (retryAt !== null && scope !== '') || isSteppedOver(segment)
@@ -132,7 +133,7 @@ function hasPutOff({ store }: EngineContext, { name, feeds }: Resource): boolean
   )
 }
 
-/** Whether every feed waits. A list in scopes counts when all its scopes are unavailable. */
+/** Whether every feed waits. A list with scopes also counts as waiting when all its scopes are unavailable. */
 function isWhollyWaiting({ backoffs, store }: EngineContext, { name, feeds }: Resource): boolean {
   return Object.entries(feeds).every(([feedName, feed]) => {
     const id = `${name}.${feedName}`

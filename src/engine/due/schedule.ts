@@ -12,7 +12,7 @@ export interface Schedule {
   intervalMs(list: ListOf, segment: Segment): number
   /** By how many of its intervals a segment that was listed before is overdue; 0 in a backfill. */
   overdue(list: ListOf, segment: Segment): number
-  /** A document that was never read has no segment. */
+  /** The lane of a list's requests. Only timelines need the segment. */
   laneOf(list: ListOf, segment: Segment | undefined): Exclude<Lane, 'retry'>
   dueTasks(query: TaskQuery): Task[]
   /** True when a pass from the newest end takes so long that the head would become stale before it ends. */
@@ -21,7 +21,7 @@ export interface Schedule {
   isAwaited(segment: Segment): boolean
   /** True in the daemon: lists and keys fall due again by time, regardless of the round. */
   isTimed: boolean
-  /** How many keys are taken from the database at a time. Bounds the memory for a million pending rows. */
+  /** How many keys are loaded from the database at a time, so that a million pending rows do not fill the memory. */
   batchSize: number
 }
 
@@ -35,7 +35,7 @@ export interface ListOf {
 export interface TaskQuery {
   resource: ResourceName
   feed: string
-  /** In a backfill: true to read all of them again in each round; else only those that wait for the API or are due. */
+  /** In a backfill: true for all keys in each round; false for those that are due or that the API had not ready yet. */
   everyRound: boolean
   since: string | null
   limit: number

@@ -8,8 +8,8 @@ import type { Segment } from '../../store/sync/segments.ts'
  * - First reads keep the given order. Each happens only once.
  * - Of repeats, the one that is overdue by the largest share of its interval goes first. An overload then stretches all
  *   intervals by the same factor.
- * - Of failed reads, the one that has failed least often goes first. So both parts of a cut segment are read before a
- *   further cut, and one of them shows whether the list answers at all.
+ * - Of failed reads, the one that has failed least often goes first. So both parts of a cut segment are read before one
+ *   of them is cut again. If only one part fails, the other shows that the list can be read.
  */
 export interface Turns<Part extends Standing> {
   /** Chooses one of the segments that are due. */
@@ -49,7 +49,7 @@ function kindOf({ attempts, listedAt }: Standing): TurnKind {
   return listedAt === null ? 'first' : 'repeat'
 }
 
-/** The first of those with the least value. */
+/** The part with the smallest value; the first of several. */
 function least<Part>(parts: readonly Part[], of: (part: Part) => number): Part | undefined {
   let best: { part: Part; value: number } | undefined
   for (const part of parts) {

@@ -22,17 +22,17 @@ export function sum(...parts: readonly Amount[]): Amount {
   return parts.every(part => part.certainty === 'unknown') ? UNKNOWN : atLeast(value)
 }
 
-/** The rest of an amount without a part that is known; at least 0. */
+/** An amount minus a known part of it; at least 0. */
 export function without({ value, certainty }: Amount, known: number): Amount {
   return { value: Math.max(0, value - known), certainty }
 }
 
-/** Requests that list this many rows; at least one. */
+/** The number of requests that list this many rows, with `size` rows a page; at least one. */
 export function pages({ value, certainty }: Amount, size: number): Amount {
   return { value: Math.max(1, Math.ceil(value / size)), certainty }
 }
 
-/** The smaller of two counts. It is exact when the other count cannot be smaller. */
+/** The smaller of two counts. It is exact only if it is known exactly and the other count cannot be smaller. */
 export function smaller(one: Amount, other: Amount): Amount {
   const [less, more] = one.value <= other.value ? [one, other] : [other, one]
   if (less.certainty === 'at least' || less.certainty === 'unknown') return atLeast(less.value)

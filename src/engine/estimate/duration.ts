@@ -12,11 +12,11 @@ export interface RateFacts {
   ceilings: { requestsPerSecond?: number | undefined; concurrency?: number | undefined }
   /** Mean response time of the estimate's own requests. */
   answerMs: number | undefined
-  /** The rate after a 429 to one of them; undefined without one. */
+  /** The rate after one of these requests got a 429; undefined when none did. */
   throttledTo: number | undefined
 }
 
-/** Without a limit of the API, one process stores about this many answers a second. */
+/** One process stores at most about this many answers a second, even when the API has no limit. */
 const MOST_STORED_PER_SECOND = 250
 /** How many requests a backfill sends at a time before it has learned a limit. */
 const USUAL_CONCURRENCY = 4
@@ -24,8 +24,8 @@ const USUAL_CONCURRENCY = 4
 const COMMON_LIMITS = [5, 20] as const
 
 /**
- * The rates to plan with, slowest first. When the limit is known there is one; otherwise one for each common limit, and
- * the rate without any limit.
+ * The rates to plan with, slowest first. When the limit of the API is known, there is one rate. Otherwise there is one
+ * for each common limit that would slow the backfill down, and then the rate without a limit.
  */
 export function ratesOf({ learned, ceilings, answerMs, throttledTo }: RateFacts): Rate[] {
   const concurrency = Math.min(ceilings.concurrency ?? Infinity, learned?.concurrency ?? USUAL_CONCURRENCY)
@@ -41,7 +41,7 @@ export function ratesOf({ learned, ceilings, answerMs, throttledTo }: RateFacts)
     .flatMap(([perSecond, from]) => (perSecond === undefined ? [] : { perSecond, from }))
     .sort((one, other) => one.perSecond - other.perSecond)
   if (!slowest) return []
-  // A run without a 429 may have been too short to meet a limit, so it proves nothing.
+  // A run without a 429 does not show that there is no limit: it may have been too short to reach it.
   const wasRefused = learned?.limited || learned?.crowded || throttledTo !== undefined
   const isLimitKnown = wasRefused || ceilings.requestsPerSecond !== undefined
   const limits = isLimitKnown ? [] : COMMON_LIMITS.filter(limit => limit < slowest.perSecond)

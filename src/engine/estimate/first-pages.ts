@@ -14,19 +14,19 @@ import type { Stored } from './stored.ts'
 
 /** What the warehouse and the first pages of a list say about its length. */
 export interface ListCount {
-  /** Requests that the next run sends for it. */
+  /** Requests that the next run sends for the list. */
   requests: Amount
   /** The basis of the number, for people. */
   because: string
   /**
-   * Of a list that was never read: the rows that a run reads one by one. Of a timeline: the single reads that its unread
-   * rows cause. Undefined while nothing says how many.
+   * For a list that was never read: the rows that a run reads one by one. For a timeline: the single reads that its
+   * unread rows cause. Undefined while the number is unknown.
    */
   reads?: Amount
-  /** Of a list that was never read: the rows on its first pages, newest first. */
+  /** For a list that was never read: the rows on its first pages, newest first. */
   seen?: readonly SeenKey[]
   pageSize?: number
-  /** The rows of each list, by scope. */
+  /** For a feed with one list for each scope: the number of rows, by scope. */
   sizes?: ReadonlyMap<string, Amount>
 }
 
@@ -39,22 +39,22 @@ export interface CountOptions {
   stored: Stored
   since: string | null
   accessLogEndParameter: string
-  /** The lists that were counted before. */
+  /** The lists that were counted before, by `resource.feed`. */
   counts: ReadonlyMap<string, ListCount>
 }
 
-/** The most pages of a list of keys, of which each costs further requests. */
+/** The most pages to request of a list of keys. Its length matters more, since each key costs further requests. */
 const MOST_PAGES = 4
-/** The most scopes of which a page is requested. */
+/** The most scopes for which a page is requested. */
 const MOST_SCOPES = 6
 const MOST_PERIODS = 4
 const PERIOD_MS = 31 * DAY
-/** A log ends after this many periods without an entry. */
+/** A run reads a log back in time until this many periods have no entry. */
 const EMPTY_PERIODS = 3
 /** For a list whose paging is not known. */
 const ASSUMED_PAGE_SIZE = 50
 
-/** Counts a list that is no timeline. Undefined when the API refuses it. */
+/** Counts a list that is not a timeline. Undefined when the API refuses the list. */
 export async function countList(
   reader: PageReader,
   list: ListOf,
@@ -95,7 +95,7 @@ function countPages(feed: SnapshotFeed, read: readonly Page[], { since }: CountO
   const rows = isWhole ? items.length : first?.totalSize
   const total = rows === undefined ? atLeast(items.length + 1) : exactly(rows)
   const size = pageSize(first?.recognised ?? feed.list.paging)
-  // A list of unknown shape that has more pages is read again from the top with larger ones.
+  // A list with unknown paging is first read without a limit. With more pages, it is read again with the largest limit.
   const restarts = feed.list.paging === 'any' && first?.next ? 1 : 0
   const isOne = isWhole && read.length === 1
   const wanted = seen.filter(({ sortAt }) => since === null || sortAt === null || sortAt >= since)
@@ -127,7 +127,7 @@ async function countScopes(
   const parent = FEEDS.find(({ feed }) => feed.mode !== 'item' && feed.table === table)
   const seen = counts.get(parent?.id ?? '')?.seen?.map(({ key }) => key) ?? []
   const all = [...seen, ...stored.liveValues(table, column), ...always]
-  // Records with associations cost further requests, so their lists are counted first, and only theirs.
+  // A page is requested only if the feed has associations, which cost a request for each record. Their scopes go first.
   const associated = associationsOf(list).flat()
   const segments = new Map(stored.segments(list).map(segment => [segment.scope, segment]))
   const sizes = new Map<string, Amount>()
@@ -147,7 +147,7 @@ async function countScopes(
   return { requests: sum(...requests), because, sizes }
 }
 
-/** The rows of one scope; none where the API does not offer it. */
+/** The number of rows of one scope; 0 where the API does not offer it. */
 async function sizeOf(reader: PageReader, list: ListOf, scope: string): Promise<Amount> {
   const reply = await reader.read(list, largestPage(list), scope)
   if (reply.kind === 'refused' && list.feed.expected?.[reply.status]) return exactly(0)
@@ -156,7 +156,7 @@ async function sizeOf(reader: PageReader, list: ListOf, scope: string): Promise<
   return next ? atLeast(items.length + 1) : exactly(items.length)
 }
 
-/** The time that a page covers shows how many pages its period has. */
+/** Requests the first page of each period. The time that the page covers shows how many pages its period has. */
 async function countPeriods(
   reader: PageReader,
   list: ListOf,

@@ -23,7 +23,7 @@ export type NoPage = Exclude<ReaderReply<Page>, { kind: 'answer' }>
 export interface Refusal {
   status: number | undefined
   message: string
-  /** Declared: the workspace does not offer it. */
+  /** True when the declaration says that this status means: the workspace does not offer the resource. */
   expected: boolean
 }
 
@@ -54,7 +54,7 @@ export function createPageReader(api: ApiReader): PageReader {
   }
 }
 
-/** The items of a page by the declared columns of a table. An item that could not be stored is left out. */
+/** The items of a page as rows of a table. An item that could not be stored is left out. */
 export function rowsOf(table: string, items: readonly unknown[]): SourceRow[] {
   const declared = tableNamed(table)
   const columns = Object.keys(declared.columns)

@@ -33,7 +33,7 @@ export interface EstimateOptions {
   stored: Stored
   since: string | null
   accessLogEndParameter: string
-  /** The most requests, without retries. */
+  /** How many requests the estimate should send. Other lists are counted first, and timelines share the rest. */
   budget: number
 }
 
@@ -42,10 +42,13 @@ export interface RequestsEstimate {
   refusals: ReadonlyMap<ResourceName, Refusal>
 }
 
-/** Timelines whose rows are read one by one get the rest of the budget, since an error there costs the most. */
+/**
+ * The most requests to sample a timeline. If its rows are read one by one, it gets all of the remaining budget instead,
+ * since an error in its count matters most.
+ */
 const SMALL_SHARE = 12
 
-/** @throws StopError 77 when the key is refused, 69 when nothing answers */
+/** @throws StopError 77 when the key is refused, 69 when the API does not answer */
 export async function estimateRequests(api: ApiReader, options: EstimateOptions): Promise<RequestsEstimate> {
   const { chosen, stored } = options
   const reader = createPageReader(api)
@@ -79,7 +82,7 @@ function isList(declared: DeclaredFeed): declared is ListOf {
   return !isItems(declared)
 }
 
-/** Of a finished resource only the sizes of its scopes are needed: associations are read by them. */
+/** For a finished resource only the sizes of its scopes are needed: they say how many reads associations cost. */
 function isNeeded({ resource, feed }: ListOf, stored: Stored): boolean {
   return !stored.isFinished(resource) || (feed.mode === 'snapshot' && feed.scope !== undefined)
 }
@@ -110,7 +113,7 @@ function linesOf(resource: ResourceName, facts: Facts): PlanLine[] {
   ]
 }
 
-/** Single reads: the due ones that the warehouse knows, and those of rows that it does not know yet. */
+/** The single reads of a resource: those that are due for stored keys, and those of rows that are not stored yet. */
 function itemsLine(resource: ResourceName, items: readonly DeclaredItems[], facts: Facts): PlanLine {
   const due = items.reduce((all, each) => all + facts.stored.items(each).due, 0)
   const fresh = sum(...items.map(each => freshKeys(each, facts)))

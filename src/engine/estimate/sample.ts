@@ -32,11 +32,11 @@ export interface Estimate {
 
 export const PAGE_ROWS = 100
 
-/** Undefined as a page means that the request failed. The estimate then uses the pages seen so far. */
+/** When a request fails, the generator receives undefined. The estimate then uses the pages seen so far. */
 export type Sampling = Generator<Span, Estimate, Sighting | undefined>
 
 const DAY = 86_400_000
-/** parley reads no older rows. */
+/** The search for the oldest row goes back no further. */
 const OLDEST_POSSIBLE = Date.UTC(1990, 0)
 const STEP_GROWTH = 8
 /** The sampling ends when no gap may hold a larger share of the rows than this. */
@@ -58,7 +58,7 @@ interface Part extends Counts {
 interface Gap extends Counts {
   above: number
   below: number
-  /** Its rows at the density of the denser page next to it. */
+  /** The number of rows if the gap is as dense as the denser page next to it. */
   most: number
 }
 
@@ -120,8 +120,8 @@ function partOf({ times, more, extra }: Sighting, at: number, below: Part | unde
   const share = extra / Math.max(1, times.length)
   const rows = below ? times.filter(time => time > below.at).length : times.length
   const isJoined = below !== undefined && (!more || rows < times.length)
-  // A page begins anywhere in a gap between rows, so on average half of the gap is seen, and the seen part counts
-  // twice. Otherwise a page that begins in a quiet night would count as dense.
+  // A page's span begins anywhere in the gap between two rows, on average in its middle. So the part of the gap in the
+  // span counts twice. Otherwise the density would be too high for a page that begins in a quiet night.
   const density = times.length / Math.max(1, 2 * (at - newest) + newest - last)
   return {
     at,

@@ -2,7 +2,7 @@ import { resourceNamed, tableNamed } from '../../catalog/catalog.ts'
 import type { FollowUp, ItemFeed, SourceRow } from '../../catalog/resource.ts'
 import { type DeclaredFeed, FEEDS, feedNamed } from '../feeds.ts'
 
-/** Which rows are read one by one, by the declarations. Pure. */
+/** Derives from the declarations which rows are read one by one. Pure. */
 
 export type DeclaredItems = DeclaredFeed & { feed: ItemFeed }
 
@@ -12,7 +12,7 @@ export function isItems(declared: DeclaredFeed): declared is DeclaredItems {
   return declared.feed.mode === 'item'
 }
 
-/** The list whose rows an item feed reads, if need be through the item feed whose answers name its keys. */
+/** The list whose rows an item feed reads. If the answers of another item feed name its keys: the list of that feed. */
 export function listBehind({ id, feed }: DeclaredItems): DeclaredFeed | undefined {
   const table = feed.pending?.table ?? feed.table
   const cause = ITEMS.find(each => each.feed.followUps?.some(followUp => followUp.feed === id))
@@ -57,8 +57,9 @@ export function singleReads(
 }
 
 /**
- * Copies that are merged into one row are read in canonical order until one has its content (WAREHOUSE, Messages). The
- * share settings hide the content of the list together with that of the single read.
+ * The number of single reads for rows that are read one by one. Copies that are merged into one row are read in
+ * canonical order until one has content. A copy without content in the list has none in its single read either, since
+ * the share settings hide both.
  */
 function readsOfRows(
   { resource, feed }: Pick<DeclaredFeed, 'resource' | 'feed'>,
@@ -73,7 +74,7 @@ function readsOfRows(
     const group = derivation.groupOf(column => row[column] ?? null)
     const copies = groups.get(group) ?? []
     groups.set(group, copies)
-    // After a copy with content, the others are not read.
+    // After a copy with content, the other copies of its group are not read.
     if (!copies.at(-1)) copies.push(content.some(column => row[column] != null))
   }
   return [...groups.values()].reduce((reads, copies) => reads + copies.length, 0)

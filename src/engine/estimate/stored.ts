@@ -11,7 +11,7 @@ import type { DeclaredItems } from './single-reads.ts'
 export interface Stored {
   /** True when the interrupted round has read the resource completely, so that the next run leaves it out. */
   isFinished(resource: ResourceName): boolean
-  /** The lane that the schedule chooses for its lists. */
+  /** The lane in which the lists of a resource are read. */
   listLane(resource: ResourceName): 'history' | 'audit'
   /** The segments of a list that the next run may read, newest first. */
   segments(list: ListOf): StoredSegment[]
@@ -24,7 +24,7 @@ export interface Stored {
 export type StoredSegment = Segment & { isDue: boolean }
 
 export interface StoredTimeline {
-  /** Stored rows in spans that are listed again. */
+  /** The number of stored rows in spans that are listed again. */
   again: number
   /** Spans that were never listed, and the span since the newest stored row. */
   unread: readonly Span[]

@@ -18,7 +18,7 @@ export function isTimeline(list: { feed: { mode: string } }): list is TimelineOf
   return list.feed.mode === 'timeline'
 }
 
-/** Undefined when the API refuses it. */
+/** Undefined when the API refuses the list. */
 export async function countTimeline(
   reader: PageReader,
   list: TimelineOf,
@@ -73,7 +73,7 @@ export async function countByTimeline(
 /** The fewest keys from which a share is computed. */
 const FEWEST_KEYS = 10
 
-/** The share of the newest listed keys that the timeline names too: it lacks meetings without a public CRM record. */
+/** The share of the newest listed keys that the timeline also names. It lacks meetings without a public CRM record. */
 function shareOf(seen: readonly SeenKey[], named: ReadonlySet<unknown>, after: string): number {
   const comparable = seen.filter(({ sortAt }) => sortAt !== null && sortAt > after)
   const found = comparable.filter(({ key }) => named.has(key))

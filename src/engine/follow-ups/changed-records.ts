@@ -9,8 +9,8 @@ import { isOffered } from '../modes/refused-scope.ts'
 import { isUuid } from '../parse/uuid.ts'
 
 /**
- * Reads changed records before their list is read again. A row or a record that points at a record announces its
- * change; the tasks are written in the transaction that stores the announcement.
+ * Writes tasks that read changed records before their list is read again. When a row that points at a record is stored,
+ * such as an activity, it announces that the record has changed. The tasks are written in the same transaction.
  */
 
 /** The feed of tasks for changed rows of a snapshot. A task's scope is the object, its key the id. */
@@ -41,7 +41,7 @@ export function writeRecordTasks(
   const reference: DueFollowUp = { followUp, at: typeof at === 'string' ? at : null, item, table }
   if (feed.mode === 'snapshot') demandChanged(context, reference, feed)
   else if (feed.mode === 'item' && feed.associations) {
-    // Until the resource was complete once, its plan asks for all associations. It may miss a record that comes back.
+    // Until the resource was complete once, all associations are read anyway, except perhaps those of a revived record.
     if (written.status !== 'revived' && !context.wasComplete(resource)) return
     demandAssociations(context, reference, feed, feed.associations)
   }
@@ -66,7 +66,10 @@ function demandChanged(
   }
 }
 
-/** Asks for a record's associations in its own direction: the answer shows all of them, so missing ones are noticed. */
+/**
+ * Writes tasks that request associations from the record's side. The answer shows all associations of the record, so
+ * removed ones are noticed.
+ */
 function demandAssociations(
   context: EngineContext,
   { followUp, at, item, table }: DueFollowUp,
@@ -80,7 +83,7 @@ function demandAssociations(
     : named.map(one => [one, directionsFrom(kinds, one.object)])
   for (const [one, directions] of wanted) {
     if (followUp.records.child !== undefined && !isNewerThanList(context, records, one, at)) continue
-    // Once the object is offered, its records are new and show the association in their own direction.
+    // Skips lists of an object that is not offered. Once it is, its records are new and get tasks of their own.
     for (const direction of directions.filter(({ listed }) =>
       isOffered(context, { list: of, scope: listed }),
     )) {
@@ -113,7 +116,7 @@ function unassociated(
   })
 }
 
-/** The records that a row points at, each once, without those that cannot be asked for. */
+/** The records that a row points at, each once, without ids that the API would refuse. */
 function referencedRecords({ records }: RecordFollowUp, table: string, item: ParsedItem): RecordRef[] {
   const rows = records.child === undefined ? [cellsOf(table, item)] : childRows(records.child, item)
   const meant = rows.filter(cell =>
@@ -141,8 +144,8 @@ function childRows(child: string, { children }: ParsedItem): ReadCell[] {
 }
 
 /**
- * Whether an event at an instant may be newer than the list's last answer for a record. Both times are the server's.
- * False for a list that was never read: its first pass will show the record.
+ * Whether a record may have changed since its list was last read: the event is newer, or the record is not stored. Both
+ * times are by the server's clock. False for a list that was never read, since its first pass will show the record.
  */
 function isNewerThanList(
   context: EngineContext,

@@ -10,17 +10,17 @@ import { changedFeed, lastListedAt } from './changed-records.ts'
 /** How many references to follow from a record that changed. */
 const MOST_STEPS = 3
 
-/** A record that was stored because its change was announced. */
+/** A record that was read because its change was announced, or because such a record points at it. */
 export interface ChangedRecord {
   object: string
   entry: StoredItem
-  /** Steps from the record whose change was announced. */
+  /** References followed from the record whose change was announced; 0 for that record itself. */
   step: number
 }
 
 /**
- * Has new records read that a changed record points at. For a reference to another resource, the whole list of that
- * resource is read again.
+ * Writes tasks for the records that a changed record points at, if they are not stored. If it points at a row of
+ * another resource that is not stored, the list of that resource becomes due at once.
  */
 export function followRelations(
   context: EngineContext,
@@ -54,7 +54,7 @@ export function followRelations(
   }
 }
 
-/** The list that shows all rows of a resource, where it has one without scopes. */
+/** The list without scopes that shows all rows of a resource; undefined when there is none. */
 function listOf(resource: string | null): { id: string; table: string } | undefined {
   const declared = CATALOG.find(({ name }) => name === resource)
   for (const [name, feed] of Object.entries(declared?.feeds ?? {})) {

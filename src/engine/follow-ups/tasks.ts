@@ -33,7 +33,7 @@ export function writeTask(
   const key = cell(followUp.key)
   if (!met || typeof key !== 'string' || key === '') return
   const sortAt = followUp.sort === undefined ? null : (cell(followUp.sort) as string | null)
-  // Another row names it, so a denied row may have come back: it is read at once.
+  // A denied row that another row now names may have come back, so it is read at once.
   const how = followUp.how === 'add' && isDenied(store, followUp.feed, key) ? 'demand' : followUp.how
   store.tasks[how]({ feed: followUp.feed, key, sortAt, dueAt: now })
   addUrgent(followUp.feed, key)

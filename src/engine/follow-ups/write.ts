@@ -40,7 +40,7 @@ export function writeFollowUps(
   }
 }
 
-/** Does both, for an answer that is no page of a list. */
+/** Stores rows and writes their follow-ups, for an answer that is not a page of a list. */
 export function writeRows(
   context: EngineContext,
   where: FeedName,

@@ -9,7 +9,7 @@ export const FAULT_KINDS = [
   'reset',
   /** The connection is reset in the middle of the body. */
   'reset-in-body',
-  /** A 200 that ends in the middle of its JSON, with a content-length to match. */
+  /** A 200 whose JSON ends in the middle. Its content-length is that of the shortened body. */
   'truncate',
   /** Headers never come. */
   'stall',
@@ -27,7 +27,7 @@ export const FAULT_KINDS = [
   'expire-cursor',
   /** A 302 to another path of this server. */
   'redirect',
-  /** The right answer of the time of the request, sent `delayMs` later: answers to later requests overtake it. */
+  /** The right answer as of the request, sent `delayMs` later, so that answers to later requests overtake it. */
   'late',
   /** The answer of a replica: the state of the workspace `delayMs` ago. */
   'lag',
@@ -51,9 +51,9 @@ export interface Fault {
   path?: string
   /** Matches only requests whose path or query has this text, such as an id. */
   requestHas?: string
-  /** Matches only requests whose right answer has this text, such as an id. Not for cursor faults or `lag`. */
+  /** Matches only requests whose right answer has this text, such as an id. Cursor faults and `lag` cannot have it. */
   answerHas?: string
-  /** The number of matching requests that are spared first. */
+  /** The number of matching requests before the first that can be hit. */
   afterRequests?: number
   /** The largest number of requests to hit. */
   atMost?: number

@@ -1,7 +1,7 @@
 /** The kinds of rate limit that services have. Times are milliseconds of a monotonic clock. */
 
 export type LimitModel = LimitRule & {
-  /** The form in which a refusal names its wait. Default `retry-after-seconds`. */
+  /** How a 429 says how long to wait. Default `retry-after-seconds`. */
   hint?: 'retry-after-seconds' | 'retry-after-date' | 'none'
   /** Sends `RateLimit-Limit`, `-Remaining` and `-Reset` with every answer. */
   rateHeaders?: boolean

@@ -4,9 +4,9 @@ import type { World } from '../world/world.ts'
 
 /** A second copy of the workspace, which receives each change later. */
 export interface Replica {
-  /** Applies a change to the workspace, and keeps it for the replica. */
+  /** Applies a change to the workspace at once, and to the replica later. */
   apply(change: Change): ChangeResult
-  /** The workspace as it was `delayMs` ago. It never goes back behind an earlier call. */
+  /** The workspace as it was `delayMs` ago, but never in an earlier state than at the previous call. */
   laggingWorld(delayMs: number): World
 }
 
@@ -24,7 +24,7 @@ export function createReplica({ scene, world, create }: ReplicaParts): Replica {
   let replica: { world: World; apply(change: Change): ChangeResult } | undefined
 
   const createReplicaWorld = () => {
-    // The result of a change depends on its time, so the replica's clock stands at the time of the change.
+    // The result of a change depends on its time, so the replica's clock shows the time of the change meanwhile.
     const copy = create({ ...scene, now: () => now })
     return { world: copy, apply: createChanges(copy).apply }
   }

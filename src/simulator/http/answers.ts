@@ -7,7 +7,7 @@ export interface Answer {
   body: string
 }
 
-/** An operation throws it to answer with an error. */
+/** What an operation throws to answer with an error. */
 export class OperationRefusal extends Error {
   readonly answer: Answer
 

@@ -6,7 +6,7 @@ import type { RequestQuery } from './query.ts'
 export const ENVELOPES = ['v2', 'v1-cursor', 'v1-page', 'bare', 'unlimited'] as const
 export type Envelope = (typeof ENVELOPES)[number]
 
-/** Encodes and checks cursors; faults replace it to expire or repeat them. */
+/** Encodes and checks cursors. Faults replace it, so that cursors expire or repeat. */
 export interface Cursors {
   /** `scope` is the list with its filters: a cursor is valid only for the list that returned it. */
   encode(position: Position, scope: string): string

@@ -1,10 +1,10 @@
-/** The received requests: counts by route and status, and the most recent ones. It never holds a header. */
+/** The received requests: counts by route and status, and the most recent requests. No headers are stored. */
 export interface RequestLog {
   total(): number
   /** Requests of one route template or all, with one status or all. */
   count(template?: string, status?: number): number
   counts(): { route: string; status: number; count: number }[]
-  /** Bytes of JSON in the answers, before compression. A faulty answer counts as the right one. */
+  /** Bytes of JSON in the answers, before compression. A faulty answer counts with the bytes of the right one. */
   bytes(): number
   recent(): readonly LoggedRequest[]
   clear(): void
@@ -56,7 +56,7 @@ export function createRequestLog(keep = 1_000): RequestRecorder {
       statuses.set(request.status, (statuses.get(request.status) ?? 0) + 1)
       counts.set(request.route, statuses)
       recent.push(request)
-      // Trimmed only when twice as long: to remove the front of an array is expensive.
+      // Trimmed only at twice the length, since removing the front of an array is expensive.
       if (recent.length > keep * 2) recent = recent.slice(-keep)
     },
   }

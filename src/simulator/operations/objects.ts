@@ -85,7 +85,7 @@ function listRecords({ parameters: [name = ''], query, world, cursors }: Operati
 
 type RelatedIndices = (world: World, index: number) => readonly number[]
 
-/** By listed object and related object: the related records of a listed record. */
+/** By listed object, then by object of the related record: the listed records that are related to that record. */
 const RELATIONS: Record<string, Record<string, RelatedIndices>> = {
   company: {
     contact: ({ customers }, contact) => [customers.companyOfContact(contact)],
@@ -101,7 +101,7 @@ const RELATIONS: Record<string, Record<string, RelatedIndices>> = {
   },
 }
 
-/** Finds the object of the related record by its id. An unknown or unpublished record relates to none. */
+/** The listed records that are related to a record, whose object is found by its id. None for an unpublished record. */
 function relatedTo(world: World, listed: string, relatedId: string): readonly number[] {
   for (const [name, relatedIndices] of Object.entries(RELATIONS[listed] ?? {})) {
     const items = world.records.itemsOf(name)

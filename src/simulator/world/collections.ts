@@ -37,7 +37,7 @@ export function createCollections(scene: Scene): Collections {
     count: sizes.collections,
     initial: index => (index % 7 === 6 ? 'hidden' : 'published'),
   })
-  // Three in a row share one instant.
+  // Three collections in a row have the same instant.
   const createdAt = (index: number): number => {
     const firstOfThree = index - (index % 3)
     const micros = spread(scene, mixBelow(seed, SALT.collection + 1, firstOfThree, 900) / 1_000)

@@ -54,7 +54,7 @@ export function createMessages(scene: Scene, people: People, customers: Customer
     salt: SALT.message,
     shape: 'uuid',
     count: sizes.messages,
-    // Bounces, auto-replies and messages that the share settings do not publish.
+    // Hidden messages stand for bounces, auto-replies and messages that the share settings do not publish.
     initial: index => (mix(seed, SALT.message + 1, index) % 100 < 3 ? 'hidden' : 'published'),
   })
   const timeline = createTimeline(layout.times)

@@ -39,7 +39,7 @@ export function createPeople({ seed, sizes }: Scene): People {
     salt: SALT.member,
     shape: 'uuid',
     count: sizes.members,
-    // Some members have left; the first never does, so that one member always remains.
+    // Some members have left. The first member has not, so at least one is published at the start.
     initial: index => (index % 9 === 8 ? 'hidden' : 'published'),
   })
   const teams = createItems({ seed, salt: SALT.team, shape: 'hex16', count: sizes.teams })

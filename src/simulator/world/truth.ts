@@ -40,7 +40,7 @@ export type TruthKind = (typeof TRUTH_KINDS)[number]
 export interface Truth {
   /** JSON text of each item, generated one at a time. */
   lines(kind: TruthKind): Generator<string>
-  /** The same items, parsed: numbers that no double holds lose digits. */
+  /** The same items, parsed. Numbers that a double cannot hold exactly lose digits. */
   items(kind: TruthKind): Generator<Record<string, unknown>>
   count(kind: TruthKind): number
 }

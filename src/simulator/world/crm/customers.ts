@@ -12,7 +12,7 @@ export interface Customers {
   companyDomain(index: number): string
   contactName(index: number): string
   contactEmail(index: number): string
-  /** The id that messages and meetings carry: null for a record that was restricted from the start. */
+  /** The id that messages and meetings contain: null for a record that was restricted from the start. */
   originalContactId(index: number): string | null
   originalCompanyId(index: number): string | null
   /** -1 when the contact belongs to no company. */

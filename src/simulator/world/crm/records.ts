@@ -18,7 +18,7 @@ export interface Records {
   /** Every object that the workspace has, listed or not. */
   objects(): readonly ObjectDefinition[]
   object(name: string): ObjectDefinition | undefined
-  /** undefined for an object without records, known or not. */
+  /** undefined for an unknown object, and for one whose records cannot be read. */
   itemsOf(name: string): Items | undefined
   objectJson(object: ObjectDefinition): string
   recordJson(object: ObjectDefinition, index: number): string
@@ -233,7 +233,7 @@ const PLAIN: Record<FieldDefinition['kind'], (draw: Draw, scene: Scene, revision
   misfit: draw => draw.pick(MISFITS),
 }
 
-/** Values of every kind: only a few fit any given field type. */
+/** Values of all kinds. Most of them do not fit the type of the field. */
 const MISFITS = [
   'true',
   'false',
