@@ -34,7 +34,7 @@ export function ratesOf({ learned, ceilings, answerMs, throttledTo }: RateFacts)
   const candidates: [perSecond: number | undefined, from: string][] = [
     [learned?.limited ? learned.ratePerSecond : undefined, 'learned by earlier runs'],
     [ceilings.requestsPerSecond, 'the ceiling api.max_requests_per_second'],
-    [throttledTo, 'the limit that the requests of this estimate met'],
+    [throttledTo, 'lowered after the API answered 429 to this plan'],
     [answerMs === undefined ? undefined : reached, measured],
   ]
   const [slowest] = candidates

@@ -144,7 +144,8 @@ function freshKeys(items: DeclaredItems, { counts, stored }: Facts): Amount {
 }
 
 function basisOf(items: DeclaredItems, feeds: number): string {
-  if (items.feed.associations) return 'one for each record of the smaller object in each kind of association'
+  if (items.feed.associations)
+    return 'for each kind of association, one for each record of the object with fewer records'
   const list = listBehind(items)
   const table = list && (resourceNamed(list.resource).derivation?.into ?? list.feed.table)
   const when = Object.entries(conditionOf(items) ?? {})

@@ -65,7 +65,7 @@ export async function countByTimeline(
   return {
     ...count,
     requests: requests.certainty === 'exact' ? requests : sum(exactly(1), sampled),
-    because: `from its share of ${timeline.resource}`,
+    because: `from the ${timeline.resource} that name its rows`,
     reads: about(rows),
   }
 }
